@@ -1,0 +1,222 @@
+//! Addresses: nodes, ports, hardware addresses, devices.
+
+use alloc::format;
+use core::fmt;
+use core::num::NonZeroU16;
+use core::str::FromStr;
+
+/// A node of the cluster: 1 to 65534 (SPEC PRP-ADDR-1).
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash)]
+pub struct NodeId(NonZeroU16);
+
+impl NodeId {
+    /// The lowest node number.
+    pub const MIN: Self = Self(NonZeroU16::MIN);
+
+    /// Node `number`, or `None` for the reserved 0 and 65535.
+    pub const fn new(number: u16) -> Option<Self> {
+        match NonZeroU16::new(number) {
+            Some(n) if number != u16::MAX => Some(Self(n)),
+            _ => None,
+        }
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u16 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
+    }
+}
+
+impl FromStr for NodeId {
+    type Err = AddrParseError;
+
+    fn from_str(s: &str) -> Result<Self, AddrParseError> {
+        decimal(s).and_then(Self::new).ok_or(AddrParseError(AddrPart::Node))
+    }
+}
+
+/// A port of a node. Port 0 is the node's own control port (SPEC PRP-ADDR-2).
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Default)]
+pub struct Port(u16);
+
+impl Port {
+    /// The node's control port: echo and refusals.
+    pub const CONTROL: Self = Self(0);
+
+    /// The last of the paper's 1024 ports (paper section 2.3).
+    pub const LAST_CLASSIC: Self = Self(1024);
+
+    /// Port `number`.
+    pub const fn new(number: u16) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "port {}", self.0)
+    }
+}
+
+impl FromStr for Port {
+    type Err = AddrParseError;
+
+    fn from_str(s: &str) -> Result<Self, AddrParseError> {
+        decimal(s).map(Self).ok_or(AddrParseError(AddrPart::Port))
+    }
+}
+
+/// One end of a connection. Prints and parses as `node:port`.
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash)]
+pub struct PrpAddr {
+    /// The node.
+    pub node: NodeId,
+    /// The port on it.
+    pub port: Port,
+}
+
+impl PrpAddr {
+    /// The address of `port` on `node`.
+    pub const fn new(node: NodeId, port: Port) -> Self {
+        Self { node, port }
+    }
+
+    /// The port's number, as [`std::net::SocketAddr::port`] gives it.
+    ///
+    /// [`std::net::SocketAddr::port`]: https://doc.rust-lang.org/std/net/enum.SocketAddr.html
+    pub const fn port(&self) -> u16 {
+        self.port.number()
+    }
+}
+
+impl fmt::Display for PrpAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.width().is_some() {
+            // Padding needs the whole text at once.
+            return f.pad(&format!("{}:{}", self.node, self.port));
+        }
+        write!(f, "{}:{}", self.node, self.port)
+    }
+}
+
+impl fmt::Debug for PrpAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PrpAddr {
+    type Err = AddrParseError;
+
+    fn from_str(s: &str) -> Result<Self, AddrParseError> {
+        let (node, port) = s.rsplit_once(':').ok_or(AddrParseError(AddrPart::Shape))?;
+        Ok(Self { node: node.parse()?, port: port.parse()? })
+    }
+}
+
+/// A 48-bit hardware address. Prints and parses as `02:00:00:00:00:01`.
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Default)]
+pub struct MacAddr(pub [u8; 6]);
+
+impl MacAddr {
+    /// All zeros: the loopback device's.
+    pub const ZERO: Self = Self([0; 6]);
+    /// All ones.
+    pub const BROADCAST: Self = Self([0xff; 6]);
+
+    /// Whether this names a single station: neither a group address nor all zeros.
+    pub const fn is_station(self) -> bool {
+        self.0[0] & 1 == 0 && !matches!(self.0, [0, 0, 0, 0, 0, 0])
+    }
+}
+
+impl fmt::Display for MacAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl fmt::Debug for MacAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for MacAddr {
+    type Err = AddrParseError;
+
+    fn from_str(s: &str) -> Result<Self, AddrParseError> {
+        let bad = AddrParseError(AddrPart::Mac);
+        let mut octets = [0; 6];
+        let mut parts = s.split(':');
+        for octet in &mut octets {
+            let part = parts.next().ok_or(bad)?;
+            if part.len() != 2 || !part.bytes().all(|b| b.is_ascii_hexdigit()) {
+                return Err(bad);
+            }
+            *octet = u8::from_str_radix(part, 16).map_err(|_| bad)?;
+        }
+        if parts.next().is_some() { Err(bad) } else { Ok(Self(octets)) }
+    }
+}
+
+/// A network device, as an index into the driver's list of devices.
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug, Default)]
+pub struct DeviceId(pub u16);
+
+/// Text that is not an address, and which part of it is wrong.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct AddrParseError(AddrPart);
+
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+enum AddrPart {
+    Node,
+    Port,
+    Mac,
+    Shape,
+}
+
+impl fmt::Display for AddrParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            AddrPart::Node => "expected a node number from 1 to 65534",
+            AddrPart::Port => "expected a port number from 0 to 65535",
+            AddrPart::Mac => "expected a hardware address such as 02:00:00:00:00:01",
+            AddrPart::Shape => "expected node:port, such as 3:80",
+        })
+    }
+}
+
+impl core::error::Error for AddrParseError {}
+
+/// Digits only: `u16::from_str` alone would take a leading plus sign.
+fn decimal(s: &str) -> Option<u16> {
+    if s.bytes().all(|b| b.is_ascii_digit()) { s.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests;
