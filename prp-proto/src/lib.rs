@@ -17,3 +17,4 @@ extern crate std;
 pub mod addr;
 pub mod seq;
 pub mod time;
+pub mod wire;

@@ -1,0 +1,227 @@
+//! Control blocks: the payload of CTL frames (SPEC PRP-CTL-1 to 9).
+//!
+//! If you add a kind: an arm in `parse`, `emit` and `wire/pretty.rs`, a clause in SPEC PRP-CTL, a line in
+//! `etc/parmaprp.lua`, and the round-trip property in the tests picks it up from `Control`.
+
+use super::reader::Reader;
+use crate::seq::Seq;
+
+/// Longest bitmap of an acknowledgement, in 64-segment words. 1024 segments are four times what a
+/// 1500-byte link keeps in flight at best speed (docs/performance.md).
+pub const MAX_BITMAP_WORDS: usize = 16;
+
+/// Bytes of the longest block an end must be able to send: an acknowledgement with a full bitmap.
+pub const MAX_CONTROL_LEN: usize = AckBlock::FIXED_LEN + 8 * MAX_BITMAP_WORDS;
+
+/// Which segments after the next expected one have arrived: bit `i` stands for `next + 1 + i`.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
+pub struct Bitmap {
+    words: [u64; MAX_BITMAP_WORDS],
+    len: u8,
+}
+
+impl Bitmap {
+    /// Nothing beyond the gap.
+    pub const EMPTY: Self = Self { words: [0; MAX_BITMAP_WORDS], len: 0 };
+
+    /// Segments a bitmap can speak of.
+    pub const SPAN: u32 = 64 * MAX_BITMAP_WORDS as u32;
+
+    /// Marks `next + 1 + index` as received; beyond [`Self::SPAN`] nothing is marked.
+    pub fn set(&mut self, index: u32) {
+        let word = (index / 64) as usize;
+        if let Some(w) = self.words.get_mut(word) {
+            *w |= 1 << (index % 64);
+            self.len = self.len.max(word as u8 + 1);
+        }
+    }
+
+    /// Whether nothing is marked.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The marked indices in rising order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().take(usize::from(self.len)).zip(0u32..).flat_map(|(word, at)| {
+            let mut left = *word;
+            core::iter::from_fn(move || {
+                let bit = left.trailing_zeros();
+                // Clears the lowest set bit; ends at zero.
+                left &= left.checked_sub(1)?;
+                Some(at * 64 + bit)
+            })
+        })
+    }
+}
+
+/// Which arrival an acknowledgement was made after, for the sender's round-trip estimate.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct Echo {
+    /// The data segment that arrived last.
+    pub seq: Seq,
+    /// Whether that copy was marked as sent before.
+    pub retransmitted: bool,
+    /// Nanoseconds between its arrival and this acknowledgement, saturating at 4.29 s.
+    pub held_ns: u32,
+}
+
+/// A full acknowledgement.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct AckBlock {
+    /// Next segment number expected: everything before it has arrived.
+    pub next: Seq,
+    /// Segments beyond `next` the receiver has room for.
+    pub window: u32,
+    /// Something beyond `next` has arrived: `next` is missing.
+    pub gap: bool,
+    /// The arrival that caused it, if any data has arrived yet.
+    pub echo: Option<Echo>,
+    /// What else has arrived; empty unless out-of-order segments are kept.
+    pub received: Bitmap,
+}
+
+impl AckBlock {
+    const FIXED_LEN: usize = 24;
+    const GAP: u8 = 1;
+    const HAS_ECHO: u8 = 2;
+    const ECHO_RTX: u8 = 4;
+}
+
+/// A control block of a connection. `to` is the connection id of the end it is for: whoever never saw
+/// the handshake cannot know it.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Control {
+    /// What has arrived, and how much more may be sent.
+    Ack {
+        /// Receiver's connection id.
+        to: u32,
+        /// The acknowledgement.
+        ack: AckBlock,
+    },
+    /// "Are you there?": asks for an acknowledgement, or for a reset if the connection is unknown.
+    Probe {
+        /// Receiver's connection id.
+        to: u32,
+        /// Sender's connection id, for the reset to name.
+        from: u32,
+    },
+    /// A frame padded to a full segment of `size` bytes: does it get through?
+    SizeProbe {
+        /// Receiver's connection id.
+        to: u32,
+        /// Payload bytes of the probe.
+        size: u16,
+    },
+    /// It does.
+    SizeProbeAck {
+        /// Receiver's connection id.
+        to: u32,
+        /// Payload bytes that arrived.
+        size: u16,
+    },
+}
+
+impl Control {
+    const ACK: u8 = 1;
+    const PROBE: u8 = 2;
+    const SIZE_PROBE: u8 = 3;
+    const SIZE_PROBE_ACK: u8 = 4;
+
+    /// Receiver's connection id.
+    pub const fn to(&self) -> u32 {
+        match *self {
+            Self::Ack { to, .. }
+            | Self::Probe { to, .. }
+            | Self::SizeProbe { to, .. }
+            | Self::SizeProbeAck { to, .. } => to,
+        }
+    }
+
+    /// Writes the block to the front of `out` and returns its length. A size probe writes only its
+    /// fixed part; the sender pads it with zeros.
+    pub fn emit(&self, out: &mut [u8; MAX_CONTROL_LEN]) -> usize {
+        out[4..8].copy_from_slice(&self.to().to_be_bytes());
+        out[1..4].fill(0);
+        match self {
+            Self::Ack { ack, .. } => {
+                out[0] = Self::ACK;
+                Self::emit_ack(ack, out)
+            }
+            Self::Probe { from, .. } => {
+                out[0] = Self::PROBE;
+                out[8..12].copy_from_slice(&from.to_be_bytes());
+                12
+            }
+            Self::SizeProbe { size, .. } => {
+                out[0] = Self::SIZE_PROBE;
+                out[8..10].copy_from_slice(&size.to_be_bytes());
+                10
+            }
+            Self::SizeProbeAck { size, .. } => {
+                out[0] = Self::SIZE_PROBE_ACK;
+                out[8..10].copy_from_slice(&size.to_be_bytes());
+                10
+            }
+        }
+    }
+
+    fn emit_ack(ack: &AckBlock, out: &mut [u8; MAX_CONTROL_LEN]) -> usize {
+        let mut flags = 0;
+        if ack.gap {
+            flags |= AckBlock::GAP;
+        }
+        let (mut seq, mut held) = (0, 0);
+        if let Some(echo) = ack.echo {
+            flags |= AckBlock::HAS_ECHO;
+            if echo.retransmitted {
+                flags |= AckBlock::ECHO_RTX;
+            }
+            (seq, held) = (echo.seq.bits(), echo.held_ns);
+        }
+        out[1] = flags;
+        out[2] = ack.received.len;
+        out[8..12].copy_from_slice(&ack.next.bits().to_be_bytes());
+        out[12..16].copy_from_slice(&ack.window.to_be_bytes());
+        out[16..20].copy_from_slice(&seq.to_be_bytes());
+        out[20..24].copy_from_slice(&held.to_be_bytes());
+        let words = usize::from(ack.received.len);
+        let (bitmap, _) = out[AckBlock::FIXED_LEN..].as_chunks_mut::<8>();
+        for (chunk, word) in bitmap.iter_mut().zip(&ack.received.words[..words]) {
+            *chunk = word.to_be_bytes();
+        }
+        AckBlock::FIXED_LEN + 8 * words
+    }
+
+    /// Reads a block; `None` for one that is short, of unknown kind or inconsistent.
+    pub fn parse(payload: &[u8]) -> Option<Self> {
+        let mut r = Reader::new(payload);
+        let (kind, flags, words, _reserved) = (r.u8()?, r.u8()?, r.u8()?, r.u8()?);
+        let to = r.u32()?;
+        match kind {
+            Self::ACK => Some(Self::Ack { to, ack: Self::parse_ack(flags, words, r)? }),
+            Self::PROBE => Some(Self::Probe { to, from: r.u32()? }),
+            Self::SIZE_PROBE => Some(Self::SizeProbe { to, size: r.u16()? }),
+            Self::SIZE_PROBE_ACK => Some(Self::SizeProbeAck { to, size: r.u16()? }),
+            _ => None,
+        }
+    }
+
+    fn parse_ack(flags: u8, words: u8, mut r: Reader<'_>) -> Option<AckBlock> {
+        let (next, window) = (Seq::new(r.u32()?), r.u32()?);
+        let (seq, held_ns) = (Seq::new(r.u32()?), r.u32()?);
+        let mut received = Bitmap::EMPTY;
+        for word in received.words.get_mut(..usize::from(words))? {
+            *word = r.u64()?;
+        }
+        // Trailing empty words are dropped, so that equal bitmaps compare equal.
+        let used = received.words.iter().rposition(|w| *w != 0).map_or(0, |at| at + 1);
+        received.len = used as u8;
+        let echo = (flags & AckBlock::HAS_ECHO != 0).then_some(Echo {
+            seq,
+            retransmitted: flags & AckBlock::ECHO_RTX != 0,
+            held_ns,
+        });
+        Some(AckBlock { next, window, gap: flags & AckBlock::GAP != 0, echo, received })
+    }
+}

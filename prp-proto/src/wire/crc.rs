@@ -1,0 +1,39 @@
+//! The CRC-32 trailer (SPEC PRP-CRC-1 to 4).
+
+use super::transport::Flags;
+use super::{CRC_LEN, ETHERNET_LEN, HEADER_LEN};
+
+/// What a trailer is bound to beside the bytes of its frame.
+///
+/// Both connection ids are folded in, sender's first, so that a recorded frame of an earlier connection
+/// with the same ports does not pass, nor one made by somebody who never saw the handshake. Frames
+/// outside a connection use the zero key.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
+pub struct CrcKey {
+    /// Connection id of the end that sends.
+    pub sender: u32,
+    /// Connection id of the end that receives.
+    pub receiver: u32,
+}
+
+impl CrcKey {
+    /// For handshake, reset and control-port frames.
+    pub const NONE: Self = Self { sender: 0, receiver: 0 };
+}
+
+/// CRC-32 (IEEE) over the key, the network header, the transport header with HOPS as zero, and the
+/// payload given in pieces. `head` is a frame's first 30 bytes.
+pub fn checksum(key: CrcKey, head: &[u8; HEADER_LEN], payload: [&[u8]; 2]) -> [u8; CRC_LEN] {
+    let mut fixed = [0; 8 + HEADER_LEN - ETHERNET_LEN];
+    fixed[..4].copy_from_slice(&key.sender.to_be_bytes());
+    fixed[4..8].copy_from_slice(&key.receiver.to_be_bytes());
+    fixed[8..].copy_from_slice(&head[ETHERNET_LEN..]);
+    if let Some(flags) = fixed.last_chunk_mut::<4>() {
+        *flags = Flags::from_bits(u32::from_be_bytes(*flags)).with_hops(0).bits().to_be_bytes();
+    }
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&fixed);
+    hasher.update(payload[0]);
+    hasher.update(payload[1]);
+    hasher.finalize().to_be_bytes()
+}

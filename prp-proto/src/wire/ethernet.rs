@@ -1,0 +1,32 @@
+//! The Ethernet II header.
+
+use super::ETHERNET_LEN;
+use super::reader::Reader;
+use crate::addr::MacAddr;
+
+/// Destination, source and type of a frame.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct EthernetHeader {
+    /// Whom the frame is for.
+    pub dst: MacAddr,
+    /// Who sent it over this link.
+    pub src: MacAddr,
+    /// What it carries.
+    pub ethertype: u16,
+}
+
+impl EthernetHeader {
+    pub(super) fn parse(r: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            dst: MacAddr(r.take_array()?),
+            src: MacAddr(r.take_array()?),
+            ethertype: r.u16()?,
+        })
+    }
+
+    pub(super) fn emit(&self, out: &mut [u8; ETHERNET_LEN]) {
+        out[..6].copy_from_slice(&self.dst.0);
+        out[6..12].copy_from_slice(&self.src.0);
+        out[12..].copy_from_slice(&self.ethertype.to_be_bytes());
+    }
+}

@@ -1,0 +1,114 @@
+//! A whole frame: the three headers in front of a payload.
+
+use core::fmt;
+
+use super::crc::{CrcKey, checksum};
+use super::ethernet::EthernetHeader;
+use super::network::NetworkHeader;
+use super::reader::Reader;
+use super::transport::{Flags, TransportHeader};
+use super::{CRC_LEN, ETHERNET_LEN, HEADER_LEN, NETWORK_LEN};
+
+/// The headers of a frame, to be sent or as they came.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct Head {
+    /// Ethernet II.
+    pub ethernet: EthernetHeader,
+    /// Nodes.
+    pub network: NetworkHeader,
+    /// Ports, segment number, length, flags.
+    pub transport: TransportHeader,
+}
+
+impl Head {
+    /// The 30 bytes before the payload.
+    pub fn emit(&self) -> [u8; HEADER_LEN] {
+        const NET_END: usize = ETHERNET_LEN + NETWORK_LEN;
+        let mut out = [0; HEADER_LEN];
+        let (ethernet, rest) = out.split_at_mut(ETHERNET_LEN);
+        let (network, transport) = rest.split_at_mut(NET_END - ETHERNET_LEN);
+        // The three splits have the sizes the headers have, so none of these is ever `Err`.
+        if let (Ok(e), Ok(n), Ok(t)) =
+            (ethernet.try_into(), network.try_into(), transport.try_into())
+        {
+            self.ethernet.emit(e);
+            self.network.emit(n);
+            self.transport.emit(t);
+        }
+        out
+    }
+}
+
+/// A received frame, borrowed from wherever the device put it.
+#[derive(Copy, Clone, Debug)]
+pub struct Frame<'a> {
+    /// The headers.
+    pub head: Head,
+    /// `length` bytes after the headers.
+    pub payload: &'a [u8],
+    bytes: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Reads a frame of `ethertype`.
+    ///
+    /// # Errors
+    /// A [`FrameError`] for whatever is not a well-formed PRP frame.
+    pub fn parse(bytes: &'a [u8], ethertype: u16) -> Result<Self, FrameError> {
+        let mut r = Reader::new(bytes);
+        let ethernet = EthernetHeader::parse(&mut r).ok_or(FrameError::Truncated)?;
+        if ethernet.ethertype != ethertype {
+            return Err(FrameError::EtherType);
+        }
+        if bytes.len() < HEADER_LEN {
+            return Err(FrameError::Truncated);
+        }
+        let network = NetworkHeader::parse(&mut r).ok_or(FrameError::Node)?;
+        let transport = TransportHeader::parse(&mut r).ok_or(FrameError::Truncated)?;
+        let payload = r.take(usize::from(transport.len)).ok_or(FrameError::Length)?;
+        Ok(Self { head: Head { ethernet, network, transport }, payload, bytes })
+    }
+
+    /// The flags word.
+    pub const fn flags(&self) -> Flags {
+        self.head.transport.flags
+    }
+
+    /// The frame's first 30 bytes.
+    pub fn head_bytes(&self) -> &'a [u8; HEADER_LEN] {
+        const EMPTY: &[u8; HEADER_LEN] = &[0; HEADER_LEN];
+        // `parse` has seen 30 bytes.
+        self.bytes.first_chunk().unwrap_or(EMPTY)
+    }
+
+    /// Whether a CRC-32 trailer made under `key` follows the payload.
+    pub fn crc_ok(&self, key: CrcKey) -> bool {
+        let at = HEADER_LEN + self.payload.len();
+        let Some(trailer) = self.bytes.get(at..at + CRC_LEN) else { return false };
+        trailer == checksum(key, self.head_bytes(), [self.payload, &[]])
+    }
+}
+
+/// Why bytes are not a PRP frame.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum FrameError {
+    /// Shorter than the headers.
+    Truncated,
+    /// Another protocol, or a VLAN tag in front of ours.
+    EtherType,
+    /// A reserved node number.
+    Node,
+    /// `length` says more than arrived.
+    Length,
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Truncated => "frame shorter than the headers",
+            Self::EtherType => "not PRP's EtherType",
+            Self::Node => "reserved node number",
+            Self::Length => "length field beyond the end of the frame",
+        })
+    }
+}

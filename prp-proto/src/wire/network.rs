@@ -1,0 +1,26 @@
+//! The network header: source and destination node (paper section 2.5).
+
+use super::NETWORK_LEN;
+use super::reader::Reader;
+use crate::addr::NodeId;
+
+/// Which node a frame is from and for, whoever carries it over this link.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct NetworkHeader {
+    /// The node that made the frame.
+    pub src: NodeId,
+    /// The node it is for.
+    pub dst: NodeId,
+}
+
+impl NetworkHeader {
+    /// `None` for a short read or a reserved node number; the caller has checked the length.
+    pub(super) fn parse(r: &mut Reader<'_>) -> Option<Self> {
+        Some(Self { src: NodeId::new(r.u16()?)?, dst: NodeId::new(r.u16()?)? })
+    }
+
+    pub(super) fn emit(&self, out: &mut [u8; NETWORK_LEN]) {
+        out[..2].copy_from_slice(&self.src.number().to_be_bytes());
+        out[2..].copy_from_slice(&self.dst.number().to_be_bytes());
+    }
+}

@@ -1,0 +1,102 @@
+//! One line of text for one frame.
+
+use core::fmt;
+
+use super::control::Control;
+use super::frame::Frame;
+use super::options::{Offer, Reliability};
+use super::reset::ResetBlock;
+use super::transport::Flags;
+
+/// Prints a frame for people: `Pretty::new(bytes, ETHERTYPE).to_string()`.
+///
+/// ```
+/// # use prp_proto::wire::{ETHERTYPE, Pretty};
+/// assert_eq!(Pretty::new(b"short", ETHERTYPE).to_string(), "5 bytes: frame shorter than the headers");
+/// ```
+#[derive(Copy, Clone, Debug)]
+pub struct Pretty<'a> {
+    bytes: &'a [u8],
+    ethertype: u16,
+}
+
+impl<'a> Pretty<'a> {
+    /// A printer of `bytes`, which should be a frame of `ethertype`.
+    pub const fn new(bytes: &'a [u8], ethertype: u16) -> Self {
+        Self { bytes, ethertype }
+    }
+}
+
+impl fmt::Display for Pretty<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frame = match Frame::parse(self.bytes, self.ethertype) {
+            Ok(frame) => frame,
+            Err(why) => return write!(f, "{} bytes: {why}", self.bytes.len()),
+        };
+        let (e, n, t) = (frame.head.ethernet, frame.head.network, frame.head.transport);
+        write!(f, "{} > {} ", e.src, e.dst)?;
+        write!(f, "{}:{} > {}:{} [{:?}]", n.src, t.src_port, n.dst, t.dst_port, t.flags)?;
+        write!(f, " seq {}+{} len {}", t.flags.epoch(), t.seq, t.len)?;
+        if t.flags.contains(Flags::ACK) {
+            write!(f, " ack {}", t.flags.ackno())?;
+        }
+        if t.flags.hops() > 0 {
+            write!(f, " hops {}", t.flags.hops())?;
+        }
+        payload(f, t.flags, frame.payload)
+    }
+}
+
+fn payload(f: &mut fmt::Formatter<'_>, flags: Flags, payload: &[u8]) -> fmt::Result {
+    if flags.contains(Flags::RST) {
+        match ResetBlock::parse(payload) {
+            Some(r) => write!(f, " | {} (to {:08x} from {:08x})", r.reason, r.receiver, r.sender),
+            None => f.write_str(" | malformed reset"),
+        }
+    } else if flags.intersects(Flags::CREQ | Flags::CACK) {
+        if payload.is_empty() {
+            return f.write_str(" | classic");
+        }
+        match Offer::parse(payload) {
+            Ok(o) => offer(f, &o),
+            Err(_) => f.write_str(" | malformed options"),
+        }
+    } else if flags.contains(Flags::CTL) {
+        match Control::parse(payload) {
+            Some(c) => control(f, &c),
+            None => f.write_str(" | malformed control block"),
+        }
+    } else {
+        Ok(())
+    }
+}
+
+fn offer(f: &mut fmt::Formatter<'_>, o: &Offer) -> fmt::Result {
+    write!(f, " | id {:08x} echo {:08x} mss {} window {}", o.id, o.echo, o.mss, o.window)?;
+    for r in Reliability::STRONGEST_FIRST.into_iter().filter(|r| o.reliability.contains(*r)) {
+        write!(f, " {r}")?;
+    }
+    if o.crc { f.write_str(" crc") } else { Ok(()) }
+}
+
+fn control(f: &mut fmt::Formatter<'_>, c: &Control) -> fmt::Result {
+    match c {
+        Control::Ack { to, ack } => {
+            write!(f, " | to {to:08x} next {} window {}", ack.next, ack.window)?;
+            if ack.gap {
+                f.write_str(" gap")?;
+            }
+            if let Some(echo) = ack.echo {
+                let again = if echo.retransmitted { " (again)" } else { "" };
+                write!(f, " echo {}{again} held {} ns", echo.seq, echo.held_ns)?;
+            }
+            for index in ack.received.iter() {
+                write!(f, " +{}", index + 1)?;
+            }
+            Ok(())
+        }
+        Control::Probe { to, from } => write!(f, " | to {to:08x} probe from {from:08x}"),
+        Control::SizeProbe { to, size } => write!(f, " | to {to:08x} size probe {size}"),
+        Control::SizeProbeAck { to, size } => write!(f, " | to {to:08x} size {size} arrives"),
+    }
+}
