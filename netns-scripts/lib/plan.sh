@@ -1,0 +1,197 @@
+# shellcheck shell=bash
+# From a list of links to everything that follows from it, without touching the system: devices, hardware addresses,
+# IPv4 addresses, next hops, and the text of each node's prphosts and `ip -batch` file.
+#
+# PLAN                        name, size, MTU and rate: two plans with the same words are the same
+# PLAN_NODES, PLAN_SWITCHES   the vertices, in the order of their numbers and of appearance
+# IF_NODE, IF_DEV, IF_MAC     one entry for each interface; the two ends of link L are the interfaces 2L and 2L+1,
+#                             so the other end of interface I is I^1
+
+# make_plan NAME SIZE MTU RATE
+make_plan() {
+    if ! [[ $1 =~ ^[a-z]+$ ]] || ! declare -F "links_$1" >/dev/null; then
+        usage "no topology '$1'; there is: $(topologies)"
+    fi
+    local links
+    # The function runs in a subshell, and its complaint is its own; only the status is passed on.
+    links=$("links_$1" "$2") || exit
+    PLAN_NODES=() PLAN_SWITCHES=() IF_NODE=() IF_DEV=() IF_MAC=()
+    local -A ports=()
+    local a b end link=0 port
+    while read -r a b; do
+        for end in "$a" "$b"; do
+            port=${ports[$end]:-0}
+            IF_NODE+=("$end")
+            if [[ $end == sw* ]]; then
+                IF_DEV+=("p$port")
+                ((port > 0)) || PLAN_SWITCHES+=("$end")
+            else
+                IF_DEV+=("eth$port")
+                ((port > 0)) || PLAN_NODES+=("$end")
+            fi
+            IF_MAC+=("$(mac_address "$link" "$end")")
+            ports[$end]=$((port + 1))
+        done
+        link=$((link + 1))
+    done <<<"$links"
+    mapfile -t PLAN_NODES < <(printf '%s\n' "${PLAN_NODES[@]}" | sort -n)
+    # shellcheck disable=SC2034 # read in net.sh
+    PLAN_MTU=$3 PLAN_RATE=$4
+    PLAN="$1 ${#PLAN_NODES[@]} $3 $4"
+    join_neighbours
+}
+
+# describe PLAN, in words
+describe() {
+    local name size mtu rate
+    read -r name size mtu rate <<<"$1"
+    [[ $rate == none ]] && rate='no rate limit' || rate="$rate bit/s"
+    echo "$name ($size nodes, MTU $mtu, $rate)"
+}
+
+# The address tells where a frame comes from: 02:00:00:00:LL:NN is node NN on link LL. The second and third byte carry
+# what does not fit in one byte, and the fourth is a switch's number, which has node 0.
+mac_address() {
+    local link=$1 node=$2 switch=0
+    [[ $node != sw* ]] || switch=${node#sw} node=0
+    printf '02:%02x:%02x:%02x:%02x:%02x' $((node >> 8)) $((link >> 8)) "$switch" $((link & 255)) $((node & 255))
+}
+
+# A switch has no address.
+ipv4_address() {
+    [[ $1 == sw* ]] || echo "10.99.$(($1 >> 8)).$(($1 & 255))"
+}
+
+# NEIGHBOURS[NODE]: its neighbours as `I:J` words, its own interface I and the neighbour's interface J. All nodes on one
+# switch are neighbours.
+join_neighbours() {
+    declare -gA NEIGHBOURS=()
+    local -A on_switch=()
+    local i j far
+    for i in "${!IF_NODE[@]}"; do
+        far=${IF_NODE[i ^ 1]}
+        [[ $far != sw* ]] || on_switch[$far]+=" $i"
+    done
+    for i in "${!IF_NODE[@]}"; do
+        [[ ${IF_NODE[i]} != sw* ]] || continue
+        far=${IF_NODE[i ^ 1]}
+        if [[ $far != sw* ]]; then
+            NEIGHBOURS[${IF_NODE[i]}]+=" $i:$((i ^ 1))"
+            continue
+        fi
+        for j in ${on_switch[$far]}; do
+            ((i == j)) || NEIGHBOURS[${IF_NODE[i]}]+=" $i:$j"
+        done
+    done
+}
+
+# find_routes NODE: fills HOP[FAR] with the `I:J` of the first hop of a shortest way, for every node that can be reached.
+# Breadth first, neighbours in the order of the links, so the same list of links always gives the same routes.
+find_routes() {
+    declare -gA HOP=()
+    local -a queue=("$1")
+    local at hop next
+    while ((${#queue[@]})); do
+        at=${queue[0]}
+        queue=("${queue[@]:1}")
+        for hop in ${NEIGHBOURS[$at]-}; do
+            next=${IF_NODE[${hop#*:}]}
+            [[ $next != "$1" && -z ${HOP[$next]-} ]] || continue
+            # From the node itself the hop is the one just found; farther out, that of the node on the way.
+            HOP[$next]=${HOP[$at]:-$hop}
+            queue+=("$next")
+        done
+    done
+}
+
+# hosts_text NODE, after find_routes NODE: the node's prphosts.
+hosts_text() {
+    local node=$1 other i
+    echo "# Written by netns-scripts/topo for node $node of $(describe "$PLAN")"
+    for other in "${PLAN_NODES[@]}"; do
+        if [[ $other == "$node" ]]; then
+            i=$(first_interface "$node")
+            echo "$other ${IF_MAC[i]} ${IF_DEV[i]} node$other"
+        elif [[ -n ${HOP[$other]-} ]]; then
+            i=${HOP[$other]#*:}
+            if [[ ${IF_NODE[i]} == "$other" ]]; then
+                echo "$other ${IF_MAC[i]} ${IF_DEV[${HOP[$other]%:*}]} node$other"
+            else
+                echo "$other via ${IF_NODE[i]} node$other"
+            fi
+        fi
+    done
+}
+
+first_interface() {
+    local i
+    for i in "${!IF_NODE[@]}"; do
+        [[ ${IF_NODE[i]} != "$1" ]] || break
+    done
+    echo "$i"
+}
+
+# ipv4_text NODE, after find_routes NODE: a batch for `ip`. Addresses are /32 and every route is a host route, so one
+# scheme serves every topology. Every line can be applied again, which `topo link NODE up` needs: the kernel forgets
+# routes and neighbours of a device that went down.
+ipv4_text() {
+    local node=$1 other i j own far dev
+    own=$(ipv4_address "$node")
+    for i in "${!IF_NODE[@]}"; do
+        [[ ${IF_NODE[i]} != "$node" ]] || echo "addr replace $own/32 dev ${IF_DEV[i]}"
+    done
+    for other in "${PLAN_NODES[@]}"; do
+        [[ -n ${HOP[$other]-} ]] || continue
+        i=${HOP[$other]%:*} j=${HOP[$other]#*:} dev=${IF_DEV[i]}
+        far=$(ipv4_address "$other")
+        if [[ ${IF_NODE[j]} == "$other" ]]; then
+            # Permanent, so that no ARP request ever shares the link with a measurement.
+            echo "neigh replace $far lladdr ${IF_MAC[j]} nud permanent dev $dev"
+            echo "route replace $far/32 src $own dev $dev"
+        else
+            echo "route replace $far/32 via $(ipv4_address "${IF_NODE[j]}") onlink src $own dev $dev"
+        fi
+    done
+}
+
+check_mtu() {
+    if ! [[ $1 =~ ^[1-9][0-9]{1,4}$ ]] || (($1 < 68 || $1 > 65535)); then
+        usage "MTU '$1': 68 to 65535 is possible"
+    fi
+}
+
+# bits_per_second RATE: a rate in the words of tc as a plain number, so that 1gbit and 1000mbit are the same rate.
+bits_per_second() {
+    local text=${1,,} factor=1 bits
+    if [[ $text == none ]]; then
+        echo none
+        return
+    fi
+    [[ $text =~ ^([0-9]{1,12}(\.[0-9]{1,6})?)(([kmgt]i?)?(bit|bps))?$ ]] ||
+        usage "rate '$1': a number with bit, kbit, mbit or gbit is wanted, like 100mbit, or none"
+    local number=${BASH_REMATCH[1]} prefix=${BASH_REMATCH[4]} unit=${BASH_REMATCH[5]}
+    case $prefix in
+    k) factor=1000 ;; m) factor=1000000 ;; g) factor=1000000000 ;; t) factor=1000000000000 ;;
+    ki) factor=1024 ;; mi) factor=1048576 ;; gi) factor=1073741824 ;; ti) factor=1099511627776 ;;
+    esac
+    # bps means bytes per second to tc.
+    [[ $unit != bps ]] || factor=$((factor * 8))
+    bits=$(awk -v n="$number" -v f="$factor" 'BEGIN { printf "%.0f", n * f }')
+    ((${#bits} <= 12 && bits >= 8000 && bits <= 100000000000)) || usage "rate '$1': 8kbit to 100gbit is possible"
+    echo "$bits"
+}
+
+# tbf_words MTU BITS: the token bucket of one end of a link.
+tbf_words() {
+    local bytes=$(($2 / 8)) burst limit default=212992
+    # A bucket of one millisecond, or the timer's grain lowers the rate; at least one full frame, or it never passes. tc
+    # counts the bucket in microseconds and rounds down, hence the two spare ones.
+    burst=$((bytes / 1000))
+    ((burst >= $1 + 14)) || burst=$(($1 + 14))
+    burst=$((((burst + bytes / 500000) / 1024 + 1) * 1024))
+    # A queue longer than the socket's buffer makes a sender block; a shorter one drops frames with ENOBUFS.
+    ! [[ -r /proc/sys/net/core/wmem_default ]] || default=$(</proc/sys/net/core/wmem_default)
+    limit=$((4 << 20))
+    ((limit >= 2 * default)) || limit=$((2 * default))
+    echo "tbf rate $2bit burst $burst limit $limit"
+}
