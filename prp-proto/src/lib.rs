@@ -5,7 +5,10 @@
 //! random number. A driver feeds frames and time in and takes frames and deadlines out.
 //! `SPEC.md` beside this crate is the specification; clauses are cited as `PRP-…`.
 //!
-//! Layers, from the wire up: [`addr`], [`seq`] and [`time`] are the vocabulary.
+//! From the wire up: [`addr`], [`seq`] and [`time`] are the vocabulary, [`wire`] the formats,
+//! [`hosts`] and [`route`] the nodes and the ways to them, [`state`] the four states, and
+//! [`endpoint`] all connections of one node in one process. [`config`], [`error`], [`event`] and
+//! [`stats`] are what passes between an endpoint and its driver beside frames.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -15,6 +18,26 @@ extern crate alloc;
 extern crate std;
 
 pub mod addr;
+mod buffer;
+pub mod config;
+pub mod congestion;
+mod connection;
+pub mod endpoint;
+pub mod error;
+pub mod event;
+mod flight;
+pub mod hosts;
+mod recovery;
+pub mod route;
+mod rtt;
 pub mod seq;
+pub mod state;
+pub mod stats;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod time;
+mod timer;
+mod transmit;
 pub mod wire;
+
+pub use transmit::TransmitBatch;

@@ -94,7 +94,7 @@ pub struct Offer {
     pub reliability: ReliabilitySet,
     /// Whether the sender wants (CREQ) or grants (CACK) the CRC trailer on every frame.
     pub crc: bool,
-    /// Largest segment the sender can take, in bytes.
+    /// Largest segment the sender can take, in bytes of payload and trailer.
     pub mss: u16,
     /// Segments the sender can take beyond its initial segment number.
     pub window: u32,
@@ -103,13 +103,16 @@ pub struct Offer {
 /// Why an options block cannot be used.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum OfferError {
-    /// Too short, version 0, a zero id or an option that runs past the end.
+    /// Too short, version 0, a zero id, a tiny segment size or an option that runs past the end.
     Malformed,
 }
 
 impl Offer {
     /// Bytes of the block without extensions.
     pub const LEN: usize = 20;
+
+    /// Least segment size an offer may state. Below it, headers outweigh data and a trailer may not fit.
+    pub const MIN_MSS: u16 = 64;
 
     const CRC_WISH: u8 = 1;
 
@@ -149,7 +152,7 @@ impl Offer {
             let len = r.u8()?;
             r.take(usize::from(len))?;
         }
-        let usable = version != 0 && id != 0 && mss != 0;
+        let usable = version != 0 && id != 0 && mss >= Self::MIN_MSS;
         usable.then_some(Self { id, echo, reliability, crc, mss, window })
     }
 }

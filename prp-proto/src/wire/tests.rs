@@ -56,7 +56,7 @@ fn arb_control() -> impl Strategy<Value = Control> {
 
 prop_compose! {
     fn arb_offer()(
-        id in 1u32.., echo: u32, bits in 0u8..8, crc: bool, mss in 1u16.., window: u32,
+        id in 1u32.., echo: u32, bits in 0u8..8, crc: bool, mss in Offer::MIN_MSS.., window: u32,
     ) -> Offer {
         let all = [Reliability::Detect, Reliability::GoBackN, Reliability::SelectiveRepeat];
         let mut bytes = Offer {
@@ -273,7 +273,7 @@ fn offer__unusable_values_are_refused() {
     };
     assert_eq!(Offer::parse(&good.emit()), Ok(good));
     assert!(Offer::parse(&good.emit()[..19]).is_err());
-    for bad in [Offer { id: 0, ..good }, Offer { mss: 0, ..good }] {
+    for bad in [Offer { id: 0, ..good }, Offer { mss: Offer::MIN_MSS - 1, ..good }] {
         assert!(Offer::parse(&bad.emit()).is_err(), "{bad:?}");
     }
     let mut version_0 = good.emit();

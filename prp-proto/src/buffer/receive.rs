@@ -1,0 +1,153 @@
+//! Bytes in order, from arrival until `read`.
+
+use alloc::collections::{TryReserveError, VecDeque};
+
+use super::ring::Ring;
+use crate::event::ConnHandle;
+
+/// A reader's own buffer, lent for the time its thread drives the endpoint: what arrives in order for
+/// its connection goes straight there instead of through the receive buffer.
+#[derive(Debug)]
+pub struct Sink<'a> {
+    conn: ConnHandle,
+    buf: &'a mut [u8],
+    filled: usize,
+}
+
+impl<'a> Sink<'a> {
+    /// A sink for `conn` into `buf`.
+    pub fn new(conn: ConnHandle, buf: &'a mut [u8]) -> Self {
+        Self { conn, buf, filled: 0 }
+    }
+
+    /// Bytes that went into the reader's buffer so far.
+    pub const fn filled(&self) -> usize {
+        self.filled
+    }
+
+    /// Whether no more fits.
+    pub const fn is_full(&self) -> bool {
+        self.filled == self.buf.len()
+    }
+
+    pub(crate) fn is_for(&self, conn: ConnHandle) -> bool {
+        self.conn == conn
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> usize {
+        let n = bytes.len().min(self.buf.len() - self.filled);
+        self.buf[self.filled..self.filled + n].copy_from_slice(&bytes[..n]);
+        self.filled += n;
+        n
+    }
+}
+
+/// A piece of a message.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct MessagePart {
+    /// Bytes put into the reader's buffer.
+    pub len: usize,
+    /// Whether the message ends with them.
+    pub end: bool,
+}
+
+/// Bytes received in order and not yet read, with the ends of messages among them.
+///
+/// `ends` holds stream offsets after `consumed` (or at it, for an empty message not yet read), rising.
+#[derive(Debug)]
+pub(crate) struct RecvBuffer {
+    ring: Ring,
+    limit: usize,
+    consumed: u64,
+    ends: VecDeque<u64>,
+}
+
+impl RecvBuffer {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { ring: Ring::default(), limit, consumed: 0, ends: VecDeque::new() }
+    }
+
+    /// Bytes waiting.
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Bytes that may still come.
+    pub(crate) fn room(&self) -> usize {
+        self.limit.saturating_sub(self.ring.len())
+    }
+
+    /// Memory held.
+    pub(crate) fn allocated(&self) -> usize {
+        self.ring.allocated() + self.ends.capacity() * size_of::<u64>()
+    }
+
+    /// Appends the payload of the next segment in order, past the ring if the reader's buffer is at
+    /// hand and nothing waits before it.
+    pub(crate) fn push(
+        &mut self,
+        payload: &[u8],
+        eom: bool,
+        sink: Option<&mut Sink<'_>>,
+    ) -> Result<(), TryReserveError> {
+        let direct = match sink {
+            Some(sink) if self.ring.len() == 0 && self.ends.is_empty() => sink.take(payload),
+            _ => 0,
+        };
+        let rest = &payload[direct..];
+        if eom && (!rest.is_empty() || direct == 0) {
+            self.ends.try_reserve(1)?;
+        }
+        self.ring.push(rest)?;
+        self.consumed += direct as u64;
+        if eom && (!rest.is_empty() || direct == 0) {
+            self.ends.push_back(self.consumed + self.ring.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Moves bytes to the reader, across the ends of messages.
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
+        let n = self.ring.peek(out);
+        self.advance(n);
+        while self.ends.front().is_some_and(|end| *end <= self.consumed) {
+            self.ends.pop_front();
+        }
+        n
+    }
+
+    /// Copies bytes to the reader and keeps them.
+    pub(crate) fn peek(&self, out: &mut [u8]) -> usize {
+        self.ring.peek(out)
+    }
+
+    /// Moves bytes of the first message to the reader; `None` if there is nothing of it yet.
+    pub(crate) fn read_message(&mut self, out: &mut [u8]) -> Option<MessagePart> {
+        let end = self.ends.front().copied();
+        let until = end.map_or(self.ring.len(), |end| (end - self.consumed) as usize);
+        if until == 0 && end.is_none() {
+            return None;
+        }
+        let len = until.min(out.len());
+        let n = self.ring.peek(&mut out[..len]);
+        self.advance(n);
+        let end = end == Some(self.consumed);
+        if end {
+            self.ends.pop_front();
+        }
+        Some(MessagePart { len: n, end })
+    }
+
+    /// Gives memory back if nothing is held.
+    pub(crate) fn trim(&mut self) {
+        self.ring.release_if_empty();
+        if self.ends.is_empty() {
+            self.ends = VecDeque::new();
+        }
+    }
+
+    fn advance(&mut self, n: usize) {
+        self.ring.consume(n);
+        self.consumed += n as u64;
+    }
+}

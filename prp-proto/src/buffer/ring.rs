@@ -1,0 +1,91 @@
+//! A byte queue in one piece of memory that grows to what is used and no further than its owner lets it.
+
+use alloc::collections::TryReserveError;
+use alloc::vec::Vec;
+
+/// Least allocation. One classic segment and a half: a connection that exchanges short messages never
+/// grows past it.
+const FIRST: usize = 2048;
+
+/// A ring of bytes. Offsets count from the oldest byte held.
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    data: Vec<u8>,
+    head: usize,
+    len: usize,
+}
+
+impl Ring {
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn allocated(&self) -> usize {
+        self.data.capacity()
+    }
+
+    /// Appends `bytes`; grows if it must.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), TryReserveError> {
+        self.reserve(bytes.len())?;
+        let tail = self.wrap(self.head + self.len);
+        let first = bytes.len().min(self.data.len() - tail);
+        let (a, b) = bytes.split_at(first);
+        self.data[tail..tail + a.len()].copy_from_slice(a);
+        self.data[..b.len()].copy_from_slice(b);
+        self.len += bytes.len();
+        Ok(())
+    }
+
+    /// `len` bytes from `at` on, in one or two pieces; fewer where the ring ends first.
+    pub(super) fn slices(&self, at: usize, len: usize) -> [&[u8]; 2] {
+        let at = at.min(self.len);
+        let len = len.min(self.len - at);
+        let start = self.wrap(self.head + at);
+        let first = len.min(self.data.len() - start);
+        [&self.data[start..start + first], &self.data[..len - first]]
+    }
+
+    /// Copies from the front into `out` and says how much there was; removes nothing.
+    pub(super) fn peek(&self, out: &mut [u8]) -> usize {
+        let [a, b] = self.slices(0, out.len());
+        out[..a.len()].copy_from_slice(a);
+        out[a.len()..a.len() + b.len()].copy_from_slice(b);
+        a.len() + b.len()
+    }
+
+    /// Removes `n` bytes from the front.
+    pub(super) fn consume(&mut self, n: usize) {
+        let n = n.min(self.len);
+        self.len -= n;
+        // An empty ring starts over, so that what follows lies in one piece and in warm cache lines.
+        self.head = if self.len == 0 { 0 } else { self.wrap(self.head + n) };
+    }
+
+    /// Gives memory back if nothing is held.
+    pub(super) fn release_if_empty(&mut self) {
+        if self.len == 0 {
+            *self = Self::default();
+        }
+    }
+
+    const fn wrap(&self, at: usize) -> usize {
+        if at >= self.data.len() { at - self.data.len() } else { at }
+    }
+
+    fn reserve(&mut self, more: usize) -> Result<(), TryReserveError> {
+        let need = self.len + more;
+        if need <= self.data.len() {
+            return Ok(());
+        }
+        let capacity = need.next_power_of_two().max(FIRST);
+        let mut grown = Vec::new();
+        grown.try_reserve_exact(capacity)?;
+        let [a, b] = self.slices(0, self.len);
+        grown.extend_from_slice(a);
+        grown.extend_from_slice(b);
+        grown.resize(capacity, 0);
+        self.data = grown;
+        self.head = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Written bytes, from `write` until the peer has them.
+
+use alloc::collections::{TryReserveError, VecDeque};
+
+use super::ring::Ring;
+
+/// What a write says about the end of its bytes.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Ending {
+    /// More of the same write follows at once: a short last segment may wait for it.
+    More,
+    /// One write of a stream ends here. Marked EOM if it happens to end a segment; later writes may
+    /// still join the last segment while it is unsent.
+    Write,
+    /// A message ends here: the segment is cut and marked EOM whatever follows.
+    Message,
+}
+
+/// The bytes of one segment, by stream offset.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub(crate) struct Span {
+    pub(crate) at: u64,
+    pub(crate) len: u16,
+    pub(crate) eom: bool,
+}
+
+/// Bytes written and not yet released.
+///
+/// `base ≤ unsent ≤ end`: before `unsent` lie bytes that belong to numbered segments, after it bytes
+/// that can still be cut anywhere. Every entry of `ends` lies in `unsent..=end`, in rising order.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    ring: Ring,
+    limit: usize,
+    base: u64,
+    unsent: u64,
+    ends: VecDeque<u64>,
+    last: Ending,
+}
+
+impl SendBuffer {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            ring: Ring::default(),
+            limit,
+            base: 0,
+            unsent: 0,
+            ends: VecDeque::new(),
+            last: Ending::Write,
+        }
+    }
+
+    /// Bytes that may still be written.
+    pub(crate) fn room(&self) -> usize {
+        self.limit.saturating_sub(self.ring.len())
+    }
+
+    /// Bytes held.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Memory held.
+    pub(crate) fn allocated(&self) -> usize {
+        self.ring.allocated() + self.ends.capacity() * size_of::<u64>()
+    }
+
+    /// Whether a segment could be cut now, be it an empty message.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.unsent < self.end() || !self.ends.is_empty()
+    }
+
+    /// Takes what fits of `bytes`. `ending` holds if all of it fits; what fits in part goes on.
+    pub(crate) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, TryReserveError> {
+        let taken = bytes.len().min(self.room());
+        let ending = if taken == bytes.len() { ending } else { Ending::More };
+        self.ring.push(&bytes[..taken])?;
+        self.last = ending;
+        if ending == Ending::Message {
+            self.ends.try_reserve(1)?;
+            self.ends.push_back(self.end());
+        }
+        Ok(taken)
+    }
+
+    /// Says that nothing more of an unfinished write will come.
+    pub(crate) fn finish_write(&mut self) {
+        if self.last == Ending::More {
+            self.last = Ending::Write;
+        }
+    }
+
+    /// The next segment of at most `mss` bytes, if there is one to send now. `idle` says that nothing is
+    /// in flight, so that waiting for more of a write would be waiting for nothing.
+    pub(crate) fn peek_segment(&self, mss: u16, idle: bool) -> Option<Span> {
+        let message = self.ends.front().copied();
+        let until = message.unwrap_or_else(|| self.end());
+        let left = until - self.unsent;
+        if left == 0 && message.is_none() {
+            return None;
+        }
+        let len = left.min(u64::from(mss)) as u16;
+        let last = u64::from(len) == left;
+        if last && message.is_none() && self.last == Ending::More && len < mss && !idle {
+            return None;
+        }
+        let eom = last && (message.is_some() || self.last != Ending::More);
+        Some(Span { at: self.unsent, len, eom })
+    }
+
+    /// Makes `span`, as [`Self::peek_segment`] gave it, belong to a numbered segment.
+    pub(crate) fn commit_segment(&mut self, span: Span) {
+        self.unsent = span.at + u64::from(span.len);
+        if span.eom && self.ends.front() == Some(&self.unsent) {
+            self.ends.pop_front();
+        }
+    }
+
+    /// The bytes of `len` from stream offset `at` on, which must not be released yet.
+    pub(crate) fn slices(&self, at: u64, len: u16) -> [&[u8]; 2] {
+        self.ring.slices((at.saturating_sub(self.base)) as usize, usize::from(len))
+    }
+
+    /// Gives up the bytes before stream offset `to`.
+    pub(crate) fn release(&mut self, to: u64) {
+        let n = to.min(self.unsent).saturating_sub(self.base);
+        self.ring.consume(n as usize);
+        self.base += n;
+    }
+
+    /// Drops everything: the connection is over.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.limit);
+    }
+
+    /// Gives memory back if nothing is held.
+    pub(crate) fn trim(&mut self) {
+        self.ring.release_if_empty();
+        if self.ends.is_empty() {
+            self.ends = VecDeque::new();
+        }
+    }
+
+    /// Bytes that belong to no segment yet.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.end() - self.unsent
+    }
+
+    /// Stream offset after the last byte written.
+    pub(crate) const fn end(&self) -> u64 {
+        self.base + self.ring.len() as u64
+    }
+}

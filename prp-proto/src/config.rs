@@ -1,0 +1,132 @@
+//! What can be set, with the reasons for what is set when nobody asks.
+
+use core::time::Duration;
+
+use crate::wire::{CLASSIC_MSS, Offer, ReliabilitySet};
+
+/// Largest window an end offers or uses, in segments. Below 2^15 so that 16 bits of acknowledgement
+/// and 20 of segment number tell old from new (SPEC PRP-SEQ-3), and what an acknowledgement's bitmap
+/// can speak of.
+pub const MAX_WINDOW: u32 = crate::wire::Bitmap::SPAN;
+
+/// How a connection treats peers that know only the paper's header.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Classic {
+    /// Asks for our options and gives up if the peer has none.
+    Refuse,
+    /// Asks for our options and does without if the peer has none.
+    Allow,
+    /// Sends the paper's header and nothing else from the start.
+    Only,
+}
+
+/// Probing of an idle peer.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct Keepalive {
+    /// Silence before the first probe.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Unanswered probes before the connection ends.
+    pub probes: u8,
+}
+
+impl Default for Keepalive {
+    /// A peer that vanished is noticed within a minute and a half, at two frames per half minute.
+    /// Kernel TCP has this off by default and leaves ghosts for ever.
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(30), interval: Duration::from_secs(10), probes: 6 }
+    }
+}
+
+/// Settings of one connection.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct ConnConfig {
+    /// Policies to offer (connecting) or accept (listening).
+    pub reliability: ReliabilitySet,
+    /// Peers without our options.
+    pub classic: Classic,
+    /// Ask for the CRC-32 trailer.
+    pub crc: bool,
+    /// Largest segment to offer, in bytes; the device's MTU lowers it further.
+    pub max_segment: u16,
+    /// Bytes written and not yet acknowledged that are kept.
+    pub send_buffer: usize,
+    /// Bytes received and not yet read that are kept.
+    pub recv_buffer: usize,
+    /// Idle probing; `None` is never.
+    pub keepalive: Option<Keepalive>,
+    /// Longest wait for the peer to acknowledge data; `None` is for ever.
+    pub user_timeout: Option<Duration>,
+    /// Longest wait for an answer to a request.
+    pub connect_timeout: Duration,
+    /// Routers a frame may cross, 1 to 15.
+    pub hop_limit: u8,
+}
+
+impl Default for ConnConfig {
+    fn default() -> Self {
+        Self {
+            reliability: ReliabilitySet::RELIABLE,
+            classic: Classic::Refuse,
+            crc: false,
+            max_segment: u16::MAX,
+            // 512 KiB in flight is where goodput peaks at every frame size on a machine with 1 MiB of
+            // second-level cache; deeper windows are slower (docs/performance.md).
+            send_buffer: 512 * 1024,
+            recv_buffer: 512 * 1024,
+            keepalive: Some(Keepalive::default()),
+            // Long enough for a peer that is stopped, swapped or debugged for half a minute.
+            user_timeout: Some(Duration::from_secs(60)),
+            // A node that is up answers within a retry or two; a node that boots needs longer than any
+            // timeout a caller would want by default.
+            connect_timeout: Duration::from_secs(15),
+            hop_limit: crate::wire::Flags::MAX_HOPS,
+        }
+    }
+}
+
+impl ConnConfig {
+    /// The least buffer either way: four classic segments keep a window open while one is lost.
+    pub const MIN_BUFFER: usize = 4 * CLASSIC_MSS as usize;
+
+    /// The largest segment to offer on a device that takes `device_mss`: at least four of them must fit
+    /// the receive buffer, or one loss closes the window.
+    pub(crate) fn offered_segment(&self, device_mss: u16) -> u16 {
+        let quarter = (self.recv_limit() / 4).min(usize::from(u16::MAX)) as u16;
+        self.max_segment.min(device_mss).min(quarter).max(Offer::MIN_MSS)
+    }
+
+    /// The receive buffer in force.
+    pub(crate) fn recv_limit(&self) -> usize {
+        self.recv_buffer.max(Self::MIN_BUFFER)
+    }
+
+    /// The send buffer in force.
+    pub(crate) fn send_limit(&self) -> usize {
+        self.send_buffer.max(Self::MIN_BUFFER)
+    }
+}
+
+/// Settings of an endpoint.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct EndpointConfig {
+    /// EtherType of every frame.
+    pub ethertype: u16,
+    /// Connections one peer node may have unconfirmed at a time. A flood of requests costs this many
+    /// connections and no more; an honest peer confirms within a round trip.
+    pub unconfirmed_per_peer: u16,
+    /// Refusals and resets sent per second to frames without a connection, so that a flood is not
+    /// answered by a flood.
+    pub refusals_per_second: u32,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            ethertype: crate::wire::ETHERTYPE,
+            unconfirmed_per_peer: 128,
+            refusals_per_second: 1000,
+        }
+    }
+}

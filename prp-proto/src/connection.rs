@@ -1,0 +1,235 @@
+//! One connection: what it agreed on, what it has sent and received, what it waits for.
+//!
+//! The work is split by direction and by kind of frame:
+//! [`handshake`] makes it, [`receive`] takes data in, [`acknowledge`] gives and takes acknowledgements,
+//! [`dispatch`] sorts frames, [`transmit`] puts them out, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what
+//! the application asks for.
+
+mod acknowledge;
+mod clock;
+mod close;
+mod dispatch;
+mod handshake;
+mod receive;
+mod transmit;
+mod user;
+
+use alloc::boxed::Box;
+
+pub(crate) use handshake::{Asked, Request};
+pub(crate) use receive::Receiver;
+pub(crate) use transmit::Sender;
+
+use crate::addr::PrpAddr;
+use crate::config::ConnConfig;
+use crate::error::ConnError;
+use crate::event::{ConnHandle, Readiness};
+use crate::recovery::{Policy, policy};
+use crate::seq::{Seq, SeqWidth};
+use crate::state::{State, StateEvent, Transition};
+use crate::stats::ConnStats;
+use crate::time::Instant;
+use crate::timer::TimerTable;
+use crate::transmit::Path;
+use crate::wire::{CLASSIC_MSS, CrcKey, Reliability, ResetReason};
+
+/// What both ends agreed on, or will have to until they do.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct Terms {
+    /// The peer knows our options; otherwise it knows the paper's header and no more.
+    pub extended: bool,
+    /// What happens to lost segments.
+    pub reliability: Reliability,
+    /// Payload bytes of the largest segment either may send.
+    pub mss: u16,
+    /// Every frame ends with a CRC trailer.
+    pub crc: bool,
+}
+
+impl Terms {
+    /// What the paper's header allows.
+    pub(crate) const CLASSIC: Self =
+        Self { extended: false, reliability: Reliability::Detect, mss: CLASSIC_MSS, crc: false };
+
+    pub(crate) const fn width(&self) -> SeqWidth {
+        if self.extended { SeqWidth::Bits20 } else { SeqWidth::Bits16 }
+    }
+
+    pub(crate) fn policy(&self) -> &'static dyn Policy {
+        policy(self.reliability)
+    }
+}
+
+/// The random names both ends gave the connection.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Ids {
+    pub(crate) local: u32,
+    /// Zero until the peer's is known, and for classic peers.
+    pub(crate) remote: u32,
+}
+
+/// Frames waiting to be sent beside data.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Pending {
+    pub(crate) request: bool,
+    pub(crate) accept: bool,
+    pub(crate) ack: bool,
+    pub(crate) probe: bool,
+    pub(crate) size_probe: bool,
+    pub(crate) size_ack: Option<u16>,
+    pub(crate) reset: Option<ResetReason>,
+}
+
+/// One connection of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) handle: ConnHandle,
+    pub(crate) local: PrpAddr,
+    pub(crate) remote: PrpAddr,
+    pub(crate) state: State,
+    pub(crate) config: ConnConfig,
+    /// Payload and trailer of the largest segment: what we offer, then what was agreed on.
+    segment: u16,
+    pub(crate) terms: Terms,
+    pub(crate) ids: Ids,
+    /// Number of our first segment, which handshake frames repeat.
+    first: Seq,
+    pub(crate) path: Path,
+    pub(crate) send: Sender,
+    pub(crate) recv: Receiver,
+    pub(crate) request: Request,
+    pub(crate) pending: Pending,
+    pub(crate) timers: TimerTable,
+    /// Why it ended, until somebody is told.
+    error: Option<ConnError>,
+    /// What happened since the driver last asked.
+    pub(crate) ready: Readiness,
+    /// Somebody asked us for it, not we for it.
+    server: bool,
+    /// It is in the application's hands: taken from the backlog, or asked for.
+    pub(crate) accepted: bool,
+    /// The application has let go of it.
+    pub(crate) orphan: bool,
+    /// The peer is known to have received our part of the handshake.
+    pub(crate) confirmed: bool,
+    /// When a credible frame last came.
+    heard: Instant,
+    /// Probes sent since.
+    probes_unanswered: u8,
+    /// When the peer was last asked whether it had sent something we did not believe.
+    challenged: Option<Instant>,
+    /// Both directions have just closed and the quiet time must start.
+    quiet_wanted: bool,
+    pub(crate) stats: ConnStats,
+    /// Bookkeeping of the endpoint: queued for sending, for an event, and for which deadline.
+    pub(crate) queued_transmit: bool,
+    pub(crate) queued_event: bool,
+    pub(crate) queued_owing: bool,
+    pub(crate) queued_deadline: Option<Instant>,
+}
+
+/// What a new connection starts from.
+#[derive(Debug)]
+pub(crate) struct Seed {
+    pub(crate) handle: ConnHandle,
+    pub(crate) local: PrpAddr,
+    pub(crate) remote: PrpAddr,
+    pub(crate) config: ConnConfig,
+    pub(crate) path: Path,
+    pub(crate) id: u32,
+    /// Number of the first segment.
+    pub(crate) first: Seq,
+    /// What the device takes.
+    pub(crate) device_mss: u16,
+    /// Segments of this size are known to get through to the node.
+    pub(crate) proven: u16,
+    pub(crate) now: Instant,
+}
+
+impl Connection {
+    fn new(seed: &Seed) -> Box<Self> {
+        let segment = seed.config.offered_segment(seed.device_mss);
+        Box::new(Self {
+            handle: seed.handle,
+            local: seed.local,
+            remote: seed.remote,
+            state: State::Close,
+            config: seed.config,
+            segment,
+            terms: Terms { mss: segment, ..Terms::CLASSIC },
+            ids: Ids { local: seed.id, remote: 0 },
+            first: seed.first,
+            path: seed.path,
+            send: Sender::new(seed),
+            recv: Receiver::new(seed),
+            request: Request::default(),
+            pending: Pending::default(),
+            timers: TimerTable::default(),
+            error: None,
+            ready: Readiness::default(),
+            server: false,
+            accepted: true,
+            orphan: false,
+            confirmed: false,
+            heard: seed.now,
+            probes_unanswered: 0,
+            challenged: None,
+            quiet_wanted: false,
+            stats: ConnStats::default(),
+            queued_transmit: false,
+            queued_event: false,
+            queued_owing: false,
+            queued_deadline: None,
+        })
+    }
+
+    /// Key of trailers we write; `None` if none were agreed on.
+    pub(crate) fn crc_out(&self) -> Option<CrcKey> {
+        self.terms.crc.then_some(CrcKey { sender: self.ids.local, receiver: self.ids.remote })
+    }
+
+    /// Key of trailers we expect.
+    pub(crate) fn crc_in(&self) -> Option<CrcKey> {
+        self.terms.crc.then_some(CrcKey { sender: self.ids.remote, receiver: self.ids.local })
+    }
+
+    /// Moves along the state table; whether there was a move.
+    fn step(&mut self, event: StateEvent) -> bool {
+        match self.state.on(event) {
+            Transition::To(next) => {
+                self.state = next;
+                true
+            }
+            Transition::NoOp => false,
+            Transition::Invalid => {
+                debug_assert!(false, "{event:?} in {:?}", self.state);
+                false
+            }
+        }
+    }
+
+    /// Notes that the peer has shown itself.
+    fn hear(&mut self, now: Instant) {
+        self.heard = now;
+        self.probes_unanswered = 0;
+        if !self.confirmed {
+            self.confirmed = true;
+            self.arm_keepalive(now);
+        }
+    }
+
+    /// Whether somebody asked us for it.
+    pub(crate) const fn is_server(&self) -> bool {
+        self.server
+    }
+
+    /// Whether nothing is left to do or to say.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state == State::Close && self.pending.reset.is_none()
+    }
+
+    /// Memory held beside the struct itself.
+    pub(crate) fn memory(&self) -> usize {
+        self.send.memory() + self.recv.memory()
+    }
+}

@@ -1,0 +1,285 @@
+//! Acknowledgements: when to give them, what to learn from them (SPEC PRP-ACK-1 to 10).
+
+use core::time::Duration;
+
+use super::Connection;
+use crate::congestion::AckSample;
+use crate::error::ConnError;
+use crate::flight::before;
+use crate::recovery::{AckNews, OnGap};
+use crate::seq::{Seq, SeqWidth};
+use crate::state::StateEvent;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::timer::Timer;
+use crate::wire::{AckBlock, Bitmap, Echo, Flags, ResetReason};
+
+/// Longest an acknowledgement waits for data to ride on. An answer is usually written within
+/// microseconds; the peer needs no acknowledgement sooner than its probe timeout of 3 ms.
+pub(super) const ACK_DELAY: Duration = Duration::from_micros(500);
+
+/// In-order segments that make an acknowledgement due at once. Measured: every frame costs 2 to 7 % of
+/// goodput, every 8 to 16 nothing (docs/performance.md).
+const ACK_EVERY: u32 = 16;
+
+/// Probes after which an acknowledgement that still lacks the tail is believed (policy `detect`): one
+/// that was on its way already when the first probe left must not end the connection.
+const DETECT_PROBES: u8 = 3;
+
+/// How far back an old acknowledgement may lie and still be a late one instead of a wrong one.
+const STALE: i32 = 4 * crate::config::MAX_WINDOW as i32;
+
+/// The receiver's account of what it owes the sender.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct AckState {
+    /// `next` as last told.
+    pub(super) acked: Seq,
+    /// In-order segments since.
+    unacked: u32,
+    /// Segments thrown away since the gap was last reported (go-back-N).
+    discarded: u32,
+    /// The latest arrival.
+    echo: Option<(Seq, bool, Instant)>,
+}
+
+impl AckState {
+    pub(super) fn arrival(&mut self, seq: Seq, retransmitted: bool, now: Instant) {
+        self.echo = Some((seq, retransmitted, now));
+    }
+}
+
+impl Connection {
+    /// Makes an acknowledgement frame due at once. Classic peers know none.
+    pub(super) fn ack_now(&mut self) {
+        self.pending.ack = self.terms.extended;
+    }
+
+    /// Whether an acknowledgement is owed for more than a lone message, which an answer will carry.
+    pub(crate) const fn owes_ack(&self) -> bool {
+        self.recv.ack.unacked >= 2
+    }
+
+    /// An acknowledgement is owed and the driver has nothing better to do than to wait.
+    pub(crate) fn on_idle(&mut self) {
+        if self.owes_ack() {
+            self.ack_now();
+        }
+    }
+
+    /// Decides when to acknowledge a segment that came in order.
+    pub(super) fn note_in_order(&mut self, now: Instant) {
+        self.recv.ack.discarded = 0;
+        if !self.terms.extended {
+            return;
+        }
+        self.recv.ack.unacked += 1;
+        let every = ACK_EVERY.min(self.recv.promised / 4).max(1);
+        // After our EOC no data will carry it.
+        let nothing_to_ride_on = self.send.eoc_sent;
+        if self.recv.ack.unacked >= every || nothing_to_ride_on || self.recv.has_gap() {
+            self.ack_now();
+        } else if !self.timers.is_set(Timer::AckDelay) {
+            self.timers.set(Timer::AckDelay, now + ACK_DELAY);
+        }
+    }
+
+    /// Go-back-N: reports the first discarded segment of a gap at once and then every sixteenth, in
+    /// case the report was lost.
+    pub(super) fn note_discarded(&mut self) {
+        if self.recv.ack.discarded.is_multiple_of(ACK_EVERY) {
+            self.ack_now();
+        }
+        self.recv.ack.discarded += 1;
+    }
+
+    /// After reading: tells the peer if the window has opened by a quarter, or from nothing.
+    pub(crate) fn note_read(&mut self) {
+        self.take_held();
+        if !self.terms.extended || !self.state.can_receive() {
+            return;
+        }
+        let gain = (self.recv.next + self.recv.window()).since(self.recv.edge);
+        let was_shut = self.recv.edge.since(self.recv.next) < 2;
+        let quarter = (self.recv.promised / 4).max(1) as i32;
+        if gain >= quarter || (was_shut && gain >= 1) {
+            self.ack_now();
+        }
+    }
+
+    /// The acknowledgement to put on an outgoing data segment. It slides the promised window, so where
+    /// there is no longer room for that it repeats what was said before (SPEC PRP-WIN-4).
+    pub(super) fn ride(&mut self) -> Option<Seq> {
+        if !self.terms.extended {
+            return None;
+        }
+        if self.recv.window() >= self.recv.promised && !self.recv.has_gap() {
+            self.recv.edge = self.recv.edge.max(self.recv.next + self.recv.promised);
+            self.acknowledged();
+            if self.recv.ack.discarded == 0 {
+                self.pending.ack = false;
+            }
+        }
+        Some(self.recv.ack.acked)
+    }
+
+    /// The acknowledgement to put into a frame of its own.
+    pub(super) fn ack_block(&mut self, now: Instant) -> AckBlock {
+        let window = self.recv.window();
+        self.recv.edge = self.recv.edge.max(self.recv.next + window);
+        self.recv.promised = self.recv.promised.max(window);
+        let keeps = self.terms.policy().on_gap() == OnGap::Keep;
+        let gap = self.recv.has_gap() || self.recv.ack.discarded > 0;
+        let block = AckBlock {
+            next: self.recv.next,
+            window: self.recv.edge.since(self.recv.next).max(0).cast_unsigned(),
+            gap,
+            echo: self.recv.ack.echo.map(|(seq, retransmitted, at)| Echo {
+                seq,
+                retransmitted,
+                held_ns: u32::try_from(now.since(at).as_nanos()).unwrap_or(u32::MAX),
+            }),
+            received: if keeps { self.recv.bitmap() } else { Bitmap::EMPTY },
+        };
+        self.acknowledged();
+        self.pending.ack = false;
+        self.stats.acks_sent += 1;
+        block
+    }
+
+    fn acknowledged(&mut self) {
+        self.recv.ack.acked = self.recv.next;
+        self.recv.ack.unacked = 0;
+        self.timers.stop(Timer::AckDelay);
+    }
+
+    /// The acknowledgement on a data segment.
+    pub(super) fn on_riding_ack(&mut self, now: Instant, flags: Flags) -> Result<(), DropReason> {
+        if !flags.contains(Flags::ACK) {
+            return Err(DropReason::BadAck);
+        }
+        let base = self.send.flight.base();
+        let next = Seq::expand(u32::from(flags.ackno()), SeqWidth::Bits16, base);
+        self.on_ack(now, next, None)
+    }
+
+    /// An acknowledgement: `next` is what the peer expects, `block` the rest of what it says.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        next: Seq,
+        block: Option<&AckBlock>,
+    ) -> Result<(), DropReason> {
+        let advance = next.since(self.send.flight.base());
+        if advance > self.send.flight.next().since(self.send.flight.base()) || advance < -STALE {
+            return Err(DropReason::BadAck);
+        }
+        if advance < 0 {
+            return Ok(());
+        }
+        if advance == 0 && block.is_some() && self.is_tail_lost() {
+            self.pending.reset = Some(ResetReason::Gap);
+            self.fail(ConnError::PeerGap);
+            return Ok(());
+        }
+        let mut rtt = block.and_then(|b| self.echoed_rtt(now, b));
+        let false_alarm = block.is_some_and(|b| self.is_false_alarm(b));
+        let limited = self.send.is_congestion_limited();
+        let acked = self.send.flight.ack_to(next, now);
+        let mut news = acked.cost;
+        if let Some(block) = block {
+            for index in block.received.iter() {
+                news += self.send.flight.mark_received(next + 1 + index).unwrap_or(0);
+            }
+            self.send.window = block.window.min(crate::config::MAX_WINDOW);
+        } else {
+            rtt = rtt.or(acked.rtt);
+        }
+        self.send.edge = self.send.edge.max(next + self.send.window);
+        if let Some(upto) = acked.upto {
+            self.send.release(upto);
+            self.ready.writable = true;
+        }
+        if let Some(rtt) = rtt {
+            self.send.rtt.sample(rtt);
+        }
+        if false_alarm || acked.false_loss {
+            self.stats.spurious += 1;
+            self.send.on_spurious();
+        }
+        if news > 0 {
+            self.send.on_progress(
+                now,
+                AckSample {
+                    now,
+                    acked: news,
+                    in_flight: self.send.flight.cost(),
+                    limited,
+                    rtt,
+                    least_rtt: self.send.rtt.least(),
+                },
+            );
+        }
+        self.find_losses(now, block.is_some_and(|b| b.gap));
+        self.arm_loss(now);
+        self.arm_persist(now);
+        if acked.eoc && self.step(StateEvent::EocAcked) {
+            self.on_half_closed();
+        }
+        self.note_flushed();
+        Ok(())
+    }
+
+    /// Asks the policy what is lost, and tells the congestion controller once per flight.
+    pub(super) fn find_losses(&mut self, now: Instant, gap: bool) {
+        let rtt = self.send.rtt.smoothed().unwrap_or(ACK_DELAY);
+        let news =
+            AckNews { now, gap, rtt, least_rtt: self.send.rtt.least().unwrap_or(Duration::ZERO) };
+        let policy = self.terms.policy();
+        let verdict = policy.on_ack(&mut self.send.recovery, &mut self.send.flight, &news);
+        self.send.look_again = verdict.look_again;
+        if verdict.lost == 0 {
+            return;
+        }
+        let new_flight =
+            self.send.recovery_until.is_none_or(|until| !before(verdict.first_order, until));
+        if new_flight {
+            self.send.congestion.on_loss(now);
+            self.send.recovery_until = Some(self.send.flight.next_order());
+        }
+    }
+
+    /// Everything written is acknowledged: somebody may be waiting for just that.
+    pub(super) fn note_flushed(&mut self) {
+        if self.send.is_drained() {
+            self.ready.flushed = true;
+        }
+    }
+
+    /// Policy `detect`: the peer was asked often enough what it has, and it lacks what we sent.
+    fn is_tail_lost(&self) -> bool {
+        !self.terms.policy().retains()
+            && !self.send.flight.is_empty()
+            && self.send.tail_probes >= DETECT_PROBES
+    }
+
+    /// Round trip of the arrival an acknowledgement names, if it is clear which copy arrived.
+    fn echoed_rtt(&self, now: Instant, block: &AckBlock) -> Option<Duration> {
+        let echo = block.echo?;
+        let segment = self.send.flight.get(echo.seq)?;
+        let clear = match segment.sends {
+            1 => !echo.retransmitted,
+            2 => echo.retransmitted,
+            _ => false,
+        };
+        let round = now.since(segment.sent);
+        clear.then(|| round.saturating_sub(Duration::from_nanos(u64::from(echo.held_ns))))
+    }
+
+    /// The original of a segment we had taken for lost and sent again has arrived after all.
+    fn is_false_alarm(&self, block: &AckBlock) -> bool {
+        self.send.recovery_until.is_some()
+            && block.echo.is_some_and(|echo| {
+                !echo.retransmitted && self.send.flight.get(echo.seq).is_some_and(|s| s.sends > 1)
+            })
+    }
+}

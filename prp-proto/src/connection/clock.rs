@@ -1,0 +1,160 @@
+//! What happens because time has passed.
+
+use core::time::Duration;
+
+use super::Connection;
+use super::acknowledge::ACK_DELAY;
+use crate::config::Keepalive;
+use crate::error::ConnError;
+use crate::state::State;
+use crate::time::Instant;
+use crate::timer::Timer;
+use crate::wire::ResetReason;
+
+/// Tail-loss probes before the retransmission timeout: one lost probe is bad luck, two are an outage.
+const TAIL_PROBES: u8 = 2;
+
+/// Size probes sent before the classic segment size is taken for all the path carries.
+const SIZE_PROBES: u8 = 5;
+
+/// Time between them.
+const SIZE_PROBE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Probing of a client that has not confirmed our CACK yet. A stale or forged request must not hold a
+/// connection for long; a client that was stopped for ten seconds right after connecting must keep it.
+const UNCONFIRMED: Keepalive =
+    Keepalive { idle: Duration::from_secs(1), interval: Duration::from_secs(3), probes: 9 };
+
+impl Connection {
+    /// Acts on every timer that is due.
+    pub(crate) fn on_time(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.take_due(now) {
+            match timer {
+                Timer::Request => self.on_request_timer(now),
+                Timer::Loss => self.on_loss_timer(now),
+                Timer::AckDelay => self.ack_now(),
+                Timer::Persist => self.on_persist_timer(now),
+                Timer::Keepalive => self.on_keepalive_timer(now),
+                Timer::SizeProbe => self.on_size_probe_timer(now),
+                Timer::Pace => {}
+                Timer::Quiet => self.on_quiet_timer(),
+            }
+        }
+        self.arm_quiet(now);
+    }
+
+    /// Sets the loss timer to what comes next: the end of the reordering window, a tail-loss probe, or
+    /// the retransmission timeout.
+    pub(super) fn arm_loss(&mut self, now: Instant) {
+        if !self.terms.extended || self.send.flight.is_empty() {
+            self.timers.stop(Timer::Loss);
+            return;
+        }
+        let rtt = &self.send.rtt;
+        let wait = if self.send.tail_probes < TAIL_PROBES && !self.send.flight.has_lost() {
+            rtt.probe_timeout(ACK_DELAY).min(rtt.rto(0))
+        } else {
+            rtt.rto(self.send.backoff)
+        };
+        let at = now + wait;
+        self.timers.set(Timer::Loss, self.send.look_again.map_or(at, |look| look.min(at)));
+    }
+
+    fn on_loss_timer(&mut self, now: Instant) {
+        if self.gives_up(now, self.send.waiting_since) {
+            return;
+        }
+        if self.send.look_again.take().is_some_and(|at| at <= now) {
+            self.find_losses(now, false);
+        } else if !self.terms.policy().retains() {
+            // Nothing can be sent again; ask what has arrived (SPEC PRP-DETECT-3).
+            self.send.tail_probes = self.send.tail_probes.saturating_add(1);
+            self.pending.probe = true;
+            self.send.backoff += 1;
+        } else if self.send.tail_probes < TAIL_PROBES && !self.send.flight.has_lost() {
+            self.send.tail_probes += 1;
+            self.send.probe_tail();
+        } else {
+            self.stats.timeouts += 1;
+            self.send.backoff += 1;
+            self.send.recovery_until = Some(self.send.flight.next_order());
+            self.send.congestion.on_timeout(now);
+            self.send.flight.mark_all_lost();
+        }
+        self.arm_loss(now);
+    }
+
+    /// The window is still closed: has it opened and the news been lost?
+    fn on_persist_timer(&mut self, now: Instant) {
+        if self.gives_up(now, self.heard) {
+            return;
+        }
+        self.pending.probe = true;
+        self.send.backoff += 1;
+        self.arm_persist(now);
+    }
+
+    fn gives_up(&mut self, now: Instant, since: Instant) -> bool {
+        let waited = now.since(since);
+        let over = self.config.user_timeout.is_some_and(|limit| waited >= limit);
+        if over {
+            self.pending.reset = self.terms.extended.then_some(ResetReason::TimedOut);
+            self.fail(ConnError::TimedOut { waited });
+        }
+        over
+    }
+
+    /// Starts looking for the largest segment that gets through, if there is data for it.
+    pub(super) fn arm_size_probe(&mut self, now: Instant) {
+        let wanted = self.send.mss < self.terms.mss
+            && self.send.size_probes < SIZE_PROBES
+            && self.send.buf.unsent() > u64::from(self.send.mss);
+        if wanted && !self.timers.is_set(Timer::SizeProbe) {
+            self.on_size_probe_timer(now);
+        }
+    }
+
+    fn on_size_probe_timer(&mut self, now: Instant) {
+        if self.send.mss < self.terms.mss && self.send.size_probes < SIZE_PROBES {
+            self.send.size_probes += 1;
+            self.pending.size_probe = true;
+            self.timers.set(Timer::SizeProbe, now + SIZE_PROBE_PAUSE);
+        }
+    }
+
+    /// (Re)starts idle probing.
+    pub(crate) fn arm_keepalive(&mut self, now: Instant) {
+        match self.keepalive() {
+            Some(k) => self.timers.set(Timer::Keepalive, now + k.idle),
+            None => self.timers.stop(Timer::Keepalive),
+        }
+    }
+
+    fn keepalive(&self) -> Option<Keepalive> {
+        if !self.terms.extended {
+            return None;
+        }
+        if self.confirmed { self.config.keepalive } else { Some(UNCONFIRMED) }
+    }
+
+    fn on_keepalive_timer(&mut self, now: Instant) {
+        let Some(keepalive) = self.keepalive() else { return };
+        if !matches!(self.state, State::Established { .. }) {
+            return;
+        }
+        let silent = now.since(self.heard);
+        if silent < keepalive.idle {
+            // Frames came since the timer was set; it is not moved for each of them.
+            self.timers.set(Timer::Keepalive, self.heard + keepalive.idle);
+        } else if self.probes_unanswered >= keepalive.probes {
+            self.pending.reset = Some(ResetReason::TimedOut);
+            self.fail(ConnError::TimedOut { waited: silent });
+        } else {
+            self.send.trim();
+            self.recv.trim();
+            self.probes_unanswered += 1;
+            self.pending.probe = true;
+            self.timers.set(Timer::Keepalive, now + keepalive.interval);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Ends: half-close, quiet time, abort, reset (SPEC PRP-CLOSE-1 to 9).
+
+use core::time::Duration;
+
+use super::Connection;
+use crate::error::ConnError;
+use crate::state::{State, StateEvent};
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::timer::Timer;
+use crate::wire::{ResetBlock, ResetReason};
+
+/// How long the end that acknowledged the last EOC stays to acknowledge it again. A repeat comes after a
+/// tail-loss probe or a timeout of at least 20 ms; three of them, doubling, fit.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// How long a connection whose application is gone waits for the peer to close its side: as long as
+/// Linux leaves an orphan in FIN-WAIT-2.
+const ORPHAN_WAIT: Duration = Duration::from_secs(60);
+
+/// Least time between two questions to the peer about frames we do not believe.
+const CHALLENGE_PAUSE: Duration = Duration::from_millis(5);
+
+impl Connection {
+    /// The application writes no more. EOC follows what was written.
+    pub(crate) fn shutdown_send(&mut self) {
+        if matches!(self.state, State::Established { .. }) {
+            self.send.buf.finish_write();
+            self.step(StateEvent::Shutdown);
+        }
+        self.ready.writable = true;
+    }
+
+    /// The application reads no more.
+    pub(crate) fn shutdown_receive(&mut self) {
+        self.recv.shut = true;
+        self.ready.readable = true;
+    }
+
+    /// The application lets go. What was written is still delivered; if it left something unread, or
+    /// asks for it, the peer gets a reset instead, as from a kernel socket.
+    pub(crate) fn release(&mut self, now: Instant, abort: bool) {
+        self.orphan = true;
+        let unread = self.recv.buf.len() > 0 || self.recv.has_gap();
+        match self.state {
+            State::Close | State::Listen => {}
+            State::ConnWait => self.abort(ResetReason::Aborted),
+            State::Established { .. } if abort || unread => self.abort(ResetReason::Aborted),
+            State::Established { .. } => {
+                self.shutdown_send();
+                self.on_half_closed();
+                if self.state.can_receive() {
+                    self.timers.set(Timer::Quiet, now + ORPHAN_WAIT);
+                }
+            }
+        }
+    }
+
+    /// Gives the connection up and tells the peer.
+    pub(crate) fn abort(&mut self, reason: ResetReason) {
+        if self.state == State::Close {
+            return;
+        }
+        let told = matches!(self.state, State::Established { .. }) && self.terms.extended;
+        self.pending.reset = told.then_some(reason);
+        self.step(StateEvent::Abort);
+        self.finish(ConnError::Aborted);
+    }
+
+    /// Drops a finished connection before its quiet time is over: its ends are wanted again.
+    pub(crate) fn abort_silently(&mut self) {
+        self.orphan = true;
+        self.end_quietly();
+    }
+
+    /// A direction has closed: is that the end?
+    pub(super) fn on_half_closed(&mut self) {
+        if !self.state.is_finished() {
+            return;
+        }
+        // Our EOC acknowledged the peer's and was acknowledged itself: the peer waits for nothing.
+        if self.send.eoc_closed_both {
+            self.end_quietly();
+        } else {
+            self.quiet_wanted = true;
+        }
+    }
+
+    /// Starts the quiet time if the connection has just come to its end.
+    pub(crate) fn arm_quiet(&mut self, now: Instant) {
+        if core::mem::take(&mut self.quiet_wanted) {
+            self.timers.stop_all();
+            self.timers.set(Timer::Quiet, now + QUIET);
+        }
+    }
+
+    pub(super) fn on_quiet_timer(&mut self) {
+        if self.state.is_finished() {
+            self.end_quietly();
+        } else {
+            self.abort(ResetReason::TimedOut);
+        }
+    }
+
+    fn end_quietly(&mut self) {
+        self.step(StateEvent::Finish);
+        self.timers.stop_all();
+        self.ready.readable = true;
+        self.ready.writable = true;
+        self.ready.flushed = true;
+    }
+
+    /// RST.
+    pub(super) fn on_reset(&mut self, now: Instant, block: &ResetBlock) -> Result<(), DropReason> {
+        let State::Established { .. } = self.state else {
+            return self.on_refusal(block);
+        };
+        if !self.terms.extended {
+            return Err(DropReason::BadState);
+        }
+        if block.receiver != self.ids.local {
+            // Whoever sent it does not know us: a stranger, or a peer that forgot. Ask (SPEC PRP-RST-4).
+            self.challenge(now);
+            return Err(DropReason::BadId);
+        }
+        if self.state.is_finished() {
+            // Everything was said and heard; the peer has just not waited as long as we do.
+            self.end_quietly();
+            return Ok(());
+        }
+        self.fail(match block.reason {
+            ResetReason::Gap => ConnError::PeerGap,
+            _ => ConnError::Reset,
+        });
+        Ok(())
+    }
+
+    /// Asks the peer whether it meant what somebody sent in its name; not for every such frame, or a
+    /// flood of forgeries would be a flood of questions.
+    pub(super) fn challenge(&mut self, now: Instant) {
+        if self.challenged.is_none_or(|last| now.since(last) >= CHALLENGE_PAUSE) {
+            self.challenged = Some(now);
+            self.pending.probe = true;
+        }
+    }
+
+    /// RST while a request is out.
+    fn on_refusal(&mut self, block: &ResetBlock) -> Result<(), DropReason> {
+        if self.state != State::ConnWait {
+            return Err(DropReason::BadState);
+        }
+        if block.receiver != self.ids.local {
+            return Err(DropReason::BadId);
+        }
+        self.fail(match block.reason {
+            ResetReason::NoCommonPolicy => ConnError::NoCommonPolicy,
+            ResetReason::Aborted | ResetReason::NoConnection => ConnError::Reset,
+            _ => ConnError::Refused,
+        });
+        Ok(())
+    }
+
+    /// Ends the connection with an error for the application.
+    pub(crate) fn fail(&mut self, error: ConnError) {
+        let event = match error {
+            ConnError::TimedOut { .. } => StateEvent::Timeout,
+            ConnError::Aborted | ConnError::Gap { .. } => StateEvent::Abort,
+            _ => StateEvent::Reset,
+        };
+        self.step(event);
+        self.finish(error);
+    }
+
+    fn finish(&mut self, error: ConnError) {
+        self.timers.stop_all();
+        let reset = self.pending.reset.take();
+        self.pending = super::Pending { reset, ..super::Pending::default() };
+        self.send.buf.clear();
+        self.send.flight.clear();
+        self.error.get_or_insert(error);
+        self.ready = crate::event::Readiness {
+            readable: true,
+            writable: true,
+            connected: true,
+            flushed: true,
+        };
+    }
+
+    /// A classic peer acknowledges nothing: what was sent has arrived, as far as anyone will know.
+    pub(super) fn on_classic_sent(&mut self) {
+        if self.send.eoc_sent && self.send.flight.is_empty() && self.step(StateEvent::EocAcked) {
+            self.on_half_closed();
+        }
+        self.note_flushed();
+    }
+}

@@ -1,0 +1,95 @@
+//! A frame for this connection: what kind it is and who acts on it.
+
+use super::Connection;
+use crate::buffer::Sink;
+use crate::state::State;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::timer::Timer;
+use crate::wire::{Control, CrcKey, Flags, Frame, ResetBlock};
+
+impl Connection {
+    /// Acts on a frame that carries this connection's ports and peer. CREQ is not among them: it may
+    /// make connections, so the endpoint takes it.
+    pub(crate) fn on_frame(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        sink: Option<&mut Sink<'_>>,
+    ) -> Result<(), DropReason> {
+        let flags = frame.flags();
+        if flags.contains(Flags::RST) {
+            if !frame.crc_ok(CrcKey::NONE) {
+                return Err(DropReason::BadCrc);
+            }
+            let block = ResetBlock::parse(frame.payload).ok_or(DropReason::Malformed)?;
+            return self.on_reset(now, &block);
+        }
+        if flags.contains(Flags::CACK) {
+            return self.on_accept(now, frame);
+        }
+        if !matches!(self.state, State::Established { .. }) {
+            return Err(DropReason::BadState);
+        }
+        if self.crc_in().is_some_and(|key| !frame.crc_ok(key)) {
+            return Err(DropReason::BadCrc);
+        }
+        if flags.contains(Flags::CTL) {
+            return self.on_control(now, frame);
+        }
+        if self.terms.extended {
+            self.on_riding_ack(now, flags)?;
+        }
+        let outcome = self.on_segment(now, frame, sink);
+        if matches!(outcome, Ok(()) | Err(DropReason::Duplicate | DropReason::OutOfOrder)) {
+            self.hear(now);
+        }
+        outcome
+    }
+
+    fn on_control(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), DropReason> {
+        if !self.terms.extended {
+            return Err(DropReason::BadState);
+        }
+        let control = Control::parse(frame.payload).ok_or(DropReason::Malformed)?;
+        if control.to() != self.ids.local {
+            return Err(DropReason::BadId);
+        }
+        self.hear(now);
+        match control {
+            Control::Ack { ack, .. } => {
+                self.stats.acks_received += 1;
+                self.on_ack(now, ack.next, Some(&ack))
+            }
+            Control::Probe { .. } => {
+                self.ack_now();
+                Ok(())
+            }
+            Control::SizeProbe { size, .. } => {
+                if frame.payload.len() != usize::from(size) {
+                    return Err(DropReason::Malformed);
+                }
+                self.pending.size_ack = Some(size);
+                Ok(())
+            }
+            Control::SizeProbeAck { size, .. } => {
+                self.prove(size);
+                Ok(())
+            }
+        }
+    }
+
+    /// Segments of `size` bytes are known to arrive.
+    pub(crate) fn prove(&mut self, size: u16) {
+        self.send.proven = self.send.proven.max(size);
+        self.send.mss = self.send.mss.max(self.terms.mss.min(size));
+        if self.send.mss == self.terms.mss {
+            self.timers.stop(Timer::SizeProbe);
+        }
+    }
+
+    /// Largest segment known to arrive.
+    pub(crate) const fn proven(&self) -> u16 {
+        self.send.proven
+    }
+}

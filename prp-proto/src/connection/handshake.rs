@@ -1,0 +1,209 @@
+//! The two-way handshake (paper section 2.4; SPEC PRP-CONN-1 to 12).
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+use super::{Connection, Seed, Terms};
+use crate::config::{Classic, MAX_WINDOW};
+use crate::error::ConnError;
+use crate::seq::Seq;
+use crate::state::{State, StateEvent};
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::timer::Timer;
+use crate::wire::{
+    CLASSIC_MSS, CRC_LEN, CrcKey, Frame, Offer, Reliability, ReliabilitySet, ResetReason,
+};
+
+/// First repeat of an unanswered request. The answer takes microseconds when the server's process runs,
+/// a few time slices of 4 ms when it must wait for a processor.
+const FIRST_RETRY: Duration = Duration::from_millis(20);
+
+/// Longest pause between repeats.
+const MAX_RETRY: Duration = Duration::from_secs(1);
+
+/// A request under way.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Request {
+    pause: Duration,
+    give_up: Instant,
+}
+
+/// What a server-side connection is made from.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Asked {
+    /// A request with options.
+    Offer(Offer),
+    /// The paper's.
+    Classic,
+}
+
+impl Connection {
+    /// A connection that asks for itself. CREQ goes out with the next transmission.
+    pub(crate) fn connect(seed: &Seed) -> Box<Self> {
+        let mut conn = Self::new(seed);
+        conn.step(StateEvent::Request);
+        conn.pending.request = true;
+        conn.request =
+            Request { pause: FIRST_RETRY, give_up: seed.now + conn.config.connect_timeout };
+        conn.timers.set(Timer::Request, seed.now + FIRST_RETRY);
+        conn
+    }
+
+    /// A connection somebody asked for, granted as far as both can; CACK goes out with the next
+    /// transmission. `first` is the peer's initial number.
+    ///
+    /// # Errors
+    /// Why it is not granted.
+    pub(crate) fn accept(seed: &Seed, asked: Asked, first: Seq) -> Result<Box<Self>, ResetReason> {
+        let mut conn = Self::new(seed);
+        match asked {
+            Asked::Offer(offer) => {
+                let common = conn.config.reliability.strongest_common(offer.reliability);
+                let reliability = common.ok_or(ResetReason::NoCommonPolicy)?;
+                let crc = conn.config.crc || offer.crc;
+                conn.adopt(reliability, crc, &offer);
+            }
+            Asked::Classic if conn.config.classic == Classic::Refuse => {
+                return Err(ResetReason::NoCommonPolicy);
+            }
+            Asked::Classic => conn.adopt_classic(),
+        }
+        conn.server = true;
+        conn.accepted = false;
+        conn.recv.start(first, &conn.terms);
+        conn.step(StateEvent::Creq);
+        conn.pending.accept = true;
+        conn.arm_keepalive(seed.now);
+        Ok(conn)
+    }
+
+    /// CREQ for a connection that exists: the same request gets the same answer; another one means the
+    /// peer restarted or somebody lies, so the peer is asked (SPEC PRP-CONN-7).
+    pub(crate) fn on_repeated_request(
+        &mut self,
+        now: Instant,
+        offer: Option<&Offer>,
+    ) -> Result<(), DropReason> {
+        let same = match offer {
+            Some(offer) => self.terms.extended && offer.id == self.ids.remote,
+            None => !self.terms.extended && !self.confirmed,
+        };
+        if !matches!(self.state, State::Established { .. }) {
+            return Err(DropReason::BadState);
+        }
+        if same {
+            self.pending.accept = true;
+            return Ok(());
+        }
+        if self.terms.extended {
+            self.challenge(now);
+        }
+        Err(DropReason::BadId)
+    }
+
+    /// CACK.
+    pub(crate) fn on_accept(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), DropReason> {
+        let offer = match frame.payload {
+            [] => None,
+            payload => Some(Offer::parse(payload).map_err(|_| DropReason::Malformed)?),
+        };
+        if offer.is_some_and(|o| o.echo != self.ids.local) {
+            return Err(DropReason::BadId);
+        }
+        if self.state != State::ConnWait {
+            let known = offer.is_none_or(|o| o.id == self.ids.remote);
+            return Err(if known { DropReason::Duplicate } else { DropReason::BadId });
+        }
+        let first = match offer {
+            Some(offer) if self.config.classic != Classic::Only => {
+                if !frame.crc_ok(CrcKey::NONE) {
+                    return Err(DropReason::BadCrc);
+                }
+                self.agree(&offer)?;
+                frame.head.transport.expand_seq(self.terms.width(), Seq::default())
+            }
+            Some(_) => return Err(DropReason::Malformed),
+            None if self.config.classic == Classic::Refuse => {
+                self.fail(ConnError::ClassicPeer);
+                return Err(DropReason::Refused);
+            }
+            None => {
+                self.adopt_classic();
+                frame.head.transport.expand_seq(self.terms.width(), Seq::default())
+            }
+        };
+        self.recv.start(first, &self.terms);
+        self.step(StateEvent::Cack);
+        self.timers.stop(Timer::Request);
+        self.pending.request = false;
+        self.ready.connected = true;
+        self.ready.writable = true;
+        self.hear(now);
+        Ok(())
+    }
+
+    /// Repeats the request or gives it up.
+    pub(super) fn on_request_timer(&mut self, now: Instant) {
+        if now >= self.request.give_up {
+            self.fail(ConnError::TimedOut { waited: self.config.connect_timeout });
+            return;
+        }
+        self.pending.request = true;
+        self.request.pause = (self.request.pause * 2).min(MAX_RETRY);
+        let next = (now + self.request.pause).min(self.request.give_up);
+        self.timers.set(Timer::Request, next);
+    }
+
+    /// The options block of our CREQ; `None` if we are to look classic.
+    pub(super) fn own_request(&self) -> Option<Offer> {
+        (self.config.classic != Classic::Only).then(|| Offer {
+            id: self.ids.local,
+            echo: 0,
+            reliability: self.config.reliability,
+            crc: self.config.crc,
+            mss: self.segment,
+            window: self.recv.window_at(self.segment),
+        })
+    }
+
+    /// The options block of our CACK.
+    pub(super) fn own_grant(&self) -> Option<Offer> {
+        self.terms.extended.then(|| Offer {
+            id: self.ids.local,
+            echo: self.ids.remote,
+            reliability: ReliabilitySet::only(self.terms.reliability),
+            crc: self.terms.crc,
+            mss: self.segment,
+            window: self.recv.window_at(self.segment),
+        })
+    }
+
+    /// Takes what the server granted.
+    fn agree(&mut self, offer: &Offer) -> Result<(), DropReason> {
+        let granted = self.config.reliability.strongest_common(offer.reliability);
+        let Some(reliability) = granted else {
+            self.ids.remote = offer.id;
+            self.pending.reset = Some(ResetReason::NoCommonPolicy);
+            self.fail(ConnError::NoCommonPolicy);
+            return Err(DropReason::Refused);
+        };
+        self.adopt(reliability, offer.crc, offer);
+        Ok(())
+    }
+
+    fn adopt(&mut self, reliability: Reliability, crc: bool, offer: &Offer) {
+        self.segment = self.segment.min(offer.mss);
+        // The trailer takes its room from the segment.
+        let mss = self.segment - if crc { CRC_LEN as u16 } else { 0 };
+        self.terms = Terms { extended: true, reliability, mss, crc };
+        self.ids.remote = offer.id;
+        self.send.start(&self.terms, offer.window);
+    }
+
+    fn adopt_classic(&mut self) {
+        self.segment = self.segment.min(CLASSIC_MSS);
+        self.terms = Terms { mss: self.segment, ..Terms::CLASSIC };
+        self.send.start(&self.terms, MAX_WINDOW);
+    }
+}

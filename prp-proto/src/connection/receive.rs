@@ -1,0 +1,241 @@
+//! Data coming in: order, gaps, room (SPEC PRP-SEG-4 to 9, PRP-WIN-1 to 6).
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::{Connection, Seed, Terms};
+use crate::buffer::{RecvBuffer, Sink};
+use crate::config::MAX_WINDOW;
+use crate::error::ConnError;
+use crate::recovery::OnGap;
+use crate::seq::Seq;
+use crate::state::{ReceiveSide, State, StateEvent};
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::wire::{Bitmap, CLASSIC_MSS, Flags, Frame, ResetReason};
+
+/// A segment kept beyond a gap.
+#[derive(Debug)]
+struct Held {
+    bytes: Vec<u8>,
+    eom: bool,
+    eoc: bool,
+}
+
+/// The receiving half of a connection.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(super) buf: RecvBuffer,
+    /// Next number expected.
+    pub(super) next: Seq,
+    /// First number the peer may not send yet. Never moves back (SPEC PRP-WIN-2).
+    pub(super) edge: Seq,
+    /// Largest window ever advertised: what an acknowledgement that rides on data promises again.
+    pub(super) promised: u32,
+    mss: u16,
+    /// Slot `i` is for number `next + i`; empty while nothing is missing.
+    held: VecDeque<Option<Held>>,
+    /// The application reads no more; what comes is acknowledged and thrown away.
+    pub(super) shut: bool,
+    pub(super) ack: super::acknowledge::AckState,
+}
+
+impl Receiver {
+    pub(super) fn new(seed: &Seed) -> Self {
+        Self {
+            buf: RecvBuffer::new(seed.config.recv_limit()),
+            next: Seq::default(),
+            edge: Seq::default(),
+            promised: 0,
+            mss: CLASSIC_MSS,
+            held: VecDeque::new(),
+            shut: false,
+            ack: super::acknowledge::AckState::default(),
+        }
+    }
+
+    /// The peer's first segment will be `first`.
+    pub(super) fn start(&mut self, first: Seq, terms: &Terms) {
+        self.mss = terms.mss;
+        self.next = first;
+        self.ack.acked = first;
+        self.promised = self.window();
+        self.edge = first + self.promised;
+    }
+
+    /// Full segments there is room for.
+    pub(super) fn window(&self) -> u32 {
+        self.window_at(self.mss)
+    }
+
+    /// Segments of `mss` bytes there is room for.
+    pub(super) fn window_at(&self, mss: u16) -> u32 {
+        ((self.buf.room() / usize::from(mss)) as u32).min(MAX_WINDOW)
+    }
+
+    /// Which segments beyond `next` are here.
+    pub(super) fn bitmap(&self) -> Bitmap {
+        let mut bitmap = Bitmap::EMPTY;
+        for (i, _) in (0u32..).zip(&self.held).skip(1).filter(|(_, h)| h.is_some()) {
+            bitmap.set(i - 1);
+        }
+        bitmap
+    }
+
+    /// Whether something beyond `next` has arrived and is kept.
+    pub(super) fn has_gap(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Gives back memory an idle connection does not need.
+    pub(super) fn trim(&mut self) {
+        self.buf.trim();
+        if self.held.is_empty() {
+            self.held = VecDeque::new();
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let held: usize = self.held.iter().flatten().map(|h| h.bytes.capacity()).sum();
+        self.buf.allocated() + held + self.held.capacity() * size_of::<Option<Held>>()
+    }
+
+    /// Keeps a segment for later. `false` if there is no memory for it.
+    fn hold(&mut self, ahead: usize, payload: &[u8], flags: Flags) -> Result<(), DropReason> {
+        if matches!(self.held.get(ahead), Some(Some(_))) {
+            return Err(DropReason::Duplicate);
+        }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(payload.len()).map_err(|_| DropReason::NoBuffer)?;
+        bytes.extend_from_slice(payload);
+        while self.held.len() <= ahead {
+            self.held.push_back(None);
+        }
+        let (eom, eoc) = (flags.contains(Flags::EOM), flags.contains(Flags::EOC));
+        self.held[ahead] = Some(Held { bytes, eom, eoc });
+        Ok(())
+    }
+
+    /// Moves on to the next number and hands out what was held for it, if it is here.
+    fn advance(&mut self) {
+        self.next += 1;
+        self.held.pop_front();
+        // What is left at the back of an empty queue is nothing.
+        while matches!(self.held.back(), Some(None)) {
+            self.held.pop_back();
+        }
+    }
+}
+
+impl Connection {
+    /// A data segment, its acknowledgement already taken.
+    pub(super) fn on_segment(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        sink: Option<&mut Sink<'_>>,
+    ) -> Result<(), DropReason> {
+        let State::Established { receive, .. } = self.state else {
+            return Err(DropReason::BadState);
+        };
+        if frame.payload.len() > usize::from(self.terms.mss) {
+            return Err(DropReason::TooLong);
+        }
+        let flags = frame.flags();
+        let seq = frame.head.transport.expand_seq(self.terms.width(), self.recv.next);
+        let ahead = seq.since(self.recv.next);
+        self.recv.ack.arrival(seq, flags.contains(Flags::RTX), now);
+        if ahead < 0 {
+            self.ack_now();
+            return Err(DropReason::Duplicate);
+        }
+        if receive == ReceiveSide::Closed {
+            return Err(DropReason::Closed);
+        }
+        if self.orphan && !frame.payload.is_empty() {
+            // The application closed the stream; as a kernel would, say that nobody reads this.
+            self.abort(ResetReason::Aborted);
+            return Err(DropReason::Closed);
+        }
+        if self.terms.extended && seq.since(self.recv.edge) >= 0 {
+            self.ack_now();
+            return Err(DropReason::OutOfWindow);
+        }
+        if ahead > 0 {
+            return self.on_gap(seq, ahead as usize, frame);
+        }
+        self.take(frame.payload, flags, sink)?;
+        self.stats.segments_received += 1;
+        self.take_held();
+        self.note_in_order(now);
+        Ok(())
+    }
+
+    /// A segment after a gap.
+    fn on_gap(&mut self, seq: Seq, ahead: usize, frame: &Frame<'_>) -> Result<(), DropReason> {
+        match self.terms.policy().on_gap() {
+            OnGap::Fail => {
+                let error = ConnError::Gap { expected: self.recv.next, received: seq };
+                self.pending.reset = self.terms.extended.then_some(ResetReason::Gap);
+                self.fail(error);
+                Err(DropReason::OutOfOrder)
+            }
+            OnGap::Discard => {
+                self.note_discarded();
+                Err(DropReason::OutOfOrder)
+            }
+            OnGap::Keep => {
+                self.ack_now();
+                self.recv.hold(ahead, frame.payload, frame.flags())?;
+                self.stats.segments_received += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the payload of the segment expected next.
+    fn take(
+        &mut self,
+        payload: &[u8],
+        flags: Flags,
+        sink: Option<&mut Sink<'_>>,
+    ) -> Result<(), DropReason> {
+        if !self.recv.shut {
+            if payload.len() > self.recv.buf.room() && sink.is_none() {
+                return Err(DropReason::NoBuffer);
+            }
+            let eom =
+                flags.contains(Flags::EOM) && !(flags.contains(Flags::EOC) && payload.is_empty());
+            self.recv.buf.push(payload, eom, sink).map_err(|_| DropReason::NoBuffer)?;
+        }
+        self.recv.advance();
+        self.stats.bytes_received += payload.len() as u64;
+        self.ready.readable = true;
+        if flags.contains(Flags::EOC) {
+            self.step(StateEvent::Eoc);
+            self.on_half_closed();
+        }
+        Ok(())
+    }
+
+    /// Takes what was kept and has become next. Where memory is short it stays kept, for the next read to
+    /// try again.
+    pub(super) fn take_held(&mut self) {
+        while let Some(Some(held)) = self.recv.held.front_mut() {
+            let bytes = core::mem::take(&mut held.bytes);
+            let mut flags = Flags::NONE;
+            if held.eom {
+                flags |= Flags::EOM;
+            }
+            if held.eoc {
+                flags |= Flags::EOC;
+            }
+            if self.take(&bytes, flags, None).is_err() {
+                if let Some(Some(held)) = self.recv.held.front_mut() {
+                    held.bytes = bytes;
+                }
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Data going out, and every other frame a connection sends (SPEC PRP-SEG-1 to 3).
+
+use alloc::boxed::Box;
+
+use super::{Connection, Seed, Terms};
+use crate::buffer::SendBuffer;
+use crate::congestion::{AckSample, Aimd, Congestion};
+use crate::flight::Flight;
+use crate::recovery::RecoveryState;
+use crate::rtt::Rtt;
+use crate::seq::{Seq, SeqWidth};
+use crate::state::{SendSide, State};
+use crate::time::Instant;
+use crate::timer::Timer;
+use crate::transmit::TransmitBatch;
+use crate::wire::{
+    CLASSIC_MSS, CRC_LEN, Control, CrcKey, Flags, HEADER_LEN, MAX_CONTROL_LEN, ResetBlock,
+    ResetReason, TransportHeader,
+};
+
+/// The sending half of a connection.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(super) buf: SendBuffer,
+    pub(super) flight: Flight,
+    /// Window the peer last stated, in segments.
+    pub(super) window: u32,
+    /// First number the peer has no room for yet. Never moves back.
+    pub(super) edge: Seq,
+    pub(super) rtt: Rtt,
+    pub(super) congestion: Box<dyn Congestion>,
+    pub(super) recovery: RecoveryState,
+    /// Losses among transmissions before this one belong to a flight already answered for.
+    pub(super) recovery_until: Option<u32>,
+    /// When a segment that is late now counts as lost.
+    pub(super) look_again: Option<Instant>,
+    /// Tail-loss probes since the last news.
+    pub(super) tail_probes: u8,
+    /// Timeouts in a row.
+    pub(super) backoff: u32,
+    /// Since when the oldest unacknowledged segment has waited without any news.
+    pub(super) waiting_since: Instant,
+    /// A segment may go out whatever the congestion window says: a probe.
+    forced: bool,
+    /// Largest segment known to get through.
+    pub(super) mss: u16,
+    pub(super) proven: u16,
+    pub(super) size_probes: u8,
+    /// Sent bytes before this offset need not be kept (policy `detect`).
+    spent: Option<u64>,
+    /// EOC has a number.
+    pub(super) eoc_sent: bool,
+    /// ... and the segment that carried it acknowledged the peer's EOC.
+    pub(super) eoc_closed_both: bool,
+}
+
+impl Sender {
+    pub(super) fn new(seed: &Seed) -> Self {
+        Self {
+            buf: SendBuffer::new(seed.config.send_limit()),
+            flight: Flight::new(seed.first),
+            window: 0,
+            edge: seed.first,
+            rtt: Rtt::default(),
+            congestion: Box::new(Aimd::new(usize::from(CLASSIC_MSS))),
+            recovery: RecoveryState::default(),
+            recovery_until: None,
+            look_again: None,
+            tail_probes: 0,
+            backoff: 0,
+            waiting_since: seed.now,
+            forced: false,
+            mss: CLASSIC_MSS,
+            proven: seed.proven,
+            size_probes: 0,
+            spent: None,
+            eoc_sent: false,
+            eoc_closed_both: false,
+        }
+    }
+
+    /// The peer takes `window` segments on these terms.
+    pub(super) fn start(&mut self, terms: &Terms, window: u32) {
+        self.window = window.min(crate::config::MAX_WINDOW);
+        self.edge = self.flight.base() + self.window;
+        let safe = CLASSIC_MSS - if terms.crc { CRC_LEN as u16 } else { 0 };
+        self.mss = terms.mss.min(safe.max(self.proven));
+        self.congestion = Box::new(Aimd::new(usize::from(terms.mss)));
+    }
+
+    /// Whether the congestion window is what holds data back, or would with one more segment.
+    pub(super) fn is_congestion_limited(&self) -> bool {
+        self.flight.cost() + usize::from(self.mss) >= self.congestion.window()
+    }
+
+    /// Everything before `upto` is delivered.
+    pub(super) fn release(&mut self, upto: u64) {
+        self.buf.release(upto);
+    }
+
+    /// News from the peer: the path is alive.
+    pub(super) fn on_progress(&mut self, now: Instant, sample: AckSample) {
+        self.congestion.on_ack(&sample);
+        self.tail_probes = 0;
+        self.backoff = 0;
+        self.waiting_since = now;
+        if self.recovery_until.is_some() && !self.flight.has_lost() && !self.flight.has_received() {
+            self.recovery_until = None;
+        }
+    }
+
+    pub(super) fn on_spurious(&mut self) {
+        self.recovery.on_spurious();
+        self.congestion.on_spurious();
+    }
+
+    /// Whether the peer has everything that was written.
+    pub(super) fn is_drained(&self) -> bool {
+        self.flight.is_empty() && !self.buf.has_unsent()
+    }
+
+    /// Puts the tail up for sending again, past the congestion window.
+    pub(super) fn probe_tail(&mut self) {
+        self.flight.probe_tail();
+        self.forced = true;
+    }
+
+    /// Forgets what a policy without repeats has sent and the device has taken.
+    pub(super) fn release_spent(&mut self, acknowledged: bool, now: Instant) {
+        if let Some(upto) = self.spent.take() {
+            self.buf.release(upto);
+            if acknowledged {
+                let next = self.flight.next();
+                self.flight.ack_to(next, now);
+                self.edge = next + self.window;
+            }
+        }
+    }
+
+    /// Whether a segment could go out now.
+    fn may_send(&self, cost: usize) -> bool {
+        self.forced
+            || self.flight.cost() == 0
+            || self.flight.cost() + cost <= self.congestion.window()
+    }
+
+    pub(super) fn window_open(&self) -> bool {
+        self.flight.next().before(self.edge)
+    }
+
+    /// Gives back memory an idle connection does not need.
+    pub(super) fn trim(&mut self) {
+        self.buf.trim();
+        self.flight.trim();
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.buf.allocated() + self.flight.memory()
+    }
+}
+
+impl Connection {
+    /// Puts frames into `batch`, data up to `quantum` segments; whether more could go out at once.
+    pub(crate) fn transmit(
+        &mut self,
+        now: Instant,
+        batch: &mut TransmitBatch,
+        quantum: usize,
+    ) -> bool {
+        self.transmit_handshake(batch);
+        if matches!(self.state, State::Established { .. }) {
+            if self.pending.ack && self.recv.has_gap() {
+                self.transmit_ack(now, batch);
+            }
+            self.arm_size_probe(now);
+            let mut left = quantum;
+            while left > 0 && !batch.is_full() && self.transmit_segment(now, batch) {
+                left -= 1;
+            }
+            self.transmit_control(now, batch);
+            self.arm_loss(now);
+            self.arm_persist(now);
+            if left == 0 || batch.is_full() {
+                return self.wants_transmit();
+            }
+        }
+        if let Some(reason) = self.pending.reset.take() {
+            self.transmit_reset(batch, reason);
+        }
+        false
+    }
+
+    /// Whether [`Self::transmit`] would find something to do.
+    pub(crate) fn wants_transmit(&self) -> bool {
+        let p = &self.pending;
+        if p.request || p.accept || p.reset.is_some() {
+            return true;
+        }
+        if !matches!(self.state, State::Established { .. }) {
+            return false;
+        }
+        p.ack || p.probe || p.size_probe || p.size_ack.is_some() || self.has_sendable()
+    }
+
+    /// Whether a segment, new or repeated, may go out now.
+    fn has_sendable(&self) -> bool {
+        let fits = self.send.may_send(usize::from(self.send.mss));
+        if self.send.flight.has_lost() && fits {
+            return true;
+        }
+        if !self.send.window_open() || !fits {
+            return false;
+        }
+        let idle = self.send.flight.is_empty();
+        self.send.buf.peek_segment(self.send.mss, idle).is_some() || self.wants_eoc()
+    }
+
+    /// EOC is due: everything written has a number, EOC has none.
+    fn wants_eoc(&self) -> bool {
+        matches!(self.state, State::Established { send: SendSide::Closing, .. })
+            && !self.send.eoc_sent
+            && !self.send.buf.has_unsent()
+    }
+
+    fn transmit_handshake(&mut self, batch: &mut TransmitBatch) {
+        let first = self.first;
+        if core::mem::take(&mut self.pending.request) {
+            let offer = self.own_request().map(|o| o.emit());
+            let payload = offer.as_ref().map_or(&[][..], |o| o);
+            self.push_outside(batch, Flags::CREQ, first, payload, offer.is_some());
+        }
+        if core::mem::take(&mut self.pending.accept) {
+            let offer = self.own_grant().map(|o| o.emit());
+            let payload = offer.as_ref().map_or(&[][..], |o| o);
+            let flags = if offer.is_some() {
+                Flags::CACK | Flags::NONE.with_ack(self.recv.ack.acked)
+            } else {
+                Flags::CACK
+            };
+            self.push_outside(batch, flags, first, payload, offer.is_some());
+        }
+    }
+
+    fn transmit_reset(&mut self, batch: &mut TransmitBatch, reason: ResetReason) {
+        let block = ResetBlock { reason, receiver: self.ids.remote, sender: self.ids.local };
+        let seq = self.send.flight.next();
+        self.push_outside(batch, Flags::RST, seq, &block.emit(), true);
+    }
+
+    /// Sends one data segment, a repeat before a new one; whether there was one.
+    fn transmit_segment(&mut self, now: Instant, batch: &mut TransmitBatch) -> bool {
+        if let Some((seq, segment)) = self.send.flight.next_lost() {
+            if !self.send.may_send(usize::from(segment.len)) {
+                return false;
+            }
+            self.send.flight.resent(seq, now);
+            self.stats.retransmitted += 1;
+            self.push_segment(batch, seq, Flags::RTX);
+            return true;
+        }
+        if !self.send.window_open() || !self.send.may_send(usize::from(self.send.mss)) {
+            return false;
+        }
+        let idle = self.send.flight.is_empty();
+        if idle {
+            self.send.waiting_since = now;
+        }
+        let seq = if let Some(span) = self.send.buf.peek_segment(self.send.mss, idle) {
+            self.send.buf.commit_segment(span);
+            self.stats.bytes_sent += u64::from(span.len);
+            self.send.flight.push(span.at, span.len, span.eom, false, now)
+        } else if self.wants_eoc() {
+            self.send.eoc_sent = true;
+            let at = self.send.buf.end();
+            self.send.flight.push(at, 0, false, true, now)
+        } else {
+            return false;
+        };
+        self.stats.segments_sent += 1;
+        self.push_segment(batch, seq, Flags::NONE);
+        true
+    }
+
+    fn push_segment(&mut self, batch: &mut TransmitBatch, seq: Seq, flags: Flags) {
+        self.send.forced = false;
+        let Some(segment) = self.send.flight.get(seq).copied() else { return };
+        let mut header = self.header(seq, segment.len);
+        if self.terms.extended {
+            header.flags |= flags;
+        }
+        if segment.eom {
+            header.flags |= Flags::EOM;
+        }
+        if segment.eoc {
+            header.flags |= Flags::EOC;
+        }
+        if let Some(acked) = self.ride() {
+            header.flags = header.flags.with_ack(acked);
+            if segment.eoc {
+                self.send.eoc_closed_both = !self.state.can_receive() && acked == self.recv.next;
+            }
+        }
+        let crc = self.crc_out();
+        let pieces = self.send.buf.slices(segment.at, segment.len);
+        batch.push_stream(&self.path, self.handle, header, segment.at, pieces, crc);
+        if !self.terms.policy().retains() {
+            self.send.spent = Some(segment.at + u64::from(segment.len));
+        }
+    }
+
+    /// Control frames: acknowledgement, probes.
+    fn transmit_control(&mut self, now: Instant, batch: &mut TransmitBatch) {
+        if self.pending.ack {
+            self.transmit_ack(now, batch);
+        }
+        let to = self.ids.remote;
+        if core::mem::take(&mut self.pending.probe) {
+            self.push_control(batch, &Control::Probe { to, from: self.ids.local });
+        }
+        if let Some(size) = self.pending.size_ack.take() {
+            self.push_control(batch, &Control::SizeProbeAck { to, size });
+        }
+        if core::mem::take(&mut self.pending.size_probe) {
+            let size = self.terms.mss;
+            let mut block = [0; MAX_CONTROL_LEN];
+            let len = Control::SizeProbe { to, size }.emit(&mut block);
+            let mut header = self.header(self.send.flight.next(), size);
+            header.flags |= Flags::CTL;
+            let crc = self.crc_out();
+            batch.push_padded(&self.path, self.handle, header, &block[..len], crc);
+        }
+    }
+
+    fn transmit_ack(&mut self, now: Instant, batch: &mut TransmitBatch) {
+        let ack = self.ack_block(now);
+        self.push_control(batch, &Control::Ack { to: self.ids.remote, ack });
+    }
+
+    fn push_control(&self, batch: &mut TransmitBatch, control: &Control) {
+        let mut block = [0; MAX_CONTROL_LEN];
+        let len = control.emit(&mut block);
+        let mut header = self.header(self.send.flight.next(), len as u16);
+        header.flags |= Flags::CTL;
+        batch.push_inline(&self.path, Some(self.handle), header, &block[..len], self.crc_out());
+    }
+
+    /// A frame whose trailer cannot depend on the connection: handshake and reset.
+    fn push_outside(
+        &self,
+        batch: &mut TransmitBatch,
+        flags: Flags,
+        seq: Seq,
+        payload: &[u8],
+        extended: bool,
+    ) {
+        let width = if extended { SeqWidth::Bits20 } else { SeqWidth::Bits16 };
+        let (local, remote) = (self.local.port, self.remote.port);
+        let mut header = TransportHeader::new(local, remote, seq, width, payload.len() as u16);
+        header.flags |= flags;
+        header.flags = self.with_hops(header.flags);
+        let crc = extended.then_some(CrcKey::NONE);
+        batch.push_inline(&self.path, Some(self.handle), header, payload, crc);
+    }
+
+    fn header(&self, seq: Seq, len: u16) -> TransportHeader {
+        let (local, remote) = (self.local.port, self.remote.port);
+        let mut header = TransportHeader::new(local, remote, seq, self.terms.width(), len);
+        header.flags = self.with_hops(header.flags);
+        header
+    }
+
+    /// A hop limit below the highest starts the count as if routers had been crossed already. Classic
+    /// peers get the paper's header, without a count.
+    fn with_hops(&self, flags: Flags) -> Flags {
+        let limit = self.config.hop_limit.clamp(1, Flags::MAX_HOPS);
+        flags.with_hops(if self.terms.extended { Flags::MAX_HOPS - limit } else { 0 })
+    }
+
+    /// The payload of a stream frame in a batch.
+    pub(crate) fn payload(&self, at: u64, len: u16) -> [&[u8]; 2] {
+        self.send.buf.slices(at, len)
+    }
+
+    /// Whether [`Self::release_spent`] has something to do.
+    pub(crate) const fn has_spent(&self) -> bool {
+        self.send.spent.is_some()
+    }
+
+    /// The device has taken the batch: what need not be kept can go.
+    pub(crate) fn release_spent(&mut self, now: Instant) {
+        self.send.release_spent(!self.terms.extended, now);
+        if !self.terms.extended {
+            self.ready.writable = true;
+            self.on_classic_sent();
+        }
+    }
+
+    /// Looks after the timer for closed windows.
+    pub(super) fn arm_persist(&mut self, now: Instant) {
+        let stuck = self.terms.extended
+            && !self.send.window_open()
+            && self.send.flight.is_empty()
+            && (self.send.buf.has_unsent() || self.wants_eoc());
+        if !stuck {
+            self.timers.stop(Timer::Persist);
+        } else if !self.timers.is_set(Timer::Persist) {
+            self.timers.set(Timer::Persist, now + self.send.rtt.rto(self.send.backoff));
+        }
+    }
+}
+
+const _: () = assert!(HEADER_LEN + MAX_CONTROL_LEN < 1500, "control frames fit every device");

@@ -1,0 +1,103 @@
+//! What the application asks of a connection.
+
+use super::Connection;
+use crate::buffer::{Ending, MessagePart};
+use crate::error::{ConnError, ReadError, WriteError};
+use crate::state::{ReceiveSide, State};
+
+impl Connection {
+    /// Takes what fits of `bytes`.
+    pub(crate) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, WriteError> {
+        if let Some(error) = self.take_error() {
+            return Err(WriteError::Conn(error));
+        }
+        match self.state {
+            State::ConnWait => return Err(WriteError::Blocked),
+            state if state.can_send() => {}
+            _ => return Err(WriteError::Closed),
+        }
+        if self.send.buf.room() == 0 && !bytes.is_empty() {
+            return Err(WriteError::Blocked);
+        }
+        self.send.buf.write(bytes, ending).map_err(|_| WriteError::NoMemory)
+    }
+
+    /// Says that nothing more of an unfinished write will come.
+    pub(crate) fn finish_write(&mut self) {
+        self.send.buf.finish_write();
+    }
+
+    /// Bytes that can be written at once; `None` once writing fails or would.
+    pub(crate) fn writable(&self) -> Option<usize> {
+        self.state.can_send().then(|| self.send.buf.room())
+    }
+
+    /// Whether the peer has acknowledged everything written, or never will.
+    pub(crate) fn flushed(&self) -> bool {
+        !matches!(self.state, State::Established { .. }) || self.send.is_drained()
+    }
+
+    /// Whether a read would return at once.
+    pub(crate) fn readable(&self) -> bool {
+        self.recv.buf.len() > 0
+            || self.error.is_some()
+            || self.recv.shut
+            || !matches!(
+                self.state,
+                State::ConnWait | State::Established { receive: ReceiveSide::Open, .. }
+            )
+    }
+
+    /// Moves bytes to the reader; 0 is the end of the stream.
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<usize, ReadError> {
+        let n = self.recv.buf.read(out);
+        self.after_read(n, out.is_empty())
+    }
+
+    /// Copies bytes to the reader and keeps them.
+    pub(crate) fn peek(&mut self, out: &mut [u8]) -> Result<usize, ReadError> {
+        match self.recv.buf.peek(out) {
+            0 if !out.is_empty() => self.nothing_to_read().map(|()| 0),
+            n => Ok(n),
+        }
+    }
+
+    /// Moves bytes of the next message to the reader; `None` is the end of the stream.
+    pub(crate) fn read_message(
+        &mut self,
+        out: &mut [u8],
+    ) -> Result<Option<MessagePart>, ReadError> {
+        match self.recv.buf.read_message(out) {
+            Some(part) => {
+                self.note_read();
+                Ok(Some(part))
+            }
+            None => self.nothing_to_read().map(|()| None),
+        }
+    }
+
+    /// The error the connection ended with, once.
+    pub(crate) fn take_error(&mut self) -> Option<ConnError> {
+        match self.error {
+            // A stream with a hole in it never becomes whole (paper section 2.2).
+            Some(gap @ ConnError::Gap { .. }) => Some(gap),
+            _ => self.error.take(),
+        }
+    }
+
+    fn after_read(&mut self, n: usize, asked_for_none: bool) -> Result<usize, ReadError> {
+        if n == 0 && !asked_for_none {
+            return self.nothing_to_read().map(|()| 0);
+        }
+        self.note_read();
+        Ok(n)
+    }
+
+    /// The buffer is empty: end, error, or wait?
+    fn nothing_to_read(&mut self) -> Result<(), ReadError> {
+        if let Some(error) = self.take_error() {
+            return Err(ReadError::Conn(error));
+        }
+        if self.readable() { Ok(()) } else { Err(ReadError::Blocked) }
+    }
+}

@@ -1,0 +1,298 @@
+//! All connections of one node in one process.
+//!
+//! An endpoint is driven from outside. Its methods are of four kinds:
+//!
+//! - **getters** may be called at any time;
+//! - **commands** (`listen`, `connect`, `accept`, `read`, `write`, …) come from applications;
+//! - **`handle_*`** bring frames, time and idleness;
+//! - **`poll_*`** take out what came of it.
+//!
+//! After any command or `handle_*` call the driver drains [`Endpoint::poll_transmit`] while the device
+//! has room, then [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says.
+//! Calling any of them without need is harmless.
+
+mod command;
+mod input;
+mod output;
+mod port;
+mod refusal;
+mod request;
+mod table;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+pub use crate::buffer::{Ending, MessagePart, Sink};
+pub use crate::connection::Terms;
+pub use refusal::OrphanRequest;
+
+use crate::addr::{DeviceId, MacAddr, NodeId, Port};
+use crate::config::EndpointConfig;
+use crate::connection::Connection;
+use crate::event::{ConnHandle, Event};
+use crate::route::{Route, RouteTable};
+use crate::seq::{Seq, SeqWidth};
+use crate::stats::{ConnStats, EndpointStats};
+use crate::time::Instant;
+use crate::timer::TimerQueue;
+use crate::transmit::Path;
+use crate::wire::mss_for_mtu;
+use port::Ports;
+use refusal::Refusals;
+use request::Listener;
+use table::Table;
+
+/// A device of this node, as far as the protocol cares.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct Device {
+    /// Our hardware address on it.
+    pub mac: MacAddr,
+    /// Bytes after the Ethernet header it takes.
+    pub mtu: u32,
+    /// Frames sent into it come back: the way to ourselves.
+    pub loopback: bool,
+}
+
+/// All connections of one node in one process.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: EndpointConfig,
+    routes: RouteTable,
+    devices: Vec<Device>,
+    rng: ChaCha8Rng,
+    table: Table,
+    listeners: BTreeMap<Port, Listener>,
+    ports: Ports,
+    refusals: Refusals,
+    /// Largest segments known to reach a node.
+    proven: HashMap<NodeId, u16, foldhash::fast::FixedState>,
+    /// Connections per peer node that have not confirmed our CACK.
+    unconfirmed: HashMap<NodeId, u16, foldhash::fast::FixedState>,
+    timers: TimerQueue,
+    transmit_queue: VecDeque<ConnHandle>,
+    event_queue: VecDeque<Event>,
+    /// Connections whose sent bytes need not be kept once the device has them.
+    spent: Vec<ConnHandle>,
+    /// Connections that owe an acknowledgement they are holding back.
+    owing: Vec<ConnHandle>,
+    /// We answer for ports that nobody on the node owns.
+    steward: bool,
+    stats: EndpointStats,
+}
+
+impl Endpoint {
+    /// An endpoint for the local node of `routes`, on `devices` (indexed by [`DeviceId`]). All
+    /// randomness comes from `seed`: initial numbers, connection ids, hash keys.
+    pub fn new(
+        config: EndpointConfig,
+        routes: RouteTable,
+        devices: Vec<Device>,
+        seed: [u8; 32],
+    ) -> Self {
+        let mut rng = ChaCha8Rng::from_seed(seed);
+        let hasher = foldhash::fast::FixedState::with_seed(rng.next_u64());
+        Self {
+            config,
+            routes,
+            devices,
+            table: Table::new(hasher.clone()),
+            listeners: BTreeMap::new(),
+            ports: Ports::new(rng.next_u32()),
+            refusals: Refusals::new(config.refusals_per_second),
+            proven: HashMap::with_hasher(hasher.clone()),
+            unconfirmed: HashMap::with_hasher(hasher),
+            timers: TimerQueue::default(),
+            transmit_queue: VecDeque::new(),
+            event_queue: VecDeque::new(),
+            spent: Vec::new(),
+            owing: Vec::new(),
+            steward: false,
+            stats: EndpointStats::default(),
+            rng,
+        }
+    }
+
+    /// The node we are.
+    pub fn local_node(&self) -> NodeId {
+        self.routes.local()
+    }
+
+    /// The routes in force.
+    pub const fn routes(&self) -> &RouteTable {
+        &self.routes
+    }
+
+    /// Counters over all connections.
+    pub const fn stats(&self) -> &EndpointStats {
+        &self.stats
+    }
+
+    /// Counters of one connection, while it exists.
+    pub fn conn_stats(&self, conn: ConnHandle) -> Option<&ConnStats> {
+        self.table.get(conn).map(|c| &c.stats)
+    }
+
+    /// What both ends of a connection agreed on.
+    pub fn terms(&self, conn: ConnHandle) -> Option<Terms> {
+        self.table.get(conn).map(|c| c.terms)
+    }
+
+    /// Connections that exist, those in their quiet time included.
+    pub fn connections(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether no connection exists and nothing waits to be sent.
+    pub fn is_idle(&self) -> bool {
+        self.table.len() == 0 && self.listeners.is_empty() && self.refusals.is_empty()
+    }
+
+    /// The connections that exist.
+    pub fn handles(&self) -> Vec<ConnHandle> {
+        self.table.handles()
+    }
+
+    /// Connections whose peer lacks something that was written.
+    pub fn unflushed(&self) -> usize {
+        self.table.handles().into_iter().filter(|h| !self.is_flushed(*h)).count()
+    }
+
+    /// Bytes held by `conn`: its own state, and its buffers.
+    pub fn memory(&self, conn: ConnHandle) -> Option<(usize, usize)> {
+        self.table.get(conn).map(|c| (size_of::<Connection>(), c.memory()))
+    }
+
+    /// Replaces the routes. Connections to nodes that have a way keep running along the new one; those
+    /// to nodes without one time out unless it comes back.
+    pub fn set_routes(&mut self, routes: RouteTable) {
+        self.routes = routes;
+        for handle in self.table.handles() {
+            let Some(node) = self.table.get(handle).map(|c| c.remote.node) else { continue };
+            if let (Some((path, _)), Some(conn)) = (self.path(node), self.table.get_mut(handle)) {
+                conn.path = path;
+            }
+        }
+    }
+
+    /// Replaces what is known of a device, after its address or MTU has changed.
+    pub fn set_device(&mut self, id: DeviceId, device: Device) {
+        if let Some(slot) = self.devices.get_mut(usize::from(id.0)) {
+            *slot = device;
+        }
+        let routes = self.routes.clone();
+        self.set_routes(routes);
+    }
+
+    /// The way to `node` and the largest segment its device takes.
+    fn path(&self, node: NodeId) -> Option<(Path, u16)> {
+        let (id, dst_mac, limit) = match self.routes.lookup(node) {
+            Route::Local => {
+                let at = self.devices.iter().position(|d| d.loopback)?;
+                (DeviceId(at as u16), self.devices[at].mac, None)
+            }
+            Route::Via(hops) => {
+                let hop = hops.first()?;
+                (hop.device, hop.mac, hop.mtu)
+            }
+            _ => return None,
+        };
+        let device = self.devices.get(usize::from(id.0))?;
+        let mtu = limit.map_or(device.mtu, |limit| device.mtu.min(limit));
+        let path = Path {
+            device: id,
+            src_mac: device.mac,
+            dst_mac,
+            ethertype: self.config.ethertype,
+            src: self.routes.local(),
+            dst: node,
+        };
+        Some((path, mss_for_mtu(mtu, false)?))
+    }
+
+    /// Segments of what size are known to reach `node`. To ourselves and to nodes whose MTU prphosts
+    /// states, all of them.
+    fn proven_size(&self, node: NodeId) -> u16 {
+        match self.routes.lookup(node) {
+            Route::Local => u16::MAX,
+            Route::Via([hop, ..]) if hop.mtu.is_some() => u16::MAX,
+            _ => self.proven.get(&node).copied().unwrap_or(0),
+        }
+    }
+
+    /// A connection id: anything but zero.
+    fn new_id(&mut self) -> u32 {
+        loop {
+            let id = self.rng.next_u32();
+            if id != 0 {
+                return id;
+            }
+        }
+    }
+
+    /// An initial number. With a peer that may be classic only the bits that it knows.
+    fn new_first(&mut self, width: SeqWidth) -> Seq {
+        Seq::new(self.rng.next_u32() & width.mask())
+    }
+
+    /// Queues what a change of `conn` calls for: transmission, event, deadline, removal. To be called
+    /// after everything that touches a connection.
+    fn settle(&mut self, handle: ConnHandle, now: Instant) {
+        let Some(conn) = self.table.get_mut(handle) else { return };
+        conn.arm_quiet(now);
+        if !conn.queued_transmit && conn.wants_transmit() {
+            conn.queued_transmit = true;
+            self.transmit_queue.push_back(handle);
+        }
+        let heard_of = conn.accepted && !conn.orphan;
+        if conn.ready.any() && !conn.queued_event && heard_of {
+            conn.queued_event = true;
+            self.event_queue.push_back(Event::Conn(handle, crate::event::Readiness::default()));
+        }
+        if let Some(at) = conn.timers.next()
+            && conn.queued_deadline.is_none_or(|queued| at < queued)
+        {
+            conn.queued_deadline = Some(at);
+            self.timers.push(at, handle);
+        }
+        if conn.is_over() {
+            if conn.orphan || !conn.accepted {
+                self.remove(handle);
+            } else {
+                self.table.unlink(handle);
+            }
+        }
+    }
+
+    fn remove(&mut self, handle: ConnHandle) {
+        let Some(conn) = self.table.remove(handle) else { return };
+        if !conn.confirmed && conn.is_server() {
+            self.confirm(conn.remote.node);
+        }
+        if !conn.accepted
+            && let Some(listener) = self.listeners.get_mut(&conn.local.port)
+        {
+            listener.queue.retain(|h| *h != handle);
+        }
+        if conn.proven() > self.proven_size(conn.remote.node) {
+            self.proven.insert(conn.remote.node, conn.proven());
+        }
+        self.ports.conn_ended(conn.local.port);
+    }
+
+    /// One connection fewer is unconfirmed.
+    fn confirm(&mut self, peer: NodeId) {
+        if let Some(n) = self.unconfirmed.get_mut(&peer) {
+            *n = n.saturating_sub(1);
+            if *n == 0 {
+                self.unconfirmed.remove(&peer);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! What applications ask for.
+
+use super::Endpoint;
+use super::request::Listener;
+use crate::addr::{Port, PrpAddr};
+use crate::buffer::{Ending, MessagePart};
+use crate::config::{Classic, ConnConfig};
+use crate::connection::{Connection, Seed};
+use crate::error::{ConnError, ConnectError, ListenError, ReadError, WriteError};
+use crate::event::{ConnHandle, ListenHandle};
+use crate::seq::SeqWidth;
+use crate::state::State;
+use crate::time::Instant;
+
+impl Endpoint {
+    /// Whether this endpoint owns `port`.
+    pub fn owns(&self, port: Port) -> bool {
+        self.ports.owns(port)
+    }
+
+    /// The ports this endpoint owns, in no order.
+    pub fn ports(&self) -> impl Iterator<Item = Port> + '_ {
+        self.ports.iter()
+    }
+
+    /// Says whether this endpoint answers for ports that nobody owns: at most one process of a node
+    /// should.
+    pub fn set_steward(&mut self, steward: bool) {
+        self.steward = steward;
+    }
+
+    /// A port nobody uses, now ours; `claim` makes a port ours against other processes.
+    pub fn pick_port(&mut self, claim: impl FnMut(Port) -> bool) -> Option<Port> {
+        let port = self.ports.pick(claim, |_| true)?;
+        self.ports.name(port);
+        Some(port)
+    }
+
+    /// Takes requests on `port`, which the driver has made ours. At most `backlog` connections wait to
+    /// be accepted.
+    ///
+    /// # Errors
+    /// [`ListenError::InUse`].
+    pub fn listen(
+        &mut self,
+        port: Port,
+        backlog: usize,
+        config: ConnConfig,
+    ) -> Result<ListenHandle, ListenError> {
+        if self.listeners.contains_key(&port) {
+            return Err(ListenError::InUse);
+        }
+        let listener = Listener { config, backlog: backlog.max(1), queue: Default::default() };
+        self.listeners.insert(port, listener);
+        self.ports.name(port);
+        self.ports.set_listening(port, true);
+        Ok(ListenHandle { port })
+    }
+
+    /// Takes no more requests; connections nobody has accepted are reset.
+    pub fn unlisten(&mut self, now: Instant, listener: ListenHandle) {
+        let Some(closed) = self.listeners.remove(&listener.port) else { return };
+        for handle in closed.queue {
+            if let Some(conn) = self.table.get_mut(handle) {
+                conn.release(now, true);
+                self.settle(handle, now);
+            }
+        }
+        self.ports.set_listening(listener.port, false);
+    }
+
+    /// Asks `remote` for a connection, from `local` or a port of our choice; `claim` makes a port ours
+    /// against other processes.
+    ///
+    /// # Errors
+    /// A [`ConnectError`]; anything that happens later is in the connection's events.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        remote: PrpAddr,
+        local: Option<Port>,
+        config: ConnConfig,
+        claim: impl FnMut(Port) -> bool,
+    ) -> Result<ConnHandle, ConnectError> {
+        let (path, device_mss) =
+            self.path(remote.node).ok_or(ConnectError::NoRoute(remote.node))?;
+        let table = &self.table;
+        let port = match local {
+            Some(port) => port,
+            None => self
+                .ports
+                .pick(claim, |port| table.find(port, remote).is_some())
+                .ok_or(ConnectError::InUse)?,
+        };
+        if self.table.find(port, remote).is_some() {
+            return Err(ConnectError::InUse);
+        }
+        let width = match config.classic {
+            Classic::Refuse => SeqWidth::Bits20,
+            Classic::Allow | Classic::Only => SeqWidth::Bits16,
+        };
+        let seed = Seed {
+            handle: self.table.next_handle(),
+            local: PrpAddr::new(self.local_node(), port),
+            remote,
+            config,
+            path,
+            id: self.new_id(),
+            first: self.new_first(width),
+            device_mss,
+            proven: self.proven_size(remote.node),
+            now,
+        };
+        let conn = Connection::connect(&seed);
+        self.table.insert(conn);
+        self.ports.conn_started(port);
+        self.settle(seed.handle, now);
+        Ok(seed.handle)
+    }
+
+    /// Moves received bytes to the reader; 0 is the end of the stream (or an empty `out`).
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn read(
+        &mut self,
+        now: Instant,
+        conn: ConnHandle,
+        out: &mut [u8],
+    ) -> Result<usize, ReadError> {
+        self.with(now, conn, |c| c.read(out)).unwrap_or(Ok(0))
+    }
+
+    /// Copies received bytes and keeps them.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn peek(
+        &mut self,
+        now: Instant,
+        conn: ConnHandle,
+        out: &mut [u8],
+    ) -> Result<usize, ReadError> {
+        self.with(now, conn, |c| c.peek(out)).unwrap_or(Ok(0))
+    }
+
+    /// Moves bytes of the next message to the reader; `None` is the end of the stream.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn read_message(
+        &mut self,
+        now: Instant,
+        conn: ConnHandle,
+        out: &mut [u8],
+    ) -> Result<Option<MessagePart>, ReadError> {
+        self.with(now, conn, |c| c.read_message(out)).unwrap_or(Ok(None))
+    }
+
+    /// After a [`Sink`](super::Sink) took data: tells the peer about the room it left.
+    pub fn note_read(&mut self, now: Instant, conn: ConnHandle) {
+        self.with(now, conn, Connection::note_read);
+    }
+
+    /// Takes what fits of `bytes`.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub fn write(
+        &mut self,
+        now: Instant,
+        conn: ConnHandle,
+        bytes: &[u8],
+        ending: Ending,
+    ) -> Result<usize, WriteError> {
+        self.with(now, conn, |c| c.write(bytes, ending)).unwrap_or(Err(WriteError::Closed))
+    }
+
+    /// Says that nothing more of a write begun with [`Ending::More`] will come.
+    pub fn finish_write(&mut self, now: Instant, conn: ConnHandle) {
+        self.with(now, conn, Connection::finish_write);
+    }
+
+    /// The application writes no more.
+    pub fn shutdown_send(&mut self, now: Instant, conn: ConnHandle) {
+        self.with(now, conn, Connection::shutdown_send);
+    }
+
+    /// The application reads no more.
+    pub fn shutdown_receive(&mut self, now: Instant, conn: ConnHandle) {
+        self.with(now, conn, Connection::shutdown_receive);
+    }
+
+    /// The application lets go of the connection. What was written is still delivered, unless `abort`
+    /// or something is unread: then the peer gets a reset.
+    pub fn release(&mut self, now: Instant, conn: ConnHandle, abort: bool) {
+        self.with(now, conn, |c| c.release(now, abort));
+    }
+
+    /// Changes settings that hold from now on: timeouts, keepalive, hop limit.
+    pub fn configure(&mut self, now: Instant, conn: ConnHandle, f: impl FnOnce(&mut ConnConfig)) {
+        self.with(now, conn, |c| {
+            f(&mut c.config);
+            c.arm_keepalive(now);
+        });
+    }
+
+    /// Changes the hop limit of connections accepted from now on.
+    pub fn set_hop_limit(&mut self, listener: ListenHandle, hops: u8) {
+        if let Some(listener) = self.listeners.get_mut(&listener.port) {
+            listener.config.hop_limit = hops;
+        }
+    }
+
+    /// The settings of `conn`.
+    pub fn conn_config(&self, conn: ConnHandle) -> Option<&ConnConfig> {
+        self.table.get(conn).map(|c| &c.config)
+    }
+
+    /// The error the connection ended with, once.
+    pub fn take_error(&mut self, conn: ConnHandle) -> Option<ConnError> {
+        self.table.get_mut(conn)?.take_error()
+    }
+
+    /// Where a connection stands.
+    pub fn state(&self, conn: ConnHandle) -> State {
+        self.table.get(conn).map_or(State::Close, |c| c.state)
+    }
+
+    /// Both ends: ours, then the peer's.
+    pub fn ends(&self, conn: ConnHandle) -> Option<(PrpAddr, PrpAddr)> {
+        self.table.get(conn).map(|c| (c.local, c.remote))
+    }
+
+    /// Whether a read would return at once.
+    pub fn is_readable(&self, conn: ConnHandle) -> bool {
+        self.table.get(conn).is_none_or(Connection::readable)
+    }
+
+    /// Whether a write would return at once: there is room, or it would fail.
+    pub fn is_writable(&self, conn: ConnHandle) -> bool {
+        match self.table.get(conn) {
+            Some(c) if c.state == State::ConnWait => false,
+            Some(c) => c.writable() != Some(0),
+            None => true,
+        }
+    }
+
+    /// Bytes that could be written at once; `None` if writing would fail.
+    pub fn room(&self, conn: ConnHandle) -> Option<usize> {
+        self.table.get(conn)?.writable()
+    }
+
+    /// Whether the peer has acknowledged everything written, or never will.
+    pub fn is_flushed(&self, conn: ConnHandle) -> bool {
+        self.table.get(conn).is_none_or(Connection::flushed)
+    }
+
+    fn with<T>(
+        &mut self,
+        now: Instant,
+        handle: ConnHandle,
+        f: impl FnOnce(&mut Connection) -> T,
+    ) -> Option<T> {
+        let result = f(self.table.get_mut(handle)?);
+        self.settle(handle, now);
+        Some(result)
+    }
+}

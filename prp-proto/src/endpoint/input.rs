@@ -1,0 +1,149 @@
+//! Frames in: whose they are, and whether they may be believed (SPEC PRP-NET-1 to 7).
+
+use super::Endpoint;
+use crate::addr::{DeviceId, PrpAddr};
+use crate::buffer::Sink;
+use crate::event::{ConnHandle, Disposition};
+use crate::state::State;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::wire::{Control, CrcKey, Flags, Frame, ResetReason};
+
+impl Endpoint {
+    /// Takes a frame that `device` received. `sink` may lend a reader's buffer for the data of its
+    /// connection. Never panics and never fails, whatever the bytes are.
+    pub fn handle_frame(
+        &mut self,
+        now: Instant,
+        device: DeviceId,
+        bytes: &[u8],
+        sink: Option<&mut Sink<'_>>,
+    ) -> Disposition {
+        self.stats.frames_received += 1;
+        match self.sort(now, device, bytes, sink) {
+            Ok(disposition) => disposition,
+            Err(why) => {
+                self.stats.drops.count(why);
+                Disposition::Dropped(why)
+            }
+        }
+    }
+
+    fn sort(
+        &mut self,
+        now: Instant,
+        device: DeviceId,
+        bytes: &[u8],
+        sink: Option<&mut Sink<'_>>,
+    ) -> Result<Disposition, DropReason> {
+        let frame = Frame::parse(bytes, self.config.ethertype)?;
+        let ours = self.devices.get(usize::from(device.0)).ok_or(DropReason::NotOurMac)?;
+        if frame.head.ethernet.dst != ours.mac {
+            return Err(DropReason::NotOurMac);
+        }
+        let network = frame.head.network;
+        if network.dst != self.routes.local() {
+            return if self.routes.is_source(network.src, device, frame.head.ethernet.src) {
+                Ok(Disposition::Transit(device))
+            } else {
+                Err(DropReason::BadSource)
+            };
+        }
+        let genuine = if ours.loopback {
+            network.src == self.routes.local()
+        } else {
+            self.routes.is_source(network.src, device, frame.head.ethernet.src)
+        };
+        if !genuine {
+            return Err(DropReason::BadSource);
+        }
+        let peer = PrpAddr::new(network.src, frame.head.transport.src_port);
+        let known = self.table.find(frame.head.transport.dst_port, peer);
+        if frame.flags().contains(Flags::CREQ) {
+            return self.on_request(now, &frame, peer, known).map(|()| Disposition::Accepted);
+        }
+        let Some(handle) = known else {
+            return Err(self.on_stray(now, &frame, peer));
+        };
+        self.deliver(now, handle, &frame, sink).map(|()| Disposition::Accepted)
+    }
+
+    fn deliver(
+        &mut self,
+        now: Instant,
+        handle: ConnHandle,
+        frame: &Frame<'_>,
+        sink: Option<&mut Sink<'_>>,
+    ) -> Result<(), DropReason> {
+        let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::NoConnection) };
+        let was_confirmed = conn.confirmed;
+        let was_waiting = conn.state == State::ConnWait;
+        let outcome = conn.on_frame(now, frame, sink.filter(|s| s.is_for(handle)));
+        if let Err(why) = outcome {
+            conn.stats.drops.count(why);
+        }
+        let confirmed = conn.confirmed && !was_confirmed && conn.is_server();
+        let peer = conn.remote;
+        if was_waiting && matches!(conn.state, State::Established { .. }) {
+            self.stats.connected += 1;
+        }
+        if !was_waiting && frame.flags().contains(Flags::RST) && outcome.is_ok() {
+            self.stats.resets += 1;
+        }
+        if conn.owes_ack() && !conn.queued_owing {
+            conn.queued_owing = true;
+            self.owing.push(handle);
+        }
+        if confirmed {
+            self.confirm(peer.node);
+        }
+        self.settle(handle, now);
+        if matches!(outcome, Err(DropReason::BadState | DropReason::BadId)) {
+            self.disown(now, frame, peer);
+        }
+        outcome
+    }
+
+    /// A frame whose ends no connection has.
+    fn on_stray(&mut self, now: Instant, frame: &Frame<'_>, peer: PrpAddr) -> DropReason {
+        let port = frame.head.transport.dst_port;
+        if !self.ports.owns(port) {
+            return DropReason::NotOurPort;
+        }
+        // Resets are never answered, or two ends could reset each other for ever.
+        if !frame.flags().contains(Flags::RST) {
+            let asked = self.disown(now, frame, peer);
+            if !asked && Self::is_data(frame.flags()) {
+                // Whoever sent it does not believe this RST, which names no id, and asks (PRP-RST-4).
+                self.send_refusal(now, port, peer, 0, ResetReason::NoConnection);
+            }
+        }
+        DropReason::NoConnection
+    }
+
+    /// Answers what names a connection we do not have, CACK or probe, with a RST its sender will
+    /// believe; whether the frame was one of those.
+    fn disown(&mut self, now: Instant, frame: &Frame<'_>, peer: PrpAddr) -> bool {
+        let port = frame.head.transport.dst_port;
+        let receiver = if frame.flags().contains(Flags::CACK) {
+            match crate::wire::Offer::parse(frame.payload) {
+                Ok(offer) if frame.crc_ok(CrcKey::NONE) => offer.id,
+                _ => return false,
+            }
+        } else if frame.flags().contains(Flags::CTL) {
+            match Control::parse(frame.payload) {
+                Some(Control::Probe { from, .. }) => from,
+                _ => return false,
+            }
+        } else {
+            return false;
+        };
+        self.send_refusal(now, port, peer, receiver, ResetReason::NoConnection);
+        true
+    }
+
+    fn is_data(flags: Flags) -> bool {
+        !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST)
+            && flags.contains(Flags::ACK)
+    }
+}

@@ -1,0 +1,106 @@
+//! What comes out: frames, deadlines, events.
+
+use super::Endpoint;
+use crate::addr::Port;
+use crate::event::Event;
+use crate::time::Instant;
+use crate::transmit::TransmitBatch;
+
+/// Segments a connection may put out before the next one has its turn: a batch for one system call.
+const QUANTUM: usize = 16;
+
+impl Endpoint {
+    /// Fills `batch`, which must be empty, with frames to send now; how many there are.
+    ///
+    /// The frames borrow from send buffers: hand them to the device, by [`Self::frame`], before
+    /// anything else is asked of the endpoint.
+    pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> usize {
+        self.release_spent(now);
+        while !batch.is_full() && self.refusals.transmit(batch) {}
+        while !batch.is_full() {
+            let Some(handle) = self.transmit_queue.pop_front() else { break };
+            let Some(conn) = self.table.get_mut(handle) else { continue };
+            let more = conn.transmit(now, batch, QUANTUM);
+            conn.queued_transmit = more;
+            if more {
+                self.transmit_queue.push_back(handle);
+            }
+            if conn.has_spent() {
+                self.spent.push(handle);
+            }
+            self.settle(handle, now);
+        }
+        self.stats.frames_sent += batch.len() as u64;
+        batch.len()
+    }
+
+    /// Whether [`Self::poll_transmit`] may find something to send.
+    pub fn wants_transmit(&self) -> bool {
+        !self.transmit_queue.is_empty() || !self.refusals.is_empty()
+    }
+
+    /// The pieces of frame `index` of `batch`, in order; some may be empty.
+    pub fn frame<'a>(&'a self, batch: &'a TransmitBatch, index: usize) -> [&'a [u8]; 4] {
+        batch.pieces(index, |conn, at, len| {
+            self.table.get(conn).map_or([&[], &[]], |c| c.payload(at, len))
+        })
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called next, at the latest.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Acts on everything that is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((at, handle)) = self.timers.pop_due(now) {
+            let Some(conn) = self.table.get_mut(handle) else { continue };
+            if conn.queued_deadline == Some(at) {
+                conn.queued_deadline = None;
+            }
+            conn.on_time(now);
+            self.settle(handle, now);
+        }
+    }
+
+    /// The driver has run out of frames and is about to wait: acknowledgements that were held back for
+    /// more segments to come are due.
+    pub fn handle_idle(&mut self, now: Instant) {
+        while let Some(handle) = self.owing.pop() {
+            let Some(conn) = self.table.get_mut(handle) else { continue };
+            conn.queued_owing = false;
+            conn.on_idle();
+            self.settle(handle, now);
+        }
+    }
+
+    /// Something the driver may want to wake somebody for.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        loop {
+            let event = self.event_queue.pop_front()?;
+            let Event::Conn(handle, _) = event else { return Some(event) };
+            // Readiness is read when the event is taken: what happened since is in it.
+            if let Some(conn) = self.table.get_mut(handle) {
+                conn.queued_event = false;
+                let ready = core::mem::take(&mut conn.ready);
+                if ready.any() {
+                    return Some(Event::Conn(handle, ready));
+                }
+            }
+        }
+    }
+
+    /// A port this endpoint no longer uses: the driver gives it back to the node.
+    pub fn poll_released_port(&mut self) -> Option<Port> {
+        self.ports.poll_released()
+    }
+
+    fn release_spent(&mut self, now: Instant) {
+        while let Some(handle) = self.spent.pop() {
+            if let Some(conn) = self.table.get_mut(handle) {
+                conn.release_spent(now);
+                self.settle(handle, now);
+            }
+        }
+    }
+}

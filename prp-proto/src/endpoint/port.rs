@@ -1,0 +1,140 @@
+//! Which ports this process owns, and which one a new connection gets (SPEC PRP-PORT-1 to 5).
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::addr::Port;
+
+/// Ports given to outgoing connections that are kept after their last connection ended, ready for the
+/// next one: owning a port costs system calls, keeping it a descriptor.
+const KEPT_IDLE: usize = 64;
+
+/// First port given out when the paper's 1024 are taken: where Linux starts its ephemeral range.
+const FIRST_WIDE: u16 = 32768;
+
+#[derive(Copy, Clone, Debug, Default)]
+struct Use {
+    conns: u32,
+    /// Somebody asked for this very port: it is not for outgoing connections to share.
+    named: bool,
+    listening: bool,
+}
+
+/// The ports of a process.
+#[derive(Debug)]
+pub(super) struct Ports {
+    owned: BTreeMap<u16, Use>,
+    /// Owned, not named and without a connection.
+    idle: Vec<u16>,
+    /// Given up since the driver last asked.
+    released: Vec<Port>,
+    cursor: u16,
+    wide_cursor: u16,
+}
+
+impl Ports {
+    pub(super) fn new(random: u32) -> Self {
+        Self {
+            owned: BTreeMap::new(),
+            idle: Vec::new(),
+            released: Vec::new(),
+            cursor: (random % u32::from(Port::LAST_CLASSIC.number())) as u16,
+            wide_cursor: FIRST_WIDE | (random >> 16) as u16,
+        }
+    }
+
+    pub(super) fn owns(&self, port: Port) -> bool {
+        self.owned.contains_key(&port.number())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Port> + '_ {
+        self.owned.keys().map(|p| Port::new(*p))
+    }
+
+    /// Takes `port`, which the driver has made ours, because somebody asked for it by number.
+    pub(super) fn name(&mut self, port: Port) {
+        self.idle.retain(|p| *p != port.number());
+        self.owned.entry(port.number()).or_default().named = true;
+    }
+
+    pub(super) fn set_listening(&mut self, port: Port, listening: bool) {
+        if let Some(usage) = self.owned.get_mut(&port.number()) {
+            usage.listening = listening;
+            usage.named |= listening;
+        }
+        self.release_if_unused(port);
+    }
+
+    pub(super) fn conn_started(&mut self, port: Port) {
+        self.idle.retain(|p| *p != port.number());
+        self.owned.entry(port.number()).or_default().conns += 1;
+    }
+
+    pub(super) fn conn_ended(&mut self, port: Port) {
+        if let Some(usage) = self.owned.get_mut(&port.number()) {
+            usage.conns = usage.conns.saturating_sub(1);
+        }
+        self.release_if_unused(port);
+    }
+
+    /// A port for an outgoing connection: an idle one of ours, else a new one of the paper's 1024, else
+    /// one of ours that has no connection to that peer, else a new one above. `claim` makes a port ours
+    /// against other processes; `taken` says whether one of ours has a connection to the peer already.
+    pub(super) fn pick(
+        &mut self,
+        mut claim: impl FnMut(Port) -> bool,
+        taken: impl Fn(Port) -> bool,
+    ) -> Option<Port> {
+        if let Some(port) = self.idle.pop() {
+            return Some(Port::new(port));
+        }
+        let classic = Port::LAST_CLASSIC.number();
+        for _ in 0..classic {
+            self.cursor = self.cursor % classic + 1;
+            let port = Port::new(self.cursor);
+            if !self.owns(port) && claim(port) {
+                self.owned.insert(port.number(), Use::default());
+                return Some(port);
+            }
+        }
+        let shared = self
+            .owned
+            .iter()
+            .filter(|(_, usage)| !usage.named)
+            .map(|(port, _)| Port::new(*port))
+            .find(|port| !taken(*port));
+        shared.or_else(|| self.pick_wide(claim))
+    }
+
+    fn pick_wide(&mut self, mut claim: impl FnMut(Port) -> bool) -> Option<Port> {
+        for _ in FIRST_WIDE..=u16::MAX {
+            self.wide_cursor = self.wide_cursor.wrapping_add(1) | FIRST_WIDE;
+            let port = Port::new(self.wide_cursor);
+            if !self.owns(port) && claim(port) {
+                self.owned.insert(port.number(), Use::default());
+                return Some(port);
+            }
+        }
+        None
+    }
+
+    /// Takes a port that was given up.
+    pub(super) fn poll_released(&mut self) -> Option<Port> {
+        self.released.pop()
+    }
+
+    fn release_if_unused(&mut self, port: Port) {
+        let Some(usage) = self.owned.get(&port.number()) else { return };
+        if usage.conns > 0 || usage.listening {
+            return;
+        }
+        if !usage.named && self.idle.len() < KEPT_IDLE {
+            if !self.idle.contains(&port.number()) {
+                self.idle.push(port.number());
+            }
+            return;
+        }
+        self.owned.remove(&port.number());
+        self.released.push(port);
+    }
+}

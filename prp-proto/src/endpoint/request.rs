@@ -1,0 +1,179 @@
+//! Requests: who may connect, and what it may cost us (SPEC PRP-CONN-3 to 9).
+
+use alloc::collections::VecDeque;
+
+use super::Endpoint;
+use super::refusal::{OrphanRequest, refusal};
+use crate::addr::{Port, PrpAddr};
+use crate::config::ConnConfig;
+use crate::connection::{Asked, Connection, Seed};
+use crate::event::{ConnHandle, Event, ListenHandle};
+use crate::seq::{Seq, SeqWidth};
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::wire::{CrcKey, Frame, Offer, ResetReason};
+
+/// A port that takes requests.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) config: ConnConfig,
+    pub(super) backlog: usize,
+    /// Established and not yet accepted.
+    pub(super) queue: VecDeque<ConnHandle>,
+}
+
+impl Endpoint {
+    /// CREQ for one of our ports, or for a port nobody is known to own.
+    pub(super) fn on_request(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        peer: PrpAddr,
+        known: Option<ConnHandle>,
+    ) -> Result<(), DropReason> {
+        let offer = match frame.payload {
+            [] => None,
+            _ if !frame.crc_ok(CrcKey::NONE) => return Err(DropReason::BadCrc),
+            payload => Some(Offer::parse(payload).map_err(|_| DropReason::Malformed)?),
+        };
+        let port = frame.head.transport.dst_port;
+        if let Some(handle) = known {
+            let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::BadState) };
+            let reusable = conn.state.is_finished()
+                && offer.is_some_and(|o| conn.terms.extended && o.id != conn.ids.remote);
+            if !reusable {
+                let outcome = conn.on_repeated_request(now, offer.as_ref());
+                self.settle(handle, now);
+                return outcome;
+            }
+            // The old connection is only waiting out its quiet time (SPEC PRP-CLOSE-6).
+            conn.abort_silently();
+            self.settle(handle, now);
+        }
+        if !self.listeners.contains_key(&port) {
+            return Err(self.refuse_request(now, port, peer, offer.as_ref()));
+        }
+        self.check_limits(port, peer)?;
+        self.accept_request(now, frame, port, peer, offer)
+    }
+
+    fn check_limits(&self, port: Port, peer: PrpAddr) -> Result<(), DropReason> {
+        let full = self.listeners.get(&port).is_none_or(|l| l.queue.len() >= l.backlog);
+        if full {
+            return Err(DropReason::BacklogFull);
+        }
+        let unconfirmed = self.unconfirmed.get(&peer.node).copied().unwrap_or(0);
+        if unconfirmed >= self.config.unconfirmed_per_peer {
+            return Err(DropReason::PeerLimit);
+        }
+        Ok(())
+    }
+
+    fn accept_request(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        port: Port,
+        peer: PrpAddr,
+        offer: Option<Offer>,
+    ) -> Result<(), DropReason> {
+        let (path, device_mss) = self.path(peer.node).ok_or(DropReason::BadSource)?;
+        let (asked, width) = match offer {
+            Some(offer) => (Asked::Offer(offer), SeqWidth::Bits20),
+            None => (Asked::Classic, SeqWidth::Bits16),
+        };
+        let config = self.listeners.get(&port).map(|l| l.config).unwrap_or_default();
+        let seed = Seed {
+            handle: self.table.next_handle(),
+            local: PrpAddr::new(self.local_node(), port),
+            remote: peer,
+            config,
+            path,
+            id: self.new_id(),
+            first: self.new_first(width),
+            device_mss,
+            proven: self.proven_size(peer.node),
+            now,
+        };
+        let first = frame.head.transport.expand_seq(width, Seq::default());
+        let conn = match Connection::accept(&seed, asked, first) {
+            Ok(conn) => conn,
+            Err(reason) => {
+                self.send_refusal(now, port, peer, offer.map_or(0, |o| o.id), reason);
+                return Err(DropReason::Refused);
+            }
+        };
+        let handle = conn.handle;
+        self.table.insert(conn);
+        self.ports.conn_started(port);
+        *self.unconfirmed.entry(peer.node).or_insert(0) += 1;
+        self.stats.accepted += 1;
+        if let Some(listener) = self.listeners.get_mut(&port) {
+            listener.queue.push_back(handle);
+        }
+        self.event_queue.push_back(Event::Incoming(ListenHandle { port }));
+        self.settle(handle, now);
+        Ok(())
+    }
+
+    /// Nobody listens: says so if the port is ours, and asks the driver if it is not.
+    fn refuse_request(
+        &mut self,
+        now: Instant,
+        port: Port,
+        peer: PrpAddr,
+        offer: Option<&Offer>,
+    ) -> DropReason {
+        // A classic peer knows no refusal; it waits in vain, as in 1997.
+        let Some(offer) = offer else { return DropReason::Refused };
+        if self.ports.owns(port) {
+            self.send_refusal(now, port, peer, offer.id, ResetReason::Refused);
+            return DropReason::Refused;
+        }
+        if let Some((path, _)) = self.path(peer.node)
+            && self.steward
+        {
+            let refusal = refusal(path, port, peer.port, ResetReason::Refused, offer.id, 0);
+            self.event_queue.push_back(Event::Orphan(OrphanRequest { refusal }));
+        }
+        DropReason::NotOurPort
+    }
+
+    /// Sends RST to a peer that has no connection with us.
+    pub(super) fn send_refusal(
+        &mut self,
+        now: Instant,
+        port: Port,
+        peer: PrpAddr,
+        receiver: u32,
+        reason: ResetReason,
+    ) {
+        if let Some((path, _)) = self.path(peer.node)
+            && self.refusals.push(now, refusal(path, port, peer.port, reason, receiver, 0))
+        {
+            self.stats.refusals_sent += 1;
+        }
+    }
+
+    /// Nobody on the node owns the port `orphan` asked for: says so to whoever asked.
+    pub fn refuse(&mut self, now: Instant, orphan: &OrphanRequest) {
+        if self.refusals.push(now, orphan.refusal) {
+            self.stats.refusals_sent += 1;
+        }
+    }
+
+    /// Takes the next connection of a listener.
+    pub fn accept(&mut self, now: Instant, listener: ListenHandle) -> Option<ConnHandle> {
+        let handle = self.listeners.get_mut(&listener.port)?.queue.pop_front()?;
+        if let Some(conn) = self.table.get_mut(handle) {
+            conn.accepted = true;
+        }
+        self.settle(handle, now);
+        Some(handle)
+    }
+
+    /// Connections waiting to be accepted.
+    pub fn pending(&self, listener: ListenHandle) -> usize {
+        self.listeners.get(&listener.port).map_or(0, |l| l.queue.len())
+    }
+}

@@ -1,0 +1,84 @@
+//! Two nodes in virtual time. Files by subject.
+
+mod close;
+mod handshake;
+mod hostile;
+mod idle;
+mod loss;
+mod port;
+mod transfer;
+mod window;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::addr::{NodeId, Port, PrpAddr};
+use crate::config::{Classic, ConnConfig, Keepalive};
+use crate::endpoint::Ending;
+use crate::error::{ConnError, ReadError, WriteError};
+use crate::event::{ConnHandle, Event};
+use crate::state::State;
+use crate::stats::DropReason;
+use crate::testing::{Direction, Pair, Verdict};
+use crate::wire::{
+    CrcKey, ETHERTYPE, EthernetHeader, Flags, Frame, Head, NetworkHeader, Offer, Reliability,
+    ReliabilitySet, ResetBlock, ResetReason, TransportHeader, checksum,
+};
+
+use Direction::{ToClient, ToServer};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn with_policy(reliability: Reliability) -> ConnConfig {
+    ConnConfig { reliability: ReliabilitySet::only(reliability), ..ConnConfig::default() }
+}
+
+/// Bytes that repeat with no period a segment boundary could hide.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// Whether a frame carries data (or EOC).
+fn is_data(bytes: &[u8]) -> bool {
+    let flags = flags(bytes);
+    !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST)
+}
+
+fn flags(bytes: &[u8]) -> Flags {
+    Frame::parse(bytes, ETHERTYPE).unwrap().flags()
+}
+
+/// A rule that drops the frames of one direction whose running number, from 0, is in `which`.
+fn drop_nth(direction: Direction, which: &'static [usize]) -> crate::testing::Rule {
+    let mut n = 0;
+    Box::new(move |d, bytes| {
+        if d != direction || !is_data(bytes) {
+            return Verdict::Pass;
+        }
+        n += 1;
+        if which.contains(&(n - 1)) { Verdict::Drop } else { Verdict::Pass }
+    })
+}
+
+/// Sends `bytes` one way, drives until all of it is read or the connection ends, and gives what came.
+fn transfer(
+    pair: &mut Pair,
+    direction: Direction,
+    from: ConnHandle,
+    to: ConnHandle,
+    bytes: &[u8],
+) -> Vec<u8> {
+    let mut written = 0;
+    let mut got = Vec::new();
+    pair.drive_until(|pair| {
+        let now = pair.time;
+        let sender = &mut pair.sender(direction).endpoint;
+        if let Ok(n) = sender.write(now, from, &bytes[written..], Ending::Write) {
+            written += n;
+        }
+        got.extend(pair.read_available(direction, to));
+        got.len() >= bytes.len() || pair.receiver(direction).endpoint.state(to) == State::Close
+    });
+    got
+}

@@ -1,0 +1,192 @@
+use super::*;
+
+/// PRP-CLOSE-2: each direction closes on its own; what is on its way arrives first.
+#[test]
+fn half_close__the_other_direction_goes_on() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.write_all(ToServer, c, &pattern(5000));
+    pair.client.endpoint.shutdown_send(pair.time, c);
+    pair.drive();
+    assert_eq!(pair.read_available(ToServer, s), pattern(5000));
+    assert_eq!(pair.server.endpoint.read(pair.time, s, &mut [0; 9]), Ok(0));
+    let write = pair.client.endpoint.write(pair.time, c, b"x", Ending::Write);
+    assert_eq!(write, Err(WriteError::Closed));
+    assert_eq!(transfer(&mut pair, ToClient, s, c, &pattern(9000)), pattern(9000));
+    pair.server.endpoint.shutdown_send(pair.time, s);
+    pair.drive();
+    assert_eq!(pair.client.endpoint.read(pair.time, c, &mut [0; 9]), Ok(0));
+}
+
+/// PRP-CLOSE-4, 5: after both closes nothing is left, on either side, whoever closes first.
+#[test]
+fn close__leaves_nothing_behind() {
+    for order in 0..3 {
+        let mut pair = Pair::default();
+        let (c, s) = pair.established();
+        if order < 2 {
+            pair.write_all(ToServer, c, b"bye");
+        }
+        if order != 1 {
+            pair.client.endpoint.release(pair.time, c, false);
+        }
+        if order != 2 {
+            pair.drive();
+        }
+        assert_eq!(pair.read_available(ToServer, s), if order == 2 { &b""[..] } else { b"bye" });
+        pair.server.endpoint.release(pair.time, s, false);
+        if order == 1 {
+            pair.drive();
+            pair.client.endpoint.release(pair.time, c, false);
+        }
+        pair.drive_for(Duration::from_secs(1));
+        assert_eq!(pair.client.endpoint.connections(), 0, "order {order}");
+        assert_eq!(pair.server.endpoint.connections(), 0, "order {order}");
+        assert_eq!(pair.client.endpoint.poll_timeout(), None);
+        assert_eq!(pair.client.endpoint.stats().resets, 0);
+    }
+}
+
+/// A server that closes after its client has closed is done at once: its EOC acknowledged the client's.
+#[test]
+fn close__passive_end_keeps_no_quiet_time() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.drive();
+    pair.server.endpoint.release(pair.time, s, false);
+    pair.drive();
+    assert_eq!(pair.server.endpoint.connections(), 0);
+    assert_eq!(pair.client.endpoint.connections(), 1);
+    pair.drive_for(200 * MS);
+    assert_eq!(pair.client.endpoint.connections(), 0);
+}
+
+/// PRP-CLOSE-5: the quiet time is there to acknowledge a repeated EOC again.
+#[test]
+fn close__any_lost_frame_of_the_farewell_is_repeated() {
+    for lost in 0..8usize {
+        for both in [false, true] {
+            let mut pair = Pair::default();
+            let (c, s) = pair.established();
+            let mut n = 0;
+            pair.rule = Box::new(move |_, _| {
+                n += 1;
+                if n == lost + 1 { Verdict::Drop } else { Verdict::Pass }
+            });
+            pair.write_all(ToServer, c, b"last words");
+            pair.client.endpoint.shutdown_send(pair.time, c);
+            if both {
+                pair.server.endpoint.shutdown_send(pair.time, s);
+            }
+            let mut got = Vec::new();
+            let end = pair.drive_until(|p| {
+                got.extend(p.read_available(ToServer, s));
+                p.server.endpoint.read(p.time, s, &mut [0; 9]) == Ok(0)
+            });
+            assert!(end, "lost {lost}");
+            assert_eq!(got, b"last words");
+            pair.server.endpoint.release(pair.time, s, false);
+            pair.client.endpoint.release(pair.time, c, false);
+            assert!(pair.drive_until(|p| {
+                p.client.endpoint.connections() + p.server.endpoint.connections() == 0
+            }));
+            let resets = pair.client.endpoint.stats().resets + pair.server.endpoint.stats().resets;
+            assert_eq!(resets, 0, "lost {lost} both {both}");
+        }
+    }
+}
+
+#[test]
+fn close__delivers_what_was_written_before_it() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let data = pattern(300_000);
+    pair.write_all(ToServer, c, &data);
+    pair.client.endpoint.release(pair.time, c, false);
+    let mut got = Vec::new();
+    assert!(pair.drive_until(|p| {
+        got.extend(p.read_available(ToServer, s));
+        got.len() == data.len()
+    }));
+    assert_eq!(got, data);
+}
+
+/// PRP-CLOSE-7: leaving data unread is an abort, as with a kernel socket.
+#[test]
+fn close__with_unread_data_resets() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.write_all(ToServer, c, b"nobody reads this");
+    pair.drive();
+    pair.server.endpoint.release(pair.time, s, false);
+    pair.drive();
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
+    assert_eq!(pair.server.endpoint.connections(), 0);
+}
+
+#[test]
+fn close__data_for_a_closed_stream_resets() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.server.endpoint.release(pair.time, s, false);
+    pair.drive();
+    assert_eq!(pair.client.endpoint.read(pair.time, c, &mut [0; 9]), Ok(0));
+    pair.write_all(ToServer, c, b"are you there?");
+    pair.drive();
+    let write = pair.client.endpoint.write(pair.time, c, b"x", Ending::Write);
+    assert_eq!(write, Err(WriteError::Conn(ConnError::Reset)));
+    // Expect: told once; after that writing is just closed and reading at its end.
+    let write = pair.client.endpoint.write(pair.time, c, b"x", Ending::Write);
+    assert_eq!(write, Err(WriteError::Closed));
+    assert_eq!(pair.client.endpoint.read(pair.time, c, &mut [0; 9]), Ok(0));
+}
+
+#[test]
+fn abort__peer_reads_what_came_and_then_the_reset() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.write_all(ToServer, c, b"before");
+    pair.drive();
+    pair.client.endpoint.release(pair.time, c, true);
+    pair.drive();
+    let mut buf = [0; 9];
+    assert_eq!(pair.server.endpoint.read(pair.time, s, &mut buf), Ok(6));
+    let error = pair.server.endpoint.read(pair.time, s, &mut buf);
+    assert_eq!(error, Err(ReadError::Conn(ConnError::Reset)));
+    assert_eq!(pair.server.endpoint.read(pair.time, s, &mut buf), Ok(0));
+}
+
+/// PRP-CLOSE-6: the ends of a connection in its quiet time can be used again at once.
+#[test]
+fn quiet__a_new_request_with_the_same_ends_goes_through() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let listener = pair.listen(80, ConnConfig::default());
+    let port = pair.client.endpoint.ends(c).unwrap().0.port;
+    // The server closes first, so the quiet time is its own.
+    pair.server.endpoint.release(pair.time, s, false);
+    pair.drive();
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.drive();
+    assert_eq!((pair.client.endpoint.connections(), pair.server.endpoint.connections()), (0, 1));
+    let config = ConnConfig::default();
+    let remote = Pair::server_addr(80);
+    let c = pair.client.endpoint.connect(pair.time, remote, Some(port), config, |_| true).unwrap();
+    pair.drive();
+    assert_eq!(pair.client.endpoint.state(c), State::OPEN);
+    let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"again"), b"again");
+}
+
+/// A peer that never closes its side does not keep a closed stream for ever.
+#[test]
+fn orphan__gives_up_waiting_for_the_other_side() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.client.endpoint.release(pair.time, c, false);
+    assert!(pair.drive_until(|p| p.client.endpoint.connections() == 0));
+    assert!(pair.time.as_nanos() > 59_000_000_000);
+    pair.drive();
+    assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::Reset));
+}

@@ -1,0 +1,258 @@
+use super::*;
+
+#[test]
+fn connect__takes_two_frames_and_both_ends_stand() {
+    let mut pair = Pair::default().traced();
+    let (c, s) = pair.established();
+    assert_eq!(pair.client.endpoint.state(c), State::OPEN);
+    assert_eq!(pair.server.endpoint.state(s), State::OPEN);
+    assert_eq!(pair.trace.as_ref().unwrap().len(), 2);
+    let (local, remote) = pair.client.endpoint.ends(c).unwrap();
+    assert_eq!(pair.server.endpoint.ends(s), Some((remote, local)));
+    assert_eq!(pair.client.endpoint.stats().connected, 1);
+    assert_eq!(pair.server.endpoint.stats().accepted, 1);
+}
+
+/// PRP-CONN-5: whatever is lost of the handshake, it goes through and makes one connection.
+#[test]
+fn connect__survives_lost_and_doubled_frames() {
+    for lost in 0..4 {
+        let mut pair = Pair::default();
+        let mut n = 0;
+        pair.rule = Box::new(move |_, _| {
+            n += 1;
+            if n <= lost { Verdict::Drop } else { Verdict::Duplicate }
+        });
+        let listener = pair.listen(80, ConnConfig::default());
+        let c = pair.connect(80, ConnConfig::default());
+        assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::OPEN), "lost {lost}");
+        pair.drive_for(100 * MS);
+        assert_eq!(pair.server.endpoint.connections(), 1);
+        assert!(pair.server.endpoint.accept(pair.time, listener).is_some());
+        assert!(pair.server.endpoint.accept(pair.time, listener).is_none());
+    }
+}
+
+#[test]
+fn connect__refused_at_once_where_nobody_listens() {
+    let mut pair = Pair::default();
+    let c = pair.connect(80, ConnConfig::default());
+    // Node 2 owns no port 80, but its driver finds that nobody else does either.
+    pair.server.endpoint.set_steward(true);
+    pair.drive();
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Refused));
+    assert_eq!(pair.client.endpoint.state(c), State::Close);
+}
+
+#[test]
+fn connect__not_refused_when_another_process_owns_the_port() {
+    let mut pair = Pair::default();
+    pair.server.endpoint.set_steward(true);
+    pair.server.foreign.push(Port::new(80));
+    let c = pair.connect(80, ConnConfig::default());
+    pair.drive();
+    assert_eq!(pair.client.endpoint.state(c), State::ConnWait);
+}
+
+#[test]
+fn connect__times_out_with_backed_off_repeats() {
+    let mut pair = Pair::default().traced();
+    pair.rule = Box::new(|_, _| Verdict::Drop);
+    let config = ConnConfig { connect_timeout: Duration::from_secs(3), ..ConnConfig::default() };
+    let c = pair.connect(80, config);
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+    let error = pair.client.endpoint.take_error(c);
+    assert_eq!(error, Some(ConnError::TimedOut { waited: Duration::from_secs(3) }));
+    assert_eq!(pair.time.as_nanos(), 3_000_000_000);
+    // 0, 20, 60, 140, 300, 620, 1260, 2260 ms.
+    assert_eq!(pair.trace.unwrap().len(), 8);
+}
+
+#[test]
+fn connect__no_route_is_known_at_once() {
+    let mut pair = Pair::default();
+    let nowhere = PrpAddr::new(NodeId::new(99).unwrap(), Port::new(1));
+    let result =
+        pair.client.endpoint.connect(pair.time, nowhere, None, ConnConfig::default(), |_| true);
+    assert_eq!(result, Err(crate::error::ConnectError::NoRoute(nowhere.node)));
+}
+
+/// PRP-OPT-3: the strongest policy both accept, the smaller segment, CRC if either wants it.
+#[test]
+fn options__both_ends_agree() {
+    use Reliability::*;
+    let cases = [
+        (ReliabilitySet::RELIABLE, ReliabilitySet::RELIABLE, SelectiveRepeat),
+        (ReliabilitySet::RELIABLE, ReliabilitySet::only(GoBackN), GoBackN),
+        (ReliabilitySet::only(Detect), ReliabilitySet::ALL, Detect),
+    ];
+    for (client, server, expected) in cases {
+        let mut pair = Pair::new(9000);
+        let ask = ConnConfig { reliability: client, max_segment: 4000, ..ConnConfig::default() };
+        let grant = ConnConfig { reliability: server, crc: true, ..ConnConfig::default() };
+        let (c, s) = pair.established_with(ask, grant);
+        let terms = pair.client.endpoint.terms(c).unwrap();
+        assert_eq!(terms, pair.server.endpoint.terms(s).unwrap());
+        assert_eq!((terms.reliability, terms.mss, terms.crc), (expected, 3996, true));
+    }
+}
+
+#[test]
+fn options__no_common_policy_is_an_error_at_connect() {
+    let mut pair = Pair::default();
+    pair.listen(80, ConnConfig::default());
+    let c = pair.connect(80, with_policy(Reliability::Detect));
+    pair.drive();
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::NoCommonPolicy));
+    assert_eq!(pair.server.endpoint.connections(), 0);
+}
+
+/// PRP-CONN-8: a CACK nobody waits for is reset, so that no ghost stays at the server.
+#[test]
+fn accept__ghost_of_a_stale_request_goes_away() {
+    let mut pair = Pair::default();
+    let listener = pair.listen(80, ConnConfig::default());
+    let c = pair.connect(80, ConnConfig::default());
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.drive();
+    assert_eq!(pair.client.endpoint.connections(), 0);
+    assert_eq!(pair.server.endpoint.connections(), 0);
+    assert!(pair.server.endpoint.accept(pair.time, listener).is_none());
+}
+
+/// PRP-CONN-9: ... and if the client's node is gone altogether, probes find out within half a minute.
+#[test]
+fn accept__unconfirmed_connection_does_not_stay() {
+    let mut pair = Pair::default();
+    let listener = pair.listen(80, ConnConfig::default());
+    pair.connect(80, ConnConfig::default());
+    pair.rule = Box::new(|d, _| if d == ToServer { Verdict::Pass } else { Verdict::Drop });
+    pair.drive();
+    let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
+    pair.rule = Box::new(|_, _| Verdict::Drop);
+    let start = pair.time;
+    assert!(pair.drive_until(|p| p.server.endpoint.state(s) == State::Close));
+    assert!(pair.time.since(start) < Duration::from_secs(30));
+    assert!(matches!(pair.server.endpoint.take_error(s), Some(ConnError::TimedOut { .. })));
+}
+
+/// PRP-CONN-7: the peer restarted: its request ends the old connection and then makes the new one.
+#[test]
+fn restart__old_connection_is_reset_and_the_new_one_stands() {
+    let mut pair = Pair::default();
+    let (_, s) = pair.established();
+    let listener = pair.listen(80, ConnConfig::default());
+    // The client's process is replaced; by chance it uses the same port.
+    let port = pair.server.endpoint.ends(s).unwrap().1.port;
+    pair.restart(ToServer);
+    let config = ConnConfig::default();
+    let c = pair
+        .client
+        .endpoint
+        .connect(pair.time, Pair::server_addr(80), Some(port), config, |_| true)
+        .unwrap();
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::OPEN));
+    assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::Reset));
+    let s2 = pair.server.endpoint.accept(pair.time, listener).unwrap();
+    assert_eq!(transfer(&mut pair, ToServer, c, s2, b"hello"), b"hello");
+}
+
+/// A request with another id, made up by a stranger, does not harm the connection (PRP-CONN-7).
+#[test]
+fn restart__forged_request_changes_nothing() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.listen(80, ConnConfig::default());
+    let (local, remote) = pair.client.endpoint.ends(c).unwrap();
+    let offer = Offer {
+        id: 12345,
+        echo: 0,
+        reliability: ReliabilitySet::RELIABLE,
+        crc: false,
+        mss: 1484,
+        window: 10,
+    };
+    let forged = hostile::forge(local, remote, Flags::CREQ, 1, &offer.emit(), Some(CrcKey::NONE));
+    pair.inject(ToServer, &forged);
+    pair.drive();
+    assert_eq!(pair.drops, [DropReason::BadId]);
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"still here"), b"still here");
+}
+
+#[test]
+fn backlog__full_one_drops_requests_until_there_is_room() {
+    let mut pair = Pair::default();
+    let listener = pair.listen(80, ConnConfig::default());
+    let conns: Vec<_> = (0..17).map(|_| pair.connect(80, ConnConfig::default())).collect();
+    pair.drive();
+    assert_eq!(pair.server.endpoint.pending(listener), 16);
+    assert_eq!(pair.server.endpoint.stats().drops[DropReason::BacklogFull], 1);
+    pair.server.endpoint.accept(pair.time, listener).unwrap();
+    assert!(pair.drive_until(|p| conns.iter().all(|c| p.client.endpoint.state(*c) == State::OPEN)));
+}
+
+#[test]
+fn classic__peer_without_options_talks_detect() {
+    for (ask, grant) in [(Classic::Only, Classic::Allow), (Classic::Only, Classic::Only)] {
+        let mut pair = Pair::default().traced();
+        let ask = ConnConfig { classic: ask, ..with_policy(Reliability::Detect) };
+        let grant = ConnConfig { classic: grant, ..with_policy(Reliability::Detect) };
+        let (c, s) = pair.established_with(ask, grant);
+        let message = pattern(4000);
+        assert_eq!(transfer(&mut pair, ToServer, c, s, &message), message);
+        assert_eq!(transfer(&mut pair, ToClient, s, c, b"answer"), b"answer");
+        pair.client.endpoint.shutdown_send(pair.time, c);
+        pair.drive();
+        assert_eq!(pair.server.endpoint.read(pair.time, s, &mut [0; 9]), Ok(0));
+        pair.server.endpoint.shutdown_send(pair.time, s);
+        pair.drive();
+        assert_eq!(pair.client.endpoint.read(pair.time, c, &mut [0; 9]), Ok(0));
+        // PRP-CLASSIC-2: the paper's four flags and nothing else, ever.
+        for line in pair.trace.as_ref().unwrap() {
+            let flags = line.split(['[', ']']).nth(1).unwrap();
+            let ok = flags.split(' ').all(|f| ["CREQ", "CACK", "EOM", "EOC", "-"].contains(&f));
+            assert!(ok && line.contains("seq 0+"), "{line}");
+        }
+    }
+}
+
+#[test]
+fn classic__is_an_error_unless_the_caller_allows_it() {
+    let mut pair = Pair::default();
+    let classic = ConnConfig { classic: Classic::Only, ..with_policy(Reliability::Detect) };
+    pair.listen(80, classic);
+    let strip = |_: Direction, bytes: &[u8]| {
+        // A peer of 1997 ignores the options and answers without.
+        let mut frame = bytes.to_vec();
+        frame[24..26].copy_from_slice(&[0, 0]);
+        Verdict::Replace(frame)
+    };
+    pair.rule = Box::new(strip);
+    let c = pair.connect(80, ConnConfig::default());
+    pair.drive();
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::ClassicPeer));
+    let allowed = ConnConfig { classic: Classic::Allow, ..ConnConfig::default() };
+    let c = pair.connect(80, allowed);
+    pair.drive();
+    assert_eq!(pair.client.endpoint.state(c), State::OPEN);
+    assert_eq!(pair.client.endpoint.terms(c).unwrap().reliability, Reliability::Detect);
+}
+
+#[test]
+fn same_node__talks_to_itself_through_the_loopback_device() {
+    let mut pair = Pair::default();
+    let listener = pair.listen(80, ConnConfig::default());
+    let now = pair.time;
+    let me = Pair::server_addr(80);
+    let server = &mut pair.server.endpoint;
+    let c = server.connect(now, me, None, ConnConfig::default(), |_| true).unwrap();
+    pair.drive();
+    let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
+    let data = pattern(200_000);
+    assert_eq!(pair.server.endpoint.terms(c).unwrap().mss, 65520);
+    pair.server.endpoint.write(pair.time, c, &data, Ending::Write).unwrap();
+    pair.drive();
+    let mut got = alloc::vec![0; data.len()];
+    assert_eq!(pair.server.endpoint.read(pair.time, s, &mut got), Ok(data.len()));
+    assert_eq!(got, data);
+}

@@ -1,0 +1,204 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::addr::{DeviceId, MacAddr};
+
+/// A frame a stranger on the segment makes, with the right hardware addresses.
+pub(super) fn forge(
+    from: PrpAddr,
+    to: PrpAddr,
+    flags: Flags,
+    seq: u16,
+    payload: &[u8],
+    crc: Option<CrcKey>,
+) -> Vec<u8> {
+    let mac = |node: NodeId| MacAddr([2, 0, 0, 0, 0, node.number() as u8]);
+    let head = Head {
+        ethernet: EthernetHeader { dst: mac(to.node), src: mac(from.node), ethertype: ETHERTYPE },
+        network: NetworkHeader { src: from.node, dst: to.node },
+        transport: TransportHeader {
+            src_port: from.port,
+            dst_port: to.port,
+            seq,
+            len: payload.len() as u16,
+            flags,
+        },
+    }
+    .emit();
+    let mut frame = head.to_vec();
+    frame.extend_from_slice(payload);
+    if let Some(key) = crc {
+        frame.extend_from_slice(&checksum(key, &head, [payload, &[]]));
+    }
+    frame
+}
+
+/// PRP-NET-3: a frame whose source address is not the one its node is reached by goes no further.
+#[test]
+fn source__other_hardware_address_is_dropped() {
+    let mut pair = Pair::default();
+    let (c, _) = pair.established();
+    let (from, to) = pair.client.endpoint.ends(c).unwrap();
+    let mut frame = forge(from, to, Flags::NONE, 0, b"x", None);
+    frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 99]);
+    pair.inject(ToServer, &frame);
+    pair.drive();
+    assert_eq!(pair.drops, [DropReason::BadSource]);
+    // Nor may a frame claim to come from ourselves over a wire.
+    let own = forge(to, to, Flags::NONE, 0, b"x", None);
+    pair.inject(ToServer, &own);
+    pair.drive();
+    assert_eq!(pair.drops[1], DropReason::BadSource);
+}
+
+#[test]
+fn destination__other_address_or_node_is_dropped() {
+    let mut pair = Pair::default();
+    let (c, _) = pair.established();
+    let (from, to) = pair.client.endpoint.ends(c).unwrap();
+    let mut frame = forge(from, to, Flags::NONE, 0, b"x", None);
+    frame[..6].copy_from_slice(&[0xff; 6]);
+    pair.inject(ToServer, &frame);
+    pair.drive();
+    assert_eq!(pair.drops, [DropReason::NotOurMac]);
+}
+
+/// PRP-RST-3: a reset that does not name our id ends nothing, however many come.
+#[test]
+fn reset__blind_ones_end_nothing_and_are_asked_about_sparingly() {
+    let mut pair = Pair::default().traced();
+    let (c, s) = pair.established();
+    let (from, to) = pair.client.endpoint.ends(c).unwrap();
+    for id in 0..1000 {
+        let block = ResetBlock { reason: ResetReason::Aborted, receiver: id, sender: 0 };
+        let frame = forge(from, to, Flags::RST, 0, &block.emit(), Some(CrcKey::NONE));
+        pair.inject(ToServer, &frame);
+        pair.drive();
+    }
+    assert_eq!(pair.server.endpoint.state(s), State::OPEN);
+    // 1000 forgeries in 20 ms: four questions, four answers.
+    let frames = pair.trace.take().unwrap().len() - 2;
+    assert!(frames <= 10, "{frames}");
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"alive"), b"alive");
+}
+
+/// PRP-ACK-8: acknowledgements of what was never sent, and control blocks with a wrong id, are dropped.
+#[test]
+fn acknowledgement__made_up_ones_are_dropped() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let (from, to) = pair.client.endpoint.ends(c).unwrap();
+    let frame = forge(from, to, Flags::NONE.with_ack(crate::seq::Seq::new(0x7777)), 0, b"x", None);
+    pair.inject(ToServer, &frame);
+    let mut block = [0; crate::wire::MAX_CONTROL_LEN];
+    let len = crate::wire::Control::Probe { to: 77, from: 0 }.emit(&mut block);
+    let frame = forge(from, to, Flags::CTL, 0, &block[..len], None);
+    pair.inject(ToServer, &frame);
+    pair.drive();
+    assert!(pair.drops.contains(&DropReason::BadAck) && pair.drops.contains(&DropReason::BadId));
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"alive"), b"alive");
+}
+
+/// PRP-CONN-6: a flood of requests costs a bounded number of connections.
+#[test]
+fn flood__of_requests_is_bounded_by_the_peer_limit() {
+    let mut pair = Pair::default();
+    let now = pair.time;
+    let listener =
+        pair.server.endpoint.listen(Port::new(80), 100_000, ConnConfig::default()).unwrap();
+    let offer = Offer {
+        id: 1,
+        echo: 0,
+        reliability: ReliabilitySet::RELIABLE,
+        crc: false,
+        mss: 1484,
+        window: 10,
+    };
+    let node = NodeId::new(1).unwrap();
+    for port in 1..20_000 {
+        let from = PrpAddr::new(node, Port::new(port));
+        let to = Pair::server_addr(80);
+        let frame = forge(from, to, Flags::CREQ, 0, &offer.emit(), Some(CrcKey::NONE));
+        pair.server.endpoint.handle_frame(now, DeviceId(0), &frame, None);
+    }
+    assert_eq!(pair.server.endpoint.connections(), 128);
+    assert_eq!(pair.server.endpoint.pending(listener), 128);
+    assert_eq!(pair.server.endpoint.stats().drops[DropReason::PeerLimit], 20_000 - 1 - 128);
+}
+
+/// Refusals are rationed, so that a flood is not answered by a flood.
+#[test]
+fn flood__of_strays_is_answered_sparingly() {
+    let mut pair = Pair::default().traced();
+    pair.listen(80, ConnConfig::default());
+    let flags = Flags::NONE.with_ack(crate::seq::Seq::new(0));
+    for port in 1..10_000 {
+        let from = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(port));
+        let frame = forge(from, Pair::server_addr(80), flags, 0, b"x", None);
+        pair.server.endpoint.handle_frame(pair.time, DeviceId(0), &frame, None);
+        pair.drive();
+    }
+    // A thousand at once, and a thousand a second in the tenth of a second that this takes.
+    assert!((1000..=1100).contains(&pair.trace.as_ref().unwrap().len()));
+}
+
+fn arb_frame() -> impl Strategy<Value = Vec<u8>> {
+    let flags =
+        prop_oneof![any::<u32>(), (0u32..128), (0u32..8).prop_map(|bit| 1 << bit), Just(0x10),];
+    let payload = prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..60),
+        Just(
+            Offer {
+                id: 3,
+                echo: 0,
+                reliability: ReliabilitySet::ALL,
+                crc: false,
+                mss: 100,
+                window: 4
+            }
+            .emit()
+            .to_vec()
+        ),
+        Just(ResetBlock { reason: ResetReason::Aborted, receiver: 0, sender: 0 }.emit().to_vec()),
+    ];
+    (flags, 0u16..4, 79u16..82, any::<u16>(), payload, any::<bool>()).prop_map(
+        |(flags, sport, dport, seq, payload, crc)| {
+            let from = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(sport));
+            let key = crc.then_some(CrcKey::NONE);
+            forge(from, Pair::server_addr(dport), Flags::from_bits(flags), seq, &payload, key)
+        },
+    )
+}
+
+proptest! {
+    /// Whatever comes from the wire, nothing panics, nothing leaks, and another connection keeps working.
+    #[test]
+    fn garbage__harms_nobody(
+        frames in proptest::collection::vec(
+            prop_oneof![arb_frame(), proptest::collection::vec(any::<u8>(), 0..80)], 0..60,
+        ),
+    ) {
+        let mut pair = Pair::default();
+        // The client's port is beyond those the frames claim, as is its server's.
+        let config = ConnConfig::default();
+        let now = pair.time;
+        let listener = pair.server.endpoint.listen(Port::new(300), 4, config).unwrap();
+        let remote = Pair::server_addr(300);
+        let port = Some(Port::new(200));
+        let c = pair.client.endpoint.connect(now, remote, port, config, |_| true).unwrap();
+        pair.drive();
+        let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
+        pair.listen(80, ConnConfig { reliability: ReliabilitySet::ALL, ..config });
+        for frame in &frames {
+            pair.inject(ToServer, frame);
+        }
+        pair.drive();
+        let data = pattern(20_000);
+        prop_assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+        pair.client.endpoint.release(pair.time, c, false);
+        pair.server.endpoint.release(pair.time, s, false);
+        // Expect: what the garbage opened is gone after a while.
+        let gone = pair.drive_until(|p| p.server.endpoint.connections() == 0);
+        prop_assert!(gone);
+    }
+}

@@ -1,0 +1,78 @@
+use super::*;
+
+fn quick() -> ConnConfig {
+    let second = Duration::from_secs(1);
+    let keepalive = Some(Keepalive { idle: 5 * second, interval: second, probes: 3 });
+    ConnConfig { keepalive, ..ConnConfig::default() }
+}
+
+#[test]
+fn keepalive__finds_a_peer_that_is_gone() {
+    let mut pair = Pair::default();
+    let (c, _) = pair.established_with(quick(), quick());
+    pair.rule = Box::new(|_, _| Verdict::Drop);
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+    let error = pair.client.endpoint.take_error(c);
+    assert_eq!(
+        error,
+        Some(ConnError::TimedOut {
+            waited: pair.time.since(crate::time::Instant::from_nanos(20_000))
+        })
+    );
+    assert!(pair.time.as_nanos() / 1_000_000_000 == 8);
+}
+
+#[test]
+fn keepalive__answered_probes_keep_an_idle_connection() {
+    let mut pair = Pair::default().traced();
+    let (c, s) = pair.established_with(quick(), quick());
+    pair.drive_for(Duration::from_secs(60));
+    assert_eq!(pair.client.endpoint.state(c), State::OPEN);
+    assert_eq!(pair.server.endpoint.state(s), State::OPEN);
+    // One probe and one answer every five seconds, from one side or the other.
+    let frames = pair.trace.unwrap().len();
+    assert!(frames <= 2 + 2 * 12 + 2, "{frames}");
+}
+
+#[test]
+fn keepalive__peer_that_forgot_the_connection_resets_it() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established_with(quick(), quick());
+    let port = pair.server.endpoint.ends(s).unwrap().0.port;
+    pair.restart(ToClient);
+    // The new process owns the port, or the frames would not reach it.
+    pair.server.endpoint.listen(port, 1, ConnConfig::default()).unwrap();
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
+    assert!(pair.time.as_nanos() < 5_100_000_000);
+}
+
+/// PRP-RST-4: data for a connection the peer forgot is answered by a reset nobody could have forged.
+#[test]
+fn forgotten__data_is_answered_by_a_credible_reset() {
+    let mut pair = Pair::default().traced();
+    let (c, s) = pair.established();
+    let port = pair.server.endpoint.ends(s).unwrap().0.port;
+    pair.restart(ToClient);
+    pair.server.endpoint.listen(port, 1, ConnConfig::default()).unwrap();
+    pair.write_all(ToServer, c, b"hello?");
+    pair.drive();
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
+    let trace = pair.trace.unwrap();
+    let kinds: Vec<_> = trace.iter().skip(2).filter_map(|l| l.split(['[', ']']).nth(1)).collect();
+    assert_eq!(kinds, ["EOM ACK", "RST", "CTL", "RST"]);
+}
+
+#[test]
+fn idle__memory_is_small_and_given_back() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established_with(quick(), quick());
+    let data = pattern(400_000);
+    assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+    pair.drive_for(Duration::from_secs(20));
+    for (endpoint, conn) in [(&pair.client.endpoint, c), (&pair.server.endpoint, s)] {
+        let (fixed, buffers) = endpoint.memory(conn).unwrap();
+        assert!(fixed < 2048, "{fixed}");
+        assert_eq!(buffers, 0);
+    }
+}

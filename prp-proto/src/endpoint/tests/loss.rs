@@ -1,0 +1,173 @@
+use super::*;
+
+#[test]
+fn detect__gap_fails_the_next_read_with_both_numbers_and_stays() {
+    let mut pair = Pair::default();
+    let (c, s) =
+        pair.established_with(with_policy(Reliability::Detect), with_policy(Reliability::Detect));
+    pair.rule = drop_nth(ToServer, &[2]);
+    pair.write_all(ToServer, c, &pattern(1484 * 5));
+    pair.drive();
+    // Expect: what came before the gap, then the error, again and again.
+    assert_eq!(pair.read_available(ToServer, s), pattern(1484 * 5)[..1484 * 2]);
+    for _ in 0..3 {
+        let error = pair.server.endpoint.read(pair.time, s, &mut [0; 10]);
+        let Err(ReadError::Conn(ConnError::Gap { expected, received })) = error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(received.since(expected), 1);
+    }
+    // Expect: the sender learns of it too.
+    let write = pair.client.endpoint.write(pair.time, c, b"x", Ending::Write);
+    assert_eq!(write, Err(WriteError::Conn(ConnError::PeerGap)));
+}
+
+/// PRP-DETECT-3: nothing comes after a lost tail to reveal it, so the sender asks.
+#[test]
+fn detect__lost_tail_is_found_by_asking() {
+    let mut pair = Pair::default();
+    let config = with_policy(Reliability::Detect);
+    let (c, s) = pair.established_with(config, config);
+    pair.rule = drop_nth(ToServer, &[1]);
+    pair.write_all(ToServer, c, &pattern(1484 + 10));
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::PeerGap));
+    pair.drive();
+    let mut buf = [0; 9000];
+    assert_eq!(pair.server.endpoint.read(pair.time, s, &mut buf), Ok(1484));
+    let error = pair.server.endpoint.read(pair.time, s, &mut buf);
+    assert_eq!(error, Err(ReadError::Conn(ConnError::PeerGap)));
+}
+
+#[test]
+fn reliable__recovers_any_single_loss() {
+    let data = pattern(1484 * 12 + 700);
+    for policy in [Reliability::GoBackN, Reliability::SelectiveRepeat] {
+        for lost in 0..13 {
+            let mut pair = Pair::default();
+            let (c, s) = pair.established_with(with_policy(policy), with_policy(policy));
+            let mut n = 0;
+            pair.rule = Box::new(move |d, bytes| {
+                n += usize::from(d == ToServer && is_data(bytes));
+                let hit = d == ToServer && is_data(bytes) && n == lost + 1;
+                if hit { Verdict::Drop } else { Verdict::Pass }
+            });
+            let start = pair.time;
+            assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data, "{policy} {lost}");
+            let stats = pair.client.endpoint.conn_stats(c).unwrap();
+            // Expect: the gap or the tail-loss probe tells; nobody waits for the timeout.
+            assert_eq!(stats.timeouts, 0, "{policy} {lost}");
+            assert!(pair.time.since(start) < 55 * MS, "{policy} {lost} {:?}", pair.time);
+            if policy == Reliability::SelectiveRepeat {
+                assert_eq!(stats.retransmitted, 1, "{lost}");
+            }
+        }
+    }
+}
+
+#[test]
+fn go_back_n__receiver_keeps_nothing_after_a_gap() {
+    let mut pair = Pair::default();
+    let config = with_policy(Reliability::GoBackN);
+    let (c, s) = pair.established_with(config, config);
+    pair.rule = drop_nth(ToServer, &[1]);
+    let data = pattern(1484 * 6);
+    assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+    let stats = pair.client.endpoint.conn_stats(c).unwrap();
+    assert_eq!(stats.retransmitted, 5);
+    assert_eq!(pair.server.endpoint.stats().drops[DropReason::OutOfOrder], 4);
+}
+
+#[test]
+fn outage__is_survived_with_backed_off_timeouts() {
+    for policy in [Reliability::GoBackN, Reliability::SelectiveRepeat] {
+        let mut pair = Pair::default();
+        let (c, s) = pair.established_with(with_policy(policy), with_policy(policy));
+        pair.write_all(ToServer, c, &pattern(50_000));
+        pair.rule = Box::new(|_, _| Verdict::Drop);
+        pair.drive_for(Duration::from_secs(10));
+        pair.rule = Box::new(|_, _| Verdict::Pass);
+        let mut got = Vec::new();
+        assert!(pair.drive_until(|p| {
+            got.extend(p.read_available(ToServer, s));
+            got.len() == 50_000
+        }));
+        assert_eq!(got, pattern(50_000));
+        let timeouts = pair.client.endpoint.conn_stats(c).unwrap().timeouts;
+        // 50 ms doubling to 2 s: a dozen in ten seconds, not hundreds.
+        assert!((5..20).contains(&timeouts), "{timeouts}");
+        assert!(pair.time.as_nanos() < 13_000_000_000);
+    }
+}
+
+#[test]
+fn user_timeout__ends_a_connection_whose_peer_is_gone() {
+    let mut pair = Pair::default();
+    let limit = Duration::from_secs(5);
+    let config = ConnConfig { user_timeout: Some(limit), ..ConnConfig::default() };
+    let (c, _) = pair.established_with(config, config);
+    pair.rule = Box::new(|_, _| Verdict::Drop);
+    let start = pair.time;
+    pair.write_all(ToServer, c, b"anybody?");
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+    let waited = pair.time.since(start);
+    assert!(waited >= limit && waited < limit * 3 / 2, "{waited:?}");
+    let error = pair.client.endpoint.take_error(c);
+    assert!(matches!(error, Some(ConnError::TimedOut { .. })), "{error:?}");
+}
+
+/// Reordering alone must not be taken for loss by selective repeat.
+#[test]
+fn selective_repeat__late_frames_are_not_sent_again() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    // Let the round trip be known first.
+    assert_eq!(transfer(&mut pair, ToServer, c, s, &pattern(50_000)).len(), 50_000);
+    let mut n = 0;
+    pair.rule = Box::new(move |d, bytes| {
+        n += 1;
+        let late = d == ToServer && is_data(bytes) && n % 7 == 0;
+        if late { Verdict::Delay(Duration::from_micros(30)) } else { Verdict::Pass }
+    });
+    let data = pattern(1_000_000);
+    assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+    let stats = pair.client.endpoint.conn_stats(c).unwrap();
+    assert_eq!((stats.retransmitted, stats.spurious), (0, 0));
+}
+
+/// A lost acknowledgement costs nothing but time.
+#[test]
+fn acknowledgements__may_all_be_lost_for_a_while() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let mut n = 0;
+    pair.rule = Box::new(move |d, _| {
+        n += usize::from(d == ToClient);
+        if d == ToClient && n % 3 != 0 { Verdict::Drop } else { Verdict::Pass }
+    });
+    let data = pattern(2_000_000);
+    assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+}
+
+/// PRP-CRC-3: a corrupted frame is a lost frame, counted.
+#[test]
+fn crc__corrupted_frames_are_lost_frames() {
+    let mut pair = Pair::default();
+    let config = ConnConfig { crc: true, ..ConnConfig::default() };
+    let (c, s) = pair.established_with(config, config);
+    let mut n = 0usize;
+    pair.rule = Box::new(move |_, bytes| {
+        n += 1;
+        if !n.is_multiple_of(5) {
+            return Verdict::Pass;
+        }
+        let mut bad = bytes.to_vec();
+        // Anywhere behind the addresses and ports.
+        let at = 22 + n * 7 % (bad.len() - 22);
+        bad[at] ^= 1 << (n % 8);
+        Verdict::Replace(bad)
+    });
+    let data = pattern(300_000);
+    assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+    assert!(pair.drops.contains(&DropReason::BadCrc));
+}

@@ -1,0 +1,91 @@
+use super::*;
+use crate::event::ListenHandle;
+
+fn connect_to(pair: &mut Pair, remote: PrpAddr) -> ConnHandle {
+    let now = pair.time;
+    pair.client.endpoint.connect(now, remote, None, ConnConfig::default(), |_| true).unwrap()
+}
+
+fn local(pair: &Pair, conn: ConnHandle) -> u16 {
+    pair.client.endpoint.ends(conn).unwrap().0.port()
+}
+
+/// PRP-PORT-2: automatic ports are the paper's 1 to 1024 while any is free for the peer, then others.
+#[test]
+fn pick__classic_ports_first_then_shared_ones_then_wide_ones() {
+    let mut pair = Pair::default();
+    let a = Pair::server_addr(80);
+    let b = Pair::server_addr(81);
+    let mut seen = Vec::new();
+    for _ in 0..1024 {
+        let c = connect_to(&mut pair, a);
+        seen.push(local(&pair, c));
+    }
+    seen.sort_unstable();
+    assert!(seen.iter().copied().eq(1..=1024));
+    // Expect: another peer address can share a port.
+    let c = connect_to(&mut pair, b);
+    assert!((1..=1024).contains(&local(&pair, c)));
+    // Expect: the same one cannot.
+    let c = connect_to(&mut pair, a);
+    assert!(local(&pair, c) >= 32768);
+}
+
+#[test]
+fn pick__skips_what_other_processes_own_and_what_is_named() {
+    let mut pair = Pair::default();
+    let now = pair.time;
+    pair.client.endpoint.listen(Port::new(7), 1, ConnConfig::default()).unwrap();
+    let free = [7, 9, 11];
+    for expected in [9, 11] {
+        let claim = |p: Port| free.contains(&p.number());
+        let c = pair
+            .client
+            .endpoint
+            .connect(now, Pair::server_addr(80), None, ConnConfig::default(), claim)
+            .unwrap();
+        let got = local(&pair, c);
+        assert!(got == 9 || got == 11, "{got} {expected}");
+    }
+}
+
+#[test]
+fn release__ports_are_kept_for_the_next_connection_and_listeners_given_back() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let port = local(&pair, c);
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.drive();
+    // The listener is gone, but its connection still needs the port.
+    assert!(pair.server.endpoint.owns(Port::new(80)));
+    assert_eq!(pair.server.endpoint.poll_released_port(), None);
+    pair.server.endpoint.release(pair.time, s, false);
+    pair.drive_for(Duration::from_secs(1));
+    assert_eq!(pair.server.endpoint.poll_released_port(), Some(Port::new(80)));
+    assert!(!pair.server.endpoint.owns(Port::new(80)));
+    assert!(pair.client.endpoint.owns(Port::new(port)));
+    let again = connect_to(&mut pair, Pair::server_addr(80));
+    assert_eq!(local(&pair, again), port);
+}
+
+#[test]
+fn listen__twice_on_one_port_is_refused() {
+    let mut pair = Pair::default();
+    let l: ListenHandle = pair.listen(80, ConnConfig::default());
+    let second = pair.server.endpoint.listen(Port::new(80), 1, ConnConfig::default());
+    assert_eq!(second, Err(crate::error::ListenError::InUse));
+    pair.server.endpoint.unlisten(pair.time, l);
+    assert!(pair.server.endpoint.listen(Port::new(80), 1, ConnConfig::default()).is_ok());
+}
+
+#[test]
+fn unlisten__resets_what_nobody_accepted() {
+    let mut pair = Pair::default();
+    let l = pair.listen(80, ConnConfig::default());
+    let c = pair.connect(80, ConnConfig::default());
+    pair.drive();
+    pair.server.endpoint.unlisten(pair.time, l);
+    pair.drive();
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
+    assert_eq!(pair.server.endpoint.connections(), 0);
+}

@@ -1,0 +1,118 @@
+use super::*;
+
+fn small_buffer() -> ConnConfig {
+    ConnConfig { recv_buffer: 20_000, ..ConnConfig::default() }
+}
+
+/// PRP-WIN-1: a receiver that does not read bounds what is sent to it.
+#[test]
+fn window__a_reader_that_sleeps_stops_the_sender() {
+    for policy in Reliability::STRONGEST_FIRST {
+        let mut pair = Pair::default();
+        let server = ConnConfig { reliability: ReliabilitySet::ALL, ..small_buffer() };
+        let (c, s) = pair.established_with(with_policy(policy), server);
+        let now = pair.time;
+        let written = pair.client.endpoint.write(now, c, &pattern(100_000), Ending::Write);
+        assert_eq!(written, Ok(100_000));
+        pair.drive_for(Duration::from_secs(3));
+        let received = pair.server.endpoint.conn_stats(s).unwrap().bytes_received;
+        assert!(received <= 20_000 && received > 15_000, "{policy} {received}");
+        assert_eq!(pair.drops, [], "{policy}");
+        // Expect: reading opens it again without waiting for a probe.
+        let mut got = Vec::new();
+        let start = pair.time;
+        assert!(pair.drive_until(|p| {
+            got.extend(p.read_available(ToServer, s));
+            got.len() == 100_000
+        }));
+        assert_eq!(got, pattern(100_000));
+        assert!(pair.time.since(start) < 5 * MS, "{policy} {:?}", pair.time.since(start));
+    }
+}
+
+/// PRP-WIN-5: the news of an opened window may be lost; a probe finds out.
+#[test]
+fn window__lost_update_is_found_by_a_probe() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established_with(ConnConfig::default(), small_buffer());
+    pair.client.endpoint.write(pair.time, c, &pattern(60_000), Ending::Write).unwrap();
+    pair.drive_for(Duration::from_secs(1));
+    let mut first = true;
+    pair.rule = Box::new(move |d, _| {
+        let hit = d == ToClient && core::mem::take(&mut first);
+        if hit { Verdict::Drop } else { Verdict::Pass }
+    });
+    let mut got = pair.read_available(ToServer, s);
+    assert!(pair.drive_until(|p| {
+        got.extend(p.read_available(ToServer, s));
+        got.len() == 60_000
+    }));
+    assert_eq!(got, pattern(60_000));
+}
+
+/// A window closed for long is probed with longer and longer pauses, and nobody gives up while the
+/// peer answers.
+#[test]
+fn window__closed_for_minutes_keeps_the_connection() {
+    let mut pair = Pair::default().traced();
+    let (c, s) = pair.established_with(ConnConfig::default(), small_buffer());
+    pair.client.endpoint.write(pair.time, c, &pattern(60_000), Ending::Write).unwrap();
+    pair.drive_for(Duration::from_secs(300));
+    assert_eq!(pair.client.endpoint.state(c), State::OPEN);
+    let probes = pair.trace.as_ref().unwrap().iter().filter(|l| l.contains("probe")).count();
+    assert!((100..250).contains(&probes), "{probes}");
+    let mut got = Vec::new();
+    assert!(pair.drive_until(|p| {
+        got.extend(p.read_available(ToServer, s));
+        got.len() == 60_000
+    }));
+}
+
+/// PRP-WIN-4: an acknowledgement on data promises no room that is not there.
+#[test]
+fn window__both_ways_with_a_slow_reader() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established_with(small_buffer(), small_buffer());
+    let data = pattern(400_000);
+    let (mut up, mut down) = (Vec::new(), Vec::new());
+    let (mut up_sent, mut down_sent) = (0, 0);
+    let mut turn = 0u32;
+    assert!(pair.drive_until(|p| {
+        turn += 1;
+        let now = p.time;
+        if let Ok(n) = p.client.endpoint.write(now, c, &data[up_sent..], Ending::Write) {
+            up_sent += n;
+        }
+        if let Ok(n) = p.server.endpoint.write(now, s, &data[down_sent..], Ending::Write) {
+            down_sent += n;
+        }
+        if turn.is_multiple_of(5) {
+            let mut few = [0; 3000];
+            let n = p.server.endpoint.read(now, s, &mut few).unwrap_or(0);
+            up.extend_from_slice(&few[..n]);
+        }
+        down.extend(p.read_available(ToClient, c));
+        up.len() == data.len() && down.len() == data.len()
+    }));
+    assert_eq!(up, data);
+    assert_eq!(down, data);
+    assert!(!pair.drops.contains(&DropReason::OutOfWindow), "{:?}", pair.drops);
+    assert!(!pair.drops.contains(&DropReason::NoBuffer), "{:?}", pair.drops);
+}
+
+#[test]
+fn write__blocks_at_the_send_buffer_and_tells_when_there_is_room() {
+    let mut pair = Pair::default();
+    let config = ConnConfig { send_buffer: 10_000, ..ConnConfig::default() };
+    let (c, s) = pair.established_with(config, ConnConfig::default());
+    let now = pair.time;
+    assert_eq!(pair.client.endpoint.write(now, c, &pattern(30_000), Ending::Write), Ok(10_000));
+    let more = pair.client.endpoint.write(now, c, b"x", Ending::Write);
+    assert_eq!(more, Err(WriteError::Blocked));
+    assert!(!pair.client.endpoint.is_writable(c));
+    pair.client.events.clear();
+    pair.drive();
+    let writable = |e: &Event| matches!(e, Event::Conn(h, r) if *h == c && r.writable);
+    assert!(pair.client.events.iter().any(writable));
+    assert_eq!(pair.read_available(ToServer, s), pattern(30_000)[..10_000]);
+}

@@ -1,0 +1,104 @@
+//! Errors per operation. Nothing here comes from a bad frame: those are counted drops.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::addr::NodeId;
+use crate::seq::Seq;
+
+/// Why a connection ended other than by both sides closing it.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum ConnError {
+    /// Nobody listens on the port we asked for.
+    Refused,
+    /// The peer gave the connection up, restarted, or no longer knows it.
+    Reset,
+    /// A segment is missing and the policy is `detect` (paper section 2.2).
+    Gap {
+        /// The number that should have come.
+        expected: Seq,
+        /// The number that came.
+        received: Seq,
+    },
+    /// The peer saw a gap in what we sent and the policy is `detect`.
+    PeerGap,
+    /// The peer did not answer in time.
+    TimedOut {
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// No way to the node is known.
+    NoRoute(NodeId),
+    /// The peer knows only the paper's header and the caller asked for more.
+    ClassicPeer,
+    /// Peer and caller share no reliability policy.
+    NoCommonPolicy,
+    /// This end gave it up.
+    Aborted,
+}
+
+impl fmt::Display for ConnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused => f.write_str("connection refused: nobody listens on the port"),
+            Self::Reset => f.write_str("connection reset by peer"),
+            Self::Gap { expected, received } => write!(
+                f,
+                "lost segment: expected number {expected}, received {received}; the policy is \
+                 detect, which does not recover losses"
+            ),
+            Self::PeerGap => f.write_str(
+                "the peer lost a segment; the policy is detect, which does not recover losses",
+            ),
+            Self::TimedOut { waited } => write!(f, "no answer from the peer for {waited:?}"),
+            Self::NoRoute(node) => write!(f, "no route to node {node}: prphosts has no way there"),
+            Self::ClassicPeer => f.write_str(
+                "the peer speaks only the classic protocol; allow classic peers or ask for detect",
+            ),
+            Self::NoCommonPolicy => f.write_str("no reliability policy in common with the peer"),
+            Self::Aborted => f.write_str("connection aborted by this end"),
+        }
+    }
+}
+
+impl core::error::Error for ConnError {}
+
+/// Why nothing was read.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum ReadError {
+    /// Nothing has come yet.
+    Blocked,
+    /// The connection is over.
+    Conn(ConnError),
+}
+
+/// Why nothing was written.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum WriteError {
+    /// The send buffer is full.
+    Blocked,
+    /// This end has shut its sending direction, or the connection's error was already reported.
+    Closed,
+    /// No memory for the send buffer.
+    NoMemory,
+    /// The connection is over.
+    Conn(ConnError),
+}
+
+/// Why no request could be made at all.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum ConnectError {
+    /// No way to the node is known.
+    NoRoute(NodeId),
+    /// The local and remote ends are those of a connection that exists.
+    InUse,
+    /// The device is too small to carry a segment.
+    MtuTooSmall,
+}
+
+/// Why a port cannot be listened on.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum ListenError {
+    /// Somebody in this endpoint listens there already.
+    InUse,
+}

@@ -1,0 +1,66 @@
+//! What the endpoint tells its driver.
+
+use crate::addr::DeviceId;
+use crate::stats::DropReason;
+
+/// A connection of an endpoint. Stays distinct from whatever later takes its slot.
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug)]
+pub struct ConnHandle {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+impl ConnHandle {
+    /// A small number, unique among the connections that exist at one time: a table index.
+    pub const fn slot(self) -> usize {
+        self.index as usize
+    }
+}
+
+/// A listener of an endpoint.
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug)]
+pub struct ListenHandle {
+    pub(crate) port: crate::addr::Port,
+}
+
+/// Something the driver may want to wake somebody for.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Event {
+    /// A connection waits to be accepted.
+    Incoming(ListenHandle),
+    /// A connection changed; what has happened to it since the last time is in the flags.
+    Conn(ConnHandle, Readiness),
+    /// A request came for a port this endpoint does not own. If nobody on the node owns it, the driver
+    /// calls [`crate::endpoint::Endpoint::refuse`] with the token.
+    Orphan(crate::endpoint::OrphanRequest),
+}
+
+/// What a connection has become ready for.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
+pub struct Readiness {
+    /// Data, the end of data or an error can be read.
+    pub readable: bool,
+    /// Something can be written, or writing would fail at once.
+    pub writable: bool,
+    /// The request was answered, one way or the other.
+    pub connected: bool,
+    /// Everything written has been acknowledged, or never will be.
+    pub flushed: bool,
+}
+
+impl Readiness {
+    pub(crate) const fn any(self) -> bool {
+        self.readable || self.writable || self.connected || self.flushed
+    }
+}
+
+/// What became of a received frame.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Disposition {
+    /// It was for us and was acted upon.
+    Accepted,
+    /// It is for another node and came in by this device.
+    Transit(DeviceId),
+    /// It went no further.
+    Dropped(DropReason),
+}

@@ -1,0 +1,102 @@
+//! Round-trip estimate and what follows from it (RFC 6298's filter, our own floors).
+
+use core::time::Duration;
+
+/// Least retransmission timeout.
+///
+/// A round trip here takes microseconds, a time slice of a busy kernel milliseconds: with both ends on
+/// one core the peer may be kept from the processor for several slices (HZ 250: 4 ms each) while
+/// nothing is lost. Twenty milliseconds is five of them. Lost tails do not wait for it: the tail-loss
+/// probe comes first.
+pub(crate) const MIN_RTO: Duration = Duration::from_millis(20);
+
+/// Largest retransmission timeout: a peer that comes back is found within two seconds.
+pub(crate) const MAX_RTO: Duration = Duration::from_secs(2);
+
+/// Timeout before any round trip was measured.
+const FIRST_RTO: Duration = Duration::from_millis(50);
+
+/// Least tail-loss probe timeout: one frame sent needlessly when the peer lost the processor for a
+/// slice is cheap, a window stalled for [`MIN_RTO`] is not.
+const MIN_PROBE: Duration = Duration::from_millis(3);
+
+/// Smoothed round-trip time of a connection.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct Rtt {
+    smoothed: Option<Duration>,
+    variation: Duration,
+    least: Option<Duration>,
+}
+
+impl Rtt {
+    /// Takes one measurement.
+    pub(crate) fn sample(&mut self, rtt: Duration) {
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        match self.smoothed {
+            None => {
+                self.smoothed = Some(rtt);
+                self.variation = rtt / 2;
+            }
+            Some(smoothed) => {
+                let error = smoothed.abs_diff(rtt);
+                self.variation = (self.variation * 3 + error) / 4;
+                self.smoothed = Some((smoothed * 7 + rtt) / 8);
+            }
+        }
+    }
+
+    /// The smoothed estimate, if there was a measurement.
+    pub(crate) const fn smoothed(&self) -> Option<Duration> {
+        self.smoothed
+    }
+
+    /// The least measurement.
+    pub(crate) const fn least(&self) -> Option<Duration> {
+        self.least
+    }
+
+    /// Timeout after `backoff` timeouts in a row.
+    pub(crate) fn rto(&self, backoff: u32) -> Duration {
+        let first = match self.smoothed {
+            None => FIRST_RTO,
+            Some(smoothed) => (smoothed + self.variation * 4).max(MIN_RTO),
+        };
+        first.saturating_mul(1 << backoff.min(8)).min(MAX_RTO)
+    }
+
+    /// Timeout of a tail-loss probe, for a peer that may hold an acknowledgement for `held`.
+    pub(crate) fn probe_timeout(&self, held: Duration) -> Duration {
+        match self.smoothed {
+            None => FIRST_RTO,
+            Some(smoothed) => (smoothed * 2 + held).max(MIN_PROBE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rto__starts_high_follows_samples_and_backs_off_to_the_cap() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.rto(0), FIRST_RTO);
+        rtt.sample(Duration::from_micros(3));
+        assert_eq!(rtt.rto(0), MIN_RTO);
+        for _ in 0..100 {
+            rtt.sample(Duration::from_millis(40));
+        }
+        assert!(rtt.rto(0) > Duration::from_millis(40));
+        assert_eq!(rtt.rto(30), MAX_RTO);
+        assert_eq!(rtt.least(), Some(Duration::from_micros(3)));
+    }
+
+    #[test]
+    fn probe__comes_before_the_timeout() {
+        let mut rtt = Rtt::default();
+        rtt.sample(Duration::from_micros(50));
+        let held = Duration::from_millis(1);
+        assert!(rtt.probe_timeout(held) < rtt.rto(0));
+        assert_eq!(rtt.probe_timeout(held), MIN_PROBE);
+    }
+}

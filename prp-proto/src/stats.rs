@@ -1,0 +1,172 @@
+//! Counters: what was moved, and what was dropped and why.
+
+use core::fmt;
+use core::ops::Index;
+
+use crate::wire::FrameError;
+
+/// Declares [`DropReason`] once, with its names and its count.
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// Why a received frame went no further. Never an error to an application.
+        #[derive(Copy, Clone, Eq, PartialEq, Debug)]
+        pub enum DropReason {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl DropReason {
+            /// Every reason.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Its name in statistics: stable, lower case, underscores.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// Shorter than the headers.
+    Truncated = "truncated",
+    /// Another EtherType, or a VLAN tag in front of ours.
+    EtherType = "ethertype",
+    /// A reserved node number.
+    BadNode = "bad_node",
+    /// `length` points past the end.
+    BadLength = "bad_length",
+    /// Sent to another hardware address.
+    NotOurMac = "not_our_mac",
+    /// For another node, and this endpoint does not route.
+    NotOurNode = "not_our_node",
+    /// The source hardware address is not the one its source node is reached by.
+    BadSource = "bad_source",
+    /// For a port of another process.
+    NotOurPort = "not_our_port",
+    /// No connection with these ends.
+    NoConnection = "no_connection",
+    /// The CRC trailer is missing or wrong.
+    BadCrc = "bad_crc",
+    /// Options, control or reset block that cannot be read.
+    Malformed = "malformed",
+    /// Flags that make no sense in this state.
+    BadState = "bad_state",
+    /// A connection id that is not ours.
+    BadId = "bad_id",
+    /// An acknowledgement of what was never sent.
+    BadAck = "bad_ack",
+    /// A segment that had arrived before.
+    Duplicate = "duplicate",
+    /// A segment after a gap, under a policy that keeps none.
+    OutOfOrder = "out_of_order",
+    /// A segment beyond what the window allows.
+    OutOfWindow = "out_of_window",
+    /// A segment longer than agreed.
+    TooLong = "too_long",
+    /// No memory or no room for it.
+    NoBuffer = "no_buffer",
+    /// A request to a full backlog.
+    BacklogFull = "backlog_full",
+    /// A request beyond what one peer may leave unconfirmed.
+    PeerLimit = "peer_limit",
+    /// A request nobody serves.
+    Refused = "refused",
+    /// Data for a direction the application has closed.
+    Closed = "closed",
+}
+
+impl From<FrameError> for DropReason {
+    fn from(e: FrameError) -> Self {
+        match e {
+            FrameError::Truncated => Self::Truncated,
+            FrameError::EtherType => Self::EtherType,
+            FrameError::Node => Self::BadNode,
+            FrameError::Length => Self::BadLength,
+        }
+    }
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Dropped frames by reason.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct Drops([u64; DropReason::ALL.len()]);
+
+impl Default for Drops {
+    fn default() -> Self {
+        Self([0; DropReason::ALL.len()])
+    }
+}
+
+impl Drops {
+    /// Counts one.
+    pub fn count(&mut self, why: DropReason) {
+        self.0[why as usize] += 1;
+    }
+
+    /// All of them together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The reasons that occurred, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
+        DropReason::ALL.iter().map(|why| (*why, self[*why])).filter(|(_, n)| *n > 0)
+    }
+}
+
+impl Index<DropReason> for Drops {
+    type Output = u64;
+
+    fn index(&self, why: DropReason) -> &u64 {
+        &self.0[why as usize]
+    }
+}
+
+/// Counters of one connection.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
+pub struct ConnStats {
+    /// Data segments sent for the first time.
+    pub segments_sent: u64,
+    /// Payload bytes of those.
+    pub bytes_sent: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Retransmissions the peer turned out not to need.
+    pub spurious: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Data segments accepted, in order or kept.
+    pub segments_received: u64,
+    /// Payload bytes handed over in order.
+    pub bytes_received: u64,
+    /// Acknowledgement frames sent: those that rode on data are not in it.
+    pub acks_sent: u64,
+    /// Acknowledgement frames received.
+    pub acks_received: u64,
+    /// Frames for this connection that were dropped.
+    pub drops: Drops,
+}
+
+/// Counters of an endpoint.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
+pub struct EndpointStats {
+    /// Frames given to the device.
+    pub frames_sent: u64,
+    /// Frames the device gave us.
+    pub frames_received: u64,
+    /// Connections we asked for that came to stand.
+    pub connected: u64,
+    /// Connections others asked for that came to stand.
+    pub accepted: u64,
+    /// Connections ended by RST, theirs or ours.
+    pub resets: u64,
+    /// RST frames sent in answer to frames without a connection.
+    pub refusals_sent: u64,
+    /// Frames dropped.
+    pub drops: Drops,
+}

@@ -1,0 +1,5 @@
+//! Simulations in virtual time, for tests of this crate and of those above it.
+
+mod pair;
+
+pub use pair::{Direction, Pair, Rule, Side, Verdict};

@@ -1,0 +1,104 @@
+//! Deadlines: a small table per connection, a queue over all of them.
+
+use alloc::collections::BinaryHeap;
+use core::cmp::Reverse;
+
+use crate::event::ConnHandle;
+use crate::time::Instant;
+
+/// What a connection waits for.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub(crate) enum Timer {
+    /// Repeat the request, or give it up.
+    Request,
+    /// A segment is late: reordering window, tail-loss probe or retransmission timeout.
+    Loss,
+    /// An acknowledgement may wait no longer.
+    AckDelay,
+    /// Ask whether the window is still closed.
+    Persist,
+    /// Ask an idle peer whether it is there, or an unconfirmed one.
+    Keepalive,
+    /// A size probe went unanswered.
+    SizeProbe,
+    /// Send more: the pace allows it.
+    Pace,
+    /// The quiet time after closing is over.
+    Quiet,
+}
+
+const TIMERS: usize = Timer::Quiet as usize + 1;
+
+const ALL: [Timer; TIMERS] = [
+    Timer::Request,
+    Timer::Loss,
+    Timer::AckDelay,
+    Timer::Persist,
+    Timer::Keepalive,
+    Timer::SizeProbe,
+    Timer::Pace,
+    Timer::Quiet,
+];
+
+/// The deadlines of one connection.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct TimerTable {
+    at: [Option<Instant>; TIMERS],
+}
+
+impl TimerTable {
+    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
+        self.at[timer as usize] = Some(at);
+    }
+
+    pub(crate) fn stop(&mut self, timer: Timer) {
+        self.at[timer as usize] = None;
+    }
+
+    pub(crate) fn stop_all(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn is_set(&self, timer: Timer) -> bool {
+        self.at[timer as usize].is_some()
+    }
+
+    /// The earliest deadline.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.at.iter().flatten().min().copied()
+    }
+
+    /// Takes one timer that is due at `now`.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<Timer> {
+        let due = ALL.into_iter().find(|t| self.at[*t as usize].is_some_and(|at| at <= now))?;
+        self.stop(due);
+        Some(due)
+    }
+}
+
+/// All connections' deadlines. A connection is queued for its earliest deadline or sooner, never later;
+/// deadlines move back with every acknowledgement, so stale entries are dropped when they come up
+/// instead of being searched for.
+#[derive(Debug, Default)]
+pub(crate) struct TimerQueue {
+    heap: BinaryHeap<Reverse<(Instant, ConnHandle)>>,
+}
+
+impl TimerQueue {
+    pub(crate) fn push(&mut self, at: Instant, conn: ConnHandle) {
+        self.heap.push(Reverse((at, conn)));
+    }
+
+    /// The earliest entry, which may be stale.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Takes an entry due at `now`.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, ConnHandle)> {
+        if self.next()? > now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse(entry)| entry)
+    }
+}

@@ -1,0 +1,234 @@
+//! Streams and listeners with other settings than the default ones.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prp_proto::addr::{NodeId, Port, PrpAddr};
+use prp_proto::config::{Classic, ConnConfig, Keepalive};
+use prp_proto::wire::{Reliability, ReliabilitySet};
+
+use crate::addr::{Resolver, ToPrpAddrs};
+use crate::engine::{Engine, EngineKey, SpinPolicy, engine_for};
+use crate::hosts::{HostsFile, node_from_environment};
+use crate::listener::PrpListener;
+use crate::stream::PrpStream;
+
+/// Connections that may wait to be accepted. As many as Linux allows by default.
+const BACKLOG: usize = 4096;
+
+/// Settings of streams and listeners to be made.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use prp_sock::{Builder, Reliability};
+///
+/// let stream = Builder::new()
+///     .reliability(Reliability::GoBackN)
+///     .crc(true)
+///     .user_timeout(Some(Duration::from_secs(5)))
+///     .connect("gamma:80")?;
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    pub(crate) config: ConnConfig,
+    pub(crate) spin: SpinPolicy,
+    backlog: usize,
+    hosts: Option<PathBuf>,
+    node: Option<NodeId>,
+    device: Option<String>,
+    local_port: Option<Port>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            config: ConnConfig::default(),
+            spin: SpinPolicy::default(),
+            backlog: BACKLOG,
+            hosts: None,
+            node: None,
+            device: None,
+            local_port: None,
+        }
+    }
+}
+
+impl Builder {
+    /// The settings a `PrpStream` has without a builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for this policy (connecting) or accepts only this one (listening). By default selective
+    /// repeat is asked for, and go-back-N accepted; `detect` has to be asked for, since it loses data.
+    #[must_use]
+    pub fn reliability(self, policy: Reliability) -> Self {
+        self.reliability_any(ReliabilitySet::only(policy))
+    }
+
+    /// Asks for or accepts any of several policies; the strongest both ends have is used.
+    #[must_use]
+    pub fn reliability_any(mut self, policies: ReliabilitySet) -> Self {
+        self.config.reliability = policies;
+        self
+    }
+
+    /// Whether peers that know only the paper's header of 1997 are acceptable. Such a connection has the
+    /// policy `detect` whatever was asked for.
+    #[must_use]
+    pub fn classic(mut self, classic: Classic) -> Self {
+        self.config.classic = classic;
+        self
+    }
+
+    /// Asks for a CRC-32 over every frame, end to end: for paths through software routers, whose memory
+    /// Ethernet's own checksum does not cover. Used if either end asks.
+    #[must_use]
+    pub fn crc(mut self, crc: bool) -> Self {
+        self.config.crc = crc;
+        self
+    }
+
+    /// Largest segment in bytes; the device's MTU lowers it.
+    #[must_use]
+    pub fn max_segment(mut self, bytes: u16) -> Self {
+        self.config.max_segment = bytes;
+        self
+    }
+
+    /// Bytes written and not yet acknowledged that are kept; 512 KiB by default.
+    #[must_use]
+    pub fn send_buffer(mut self, bytes: usize) -> Self {
+        self.config.send_buffer = bytes;
+        self
+    }
+
+    /// Bytes received and not yet read that are kept; 512 KiB by default. Bounds the window.
+    #[must_use]
+    pub fn recv_buffer(mut self, bytes: usize) -> Self {
+        self.config.recv_buffer = bytes;
+        self
+    }
+
+    /// Probing of an idle peer; `None` never asks.
+    #[must_use]
+    pub fn keepalive(mut self, keepalive: Option<Keepalive>) -> Self {
+        self.config.keepalive = keepalive;
+        self
+    }
+
+    /// Longest wait for the peer to acknowledge data before the connection ends with `TimedOut`; `None`
+    /// waits for ever.
+    #[must_use]
+    pub fn user_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.config.user_timeout = timeout;
+        self
+    }
+
+    /// Longest wait for an answer when connecting; 15 s by default.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.config.connect_timeout = timeout;
+        self
+    }
+
+    /// How long a waiting thread looks for frames before it sleeps. Zero always sleeps at once; without
+    /// this it looks for some 20 us as long as that has been paying.
+    #[must_use]
+    pub fn spin(mut self, budget: Duration) -> Self {
+        self.spin = SpinPolicy::Fixed(budget);
+        self
+    }
+
+    /// Connections that may wait to be accepted.
+    #[must_use]
+    pub fn backlog(mut self, connections: usize) -> Self {
+        self.backlog = connections;
+        self
+    }
+
+    /// The prphosts to use instead of `PRP_HOSTS` or `/etc/prphosts`.
+    #[must_use]
+    pub fn hosts(mut self, path: impl Into<PathBuf>) -> Self {
+        self.hosts = Some(path.into());
+        self
+    }
+
+    /// The node this process is, where hardware addresses do not tell.
+    #[must_use]
+    pub fn node(mut self, node: NodeId) -> Self {
+        self.node = Some(node);
+        self
+    }
+
+    /// The device to use in place of those prphosts names.
+    #[must_use]
+    pub fn device(mut self, name: impl Into<String>) -> Self {
+        self.device = Some(name.into());
+        self
+    }
+
+    /// The port to connect from, instead of one that is free.
+    #[must_use]
+    pub fn local_port(mut self, port: Port) -> Self {
+        self.local_port = Some(port);
+        self
+    }
+
+    /// Connects to the first of the addresses that answers.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable` (prphosts has no way there), `NotFound` (no
+    /// such name), `PermissionDenied` (CAP_NET_RAW is missing), `Unsupported` (no policy in common),
+    /// `InvalidData` (a mistake in prphosts); the error of the last address where there are several.
+    pub fn connect(&self, addr: impl ToPrpAddrs) -> io::Result<PrpStream> {
+        self.each_addr(addr, |engine, addr| PrpStream::open(engine, addr, self.local_port, self))
+    }
+
+    /// As [`Self::connect`], without waiting for the answer: the stream becomes writable when it has
+    /// come, and [`PrpStream::take_error`] tells what it was.
+    ///
+    /// # Errors
+    /// Those that are known without asking the peer.
+    pub fn connect_nonblocking(&self, addr: impl ToPrpAddrs) -> io::Result<PrpStream> {
+        self.each_addr(addr, |engine, addr| PrpStream::request(engine, addr, self.local_port, self))
+    }
+
+    /// Listens on the first of the addresses that can be had; port 0 stands for any free one.
+    ///
+    /// # Errors
+    /// `AddrInUse`, `AddrNotAvailable` (not the local node), and as [`Self::connect`].
+    pub fn bind(&self, addr: impl ToPrpAddrs) -> io::Result<PrpListener> {
+        self.each_addr(addr, |engine, addr| PrpListener::open(engine, addr, self.backlog, self))
+    }
+
+    fn each_addr<T>(
+        &self,
+        addr: impl ToPrpAddrs,
+        mut f: impl FnMut(&Arc<Engine>, PrpAddr) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let path = self.hosts.clone().unwrap_or_else(HostsFile::default_path);
+        let file = HostsFile::cached(&path)?;
+        let node = match self.node {
+            Some(node) => Some(node),
+            None => node_from_environment()?,
+        };
+        let resolver = Resolver::new(file.clone(), node);
+        let addrs = addr.to_prp_addrs_with(Some(&resolver))?;
+        let engine = engine_for(&EngineKey::new(path, node, self.device.clone()))?;
+        engine.follow_hosts(&file);
+        let mut last = None;
+        for addr in addrs {
+            match f(&engine, addr) {
+                Ok(made) => return Ok(made),
+                Err(e) => last = Some(e),
+            }
+        }
+        Err(last.unwrap_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, "could not resolve to any address")
+        }))
+    }
+}

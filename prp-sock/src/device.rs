@@ -1,0 +1,70 @@
+//! Devices that carry frames: packet sockets, and pipes for tests.
+//!
+//! If you add a kind of device: implement [`FrameIo`], and the engine takes it as it is.
+
+mod filter;
+mod interface;
+mod packet;
+#[cfg(test)]
+mod pipe;
+
+use std::fmt;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+pub(crate) use filter::PortFilter;
+pub(crate) use interface::{Interface, interfaces};
+pub(crate) use packet::PacketDevice;
+#[cfg(test)]
+pub(crate) use pipe::PipeDevice;
+
+use crate::sys::ring::RingPeek;
+
+/// What became of a batch.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Sent {
+    /// Frames the device took, or lost by itself: both are gone.
+    pub(crate) done: usize,
+    /// Of those, frames the device is known to have lost (`ENOBUFS` and the like).
+    pub(crate) lost: usize,
+    /// The frame after those is larger than the device takes.
+    pub(crate) too_big: bool,
+    /// The device takes no more at the moment.
+    pub(crate) full: bool,
+}
+
+/// How to find out without a lock whether a frame waits.
+#[derive(Clone, Debug)]
+pub(crate) enum Peek {
+    /// A look into shared memory.
+    Ring(RingPeek),
+    /// Only a system call would tell.
+    Unknown,
+}
+
+/// A device: frames in, frames out, in batches.
+pub(crate) trait FrameIo: fmt::Debug + Send {
+    /// Hands up to `max` received frames to `take`; how many there were.
+    ///
+    /// # Errors
+    /// The device is gone for good.
+    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
+
+    /// Sends frames, each given in pieces.
+    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent;
+
+    /// What to poll for frames to receive and for room to send.
+    fn as_fd(&self) -> BorrowedFd<'_>;
+
+    /// How to find out whether a frame waits.
+    fn peek(&self) -> Peek;
+
+    /// Asks for the frames `filter` passes and no others.
+    ///
+    /// # Errors
+    /// The kernel refused the filter.
+    fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()>;
+
+    /// Frames lost for want of room since the last call.
+    fn take_overruns(&mut self) -> u64;
+}

@@ -1,0 +1,134 @@
+//! The kernel's filter for this process: its node and its ports, so that frames for other processes
+//! cost us nothing.
+
+use libc::sock_filter as Instruction;
+use prp_proto::addr::{NodeId, Port};
+
+/// Ephemeral ports are passed by the block, so that a new one rarely needs a new filter. Frames for
+/// ports of a block that are not ours are dropped, silently, by the endpoint.
+const BLOCK: u16 = 16;
+
+/// Ranges a filter may have: six instructions each, of the 4096 the kernel allows. More are merged.
+const MAX_RANGES: usize = 600;
+
+/// Frames a process wants.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct PortFilter {
+    node: NodeId,
+    /// Also requests to ports that nobody may own.
+    steward: bool,
+    /// Inclusive ranges, rising and apart.
+    ranges: Vec<(u16, u16)>,
+}
+
+// Offsets from the start of the Ethernet header.
+const DST_NODE: u32 = 16;
+const DST_PORT: u32 = 20;
+const FLAGS_LOW: u32 = 29;
+const CREQ: u32 = 1;
+
+// Classic BPF, from linux/bpf_common.h.
+const LDH_ABS: u16 = 0x28;
+const LDB_ABS: u16 = 0x30;
+const JA: u16 = 0x05;
+const JEQ: u16 = 0x15;
+const JGT: u16 = 0x25;
+const JGE: u16 = 0x35;
+const JSET: u16 = 0x45;
+const RET: u16 = 0x06;
+const ACCEPT: u32 = u32::MAX;
+const DROP: u32 = 0;
+
+fn op(code: u16, jt: u8, jf: u8, k: u32) -> Instruction {
+    Instruction { code, jt, jf, k }
+}
+
+impl PortFilter {
+    /// A filter for `ports` of `node`.
+    pub(crate) fn new(node: NodeId, steward: bool, ports: impl Iterator<Item = Port>) -> Self {
+        let mut starts: Vec<u16> = ports.map(|p| p.number() / BLOCK * BLOCK).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        let mut ranges: Vec<(u16, u16)> = Vec::new();
+        for start in starts {
+            let end = start + (BLOCK - 1);
+            match ranges.last_mut() {
+                Some(last) if last.1.checked_add(1) == Some(start) => last.1 = end,
+                _ => ranges.push((start, end)),
+            }
+        }
+        while ranges.len() > MAX_RANGES {
+            merge_nearest(&mut ranges);
+        }
+        Self { node, steward, ranges }
+    }
+
+    /// Whether frames for `port` pass.
+    pub(crate) fn passes(&self, port: Port) -> bool {
+        self.ranges.iter().any(|(lo, hi)| (*lo..=*hi).contains(&port.number()))
+    }
+
+    /// Whether it is the steward's.
+    pub(crate) const fn is_steward(&self) -> bool {
+        self.steward
+    }
+
+    /// The program.
+    pub(crate) fn program(&self) -> Vec<Instruction> {
+        let mut program = vec![
+            op(LDH_ABS, 0, 0, DST_NODE),
+            op(JEQ, 1, 0, u32::from(self.node.number())),
+            op(RET, 0, 0, DROP),
+        ];
+        if self.steward {
+            program.extend([
+                op(LDB_ABS, 0, 0, FLAGS_LOW),
+                op(JSET, 0, 1, CREQ),
+                op(RET, 0, 0, ACCEPT),
+            ]);
+        }
+        program.push(op(LDH_ABS, 0, 0, DST_PORT));
+        program.extend(search(&self.ranges));
+        program
+    }
+}
+
+/// A program that passes nothing: for a socket that is not ready yet.
+pub(super) fn nothing() -> [Instruction; 1] {
+    [op(RET, 0, 0, DROP)]
+}
+
+/// A binary search for the port in the accumulator.
+fn search(ranges: &[(u16, u16)]) -> Vec<Instruction> {
+    match ranges {
+        [] => vec![op(RET, 0, 0, DROP)],
+        [(lo, hi)] => vec![
+            op(JGE, 0, 1, u32::from(*lo)),
+            op(JGT, 0, 1, u32::from(*hi)),
+            op(RET, 0, 0, DROP),
+            op(RET, 0, 0, ACCEPT),
+        ],
+        _ => {
+            let (left, right) = ranges.split_at(ranges.len() / 2);
+            let (low, high) = (search(left), search(right));
+            // Conditional jumps reach 255 instructions; the unconditional one reaches any number.
+            let mut program =
+                vec![op(JGE, 0, 1, u32::from(right[0].0)), op(JA, 0, 0, low.len() as u32)];
+            program.extend(low);
+            program.extend(high);
+            program
+        }
+    }
+}
+
+/// Passes the ports between the two ranges that are closest to each other as well.
+fn merge_nearest(ranges: &mut Vec<(u16, u16)>) {
+    let nearest = (1..ranges.len()).min_by_key(|i| ranges[*i].0 - ranges[*i - 1].1);
+    if let Some(at) = nearest {
+        ranges[at - 1].1 = ranges[at].1;
+        ranges.remove(at);
+    }
+}
+
+#[cfg(test)]
+mod tests;

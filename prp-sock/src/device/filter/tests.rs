@@ -1,0 +1,84 @@
+use prp_proto::addr::{NodeId, Port};
+
+use super::*;
+
+/// Runs a program as the kernel would, on a frame with these fields.
+fn passes(program: &[Instruction], node: u16, port: u16, flags: u8) -> bool {
+    let mut frame = [0u8; 30];
+    frame[16..18].copy_from_slice(&node.to_be_bytes());
+    frame[20..22].copy_from_slice(&port.to_be_bytes());
+    frame[29] = flags;
+    let (mut at, mut a) = (0usize, 0u32);
+    loop {
+        let raw = program[at];
+        at += 1;
+        let k = raw.k;
+        let taken = match raw.code {
+            LDH_ABS => {
+                let i = k as usize;
+                a = u32::from(u16::from_be_bytes([frame[i], frame[i + 1]]));
+                continue;
+            }
+            LDB_ABS => {
+                a = u32::from(frame[k as usize]);
+                continue;
+            }
+            JA => {
+                at += k as usize;
+                continue;
+            }
+            RET => return k != DROP,
+            JEQ => a == k,
+            JGT => a > k,
+            JGE => a >= k,
+            JSET => a & k != 0,
+            other => panic!("instruction {other:#x}"),
+        };
+        at += usize::from(if taken { raw.jt } else { raw.jf });
+    }
+}
+
+fn node(n: u16) -> NodeId {
+    NodeId::new(n).unwrap()
+}
+
+fn filter(steward: bool, ports: impl IntoIterator<Item = u16>) -> PortFilter {
+    PortFilter::new(node(7), steward, ports.into_iter().map(Port::new))
+}
+
+#[test]
+fn program__passes_our_node_and_the_blocks_of_our_ports() {
+    let f = filter(false, [80, 81, 500, 65535]);
+    let program = f.program();
+    for port in 0..=u16::MAX {
+        let block = [80, 496, 65520].contains(&(port / 16 * 16));
+        assert_eq!(passes(&program, 7, port, 0), block, "{port}");
+        assert_eq!(f.passes(Port::new(port)), block);
+    }
+    assert!(!passes(&program, 8, 80, 0));
+    assert!(!passes(&program, 7, 9, CREQ as u8));
+}
+
+#[test]
+fn program__without_ports_passes_nothing() {
+    let program = filter(false, []).program();
+    assert!((0..=u16::MAX).all(|port| !passes(&program, 7, port, 0)));
+}
+
+#[test]
+fn program__of_the_steward_passes_requests_to_any_port() {
+    let program = filter(true, [80]).program();
+    assert!(passes(&program, 7, 9, CREQ as u8));
+    assert!(!passes(&program, 7, 9, 0x10));
+    assert!(!passes(&program, 8, 9, CREQ as u8));
+}
+
+/// However scattered the ports are, the program stays within what the kernel takes and passes them all.
+#[test]
+fn program__stays_within_the_kernels_limit() {
+    let ports: Vec<u16> = (0..2000).map(|i| i * 32 + 5).collect();
+    let f = filter(true, ports.clone());
+    let program = f.program();
+    assert!(program.len() <= 4096, "{}", program.len());
+    assert!(ports.iter().all(|p| passes(&program, 7, *p, 0)));
+}

@@ -1,0 +1,159 @@
+//! A packet socket on a network interface.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use socket2::{Domain, Protocol, SockFilter, Socket, Type};
+
+use super::filter::{self, PortFilter};
+use super::{FrameIo, Interface, Peek, Sent};
+use crate::sys::mmsg::{RecvVec, SendVec};
+use crate::sys::packet;
+use crate::sys::ring::RxRing;
+
+/// Bytes of a receiving ring, roughly: half a megabyte stays in the second-level cache (deeper rings are
+/// slower), and holds a full receive window at every frame size.
+const RING_BYTES: usize = 1024 * 1024;
+
+/// Slots at least and at most. Sixteen of the largest frames are twice the window in flight.
+const SLOTS: (usize, usize) = (16, 512);
+
+/// Queue of a socket without a ring: the window of several connections.
+const QUEUE_BYTES: i32 = 4 * 1024 * 1024;
+
+/// Frames a plain socket receives per call.
+const RECV_BATCH: usize = 16;
+
+#[derive(Debug)]
+enum Receiver {
+    /// Shared memory: no system call per frame, and a look costs nothing.
+    Ring(RxRing),
+    /// System calls, where the ring could not be had.
+    Queue(RecvVec),
+}
+
+/// A packet socket on a network interface.
+#[derive(Debug)]
+pub(crate) struct PacketDevice {
+    socket: Socket,
+    receiver: Receiver,
+    sender: SendVec,
+    mtu: u32,
+    overruns: u64,
+}
+
+impl PacketDevice {
+    /// Opens a socket on `interface` for frames of `ethertype`. It receives nothing until it has a
+    /// filter.
+    ///
+    /// # Errors
+    /// `EPERM` without CAP_NET_RAW; whatever else the kernel says.
+    pub(crate) fn open(interface: &Interface, ethertype: u16) -> io::Result<Self> {
+        // Protocol 0: nothing arrives before the filter and the ring are in place.
+        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
+        attach(&socket, &filter::nothing())?;
+        let mtu = packet::mtu(socket.as_fd(), &interface.name)?;
+        // Lost where the kernel is older than 4.20; frames we sent are then dropped as not for us.
+        let _ = packet::ignore_outgoing(socket.as_fd());
+        let frame = mtu as usize + 14;
+        let slot = (frame + 110).next_power_of_two();
+        let slots = (RING_BYTES / slot).clamp(SLOTS.0, SLOTS.1);
+        let receiver = match RxRing::new(socket.as_fd(), frame, slots as u32) {
+            Ok(ring) => Receiver::Ring(ring),
+            Err(_) => {
+                packet::force_receive_buffer(socket.as_fd(), QUEUE_BYTES)?;
+                Receiver::Queue(RecvVec::new(frame, RECV_BATCH))
+            }
+        };
+        packet::bind(socket.as_fd(), interface.index, ethertype)?;
+        Ok(Self { socket, receiver, sender: SendVec::default(), mtu, overruns: 0 })
+    }
+
+    /// Bytes after the Ethernet header the interface takes.
+    pub(crate) const fn mtu(&self) -> u32 {
+        self.mtu
+    }
+}
+
+impl FrameIo for PacketDevice {
+    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        match &mut self.receiver {
+            Receiver::Ring(ring) => {
+                let (n, losing) = ring.receive(max, take);
+                if losing {
+                    self.overruns += u64::from(packet::dropped(self.socket.as_fd())?);
+                }
+                Ok(n)
+            }
+            Receiver::Queue(queue) => {
+                let n = match queue.receive(self.socket.as_fd(), max) {
+                    Ok(n) => n,
+                    // The interface went down: it may come back, and the socket with it.
+                    Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => 0,
+                    Err(e) => return Err(e),
+                };
+                (0..n).for_each(|i| take(queue.frame(i)));
+                Ok(n)
+            }
+        }
+    }
+
+    fn send<'a>(&mut self, frames: &mut dyn Iterator<Item = [&'a [u8]; 4]>) -> Sent {
+        let mut batch: [[&'a [u8]; 4]; crate::sys::mmsg::MAX_BATCH] =
+            [[&[]; 4]; crate::sys::mmsg::MAX_BATCH];
+        let mut count = 0;
+        for (slot, frame) in batch.iter_mut().zip(frames) {
+            *slot = frame;
+            count += 1;
+        }
+        let mut sent = Sent::default();
+        while sent.done < count {
+            match self.sender.send(self.socket.as_fd(), batch[sent.done..count].iter().copied()) {
+                Ok(n) => sent.done += n,
+                Err(e) => match e.raw_os_error() {
+                    Some(libc::EAGAIN) => {
+                        sent.full = true;
+                        break;
+                    }
+                    Some(libc::EMSGSIZE) => {
+                        sent.too_big = true;
+                        break;
+                    }
+                    Some(libc::EINTR) => {}
+                    // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO: so
+                    // is the interface, for now. All are losses, as anywhere else on the way.
+                    _ => {
+                        sent.done += 1;
+                        sent.lost += 1;
+                    }
+                },
+            }
+        }
+        sent
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn peek(&self) -> Peek {
+        match &self.receiver {
+            Receiver::Ring(ring) => Peek::Ring(ring.peek()),
+            Receiver::Queue(_) => Peek::Unknown,
+        }
+    }
+
+    fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
+        attach(&self.socket, &filter.program())
+    }
+
+    fn take_overruns(&mut self) -> u64 {
+        std::mem::take(&mut self.overruns)
+    }
+}
+
+fn attach(socket: &Socket, program: &[libc::sock_filter]) -> io::Result<()> {
+    let program: Vec<_> =
+        program.iter().map(|i| SockFilter::new(i.code, i.jt, i.jf, i.k)).collect();
+    socket.attach_filter(&program)
+}

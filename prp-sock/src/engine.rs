@@ -1,0 +1,127 @@
+//! The engine: one endpoint, its devices, and the threads that move its frames.
+//!
+//! There is one engine per process, network namespace and prphosts. Everything is behind one lock,
+//! held for a batch of frames at a time. **The thread that waits does the work**: a blocking call that
+//! cannot finish becomes the *driver*; it receives, runs the protocol, sends, and returns when its own
+//! condition holds. Other waiting threads sleep until the driver wakes them or hands its role over
+//! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for them
+//! ([`keeper`]).
+
+mod claims;
+mod core;
+mod exit;
+mod keeper;
+mod readiness;
+mod registry;
+mod slot;
+mod spin;
+mod steward;
+mod wait;
+mod waiter;
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use prp_proto::addr::NodeId;
+use prp_proto::time::Instant;
+
+pub(crate) use self::core::Core;
+pub(crate) use registry::{EngineKey, engine_for};
+pub(crate) use slot::Interest;
+pub(crate) use spin::SpinPolicy;
+pub(crate) use wait::{Wait, WaitError};
+
+use crate::clock::Clock;
+use crate::device::Peek;
+use crate::hosts::HostsFile;
+use crate::sys::process;
+
+/// One endpoint and what drives it.
+pub(crate) struct Engine {
+    pub(crate) clock: Clock,
+    core: Mutex<Core>,
+    /// How to see, without the lock, whether a frame waits.
+    peeks: Vec<Peek>,
+    /// What to poll for each device.
+    poll_fds: Vec<OwnedFd>,
+    device_names: Vec<String>,
+    /// Used in place of the devices prphosts names.
+    only_device: Option<String>,
+    /// The reading of prphosts whose routes are in force.
+    hosts: Mutex<Option<HostsFile>>,
+    keeper: keeper::Keeper,
+    driver_kick: Arc<waiter::Kick>,
+    /// The fork generation of the process this engine belongs to.
+    generation: u32,
+    /// Distinguishes engines in thread-local caches.
+    id: u64,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// The time.
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// The engine's state. Brief: nothing that blocks happens under this lock.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock()
+    }
+
+    /// Whether this process is the one the engine's threads live in.
+    pub(crate) fn is_ours(&self) -> bool {
+        process::fork_generation() == self.generation
+    }
+
+    /// Does what is due without waiting: sends, wakes whom it concerns, and lets the keeper know if it
+    /// has to take over. To be called after a command, with the lock it was given under.
+    pub(crate) fn finish(&self, mut core: MutexGuard<'_, Core>, now: Instant) {
+        if self.frame_waits() {
+            core.turn(now, None);
+        } else {
+            core.pump(now);
+        }
+        while core.has_more() {
+            MutexGuard::bump(&mut core);
+            core.pump(self.now());
+        }
+        self.after_command(core);
+    }
+
+    /// Whether a look into shared memory shows a frame.
+    fn frame_waits(&self) -> bool {
+        self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
+    }
+
+    /// Whether no look can say that no frame waits.
+    fn peek_is_blind(&self) -> bool {
+        self.peeks.iter().any(|p| matches!(p, Peek::Unknown))
+    }
+
+    /// The local node.
+    pub(crate) fn local_node(&self) -> NodeId {
+        self.lock().endpoint.local_node()
+    }
+
+    /// Devices by index.
+    pub(crate) fn device_names(&self) -> &[String] {
+        &self.device_names
+    }
+
+    /// Puts the routes of `file` in force, unless they are.
+    pub(crate) fn follow_hosts(&self, file: &HostsFile) {
+        let mut current = self.hosts.lock();
+        if current.as_ref().is_none_or(|c| !c.is_same(file)) {
+            self.reload(file);
+            *current = Some(file.clone());
+        }
+    }
+}

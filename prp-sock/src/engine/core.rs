@@ -1,0 +1,406 @@
+//! What the engine's lock protects.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::task::Waker;
+
+use prp_proto::TransmitBatch;
+use prp_proto::addr::{DeviceId, Port};
+use prp_proto::endpoint::{Endpoint, Sink};
+use prp_proto::event::{ConnHandle, Event, ListenHandle, Readiness};
+use prp_proto::route::RouteTable;
+use prp_proto::state::{ReceiveSide, State};
+use prp_proto::time::Instant;
+
+use super::claims::Claims;
+use super::readiness::ReadinessFd;
+use super::slot::{Interest, Slot};
+use super::spin::SpinRecord;
+use super::steward::Stewardship;
+use super::waiter::Waiter;
+use crate::device::{FrameIo, PortFilter, Sent};
+
+/// Frames received per turn from one device, so that nobody holds the lock for long.
+const RECEIVE_TURN: usize = 32;
+
+/// Frames sent per system call: 16 to 32 are best at every frame size.
+const SEND_FRAMES: usize = 32;
+
+/// ... and bytes: four of the largest frames.
+const SEND_BYTES: usize = 256 * 1024;
+
+/// One device with what it could not take yet.
+#[derive(Debug)]
+pub(super) struct DeviceSlot {
+    pub(super) io: Box<dyn FrameIo>,
+    /// Frames made but not taken: copied, since the buffers they came from go on.
+    stalled: VecDeque<Vec<u8>>,
+}
+
+/// Counters of a device.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct DeviceCounters {
+    /// Frames lost because the receiving ring was full.
+    pub(crate) overruns: u64,
+    /// Frames the device could not send.
+    pub(crate) send_losses: u64,
+    /// Frames larger than the device takes.
+    pub(crate) too_big: u64,
+}
+
+/// The state of an engine.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) claims: Claims,
+    pub(super) stewardship: Stewardship,
+    pub(super) devices: Vec<DeviceSlot>,
+    pub(super) counters: Vec<DeviceCounters>,
+    filter: PortFilter,
+    batch: TransmitBatch,
+    slots: Vec<Slot>,
+    listeners: HashMap<ListenHandle, Slot>,
+    /// The application thread that drives.
+    pub(super) driver: Option<Arc<Waiter>>,
+    /// Application threads that wait while another one drives, longest first.
+    pub(super) followers: Vec<Arc<Waiter>>,
+    /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
+    pub(super) detached: usize,
+    pub(super) spin: SpinRecord,
+    /// Turns taken, by anybody: shows activity.
+    pub(super) turns: u64,
+    /// The keeper sleeps until called.
+    pub(super) keeper_parked: bool,
+    /// The keeper sleeps in `poll`.
+    pub(super) keeper_polls: bool,
+    /// When whoever sleeps looks at the time again by itself.
+    pub(super) looks_again: Option<Instant>,
+    /// When an application thread last stopped driving.
+    pub(super) left: Instant,
+    /// The device set is unusable; every operation says so.
+    pub(super) failed: Option<io::ErrorKind>,
+}
+
+impl Core {
+    pub(super) fn new(endpoint: Endpoint, devices: Vec<Box<dyn FrameIo>>) -> io::Result<Self> {
+        let node = endpoint.local_node();
+        let stewardship = Stewardship::seek(node);
+        let steward = stewardship.is_ours();
+        let filter = PortFilter::new(node, steward, std::iter::empty());
+        let counters = vec![DeviceCounters::default(); devices.len()];
+        let devices =
+            devices.into_iter().map(|io| DeviceSlot { io, stalled: VecDeque::new() }).collect();
+        let mut core = Self {
+            endpoint,
+            claims: Claims::new(node),
+            stewardship,
+            devices,
+            counters,
+            filter,
+            batch: TransmitBatch::new(SEND_FRAMES, SEND_BYTES),
+            slots: Vec::new(),
+            listeners: HashMap::new(),
+            driver: None,
+            followers: Vec::new(),
+            detached: 0,
+            spin: SpinRecord::default(),
+            turns: 0,
+            keeper_parked: false,
+            keeper_polls: false,
+            looks_again: None,
+            left: Instant::ZERO,
+            failed: None,
+        };
+        core.endpoint.set_steward(steward);
+        core.apply_filter()?;
+        Ok(core)
+    }
+
+    /// Receives what is there, up to a batch per device, and does everything that follows from it; how
+    /// many frames there were.
+    pub(crate) fn turn(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
+        let mut frames = 0;
+        for (index, device) in self.devices.iter_mut().enumerate() {
+            let id = DeviceId(index as u16);
+            let endpoint = &mut self.endpoint;
+            let received = device.io.receive(RECEIVE_TURN, &mut |frame| {
+                endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
+            });
+            match received {
+                Ok(n) => frames += n,
+                Err(e) => self.failed = Some(e.kind()),
+            }
+        }
+        self.turns += u64::from(frames > 0);
+        self.pump(now);
+        frames
+    }
+
+    /// Lets time act, sends what is due and wakes whom it concerns.
+    pub(super) fn pump(&mut self, now: Instant) {
+        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            self.endpoint.handle_timeout(now);
+        }
+        self.transmit(now);
+        self.dispatch(now);
+        // Some events are answered, and some answers free what others wait for.
+        if self.endpoint.wants_transmit() {
+            self.transmit(now);
+        }
+    }
+
+    /// Whether there is more to send than went with the last batch, and room for it.
+    pub(super) fn has_more(&self) -> bool {
+        self.endpoint.wants_transmit() && self.devices.iter().all(|d| d.stalled.is_empty())
+    }
+
+    /// When something is due.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+
+    /// Whether a device holds frames it could not take.
+    pub(super) fn is_stalled(&self, device: usize) -> bool {
+        self.devices.get(device).is_some_and(|d| !d.stalled.is_empty())
+    }
+
+    fn transmit(&mut self, now: Instant) {
+        for index in 0..self.devices.len() {
+            if !self.unstall(index) {
+                return;
+            }
+        }
+        self.batch.clear();
+        let count = self.endpoint.poll_transmit(now, &mut self.batch);
+        let mut next = 0;
+        while next < count {
+            next = self.send_run(next, count);
+        }
+    }
+
+    /// Sends frames from `next` on that leave by one device; where to go on.
+    fn send_run(&mut self, next: usize, count: usize) -> usize {
+        let device = usize::from(self.batch.device(next).0);
+        let end =
+            (next..count).find(|i| usize::from(self.batch.device(*i).0) != device).unwrap_or(count);
+        let Some(port) = self.devices.get_mut(device) else { return end };
+        let (endpoint, batch) = (&self.endpoint, &self.batch);
+        let mut at = next;
+        while at < end {
+            let sent = port.io.send(&mut (at..end).map(|i| endpoint.frame(batch, i)));
+            at += sent.done;
+            note_sent(&mut self.counters[device], &sent);
+            if sent.too_big {
+                at += 1;
+            } else if sent.full {
+                port.stalled.extend((at..end).map(|i| endpoint.frame(batch, i).concat()));
+                return end;
+            } else if sent.done == 0 {
+                return end;
+            }
+        }
+        end
+    }
+
+    /// Sends what a device could not take before; whether it has taken all of it.
+    fn unstall(&mut self, index: usize) -> bool {
+        let port = &mut self.devices[index];
+        while !port.stalled.is_empty() {
+            let frames = port.stalled.iter().map(|f| [f.as_slice(), &[], &[], &[]]);
+            let sent = port.io.send(&mut frames.into_iter());
+            note_sent(&mut self.counters[index], &sent);
+            port.stalled.drain(..sent.done + usize::from(sent.too_big));
+            if sent.full || (sent.done == 0 && !sent.too_big) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Hands the endpoint's events to whom they concern.
+    fn dispatch(&mut self, now: Instant) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                Event::Conn(conn, ready) => {
+                    if let Some(slot) = self.slots.get_mut(conn.slot()) {
+                        slot.wake(ready);
+                    }
+                    self.show(conn);
+                }
+                Event::Incoming(listener) => {
+                    if let Some(slot) = self.listeners.get_mut(&listener) {
+                        slot.wake(Readiness { readable: true, ..Readiness::default() });
+                    }
+                    self.show_listener(listener);
+                }
+                Event::Orphan(orphan) => {
+                    if self.claims.is_free(orphan.port()) {
+                        self.endpoint.refuse(now, &orphan);
+                    }
+                }
+            }
+        }
+        while let Some(port) = self.endpoint.poll_released_port() {
+            self.claims.release(port);
+        }
+    }
+
+    /// Puts `waker` on the list of those who wait for `interest`.
+    pub(crate) fn register(&mut self, interest: Interest, waker: &Waker) {
+        if let Some(slot) = self.slot(interest) {
+            slot.register(interest, waker);
+        }
+    }
+
+    /// Takes `waker` off the list.
+    pub(crate) fn forget(&mut self, interest: Interest, waker: &Waker) {
+        if let Some(slot) = self.slot(interest) {
+            slot.forget(waker);
+        }
+    }
+
+    fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
+        match interest {
+            Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
+                if self.slots.len() <= c.slot() {
+                    self.slots.resize_with(c.slot() + 1, Slot::default);
+                }
+                self.slots.get_mut(c.slot())
+            }
+            Interest::Accept(l) => Some(self.listeners.entry(l).or_default()),
+        }
+    }
+
+    /// A connection came into an application's hands: nobody waits for it yet.
+    pub(crate) fn open_slot(&mut self, conn: ConnHandle) {
+        if let Some(slot) = self.slot(Interest::Read(conn)) {
+            *slot = Slot::default();
+        }
+    }
+
+    /// ... and left them.
+    pub(crate) fn close_slot(&mut self, conn: ConnHandle) {
+        if let Some(slot) = self.slots.get_mut(conn.slot())
+            && std::mem::take(slot).fd.is_some()
+        {
+            self.detached -= 1;
+        }
+    }
+
+    /// A listener is gone.
+    pub(crate) fn close_listener(&mut self, listener: ListenHandle) {
+        if self.listeners.remove(&listener).is_some_and(|slot| slot.fd.is_some()) {
+            self.detached -= 1;
+        }
+    }
+
+    /// The descriptor that shows what `interest`'s connection or listener is ready for.
+    pub(crate) fn readiness_fd(&mut self, interest: Interest) -> io::Result<Arc<UnixStream>> {
+        let Some(slot) = self.slot(interest) else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let fd = match &slot.fd {
+            Some(fd) => fd.theirs(),
+            None => {
+                let fd = slot.fd.insert(ReadinessFd::new()?).theirs();
+                self.detached += 1;
+                fd
+            }
+        };
+        match interest {
+            Interest::Accept(listener) => self.show_listener(listener),
+            Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
+                self.show(c);
+            }
+        }
+        Ok(fd)
+    }
+
+    /// Brings a connection's descriptor, if it has one, up to date.
+    pub(crate) fn show(&mut self, conn: ConnHandle) {
+        let Some(fd) = self.slots.get_mut(conn.slot()).and_then(|s| s.fd.as_mut()) else { return };
+        let readable = self.endpoint.is_readable(conn);
+        let writable = self.endpoint.is_writable(conn);
+        let ended = matches!(
+            self.endpoint.state(conn),
+            State::Close | State::Established { receive: ReceiveSide::Closed, .. }
+        );
+        fd.show(readable, writable, ended);
+    }
+
+    pub(crate) fn show_listener(&mut self, listener: ListenHandle) {
+        let pending = self.endpoint.pending(listener) > 0;
+        if let Some(fd) = self.listeners.get_mut(&listener).and_then(|s| s.fd.as_mut()) {
+            fd.show(pending, false, false);
+        }
+    }
+
+    /// Makes sure the kernel passes frames for the ports we own.
+    pub(crate) fn refilter(&mut self) -> io::Result<()> {
+        if self.endpoint.ports().all(|port| self.filter.passes(port)) {
+            return Ok(());
+        }
+        self.filter = PortFilter::new(
+            self.endpoint.local_node(),
+            self.filter.is_steward(),
+            self.endpoint.ports(),
+        );
+        self.apply_filter()
+    }
+
+    /// The node's steward has ended: perhaps we are its successor.
+    pub(super) fn seek_stewardship(&mut self) {
+        let node = self.endpoint.local_node();
+        self.stewardship = Stewardship::seek(node);
+        if self.stewardship.is_ours() {
+            self.endpoint.set_steward(true);
+            self.filter = PortFilter::new(node, true, self.endpoint.ports());
+            if let Err(e) = self.apply_filter() {
+                self.failed = Some(e.kind());
+            }
+        }
+    }
+
+    fn apply_filter(&mut self) -> io::Result<()> {
+        for device in &mut self.devices {
+            device.io.set_filter(&self.filter)?;
+        }
+        Ok(())
+    }
+
+    /// Puts new routes in force.
+    pub(crate) fn set_routes(&mut self, routes: RouteTable) {
+        self.endpoint.set_routes(routes);
+    }
+
+    /// Counters of every device, in order.
+    pub(crate) fn device_counters(&mut self) -> &[DeviceCounters] {
+        for (device, counters) in self.devices.iter_mut().zip(&mut self.counters) {
+            counters.overruns += device.io.take_overruns();
+        }
+        &self.counters
+    }
+
+    /// Sends one batch of what is due.
+    pub(crate) fn send_now(&mut self, now: Instant) {
+        self.transmit(now);
+    }
+
+    /// # Errors
+    /// What made the devices unusable, if anything did.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.failed.map_or(Ok(()), |kind| Err(kind.into()))
+    }
+
+    /// Whether the port belongs to this process.
+    pub(crate) fn owns(&self, port: Port) -> bool {
+        self.endpoint.owns(port)
+    }
+}
+
+fn note_sent(counters: &mut DeviceCounters, sent: &Sent) {
+    counters.send_losses += sent.lost as u64;
+    counters.too_big += u64::from(sent.too_big);
+}

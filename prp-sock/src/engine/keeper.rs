@@ -1,0 +1,145 @@
+//! The background thread that keeps connections alive while no application thread waits: timers,
+//! acknowledgements, incoming data, and what closed streams have left to deliver.
+//!
+//! It must not get in the way of application threads: each frame would wake two threads. So while one
+//! of them drives, the keeper only looks at the clock now and then, and less and less; when they have
+//! been away for a tick it takes over and sleeps in `poll` until one comes back.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::MutexGuard;
+use prp_proto::time::Instant;
+
+use super::Engine;
+use super::core::Core;
+use super::registry;
+use super::wait::earliest;
+use super::waiter::{Kick, Waiter};
+
+/// How long application threads may be away before the keeper takes over, and how late it may look at a
+/// timer. Peers repeat nothing before three milliseconds.
+const TICK: Duration = Duration::from_millis(2);
+
+/// Ticks without any activity after which the keeper sleeps until called.
+const QUIET_TICKS: u32 = 16;
+
+/// How long an engine without streams, listeners and connections stays ready for the next one.
+const TEARDOWN_AFTER: Duration = Duration::from_secs(10);
+
+/// The keeper as others see it.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    waiter: Arc<Waiter>,
+    kick: Arc<Kick>,
+}
+
+impl Keeper {
+    pub(super) fn new() -> io::Result<Self> {
+        let kick = Kick::new()?;
+        Ok(Self { waiter: Waiter::new(kick.clone()), kick })
+    }
+
+    /// Makes it look at the state of things now.
+    pub(super) fn call(&self) {
+        self.waiter.waker().wake();
+    }
+
+    /// An application thread drives from now on.
+    pub(super) fn step_aside(&self, core: &Core) {
+        if core.keeper_polls {
+            self.call();
+        }
+    }
+}
+
+impl Engine {
+    /// Starts the keeper.
+    pub(super) fn start_keeper(self: &Arc<Self>) -> io::Result<()> {
+        let engine = self.clone();
+        std::thread::Builder::new()
+            .name("prp-keeper".into())
+            .stack_size(256 * 1024)
+            .spawn(move || engine.keep())
+            .map(drop)
+    }
+
+    /// After a command: calls the keeper if something is due before anybody would look.
+    pub(crate) fn after_command(&self, core: MutexGuard<'_, Core>) {
+        let due = core.next_timeout();
+        let late = match (due, core.looks_again) {
+            (Some(due), Some(looks)) => due + TICK < looks,
+            (None, _) | (_, None) => false,
+        };
+        // A task waits and nobody polls for it.
+        let unattended = core.detached > 0 && core.driver.is_none() && !core.keeper_polls;
+        drop(core);
+        if late || unattended {
+            self.keeper.call();
+        }
+    }
+
+    fn keep(self: Arc<Self>) {
+        let mut quiet = 0;
+        let mut seen = 0;
+        let mut idle_since: Option<Instant> = None;
+        loop {
+            let core = self.lock();
+            let now = self.now();
+            self.keeper.waiter.take_call();
+            if core.driver.is_some() {
+                quiet = if core.turns == seen { quiet + 1 } else { 0 };
+                seen = core.turns;
+                self.watch(core, now, quiet > QUIET_TICKS);
+                continue;
+            }
+            quiet = 0;
+            let away = now.since(core.left);
+            if core.detached == 0 && away < TICK {
+                drop(core);
+                let _ = self.keeper.waiter.park(Some(TICK - away));
+                continue;
+            }
+            let is_idle = core.endpoint.is_idle() && Arc::strong_count(&self) == 1;
+            idle_since = if is_idle { idle_since.or(Some(now)) } else { None };
+            if idle_since.is_some_and(|since| now.since(since) >= TEARDOWN_AFTER) {
+                drop(core);
+                if registry::retire(&self) {
+                    return;
+                }
+                idle_since = None;
+                continue;
+            }
+            self.cover(core, now, idle_since.map(|since| since + TEARDOWN_AFTER));
+        }
+    }
+
+    /// An application thread drives: sees to the timers of commands that came meanwhile.
+    fn watch(&self, mut core: MutexGuard<'_, Core>, now: Instant, quiet: bool) {
+        if core.next_timeout().is_some_and(|at| at <= now) {
+            core.pump(now);
+        }
+        core.keeper_parked = quiet;
+        drop(core);
+        let _ = self.keeper.waiter.park(if quiet { None } else { Some(TICK) });
+        self.lock().keeper_parked = false;
+    }
+
+    /// Nobody drives: takes a turn, then sleeps until something happens.
+    fn cover(&self, mut core: MutexGuard<'_, Core>, now: Instant, until: Option<Instant>) {
+        if core.turn(now, None) > 0 || core.has_more() {
+            return MutexGuard::unlock_fair(core);
+        }
+        core.endpoint.handle_idle(now);
+        core.pump(now);
+        if core.has_more() {
+            return;
+        }
+        let until = earliest(until, core.next_timeout());
+        core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
+        core.keeper_polls = true;
+        let (mut core, _) = self.sleep(core, &self.keeper.waiter, &self.keeper.kick, until);
+        core.keeper_polls = false;
+    }
+}

@@ -1,0 +1,99 @@
+//! A kernel descriptor that shows what a stream is ready for, so that `poll`, `epoll` and whatever is
+//! built on them can wait for it.
+//!
+//! An `eventfd` cannot be neither readable nor writable, a socket pair can: the application gets one
+//! end, we keep the other. A byte from us makes its end readable; its own send buffer, stuffed through
+//! its own end, makes it not writable. Both change with an edge, so edge-triggered `epoll` works.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use socket2::SockRef;
+
+/// Enough to leave less than three quarters of the smallest send buffer Linux gives (4608 bytes with
+/// the kernel's own bookkeeping), which is when a Unix socket stops being writable.
+const STUFFING: [u8; 2048] = [0; 2048];
+
+/// The pair behind a stream's descriptor.
+#[derive(Debug)]
+pub(super) struct ReadinessFd {
+    theirs: Arc<UnixStream>,
+    ours: UnixStream,
+    readable: bool,
+    writable: bool,
+    ended: bool,
+}
+
+impl ReadinessFd {
+    /// A descriptor that shows nothing to read and room to write.
+    pub(super) fn new() -> io::Result<Self> {
+        let (theirs, ours) = UnixStream::pair()?;
+        theirs.set_nonblocking(true)?;
+        ours.set_nonblocking(true)?;
+        SockRef::from(&theirs).set_send_buffer_size(1)?;
+        Ok(Self { theirs: Arc::new(theirs), ours, readable: false, writable: true, ended: false })
+    }
+
+    /// The application's end.
+    pub(super) fn theirs(&self) -> Arc<UnixStream> {
+        self.theirs.clone()
+    }
+
+    /// Shows this from now on. `ended`: the peer sends no more.
+    pub(super) fn show(&mut self, readable: bool, writable: bool, ended: bool) {
+        if readable != self.readable {
+            self.readable = readable;
+            if readable {
+                let _ = (&self.ours).write(&[0]);
+            } else {
+                let _ = (&*self.theirs).read(&mut [0; 8]);
+            }
+        }
+        if writable != self.writable {
+            self.writable = writable;
+            if writable {
+                let mut scrap = [0; STUFFING.len()];
+                while matches!((&self.ours).read(&mut scrap), Ok(1..)) {}
+            } else {
+                let _ = (&*self.theirs).write(&STUFFING);
+            }
+        }
+        if ended && !self.ended {
+            self.ended = true;
+            let _ = self.ours.shutdown(std::net::Shutdown::Write);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    use super::*;
+
+    fn shown(fd: &ReadinessFd) -> (bool, bool) {
+        let asked = PollFlags::POLLIN | PollFlags::POLLOUT;
+        let mut fds = [PollFd::new(fd.theirs.as_fd(), asked)];
+        poll(&mut fds, PollTimeout::ZERO).unwrap();
+        let got = fds[0].revents().unwrap();
+        (got.contains(PollFlags::POLLIN), got.contains(PollFlags::POLLOUT))
+    }
+
+    #[test]
+    fn show__every_combination_in_every_order() {
+        let mut fd = ReadinessFd::new().unwrap();
+        for step in 0..200u32 {
+            // A walk that takes every transition between the four states.
+            let (readable, writable) = (step / 2 % 2 == 0, step / 3 % 2 == 0);
+            fd.show(readable, writable, false);
+            assert_eq!(shown(&fd), (readable, writable), "step {step}");
+        }
+        // Expect: the end of the stream shows as a hang-up of the other end, and stays readable.
+        fd.show(false, true, true);
+        assert_eq!(shown(&fd), (true, true));
+        assert_eq!((&*fd.theirs).read(&mut [0; 8]).unwrap(), 0);
+    }
+}

@@ -1,0 +1,197 @@
+//! Finding the engine for a call, or making it.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use prp_proto::addr::{DeviceId, NodeId};
+use prp_proto::config::EndpointConfig;
+use prp_proto::endpoint::{Device, Endpoint};
+use prp_proto::hosts::Hosts;
+use prp_proto::route::RouteTable;
+
+use super::core::Core;
+use super::keeper::Keeper;
+use super::waiter::Kick;
+use super::{Engine, exit};
+use crate::clock::Clock;
+use crate::device::{FrameIo, Interface, PacketDevice, interfaces};
+use crate::hosts::HostsFile;
+use crate::sys::process;
+
+/// What makes two calls share an engine.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct EngineKey {
+    /// The network namespace of the calling thread: device and inode of its handle.
+    netns: (u64, u64),
+    hosts: PathBuf,
+    node: Option<NodeId>,
+    device: Option<String>,
+    generation: u32,
+}
+
+impl EngineKey {
+    /// The engine of this thread's network namespace for `hosts`; `node` and `device`, if given, overrule
+    /// what prphosts and hardware addresses say.
+    pub(crate) fn new(hosts: PathBuf, node: Option<NodeId>, device: Option<String>) -> Self {
+        // Without /proc there is no telling namespaces apart; then there is most likely only one.
+        let netns = std::fs::metadata("/proc/thread-self/ns/net")
+            .map_or((0, 0), |meta| (meta.dev(), meta.ino()));
+        Self { netns, hosts, node, device, generation: process::fork_generation() }
+    }
+}
+
+static ENGINES: Mutex<Option<HashMap<EngineKey, Weak<Engine>>>> = Mutex::new(None);
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+/// The engine for `key`, made if there is none.
+pub(crate) fn engine_for(key: &EngineKey) -> io::Result<Arc<Engine>> {
+    let mut engines = ENGINES.lock();
+    let engines = engines.get_or_insert_default();
+    if let Some(engine) = engines.get(key).and_then(Weak::upgrade) {
+        return Ok(engine);
+    }
+    let engine = make(key)?;
+    engines.insert(key.clone(), Arc::downgrade(&engine));
+    exit::register();
+    Ok(engine)
+}
+
+/// Lets an engine that nobody uses go; `false` if somebody has come meanwhile.
+pub(super) fn retire(engine: &Arc<Engine>) -> bool {
+    let mut engines = ENGINES.lock();
+    let idle = Arc::strong_count(engine) == 1 && engine.lock().endpoint.is_idle();
+    if idle && let Some(engines) = engines.as_mut() {
+        engines.retain(|_, other| other.as_ptr() != Arc::as_ptr(engine));
+    }
+    idle
+}
+
+/// Every engine of this process.
+pub(super) fn all() -> Vec<Arc<Engine>> {
+    let engines = ENGINES.lock();
+    engines.iter().flat_map(|e| e.values()).filter_map(Weak::upgrade).collect()
+}
+
+fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
+    let file = HostsFile::load(&key.hosts)?;
+    let found = interfaces();
+    let local = local_node(&file, key.node, &found)?;
+    let ethertype = file.hosts().ethertype();
+    let wanted = |name: &str| match &key.device {
+        Some(device) => device == name,
+        None => file.hosts().devices().any(|d| d == name),
+    };
+    if let Some(device) = &key.device
+        && !found.iter().any(|i| i.name == *device)
+    {
+        let message = format!("{device}: no such device on this machine");
+        return Err(io::Error::new(io::ErrorKind::NotFound, message));
+    }
+    let mut names = Vec::new();
+    let mut devices: Vec<Device> = Vec::new();
+    let mut io: Vec<Box<dyn FrameIo>> = Vec::new();
+    for interface in found.iter().filter(|i| i.loopback || wanted(&i.name)) {
+        let device =
+            PacketDevice::open(interface, ethertype).map_err(|e| explain(&e, interface))?;
+        names.push(interface.name.clone());
+        devices.push(Device {
+            mac: interface.mac,
+            mtu: device.mtu(),
+            loopback: interface.loopback,
+        });
+        io.push(Box::new(device));
+    }
+    let routes = routes(file.hosts(), local, &names, key.device.as_deref());
+    let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
+    let endpoint = Endpoint::new(config, routes, devices, random_seed()?);
+    Engine::start(endpoint, io, names, key.device.clone())
+}
+
+fn routes(hosts: &Hosts, local: NodeId, names: &[String], only: Option<&str>) -> RouteTable {
+    RouteTable::build(hosts, local, |name| {
+        let name = only.unwrap_or(name);
+        names.iter().position(|n| n == name).map(|at| DeviceId(at as u16))
+    })
+}
+
+fn local_node(file: &HostsFile, wanted: Option<NodeId>, found: &[Interface]) -> io::Result<NodeId> {
+    if let Some(node) = wanted {
+        return if file.hosts().entry(node).is_some() {
+            Ok(node)
+        } else {
+            Err(file
+                .error(format!("this machine is to be node {node}, but {node} has no line here")))
+        };
+    }
+    let is_local = |mac, _: &str| found.iter().any(|i| i.mac == mac);
+    file.hosts().local_node(is_local).map_err(|e| file.error(e.to_string()))
+}
+
+/// Says what is missing, and how to mend it, where the kernel only says no.
+fn explain(error: &io::Error, interface: &Interface) -> io::Error {
+    let name = &interface.name;
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "{name}: a packet socket needs CAP_NET_RAW: run as root, give the program the \
+                 capability (setcap cap_net_raw+ep PROGRAM), or use a user namespace"
+            ),
+        ),
+        _ => io::Error::new(error.kind(), format!("{name}: opening a packet socket: {error}")),
+    }
+}
+
+fn random_seed() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    let mut file = std::fs::File::open("/dev/urandom")?;
+    io::Read::read_exact(&mut file, &mut seed)?;
+    Ok(seed)
+}
+
+impl Engine {
+    /// An engine that runs `endpoint` on `devices`, called `names`.
+    pub(crate) fn start(
+        endpoint: Endpoint,
+        devices: Vec<Box<dyn FrameIo>>,
+        names: Vec<String>,
+        only_device: Option<String>,
+    ) -> io::Result<Arc<Self>> {
+        let peeks = devices.iter().map(|d| d.peek()).collect();
+        let poll_fds = devices
+            .iter()
+            .map(|d| d.as_fd().try_clone_to_owned())
+            .collect::<io::Result<Vec<_>>>()?;
+        let core = Core::new(endpoint, devices)?;
+        let engine = Arc::new(Self {
+            clock: Clock::start(),
+            core: Mutex::new(core),
+            peeks,
+            poll_fds,
+            device_names: names,
+            only_device,
+            hosts: Mutex::new(None),
+            keeper: Keeper::new()?,
+            driver_kick: Kick::new()?,
+            generation: process::fork_generation(),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        });
+        engine.start_keeper()?;
+        Ok(engine)
+    }
+
+    /// Reads prphosts again and puts its routes in force.
+    pub(crate) fn reload(&self, file: &HostsFile) {
+        let local = self.local_node();
+        if file.hosts().entry(local).is_some() {
+            let only = self.only_device.as_deref();
+            let routes = routes(file.hosts(), local, &self.device_names, only);
+            self.lock().set_routes(routes);
+        }
+    }
+}

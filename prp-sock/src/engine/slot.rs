@@ -1,0 +1,67 @@
+//! What the engine keeps for each connection and listener beside the protocol: who waits for it.
+
+use std::task::Waker;
+
+use prp_proto::event::{ConnHandle, ListenHandle, Readiness};
+
+use super::readiness::ReadinessFd;
+
+/// What somebody waits for.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Interest {
+    /// Data, the end or an error to read.
+    Read(ConnHandle),
+    /// Room to write, or an error.
+    Write(ConnHandle),
+    /// The answer to a request.
+    Connect(ConnHandle),
+    /// Everything written to be acknowledged.
+    Flush(ConnHandle),
+    /// A connection to accept.
+    Accept(ListenHandle),
+}
+
+/// Who waits, and a descriptor to show it if the application asked for one.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    read: Vec<Waker>,
+    write: Vec<Waker>,
+    connect: Vec<Waker>,
+    flush: Vec<Waker>,
+    pub(super) fd: Option<ReadinessFd>,
+}
+
+impl Slot {
+    /// Puts `waker` on the list, once.
+    pub(super) fn register(&mut self, interest: Interest, waker: &Waker) {
+        let list = match interest {
+            Interest::Read(_) | Interest::Accept(_) => &mut self.read,
+            Interest::Write(_) => &mut self.write,
+            Interest::Connect(_) => &mut self.connect,
+            Interest::Flush(_) => &mut self.flush,
+        };
+        if !list.iter().any(|w| w.will_wake(waker)) {
+            list.push(waker.clone());
+        }
+    }
+
+    /// Takes `waker` off every list: its owner waits no more.
+    pub(super) fn forget(&mut self, waker: &Waker) {
+        for list in [&mut self.read, &mut self.write, &mut self.connect, &mut self.flush] {
+            list.retain(|w| !w.will_wake(waker));
+        }
+    }
+
+    /// Wakes whoever waits for what has become ready.
+    pub(super) fn wake(&mut self, ready: Readiness) {
+        let due = [
+            (ready.readable, &mut self.read),
+            (ready.writable, &mut self.write),
+            (ready.connected, &mut self.connect),
+            (ready.flushed, &mut self.flush),
+        ];
+        for (_, list) in due.into_iter().filter(|(due, _)| *due) {
+            list.drain(..).for_each(Waker::wake);
+        }
+    }
+}

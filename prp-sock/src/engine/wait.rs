@@ -1,0 +1,277 @@
+//! Waiting: the thread that waits does the work, or sleeps while another waiting thread does.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use parking_lot::MutexGuard;
+use prp_proto::time::Instant;
+
+use super::Engine;
+use super::core::Core;
+use super::slot::Interest;
+use super::spin::SpinPolicy;
+use super::waiter::{Kick, Waiter};
+use crate::sys::process;
+
+/// How long a spinning thread waits for frames before it sends acknowledgements it had held back: a
+/// sender that waits for one must not wait for the whole budget.
+const IDLE_AFTER: Duration = Duration::from_micros(4);
+
+/// Something to wait for.
+pub(crate) trait Wait {
+    /// What it gives.
+    type Out;
+
+    /// Looks whether it is there, without waiting.
+    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<Self::Out>;
+
+    /// Receives and does what follows; how many frames there were. A reader lends its buffer here.
+    fn turn(&mut self, core: &mut Core, now: Instant) -> usize {
+        core.turn(now, None)
+    }
+}
+
+/// Why a wait ended without result.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(crate) enum WaitError {
+    /// The time is over.
+    TimedOut,
+    /// A signal handler ran that does not want calls restarted.
+    Interrupted,
+}
+
+/// Who waits, for what and how.
+struct Waiting<'a> {
+    me: &'a Arc<Waiter>,
+    waker: Waker,
+    interest: Interest,
+    deadline: Option<Instant>,
+    policy: SpinPolicy,
+}
+
+impl Engine {
+    /// Waits for `wait`, at most until `deadline`.
+    pub(crate) fn wait<W: Wait>(
+        &self,
+        interest: Interest,
+        deadline: Option<Instant>,
+        policy: SpinPolicy,
+        wait: &mut W,
+    ) -> Result<W::Out, WaitError> {
+        let mut core = self.lock();
+        let now = self.now();
+        if let Some(out) = wait.attempt(&mut core, now) {
+            self.finish(core, now);
+            return Ok(out);
+        }
+        let me = Waiter::current(self.id, &self.driver_kick);
+        let waiting = Waiting { me: &me, waker: me.waker(), interest, deadline, policy };
+        loop {
+            if core.driver.is_none() {
+                core.driver = Some(me.clone());
+                self.keeper.step_aside(&core);
+                return self.drive(core, &waiting, wait);
+            }
+            let (woken, slept) = self.follow(core, &waiting);
+            core = woken;
+            let now = self.now();
+            let outcome = match wait.attempt(&mut core, now) {
+                Some(out) => Ok(out),
+                None if deadline.is_some_and(|d| now >= d) => Err(WaitError::TimedOut),
+                None if is_interrupted(&slept) => Err(WaitError::Interrupted),
+                None => continue,
+            };
+            core.forget(interest, &waiting.waker);
+            self.pass_on(&core);
+            self.finish(core, now);
+            return outcome;
+        }
+    }
+
+    /// Sleeps while another thread drives, until called or promoted.
+    fn follow<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        waiting: &Waiting<'_>,
+    ) -> (MutexGuard<'a, Core>, io::Result<()>) {
+        core.register(waiting.interest, &waiting.waker);
+        core.followers.push(waiting.me.clone());
+        drop(core);
+        let timeout = waiting.deadline.map(|d| d.since(self.now()));
+        let slept = waiting.me.park(timeout);
+        let mut core = self.lock();
+        core.followers.retain(|f| !Arc::ptr_eq(f, waiting.me));
+        (core, slept)
+    }
+
+    /// Does the work until `wait` has what it wants.
+    fn drive<'a, W: Wait>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        waiting: &Waiting<'_>,
+        wait: &mut W,
+    ) -> Result<W::Out, WaitError> {
+        let outcome = loop {
+            let now = self.now();
+            waiting.me.take_call();
+            let frames = wait.turn(&mut core, now);
+            if let Some(out) = wait.attempt(&mut core, now) {
+                break Ok(out);
+            }
+            if waiting.deadline.is_some_and(|d| now >= d) {
+                break Err(WaitError::TimedOut);
+            }
+            if frames > 0 || core.has_more() {
+                MutexGuard::bump(&mut core);
+                continue;
+            }
+            core.register(waiting.interest, &waiting.waker);
+            let (after, slept) = self.idle(core, waiting, now);
+            core = after;
+            if is_interrupted(&slept) {
+                break Err(WaitError::Interrupted);
+            }
+        };
+        let now = self.now();
+        core.forget(waiting.interest, &waiting.waker);
+        core.driver = None;
+        core.left = now;
+        core.looks_again = None;
+        self.pass_on(&core);
+        self.finish(core, now);
+        outcome
+    }
+
+    /// The role of driver is free: the thread that has waited longest takes it, or else the keeper.
+    fn pass_on(&self, core: &Core) {
+        if core.driver.is_some() {
+            return;
+        }
+        match core.followers.first() {
+            Some(next) => next.waker().wake(),
+            None if core.keeper_parked => self.keeper.call(),
+            None => {}
+        }
+    }
+
+    /// Waits for a frame, a call or a deadline: first looking, then asleep.
+    fn idle<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        waiting: &Waiting<'_>,
+        now: Instant,
+    ) -> (MutexGuard<'a, Core>, io::Result<()>) {
+        let until = earliest(waiting.deadline, core.next_timeout());
+        let budget = core.spin.budget(waiting.policy);
+        if !budget.is_zero() {
+            core.looks_again = Some(now + budget);
+            drop(core);
+            let paid = self.spin(waiting.me, now, budget, until);
+            core = self.lock();
+            core.spin.note(paid);
+            if paid {
+                return (core, Ok(()));
+            }
+        }
+        let now = self.now();
+        core.endpoint.handle_idle(now);
+        core.pump(now);
+        if core.has_more() {
+            return (core, Ok(()));
+        }
+        let until = earliest(waiting.deadline, core.next_timeout());
+        core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
+        self.sleep(core, waiting.me, &self.driver_kick, until)
+    }
+
+    /// Looks for a frame or a call without sleeping; whether there was something to do.
+    fn spin(&self, me: &Waiter, start: Instant, budget: Duration, until: Option<Instant>) -> bool {
+        let blind = self.peek_is_blind();
+        let mut acknowledged = false;
+        loop {
+            if me.is_called() || self.frame_waits() || (blind && self.poll_now()) {
+                return true;
+            }
+            let now = self.now();
+            if until.is_some_and(|at| now >= at) {
+                return true;
+            }
+            let spent = now.since(start);
+            if spent >= budget {
+                return false;
+            }
+            if !acknowledged && spent >= IDLE_AFTER {
+                acknowledged = true;
+                let mut core = self.lock();
+                core.endpoint.handle_idle(now);
+                core.pump(now);
+            }
+            // Always yield: the peer may need this very processor.
+            std::thread::yield_now();
+        }
+    }
+
+    /// Sleeps in `poll` until a frame comes, `me` is called or the time is over.
+    pub(super) fn sleep<'a>(
+        &'a self,
+        core: MutexGuard<'a, Core>,
+        me: &Arc<Waiter>,
+        kick: &Kick,
+        until: Option<Instant>,
+    ) -> (MutexGuard<'a, Core>, io::Result<()>) {
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.poll_fds.len() + 2);
+        for (index, fd) in self.poll_fds.iter().enumerate() {
+            let room = if core.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
+            fds.push(PollFd::new(fd.as_fd(), PollFlags::POLLIN | room));
+        }
+        fds.push(PollFd::new(kick.as_fd(), PollFlags::POLLIN));
+        let link = core.stewardship.link();
+        if let Some(link) = &link {
+            fds.push(PollFd::new(link.as_fd(), PollFlags::empty()));
+        }
+        if me.begin_poll() {
+            return (core, Ok(()));
+        }
+        drop(core);
+        let timeout = until.map(|at| TimeSpec::from_duration(at.since(self.now())));
+        let polled = ppoll(&mut fds, timeout, None);
+        me.end_poll();
+        let broken = link.is_some() && fds.last().is_some_and(|fd| fd.any() == Some(true));
+        let slept = match polled {
+            Err(Errno::EINTR) => Err(io::ErrorKind::Interrupted.into()),
+            Err(e) => Err(e.into()),
+            Ok(_) => Ok(()),
+        };
+        let mut core = self.lock();
+        if broken {
+            core.seek_stewardship();
+        }
+        (core, slept)
+    }
+
+    /// Whether a frame waits, by system call.
+    fn poll_now(&self) -> bool {
+        let mut fds: Vec<PollFd<'_>> =
+            self.poll_fds.iter().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)).collect();
+        matches!(ppoll(&mut fds, Some(TimeSpec::from_duration(Duration::ZERO)), None), Ok(1..))
+    }
+}
+
+/// Whether a sleep ended by a signal that the application wants to hear of.
+fn is_interrupted(slept: &io::Result<()>) -> bool {
+    slept.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::Interrupted)
+        && process::has_interrupting_handler()
+}
+
+pub(super) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,131 @@
+//! Reading prphosts.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use prp_proto::addr::NodeId;
+use prp_proto::hosts::Hosts;
+
+/// Where prphosts is unless `PRP_HOSTS` or the builder says otherwise.
+pub const DEFAULT_PATH: &str = "/etc/prphosts";
+
+/// A prphosts file as it was read.
+#[derive(Clone, Debug)]
+pub struct HostsFile {
+    path: PathBuf,
+    stamp: Stamp,
+    hosts: Arc<Hosts>,
+}
+
+/// What changes when a file does.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+static FILES: Mutex<Option<HashMap<PathBuf, HostsFile>>> = Mutex::new(None);
+
+impl HostsFile {
+    /// The path in force: `PRP_HOSTS`, or [`DEFAULT_PATH`].
+    pub fn default_path() -> PathBuf {
+        std::env::var_os("PRP_HOSTS").map_or_else(|| DEFAULT_PATH.into(), PathBuf::from)
+    }
+
+    /// Reads and checks the file at `path`.
+    ///
+    /// # Errors
+    /// `NotFound` and the like, naming the file; `InvalidData` with every mistake as
+    /// `file:line:column: expected …, found …`.
+    pub fn load(path: &Path) -> io::Result<Self> {
+        let named = |e: &io::Error| {
+            let mend = if e.kind() == io::ErrorKind::NotFound {
+                "; write one (see etc/prphosts) or name another with PRP_HOSTS"
+            } else {
+                ""
+            };
+            io::Error::new(e.kind(), format!("{}: {e}{mend}", path.display()))
+        };
+        let stamp = Stamp::of(path).map_err(|e| named(&e))?;
+        let bytes = std::fs::read(path).map_err(|e| named(&e))?;
+        let hosts = Hosts::parse(&bytes).map_err(|errors| {
+            let text = errors.in_file(&path.display().to_string()).to_string();
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        })?;
+        Ok(Self { path: path.to_owned(), stamp, hosts: Arc::new(hosts) })
+    }
+
+    /// The file at `path`, read again only if it has changed. A file that has become unreadable or wrong
+    /// leaves what was read before in force.
+    ///
+    /// # Errors
+    /// As [`Self::load`], if it was never readable.
+    pub fn cached(path: &Path) -> io::Result<Self> {
+        let mut files = FILES.lock();
+        let files = files.get_or_insert_default();
+        let known = files.get(path);
+        if let Some(file) = known
+            && Stamp::of(path).is_ok_and(|stamp| stamp == file.stamp)
+        {
+            return Ok(file.clone());
+        }
+        match (Self::load(path), known) {
+            (Ok(file), _) => {
+                files.insert(path.to_owned(), file.clone());
+                Ok(file)
+            }
+            (Err(_), Some(known)) => Ok(known.clone()),
+            (Err(e), None) => Err(e),
+        }
+    }
+
+    /// What it says.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether `other` says the same, being the same reading of the same file.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.hosts, &other.hosts)
+    }
+
+    /// An error about this file.
+    pub(crate) fn error(&self, what: impl Display) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", self.path.display()))
+    }
+}
+
+impl Stamp {
+    fn of(path: &Path) -> io::Result<Self> {
+        let meta = std::fs::metadata(path)?;
+        Ok(Self {
+            inode: meta.ino(),
+            size: meta.size(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+        })
+    }
+}
+
+/// The node this process is to be, by `PRP_NODE`; most machines find out by their hardware addresses.
+///
+/// # Errors
+/// `InvalidInput` if it is set to something else than a node number.
+pub(crate) fn node_from_environment() -> io::Result<Option<NodeId>> {
+    let Some(value) = std::env::var_os("PRP_NODE") else { return Ok(None) };
+    let node = value.to_str().and_then(|v| v.parse().ok());
+    node.map(Some).ok_or_else(|| {
+        let message = format!("PRP_NODE is {}: expected a node number", value.display());
+        io::Error::new(io::ErrorKind::InvalidInput, message)
+    })
+}

@@ -1,0 +1,52 @@
+//! `PrpStream` and `PrpListener`: byte streams between the nodes of a cluster, straight over Ethernet, in
+//! place of `TcpStream` and `TcpListener`.
+//!
+//! ```no_run
+//! use std::io::Write;
+//! use prp_sock::PrpStream;
+//!
+//! PrpStream::connect("gamma:80")?.write_all(b"hello")?;
+//! # std::io::Result::Ok(())
+//! ```
+//!
+//! What a program that used TCP will find different:
+//!
+//! | | TCP | PRP |
+//! | --- | --- | --- |
+//! | address | `10.0.0.3:80`, DNS names | `3:80`, names in prphosts |
+//! | needs | nothing | CAP_NET_RAW, or a user namespace |
+//! | who moves the data | the kernel | threads of this process: the one that waits, or a background one |
+//! | process killed by SIGKILL | peers get a reset at once | peers time out, or get a reset when they send |
+//! | process exits | the kernel delivers what was written | so does `exit`, for up to 30 s |
+//! | `fork` | both processes have the socket | the child's copy is of no use |
+//! | Nagle's algorithm | on by default | there is none |
+//! | out-of-band data | yes | no |
+//! | messages | no | `send_message`, `recv_message` |
+//! | `AsFd` | the socket | a descriptor to wait on; the data does not pass through it |
+#![deny(unsafe_op_in_unsafe_fn)]
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
+
+mod addr;
+mod builder;
+mod clock;
+mod device;
+mod engine;
+mod error;
+mod hosts;
+mod listener;
+mod stats;
+mod stream;
+mod sys;
+
+pub use addr::{Resolver, ToPrpAddrs};
+pub use builder::Builder;
+pub use hosts::{DEFAULT_PATH as DEFAULT_HOSTS, HostsFile};
+pub use listener::{Incoming, IntoIncoming, PrpListener};
+pub use prp_proto::addr::{AddrParseError, MacAddr, NodeId, Port, PrpAddr};
+pub use prp_proto::config::{Classic, Keepalive};
+pub use prp_proto::endpoint::{MessagePart, Terms};
+pub use prp_proto::error::ConnError;
+pub use prp_proto::stats::{ConnStats, DropReason, Drops, EndpointStats};
+pub use prp_proto::wire::{Reliability, ReliabilitySet};
+pub use stats::DeviceStats;
+pub use stream::PrpStream;

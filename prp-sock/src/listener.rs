@@ -1,0 +1,316 @@
+//! `PrpListener`: what `TcpListener` is, over PRP.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use prp_proto::addr::{Port, PrpAddr};
+use prp_proto::event::{ConnHandle, ListenHandle};
+use prp_proto::time::Instant;
+
+use crate::addr::ToPrpAddrs;
+use crate::builder::Builder;
+use crate::engine::{Core, Engine, Interest, SpinPolicy, Wait};
+use crate::error;
+use crate::stream::PrpStream;
+
+/// A port that takes connections, in place of [`std::net::TcpListener`].
+///
+/// ```no_run
+/// use prp_sock::PrpListener;
+///
+/// let listener = PrpListener::bind("self:80")?;
+/// for stream in listener.incoming() {
+///     println!("{}", stream?.peer_addr()?);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
+pub struct PrpListener {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Arc<Engine>,
+    listener: ListenHandle,
+    addr: PrpAddr,
+    spin: SpinPolicy,
+    nonblocking: AtomicBool,
+    ttl: AtomicU32,
+    fd: OnceLock<Arc<UnixStream>>,
+}
+
+impl PrpListener {
+    /// Listens on the first of the addresses that can be had. The node must be the local one: `self:80`,
+    /// its own number or name, or a [`Port`] alone; port 0 stands for any free one.
+    ///
+    /// # Errors
+    /// As [`Builder::bind`].
+    pub fn bind(addr: impl ToPrpAddrs) -> io::Result<Self> {
+        Builder::new().bind(addr)
+    }
+
+    /// Settings for a listener that is to differ from the default.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// `WouldBlock` if nonblocking.
+    pub fn accept(&self) -> io::Result<(PrpStream, PrpAddr)> {
+        let inner = self.inner()?;
+        let mut wait = AcceptWait { listener: inner.listener };
+        let conn = loop {
+            let interest = Interest::Accept(inner.listener);
+            if inner.nonblocking.load(Ordering::Relaxed) {
+                break inner.try_accept(&mut wait)?;
+            }
+            // As with TCP, accepting goes on behind a signal handler's back.
+            if let Ok(conn) = inner.engine.wait(interest, None, inner.spin, &mut wait) {
+                break conn?;
+            }
+        };
+        inner.wrap(conn)
+    }
+
+    /// Connections as they come; never ends.
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming { listener: self }
+    }
+
+    /// As [`Self::incoming`], keeping the listener.
+    pub fn into_incoming(self) -> IntoIncoming {
+        IntoIncoming { listener: self }
+    }
+
+    /// The address it listens on.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpListener`.
+    pub fn local_addr(&self) -> io::Result<PrpAddr> {
+        Ok(self.inner.addr)
+    }
+
+    /// Another handle to the same port.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpListener`.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { inner: self.inner.clone() })
+    }
+
+    /// Whether accepting fails with `WouldBlock` instead of waiting.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpListener`.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.inner.nonblocking.store(nonblocking, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The error of the listener: it has none.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpListener`.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Ok(None)
+    }
+
+    /// Routers a frame of an accepted connection may cross; see [`PrpStream::set_ttl`].
+    ///
+    /// # Errors
+    /// `InvalidInput` for zero or more than 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        if ttl == 0 || ttl > 255 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.inner.ttl.store(ttl, Ordering::Relaxed);
+        let hops = ttl.min(u32::from(u8::MAX)) as u8;
+        self.inner()?.engine.lock().endpoint.set_hop_limit(self.inner.listener, hops);
+        Ok(())
+    }
+
+    /// What [`Self::set_ttl`] was last told.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpListener`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.inner.ttl.load(Ordering::Relaxed))
+    }
+
+    /// A descriptor that is readable when a connection waits; see [`PrpStream::readiness`].
+    ///
+    /// # Errors
+    /// `EMFILE` and the like.
+    pub fn readiness(&self) -> io::Result<BorrowedFd<'_>> {
+        let inner = self.inner()?;
+        if inner.fd.get().is_none() {
+            let mut core = inner.engine.lock();
+            let fd = core.readiness_fd(Interest::Accept(inner.listener))?;
+            let _ = inner.fd.set(fd);
+            inner.engine.after_command(core);
+        }
+        inner.fd.get().map(AsFd::as_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    pub(crate) fn open(
+        engine: &Arc<Engine>,
+        addr: PrpAddr,
+        backlog: usize,
+        builder: &Builder,
+    ) -> io::Result<Self> {
+        let mut core = engine.lock();
+        core.check()?;
+        if addr.node != core.endpoint.local_node() {
+            let message = format!("{addr}: this machine is node {}", core.endpoint.local_node());
+            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message));
+        }
+        let port = if addr.port == Port::CONTROL {
+            let Core { endpoint, claims, .. } = &mut *core;
+            let picked = endpoint.pick_port(|port| claims.claim(port).unwrap_or(false));
+            picked.ok_or(io::ErrorKind::AddrInUse)?
+        } else if core.owns(addr.port) || core.claims.claim(addr.port)? {
+            addr.port
+        } else {
+            return Err(io::ErrorKind::AddrInUse.into());
+        };
+        let listener =
+            core.endpoint.listen(port, backlog, builder.config).map_err(error::listen)?;
+        if let Err(e) = core.refilter() {
+            core.endpoint.unlisten(engine.now(), listener);
+            return Err(e);
+        }
+        drop(core);
+        let inner = Inner {
+            engine: engine.clone(),
+            listener,
+            addr: PrpAddr::new(addr.node, port),
+            spin: builder.spin,
+            nonblocking: AtomicBool::new(false),
+            ttl: AtomicU32::new(builder.config.hop_limit.into()),
+            fd: OnceLock::new(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    fn inner(&self) -> io::Result<&Inner> {
+        if self.inner.engine.is_ours() { Ok(&self.inner) } else { Err(error::forked()) }
+    }
+}
+
+impl Inner {
+    fn try_accept(&self, wait: &mut AcceptWait) -> io::Result<ConnHandle> {
+        let now = self.engine.now();
+        let mut core = self.engine.lock();
+        let mut conn = wait.attempt(&mut core, now);
+        if conn.is_none() && core.turn(now, None) > 0 {
+            conn = wait.attempt(&mut core, now);
+        }
+        core.show_listener(self.listener);
+        self.engine.finish(core, now);
+        conn.unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
+    }
+
+    fn wrap(&self, conn: ConnHandle) -> io::Result<(PrpStream, PrpAddr)> {
+        let mut core = self.engine.lock();
+        core.show_listener(self.listener);
+        core.open_slot(conn);
+        let stream = PrpStream::new(&self.engine, &core, conn, self.spin);
+        drop(core);
+        let peer = stream.peer_addr()?;
+        Ok((stream, peer))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.engine.is_ours() {
+            return;
+        }
+        let now = self.engine.now();
+        let mut core = self.engine.lock();
+        core.close_listener(self.listener);
+        core.endpoint.unlisten(now, self.listener);
+        self.engine.finish(core, now);
+    }
+}
+
+struct AcceptWait {
+    listener: ListenHandle,
+}
+
+impl Wait for AcceptWait {
+    type Out = io::Result<ConnHandle>;
+
+    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<io::Result<ConnHandle>> {
+        match core.endpoint.accept(now, self.listener) {
+            Some(conn) => Some(Ok(conn)),
+            None => core.check().err().map(Err),
+        }
+    }
+}
+
+impl AsFd for PrpListener {
+    /// As [`PrpListener::readiness`].
+    ///
+    /// # Panics
+    /// If the descriptor cannot be made.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self.readiness() {
+            Ok(fd) => fd,
+            Err(e) => panic!("a descriptor for {self:?}: {e}"),
+        }
+    }
+}
+
+impl AsRawFd for PrpListener {
+    /// As [`PrpListener::readiness`].
+    ///
+    /// # Panics
+    /// If the descriptor cannot be made.
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl fmt::Debug for PrpListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrpListener").field("addr", &self.inner.addr).finish_non_exhaustive()
+    }
+}
+
+/// See [`PrpListener::incoming`].
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    listener: &'a PrpListener,
+}
+
+impl Iterator for Incoming<'_> {
+    type Item = io::Result<PrpStream>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.listener.accept().map(|(stream, _)| stream))
+    }
+}
+
+impl std::iter::FusedIterator for Incoming<'_> {}
+
+/// See [`PrpListener::into_incoming`].
+#[derive(Debug)]
+pub struct IntoIncoming {
+    listener: PrpListener,
+}
+
+impl Iterator for IntoIncoming {
+    type Item = io::Result<PrpStream>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.listener.accept().map(|(stream, _)| stream))
+    }
+}
+
+impl std::iter::FusedIterator for IntoIncoming {}

@@ -1,0 +1,34 @@
+//! Statistics of devices.
+
+use crate::engine::Engine;
+
+/// Counters of a device, as this process uses it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeviceStats {
+    /// Its name.
+    pub name: String,
+    /// Frames lost because the receiving ring was full: the process did not keep up.
+    pub overruns: u64,
+    /// Frames the device could not send: its queue was full, or it was down.
+    pub send_losses: u64,
+    /// Frames larger than the device takes: its MTU was lowered under a connection.
+    pub too_big: u64,
+}
+
+impl DeviceStats {
+    pub(crate) fn of(engine: &Engine) -> Vec<Self> {
+        let names = engine.device_names();
+        let mut core = engine.lock();
+        let counters = core.device_counters().iter();
+        names
+            .iter()
+            .zip(counters)
+            .map(|(name, c)| Self {
+                name: name.clone(),
+                overruns: c.overruns,
+                send_losses: c.send_losses,
+                too_big: c.too_big,
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,352 @@
+//! `PrpStream`: what `TcpStream` is, over PRP.
+
+mod io_calls;
+mod options;
+
+use std::fmt;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prp_proto::addr::{Port, PrpAddr};
+use prp_proto::event::ConnHandle;
+use prp_proto::state::State;
+use prp_proto::time::Instant;
+
+use crate::addr::ToPrpAddrs;
+use crate::builder::Builder;
+use crate::engine::{Core, Engine, Interest, SpinPolicy, Wait};
+use crate::error;
+
+/// A reliable byte stream to another node of the cluster, in place of [`std::net::TcpStream`].
+///
+/// The last clone that is dropped closes the connection: what was written is still delivered, in the
+/// background, even if the process exits. Dropping it with data unread, or with a linger time of zero,
+/// resets the connection.
+///
+/// ```no_run
+/// use std::io::{Read, Write};
+/// use prp_sock::PrpStream;
+///
+/// let mut stream = PrpStream::connect("gamma:80")?;
+/// stream.write_all(b"hello")?;
+/// let mut answer = String::new();
+/// stream.read_to_string(&mut answer)?;
+/// # std::io::Result::Ok(())
+/// ```
+pub struct PrpStream {
+    inner: Arc<Inner>,
+}
+
+/// What the clones of a stream share.
+pub(crate) struct Inner {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) conn: ConnHandle,
+    local: PrpAddr,
+    peer: PrpAddr,
+    spin: SpinPolicy,
+    /// In nanoseconds; zero waits for ever.
+    read_timeout: AtomicU64,
+    write_timeout: AtomicU64,
+    nonblocking: AtomicBool,
+    nodelay: AtomicBool,
+    ttl: AtomicU32,
+    linger: Mutex<Option<Duration>>,
+    fd: OnceLock<Arc<UnixStream>>,
+}
+
+impl PrpStream {
+    /// Connects to the first of the addresses that answers.
+    ///
+    /// # Errors
+    /// As [`Builder::connect`].
+    pub fn connect(addr: impl ToPrpAddrs) -> io::Result<Self> {
+        Builder::new().connect(addr)
+    }
+
+    /// Connects to `addr`, waiting for at most `timeout`.
+    ///
+    /// # Errors
+    /// `TimedOut` when the time is over, `InvalidInput` for a timeout of zero, and as
+    /// [`Builder::connect`].
+    pub fn connect_timeout(addr: &PrpAddr, timeout: Duration) -> io::Result<Self> {
+        if timeout.is_zero() {
+            let message = "cannot set a 0 duration timeout";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        Builder::new().connect_timeout(timeout).connect(*addr)
+    }
+
+    /// Settings for a stream that is to differ from the default.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// The address of the peer.
+    ///
+    /// # Errors
+    /// `NotConnected` while a nonblocking connect waits for its answer.
+    pub fn peer_addr(&self) -> io::Result<PrpAddr> {
+        match self.inner.engine.lock().endpoint.state(self.inner.conn) {
+            State::ConnWait => Err(io::ErrorKind::NotConnected.into()),
+            _ => Ok(self.inner.peer),
+        }
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpStream`.
+    pub fn local_addr(&self) -> io::Result<PrpAddr> {
+        Ok(self.inner.local)
+    }
+
+    /// Closes one direction or both. Data written before is delivered; threads that wait are woken.
+    ///
+    /// # Errors
+    /// `NotConnected` if the connection is over.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let inner = self.inner()?;
+        let now = inner.engine.now();
+        let mut core = inner.engine.lock();
+        if !matches!(core.endpoint.state(inner.conn), State::Established { .. }) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        if how != Shutdown::Write {
+            core.endpoint.shutdown_receive(now, inner.conn);
+        }
+        if how != Shutdown::Read {
+            core.endpoint.shutdown_send(now, inner.conn);
+        }
+        inner.engine.finish(core, now);
+        Ok(())
+    }
+
+    /// Another handle to the same connection, with the same options and timeouts.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpStream`.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { inner: self.inner.clone() })
+    }
+
+    /// The error the connection ended with, once.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpStream`.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        let inner = self.inner()?;
+        Ok(inner.engine.lock().endpoint.take_error(inner.conn).map(error::conn))
+    }
+
+    /// Asks for a connection and waits for the answer.
+    pub(crate) fn open(
+        engine: &Arc<Engine>,
+        peer: PrpAddr,
+        local: Option<Port>,
+        builder: &Builder,
+    ) -> io::Result<Self> {
+        let stream = Self::request(engine, peer, local, builder)?;
+        stream.finish_connect()?;
+        Ok(stream)
+    }
+
+    /// Waits until the request is answered.
+    pub(crate) fn finish_connect(&self) -> io::Result<()> {
+        let inner = &self.inner;
+        let mut wait = ConnectWait { conn: inner.conn };
+        loop {
+            let interest = Interest::Connect(inner.conn);
+            // As with TCP, connecting goes on behind a signal handler's back.
+            if let Ok(answer) = inner.engine.wait(interest, None, inner.spin, &mut wait) {
+                return answer;
+            }
+        }
+    }
+
+    /// Asks for a connection.
+    pub(crate) fn request(
+        engine: &Arc<Engine>,
+        peer: PrpAddr,
+        local: Option<Port>,
+        builder: &Builder,
+    ) -> io::Result<Self> {
+        let now = engine.now();
+        let mut core = engine.lock();
+        core.check()?;
+        if let Some(port) = local
+            && !core.owns(port)
+            && !core.claims.claim(port)?
+        {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        let (mut failed, config) = (None, builder.config);
+        let Core { endpoint, claims, .. } = &mut *core;
+        let asked = endpoint.connect(now, peer, local, config, |port| {
+            claims.claim(port).unwrap_or_else(|e| {
+                failed.get_or_insert(e);
+                false
+            })
+        });
+        let conn = match (asked, failed) {
+            (Ok(conn), _) => conn,
+            (Err(_), Some(e)) => return Err(e),
+            (Err(e), None) => return Err(error::connect(e)),
+        };
+        core.open_slot(conn);
+        if let Err(e) = core.refilter() {
+            core.endpoint.release(now, conn, true);
+            return Err(e);
+        }
+        let stream = Self::new(engine, &core, conn, builder.spin);
+        engine.finish(core, now);
+        Ok(stream)
+    }
+
+    /// The stream of a connection that exists.
+    pub(crate) fn new(
+        engine: &Arc<Engine>,
+        core: &Core,
+        conn: ConnHandle,
+        spin: SpinPolicy,
+    ) -> Self {
+        let node = PrpAddr::new(core.endpoint.local_node(), Port::CONTROL);
+        let (local, peer) = core.endpoint.ends(conn).unwrap_or((node, node));
+        let ttl = core.endpoint.conn_config(conn).map_or(0, |c| c.hop_limit);
+        let inner = Inner {
+            engine: engine.clone(),
+            conn,
+            local,
+            peer,
+            spin,
+            read_timeout: AtomicU64::new(0),
+            write_timeout: AtomicU64::new(0),
+            nonblocking: AtomicBool::new(false),
+            nodelay: AtomicBool::new(false),
+            ttl: AtomicU32::new(ttl.into()),
+            linger: Mutex::new(None),
+            fd: OnceLock::new(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The shared part, if this is the process it belongs to.
+    pub(crate) fn inner(&self) -> io::Result<&Inner> {
+        if self.inner.engine.is_ours() { Ok(&self.inner) } else { Err(error::forked()) }
+    }
+
+    /// A descriptor for `poll`, `epoll` and what is built on them: readable and writable when the stream
+    /// is. Nothing can be read from it or written to it.
+    ///
+    /// # Errors
+    /// `EMFILE` and the like: it is made when first asked for, and takes two descriptors.
+    pub fn readiness(&self) -> io::Result<BorrowedFd<'_>> {
+        let inner = self.inner()?;
+        if inner.fd.get().is_none() {
+            let mut core = inner.engine.lock();
+            let fd = core.readiness_fd(Interest::Read(inner.conn))?;
+            let _ = inner.fd.set(fd);
+            inner.engine.after_command(core);
+        }
+        inner.fd.get().map(AsFd::as_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl AsFd for PrpStream {
+    /// As [`PrpStream::readiness`].
+    ///
+    /// # Panics
+    /// If the descriptor cannot be made.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self.readiness() {
+            Ok(fd) => fd,
+            Err(e) => panic!("a descriptor for {self:?}: {e}"),
+        }
+    }
+}
+
+impl AsRawFd for PrpStream {
+    /// As [`PrpStream::readiness`].
+    ///
+    /// # Panics
+    /// If the descriptor cannot be made.
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl fmt::Debug for PrpStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrpStream")
+            .field("addr", &self.inner.local)
+            .field("peer", &self.inner.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // In a forked child the engine's state is a copy nobody drives: leave it alone.
+        if !self.engine.is_ours() {
+            return;
+        }
+        let linger = *self.linger.lock();
+        let now = self.engine.now();
+        let mut core = self.engine.lock();
+        core.close_slot(self.conn);
+        core.endpoint.release(now, self.conn, linger == Some(Duration::ZERO));
+        self.engine.finish(core, now);
+        if let Some(span) = linger.filter(|span| !span.is_zero()) {
+            let deadline = Some(now + span);
+            let mut wait = FlushWait { conn: self.conn };
+            let interest = Interest::Flush(self.conn);
+            let _ = self.engine.wait(interest, deadline, self.spin, &mut wait);
+        }
+    }
+}
+
+struct ConnectWait {
+    conn: ConnHandle,
+}
+
+impl Wait for ConnectWait {
+    type Out = io::Result<()>;
+
+    fn attempt(&mut self, core: &mut Core, _: Instant) -> Option<io::Result<()>> {
+        if let Err(e) = core.check() {
+            return Some(Err(e));
+        }
+        match core.endpoint.state(self.conn) {
+            State::ConnWait => None,
+            State::Established { .. } => Some(Ok(())),
+            State::Close | State::Listen => {
+                let error = core.endpoint.take_error(self.conn);
+                Some(Err(error.map_or_else(|| io::ErrorKind::NotConnected.into(), error::conn)))
+            }
+        }
+    }
+}
+
+struct FlushWait {
+    conn: ConnHandle,
+}
+
+impl Wait for FlushWait {
+    type Out = ();
+
+    fn attempt(&mut self, core: &mut Core, _: Instant) -> Option<()> {
+        core.endpoint.is_flushed(self.conn).then_some(())
+    }
+}
+
+fn load_timeout(cell: &AtomicU64) -> Option<Duration> {
+    match cell.load(Ordering::Relaxed) {
+        0 => None,
+        nanos => Some(Duration::from_nanos(nanos)),
+    }
+}

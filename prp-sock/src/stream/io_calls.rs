@@ -1,0 +1,327 @@
+//! Reading and writing: streams, messages, `peek`.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::sync::atomic::Ordering;
+
+use prp_proto::endpoint::{Ending, MessagePart, Sink};
+use prp_proto::error::{ReadError, WriteError};
+use prp_proto::event::ConnHandle;
+use prp_proto::time::Instant;
+
+use super::{Inner, PrpStream, load_timeout};
+use crate::engine::{Core, Interest, Wait};
+use crate::error;
+
+/// Bytes copied into the send buffer under one hold of the lock: a batch of full frames.
+const WRITE_CHUNK: usize = 64 * 1024;
+
+/// Room worth waking up for while much is left to write.
+const WORTHWHILE: usize = 16 * 1024;
+
+impl PrpStream {
+    /// Copies received bytes without taking them.
+    ///
+    /// # Errors
+    /// As [`Read::read`].
+    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        let inner = self.inner()?;
+        inner.read_with(&mut PeekWait { conn: inner.conn, buf })
+    }
+
+    /// Sends `message` as one message: the peer's [`Self::recv_message`] gets these bytes and no others.
+    /// Messages and stream writes may be mixed; a stream read runs across the ends of messages.
+    ///
+    /// # Errors
+    /// As [`Write::write`]. With a write timeout or nonblocking, a message that did not fit is cut short
+    /// and `WriteZero` says so; the next call continues it.
+    pub fn send_message(&self, message: &[u8]) -> io::Result<()> {
+        let inner = self.inner()?;
+        let sent = inner.write_with(&[IoSlice::new(message)], Ending::Message)?;
+        if sent == message.len() {
+            return Ok(());
+        }
+        let message = format!("only {sent} bytes of the message were accepted in time");
+        Err(io::Error::new(io::ErrorKind::WriteZero, message))
+    }
+
+    /// Appends the next message, or what is left of it, to `message`. `false` if the stream has ended.
+    ///
+    /// # Errors
+    /// As [`Read::read`]. After `WouldBlock` or `Interrupted` what had come is in `message`, and the
+    /// next call goes on. `UnexpectedEof` if the stream ends within a message.
+    pub fn recv_message(&self, message: &mut Vec<u8>) -> io::Result<bool> {
+        let before = message.len();
+        let mut piece = [0; 4096];
+        loop {
+            match self.recv_message_part(&mut piece)? {
+                Some(part) => {
+                    message.extend_from_slice(&piece[..part.len]);
+                    if part.end {
+                        return Ok(true);
+                    }
+                }
+                None if message.len() == before => return Ok(false),
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+    }
+
+    /// Receives bytes of the next message: how many, and whether it ends with them. `None` if the stream
+    /// has ended. For messages of unknown size.
+    ///
+    /// # Errors
+    /// As [`Read::read`].
+    pub fn recv_message_part(&self, buf: &mut [u8]) -> io::Result<Option<MessagePart>> {
+        let inner = self.inner()?;
+        inner.read_with(&mut MessageWait { conn: inner.conn, buf })
+    }
+}
+
+impl Inner {
+    /// Reads by `wait`: at once, or for as long as the read timeout says.
+    pub(crate) fn read_with<T>(&self, wait: &mut impl Wait<Out = io::Result<T>>) -> io::Result<T> {
+        let result = if self.nonblocking.load(Ordering::Relaxed) {
+            self.try_once(wait)
+        } else {
+            let deadline = load_timeout(&self.read_timeout).map(|t| self.engine.now() + t);
+            let interest = Interest::Read(self.conn);
+            self.engine.wait(interest, deadline, self.spin, wait).map_err(error::wait)
+        };
+        if self.fd.get().is_some() {
+            self.engine.lock().show(self.conn);
+        }
+        result?
+    }
+
+    /// Writes `bufs` as one write: all of it, unless time or room run out.
+    pub(crate) fn write_with(&self, bufs: &[IoSlice<'_>], ending: Ending) -> io::Result<usize> {
+        let total = bufs.iter().map(|b| b.len()).sum();
+        if total == 0 && ending != Ending::Message {
+            return Ok(0);
+        }
+        let nonblocking = self.nonblocking.load(Ordering::Relaxed);
+        let mut wait = WriteWait { conn: self.conn, bufs, ending, total, done: 0, nonblocking };
+        let result = if nonblocking {
+            self.try_once(&mut wait)
+        } else {
+            let deadline = load_timeout(&self.write_timeout).map(|t| self.engine.now() + t);
+            let interest = Interest::Write(self.conn);
+            self.engine.wait(interest, deadline, self.spin, &mut wait).map_err(error::wait)
+        };
+        let done = wait.done;
+        if done < total {
+            let now = self.engine.now();
+            let mut core = self.engine.lock();
+            core.endpoint.finish_write(now, self.conn);
+            self.engine.finish(core, now);
+        }
+        if self.fd.get().is_some() {
+            self.engine.lock().show(self.conn);
+        }
+        match result {
+            Err(_) if done > 0 => Ok(done),
+            result => result?,
+        }
+    }
+
+    /// One attempt; if it fails and frames wait, another one after taking them in.
+    fn try_once<W: Wait>(&self, wait: &mut W) -> io::Result<W::Out> {
+        let now = self.engine.now();
+        let mut core = self.engine.lock();
+        let mut out = wait.attempt(&mut core, now);
+        if out.is_none() && wait.turn(&mut core, now) > 0 {
+            out = wait.attempt(&mut core, now);
+        }
+        self.engine.finish(core, now);
+        out.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+}
+
+/// Waits for bytes, which go straight into the reader's buffer if they arrive meanwhile.
+pub(crate) struct ReadWait<'a> {
+    pub(crate) conn: ConnHandle,
+    pub(crate) buf: &'a mut [u8],
+    pub(crate) filled: usize,
+}
+
+impl Wait for ReadWait<'_> {
+    type Out = io::Result<usize>;
+
+    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<io::Result<usize>> {
+        if self.filled > 0 {
+            return Some(Ok(self.filled));
+        }
+        let read = core.endpoint.read(now, self.conn, self.buf);
+        or_failure(core, read)
+    }
+
+    fn turn(&mut self, core: &mut Core, now: Instant) -> usize {
+        let mut sink = Sink::new(self.conn, self.buf);
+        let frames = core.turn(now, Some(&mut sink));
+        self.filled = sink.filled();
+        if self.filled > 0 {
+            core.endpoint.note_read(now, self.conn);
+        }
+        frames
+    }
+}
+
+struct PeekWait<'a> {
+    conn: ConnHandle,
+    buf: &'a mut [u8],
+}
+
+impl Wait for PeekWait<'_> {
+    type Out = io::Result<usize>;
+
+    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<io::Result<usize>> {
+        let read = core.endpoint.peek(now, self.conn, self.buf);
+        or_failure(core, read)
+    }
+}
+
+struct MessageWait<'a> {
+    conn: ConnHandle,
+    buf: &'a mut [u8],
+}
+
+impl Wait for MessageWait<'_> {
+    type Out = io::Result<Option<MessagePart>>;
+
+    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<Self::Out> {
+        let read = core.endpoint.read_message(now, self.conn, self.buf);
+        or_failure(core, read)
+    }
+}
+
+/// `None` if there is nothing yet and may still be.
+fn or_failure<T>(core: &Core, result: Result<T, ReadError>) -> Option<io::Result<T>> {
+    match result {
+        Err(ReadError::Blocked) => core.check().err().map(Err),
+        other => Some(other.map_err(error::read)),
+    }
+}
+
+/// Waits for room for everything that is to be written.
+struct WriteWait<'a> {
+    conn: ConnHandle,
+    bufs: &'a [IoSlice<'a>],
+    ending: Ending,
+    total: usize,
+    done: usize,
+    nonblocking: bool,
+}
+
+impl WriteWait<'_> {
+    /// The next bytes to write, and what holds after them.
+    fn next(&self) -> (&[u8], Ending) {
+        let mut skip = self.done;
+        for buf in self.bufs {
+            if skip < buf.len() {
+                let chunk = &buf[skip..buf.len().min(skip + WRITE_CHUNK)];
+                let last = self.done + chunk.len() == self.total;
+                return (chunk, if last { self.ending } else { Ending::More });
+            }
+            skip -= buf.len();
+        }
+        (&[], self.ending)
+    }
+}
+
+impl Wait for WriteWait<'_> {
+    type Out = io::Result<usize>;
+
+    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<io::Result<usize>> {
+        loop {
+            let (chunk, ending) = self.next();
+            let room = core.endpoint.room(self.conn);
+            // A blocked writer waits for room worth a system call, not for every segment's.
+            let worthwhile = chunk.len().min(WORTHWHILE);
+            if !self.nonblocking && self.done > 0 && room.is_some_and(|room| room < worthwhile) {
+                return core.check().err().map(Err);
+            }
+            if room.is_none() && self.done > 0 {
+                return Some(Ok(self.done));
+            }
+            match core.endpoint.write(now, self.conn, chunk, ending) {
+                Ok(n) => self.done += n,
+                Err(WriteError::Blocked) if self.nonblocking && self.done > 0 => {
+                    return Some(Ok(self.done));
+                }
+                Err(WriteError::Blocked) => return core.check().err().map(Err),
+                Err(e) => return Some(Err(error::write(e))),
+            }
+            if self.done == self.total {
+                return Some(Ok(self.done));
+            }
+            core.send_now(now);
+        }
+    }
+}
+
+impl Read for &PrpStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let inner = self.inner()?;
+        inner.read_with(&mut ReadWait { conn: inner.conn, buf, filled: 0 })
+    }
+
+    fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let inner = self.inner()?;
+        let mut total = 0;
+        for buf in bufs.iter_mut().filter(|b| !b.is_empty()) {
+            if total == 0 {
+                total = inner.read_with(&mut ReadWait { conn: inner.conn, buf, filled: 0 })?;
+                if total < buf.len() {
+                    break;
+                }
+                continue;
+            }
+            // What is there already, and no more waiting.
+            let now = inner.engine.now();
+            let n = inner.engine.lock().endpoint.read(now, inner.conn, buf).unwrap_or(0);
+            total += n;
+            if n < buf.len() {
+                break;
+            }
+        }
+        Ok(total)
+    }
+}
+
+impl Write for &PrpStream {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.inner()?.write_with(&[IoSlice::new(buf)], Ending::Write)
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.inner()?.write_with(bufs, Ending::Write)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for PrpStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buf)
+    }
+
+    fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        (&*self).read_vectored(bufs)
+    }
+}
+
+impl Write for PrpStream {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        (&*self).write(buf)
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(bufs)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

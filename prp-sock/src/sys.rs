@@ -1,0 +1,16 @@
+//! System calls that no safe crate offers. The only `unsafe` of this crate is in this folder, each block
+//! with the reason why it is sound; everything outside sees slices, descriptors and `io::Result`.
+#![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
+
+pub(crate) mod futex;
+pub(crate) mod mmsg;
+pub(crate) mod packet;
+pub(crate) mod process;
+pub(crate) mod ring;
+
+use std::io;
+
+/// The result of a system call that says -1 and sets `errno`.
+fn cvt(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,91 @@
+//! Options of packet sockets and devices.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::cvt;
+
+/// Receives frames of `ethertype` from device `index` from now on, and sends into it.
+pub(crate) fn bind(fd: BorrowedFd<'_>, index: u32, ethertype: u16) -> io::Result<()> {
+    // SAFETY: all-zero bytes are a valid `sockaddr_ll`: it is made of integers only.
+    let mut addr: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    addr.sll_family = libc::AF_PACKET as libc::c_ushort;
+    addr.sll_protocol = ethertype.to_be();
+    addr.sll_ifindex = index.cast_signed();
+    // SAFETY: the pointer and the length describe `addr`, which outlives the call; bind only reads it.
+    let result = unsafe {
+        libc::bind(
+            fd.as_raw_fd(),
+            std::ptr::from_ref(&addr).cast(),
+            size_of_val(&addr) as libc::socklen_t,
+        )
+    };
+    cvt(result).map(drop)
+}
+
+/// Does not hand us what we sent ourselves.
+pub(crate) fn ignore_outgoing(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)
+}
+
+/// Sets the receive buffer past the system's limit if we may, to the limit otherwise.
+pub(crate) fn force_receive_buffer(fd: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
+    set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)
+        .or_else(|_| set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes))
+}
+
+/// Frames the kernel dropped since the last call, because ring or queue was full.
+pub(crate) fn dropped(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+    let mut len = size_of_val(&stats) as libc::socklen_t;
+    // SAFETY: the pointers describe `stats` and `len`, both live; the kernel writes at most `len` bytes.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            std::ptr::from_mut(&mut stats).cast(),
+            &raw mut len,
+        )
+    };
+    cvt(result)?;
+    Ok(stats.tp_drops)
+}
+
+/// MTU of the device called `name`.
+pub(crate) fn mtu(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
+    // SAFETY: all-zero bytes are a valid `ifreq`: integers, arrays and pointers that may be null.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from.cast_signed();
+    }
+    // SAFETY: SIOCGIFMTU takes a pointer to an `ifreq` with a terminated name, which this is, and writes
+    // the MTU into its union.
+    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) })?;
+    // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_mtu`.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
+}
+
+/// Sets an option whose value is the plain old data `T`.
+pub(super) fn set<T: Copy>(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    // SAFETY: the pointer and the length describe `value`, which outlives the call; setsockopt only
+    // reads it.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    cvt(result).map(drop)
+}

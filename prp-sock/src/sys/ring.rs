@@ -1,0 +1,158 @@
+//! PACKET_RX_RING, TPACKET_V2: frames in memory shared with the kernel, no system call per frame.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::packet::set;
+
+/// Memory shared with the kernel, unmapped when the last user is gone.
+#[derive(Debug)]
+struct Mapping {
+    base: NonNull<u8>,
+    slot: usize,
+    slots: u32,
+    /// The slot the kernel fills next.
+    next: AtomicU32,
+}
+
+// SAFETY: the mapping is plain memory, valid in every thread until `drop`. The kernel and we hand slots
+// to each other through their status words, which are only touched atomically; a slot's contents are
+// only read by the one `&mut RxRing`.
+unsafe impl Send for Mapping {}
+// SAFETY: as above: a shared `Mapping` only gives access to status words.
+unsafe impl Sync for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: `base` and the length are those mmap returned and was given; nobody uses them after
+        // this, since every user holds the `Arc` this `Mapping` lives in.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.slot * self.slots as usize) };
+    }
+}
+
+impl Mapping {
+    fn slot_at(&self, index: u32) -> NonNull<u8> {
+        // SAFETY: `index` is below `slots` in every caller, so the offset lies inside the mapping.
+        unsafe { self.base.add(index as usize * self.slot) }
+    }
+
+    /// The word through which kernel and user hand the slot to each other.
+    fn status(&self, index: u32) -> &AtomicU32 {
+        // SAFETY: a slot starts with `tpacket2_hdr`, whose first field is the 32-bit status; slots are
+        // page-size fractions, so it is aligned. The kernel accesses it from outside, as atomics allow.
+        unsafe { self.slot_at(index).cast::<AtomicU32>().as_ref() }
+    }
+
+    fn has_frame(&self) -> bool {
+        let next = self.next.load(Ordering::Relaxed);
+        self.status(next).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0
+    }
+}
+
+/// Says whether a frame waits, from any thread, without a system call or a lock.
+#[derive(Clone, Debug)]
+pub(crate) struct RingPeek(Arc<Mapping>);
+
+impl RingPeek {
+    pub(crate) fn has_frame(&self) -> bool {
+        self.0.has_frame()
+    }
+}
+
+/// The receiving ring of one packet socket.
+#[derive(Debug)]
+pub(crate) struct RxRing {
+    map: Arc<Mapping>,
+}
+
+impl RxRing {
+    /// Gives the socket a ring of `slots` slots that hold frames of up to `frame` bytes.
+    ///
+    /// # Errors
+    /// `ENOMEM` and the like; the socket then works without a ring.
+    pub(crate) fn new(fd: BorrowedFd<'_>, frame: usize, slots: u32) -> io::Result<Self> {
+        // What the kernel puts before a frame, with its alignment; 110 bytes are enough for all of it.
+        let slot = (frame + 110).next_power_of_two().max(2048);
+        // Blocks are pages in a row; small slots share one.
+        let block = slot.max(64 * 1024);
+        let per_block = (block / slot) as u32;
+        let slots = slots.next_multiple_of(per_block);
+        set(
+            fd,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &(libc::tpacket_versions::TPACKET_V2 as i32),
+        )?;
+        let request = libc::tpacket_req {
+            tp_block_size: block as u32,
+            tp_block_nr: slots / per_block,
+            tp_frame_size: slot as u32,
+            tp_frame_nr: slots,
+        };
+        set(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let len = slot * slots as usize;
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours; the
+        // result is checked before use.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let map = Arc::new(Mapping { base, slot, slots, next: AtomicU32::new(0) });
+        Ok(Self { map })
+    }
+
+    /// A hint for other threads.
+    pub(crate) fn peek(&self) -> RingPeek {
+        RingPeek(self.map.clone())
+    }
+
+    /// Hands up to `max` frames to `take`, in order of arrival, and gives their slots back. Says how
+    /// many there were, and whether the kernel has had to drop frames.
+    pub(crate) fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> (usize, bool) {
+        let mut losing = false;
+        for n in 0..max {
+            let next = self.map.next.load(Ordering::Relaxed);
+            let status = self.map.status(next);
+            // Acquire: what the kernel wrote into the slot before it set the bit is visible after this.
+            let bits = status.load(Ordering::Acquire);
+            if bits & libc::TP_STATUS_USER == 0 {
+                return (n, losing);
+            }
+            losing |= bits & libc::TP_STATUS_LOSING != 0;
+            if bits & libc::TP_STATUS_VLAN_VALID == 0 {
+                take(self.frame(next));
+            }
+            // Release: our reads of the slot end before the kernel may write to it again.
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            let after = if next + 1 == self.map.slots { 0 } else { next + 1 };
+            self.map.next.store(after, Ordering::Relaxed);
+        }
+        (max, losing)
+    }
+
+    /// The frame in slot `index`, which is ours.
+    fn frame(&self, index: u32) -> &[u8] {
+        let slot = self.map.slot_at(index);
+        // SAFETY: the slot is ours (status has TP_STATUS_USER), starts with a `tpacket2_hdr` and is
+        // aligned for it; the kernel does not write to it until the status goes back.
+        let header = unsafe { slot.cast::<libc::tpacket2_hdr>().as_ref() };
+        let offset = usize::from(header.tp_mac).min(self.map.slot);
+        let len = (header.tp_snaplen as usize).min(self.map.slot - offset);
+        // SAFETY: `offset + len` is at most the slot's size, so the range lies inside the slot, which is
+        // ours for as long as this borrow lives: `receive` gives it back only after `take` returned.
+        unsafe { std::slice::from_raw_parts(slot.as_ptr().add(offset), len) }
+    }
+}
