@@ -1,0 +1,242 @@
+//! prphosts: which node is where, and by which way it is reached (SPEC PRP-HOSTS).
+//!
+//! Text, one line a node; `#` begins a comment anywhere:
+//!
+//! ```text
+//! # node  hardware address     device   names and options
+//! 1       02:00:00:00:00:01    eth0     alpha
+//! 2       02:00:00:00:00:02    eth0     beta  b.cluster  mtu=9000
+//! 7       02:00:00:00:00:02    eth0     gamma     # the paper's way: a far node behind beta's address
+//! 8       via 2                         delta     # the same, by node
+//! 9       via 2 metric 10, via 3 metric 20  epsilon    # backup next hop
+//! ```
+//!
+//! `self 3` and `ethertype 0x88b5` stand on lines of their own. This module reads text it is given; who
+//! reads the file, and which hardware addresses are this machine's, is the caller's knowledge.
+//!
+//! A cluster may have 65,534 nodes, so all of it lies in a few flat vectors: rows, hops, and one string
+//! that holds every name.
+
+mod entry;
+mod error;
+mod fields;
+mod graph;
+mod lexer;
+mod local;
+mod names;
+mod parse;
+mod print;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::mem::size_of;
+
+use crate::addr::NodeId;
+use crate::wire;
+
+pub use entry::{Entry, Hop, Reach};
+pub use error::{HostsError, HostsErrors, Mistake};
+pub use local::{Candidate, LocalNodeError};
+
+pub(crate) use entry::{Row, StoredHop, StoredReach};
+pub(crate) use graph::{Visit, walk};
+use names::Names;
+
+/// Most next hops a line may list (SPEC PRP-HOSTS-3).
+pub const MAX_HOPS: usize = 16;
+/// Longest name, in bytes (SPEC PRP-HOSTS-7).
+pub const MAX_NAME: usize = 255;
+/// Largest file, in bytes: three times what 65,534 nodes with long names need (SPEC PRP-HOSTS-1).
+pub const MAX_FILE: usize = 64 << 20;
+/// Smallest `mtu=`: any less and an acknowledgement would not fit (SPEC PRP-HOSTS-8).
+pub const MIN_MTU: u16 =
+    (wire::NETWORK_LEN + wire::TRANSPORT_LEN + wire::MAX_CONTROL_LEN + wire::CRC_LEN) as u16;
+
+/// Marks a node without a row; 65,534 rows end at index 65,533.
+const NO_ROW: u16 = u16::MAX;
+
+/// A parsed prphosts file.
+///
+/// Two are equal when they say the same in the same order: comments, spacing and line numbers do not
+/// count, the letters' case of names does.
+#[derive(Clone)]
+pub struct Hosts {
+    ethertype: u16,
+    self_node: Option<NodeId>,
+    /// In file order.
+    rows: Vec<Row>,
+    /// By node number: an index into `rows`, or [`NO_ROW`].
+    row_of: Vec<u16>,
+    /// Of all rows, in row order.
+    hops: Vec<StoredHop>,
+    /// Distinct, in order of first mention.
+    devices: Vec<String>,
+    names: Names,
+}
+
+impl Default for Hosts {
+    /// The empty file.
+    fn default() -> Self {
+        Self {
+            ethertype: wire::ETHERTYPE,
+            self_node: None,
+            rows: Vec::new(),
+            row_of: Vec::new(),
+            hops: Vec::new(),
+            devices: Vec::new(),
+            names: Names::default(),
+        }
+    }
+}
+
+impl Hosts {
+    /// Reads the text of a prphosts file.
+    ///
+    /// All mistakes are reported, up to a cap, and a file with any of them yields no `Hosts`
+    /// (SPEC PRP-HOSTS-11).
+    pub fn parse(bytes: &[u8]) -> Result<Self, HostsErrors> {
+        parse::parse(bytes)
+    }
+
+    /// The EtherType of the cluster's frames.
+    pub fn ethertype(&self) -> u16 {
+        self.ethertype
+    }
+
+    /// The node the `self` directive names.
+    pub fn self_node(&self) -> Option<NodeId> {
+        self.self_node
+    }
+
+    /// How many nodes the file lists.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether it lists none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The line of `node`.
+    pub fn entry(&self, node: NodeId) -> Option<Entry<'_>> {
+        self.row_index(node).map(|row| Entry::new(self, row))
+    }
+
+    /// All lines, in file order.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = Entry<'_>> + '_ {
+        (0..self.rows.len()).map(|row| Entry::new(self, row))
+    }
+
+    /// All nodes, in file order.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
+        self.rows.iter().map(|row| row.node)
+    }
+
+    /// The devices the file mentions, each once, in order of first mention.
+    pub fn devices(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
+        self.devices.iter().map(String::as_str)
+    }
+
+    /// The node a user means by `name`: one of the file's names in any case of letters, or a plain
+    /// node number, listed or not (SPEC PRP-HOSTS-14).
+    ///
+    /// `self` and `localhost` are not resolved here, since the file alone does not say which node is
+    /// local; see [`is_local_name`].
+    pub fn resolve(&self, name: &str) -> Option<NodeId> {
+        if !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()) {
+            return name.parse().ok();
+        }
+        let row = self.names.find(name)?;
+        self.rows.get(row).map(|row| row.node)
+    }
+
+    /// The names of `node`, in the order of its line.
+    pub fn names(&self, node: NodeId) -> impl Iterator<Item = &str> + '_ {
+        self.entry(node).into_iter().flat_map(Entry::names)
+    }
+
+    /// The first name of `node`.
+    pub fn name(&self, node: NodeId) -> Option<&str> {
+        self.entry(node)?.name()
+    }
+
+    /// Heap bytes held: capacities times element sizes, without the allocator's own overhead.
+    pub fn heap_size(&self) -> usize {
+        self.rows.capacity() * size_of::<Row>()
+            + self.row_of.capacity() * size_of::<u16>()
+            + self.hops.capacity() * size_of::<StoredHop>()
+            + self.devices.capacity() * size_of::<String>()
+            + self.devices.iter().map(String::capacity).sum::<usize>()
+            + self.names.heap_size()
+    }
+
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    pub(crate) fn row_index(&self, node: NodeId) -> Option<usize> {
+        let row = *self.row_of.get(usize::from(node.number()))?;
+        (row != NO_ROW).then_some(usize::from(row))
+    }
+
+    /// The hops of row `row`: from its first to the next row's first.
+    pub(crate) fn stored_hops(&self, row: usize) -> &[StoredHop] {
+        let bounds = self.rows.get(row).map(|r| {
+            let end = self.rows.get(row + 1).map_or(self.hops.len(), |next| next.hops as usize);
+            r.hops as usize..end
+        });
+        bounds.and_then(|range| self.hops.get(range)).unwrap_or_default()
+    }
+
+    /// Appends a line for `node`, which has none yet, still without hops and names.
+    fn add_row(&mut self, node: NodeId, line: u32) -> usize {
+        let row = self.rows.len();
+        let number = usize::from(node.number());
+        if self.row_of.len() <= number {
+            self.row_of.resize(number + 1, NO_ROW);
+        }
+        self.row_of[number] = row as u16;
+        let (hops, names) = (self.hops.len() as u32, self.names.len() as u32);
+        self.rows.push(Row { node, mtu: None, line, hops, names });
+        row
+    }
+
+    fn shrink(&mut self) {
+        self.rows.shrink_to_fit();
+        self.row_of.shrink_to_fit();
+        self.hops.shrink_to_fit();
+        self.devices.shrink_to_fit();
+        self.names.shrink();
+    }
+}
+
+/// Whether `name` means the local node whatever the file says: `self` or `localhost`, in any case of
+/// letters (SPEC PRP-HOSTS-7).
+pub fn is_local_name(name: &str) -> bool {
+    ["self", "localhost"].iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
+}
+
+impl PartialEq for Hosts {
+    fn eq(&self, other: &Self) -> bool {
+        self.ethertype == other.ethertype
+            && self.self_node == other.self_node
+            && self.entries().eq(other.entries())
+    }
+}
+
+impl Eq for Hosts {}
+
+impl fmt::Debug for Hosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hosts")
+            .field("ethertype", &format_args!("{:#06x}", self.ethertype))
+            .field("self_node", &self.self_node)
+            .field("nodes", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

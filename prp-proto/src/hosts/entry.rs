@@ -1,0 +1,133 @@
+//! One line of prphosts: how it is stored, and how it is seen.
+
+use core::fmt;
+use core::num::NonZeroU16;
+
+use super::Hosts;
+use crate::addr::{MacAddr, NodeId};
+
+/// A node's line as stored. Its hops and names reach up to where the next row's begin.
+#[derive(Copy, Clone)]
+pub(crate) struct Row {
+    pub(crate) node: NodeId,
+    pub(crate) mtu: Option<NonZeroU16>,
+    pub(super) line: u32,
+    /// First of its hops in the list of all hops.
+    pub(super) hops: u32,
+    /// First of its names in the list of all names.
+    pub(super) names: u32,
+}
+
+/// A hop as stored: the device is a number.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) struct StoredHop {
+    pub(crate) reach: StoredReach,
+    pub(crate) metric: u16,
+}
+
+/// See [`Reach`].
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum StoredReach {
+    Direct { mac: MacAddr, device: u32 },
+    Via(NodeId),
+}
+
+/// The line of one node.
+#[derive(Copy, Clone)]
+pub struct Entry<'a> {
+    hosts: &'a Hosts,
+    row: usize,
+}
+
+/// One way to a node.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Hop<'a> {
+    /// Where frames go.
+    pub reach: Reach<'a>,
+    /// Lower is better.
+    pub metric: u16,
+}
+
+/// Where the frames of a [`Hop`] go.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Reach<'a> {
+    /// To a hardware address.
+    Direct {
+        /// The address.
+        mac: MacAddr,
+        /// This machine's device that reaches it.
+        device: &'a str,
+    },
+    /// The way frames for that node go.
+    Via(NodeId),
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn new(hosts: &'a Hosts, row: usize) -> Self {
+        debug_assert!(row < hosts.rows.len());
+        Self { hosts, row }
+    }
+
+    fn stored(&self) -> &'a Row {
+        &self.hosts.rows[self.row]
+    }
+
+    /// The node.
+    pub fn node(self) -> NodeId {
+        self.stored().node
+    }
+
+    /// The number of its line in the file, from 1.
+    pub fn line(self) -> u32 {
+        self.stored().line
+    }
+
+    /// Its `mtu=` option: the largest Ethernet payload toward it.
+    pub fn mtu(self) -> Option<u32> {
+        self.stored().mtu.map(|mtu| u32::from(mtu.get()))
+    }
+
+    /// The ways to it, in the order of the line.
+    pub fn hops(self) -> impl ExactSizeIterator<Item = Hop<'a>> + 'a {
+        let Self { hosts, row } = self;
+        hosts.stored_hops(row).iter().map(|hop| Hop {
+            reach: match hop.reach {
+                StoredReach::Direct { mac, device } => {
+                    Reach::Direct { mac, device: &hosts.devices[device as usize] }
+                }
+                StoredReach::Via(node) => Reach::Via(node),
+            },
+            metric: hop.metric,
+        })
+    }
+
+    /// Its names, in the order of the line.
+    pub fn names(self) -> impl ExactSizeIterator<Item = &'a str> + 'a {
+        let Self { hosts, row } = self;
+        let first = self.stored().names as usize;
+        let end = hosts.rows.get(row + 1).map_or(hosts.names.len(), |next| next.names as usize);
+        (first..end).map(|name| hosts.names.get(name))
+    }
+
+    /// Its first name.
+    pub fn name(self) -> Option<&'a str> {
+        self.names().next()
+    }
+}
+
+impl PartialEq for Entry<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.node() == other.node()
+            && self.mtu() == other.mtu()
+            && self.hops().eq(other.hops())
+            && self.names().eq(other.names())
+    }
+}
+
+impl Eq for Entry<'_> {}
+
+impl fmt::Debug for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {self}", self.line())
+    }
+}

@@ -1,0 +1,330 @@
+//! What is wrong with a prphosts file, and where.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+
+use super::{MAX_FILE, MAX_HOPS, MAX_NAME, MIN_MTU};
+use crate::addr::NodeId;
+
+/// How many mistakes are described; the rest are counted. More than a screenful helps nobody.
+const MAX_DESCRIBED: usize = 20;
+/// Characters of a word that an error quotes.
+const MAX_QUOTED: usize = 40;
+/// Nodes of a loop that an error names.
+const MAX_LOOP: usize = 8;
+
+/// A kind of mistake in a prphosts file. To add one, also write what was expected
+/// (its `Display`), the mend if there is one, and a line for the test that shows all of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Mistake {
+    /// The file is larger than [`MAX_FILE`].
+    FileSize,
+    /// A line is not UTF-8.
+    NotUtf8,
+    /// A line begins with neither a node number nor a directive.
+    LineStart,
+    /// A node number is out of range or none.
+    NodeNumber,
+    /// A node has a second line.
+    NodeAgain {
+        /// Its first line.
+        first: u32,
+    },
+    /// A way to the node begins with neither a hardware address nor `via`.
+    HopStart,
+    /// A hardware address is all zeros.
+    ZeroAddress,
+    /// A hardware address is a group's.
+    GroupAddress,
+    /// No device can have such a name.
+    DeviceName,
+    /// A metric is out of range or no number.
+    Metric,
+    /// One line lists the same hop twice.
+    HopAgain,
+    /// A line lists more than [`MAX_HOPS`] hops.
+    TooManyHops,
+    /// A further hop follows without a comma.
+    MissingComma,
+    /// A comma stands among names and options.
+    Comma,
+    /// A metric stands behind names and options.
+    LateMetric,
+    /// A name has characters names do not have.
+    NameCharacters,
+    /// A name would be read as a node number.
+    NameNumber,
+    /// A name would be read as a command-line option.
+    NameHyphen,
+    /// A name is longer than [`MAX_NAME`].
+    NameLength,
+    /// A name is one that always means the local node.
+    NameReserved,
+    /// A name is taken.
+    NameAgain {
+        /// The line that has it.
+        first: u32,
+    },
+    /// There is no such option.
+    OptionName,
+    /// An option is given twice on one line.
+    OptionAgain,
+    /// `mtu=` is out of range or no number.
+    Mtu,
+    /// A directive is given twice.
+    DirectiveAgain {
+        /// Its first line.
+        first: u32,
+    },
+    /// A directive has more words than it takes.
+    LineEnd,
+    /// `ethertype` has no hexadecimal number.
+    Ethertype,
+    /// The ethertype is out of range.
+    EthertypeRange,
+    /// The ethertype belongs to another protocol.
+    EthertypeUsed {
+        /// Whose it is.
+        whose: &'static str,
+    },
+    /// `via` or `self` names a node without a line.
+    NodeUnknown,
+    /// `via` names the line's own node.
+    ViaItself,
+    /// Following `via` leads back to the line.
+    ViaLoop,
+}
+
+/// What the parser expected to find.
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FileSize => return write!(f, "at most {} MiB of text", MAX_FILE >> 20),
+            Self::NotUtf8 => "UTF-8 text",
+            Self::LineStart => "a node number, `self` or `ethertype`",
+            Self::NodeNumber => "a node number from 1 to 65534",
+            Self::NodeAgain { .. } => "a node that has no line yet",
+            Self::HopStart => "a hardware address such as 02:00:00:00:00:01, or `via`",
+            Self::ZeroAddress | Self::GroupAddress => "the hardware address of one station",
+            Self::DeviceName => "a device name of 1 to 15 bytes without `/`, `:` and `=`",
+            Self::Metric => "a metric from 0 to 65535",
+            Self::HopAgain => "each next hop once",
+            Self::TooManyHops => return write!(f, "at most {MAX_HOPS} next hops"),
+            Self::MissingComma | Self::Comma | Self::LateMetric => "a name or an option",
+            Self::NameCharacters => "a name of ASCII letters, digits, `-`, `_` and `.`",
+            Self::NameNumber => "a name that is no number",
+            Self::NameHyphen => "a name that does not begin with `-`",
+            Self::NameLength => return write!(f, "a name of at most {MAX_NAME} bytes"),
+            Self::NameReserved => "a name other than `self` and `localhost`",
+            Self::NameAgain { .. } => "a name that is not taken",
+            Self::OptionName => "a known option: `mtu=N`",
+            Self::OptionAgain => "each option once",
+            Self::Mtu => return write!(f, "an mtu from {MIN_MTU} to 65535"),
+            Self::DirectiveAgain { .. } => "each directive once",
+            Self::LineEnd => "the end of the line",
+            Self::Ethertype => "an ethertype such as 0x88b5",
+            Self::EthertypeRange => "an ethertype from 0x0600 to 0xffff",
+            Self::EthertypeUsed { .. } => "an ethertype that no other protocol uses",
+            Self::NodeUnknown => "a node that has a line",
+            Self::ViaItself => "a node other than the line's own",
+            Self::ViaLoop => "a way that ends at a hardware address",
+        })
+    }
+}
+
+impl Mistake {
+    /// Writes how to mend it, where that is not plain from what was expected.
+    fn write_mend(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotUtf8 => "; save the file as UTF-8",
+            Self::NodeAgain { first } => return write!(f, "; it has line {first}"),
+            Self::ZeroAddress => "; all zeros is the loopback device's",
+            Self::GroupAddress => "; an odd first octet makes it a group's",
+            Self::MissingComma => "; a comma goes before a further next hop",
+            Self::Comma => "; commas stand between next hops only",
+            Self::LateMetric => "; a metric goes right behind its next hop",
+            Self::NameNumber => "; it would be read as a node number",
+            Self::NameHyphen => "; commands would read it as an option",
+            Self::NameReserved => "; both always mean the local node",
+            Self::NameAgain { first } => return write!(f, "; line {first} has it"),
+            Self::DirectiveAgain { first } => return write!(f, "; the first is on line {first}"),
+            Self::EthertypeUsed { whose } => return write!(f, "; it is {whose}"),
+            Self::ViaLoop => "; give one of them a hardware address and a device",
+            _ => "",
+        })
+    }
+}
+
+/// One mistake in a prphosts file. Prints as `line:column: expected …, found …`; the caller, who knows
+/// the file's name, prints that before it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostsError {
+    line: u32,
+    column: u32,
+    mistake: Mistake,
+    found: String,
+}
+
+impl HostsError {
+    pub(super) fn new(line: u32, column: u32, mistake: Mistake, found: Found<'_>) -> Self {
+        Self { line, column, mistake, found: found.to_string() }
+    }
+
+    /// The line, from 1.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// The column, from 1, in characters.
+    pub fn column(&self) -> u32 {
+        self.column
+    }
+
+    /// What kind of mistake it is.
+    pub fn mistake(&self) -> &Mistake {
+        &self.mistake
+    }
+
+    /// What was found: quoted, escaped and cut to a length fit for a terminal.
+    pub fn found(&self) -> &str {
+        &self.found
+    }
+}
+
+impl fmt::Display for HostsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, column, mistake, found } = self;
+        write!(f, "{line}:{column}: expected {mistake}, found {found}")?;
+        mistake.write_mend(f)
+    }
+}
+
+impl core::error::Error for HostsError {}
+
+/// What stands where something else was expected.
+#[derive(Copy, Clone)]
+pub(super) enum Found<'a> {
+    /// This word, or the end of the line if it is empty.
+    Word(&'a str),
+    /// This node's number.
+    Node(NodeId),
+    /// Bytes that are not UTF-8.
+    Bytes(&'a [u8]),
+    /// So many bytes.
+    Size(usize),
+    /// A chain of nodes, each reached via the next.
+    Chain(&'a [NodeId]),
+}
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word("") => f.write_str("the end of the line"),
+            Self::Word(word) => quote(word, f),
+            Self::Node(node) => write!(f, "\"{node}\""),
+            // Four bytes hold any one character of any encoding. What is not UTF-8 is not ASCII.
+            Self::Bytes(bytes) => {
+                f.write_str("the bytes")?;
+                let mut strange = bytes.iter().take(4).take_while(|b| !b.is_ascii());
+                strange.try_for_each(|b| write!(f, " {b:02x}"))
+            }
+            Self::Size(bytes) => write!(f, "{bytes} bytes"),
+            Self::Chain(nodes) => chain(nodes, f),
+        }
+    }
+}
+
+fn quote(word: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_char('"')?;
+    let mut chars = word.chars();
+    chars
+        .by_ref()
+        .take(MAX_QUOTED)
+        .flat_map(char::escape_debug)
+        .try_for_each(|c| f.write_char(c))?;
+    f.write_str(if chars.next().is_some() { "…\"" } else { "\"" })
+}
+
+fn chain(nodes: &[NodeId], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str("the loop ")?;
+    for node in nodes.iter().take(MAX_LOOP) {
+        write!(f, "{node} via ")?;
+    }
+    if nodes.len() > MAX_LOOP {
+        f.write_str("… via ")?;
+    }
+    nodes.first().map_or(Ok(()), |node| write!(f, "{node}"))
+}
+
+/// All mistakes of a prphosts file, in file order: the first twenty, and how many there are.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostsErrors {
+    described: Vec<HostsError>,
+    total: usize,
+}
+
+impl HostsErrors {
+    /// Those that are described.
+    pub fn iter(&self) -> core::slice::Iter<'_, HostsError> {
+        self.described.iter()
+    }
+
+    /// How many there are, described or not.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// All of them as lines that begin with the name of the file.
+    pub fn in_file(&self, file: &str) -> impl fmt::Display {
+        let prefix = format!("{file}:");
+        fmt::from_fn(move |f| self.write_lines(f, &prefix))
+    }
+
+    /// Counts a mistake, and describes it if it is among the first. Finding out where it stands costs
+    /// a walk along its line, which is why that waits until here.
+    pub(super) fn add(&mut self, describe: impl FnOnce() -> HostsError) {
+        self.total += 1;
+        if self.described.len() < MAX_DESCRIBED {
+            self.described.push(describe());
+        }
+    }
+
+    /// Takes over the mistakes that a later pass found.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.total += other.total;
+        self.described.extend(other.described);
+        self.described.sort_by_key(|error| (error.line, error.column));
+        self.described.truncate(MAX_DESCRIBED);
+    }
+
+    fn write_lines(&self, f: &mut fmt::Formatter<'_>, prefix: &str) -> fmt::Result {
+        for (i, error) in self.described.iter().enumerate() {
+            write!(f, "{}{prefix}{error}", if i == 0 { "" } else { "\n" })?;
+        }
+        match self.total - self.described.len() {
+            0 => Ok(()),
+            1 => f.write_str("\nand 1 more mistake"),
+            more => write!(f, "\nand {more} more mistakes"),
+        }
+    }
+}
+
+impl fmt::Display for HostsErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_lines(f, "")
+    }
+}
+
+impl core::error::Error for HostsErrors {}
+
+impl<'a> IntoIterator for &'a HostsErrors {
+    type Item = &'a HostsError;
+    type IntoIter = core::slice::Iter<'a, HostsError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

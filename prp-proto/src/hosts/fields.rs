@@ -1,0 +1,95 @@
+//! The fields of a line: words that are numbers, addresses, devices, names.
+
+use core::num::NonZeroU16;
+
+use super::error::Mistake;
+use super::{MAX_NAME, MIN_MTU, is_local_name};
+use crate::addr::{MacAddr, NodeId};
+
+/// The longest device name of Linux: `IFNAMSIZ` without the final zero.
+const MAX_DEVICE: usize = 15;
+
+/// EtherTypes a cluster's Ethernet carries already, and whose they are.
+const USED_ETHERTYPES: [(u16, &str); 10] = [
+    (0x0800, "IPv4's"),
+    (0x0806, "ARP's"),
+    (0x8100, "that of VLAN tags"),
+    (0x86dd, "IPv6's"),
+    (0x8809, "that of link aggregation"),
+    (0x888e, "that of port authentication"),
+    (0x88a8, "that of provider VLAN tags"),
+    (0x88cc, "LLDP's"),
+    (0x88f7, "PTP's"),
+    (0x88fb, "that of IEC 62439-3's PRP, another protocol of the same name"),
+];
+
+pub(super) fn node(word: &str) -> Result<NodeId, Mistake> {
+    word.parse().map_err(|_| Mistake::NodeNumber)
+}
+
+/// One station's address; several nodes may share it (SPEC PRP-HOSTS-4).
+pub(super) fn mac(word: &str) -> Result<MacAddr, Mistake> {
+    let mac: MacAddr = word.parse().map_err(|_| Mistake::HopStart)?;
+    match mac {
+        MacAddr::ZERO => Err(Mistake::ZeroAddress),
+        mac if mac.is_station() => Ok(mac),
+        _ => Err(Mistake::GroupAddress),
+    }
+}
+
+/// Linux's own rules, and two of ours: no control characters, which would reach the terminals of those
+/// who read errors and statistics, and nothing that looks like the rest of a line whose device was
+/// forgotten (SPEC PRP-HOSTS-5).
+pub(super) fn device(word: &str) -> Result<&str, Mistake> {
+    let forbidden = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '=');
+    let usable = (1..=MAX_DEVICE).contains(&word.len())
+        && !matches!(word, "." | ".." | "," | "metric")
+        && !word.contains(forbidden);
+    if usable { Ok(word) } else { Err(Mistake::DeviceName) }
+}
+
+pub(super) fn metric(word: &str) -> Result<u16, Mistake> {
+    decimal(word).ok_or(Mistake::Metric)
+}
+
+/// The value of the `mtu` option (SPEC PRP-HOSTS-8).
+pub(super) fn mtu(word: &str) -> Result<NonZeroU16, Mistake> {
+    decimal(word).filter(|&mtu| mtu >= MIN_MTU).and_then(NonZeroU16::new).ok_or(Mistake::Mtu)
+}
+
+/// SPEC PRP-HOSTS-10.
+pub(super) fn ethertype(word: &str) -> Result<u16, Mistake> {
+    let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
+    let digits = digits.filter(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_hexdigit()));
+    let digits = digits.ok_or(Mistake::Ethertype)?;
+    let value = u16::from_str_radix(digits, 16).map_err(|_| Mistake::EthertypeRange)?;
+    if value < 0x0600 {
+        return Err(Mistake::EthertypeRange);
+    }
+    match USED_ETHERTYPES.iter().find(|(used, _)| *used == value) {
+        Some((_, whose)) => Err(Mistake::EthertypeUsed { whose }),
+        None => Ok(value),
+    }
+}
+
+/// SPEC PRP-HOSTS-7. The first four refusals are how a mistake elsewhere in the line shows.
+pub(super) fn name(word: &str) -> Result<&str, Mistake> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    match word {
+        "," => Err(Mistake::Comma),
+        "via" => Err(Mistake::MissingComma),
+        "metric" => Err(Mistake::LateMetric),
+        _ if word.parse::<MacAddr>().is_ok() => Err(Mistake::MissingComma),
+        _ if !word.bytes().all(allowed) => Err(Mistake::NameCharacters),
+        _ if word.bytes().all(|b| b.is_ascii_digit()) => Err(Mistake::NameNumber),
+        _ if word.starts_with('-') => Err(Mistake::NameHyphen),
+        _ if word.len() > MAX_NAME => Err(Mistake::NameLength),
+        _ if is_local_name(word) => Err(Mistake::NameReserved),
+        _ => Ok(word),
+    }
+}
+
+/// Digits only: `u16::from_str` alone would take a leading plus sign.
+fn decimal(word: &str) -> Option<u16> {
+    if word.bytes().all(|b| b.is_ascii_digit()) { word.parse().ok() } else { None }
+}

@@ -1,0 +1,328 @@
+//! From text to [`Hosts`]: line by line, then what only the whole file can tell.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+use super::error::{Found, HostsError, HostsErrors, Mistake};
+use super::graph::{Step, Visit, walk};
+use super::lexer::{Word, Words, column, lines};
+use super::{Hosts, MAX_FILE, MAX_HOPS, StoredHop, StoredReach, fields};
+use crate::addr::NodeId;
+
+/// A line given up: what was wrong with it has been noted.
+struct Stop;
+
+/// Where a directive stands, and what it said.
+struct Directive {
+    line: u32,
+    column: u32,
+}
+
+#[derive(Default)]
+struct Parser {
+    hosts: Hosts,
+    errors: HostsErrors,
+    /// The column of each hop's node or address, beside `hosts.hops`.
+    columns: Vec<u32>,
+    /// Indices into `hosts.devices`, by hash.
+    devices: HashTable<u32>,
+    self_line: Option<Directive>,
+    ethertype_line: Option<Directive>,
+    /// A line that might have been any node's was not understood. Then a node without a line is no
+    /// news.
+    lost: bool,
+    /// The line being read.
+    line: u32,
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<Hosts, HostsErrors> {
+    let mut parser = Parser::default();
+    if bytes.len() > MAX_FILE {
+        let size = Found::Size(bytes.len());
+        parser.errors.add(|| HostsError::new(1, 1, Mistake::FileSize, size));
+        return Err(parser.errors);
+    }
+    for (number, line) in lines(bytes) {
+        parser.line = number;
+        parser.line(line);
+    }
+    parser.finish()
+}
+
+impl Parser {
+    fn line(&mut self, bytes: &[u8]) {
+        let text = match core::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                self.lost = true;
+                return self.not_utf8(bytes, error.valid_up_to());
+            }
+        };
+        let mut words = Words::new(text);
+        let first = words.next();
+        // A line given up has been noted; the next one is read all the same.
+        let _: Result<(), Stop> = match first.text {
+            "" => Ok(()),
+            "self" => self.self_directive(first, &mut words),
+            "ethertype" => self.ethertype_directive(first, &mut words),
+            _ => self.node_line(first, &mut words),
+        };
+    }
+
+    fn self_directive(&mut self, keyword: Word<'_>, words: &mut Words<'_>) -> Result<(), Stop> {
+        let first = self.self_line.as_ref().map(|seen| seen.line);
+        self.once(first, words, keyword)?;
+        let word = words.next();
+        let node = self.check(words, word, fields::node(word.text))?;
+        self.hosts.self_node = Some(node);
+        self.self_line = Some(Directive { line: self.line, column: words.column(word) });
+        self.line_end(words)
+    }
+
+    fn ethertype_directive(
+        &mut self,
+        keyword: Word<'_>,
+        words: &mut Words<'_>,
+    ) -> Result<(), Stop> {
+        let first = self.ethertype_line.as_ref().map(|seen| seen.line);
+        self.once(first, words, keyword)?;
+        let word = words.next();
+        self.hosts.ethertype = self.check(words, word, fields::ethertype(word.text))?;
+        self.ethertype_line = Some(Directive { line: self.line, column: words.column(word) });
+        self.line_end(words)
+    }
+
+    fn once(
+        &mut self,
+        first: Option<u32>,
+        words: &Words<'_>,
+        keyword: Word<'_>,
+    ) -> Result<(), Stop> {
+        let once = first.map_or(Ok(()), |first| Err(Mistake::DirectiveAgain { first }));
+        self.check(words, keyword, once)
+    }
+
+    fn line_end(&mut self, words: &mut Words<'_>) -> Result<(), Stop> {
+        let word = words.next();
+        self.check(words, word, if word.is_end() { Ok(()) } else { Err(Mistake::LineEnd) })
+    }
+
+    fn node_line(&mut self, first: Word<'_>, words: &mut Words<'_>) -> Result<(), Stop> {
+        let hops = self.hosts.hops.len();
+        let row = self.row(first, words)?;
+        let read = self.hops(words).and_then(|()| self.labels(row, words));
+        if row.is_none() {
+            // Hops of no row would become those of the row before.
+            self.hosts.hops.truncate(hops);
+            self.columns.truncate(hops);
+        }
+        read
+    }
+
+    /// The new row of the node a line begins with; none if the number is wrong, but the rest of the
+    /// line is worth reading.
+    fn row(&mut self, first: Word<'_>, words: &Words<'_>) -> Result<Option<usize>, Stop> {
+        let Ok(node) = fields::node(first.text) else {
+            self.lost = true;
+            let number = first.text.starts_with(|c: char| c.is_ascii_digit());
+            let mistake = if number { Mistake::NodeNumber } else { Mistake::LineStart };
+            let stop = self.wrong(words, first, mistake);
+            return if number { Ok(None) } else { Err(stop) };
+        };
+        if let Some(row) = self.hosts.row_index(node) {
+            let first_line = self.hosts.rows[row].line;
+            return Err(self.wrong(words, first, Mistake::NodeAgain { first: first_line }));
+        }
+        Ok(Some(self.hosts.add_row(node, self.line)))
+    }
+
+    /// `hop {, hop}` (SPEC PRP-HOSTS-3)
+    fn hops(&mut self, words: &mut Words<'_>) -> Result<(), Stop> {
+        let first = self.hosts.hops.len();
+        loop {
+            let (hop, word) = self.hop(words)?;
+            let listed = &self.hosts.hops[first..];
+            let place = if listed.iter().any(|other| other.reach == hop.reach) {
+                Err(Mistake::HopAgain)
+            } else if listed.len() == MAX_HOPS {
+                Err(Mistake::TooManyHops)
+            } else {
+                Ok(())
+            };
+            self.check(words, word, place)?;
+            self.hosts.hops.push(hop);
+            self.columns.push(words.column(word));
+            if words.peek().text != "," {
+                return Ok(());
+            }
+            words.next();
+        }
+    }
+
+    /// `via NODE [metric N]` or `ADDRESS DEVICE [metric N]`, and the word that is node or address.
+    fn hop<'a>(&mut self, words: &mut Words<'a>) -> Result<(StoredHop, Word<'a>), Stop> {
+        let mut word = words.next();
+        let reach = if word.text == "via" {
+            word = words.next();
+            StoredReach::Via(self.check(words, word, fields::node(word.text))?)
+        } else {
+            let mac = self.check(words, word, fields::mac(word.text))?;
+            let name = words.next();
+            let device = self.check(words, name, fields::device(name.text))?;
+            StoredReach::Direct { mac, device: self.device(device) }
+        };
+        let mut metric = 0;
+        if words.peek().text == "metric" {
+            words.next();
+            let number = words.next();
+            metric = self.check(words, number, fields::metric(number.text))?;
+        }
+        Ok((StoredHop { reach, metric }, word))
+    }
+
+    /// The number of `device`, which is new or known.
+    fn device(&mut self, device: &str) -> u32 {
+        let hash = |name: &str| FixedState::default().hash_one(name);
+        let devices = &mut self.hosts.devices;
+        if let Some(&known) = self.devices.find(hash(device), |&i| devices[i as usize] == device) {
+            return known;
+        }
+        let number = devices.len() as u32;
+        devices.push(String::from(device));
+        self.devices.insert_unique(hash(device), number, |&i| hash(&devices[i as usize]));
+        number
+    }
+
+    /// `{NAME | OPTION}` to the end of the line; a wrong one does not hide the next.
+    fn labels(&mut self, row: Option<usize>, words: &mut Words<'_>) -> Result<(), Stop> {
+        let mut mtu = None;
+        loop {
+            let word = words.next();
+            if word.is_end() {
+                break;
+            }
+            let read = match word.text.split_once('=') {
+                Some(("mtu", _)) if mtu.is_some() => Err(Mistake::OptionAgain),
+                Some(("mtu", value)) => fields::mtu(value).map(|value| mtu = Some(value)),
+                Some(_) => Err(Mistake::OptionName),
+                None => fields::name(word.text).and_then(|name| self.name(row, name)),
+            };
+            if let Err(mistake) = read {
+                // Names that follow a hop without a comma, or a late metric, are none.
+                let misplaced = matches!(mistake, Mistake::MissingComma | Mistake::LateMetric);
+                let stop = self.wrong(words, word, mistake);
+                if misplaced {
+                    return Err(stop);
+                }
+            }
+        }
+        if let Some(row) = row {
+            self.hosts.rows[row].mtu = mtu;
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, row: Option<usize>, name: &str) -> Result<(), Mistake> {
+        let Some(row) = row else { return Ok(()) };
+        let rows = &self.hosts.rows;
+        let taken = |owner: usize| Mistake::NameAgain { first: rows[owner].line };
+        self.hosts.names.add(name, row).map_err(taken)
+    }
+
+    /// The value of a field, or the line given up with a note of where `word` stands.
+    fn check<T>(
+        &mut self,
+        words: &Words<'_>,
+        word: Word<'_>,
+        value: Result<T, Mistake>,
+    ) -> Result<T, Stop> {
+        value.map_err(|mistake| self.wrong(words, word, mistake))
+    }
+
+    fn wrong(&mut self, words: &Words<'_>, word: Word<'_>, mistake: Mistake) -> Stop {
+        let (line, found) = (self.line, Found::Word(word.text));
+        self.errors.add(|| HostsError::new(line, words.column(word), mistake, found));
+        Stop
+    }
+
+    fn not_utf8(&mut self, line: &[u8], valid: usize) {
+        let number = self.line;
+        self.errors.add(|| {
+            let (before, after) = line.split_at(valid);
+            let before = core::str::from_utf8(before).unwrap_or_default();
+            HostsError::new(number, column(before), Mistake::NotUtf8, Found::Bytes(after))
+        });
+    }
+
+    fn finish(mut self) -> Result<Hosts, HostsErrors> {
+        let mut late = HostsErrors::default();
+        self.references(&mut late);
+        self.errors.merge(late);
+        let mut loops = HostsErrors::default();
+        self.loops(&mut loops);
+        self.errors.merge(loops);
+        if self.errors.total() > 0 {
+            return Err(self.errors);
+        }
+        self.hosts.shrink();
+        Ok(self.hosts)
+    }
+
+    /// Nodes named by `self` and `via` that have no line, or are the line's own (SPEC PRP-HOSTS-6 and
+    /// PRP-HOSTS-9).
+    fn references(&self, errors: &mut HostsErrors) {
+        let hosts = &self.hosts;
+        let missing = |node| !self.lost && hosts.row_index(node).is_none();
+        let mut note = |line, column, mistake, node: NodeId| {
+            errors.add(|| HostsError::new(line, column, mistake, Found::Node(node)));
+        };
+        let directive = self.self_line.as_ref().zip(hosts.self_node);
+        if let Some((at, node)) = directive.filter(|(_, node)| missing(*node)) {
+            note(at.line, at.column, Mistake::NodeUnknown, node);
+        }
+        for (index, row) in hosts.rows.iter().enumerate() {
+            for (hop, column) in hosts.stored_hops(index).iter().zip(self.columns_of(index)) {
+                match hop.reach {
+                    StoredReach::Via(node) if node == row.node => {
+                        note(row.line, *column, Mistake::ViaItself, node);
+                    }
+                    StoredReach::Via(node) if missing(node) => {
+                        note(row.line, *column, Mistake::NodeUnknown, node);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Ways that never end at a hardware address (SPEC PRP-HOSTS-6).
+    fn loops(&self, errors: &mut HostsErrors) {
+        let hosts = &self.hosts;
+        walk(hosts, |visit| {
+            let Visit::Loop(way, back_to) = visit else { return };
+            errors.add(|| {
+                let from = way.iter().position(|step| step.row == back_to).unwrap_or(0);
+                self.describe_loop(&way[from..])
+            });
+        });
+    }
+
+    /// Tells a loop from the line that comes first in the file.
+    fn describe_loop(&self, steps: &[Step]) -> HostsError {
+        let rows = &self.hosts.rows;
+        let first = steps.iter().enumerate().min_by_key(|(_, step)| step.row);
+        let (turn, row, hop) = first.map_or((0, 0, 0), |(i, step)| (i, step.row, step.hop()));
+        let (before, after) = steps.split_at(turn);
+        let nodes: Vec<_> = after.iter().chain(before).map(|step| rows[step.row].node).collect();
+        let column = self.columns_of(row).get(hop).copied().unwrap_or(1);
+        HostsError::new(rows[row].line, column, Mistake::ViaLoop, Found::Chain(&nodes))
+    }
+
+    fn columns_of(&self, row: usize) -> &[u32] {
+        self.columns.get(self.hosts.rows[row].hops as usize..).unwrap_or_default()
+    }
+}

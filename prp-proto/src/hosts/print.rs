@@ -1,0 +1,40 @@
+//! Printing prphosts in its canonical form (SPEC PRP-HOSTS-13).
+
+use core::fmt;
+
+use super::{Entry, Hosts, Reach};
+use crate::wire;
+
+/// The whole file: parsing it again gives an equal `Hosts`.
+impl fmt::Display for Hosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ethertype != wire::ETHERTYPE {
+            writeln!(f, "ethertype {:#06x}", self.ethertype)?;
+        }
+        if let Some(node) = self.self_node {
+            writeln!(f, "self {node}")?;
+        }
+        self.entries().try_for_each(|entry| writeln!(f, "{entry}"))
+    }
+}
+
+/// The line.
+impl fmt::Display for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.node())?;
+        for (i, hop) in self.hops().enumerate() {
+            f.write_str(if i == 0 { "  " } else { ", " })?;
+            match hop.reach {
+                Reach::Direct { mac, device } => write!(f, "{mac} {device}")?,
+                Reach::Via(node) => write!(f, "via {node}")?,
+            }
+            if hop.metric != 0 {
+                write!(f, " metric {}", hop.metric)?;
+            }
+        }
+        for (i, name) in self.names().enumerate() {
+            write!(f, "{}{name}", if i == 0 { "  " } else { " " })?;
+        }
+        self.mtu().map_or(Ok(()), |mtu| write!(f, "  mtu={mtu}"))
+    }
+}

@@ -1,0 +1,141 @@
+//! The routing decision: by which next hops a node is reached (SPEC PRP-ROUTE).
+//!
+//! prphosts says how nodes are reached in terms of other nodes. A [`RouteTable`] is that, worked out
+//! for one machine: which frames stay here, and hardware address and device for all others. A lookup is
+//! two array accesses. Nodes reached by the same next hops share one list of them.
+
+mod build;
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::mem::size_of_val;
+
+use crate::addr::{DeviceId, MacAddr, NodeId};
+use crate::hosts::Hosts;
+
+/// Most next hops kept for a node; the worst ones of more are left out (SPEC PRP-ROUTE-2).
+pub const MAX_NEXT_HOPS: usize = 16;
+
+/// Where the frames for every node go, seen from one node.
+#[derive(Clone, Debug)]
+pub struct RouteTable {
+    local: NodeId,
+    /// By node number, up to the highest in the file.
+    slots: Box<[Slot]>,
+    /// The lists that slots point into, one after another.
+    hops: Box<[NextHop]>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Slot {
+    Local,
+    Via { start: u32, len: u8 },
+    NoRoute(NoRoute),
+}
+
+/// Where frames for a node go.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Route<'a> {
+    /// Nowhere: this is the node.
+    Local,
+    /// To one of these: at least one, at most [`MAX_NEXT_HOPS`], the best first.
+    Via(&'a [NextHop]),
+    /// There is no way.
+    NoRoute(NoRoute),
+}
+
+/// Why there is no way to a node.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
+pub enum NoRoute {
+    /// prphosts has no line for it.
+    Unknown,
+    /// All ways in prphosts lead through this very machine, which is true for others only.
+    Ourselves,
+    /// This machine has none of the devices that prphosts names.
+    DeviceMissing,
+}
+
+/// A neighbour that takes frames for a node.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+pub struct NextHop {
+    /// The neighbour: the first node in prphosts with this hardware address on this device.
+    pub node: NodeId,
+    /// This machine's device that reaches it.
+    pub device: DeviceId,
+    /// Its hardware address.
+    pub mac: MacAddr,
+    /// The largest Ethernet payload prphosts allows on this way; none if only the device decides.
+    pub mtu: Option<u32>,
+    /// Lower is better.
+    pub metric: u32,
+}
+
+impl RouteTable {
+    /// Works out the routes of `hosts` as node `local` sees them. `devices` finds the machine's devices
+    /// by name; it is asked once for each.
+    pub fn build(
+        hosts: &Hosts,
+        local: NodeId,
+        devices: impl FnMut(&str) -> Option<DeviceId>,
+    ) -> Self {
+        build::build(hosts, local, devices)
+    }
+
+    /// The node whose view this is.
+    pub fn local(&self) -> NodeId {
+        self.local
+    }
+
+    /// Where frames for `node` go (SPEC PRP-ROUTE-1).
+    pub fn lookup(&self, node: NodeId) -> Route<'_> {
+        match self.slots.get(usize::from(node.number())) {
+            Some(Slot::Local) => Route::Local,
+            Some(&Slot::Via { start, len }) => {
+                let start = start as usize;
+                let hops = self.hops.get(start..start + usize::from(len));
+                Route::Via(hops.unwrap_or_default())
+            }
+            Some(&Slot::NoRoute(why)) => Route::NoRoute(why),
+            None => Route::NoRoute(NoRoute::Unknown),
+        }
+    }
+
+    /// Whether a frame from `node` may come from hardware address `mac` over `device`: whether that is
+    /// a next hop, best or backup, by which this machine would reach it (SPEC PRP-ROUTE-5).
+    ///
+    /// Never true for the local node, whose frames to itself do not cross Ethernet.
+    pub fn is_source(&self, node: NodeId, device: DeviceId, mac: MacAddr) -> bool {
+        self.lookup(node).next_hops().iter().any(|hop| hop.device == device && hop.mac == mac)
+    }
+
+    /// Heap bytes held, without the allocator's own overhead.
+    pub fn heap_size(&self) -> usize {
+        size_of_val(&*self.slots) + size_of_val(&*self.hops)
+    }
+}
+
+impl<'a> Route<'a> {
+    /// The next hops, best first; none unless the route is [`Route::Via`].
+    pub fn next_hops(self) -> &'a [NextHop] {
+        match self {
+            Self::Via(hops) => hops,
+            Self::Local | Self::NoRoute(_) => &[],
+        }
+    }
+}
+
+impl fmt::Display for NoRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "prphosts has no line for it",
+            Self::Ourselves => "all ways in prphosts lead through this machine itself",
+            Self::DeviceMissing => "this machine has none of the devices prphosts names for it",
+        })
+    }
+}
+
+impl core::error::Error for NoRoute {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::{MAX_NEXT_HOPS, NextHop, NoRoute, Route, RouteTable};
+use crate::addr::{DeviceId, MacAddr, NodeId};
+use crate::hosts::tests::{arb_file, full_cluster};
+use crate::hosts::{Hosts, Reach};
+
+const EXAMPLE: &str = "
+1  02:00:00:00:00:01  eth0  alpha
+2  02:00:00:00:00:02  eth0  beta  mtu=9000
+3  02:00:00:00:00:03  eth1  iota
+7  02:00:00:00:00:02  eth0  gamma
+8  via 2                    delta
+9  via 2 metric 10, via 3 metric 20  epsilon
+10 via 9 metric 5, via 3 metric 15   zeta  mtu=1500
+11 02:00:00:00:00:0b  eth7
+12 via 11, via 3
+13 via 11
+";
+
+fn node(number: u16) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+fn mac(last: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, last])
+}
+
+fn hosts(text: &str) -> Hosts {
+    Hosts::parse(text.as_bytes()).unwrap_or_else(|errors| panic!("{errors}\nin {text:?}"))
+}
+
+/// The view of `local`, whose machine has `eth0` and `eth1`.
+fn table(text: &str, local: u16) -> RouteTable {
+    RouteTable::build(&hosts(text), node(local), |name| match name {
+        "eth0" => Some(DeviceId(0)),
+        "eth1" => Some(DeviceId(1)),
+        _ => None,
+    })
+}
+
+fn hop(number: u16, device: u16, metric: u32, mtu: Option<u32>) -> NextHop {
+    NextHop { node: node(number), device: DeviceId(device), mac: mac(number as u8), mtu, metric }
+}
+
+//= PRP-ROUTE-1, type=test
+#[test]
+fn lookup__example_from_alpha() {
+    let table = table(EXAMPLE, 1);
+    let jumbo = Some(9000);
+    assert_eq!(table.local(), node(1));
+    assert_eq!(table.lookup(node(1)), Route::Local);
+    assert_eq!(table.lookup(node(2)), Route::Via(&[hop(2, 0, 0, jumbo)]));
+    assert_eq!(table.lookup(node(3)), Route::Via(&[hop(3, 1, 0, None)]));
+    // Expect: gamma's neighbour is beta, whose address it is; the mtu is its own line's.
+    assert_eq!(table.lookup(node(7)), Route::Via(&[hop(2, 0, 0, None)]));
+    assert_eq!(table.lookup(node(8)), Route::Via(&[hop(2, 0, 0, jumbo)]));
+    let epsilon = [hop(2, 0, 10, jumbo), hop(3, 1, 20, None)];
+    assert_eq!(table.lookup(node(9)), Route::Via(&epsilon));
+    assert_eq!(table.lookup(node(200)), Route::NoRoute(NoRoute::Unknown));
+    assert_eq!(table.lookup(node(5)), Route::NoRoute(NoRoute::Unknown));
+    assert_eq!(table.lookup(node(65534)), Route::NoRoute(NoRoute::Unknown));
+}
+
+//= PRP-ROUTE-2, type=test
+#[test]
+fn lookup__via_adds_metrics_and_takes_the_smaller_mtu() {
+    let table = table(EXAMPLE, 1);
+    // Expect: by iota at 15, not at 5 + 20; by beta at 5 + 10; equal metrics in file order.
+    let zeta = [hop(2, 0, 15, Some(1500)), hop(3, 1, 15, Some(1500))];
+    assert_eq!(table.lookup(node(10)), Route::Via(&zeta));
+}
+
+//= PRP-ROUTE-3, type=test
+#[test]
+fn lookup__never_leads_through_the_machine_itself() {
+    let table = table(EXAMPLE, 2);
+    assert_eq!(table.lookup(node(2)), Route::Local);
+    // Expect: true for alpha, but beta would send to itself.
+    for behind in [7, 8] {
+        assert_eq!(table.lookup(node(behind)), Route::NoRoute(NoRoute::Ourselves), "{behind}");
+    }
+    assert_eq!(table.lookup(node(9)), Route::Via(&[hop(3, 1, 20, None)]));
+}
+
+#[test]
+fn lookup__a_local_node_without_a_line_still_sees_the_others() {
+    let table = table(EXAMPLE, 100);
+    assert_eq!(table.lookup(node(100)), Route::Local);
+    assert_eq!(table.lookup(node(3)), Route::Via(&[hop(3, 1, 0, None)]));
+    assert_eq!(table.lookup(node(99)), Route::NoRoute(NoRoute::Unknown));
+}
+
+//= PRP-ROUTE-4, type=test
+#[test]
+fn lookup__ways_over_devices_this_machine_lacks_are_left_out() {
+    let table = table(EXAMPLE, 1);
+    assert_eq!(table.lookup(node(11)), Route::NoRoute(NoRoute::DeviceMissing));
+    assert_eq!(table.lookup(node(12)), Route::Via(&[hop(3, 1, 0, None)]));
+    assert_eq!(table.lookup(node(13)), Route::NoRoute(NoRoute::DeviceMissing));
+}
+
+//= PRP-ROUTE-5, type=test
+#[test]
+fn is_source__any_next_hop_and_no_other() {
+    let table = table(EXAMPLE, 1);
+    let (eth0, eth1) = (DeviceId(0), DeviceId(1));
+    assert!(table.is_source(node(9), eth0, mac(2)));
+    assert!(table.is_source(node(9), eth1, mac(3)), "a backup is a source too");
+    assert!(table.is_source(node(7), eth0, mac(2)));
+    assert!(!table.is_source(node(9), eth1, mac(2)), "the address, but not on that device");
+    assert!(!table.is_source(node(9), eth0, mac(9)));
+    assert!(!table.is_source(node(1), eth0, mac(1)), "this node itself");
+    assert!(!table.is_source(node(11), eth0, mac(11)), "no way there, so none back");
+    assert!(!table.is_source(node(200), eth0, mac(2)));
+}
+
+#[test]
+fn build__empty_file() {
+    let table = RouteTable::build(&Hosts::default(), node(4), |_| None);
+    assert_eq!(table.lookup(node(4)), Route::Local);
+    assert_eq!(table.lookup(node(3)), Route::NoRoute(NoRoute::Unknown));
+}
+
+#[test]
+fn build__asks_for_each_device_once() {
+    let mut asked = Vec::new();
+    RouteTable::build(&hosts(EXAMPLE), node(1), |name| {
+        asked.push(String::from(name));
+        None
+    });
+    assert_eq!(asked, ["eth0", "eth1", "eth7"]);
+}
+
+#[test]
+fn build__keeps_the_best_of_many_next_hops() {
+    let mut text = String::new();
+    let group = |from: u16| (from..from + 16).map(|n| format!("via {n}")).collect::<Vec<_>>();
+    for number in 1..=32 {
+        text += &format!("{number} 02:00:00:00:00:{number:02x} eth0 metric {}\n", 100 - number);
+    }
+    text += &format!(
+        "40 {}\n41 {}\n42 via 40 metric 1, via 41\n",
+        group(1).join(","),
+        group(17).join(",")
+    );
+    let table = table(&text, 99);
+    let hops = table.lookup(node(42)).next_hops();
+    assert_eq!(hops.len(), MAX_NEXT_HOPS);
+    let best: Vec<_> =
+        (17..=32).rev().map(|number| hop(number, 0, 100 - u32::from(number), None)).collect();
+    assert_eq!(hops, best);
+}
+
+#[test]
+fn build__metrics_of_the_longest_chain_do_not_wrap() {
+    let mut text = String::from("1 02:00:00:00:00:01 eth0 metric 65535\n");
+    for number in 2..=65534 {
+        text += &format!("{number} via {} metric 65535\n", number - 1);
+    }
+    let table = table(&text, 1000);
+    assert_eq!(table.lookup(node(999)).next_hops()[0].metric, 999 * 65535);
+    assert_eq!(table.lookup(node(1001)), Route::NoRoute(NoRoute::Ourselves));
+    let table = self::table(&text, 65534);
+    assert_eq!(table.lookup(node(65533)).next_hops()[0].metric, 65533 * 65535);
+}
+
+//= PRP-ROUTE-6, type=test
+#[test]
+fn heap_size__equal_lists_are_kept_once() {
+    let mut text = String::from("1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n");
+    for number in 3..=65534 {
+        text += &format!("{number} via 1 metric 1, via 2 metric 2\n");
+    }
+    let table = table(&text, 1);
+    assert!(table.heap_size() < 600_000, "{}", table.heap_size());
+}
+
+//= PRP-ROUTE-6, type=test
+#[test]
+fn heap_size__of_a_full_cluster() {
+    let start = Instant::now();
+    let hosts = hosts(&full_cluster());
+    let table = RouteTable::build(&hosts, node(1), |_| Some(DeviceId(0)));
+    let took = start.elapsed();
+    let size = hosts.heap_size() + table.heap_size();
+    std::println!("{size} bytes, {took:?}");
+    assert!(size < 8 << 20, "{size}");
+    // Expect: tens of milliseconds; the bound leaves room for a busy machine and a debug build.
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    let route = table.lookup(node(65534));
+    assert_eq!(route.next_hops()[0].mac, MacAddr([2, 0, 0, 0, 0xff, 0xfe]));
+}
+
+/// The ways to `to` as the file has them, best first, by plain recursion.
+fn ways(hosts: &Hosts, local: NodeId, to: NodeId) -> Vec<(u32, MacAddr, u16, Option<u32>)> {
+    let own = |mac| {
+        let mut hops = hosts.entry(local).into_iter().flat_map(|entry| entry.hops());
+        hops.any(|hop| matches!(hop.reach, Reach::Direct { mac: own, .. } if own == mac))
+    };
+    let entry = hosts.entry(to).unwrap();
+    let mut ways: Vec<(u32, MacAddr, u16, Option<u32>)> = Vec::new();
+    if to == local {
+        return ways;
+    }
+    for hop in entry.hops() {
+        match hop.reach {
+            Reach::Direct { mac, .. } if own(mac) => {}
+            Reach::Direct { mac, device } => {
+                let at = hosts.devices().position(|name| name == device).unwrap();
+                ways.push((u32::from(hop.metric), mac, at as u16, entry.mtu()));
+            }
+            Reach::Via(gateway) => {
+                for (metric, mac, device, mtu) in self::ways(hosts, local, gateway) {
+                    let mtu = match (mtu, entry.mtu()) {
+                        (Some(a), Some(b)) => Some(a.min(b)),
+                        (a, b) => a.or(b),
+                    };
+                    ways.push((metric + u32::from(hop.metric), mac, device, mtu));
+                }
+            }
+        }
+    }
+    ways.sort_by_key(|way| way.0);
+    let mut kept: Vec<(u32, MacAddr, u16, Option<u32>)> = Vec::new();
+    for way in ways {
+        if !kept.iter().any(|k| (k.1, k.2) == (way.1, way.2)) {
+            kept.push(way);
+        }
+    }
+    kept.truncate(MAX_NEXT_HOPS);
+    kept
+}
+
+proptest! {
+    #[test]
+    fn build__agrees_with_plain_recursion(text in arb_file(), pick in any::<prop::sample::Index>()) {
+        let hosts = hosts(&text);
+        let nodes: Vec<_> = hosts.nodes().collect();
+        let local = *pick.get(&nodes);
+        let known: Vec<_> = hosts.devices().map(String::from).collect();
+        let table = RouteTable::build(&hosts, local, |name| {
+            known.iter().position(|known| known == name).map(|i| DeviceId(i as u16))
+        });
+        for to in nodes {
+            let hops = table.lookup(to).next_hops();
+            let got: Vec<_> = hops.iter().map(|h| (h.metric, h.mac, h.device.0, h.mtu)).collect();
+            prop_assert_eq!(got, ways(&hosts, local, to));
+            for hop in hops {
+                prop_assert!(table.is_source(to, hop.device, hop.mac));
+            }
+            prop_assert_eq!(table.lookup(to) == Route::Local, to == local);
+        }
+    }
+}
