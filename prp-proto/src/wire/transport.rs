@@ -40,7 +40,7 @@ impl Flags {
     const NIBBLE: u32 = 0xf;
     const ACKNO_SHIFT: u32 = 16;
 
-    /// Routers a frame may cross; the next one drops it (SPEC PRP-ROUTE-3).
+    /// Routers a frame may cross; the next one drops it (SPEC PRP-HOPS-2).
     pub const MAX_HOPS: u8 = 15;
 
     const NAMES: [(Self, &'static str); 8] = [
