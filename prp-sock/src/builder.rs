@@ -205,19 +205,30 @@ impl Builder {
         self.each_addr(addr, |engine, addr| PrpListener::open(engine, addr, self.backlog, self))
     }
 
+    /// The addresses `addr` stands for.
+    pub(crate) fn resolve<A: ToPrpAddrs>(&self, addr: A) -> io::Result<A::Iter> {
+        let (file, node) = self.place()?;
+        addr.to_prp_addrs_with(Some(&Resolver::new(file, node)))
+    }
+
+    /// prphosts, and the node this is to be if somebody says so.
+    fn place(&self) -> io::Result<(HostsFile, Option<NodeId>)> {
+        let path = self.hosts.clone().unwrap_or_else(HostsFile::default_path);
+        let node = match self.node {
+            Some(node) => Some(node),
+            None => node_from_environment()?,
+        };
+        Ok((HostsFile::cached(&path)?, node))
+    }
+
     fn each_addr<T>(
         &self,
         addr: impl ToPrpAddrs,
         mut f: impl FnMut(&Arc<Engine>, PrpAddr) -> io::Result<T>,
     ) -> io::Result<T> {
-        let path = self.hosts.clone().unwrap_or_else(HostsFile::default_path);
-        let file = HostsFile::cached(&path)?;
-        let node = match self.node {
-            Some(node) => Some(node),
-            None => node_from_environment()?,
-        };
-        let resolver = Resolver::new(file.clone(), node);
-        let addrs = addr.to_prp_addrs_with(Some(&resolver))?;
+        let (file, node) = self.place()?;
+        let path = file.path().to_owned();
+        let addrs = addr.to_prp_addrs_with(Some(&Resolver::new(file.clone(), node)))?;
         let engine = engine_for(&EngineKey::new(path, node, self.device.clone()))?;
         engine.follow_hosts(&file);
         let mut last = None;

@@ -37,6 +37,8 @@ mod listener;
 mod stats;
 mod stream;
 mod sys;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use addr::{Resolver, ToPrpAddrs};
 pub use builder::Builder;

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 
 use prp_proto::addr::{Port, PrpAddr};
 use prp_proto::event::{ConnHandle, ListenHandle};
@@ -67,7 +68,7 @@ impl PrpListener {
         let conn = loop {
             let interest = Interest::Accept(inner.listener);
             if inner.nonblocking.load(Ordering::Relaxed) {
-                break inner.try_accept(&mut wait)?;
+                break inner.try_accept(&mut wait, None)?;
             }
             // As with TCP, accepting goes on behind a signal handler's back.
             if let Ok(conn) = inner.engine.wait(interest, None, inner.spin, &mut wait) {
@@ -157,6 +158,37 @@ impl PrpListener {
         inner.fd.get().map(AsFd::as_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
+    /// A task may wait for connections from now on.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn attach_task(&self) -> io::Result<()> {
+        let inner = self.inner()?;
+        let mut core = inner.engine.lock();
+        core.detached += 1;
+        inner.engine.after_command(core);
+        Ok(())
+    }
+
+    /// ... and no longer.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn detach_task(&self) {
+        if let Ok(inner) = self.inner() {
+            inner.engine.lock().detached -= 1;
+        }
+    }
+
+    /// The next connection, or `task` is woken when there is one.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn poll_accept(
+        &self,
+        task: &Waker,
+    ) -> std::task::Poll<io::Result<(PrpStream, PrpAddr)>> {
+        let inner = self.inner()?;
+        match inner.try_accept(&mut AcceptWait { listener: inner.listener }, Some(task)) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::task::Poll::Pending,
+            accepted => std::task::Poll::Ready(accepted.and_then(|conn| inner.wrap(conn))),
+        }
+    }
+
     pub(crate) fn open(
         engine: &Arc<Engine>,
         addr: PrpAddr,
@@ -203,12 +235,16 @@ impl PrpListener {
 }
 
 impl Inner {
-    fn try_accept(&self, wait: &mut AcceptWait) -> io::Result<ConnHandle> {
+    /// Accepts what is there; if nothing is, `task` is woken when there is.
+    fn try_accept(&self, wait: &mut AcceptWait, task: Option<&Waker>) -> io::Result<ConnHandle> {
         let now = self.engine.now();
         let mut core = self.engine.lock();
         let mut conn = wait.attempt(&mut core, now);
         if conn.is_none() && core.turn(now, None) > 0 {
             conn = wait.attempt(&mut core, now);
+        }
+        if let (None, Some(task)) = (&conn, task) {
+            core.register_task(Interest::Accept(self.listener), task);
         }
         core.show_listener(self.listener);
         self.engine.finish(core, now);

@@ -156,6 +156,12 @@ impl PrpStream {
         Ok(stream)
     }
 
+    /// A clone that cannot fail.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn clone_handle(&self) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+
     /// Waits until the request is answered.
     pub(crate) fn finish_connect(&self) -> io::Result<()> {
         let inner = &self.inner;
@@ -318,16 +324,18 @@ impl Wait for ConnectWait {
     type Out = io::Result<()>;
 
     fn attempt(&mut self, core: &mut Core, _: Instant) -> Option<io::Result<()>> {
-        if let Err(e) = core.check() {
-            return Some(Err(e));
-        }
-        match core.endpoint.state(self.conn) {
-            State::ConnWait => None,
-            State::Established { .. } => Some(Ok(())),
-            State::Close | State::Listen => {
-                let error = core.endpoint.take_error(self.conn);
-                Some(Err(error.map_or_else(|| io::ErrorKind::NotConnected.into(), error::conn)))
-            }
+        connected(core, self.conn)
+    }
+}
+
+/// The answer to a request, once there is one.
+pub(crate) fn connected(core: &mut Core, conn: ConnHandle) -> Option<io::Result<()>> {
+    match core.endpoint.state(conn) {
+        State::ConnWait => core.check().err().map(Err),
+        State::Established { .. } => Some(Ok(())),
+        State::Close | State::Listen => {
+            let error = core.endpoint.take_error(conn);
+            Some(Err(error.map_or_else(|| io::ErrorKind::NotConnected.into(), error::conn)))
         }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) struct Core {
     /// Application threads that wait while another one drives, longest first.
     pub(super) followers: Vec<Arc<Waiter>>,
     /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
-    pub(super) detached: usize,
+    pub(crate) detached: usize,
     pub(super) spin: SpinRecord,
     /// Turns taken, by anybody: shows activity.
     pub(super) turns: u64,
@@ -251,6 +251,13 @@ impl Core {
     pub(crate) fn register(&mut self, interest: Interest, waker: &Waker) {
         if let Some(slot) = self.slot(interest) {
             slot.register(interest, waker);
+        }
+    }
+
+    /// As [`Self::register`], for a task: the one that polled last.
+    pub(crate) fn register_task(&mut self, interest: Interest, task: &Waker) {
+        if let Some(slot) = self.slot(interest) {
+            slot.register_task(interest, task);
         }
     }
 

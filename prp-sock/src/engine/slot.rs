@@ -28,6 +28,9 @@ pub(super) struct Slot {
     write: Vec<Waker>,
     connect: Vec<Waker>,
     flush: Vec<Waker>,
+    /// Tasks: the one that polled last for each direction, as with any `AsyncRead`.
+    task_read: Option<Waker>,
+    task_write: Option<Waker>,
     pub(super) fd: Option<ReadinessFd>,
 }
 
@@ -42,6 +45,18 @@ impl Slot {
         };
         if !list.iter().any(|w| w.will_wake(waker)) {
             list.push(waker.clone());
+        }
+    }
+
+    /// Wakes `task`, and no task that asked before, when `interest` is ready.
+    pub(super) fn register_task(&mut self, interest: Interest, task: &Waker) {
+        let slot = match interest {
+            Interest::Read(_) | Interest::Accept(_) => &mut self.task_read,
+            Interest::Write(_) | Interest::Connect(_) | Interest::Flush(_) => &mut self.task_write,
+        };
+        match slot {
+            Some(waker) => waker.clone_from(task),
+            None => *slot = Some(task.clone()),
         }
     }
 
@@ -63,5 +78,10 @@ impl Slot {
         for (_, list) in due.into_iter().filter(|(due, _)| *due) {
             list.drain(..).for_each(Waker::wake);
         }
+        let reads = ready.readable.then(|| self.task_read.take()).flatten();
+        let writes = (ready.writable || ready.connected || ready.flushed)
+            .then(|| self.task_write.take())
+            .flatten();
+        [reads, writes].into_iter().flatten().for_each(Waker::wake);
     }
 }

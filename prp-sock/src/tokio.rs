@@ -1,0 +1,25 @@
+//! The same streams for `async` programs: `AsyncRead` and `AsyncWrite`, for any runtime.
+//!
+//! Only tokio's traits are used, not its reactor: the engine's background thread drives the protocol and
+//! wakes tasks. Code that is generic over `AsyncRead + AsyncWrite` runs on these streams as it is.
+//!
+//! ```no_run
+//! use prp_sock::tokio::PrpStream;
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//!
+//! # async fn example() -> std::io::Result<()> {
+//! let mut stream = PrpStream::connect("gamma:80").await?;
+//! stream.write_all(b"hello").await?;
+//! let mut answer = Vec::new();
+//! stream.read_to_end(&mut answer).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod listener;
+mod split;
+mod stream;
+
+pub use listener::PrpListener;
+pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
+pub use stream::PrpStream;
