@@ -6,7 +6,6 @@ use core::time::Duration;
 use super::{Connection, Seed, Terms};
 use crate::config::{Classic, MAX_WINDOW};
 use crate::error::ConnError;
-use crate::seq::Seq;
 use crate::state::{State, StateEvent};
 use crate::stats::DropReason;
 use crate::time::Instant;
@@ -121,7 +120,7 @@ impl Connection {
                     return Err(DropReason::BadCrc);
                 }
                 self.agree(&offer)?;
-                frame.head.transport.expand_seq(self.terms.width(), Seq::default())
+                frame.head.transport.first_seq(self.terms.width())
             }
             Some(_) => return Err(DropReason::Malformed),
             None if self.config.classic == Classic::Refuse => {
@@ -130,7 +129,7 @@ impl Connection {
             }
             None => {
                 self.adopt_classic();
-                frame.head.transport.expand_seq(self.terms.width(), Seq::default())
+                frame.head.transport.first_seq(self.terms.width())
             }
         };
         self.recv.start(first, &self.terms);

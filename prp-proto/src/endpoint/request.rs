@@ -8,7 +8,7 @@ use crate::addr::{Port, PrpAddr};
 use crate::config::ConnConfig;
 use crate::connection::{Asked, Connection, Seed};
 use crate::event::{ConnHandle, Event, ListenHandle};
-use crate::seq::{Seq, SeqWidth};
+use crate::seq::SeqWidth;
 use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::wire::{CrcKey, Frame, Offer, ResetReason};
@@ -95,7 +95,7 @@ impl Endpoint {
             proven: self.proven_size(peer.node),
             now,
         };
-        let first = frame.head.transport.expand_seq(width, Seq::default());
+        let first = frame.head.transport.first_seq(width);
         let conn = match Connection::accept(&seed, asked, first) {
             Ok(conn) => conn,
             Err(reason) => {

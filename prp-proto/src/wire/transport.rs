@@ -164,11 +164,20 @@ impl TransportHeader {
 
     /// The segment number nearest to `near` that this header can mean.
     pub fn expand_seq(&self, width: SeqWidth, near: Seq) -> Seq {
-        let low = match width {
+        Seq::expand(self.low_seq(width), width, near)
+    }
+
+    /// The initial number of a request or its answer: it has no more bits than travel (SPEC PRP-SEQ-4),
+    /// so both ends count alike in the 32 bits that acknowledgements carry.
+    pub fn first_seq(&self, width: SeqWidth) -> Seq {
+        Seq::new(self.low_seq(width))
+    }
+
+    fn low_seq(&self, width: SeqWidth) -> u32 {
+        match width {
             SeqWidth::Bits16 => u32::from(self.seq),
             SeqWidth::Bits20 => self.flags.epoch() << 16 | u32::from(self.seq),
-        };
-        Seq::expand(low, width, near)
+        }
     }
 
     pub(super) fn parse(r: &mut Reader<'_>) -> Option<Self> {

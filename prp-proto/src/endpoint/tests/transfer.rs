@@ -17,6 +17,24 @@ fn data__arrives_in_order_under_every_policy_and_segment_size() {
     }
 }
 
+/// PRP-SEQ-4: the initial numbers are random, so half of them are in the upper half of what travels. Both
+/// ends count alike from all of them, and no acknowledgement is refused.
+#[test]
+fn data__flows_from_whatever_number_is_the_first() {
+    let mut pair = Pair::default();
+    let server = pair.listen(80, ConnConfig::default());
+    for _ in 0..32 {
+        let c = pair.connect(80, ConnConfig::default());
+        pair.drive();
+        let now = pair.time;
+        let s = pair.server.endpoint.accept(now, server).expect("the server has the request");
+        let data = pattern(100_000);
+        assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+        assert_eq!(transfer(&mut pair, ToClient, s, c, &data), data);
+    }
+    assert_eq!(pair.drops, []);
+}
+
 /// PRP-SEG-2: 1484 bytes a segment on a 1500-byte MTU.
 #[test]
 fn segments__are_1484_bytes_and_the_last_one_ends_the_message() {
