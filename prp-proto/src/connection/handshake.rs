@@ -6,6 +6,7 @@ use core::time::Duration;
 use super::{Connection, Seed, Terms};
 use crate::config::{Classic, MAX_WINDOW};
 use crate::error::ConnError;
+use crate::seq::Seq;
 use crate::state::{State, StateEvent};
 use crate::stats::DropReason;
 use crate::time::Instant;
