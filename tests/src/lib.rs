@@ -1,0 +1,23 @@
+//! What the tests of this crate share. They run real processes on the nodes of a topology of network
+//! namespaces (`netns-scripts/topo`), so they need the right to make one: root, or user namespaces.
+//! Where that is missing they say `SKIPPED: needs ...` and count as ignored.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`harness`] | runs the tests of one file: skips, deadlines, heavy tests alone |
+//! | [`topology`] | brings a topology up for a test and takes it down after it |
+//! | [`puppet`] | a process on a node that does what a test tells it, step by step |
+//! | [`pattern`] | reproducible bytes and their digest |
+//! | [`seed`] | where randomness begins, and how a failure is repeated |
+
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
+
+pub mod harness;
+pub mod namespace;
+pub mod pattern;
+pub mod privilege;
+pub mod scratch;
+pub mod seed;
+mod sweep;
+pub mod topology;
+pub mod wait;

@@ -1,0 +1,58 @@
+//! Running a whole file of tests inside a topology, and stepping from node to node within one process.
+//!
+//! A process with threads cannot enter a user namespace, which it would have to without root. So a file
+//! of tests that wants its threads on nodes starts itself again, on node 1: that process may step to any
+//! other node of its topology, root or not.
+
+use std::fs::File;
+use std::process::ExitCode;
+
+use nix::sched::{CloneFlags, setns};
+
+use crate::harness::{Test, run_here, run_none};
+use crate::privilege;
+use crate::scratch::TempFile;
+use crate::topology::Topology;
+
+/// Set, for each node, to the path of its network namespace.
+const PATHS: [&str; 2] = ["PRP_TESTS_NETNS_1", "PRP_TESTS_NETNS_2"];
+
+/// Runs `tests` in one process on node 1 of a pair, whose threads may [`enter`] both nodes. `hosts` may
+/// give node 1 another prphosts.
+///
+/// # Panics
+/// If this program cannot be started again.
+pub fn run_on_pair(tests: &[Test], hosts: impl FnOnce(&Topology) -> Option<TempFile>) -> ExitCode {
+    let only_lists = std::env::args().any(|arg| arg == "--list");
+    if only_lists || std::env::var_os(PATHS[0]).is_some() {
+        return run_here(tests);
+    }
+    crate::sweep::take_down_orphans();
+    if let Some(needs) = privilege::missing() {
+        return run_none(tests, needs);
+    }
+    let topology = Topology::pair();
+    let program = std::env::current_exe().expect("this program has a path");
+    let hosts = hosts(&topology);
+    let mut command = match &hosts {
+        Some(hosts) => topology.node(1).command_with_hosts(hosts.path(), program),
+        None => topology.node(1).command(program),
+    };
+    command.args(std::env::args_os().skip(1));
+    for (node, name) in (1..).zip(PATHS) {
+        command.env(name, topology.node(node).field("path"));
+    }
+    let status = command.status().expect("this program starts again");
+    status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8))
+}
+
+/// Puts this thread on node `number`.
+///
+/// # Panics
+/// If the process was not started by [`run_on_pair`].
+pub fn enter(number: u8) {
+    let name = PATHS[usize::from(number) - 1];
+    let path = std::env::var_os(name).expect("a process that runs on a node");
+    let file = File::open(&path).expect("the node's namespace is there");
+    setns(file, CloneFlags::CLONE_NEWNET).expect("the namespace can be entered");
+}

@@ -1,0 +1,119 @@
+//! Bytes that follow from a seed, and digests of what arrived.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::seed::{Dice, generator};
+
+/// Bytes made or moved at a time.
+const CHUNK: usize = 64 * 1024;
+
+/// An endless stream of bytes that follows from a seed. A stretch of random bytes repeats, marked with
+/// its number, so that making them costs next to nothing and no two stretches are the same.
+#[derive(Debug)]
+pub struct Pattern {
+    stretch: Vec<u8>,
+    number: u64,
+    at: usize,
+}
+
+impl Pattern {
+    /// The pattern of `seed`.
+    pub fn new(seed: u64) -> Self {
+        let mut stretch = vec![0; CHUNK];
+        let mut dice: Dice = generator(seed);
+        dice.fill(&mut stretch);
+        let mut pattern = Self { stretch, number: 0, at: 0 };
+        pattern.mark();
+        pattern
+    }
+
+    fn mark(&mut self) {
+        self.stretch[..8].copy_from_slice(&self.number.to_be_bytes());
+    }
+
+    /// The next bytes, at most `most`.
+    pub fn next(&mut self, most: usize) -> &[u8] {
+        if self.at == CHUNK {
+            self.at = 0;
+            self.number += 1;
+            self.mark();
+        }
+        let end = CHUNK.min(self.at.saturating_add(most));
+        let piece = &self.stretch[self.at..end];
+        self.at = end;
+        piece
+    }
+}
+
+/// How many bytes there were and their SHA-256.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    bytes: u64,
+    hash: Sha256,
+}
+
+impl Tally {
+    /// What the first `bytes` bytes of the pattern of `seed` come to.
+    pub fn expected(seed: u64, bytes: u64) -> Self {
+        let (mut pattern, mut tally) = (Pattern::new(seed), Self::default());
+        while tally.bytes < bytes {
+            tally.note(pattern.next((bytes - tally.bytes).min(CHUNK as u64) as usize));
+        }
+        tally
+    }
+
+    /// Adds `piece`.
+    pub fn note(&mut self, piece: &[u8]) {
+        self.bytes += piece.len() as u64;
+        self.hash.update(piece);
+    }
+
+    /// How many bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes ", self.bytes)?;
+        self.hash.clone().finalize().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Writes the first `bytes` bytes of the pattern of `seed`.
+///
+/// # Errors
+/// As writing.
+pub fn send(to: &mut impl Write, seed: u64, bytes: u64) -> io::Result<()> {
+    let (mut pattern, mut left) = (Pattern::new(seed), bytes);
+    while left > 0 {
+        let piece = pattern.next(left.min(CHUNK as u64) as usize);
+        to.write_all(piece)?;
+        left -= piece.len() as u64;
+    }
+    Ok(())
+}
+
+/// Reads to the end of the stream, or until `most` bytes have come; what came before an error is in
+/// `tally` all the same.
+///
+/// # Errors
+/// As reading.
+pub fn receive(from: &mut impl Read, most: u64, tally: &mut Tally) -> io::Result<()> {
+    let mut buf = vec![0; 256 * 1024];
+    let end = tally.bytes.saturating_add(most);
+    while tally.bytes < end {
+        let room = (end - tally.bytes).min(buf.len() as u64) as usize;
+        match from.read(&mut buf[..room]) {
+            Ok(0) => break,
+            Ok(n) => tally.note(&buf[..n]),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! No topology is left behind: not by a test that hangs, nor by a run that was killed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use std::sync::Mutex;
+
+use crate::topology::topo_path;
+
+/// The instances of this process that are up.
+static UP: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// The name of the topology `number` of process `pid`.
+pub(crate) fn instance_name(pid: u32, number: u32) -> String {
+    format!("t{pid}-{number}")
+}
+
+/// The process that made `instance`, if it is one of ours.
+fn maker(instance: &str) -> Option<u32> {
+    let (pid, number) = instance.strip_prefix('t')?.split_once('-')?;
+    number.parse::<u32>().ok()?;
+    pid.parse().ok()
+}
+
+pub(crate) fn note_up(instance: &str) {
+    up().push(instance.to_owned());
+}
+
+/// Takes `instance` down.
+pub(crate) fn take_down(instance: &str) {
+    up().retain(|other| other != instance);
+    let mut command = Command::new(topo_path());
+    command.args(["-i", instance, "down"]).stdout(Stdio::null());
+    if !command.status().is_ok_and(|status| status.success()) {
+        eprintln!("{command:?} failed");
+    }
+}
+
+/// Takes down what tests of this process that never ended still have up.
+pub(crate) fn take_down_own() {
+    let left = up().clone();
+    left.iter().for_each(|instance| take_down(instance));
+}
+
+/// Takes down what earlier runs that were killed had up.
+pub(crate) fn take_down_orphans() {
+    let uid = nix::unistd::geteuid();
+    for base in [PathBuf::from("/run/prp-topo"), format!("/tmp/prp-topo-{uid}").into()] {
+        let Ok(entries) = std::fs::read_dir(&base) else { continue };
+        for entry in entries.flatten().filter(|e| e.path().is_dir()) {
+            let name = entry.file_name();
+            let Some(instance) = name.to_str() else { continue };
+            if maker(instance).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                take_down(instance);
+            }
+        }
+    }
+}
+
+fn up() -> std::sync::MutexGuard<'static, Vec<String>> {
+    UP.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maker__knows_its_own_names_and_no_others() {
+        assert_eq!(maker(&instance_name(4321, 7)), Some(4321));
+        for other in ["prp", "t12", "t-1", "t1-x", "test-1", "x12-1"] {
+            assert_eq!(maker(other), None, "{other}");
+        }
+    }
+}

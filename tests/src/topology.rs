@@ -1,0 +1,172 @@
+//! Topologies of network namespaces, one for each test that needs one.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sweep;
+
+/// Where this crate is.
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A topology that is up, under a name nobody else uses. Goes down when dropped, with everything that
+/// still runs on its nodes.
+#[derive(Debug)]
+pub struct Topology {
+    instance: String,
+}
+
+/// The state of a link.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub enum Link {
+    /// Carries frames.
+    Up,
+    /// Carries nothing; both ends know.
+    Down,
+}
+
+impl Topology {
+    /// Two nodes and one link between them.
+    pub fn pair() -> Self {
+        Self::pair_with([])
+    }
+
+    /// As [`Self::pair`], with words such as `--mtu 9000`.
+    ///
+    /// # Panics
+    /// With what `topo` said, if it does not come up.
+    pub fn pair_with<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::try_pair(words).unwrap_or_else(|said| panic!("topo up: {said}"))
+    }
+
+    /// As [`Self::pair_with`], with what `topo` said if it does not come up.
+    ///
+    /// # Errors
+    /// What `topo` said.
+    pub fn try_pair<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let instance = sweep::instance_name(std::process::id(), number);
+        let output = topo(&instance).args(["up", "pair"]).args(words).output();
+        let output = output.map_err(|e| format!("{}: {e}", topo_path().display()))?;
+        if !output.status.success() {
+            return Err(both(&output));
+        }
+        sweep::note_up(&instance);
+        Ok(Self { instance })
+    }
+
+    /// Node `number`, from 1.
+    pub const fn node(&self, number: u8) -> Node<'_> {
+        Node { topology: self, number }
+    }
+
+    /// Whether it lives in a user namespace of its own.
+    pub fn is_rootless(&self) -> bool {
+        !self.node(1).field("path").starts_with("/run/netns/")
+    }
+
+    /// Sets the devices of `node` up or down.
+    ///
+    /// # Panics
+    /// With what `topo` said, if it fails.
+    pub fn link(&self, node: u8, to: Link) {
+        let to = if to == Link::Up { "up" } else { "down" };
+        self.say(["link", &node.to_string(), to]);
+    }
+
+    /// What `topo` prints for `words`.
+    ///
+    /// # Panics
+    /// With what it said, if it fails.
+    pub fn say<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> String {
+        let mut command = topo(&self.instance);
+        let output = command.args(words).output().expect("topo runs");
+        assert!(output.status.success(), "{command:?}: {}", both(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for Topology {
+    fn drop(&mut self) {
+        sweep::take_down(&self.instance);
+    }
+}
+
+/// A node of a topology.
+#[derive(Copy, Clone, Debug)]
+pub struct Node<'a> {
+    topology: &'a Topology,
+    number: u8,
+}
+
+impl Node<'_> {
+    /// Its number.
+    pub const fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// A command that runs `program` on this node. The process it starts is the program itself, so
+    /// signals reach it.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = topo(&self.topology.instance);
+        command.args(["exec", &self.number.to_string(), "--"]).arg(program).stdin(Stdio::null());
+        command
+    }
+
+    /// As [`Self::command`], with another prphosts than the node's own.
+    pub fn command_with_hosts(&self, hosts: &Path, program: impl AsRef<OsStr>) -> Command {
+        let mut setting = OsString::from("PRP_HOSTS=");
+        setting.push(hosts);
+        // `topo exec` sets the variable itself, so it is changed after that.
+        let mut command = self.command("env");
+        command.arg(setting).arg(program);
+        command
+    }
+
+    /// What `program` prints when run on this node.
+    ///
+    /// # Panics
+    /// If it fails.
+    pub fn run(&self, program: &str, args: &[&str]) -> String {
+        let mut command = self.command(program);
+        let output = command.args(args).output().expect("topo runs");
+        assert!(output.status.success(), "{command:?}: {}", both(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The text of the prphosts this node has.
+    pub fn hosts(&self) -> String {
+        self.run("sh", &["-c", "cat \"$PRP_HOSTS\""])
+    }
+
+    /// A field of this node's first device, as `topo list --json` has it.
+    ///
+    /// # Panics
+    /// If there is none of that name.
+    pub fn field(&self, name: &str) -> String {
+        let list = self.topology.say(["list", "--json"]);
+        let mine = format!("\"node\":\"{}\"", self.number);
+        let row = list.lines().find(|row| row.contains(&mine)).expect("the node is listed");
+        let key = format!("\"{name}\":\"");
+        let (_, rest) = row.split_once(&key).unwrap_or_else(|| panic!("no {name} in {row}"));
+        rest.split('"').next().unwrap_or_default().to_owned()
+    }
+}
+
+/// The script that makes topologies.
+pub(crate) fn topo_path() -> PathBuf {
+    Path::new(HERE).join("../netns-scripts/topo")
+}
+
+fn topo(instance: &str) -> Command {
+    let mut command = Command::new(topo_path());
+    command.args(["-i", instance]);
+    command
+}
+
+fn both(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&text).trim().to_owned()
+}
