@@ -15,7 +15,7 @@ use prp_proto::state::{ReceiveSide, State};
 use prp_proto::time::Instant;
 
 use super::claims::Claims;
-use super::readiness::ReadinessFd;
+use super::readiness::{ReadinessFd, Shown};
 use super::slot::{Interest, Slot};
 use super::spin::SpinRecord;
 use super::steward::Stewardship;
@@ -328,19 +328,20 @@ impl Core {
     /// Brings a connection's descriptor, if it has one, up to date.
     pub(crate) fn show(&mut self, conn: ConnHandle) {
         let Some(fd) = self.slots.get_mut(conn.slot()).and_then(|s| s.fd.as_mut()) else { return };
-        let readable = self.endpoint.is_readable(conn);
-        let writable = self.endpoint.is_writable(conn);
-        let ended = matches!(
-            self.endpoint.state(conn),
-            State::Close | State::Established { receive: ReceiveSide::Closed, .. }
-        );
-        fd.show(readable, writable, ended);
+        let state = self.endpoint.state(conn);
+        let over = state == State::Close;
+        fd.show(Shown {
+            readable: self.endpoint.is_readable(conn),
+            writable: self.endpoint.is_writable(conn),
+            ended: over || matches!(state, State::Established { receive: ReceiveSide::Closed, .. }),
+            over,
+        });
     }
 
     pub(crate) fn show_listener(&mut self, listener: ListenHandle) {
         let pending = self.endpoint.pending(listener) > 0;
         if let Some(fd) = self.listeners.get_mut(&listener).and_then(|s| s.fd.as_mut()) {
-            fd.show(pending, false, false);
+            fd.show(Shown { readable: pending, ..Shown::default() });
         }
     }
 

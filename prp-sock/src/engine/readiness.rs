@@ -23,6 +23,20 @@ pub(super) struct ReadinessFd {
     readable: bool,
     writable: bool,
     ended: bool,
+    over: bool,
+}
+
+/// What a stream or listener is ready for.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Shown {
+    /// A read would not wait.
+    pub(super) readable: bool,
+    /// A write would not wait.
+    pub(super) writable: bool,
+    /// The peer sends no more.
+    pub(super) ended: bool,
+    /// There is no connection any more: reset, or closed both ways.
+    pub(super) over: bool,
 }
 
 impl ReadinessFd {
@@ -32,7 +46,14 @@ impl ReadinessFd {
         theirs.set_nonblocking(true)?;
         ours.set_nonblocking(true)?;
         SockRef::from(&theirs).set_send_buffer_size(1)?;
-        Ok(Self { theirs: Arc::new(theirs), ours, readable: false, writable: true, ended: false })
+        Ok(Self {
+            theirs: Arc::new(theirs),
+            ours,
+            readable: false,
+            writable: true,
+            ended: false,
+            over: false,
+        })
     }
 
     /// The application's end.
@@ -40,8 +61,9 @@ impl ReadinessFd {
         self.theirs.clone()
     }
 
-    /// Shows this from now on. `ended`: the peer sends no more.
-    pub(super) fn show(&mut self, readable: bool, writable: bool, ended: bool) {
+    /// Shows this from now on.
+    pub(super) fn show(&mut self, shown: Shown) {
+        let Shown { readable, writable, ended, over } = shown;
         if readable != self.readable {
             self.readable = readable;
             if readable {
@@ -63,6 +85,11 @@ impl ReadinessFd {
             self.ended = true;
             let _ = self.ours.shutdown(std::net::Shutdown::Write);
         }
+        if over && !self.over {
+            // The hang-up that a kernel socket shows then.
+            self.over = true;
+            let _ = self.ours.shutdown(std::net::Shutdown::Both);
+        }
     }
 }
 
@@ -70,16 +97,23 @@ impl ReadinessFd {
 mod tests {
     use std::os::fd::AsFd;
 
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
     use super::*;
 
-    fn shown(fd: &ReadinessFd) -> (bool, bool) {
-        let asked = PollFlags::POLLIN | PollFlags::POLLOUT;
-        let mut fds = [PollFd::new(fd.theirs.as_fd(), asked)];
-        poll(&mut fds, PollTimeout::ZERO).unwrap();
-        let got = fds[0].revents().unwrap();
-        (got.contains(PollFlags::POLLIN), got.contains(PollFlags::POLLOUT))
+    fn shown(fd: &ReadinessFd) -> Shown {
+        let epoll = Epoll::new(EpollCreateFlags::empty()).unwrap();
+        let asked = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP;
+        epoll.add(fd.theirs.as_fd(), EpollEvent::new(asked, 0)).unwrap();
+        let mut events = [EpollEvent::empty()];
+        let n = epoll.wait(&mut events, EpollTimeout::ZERO).unwrap();
+        let got = events[..n].first().map_or(EpollFlags::empty(), EpollEvent::events);
+        Shown {
+            readable: got.contains(EpollFlags::EPOLLIN),
+            writable: got.contains(EpollFlags::EPOLLOUT),
+            ended: got.contains(EpollFlags::EPOLLRDHUP),
+            over: got.contains(EpollFlags::EPOLLHUP),
+        }
     }
 
     #[test]
@@ -88,12 +122,18 @@ mod tests {
         for step in 0..200u32 {
             // A walk that takes every transition between the four states.
             let (readable, writable) = (step / 2 % 2 == 0, step / 3 % 2 == 0);
-            fd.show(readable, writable, false);
-            assert_eq!(shown(&fd), (readable, writable), "step {step}");
+            let want = Shown { readable, writable, ..Shown::default() };
+            fd.show(want);
+            assert_eq!(shown(&fd), want, "step {step}");
         }
-        // Expect: the end of the stream shows as a hang-up of the other end, and stays readable.
-        fd.show(false, true, true);
-        assert_eq!(shown(&fd), (true, true));
+        // Expect: the end of the stream shows as such, and stays readable.
+        let ended = Shown { writable: true, ended: true, ..Shown::default() };
+        fd.show(ended);
+        assert_eq!(shown(&fd), Shown { readable: true, ..ended });
         assert_eq!((&*fd.theirs).read(&mut [0; 8]).unwrap(), 0);
+        // Expect: the end of the connection shows as a hang-up besides.
+        let over = Shown { readable: true, over: true, ..ended };
+        fd.show(over);
+        assert_eq!(shown(&fd), over);
     }
 }
