@@ -1,12 +1,14 @@
-//! Devices that carry frames: packet sockets, and pipes for tests.
+//! Devices that carry frames: packet sockets, and pipes and faulty wires for tests.
 //!
 //! If you add a kind of device: implement [`FrameIo`], and the engine takes it as it is.
 
 mod filter;
 mod interface;
 mod packet;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 mod pipe;
+#[cfg(any(test, feature = "testing"))]
+mod wire;
 
 use std::fmt;
 use std::io;
@@ -15,8 +17,12 @@ use std::os::fd::BorrowedFd;
 pub(crate) use filter::PortFilter;
 pub(crate) use interface::{Interface, interfaces};
 pub(crate) use packet::PacketDevice;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub(crate) use pipe::PipeDevice;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use wire::WireDevice;
+#[cfg(any(test, feature = "testing"))]
+pub use wire::{Rule, Verdict};
 
 use crate::sys::ring::RingPeek;
 

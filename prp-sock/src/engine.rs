@@ -29,6 +29,8 @@ use prp_proto::time::Instant;
 
 pub(crate) use self::core::Core;
 pub(crate) use registry::{EngineKey, engine_for};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use registry::enlist;
 pub(crate) use slot::Interest;
 pub(crate) use spin::SpinPolicy;
 pub(crate) use wait::{Wait, WaitError};
@@ -125,3 +127,6 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,8 @@ mod listener;
 mod stats;
 mod stream;
 mod sys;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixDatagram;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{FrameIo, Peek, PortFilter, Sent};
 use crate::sys::mmsg::{RecvVec, SendVec};
 
-/// One end of a datagram pair.
+/// One end of a datagram pair, or a socket connected to itself.
 #[derive(Debug)]
 pub(crate) struct PipeDevice {
     socket: UnixDatagram,
@@ -19,12 +21,25 @@ impl PipeDevice {
     /// Two ends that take frames of up to `mtu` bytes after the Ethernet header.
     pub(crate) fn pair(mtu: u32) -> io::Result<(Self, Self)> {
         let (a, b) = UnixDatagram::pair()?;
-        let end = |socket: UnixDatagram| {
-            socket.set_nonblocking(true)?;
-            let queue = RecvVec::new(mtu as usize + 14, 16);
-            io::Result::Ok(Self { socket, queue, sender: SendVec::default() })
-        };
-        Ok((end(a)?, end(b)?))
+        Ok((Self::new(a, mtu)?, Self::new(b, mtu)?))
+    }
+
+    /// An end whose frames come back to it.
+    pub(crate) fn looped(mtu: u32) -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("prp-testing/loop/{}/{number}", std::process::id());
+        let name = SocketAddr::from_abstract_name(name)?;
+        let socket = UnixDatagram::bind_addr(&name)?;
+        socket.connect_addr(&name)?;
+        Self::new(socket, mtu)
+    }
+
+    /// The end behind `socket`, which is connected to the other one.
+    pub(crate) fn new(socket: UnixDatagram, mtu: u32) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let queue = RecvVec::new(mtu as usize + 14, 16);
+        Ok(Self { socket, queue, sender: SendVec::default() })
     }
 }
 

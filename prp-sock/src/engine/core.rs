@@ -284,6 +284,12 @@ impl Core {
     pub(crate) fn open_slot(&mut self, conn: ConnHandle) {
         if let Some(slot) = self.slot(Interest::Read(conn)) {
             *slot = Slot::default();
+    /// Threads on the lists of those who wait.
+    #[cfg(test)]
+    pub(super) fn registered(&self) -> usize {
+        self.slots.iter().chain(self.listeners.values()).map(Slot::registered).sum()
+    }
+
         }
     }
 

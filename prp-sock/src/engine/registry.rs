@@ -61,6 +61,14 @@ pub(crate) fn engine_for(key: &EngineKey) -> io::Result<Arc<Engine>> {
     Ok(engine)
 }
 
+/// Enters an engine that was not made from prphosts, so that it delivers when the process exits.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn enlist(engine: &Arc<Engine>, name: &str) {
+    let key = EngineKey::new(PathBuf::from(name), None, None);
+    ENGINES.lock().get_or_insert_default().insert(key, Arc::downgrade(engine));
+    exit::register();
+}
+
 /// Lets an engine that nobody uses go; `false` if somebody has come meanwhile.
 pub(super) fn retire(engine: &Arc<Engine>) -> bool {
     let mut engines = ENGINES.lock();

@@ -67,6 +67,12 @@ impl Slot {
         }
     }
 
+    /// Threads that wait.
+    #[cfg(test)]
+    pub(super) fn registered(&self) -> usize {
+        [&self.read, &self.write, &self.connect, &self.flush].into_iter().map(Vec::len).sum()
+    }
+
     /// Wakes whoever waits for what has become ready.
     pub(super) fn wake(&mut self, ready: Readiness) {
         let due = [

@@ -1,0 +1,76 @@
+//! A wire that loses and repeats frames as a test tells it to.
+
+use std::fmt;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use super::{FrameIo, Peek, PipeDevice, PortFilter, Sent};
+use crate::testing::Numbers;
+
+/// What a wire does with a frame.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// Delivers it.
+    Pass,
+    /// Loses it.
+    Drop,
+    /// Delivers it twice.
+    Duplicate,
+}
+
+/// A decision about every frame that arrives.
+pub type Rule = Box<dyn FnMut(&[u8]) -> Verdict + Send>;
+
+/// One end of a pipe, with a rule for what arrives.
+pub(crate) struct WireDevice {
+    pipe: PipeDevice,
+    rule: Option<Rule>,
+    /// The node's number is taken for as long as its engine may hold claims in its name.
+    _numbers: Numbers,
+}
+
+impl WireDevice {
+    pub(crate) fn new(pipe: PipeDevice, rule: Option<Rule>, numbers: Numbers) -> Self {
+        Self { pipe, rule, _numbers: numbers }
+    }
+}
+
+impl fmt::Debug for WireDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WireDevice").field("pipe", &self.pipe).finish_non_exhaustive()
+    }
+}
+
+impl FrameIo for WireDevice {
+    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let Some(rule) = &mut self.rule else { return self.pipe.receive(max, take) };
+        self.pipe.receive(max, &mut |frame| match rule(frame) {
+            Verdict::Pass => take(frame),
+            Verdict::Drop => {}
+            Verdict::Duplicate => {
+                take(frame);
+                take(frame);
+            }
+        })
+    }
+
+    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+        self.pipe.send(frames)
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+
+    fn peek(&self) -> Peek {
+        self.pipe.peek()
+    }
+
+    fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
+        self.pipe.set_filter(filter)
+    }
+
+    fn take_overruns(&mut self) -> u64 {
+        self.pipe.take_overruns()
+    }
+}

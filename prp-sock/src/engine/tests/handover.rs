@@ -1,0 +1,162 @@
+//! Many threads on one endpoint: one drives, the others follow, and nobody is forgotten.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::{echo, many};
+use crate::builder::Builder;
+use crate::testing::{Pair, wait_until, within_patience};
+
+const MESSAGE: usize = 64;
+
+/// `threads` threads, each with a connection of its own, send `rounds` messages each and wait for every
+/// answer. On the other node as many threads answer.
+fn ping_pong(threads: u8, rounds: u32, builder: &Builder) {
+    let builder = builder.clone();
+    within_patience(move || {
+        let pair = Pair::new();
+        let workers: Vec<_> = (0..threads)
+            .map(|me| {
+                let (mut ours, theirs) = pair.streams_with(&builder, &builder);
+                let answering = echo(theirs, MESSAGE);
+                let asking = thread::spawn(move || {
+                    for round in 0..rounds {
+                        let message = [me ^ round as u8; MESSAGE];
+                        ours.write_all(&message).unwrap();
+                        let mut answer = [0; MESSAGE];
+                        ours.read_exact(&mut answer).unwrap();
+                        assert_eq!(answer, message, "round {round} of thread {me}");
+                    }
+                });
+                (asking, answering)
+            })
+            .collect();
+        for (asking, answering) in workers {
+            asking.join().unwrap();
+            answering.join().unwrap();
+        }
+        for node in [&pair.alpha, &pair.beta] {
+            let core = node.engine().lock();
+            assert!(core.driver.is_none() && core.followers.is_empty());
+            assert_eq!(core.registered(), 0, "nobody waits any more");
+        }
+    });
+}
+
+#[test]
+fn wait__one_thread_ping_pong() {
+    ping_pong(1, 5000, &Builder::new());
+}
+
+#[test]
+fn wait__two_threads_hand_the_endpoint_to_each_other() {
+    ping_pong(2, 3000, &Builder::new());
+}
+
+#[test]
+fn wait__two_threads_that_never_spin() {
+    ping_pong(2, 3000, &Builder::new().spin(Duration::ZERO));
+}
+
+#[test]
+fn wait__three_threads_that_always_spin() {
+    ping_pong(3, 1000, &Builder::new().spin(Duration::from_millis(1)));
+}
+
+#[test]
+fn wait__eight_threads() {
+    ping_pong(8, 500, &Builder::new());
+}
+
+#[test]
+fn wait__sixty_four_threads() {
+    ping_pong(64, 50, &Builder::new());
+}
+
+#[test]
+fn wait__sixty_four_threads_that_never_spin() {
+    ping_pong(64, 50, &Builder::new().spin(Duration::ZERO));
+}
+
+/// Nobody starves: every thread reaches its share while all the others go on. And nobody who wants the
+/// lock waits for anything but work in progress.
+#[test]
+fn wait__eight_threads_all_make_progress_while_the_others_run() {
+    const THREADS: usize = 8;
+    const SHARE: u64 = 100;
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = many(&pair, THREADS);
+        theirs.into_iter().for_each(|stream| drop(echo(stream, MESSAGE)));
+        let enough = Arc::new(AtomicBool::new(false));
+        let done: Vec<_> = ours
+            .into_iter()
+            .map(|mut stream| {
+                let done = Arc::new(AtomicU64::new(0));
+                let (enough, count) = (enough.clone(), done.clone());
+                thread::spawn(move || {
+                    while !enough.load(Ordering::Relaxed) {
+                        stream.write_all(&[7; MESSAGE]).unwrap();
+                        stream.read_exact(&mut [0; MESSAGE]).unwrap();
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+                done
+            })
+            .collect();
+        let engine = pair.alpha.engine();
+        let mut longest = Duration::ZERO;
+        wait_until("every thread's share", || {
+            let before = engine.now();
+            drop(engine.lock());
+            longest = longest.max(engine.now().since(before));
+            done.iter().all(|count| count.load(Ordering::Relaxed) >= SHARE)
+        });
+        enough.store(true, Ordering::Relaxed);
+        // Expect: a turn or a few of them, not a sleep. Ten seconds are a machine that is very busy.
+        assert!(longest < Duration::from_secs(10), "waited {longest:?} for the lock");
+    });
+}
+
+#[test]
+fn lock__is_free_while_the_driver_sleeps() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, mut theirs) = many(&pair, 4);
+        let readers: Vec<_> = ours.iter().map(super::read_byte).collect();
+        super::wait_for_crew(pair.alpha.engine(), 3);
+        // Expect: `lock` comes back although nothing happens that would wake anybody.
+        for _ in 0..100 {
+            drop(pair.alpha.engine().lock());
+        }
+        theirs.iter_mut().for_each(|s| s.write_all(&[1]).unwrap());
+        readers.into_iter().for_each(|r| assert_eq!(r.join().unwrap().unwrap(), 1));
+    });
+}
+
+/// One stream, two directions, two threads on each end: readers and writers drive for each other.
+#[test]
+fn wait__both_directions_of_one_stream_at_once() {
+    const BYTES: usize = 4 << 20;
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        let ends = [ours, theirs].map(|stream| {
+            let (mut writer, mut reader) = (stream.try_clone().unwrap(), stream);
+            let writing = thread::spawn(move || {
+                let bytes: Vec<u8> = (0..BYTES).map(|i| (i % 251) as u8).collect();
+                writer.write_all(&bytes).unwrap();
+            });
+            let reading = thread::spawn(move || {
+                let mut bytes = vec![0; BYTES];
+                reader.read_exact(&mut bytes).unwrap();
+                assert!(bytes.iter().enumerate().all(|(i, b)| *b == (i % 251) as u8));
+            });
+            [writing, reading]
+        });
+        ends.into_iter().flatten().for_each(|thread| thread.join().unwrap());
+    });
+}
