@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, Port};
@@ -75,8 +76,10 @@ pub(crate) struct Core {
     pub(super) keeper_parked: bool,
     /// The keeper sleeps in `poll`.
     pub(super) keeper_polls: bool,
-    /// When whoever sleeps looks at the time again by itself.
+    /// When whoever sleeps in `poll` looks at the time again by itself.
     pub(super) looks_again: Option<Instant>,
+    /// When the keeper, which watches a driver, does.
+    pub(super) keeper_looks: Option<Instant>,
     /// When an application thread last stopped driving.
     pub(super) left: Instant,
     /// The device set is unusable; every operation says so.
@@ -110,6 +113,7 @@ impl Core {
             keeper_parked: false,
             keeper_polls: false,
             looks_again: None,
+            keeper_looks: None,
             left: Instant::ZERO,
             failed: None,
         };
@@ -165,6 +169,14 @@ impl Core {
     pub(super) fn is_stalled(&self, device: usize) -> bool {
         self.devices.get(device).is_some_and(|d| !d.stalled.is_empty())
     }
+    /// A deadline that has come into force while everybody slept, and that nobody would notice within
+    /// `grace`.
+    pub(super) fn overlooked(&self, grace: Duration) -> Option<Instant> {
+        let (due, looks) = (self.next_timeout()?, self.looks_again?);
+        let looks = self.keeper_looks.map_or(looks, |keeper| keeper.min(looks));
+        (due + grace < looks).then_some(due)
+    }
+
 
     fn transmit(&mut self, now: Instant) {
         for index in 0..self.devices.len() {

@@ -67,11 +67,7 @@ impl Engine {
 
     /// After a command: calls the keeper if something is due before anybody would look.
     pub(crate) fn after_command(&self, core: MutexGuard<'_, Core>) {
-        let due = core.next_timeout();
-        let late = match (due, core.looks_again) {
-            (Some(due), Some(looks)) => due + TICK < looks,
-            (None, _) | (_, None) => false,
-        };
+        let late = core.overlooked(TICK).is_some();
         // A task waits and nobody polls for it.
         let unattended = core.detached > 0 && core.driver.is_none() && !core.keeper_polls;
         drop(core);
@@ -115,15 +111,20 @@ impl Engine {
         }
     }
 
-    /// An application thread drives: sees to the timers of commands that came meanwhile.
+    /// An application thread drives: sees to the timers of commands that came meanwhile. When all is
+    /// `quiet`, the driver's own look at the clock will do, unless it would come too late.
     fn watch(&self, mut core: MutexGuard<'_, Core>, now: Instant, quiet: bool) {
         if core.next_timeout().is_some_and(|at| at <= now) {
             core.pump(now);
         }
+        let until = if quiet { core.overlooked(TICK) } else { Some(now + TICK) };
         core.keeper_parked = quiet;
+        core.keeper_looks = until;
         drop(core);
-        let _ = self.keeper.waiter.park(if quiet { None } else { Some(TICK) });
-        self.lock().keeper_parked = false;
+        let _ = self.keeper.waiter.park(until.map(|at| at.since(self.now())));
+        let mut core = self.lock();
+        core.keeper_parked = false;
+        core.keeper_looks = None;
     }
 
     /// Nobody drives: takes a turn, then sleeps until something happens.

@@ -1,6 +1,9 @@
 //! The engine over a wire made of pipes: who drives, who sleeps, who is woken.
 
+mod faults;
 mod handover;
+mod keeper;
+mod probe;
 mod wake;
 
 use std::io::{self, Read, Write};

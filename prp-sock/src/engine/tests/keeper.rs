@@ -1,0 +1,114 @@
+//! The thread in the background: what it takes over, and when it stays out of the way.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::{Bystander, read_byte, wait_for_crew};
+use crate::builder::Builder;
+use crate::testing::{Pair, Verdict, wait_until, within_patience};
+
+/// The application computes: it waits for nothing, and its peer's write completes all the same.
+#[test]
+fn keep__receives_and_acknowledges_while_the_application_is_busy() {
+    const BYTES: usize = 300 * 1024;
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        ours.write_all(&[7; BYTES]).unwrap();
+        let (conn, engine) = (ours.inner().unwrap().conn, pair.alpha.engine());
+        wait_until("acknowledgement of everything", || engine.lock().endpoint.is_flushed(conn));
+        let mut bytes = vec![0; BYTES];
+        theirs.read_exact(&mut bytes).unwrap();
+        assert!(bytes.iter().all(|b| *b == 7));
+    });
+}
+
+/// ... as far as the receive buffer goes, and no further; the rest when somebody reads.
+#[test]
+fn keep__receives_no_more_than_the_buffer_takes() {
+    const BYTES: usize = 1 << 20;
+    const BUFFER: usize = 64 * 1024;
+    within_patience(|| {
+        let pair = Pair::new();
+        let small = Builder::new().recv_buffer(BUFFER);
+        let (mut ours, mut theirs) = pair.streams_with(&Builder::new(), &small);
+        let writing = thread::spawn(move || ours.write_all(&vec![7; BYTES]));
+        let (conn, engine) = (theirs.inner().unwrap().conn, pair.beta.engine().clone());
+        let held = || engine.lock().endpoint.conn_stats(conn).map_or(0, |s| s.bytes_received);
+        wait_until("a full buffer", || held() > (BUFFER - 1500) as u64);
+        // Long enough for many more segments.
+        thread::sleep(Duration::from_millis(100));
+        assert!(held() <= BUFFER as u64, "{} bytes in a buffer of {BUFFER}", held());
+        let mut bytes = vec![0; BYTES];
+        theirs.read_exact(&mut bytes).unwrap();
+        writing.join().unwrap().unwrap();
+        assert!(bytes.iter().all(|b| *b == 7));
+    });
+}
+
+#[test]
+fn keep__steps_aside_for_a_driver_and_comes_back() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, mut theirs) = pair.streams();
+        let engine = pair.alpha.engine();
+        for _ in 0..20 {
+            wait_until("the keeper polls", || engine.lock().keeper_polls);
+            let reader = read_byte(&ours);
+            wait_for_crew(engine, 0);
+            wait_until("the keeper is aside", || !engine.lock().keeper_polls);
+            theirs.write_all(&[1]).unwrap();
+            assert_eq!(reader.join().unwrap().unwrap(), 1);
+        }
+    });
+}
+
+#[test]
+fn keep__sleeps_altogether_while_a_driver_waits_in_vain() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, mut theirs) = pair.streams();
+        let engine = pair.alpha.engine();
+        let reader = read_byte(&ours);
+        wait_until("the keeper is parked", || engine.lock().keeper_parked);
+        theirs.write_all(&[1]).unwrap();
+        assert_eq!(reader.join().unwrap().unwrap(), 1);
+        // Expect: whoever leaves calls it.
+        wait_until("the keeper polls", || engine.lock().keeper_polls);
+    });
+}
+
+/// A thread waits for one connection and sleeps until its keepalive is due; another one writes to
+/// another connection, and the frame is lost. Somebody must look at the clock long before the sleeper
+/// does.
+#[test]
+fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
+    within_patience(|| {
+        let lose_next = Arc::new(AtomicBool::new(false));
+        let lose = lose_next.clone();
+        let rule = move |_: &[u8]| match lose.swap(false, Ordering::Relaxed) {
+            true => Verdict::Drop,
+            false => Verdict::Pass,
+        };
+        let pair = Pair::with_rules(None, Some(Box::new(rule)));
+        let (mut ours, mut theirs) = pair.streams();
+        ours.write_all(&[1]).unwrap();
+        theirs.read_exact(&mut [0]).unwrap();
+        let _bystander = Bystander::new(&pair);
+        let engine = pair.alpha.engine();
+        for _ in 0..5 {
+            // The keeper has given up looking: the driver sleeps for as long as it needs to.
+            wait_until("the keeper is parked", || engine.lock().keeper_parked);
+            lose_next.store(true, Ordering::Relaxed);
+            let before = engine.now();
+            ours.write_all(&[1]).unwrap();
+            theirs.read_exact(&mut [0]).unwrap();
+            // The driver would look after thirty seconds, the timer is due after fifty milliseconds.
+            assert!(engine.now().since(before) < Duration::from_secs(10), "nobody looked");
+            assert!(!lose_next.load(Ordering::Relaxed), "nothing was lost: no test");
+        }
+    });
+}
