@@ -11,6 +11,7 @@ mod claims;
 mod core;
 mod exit;
 mod keeper;
+mod poll_set;
 mod readiness;
 mod registry;
 mod slot;
@@ -28,9 +29,9 @@ use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
 
 pub(crate) use self::core::Core;
-pub(crate) use registry::{EngineKey, engine_for};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;
+pub(crate) use registry::{EngineKey, engine_for};
 pub(crate) use slot::Interest;
 pub(crate) use spin::SpinPolicy;
 pub(crate) use wait::{Wait, WaitError};

@@ -240,7 +240,8 @@ impl Inner {
         let now = self.engine.now();
         let mut core = self.engine.lock();
         let mut conn = wait.attempt(&mut core, now);
-        if conn.is_none() && core.turn(now, None) > 0 {
+        if conn.is_none() {
+            core.turn(now, None);
             conn = wait.attempt(&mut core, now);
         }
         if let (None, Some(task)) = (&conn, task) {

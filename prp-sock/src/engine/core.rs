@@ -126,6 +126,7 @@ impl Core {
     /// many frames there were.
     pub(crate) fn turn(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
         let mut frames = 0;
+        let mut failure = None;
         for (index, device) in self.devices.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
             let endpoint = &mut self.endpoint;
@@ -134,8 +135,11 @@ impl Core {
             });
             match received {
                 Ok(n) => frames += n,
-                Err(e) => self.failed = Some(e.kind()),
+                Err(e) => failure = Some(e.kind()),
             }
+        }
+        if let Some(kind) = failure {
+            self.fail(kind);
         }
         self.turns += u64::from(frames > 0);
         self.pump(now);
@@ -165,10 +169,6 @@ impl Core {
         self.endpoint.poll_timeout()
     }
 
-    /// Whether a device holds frames it could not take.
-    pub(super) fn is_stalled(&self, device: usize) -> bool {
-        self.devices.get(device).is_some_and(|d| !d.stalled.is_empty())
-    }
     /// A deadline that has come into force while everybody slept, and that nobody would notice within
     /// `grace`.
     pub(super) fn overlooked(&self, grace: Duration) -> Option<Instant> {
@@ -177,6 +177,10 @@ impl Core {
         (due + grace < looks).then_some(due)
     }
 
+    /// Whether a device holds frames it could not take.
+    pub(super) fn is_stalled(&self, device: usize) -> bool {
+        self.devices.get(device).is_some_and(|d| !d.stalled.is_empty())
+    }
 
     fn transmit(&mut self, now: Instant) {
         for index in 0..self.devices.len() {
@@ -280,6 +284,12 @@ impl Core {
         }
     }
 
+    /// Threads on the lists of those who wait.
+    #[cfg(test)]
+    pub(super) fn registered(&self) -> usize {
+        self.slots.iter().chain(self.listeners.values()).map(Slot::registered).sum()
+    }
+
     fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
         match interest {
             Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
@@ -296,12 +306,6 @@ impl Core {
     pub(crate) fn open_slot(&mut self, conn: ConnHandle) {
         if let Some(slot) = self.slot(Interest::Read(conn)) {
             *slot = Slot::default();
-    /// Threads on the lists of those who wait.
-    #[cfg(test)]
-    pub(super) fn registered(&self) -> usize {
-        self.slots.iter().chain(self.listeners.values()).map(Slot::registered).sum()
-    }
-
         }
     }
 
@@ -334,30 +338,37 @@ impl Core {
                 fd
             }
         };
+        self.show_for(interest);
+        Ok(fd)
+    }
+
+    /// Brings the descriptor of `interest`'s connection or listener, if it has one, up to date. To be
+    /// done before the lock is let go: whatever happens after that is to be seen as an edge.
+    pub(crate) fn show_for(&mut self, interest: Interest) {
         match interest {
             Interest::Accept(listener) => self.show_listener(listener),
             Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
                 self.show(c);
             }
         }
-        Ok(fd)
     }
 
     /// Brings a connection's descriptor, if it has one, up to date.
     pub(crate) fn show(&mut self, conn: ConnHandle) {
         let Some(fd) = self.slots.get_mut(conn.slot()).and_then(|s| s.fd.as_mut()) else { return };
+        let failed = self.failed.is_some();
         let state = self.endpoint.state(conn);
         let over = state == State::Close;
         fd.show(Shown {
-            readable: self.endpoint.is_readable(conn),
-            writable: self.endpoint.is_writable(conn),
+            readable: failed || self.endpoint.is_readable(conn),
+            writable: failed || self.endpoint.is_writable(conn),
             ended: over || matches!(state, State::Established { receive: ReceiveSide::Closed, .. }),
             over,
         });
     }
 
     pub(crate) fn show_listener(&mut self, listener: ListenHandle) {
-        let pending = self.endpoint.pending(listener) > 0;
+        let pending = self.failed.is_some() || self.endpoint.pending(listener) > 0;
         if let Some(fd) = self.listeners.get_mut(&listener).and_then(|s| s.fd.as_mut()) {
             fd.show(Shown { readable: pending, ..Shown::default() });
         }
@@ -384,7 +395,7 @@ impl Core {
             self.endpoint.set_steward(true);
             self.filter = PortFilter::new(node, true, self.endpoint.ports());
             if let Err(e) = self.apply_filter() {
-                self.failed = Some(e.kind());
+                self.fail(e.kind());
             }
         }
     }
@@ -412,6 +423,21 @@ impl Core {
     /// Sends one batch of what is due.
     pub(crate) fn send_now(&mut self, now: Instant) {
         self.transmit(now);
+    }
+
+    /// The devices are unusable: whoever waits is to hear of it.
+    fn fail(&mut self, kind: io::ErrorKind) {
+        if self.failed.replace(kind).is_some() {
+            return;
+        }
+        let everything =
+            Readiness { readable: true, writable: true, connected: true, flushed: true };
+        for slot in self.slots.iter_mut().chain(self.listeners.values_mut()) {
+            slot.wake(everything);
+            if let Some(fd) = &mut slot.fd {
+                fd.show(Shown { readable: true, writable: true, ended: true, over: true });
+            }
+        }
     }
 
     /// # Errors

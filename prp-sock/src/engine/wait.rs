@@ -11,9 +11,11 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use parking_lot::MutexGuard;
 use prp_proto::time::Instant;
+use socket2::SockRef;
 
 use super::Engine;
 use super::core::Core;
+use super::poll_set::PollSet;
 use super::slot::Interest;
 use super::spin::SpinPolicy;
 use super::waiter::{Kick, Waiter};
@@ -67,6 +69,7 @@ impl Engine {
         let mut core = self.lock();
         let now = self.now();
         if let Some(out) = wait.attempt(&mut core, now) {
+            core.show_for(interest);
             self.finish(core, now);
             return Ok(out);
         }
@@ -88,6 +91,7 @@ impl Engine {
                 None => continue,
             };
             core.forget(interest, &waiting.waker);
+            core.show_for(interest);
             self.pass_on(&core);
             self.finish(core, now);
             return outcome;
@@ -140,6 +144,7 @@ impl Engine {
         };
         let now = self.now();
         core.forget(waiting.interest, &waiting.waker);
+        core.show_for(waiting.interest);
         core.driver = None;
         core.left = now;
         core.looks_again = None;
@@ -225,28 +230,37 @@ impl Engine {
         kick: &Kick,
         until: Option<Instant>,
     ) -> (MutexGuard<'a, Core>, io::Result<()>) {
-        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.poll_fds.len() + 2);
-        for (index, fd) in self.poll_fds.iter().enumerate() {
-            let room = if core.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
-            fds.push(PollFd::new(fd.as_fd(), PollFlags::POLLIN | room));
-        }
-        fds.push(PollFd::new(kick.as_fd(), PollFlags::POLLIN));
         let link = core.stewardship.link();
+        let mut set = PollSet::new(kick.as_fd(), PollFlags::POLLIN);
+        // A device that is gone would end every sleep at once.
+        for (index, fd) in self.poll_fds.iter().enumerate().filter(|_| core.failed.is_none()) {
+            let room = if core.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
+            set.push(fd.as_fd(), PollFlags::POLLIN | room);
+        }
         if let Some(link) = &link {
-            fds.push(PollFd::new(link.as_fd(), PollFlags::empty()));
+            set.push(link.as_fd(), PollFlags::empty());
         }
         if me.begin_poll() {
             return (core, Ok(()));
         }
         drop(core);
         let timeout = until.map(|at| TimeSpec::from_duration(at.since(self.now())));
-        let polled = ppoll(&mut fds, timeout, None);
+        let fds = set.fds();
+        let polled = ppoll(fds, timeout, None);
         me.end_poll();
-        let broken = link.is_some() && fds.last().is_some_and(|fd| fd.any() == Some(true));
+        let mut broken = false;
         let slept = match polled {
             Err(Errno::EINTR) => Err(io::ErrorKind::Interrupted.into()),
             Err(e) => Err(e.into()),
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                // Whoever it was meant for: a kick may come late, when its addressee is awake again.
+                if fds[0].any() == Some(true) {
+                    kick.clear();
+                }
+                broken = link.is_some() && fds.last().is_some_and(|fd| fd.any() == Some(true));
+                self.take_errors(&fds[1..]);
+                Ok(())
+            }
         };
         let mut core = self.lock();
         if broken {
@@ -255,11 +269,21 @@ impl Engine {
         (core, slept)
     }
 
+    /// Takes from the devices what errors they have to tell, the interface being down for one: nobody
+    /// receives with a system call from a ring, and an error that nobody takes ends every `poll` at once.
+    fn take_errors(&self, polled: &[PollFd<'_>]) {
+        let told = |fd: &&PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
+        for fd in polled.iter().filter(told) {
+            let _ = SockRef::from(&fd.as_fd()).take_error();
+        }
+    }
+
     /// Whether a frame waits, by system call.
     fn poll_now(&self) -> bool {
-        let mut fds: Vec<PollFd<'_>> =
-            self.poll_fds.iter().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)).collect();
-        matches!(ppoll(&mut fds, Some(TimeSpec::from_duration(Duration::ZERO)), None), Ok(1..))
+        let Some((first, others)) = self.poll_fds.split_first() else { return false };
+        let mut set = PollSet::new(first.as_fd(), PollFlags::POLLIN);
+        others.iter().for_each(|fd| set.push(fd.as_fd(), PollFlags::POLLIN));
+        matches!(ppoll(set.fds(), Some(TimeSpec::from_duration(Duration::ZERO)), None), Ok(1..))
     }
 }
 

@@ -22,7 +22,7 @@ impl Kick {
         Ok(Arc::new(Self(EventFd::from_value_and_flags(0, flags)?)))
     }
 
-    fn kick(&self) {
+    pub(super) fn kick(&self) {
         // It can only fail by being readable already.
         let _ = self.0.write(1);
     }
@@ -108,11 +108,9 @@ impl Waiter {
         self.sleep_as(POLLING)
     }
 
-    /// Says that it is back.
+    /// Says that it is back. The kick of somebody who has called meanwhile may still be on its way.
     pub(super) fn end_poll(&self) {
-        if self.state.swap(AWAKE, Ordering::AcqRel) == CALLED {
-            self.kick.clear();
-        }
+        self.state.swap(AWAKE, Ordering::AcqRel);
     }
 
     /// Whether called already; otherwise the state is `how` from now on.

@@ -87,10 +87,17 @@ impl Inner {
             let interest = Interest::Read(self.conn);
             self.engine.wait(interest, deadline, self.spin, wait).map_err(error::wait)
         };
-        if self.fd.get().is_some() {
-            self.engine.lock().show(self.conn);
-        }
         result?
+    }
+
+    /// Reads what is there already.
+    fn read_more(&self, buf: &mut [u8]) -> usize {
+        let now = self.engine.now();
+        let mut core = self.engine.lock();
+        let n = core.endpoint.read(now, self.conn, buf).unwrap_or(0);
+        core.show(self.conn);
+        self.engine.finish(core, now);
+        n
     }
 
     /// Writes `bufs` as one write: all of it, unless time or room run out.
@@ -115,23 +122,22 @@ impl Inner {
             core.endpoint.finish_write(now, self.conn);
             self.engine.finish(core, now);
         }
-        if self.fd.get().is_some() {
-            self.engine.lock().show(self.conn);
-        }
         match result {
             Err(_) if done > 0 => Ok(done),
             result => result?,
         }
     }
 
-    /// One attempt; if it fails and frames wait, another one after taking them in.
+    /// One attempt; if it fails, another one after taking in what frames wait.
     fn try_once<W: Wait>(&self, wait: &mut W) -> io::Result<W::Out> {
         let now = self.engine.now();
         let mut core = self.engine.lock();
         let mut out = wait.attempt(&mut core, now);
-        if out.is_none() && wait.turn(&mut core, now) > 0 {
+        if out.is_none() {
+            wait.turn(&mut core, now);
             out = wait.attempt(&mut core, now);
         }
+        core.show(self.conn);
         self.engine.finish(core, now);
         out.ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
@@ -276,9 +282,7 @@ impl Read for &PrpStream {
                 }
                 continue;
             }
-            // What is there already, and no more waiting.
-            let now = inner.engine.now();
-            let n = inner.engine.lock().endpoint.read(now, inner.conn, buf).unwrap_or(0);
+            let n = inner.read_more(buf);
             total += n;
             if n < buf.len() {
                 break;

@@ -1,0 +1,90 @@
+//! What must not keep anybody from sleeping, nor from waking up.
+
+use std::io::{ErrorKind, Read, Write};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use super::probe::{Probe, probed_pair};
+use super::{Bystander, read_byte, wait_for_crew};
+use crate::builder::Builder;
+use crate::testing::{wait_until, within_patience};
+
+/// Expects that threads of alpha's sleep: in a time in which a loop goes round a hundred thousand times
+/// they look at the device a few times, for a timer or a spin.
+fn assert_asleep(probe: &Probe) {
+    let before = probe.looks.load(Ordering::Relaxed);
+    thread::sleep(Duration::from_millis(300));
+    let looks = probe.looks.load(Ordering::Relaxed) - before;
+    assert!(looks < 300, "{looks} looks at the device: nobody sleeps");
+}
+
+/// A kick that arrives when its addressee is awake again must not keep anybody from sleeping.
+#[test]
+fn sleep__a_late_kick_wakes_once() {
+    within_patience(|| {
+        let (pair, probe) = probed_pair();
+        let bystander = Bystander::new(&pair);
+        let engine = pair.alpha.engine();
+        wait_until("the keeper is parked", || engine.lock().keeper_parked);
+        engine.driver_kick.kick();
+        assert_asleep(&probe);
+        drop(bystander);
+    });
+}
+
+/// A device that is gone ends every wait with its error, and nobody runs in circles.
+#[test]
+fn turn__a_dead_device_ends_all_waits_and_lets_everybody_sleep() {
+    within_patience(|| {
+        let (pair, probe) = probed_pair();
+        let (ours, theirs): (Vec<_>, Vec<_>) = (0..3).map(|_| pair.streams()).unzip();
+        let readers: Vec<_> = ours.iter().map(read_byte).collect();
+        wait_for_crew(pair.alpha.engine(), 2);
+        probe.gone.store(true, Ordering::Relaxed);
+        // The frame is what the driver stumbles over.
+        (&theirs[0]).write_all(&[1]).unwrap();
+        for reader in readers {
+            assert_eq!(reader.join().unwrap().unwrap_err().kind(), ErrorKind::NotConnected);
+        }
+        let error = pair.alpha.connect(pair.beta.addr(9), &Builder::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotConnected);
+        assert_asleep(&probe);
+    });
+}
+
+/// ... even if the driver sleeps while somebody else finds out.
+#[test]
+fn turn__a_dead_device_wakes_who_sleeps_already() {
+    within_patience(|| {
+        let (pair, probe) = probed_pair();
+        let (ours, _theirs): (Vec<_>, Vec<_>) = (0..4).map(|_| pair.streams()).unzip();
+        let readers: Vec<_> = ours[1..].iter().map(read_byte).collect();
+        wait_until("the keeper is parked", || pair.alpha.engine().lock().keeper_parked);
+        wait_for_crew(pair.alpha.engine(), 2);
+        probe.gone.store(true, Ordering::Relaxed);
+        ours[0].set_nonblocking(true).unwrap();
+        let error = (&ours[0]).read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotConnected);
+        for reader in readers {
+            assert_eq!(reader.join().unwrap().unwrap_err().kind(), ErrorKind::NotConnected);
+        }
+    });
+}
+
+/// An interface that goes down leaves an error on its socket, for whoever makes the next system call.
+#[test]
+fn sleep__an_error_on_a_socket_ends_one_sleep_and_not_all() {
+    within_patience(|| {
+        let (pair, probe) = probed_pair();
+        let (ours, mut theirs) = pair.streams();
+        let bystander = Bystander::new(&pair);
+        wait_until("the keeper is parked", || pair.alpha.engine().lock().keeper_parked);
+        probe.upset_socket();
+        assert_asleep(&probe);
+        // Expect: it was no more than that, the device works.
+        theirs.write_all(&[1]).unwrap();
+        assert_eq!((&ours).read(&mut [0]).unwrap(), 1);
+        drop(bystander);
+    });
+}

@@ -1,0 +1,119 @@
+//! Devices that count how often they are asked, and misbehave when told to.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::device::{FrameIo, Peek, PipeDevice, PortFilter, Sent, WireDevice};
+use crate::testing::{Node, Numbers, Pair, Side};
+
+/// What a test sees of alpha's devices, and tells them.
+#[derive(Debug)]
+pub(super) struct Probe {
+    /// Calls of `receive`: somebody was awake and looked.
+    pub(super) looks: AtomicU64,
+    /// The wire is gone from now on.
+    pub(super) gone: AtomicBool,
+    /// What the idle device's socket is connected to.
+    far_end: UnixDatagram,
+    elsewhere: UnixDatagram,
+}
+
+impl Probe {
+    /// Leaves an error on the idle device's socket, as an interface that goes down does on a packet
+    /// socket.
+    pub(super) fn upset_socket(&self) {
+        let elsewhere = self.elsewhere.local_addr().expect("it is bound");
+        // The end of a pair that connects to somebody else, with something unread, upsets the other one.
+        self.far_end.connect_addr(&elsewhere).expect("somebody is there");
+    }
+}
+
+/// The wire of a probed pair.
+#[derive(Debug)]
+struct ProbeDevice {
+    wire: WireDevice,
+    probe: Arc<Probe>,
+}
+
+impl FrameIo for ProbeDevice {
+    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        self.probe.looks.fetch_add(1, Ordering::Relaxed);
+        if self.probe.gone.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        self.wire.receive(max, take)
+    }
+
+    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+        self.wire.send(frames)
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wire.as_fd()
+    }
+
+    fn peek(&self) -> Peek {
+        self.wire.peek()
+    }
+
+    fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
+        self.wire.set_filter(filter)
+    }
+
+    fn take_overruns(&mut self) -> u64 {
+        self.wire.take_overruns()
+    }
+}
+
+/// A device like one with a ring: receiving is no system call, and takes no error from the socket.
+#[derive(Debug)]
+struct IdleDevice(UnixDatagram);
+
+impl FrameIo for IdleDevice {
+    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+        Sent { done: frames.count(), ..Sent::default() }
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    fn peek(&self) -> Peek {
+        Peek::Unknown
+    }
+
+    fn set_filter(&mut self, _: &PortFilter) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn take_overruns(&mut self) -> u64 {
+        0
+    }
+}
+
+/// A pair whose alpha has a probe on its wire, and a device on which nothing ever happens.
+pub(super) fn probed_pair() -> (Pair, Arc<Probe>) {
+    let numbers = Numbers::reserve();
+    let (a, b) = PipeDevice::pair(1500).expect("a socket pair");
+    let (idle, far_end) = UnixDatagram::pair().expect("a socket pair");
+    idle.send(&[0]).expect("room for a byte");
+    let probe = Arc::new(Probe {
+        looks: AtomicU64::new(0),
+        gone: AtomicBool::new(false),
+        far_end,
+        elsewhere: numbers.socket("elsewhere"),
+    });
+    let wire = WireDevice::new(a, None, numbers.clone());
+    let wire = Box::new(ProbeDevice { wire, probe: probe.clone() });
+    let alpha = Node::new(&numbers, Side::Alpha, wire, vec![Box::new(IdleDevice(idle))]);
+    let wire = Box::new(WireDevice::new(b, None, numbers.clone()));
+    let beta = Node::new(&numbers, Side::Beta, wire, Vec::new());
+    (Pair { alpha, beta }, probe)
+}
