@@ -13,6 +13,8 @@ pub enum ConnError {
     Refused,
     /// The peer gave the connection up, restarted, or no longer knows it.
     Reset,
+    /// The peer had closed its side, and takes nothing any more.
+    PeerClosed,
     /// A segment is missing and the policy is `detect` (paper section 2.2).
     Gap {
         /// The number that should have come.
@@ -42,6 +44,7 @@ impl fmt::Display for ConnError {
         match self {
             Self::Refused => f.write_str("connection refused: nobody listens on the port"),
             Self::Reset => f.write_str("connection reset by peer"),
+            Self::PeerClosed => f.write_str("the peer has closed the connection"),
             Self::Gap { expected, received } => write!(
                 f,
                 "lost segment: expected number {expected}, received {received}; the policy is \

@@ -11,6 +11,7 @@ pub(crate) fn conn(error: ConnError) -> io::Error {
     let kind = match error {
         ConnError::Refused => ErrorKind::ConnectionRefused,
         ConnError::Reset => ErrorKind::ConnectionReset,
+        ConnError::PeerClosed => ErrorKind::BrokenPipe,
         // The bytes that are missing make the rest of the stream meaningless.
         ConnError::Gap { .. } => ErrorKind::InvalidData,
         ConnError::PeerGap | ConnError::Aborted => ErrorKind::ConnectionAborted,
@@ -86,6 +87,7 @@ mod tests {
         let table = [
             (ConnError::Refused, ErrorKind::ConnectionRefused),
             (ConnError::Reset, ErrorKind::ConnectionReset),
+            (ConnError::PeerClosed, ErrorKind::BrokenPipe),
             (
                 ConnError::Gap { expected: Seq::new(1), received: Seq::new(3) },
                 ErrorKind::InvalidData,

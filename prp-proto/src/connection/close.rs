@@ -67,6 +67,12 @@ impl Connection {
         self.finish(ConnError::Aborted);
     }
 
+    /// Data has come for a stream that is closed both ways.
+    pub(super) fn refuse_data(&mut self) {
+        self.pending.reset = self.terms.extended.then_some(ResetReason::Aborted);
+        self.fail(ConnError::Reset);
+    }
+
     /// Drops a finished connection before its quiet time is over: its ends are wanted again.
     pub(crate) fn abort_silently(&mut self) {
         self.orphan = true;
@@ -130,6 +136,7 @@ impl Connection {
         }
         self.fail(match block.reason {
             ResetReason::Gap => ConnError::PeerGap,
+            _ if !self.state.can_receive() => ConnError::PeerClosed,
             _ => ConnError::Reset,
         });
         Ok(())

@@ -37,6 +37,8 @@ pub(crate) struct Receiver {
     held: VecDeque<Option<Held>>,
     /// The application reads no more; what comes is acknowledged and thrown away.
     pub(super) shut: bool,
+    /// The peer's EOC has come: reading ends in good order whatever happens later (SPEC PRP-CLOSE-9).
+    pub(super) ended: bool,
     pub(super) ack: super::acknowledge::AckState,
 }
 
@@ -50,6 +52,7 @@ impl Receiver {
             mss: CLASSIC_MSS,
             held: VecDeque::new(),
             shut: false,
+            ended: false,
             ack: super::acknowledge::AckState::default(),
         }
     }
@@ -152,9 +155,10 @@ impl Connection {
         if receive == ReceiveSide::Closed {
             return Err(DropReason::Closed);
         }
-        if self.orphan && !frame.payload.is_empty() {
-            // The application closed the stream; as a kernel would, say that nobody reads this.
-            self.abort(ResetReason::Aborted);
+        let closed = self.orphan || (self.recv.shut && !self.state.can_send());
+        if closed && !frame.payload.is_empty() {
+            // The application closed both ways; as a kernel would, say that nobody reads this.
+            self.refuse_data();
             return Err(DropReason::Closed);
         }
         if self.terms.extended && seq.since(self.recv.edge) >= 0 {
@@ -212,6 +216,7 @@ impl Connection {
         self.stats.bytes_received += payload.len() as u64;
         self.ready.readable = true;
         if flags.contains(Flags::EOC) {
+            self.recv.ended = true;
             self.step(StateEvent::Eoc);
             self.on_half_closed();
         }

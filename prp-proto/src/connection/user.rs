@@ -95,6 +95,9 @@ impl Connection {
 
     /// The buffer is empty: end, error, or wait?
     fn nothing_to_read(&mut self) -> Result<(), ReadError> {
+        if self.recv.ended {
+            return Ok(());
+        }
         if let Some(error) = self.take_error() {
             return Err(ReadError::Conn(error));
         }

@@ -135,11 +135,48 @@ fn close__data_for_a_closed_stream_resets() {
     pair.write_all(ToServer, c, b"are you there?");
     pair.drive();
     let write = pair.client.endpoint.write(pair.time, c, b"x", Ending::Write);
-    assert_eq!(write, Err(WriteError::Conn(ConnError::Reset)));
+    assert_eq!(write, Err(WriteError::Conn(ConnError::PeerClosed)));
     // Expect: told once; after that writing is just closed and reading at its end.
     let write = pair.client.endpoint.write(pair.time, c, b"x", Ending::Write);
     assert_eq!(write, Err(WriteError::Closed));
     assert_eq!(pair.client.endpoint.read(pair.time, c, &mut [0; 9]), Ok(0));
+}
+
+/// PRP-CLOSE-7: an application that has shut both directions down has closed the stream, handle or not.
+#[test]
+fn shutdown__both_ways_then_data_resets() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.server.endpoint.shutdown_receive(pair.time, s);
+    pair.write_all(ToServer, c, b"thrown away");
+    pair.drive();
+    assert_eq!(pair.client.endpoint.state(c), State::OPEN);
+    pair.server.endpoint.shutdown_send(pair.time, s);
+    pair.drive();
+    pair.write_all(ToServer, c, b"refused");
+    pair.drive();
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::PeerClosed));
+    // Expect: the end that refused it is told of a reset as well, as by a kernel socket.
+    assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::Reset));
+}
+
+/// PRP-CLOSE-9: a stream that has come to its end in good order stays so.
+#[test]
+fn reset__after_the_end_of_the_stream_is_no_error_to_a_reader() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.write_all(ToServer, c, b"all of it");
+    pair.client.endpoint.shutdown_send(pair.time, c);
+    pair.drive();
+    pair.client.endpoint.release(pair.time, c, true);
+    pair.drive();
+    assert_eq!(pair.server.endpoint.state(s), State::Close);
+    assert_eq!(pair.read_available(ToServer, s), b"all of it");
+    for _ in 0..2 {
+        assert_eq!(pair.server.endpoint.read(pair.time, s, &mut [0; 9]), Ok(0));
+    }
+    assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::PeerClosed));
+    assert_eq!(pair.server.endpoint.take_error(s), None);
 }
 
 #[test]
@@ -188,5 +225,5 @@ fn orphan__gives_up_waiting_for_the_other_side() {
     assert!(pair.drive_until(|p| p.client.endpoint.connections() == 0));
     assert!(pair.time.as_nanos() > 59_000_000_000);
     pair.drive();
-    assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::Reset));
+    assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::PeerClosed));
 }
