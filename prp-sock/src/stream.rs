@@ -304,6 +304,8 @@ impl Drop for Inner {
         let linger = *self.linger.lock();
         let now = self.engine.now();
         let mut core = self.engine.lock();
+        // Data that has come unseen counts as unread, which makes this a reset.
+        core.turn(now, None);
         core.close_slot(self.conn);
         core.endpoint.release(now, self.conn, linger == Some(Duration::ZERO));
         self.engine.finish(core, now);

@@ -57,6 +57,8 @@ impl Engine {
     fn deliver(&self) {
         let now = self.now();
         let mut core = self.lock();
+        // Data that has come unseen counts as unread, which makes the end a reset.
+        core.turn(now, None);
         let handles = core.endpoint.handles();
         for conn in &handles {
             core.endpoint.release(now, *conn, false);
