@@ -5,6 +5,7 @@
 //! other node of its topology, root or not.
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use nix::sched::{CloneFlags, setns};
@@ -17,8 +18,12 @@ use crate::topology::Topology;
 /// Set, for each node, to the path of its network namespace.
 const PATHS: [&str; 2] = ["PRP_TESTS_NETNS_1", "PRP_TESTS_NETNS_2"];
 
-/// Runs `tests` in one process on node 1 of a pair, whose threads may [`enter`] both nodes. `hosts` may
-/// give node 1 another prphosts.
+/// Set, for each node, to the path of its prphosts.
+const HOSTS: [&str; 2] = ["PRP_TESTS_HOSTS_1", "PRP_TESTS_HOSTS_2"];
+
+/// Runs `tests` in one process on node 1 of a pair, whose threads may work
+/// [`on_node`] 1 and 2. `hosts`
+/// may give node 1 another prphosts.
 ///
 /// # Panics
 /// If this program cannot be started again.
@@ -39,20 +44,40 @@ pub fn run_on_pair(tests: &[Test], hosts: impl FnOnce(&Topology) -> Option<TempF
         None => topology.node(1).command(program),
     };
     command.args(std::env::args_os().skip(1));
-    for (node, name) in (1..).zip(PATHS) {
-        command.env(name, topology.node(node).field("path"));
+    for (number, (path, hosts)) in (1..).zip(PATHS.into_iter().zip(HOSTS)) {
+        let node = topology.node(number);
+        command.env(path, node.field("path"));
+        command.env(hosts, node.run("sh", &["-c", "printf %s \"$PRP_HOSTS\""]));
     }
     let status = command.status().expect("this program starts again");
     status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8))
 }
 
-/// Puts this thread on node `number`.
+/// Runs `work` on node `number`. What it makes there stays there, wherever it is used.
 ///
 /// # Panics
-/// If the process was not started by [`run_on_pair`].
-pub fn enter(number: u8) {
-    let name = PATHS[usize::from(number) - 1];
-    let path = std::env::var_os(name).expect("a process that runs on a node");
-    let file = File::open(&path).expect("the node's namespace is there");
+/// If the process was not started by [`run_on_pair`], and as `work`.
+pub fn on_node<T: Send>(number: u8, work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let there = scope.spawn(|| {
+            enter(number);
+            work()
+        });
+        there.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    })
+}
+
+/// Where node `number` has its prphosts.
+///
+/// # Panics
+/// As [`on_node`].
+pub fn hosts(number: u8) -> PathBuf {
+    std::env::var_os(HOSTS[usize::from(number) - 1]).expect("a process that runs on a node").into()
+}
+
+fn enter(number: u8) {
+    let path = std::env::var_os(PATHS[usize::from(number) - 1]);
+    let file = File::open(path.expect("a process that runs on a node"));
+    let file = file.expect("the node's namespace is there");
     setns(file, CloneFlags::CLONE_NEWNET).expect("the namespace can be entered");
 }
