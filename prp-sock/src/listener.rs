@@ -351,3 +351,6 @@ impl Iterator for IntoIncoming {
 }
 
 impl std::iter::FusedIterator for IntoIncoming {}
+
+#[cfg(test)]
+mod tests;

@@ -92,7 +92,8 @@ impl PrpStream {
     /// # Errors
     /// `NotConnected` while a nonblocking connect waits for its answer.
     pub fn peer_addr(&self) -> io::Result<PrpAddr> {
-        match self.inner.engine.lock().endpoint.state(self.inner.conn) {
+        let inner = self.inner()?;
+        match inner.engine.lock().endpoint.state(inner.conn) {
             State::ConnWait => Err(io::ErrorKind::NotConnected.into()),
             _ => Ok(self.inner.peer),
         }
@@ -201,8 +202,14 @@ impl PrpStream {
         });
         let conn = match (asked, failed) {
             (Ok(conn), _) => conn,
-            (Err(_), Some(e)) => return Err(e),
-            (Err(e), None) => return Err(error::connect(e)),
+            (Err(e), failed) => {
+                if let Some(port) = local
+                    && !core.owns(port)
+                {
+                    core.claims.release(port);
+                }
+                return Err(failed.unwrap_or_else(|| error::connect(e)));
+            }
         };
         core.open_slot(conn);
         if let Err(e) = core.refilter() {
@@ -309,13 +316,23 @@ impl Drop for Inner {
         core.close_slot(self.conn);
         core.endpoint.release(now, self.conn, linger == Some(Duration::ZERO));
         self.engine.finish(core, now);
-        if let Some(span) = linger.filter(|span| !span.is_zero()) {
-            let deadline = Some(now + span);
-            let mut wait = FlushWait { conn: self.conn };
-            let interest = Interest::Flush(self.conn);
-            let _ = self.engine.wait(interest, deadline, self.spin, &mut wait);
+    }
+}
+
+impl Inner {
+    /// Waits until the peer has everything, for at most `span`. It must be done before the connection is
+    /// released: after that nobody is told what becomes of it.
+    fn linger(&self, span: Duration) {
+        let now = self.engine.now();
+        let mut core = self.engine.lock();
+        if matches!(core.endpoint.peek(now, self.conn, &mut [0]), Ok(1..)) {
+            // Dropping it with data unread resets it: nothing will be delivered.
+            return;
         }
     }
+        if let Some(span) = linger.filter(|span| !span.is_zero()) {
+            self.linger(span);
+        }
 }
 
 struct ConnectWait {
@@ -360,3 +377,6 @@ fn load_timeout(cell: &AtomicU64) -> Option<Duration> {
         nanos => Some(Duration::from_nanos(nanos)),
     }
 }
+
+#[cfg(test)]
+mod tests;

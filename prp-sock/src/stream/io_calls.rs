@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::sync::atomic::Ordering;
 
+use prp_proto::config::ConnConfig;
 use prp_proto::endpoint::{Ending, MessagePart, Sink};
 use prp_proto::error::{ReadError, WriteError};
 use prp_proto::event::ConnHandle;
@@ -15,7 +16,7 @@ use crate::error;
 /// Bytes copied into the send buffer under one hold of the lock: a batch of full frames.
 const WRITE_CHUNK: usize = 64 * 1024;
 
-/// Room worth waking up for while much is left to write.
+/// Room worth waking up for while much is left to write; half the buffer if that is less.
 const WORTHWHILE: usize = 16 * 1024;
 
 impl PrpStream {
@@ -104,7 +105,7 @@ impl Inner {
     pub(crate) fn write_with(&self, bufs: &[IoSlice<'_>], ending: Ending) -> io::Result<usize> {
         let total = bufs.iter().map(|b| b.len()).sum();
         if total == 0 && ending != Ending::Message {
-            return self.write_nothing();
+            return Ok(0);
         }
         let nonblocking = self.nonblocking.load(Ordering::Relaxed);
         let mut wait = WriteWait { conn: self.conn, bufs, ending, total, done: 0, nonblocking };
@@ -126,13 +127,6 @@ impl Inner {
             Err(_) if done > 0 => Ok(done),
             result => result?,
         }
-    }
-
-    /// Puts nothing on the wire, but fails if a byte would, as a kernel socket does.
-    fn write_nothing(&self) -> io::Result<usize> {
-        let now = self.engine.now();
-        let written = self.engine.lock().endpoint.write(now, self.conn, &[], Ending::More);
-        written.map_err(error::write)
     }
 
     /// One attempt; if it fails, another one after taking in what frames wait.
@@ -249,9 +243,13 @@ impl Wait for WriteWait<'_> {
             let (chunk, ending) = self.next();
             let room = core.endpoint.room(self.conn);
             // A blocked writer waits for room worth a system call, not for every segment's.
-            let worthwhile = chunk.len().min(WORTHWHILE);
-            if !self.nonblocking && self.done > 0 && room.is_some_and(|room| room < worthwhile) {
-                return core.check().err().map(Err);
+            if !self.nonblocking && self.done > 0 {
+                let config = core.endpoint.conn_config(self.conn);
+                let limit = config.map_or(0, |c| c.send_buffer.max(ConnConfig::MIN_BUFFER));
+                let worthwhile = chunk.len().min(WORTHWHILE).min(limit / 2);
+                if room.is_some_and(|room| room < worthwhile) {
+                    return core.check().err().map(Err);
+                }
             }
             if room.is_none() && self.done > 0 {
                 return Some(Ok(self.done));

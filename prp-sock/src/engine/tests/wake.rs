@@ -224,6 +224,24 @@ fn accept__wakes() {
     });
 }
 
+/// Dropping comes back when everything is delivered, long before the linger time is over.
+#[test]
+fn linger__ends_with_delivery() {
+    as_driver_and_as_follower(|pair, _| {
+        for _ in 0..5 {
+            let (mut ours, mut theirs) = pair.streams();
+            ours.set_linger(Some(Duration::from_secs(600))).unwrap();
+            ours.write_all(&[7; 100_000]).unwrap();
+            let conn = ours.inner().unwrap().conn;
+            drop(ours);
+            assert!(pair.alpha.engine().lock().endpoint.is_flushed(conn));
+            let mut bytes = Vec::new();
+            theirs.read_to_end(&mut bytes).unwrap();
+            assert_eq!(bytes, [7; 100_000]);
+        }
+    });
+}
+
 /// Several threads wait on one stream: each byte is taken by one of them, and none is left behind.
 #[test]
 fn read__many_threads_share_a_stream() {

@@ -1,0 +1,89 @@
+//! Messages: what is sent as one is received as one.
+
+use std::io::{Read, Write};
+use std::thread;
+
+use super::pattern;
+use crate::builder::Builder;
+use crate::testing::{Pair, within_patience};
+
+#[test]
+fn message__of_every_size_arrives_as_it_was_sent() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        let sizes = [0, 1, 0, 0, 1484, 1485, 4096, 4097, 100_000, 0, 7];
+        let sending = thread::spawn(move || {
+            sizes.iter().for_each(|len| ours.send_message(&pattern(*len)).unwrap());
+        });
+        for len in sizes {
+            let mut message = Vec::new();
+            assert!(theirs.recv_message(&mut message).unwrap());
+            assert_eq!(message, pattern(len));
+        }
+        sending.join().unwrap();
+        // Expect: the end of the stream is no message.
+        let mut message = Vec::new();
+        assert!(!theirs.recv_message(&mut message).unwrap());
+        assert!(message.is_empty());
+    });
+}
+
+#[test]
+fn message__larger_than_all_buffers() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let small = Builder::new().send_buffer(8 * 1024).recv_buffer(8 * 1024);
+        let (ours, theirs) = pair.streams_with(&small, &small);
+        let sending = thread::spawn(move || ours.send_message(&pattern(1 << 20)).unwrap());
+        let mut message = b"before".to_vec();
+        assert!(theirs.recv_message(&mut message).unwrap());
+        assert_eq!(&message[..6], b"before");
+        assert!(message[6..] == pattern(1 << 20), "other bytes");
+        sending.join().unwrap();
+    });
+}
+
+#[test]
+fn message__in_parts_says_where_it_ends() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        ours.send_message(b"abcdef").unwrap();
+        ours.send_message(b"").unwrap();
+        theirs.peek(&mut [0]).unwrap();
+        let mut buf = [0; 4];
+        let mut parts = Vec::new();
+        for _ in 0..3 {
+            let part = theirs.recv_message_part(&mut buf).unwrap().unwrap();
+            parts.push((buf[..part.len].to_vec(), part.end));
+        }
+        let expected = [(b"abcd".to_vec(), false), (b"ef".to_vec(), true), (Vec::new(), true)];
+        assert_eq!(parts, expected);
+        drop(ours);
+        assert!(theirs.recv_message_part(&mut buf).unwrap().is_none());
+    });
+}
+
+#[test]
+fn message__a_stream_read_runs_across_ends_and_leaves_the_rest_a_message() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        ours.send_message(b"one").unwrap();
+        ours.send_message(b"").unwrap();
+        ours.send_message(b"two").unwrap();
+        ours.write_all(b"stream").unwrap();
+        ours.send_message(b"three").unwrap();
+        let mut bytes = [0; 4];
+        theirs.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"onet");
+        let mut message = Vec::new();
+        assert!(theirs.recv_message(&mut message).unwrap());
+        assert_eq!(message, b"wo");
+        let mut rest = Vec::new();
+        drop(ours);
+        theirs.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, b"streamthree");
+    });
+}

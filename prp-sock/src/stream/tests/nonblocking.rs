@@ -1,0 +1,118 @@
+//! Streams and listeners that never wait.
+
+use std::io::{ErrorKind, Read, Write};
+
+use super::pattern;
+use crate::builder::Builder;
+use crate::testing::{Pair, wait_until, within_patience};
+
+#[test]
+fn read__says_would_block_until_there_is_something() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        ours.set_nonblocking(true).unwrap();
+        let mut buf = [0; 8];
+        assert_eq!(ours.read(&mut buf).unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(ours.peek(&mut buf).unwrap_err().kind(), ErrorKind::WouldBlock);
+        let nothing = ours.recv_message_part(&mut buf).unwrap_err();
+        assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+        theirs.write_all(b"hello").unwrap();
+        let mut got = 0;
+        wait_until("five bytes", || {
+            match ours.read(&mut buf[got..]) {
+                Ok(n) => got += n,
+                Err(e) => assert_eq!(e.kind(), ErrorKind::WouldBlock),
+            }
+            got == 5
+        });
+        assert_eq!(&buf[..5], b"hello");
+        drop(theirs);
+        wait_until("the end", || match ours.read(&mut buf) {
+            Ok(n) => n == 0,
+            Err(e) => e.kind() != ErrorKind::WouldBlock,
+        });
+        // Expect: and blocking again, it does not block at the end.
+        ours.set_nonblocking(false).unwrap();
+        assert_eq!(ours.read(&mut buf).unwrap(), 0);
+    });
+}
+
+#[test]
+fn write__takes_what_fits_and_says_would_block_after_that() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        ours.set_nonblocking(true).unwrap();
+        let all = pattern(4 << 20);
+        let mut done = 0;
+        // Nobody reads: the buffers of both ends fill.
+        wait_until("full buffers", || match ours.write(&all[done..]) {
+            Ok(n) => {
+                done += n;
+                false
+            }
+            Err(e) => {
+                assert_eq!(e.kind(), ErrorKind::WouldBlock);
+                done >= 900 * 1024
+            }
+        });
+        assert!(done < all.len());
+        let mut read = 0;
+        let mut buf = vec![0; 64 * 1024];
+        while read < all.len() {
+            if done < all.len() {
+                done += ours.write(&all[done..]).or_else(would_block).unwrap();
+            }
+            if read < done {
+                let n = theirs.read(&mut buf).unwrap();
+                assert!(buf[..n] == all[read..read + n], "other bytes at {read}");
+                read += n;
+            }
+        }
+    });
+}
+
+fn would_block(error: std::io::Error) -> std::io::Result<usize> {
+    if error.kind() == ErrorKind::WouldBlock { Ok(0) } else { Err(error) }
+}
+
+#[test]
+fn accept__says_would_block_until_somebody_asks() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let listener = pair.beta.listen(0, &Builder::new()).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        let addr = listener.local_addr().unwrap();
+        let ours = pair.alpha.connect(addr, &Builder::new()).unwrap();
+        let mut accepted = None;
+        wait_until("a connection", || {
+            accepted = listener.accept().ok();
+            accepted.is_some()
+        });
+        assert_eq!(accepted.unwrap().1, ours.local_addr().unwrap());
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    });
+}
+
+#[test]
+fn connect__goes_on_while_the_caller_does_something_else() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let listener = pair.beta.listen(0, &Builder::new()).unwrap();
+        let addr = listener.local_addr().unwrap();
+        let ours = pair.alpha.connect_nonblocking(addr, &Builder::new()).unwrap();
+        wait_until("a connection", || ours.peer_addr().is_ok());
+        assert_eq!(ours.peer_addr().unwrap(), addr);
+        assert!(ours.take_error().unwrap().is_none());
+
+        let refused = pair.alpha.connect_nonblocking(pair.beta.addr(9), &Builder::new()).unwrap();
+        let mut error = None;
+        wait_until("a refusal", || {
+            error = refused.take_error().unwrap();
+            error.is_some()
+        });
+        assert_eq!(error.unwrap().kind(), ErrorKind::ConnectionRefused);
+    });
+}

@@ -1,0 +1,200 @@
+//! Bytes go through, in order, all of them.
+
+use std::io::{IoSlice, IoSliceMut, Read, Write};
+use std::thread;
+
+use prp_proto::wire::Reliability;
+
+use super::pattern;
+use crate::builder::Builder;
+use crate::testing::{Pair, Rule, Verdict, within_patience};
+
+#[test]
+fn write__what_one_end_writes_the_other_reads() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        for len in [0, 1, 1483, 1484, 1485, 5000, 100_000] {
+            ours.write_all(&pattern(len)).unwrap();
+            let mut bytes = vec![0; len];
+            theirs.read_exact(&mut bytes).unwrap();
+            assert_eq!(bytes, pattern(len));
+            theirs.write_all(&bytes).unwrap();
+            ours.read_exact(&mut bytes).unwrap();
+            assert_eq!(bytes, pattern(len));
+        }
+    });
+}
+
+#[test]
+fn write__to_the_node_itself() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let listener = pair.alpha.listen(0, &Builder::new()).unwrap();
+        let addr = listener.local_addr().unwrap();
+        let serving = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        let mut stream = pair.alpha.connect(addr, &Builder::new()).unwrap();
+        stream.write_all(&pattern(1 << 20)).unwrap();
+        drop(stream);
+        assert_eq!(serving.join().unwrap(), pattern(1 << 20));
+    });
+}
+
+/// Every size of buffer there can be, down to ones smaller than what a writer waits for.
+#[test]
+fn write__through_small_buffers() {
+    for buffer in [1, 6 * 1024, 10 * 1024, 20 * 1024, 100 * 1024] {
+        within_patience(move || {
+            let pair = Pair::new();
+            let small = Builder::new().send_buffer(buffer).recv_buffer(buffer);
+            let (mut ours, mut theirs) = pair.streams_with(&small, &small);
+            let writing = thread::spawn(move || ours.write_all(&pattern(1 << 20)).unwrap());
+            let mut bytes = Vec::new();
+            theirs.read_to_end(&mut bytes).unwrap();
+            assert_eq!(bytes, pattern(1 << 20), "buffers of {buffer}");
+            writing.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn write__many_small_writes_arrive_in_order() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        let writing = thread::spawn(move || {
+            for (i, byte) in pattern(100_000).chunks(7).enumerate() {
+                ours.write_all(byte).unwrap_or_else(|e| panic!("write {i}: {e}"));
+            }
+        });
+        let mut bytes = Vec::new();
+        theirs.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, pattern(100_000));
+        writing.join().unwrap();
+    });
+}
+
+#[test]
+fn write_vectored__is_one_write_of_all_the_pieces() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        let all = pattern(300_000);
+        let (a, rest) = all.split_at(1);
+        let (b, c) = rest.split_at(150_000);
+        let pieces = [IoSlice::new(a), IoSlice::new(&[]), IoSlice::new(b), IoSlice::new(c)];
+        assert_eq!(ours.write_vectored(&pieces).unwrap(), all.len());
+        let mut bytes = vec![0; all.len()];
+        theirs.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, all);
+    });
+}
+
+#[test]
+fn read_vectored__fills_the_pieces_in_order() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        let all = pattern(10_000);
+        ours.write_all(&all).unwrap();
+        // Everything is there before it is read.
+        theirs.peek_exactly(all.len());
+        let (mut a, mut b, mut c) = ([0; 10], vec![0; 5000], vec![0; 10_000]);
+        let mut pieces = [
+            IoSliceMut::new(&mut a),
+            IoSliceMut::new(&mut []),
+            IoSliceMut::new(&mut b),
+            IoSliceMut::new(&mut c),
+        ];
+        assert_eq!(theirs.read_vectored(&mut pieces).unwrap(), all.len());
+        c.truncate(all.len() - a.len() - b.len());
+        assert_eq!([&a[..], &b, &c].concat(), all);
+    });
+}
+
+/// A reader that takes everything with several buffers, and then computes, has told its peer of the
+/// room.
+#[test]
+fn read_vectored__tells_the_peer_of_the_room() {
+    within_patience(|| {
+        const BUFFER: usize = 64 * 1024;
+        let pair = Pair::new();
+        let small = Builder::new().recv_buffer(BUFFER);
+        let (mut ours, mut theirs) = pair.streams_with(&Builder::new(), &small);
+        ours.write_all(&pattern(2 * BUFFER)).unwrap();
+        let full = BUFFER - BUFFER % 1484;
+        theirs.peek_exactly(full);
+        let (mut a, mut b) = ([0; 1], vec![0; BUFFER]);
+        let mut pieces = [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)];
+        assert_eq!(theirs.read_vectored(&mut pieces).unwrap(), full);
+        // Expect: nothing waits for somebody to come by and send it.
+        assert!(!pair.beta.engine().lock().endpoint.wants_transmit());
+        theirs.peek_exactly(full);
+    });
+}
+
+impl crate::PrpStream {
+    /// Waits until `len` bytes are there to read.
+    fn peek_exactly(&self, len: usize) {
+        let mut buf = vec![0; len];
+        crate::testing::wait_until(format_args!("{len} bytes"), || {
+            self.peek(&mut buf).unwrap() == len
+        });
+    }
+}
+
+/// Loses every `lose`th frame and repeats every `repeat`th.
+fn faulty(lose: u64, repeat: u64) -> Option<Rule> {
+    let mut count = 0;
+    Some(Box::new(move |_| {
+        count += 1;
+        match count {
+            n if n % lose == 0 => Verdict::Drop,
+            n if n % repeat == 0 => Verdict::Duplicate,
+            _ => Verdict::Pass,
+        }
+    }))
+}
+
+#[test]
+fn write__over_a_bad_wire() {
+    for policy in [Reliability::GoBackN, Reliability::SelectiveRepeat] {
+        within_patience(move || {
+            let pair = Pair::with_rules(faulty(13, 7), faulty(11, 5));
+            let builder = Builder::new().reliability(policy);
+            let (ours, theirs) = pair.streams_with(&builder, &builder);
+            let ends = [ours, theirs].map(|mut stream| {
+                thread::spawn(move || {
+                    let mut writer = stream.try_clone().unwrap();
+                    let writing = thread::spawn(move || writer.write_all(&pattern(500_000)));
+                    let mut bytes = vec![0; 500_000];
+                    stream.read_exact(&mut bytes).unwrap();
+                    writing.join().unwrap().unwrap();
+                    assert!(bytes == pattern(500_000), "other bytes");
+                    stream
+                })
+            });
+            let _both = ends.map(|end| end.join().unwrap());
+        });
+    }
+}
+
+#[test]
+fn write__with_a_checksum_on_every_frame() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let checked = Builder::new().crc(true);
+        let (mut ours, mut theirs) = pair.streams_with(&checked, &Builder::new());
+        assert!(ours.terms().unwrap().crc && theirs.terms().unwrap().crc);
+        ours.write_all(&pattern(100_000)).unwrap();
+        drop(ours);
+        let mut bytes = Vec::new();
+        theirs.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, pattern(100_000));
+    });
+}
