@@ -95,7 +95,7 @@ impl PrpStream {
         let inner = self.inner()?;
         match inner.engine.lock().endpoint.state(inner.conn) {
             State::ConnWait => Err(io::ErrorKind::NotConnected.into()),
-            _ => Ok(self.inner.peer),
+            _ => Ok(inner.peer),
         }
     }
 
@@ -309,6 +309,9 @@ impl Drop for Inner {
             return;
         }
         let linger = *self.linger.lock();
+        if let Some(span) = linger.filter(|span| !span.is_zero()) {
+            self.linger(span);
+        }
         let now = self.engine.now();
         let mut core = self.engine.lock();
         // Data that has come unseen counts as unread, which makes this a reset.
@@ -329,10 +332,12 @@ impl Inner {
             // Dropping it with data unread resets it: nothing will be delivered.
             return;
         }
+        core.endpoint.shutdown_send(now, self.conn);
+        self.engine.finish(core, now);
+        let mut wait = FlushWait { conn: self.conn };
+        let interest = Interest::Flush(self.conn);
+        let _ = self.engine.wait(interest, Some(now + span), self.spin, &mut wait);
     }
-        if let Some(span) = linger.filter(|span| !span.is_zero()) {
-            self.linger(span);
-        }
 }
 
 struct ConnectWait {
