@@ -21,7 +21,15 @@ impl Resolver {
     /// # Errors
     /// As [`HostsFile::load`].
     pub fn system() -> io::Result<Self> {
-        Ok(Self::new(HostsFile::cached(&HostsFile::default_path())?, node_from_environment()?))
+        Self::by(HostsFile::cached(&HostsFile::default_path())?)
+    }
+
+    /// A resolver by `hosts`, a reading of some prphosts.
+    ///
+    /// # Errors
+    /// `InvalidInput` if `PRP_NODE` is set to something else than a node number.
+    pub fn by(hosts: HostsFile) -> io::Result<Self> {
+        Ok(Self::new(hosts, node_from_environment()?))
     }
 
     pub(crate) fn new(hosts: HostsFile, local: Option<NodeId>) -> Self {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use prp_proto::addr::{Port, PrpAddr};
 use prp_proto::event::ConnHandle;
-use prp_proto::state::State;
+use prp_proto::state::{SendSide, State};
 use prp_proto::time::Instant;
 
 use crate::addr::ToPrpAddrs;
@@ -126,6 +126,20 @@ impl PrpStream {
         }
         inner.engine.finish(core, now);
         Ok(())
+    }
+
+    /// Waits until the peer has acknowledged everything written, and the end of it too if the sending
+    /// direction was closed. A peer of 1997 acknowledges nothing: there it waits until all has been sent.
+    ///
+    /// # Errors
+    /// The error the connection ended with, unless it was reported before; `WouldBlock` after the write
+    /// timeout.
+    pub fn wait_delivered(&self) -> io::Result<()> {
+        let inner = self.inner()?;
+        let deadline = load_timeout(&inner.write_timeout).map(|t| inner.engine.now() + t);
+        let interest = Interest::Flush(inner.conn);
+        let mut wait = DeliveredWait { conn: inner.conn };
+        inner.engine.wait(interest, deadline, inner.spin, &mut wait).map_err(error::wait)?
     }
 
     /// Another handle to the same connection, with the same options and timeouts.
@@ -361,6 +375,26 @@ pub(crate) fn connected(core: &mut Core, conn: ConnHandle) -> Option<io::Result<
             let error = core.endpoint.take_error(conn);
             Some(Err(error.map_or_else(|| io::ErrorKind::NotConnected.into(), error::conn)))
         }
+    }
+}
+
+struct DeliveredWait {
+    conn: ConnHandle,
+}
+
+impl Wait for DeliveredWait {
+    type Out = io::Result<()>;
+
+    fn attempt(&mut self, core: &mut Core, _: Instant) -> Option<io::Result<()>> {
+        let delivered = match core.endpoint.state(self.conn) {
+            State::ConnWait | State::Established { send: SendSide::Closing, .. } => false,
+            State::Established { .. } => core.endpoint.is_flushed(self.conn),
+            State::Close | State::Listen => {
+                let error = core.endpoint.take_error(self.conn);
+                return Some(error.map_or(Ok(()), |e| Err(error::conn(e))));
+            }
+        };
+        if delivered { Some(Ok(())) } else { core.check().err().map(Err) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod close;
 mod connect;
+mod delivered;
 mod messages;
 mod nonblocking;
 mod options;
