@@ -115,7 +115,8 @@ impl PrpStream {
         let inner = self.inner()?;
         let now = inner.engine.now();
         let mut core = inner.engine.lock();
-        if !matches!(core.endpoint.state(inner.conn), State::Established { .. }) {
+        let state = core.endpoint.state(inner.conn);
+        if state.is_finished() || !matches!(state, State::Established { .. }) {
             return Err(io::ErrorKind::NotConnected.into());
         }
         if how != Shutdown::Write {

@@ -48,6 +48,11 @@ impl Connection {
             )
     }
 
+    /// Bytes that have come in order and were not read yet.
+    pub(crate) fn unread(&self) -> usize {
+        self.recv.buf.len()
+    }
+
     /// Moves bytes to the reader; 0 is the end of the stream.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<usize, ReadError> {
         let n = self.recv.buf.read(out);

@@ -237,6 +237,11 @@ impl Endpoint {
         self.table.get(conn).is_none_or(Connection::readable)
     }
 
+    /// Bytes that have come in order and were not read yet.
+    pub fn unread(&self, conn: ConnHandle) -> usize {
+        self.table.get(conn).map_or(0, Connection::unread)
+    }
+
     /// Whether a write would return at once: there is room, or it would fail.
     pub fn is_writable(&self, conn: ConnHandle) -> bool {
         match self.table.get(conn) {

@@ -358,7 +358,8 @@ impl Core {
         let Some(fd) = self.slots.get_mut(conn.slot()).and_then(|s| s.fd.as_mut()) else { return };
         let failed = self.failed.is_some();
         let state = self.endpoint.state(conn);
-        let over = state == State::Close;
+        // What is left of a finished connection only repeats an acknowledgement.
+        let over = state == State::Close || state.is_finished();
         fd.show(Shown {
             readable: failed || self.endpoint.is_readable(conn),
             writable: failed || self.endpoint.is_writable(conn),

@@ -91,10 +91,13 @@ impl Inner {
         result?
     }
 
-    /// Reads what is there already.
+    /// Reads what is there already. An error is for the next call to report.
     fn read_more(&self, buf: &mut [u8]) -> usize {
         let now = self.engine.now();
         let mut core = self.engine.lock();
+        if core.endpoint.unread(self.conn) == 0 {
+            return 0;
+        }
         let n = core.endpoint.read(now, self.conn, buf).unwrap_or(0);
         core.show(self.conn);
         self.engine.finish(core, now);
