@@ -8,6 +8,7 @@ mod blocking;
 mod closing;
 mod differences;
 mod listening;
+mod model;
 mod random;
 mod reading;
 mod resetting;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
             resetting::reset__peek,
             resetting::reset__zero_length,
             resetting::reset__with_data_unread,
+            resetting::reset__after_a_vectored_read,
             resetting::reset__after_half_close,
             resetting::reset__after_the_peers_half_close,
             resetting::reset__shutdown_after,

@@ -1,5 +1,6 @@
 //! Resets: where they come from, and what each call says after one.
 
+use std::io::IoSliceMut;
 use std::net::Shutdown;
 use std::time::Duration;
 
@@ -98,6 +99,19 @@ pub(crate) fn reset__with_data_unread<S: Stack>(scene: &mut Scene<S>) {
     scene.read("server reads the rest", &server, 100);
     scene.read("server reads", &server, 100);
     scene.read("server reads again", &server, 100);
+}
+
+pub(crate) fn reset__after_a_vectored_read<S: Stack>(scene: &mut Scene<S>) {
+    let (client, server) = scene.pair();
+    scene.write("client writes", &client, b"12345678");
+    until_available(&server, 8);
+    reset(client);
+    until_over(&server);
+    let (mut a, mut b) = ([0; 8], [0; 8]);
+    let mut bufs = [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)];
+    scene.note("server reads all there is into the first of two", server.get_vectored(&mut bufs));
+    scene.read("server reads", &server, 1);
+    scene.read("server reads again", &server, 1);
 }
 
 pub(crate) fn reset__after_half_close<S: Stack>(scene: &mut Scene<S>) {
