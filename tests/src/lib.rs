@@ -16,6 +16,7 @@ pub mod harness;
 pub mod namespace;
 pub mod pattern;
 pub mod privilege;
+pub mod puppet;
 pub mod scratch;
 pub mod seed;
 mod sweep;

@@ -54,7 +54,7 @@ impl Model {
         }
         let (me, other) = (step.end, 1 - step.end);
         let dropped = matches!(step.call, Call::Drop | Call::Abort);
-        let Some(bytes) = done.or(dropped.then_some(0)) else { return Vec::new() };
+        let Some(bytes) = done.or_else(|| dropped.then_some(0)) else { return Vec::new() };
         match step.call {
             Call::Write(_) | Call::WriteVectored(..) => self.written(other, bytes),
             Call::Read(_) | Call::ReadVectored(..) => {

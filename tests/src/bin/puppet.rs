@@ -1,0 +1,245 @@
+//! Does what it reads from its standard input, one call a line, and answers each with a line: `ok ...`,
+//! or `err KIND TEXT`. Streams, listeners and background calls have names.
+//!
+//! | command | what it does, and what follows `ok` |
+//! | --- | --- |
+//! | `listen L ADDR` | binds; the address |
+//! | `accept L S` | the peer |
+//! | `connect S ADDR [NAME=VALUE]...` | with `port`, `node`, `device`, `crc`, `timeout`, `user_timeout` (ms), `keepalive` (ms); the local address |
+//! | `send S SEED BYTES` | writes that much of a pattern; its tally |
+//! | `drain S` | reads to the end; the tally of what came |
+//! | `take S BYTES` | reads so many bytes; their tally |
+//! | `write S TEXT`, `read S BYTES` | one call of `write` or `read` |
+//! | `echo S` | sends back what comes until the end; the tally |
+//! | `serve L` | accepts for ever and echoes on a thread for each |
+//! | `pong S ROUNDS`, `ping S ROUNDS` | a byte to and fro |
+//! | `shutdown S HOW` | `read`, `write` or `both` |
+//! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
+//! | `error S`, `retransmitted S` | `take_error`, a counter |
+//! | `drop NAME`, `forget S` | drops it, or leaks it |
+//! | `bg JOB COMMAND...`, `join JOB` | does it on a thread; what came of it |
+//! | `return`, `exit CODE`, `abort` | ends, in three ways |
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use prp_sock::{Builder, Keepalive, Port, PrpListener, PrpStream};
+use prp_tests::pattern::{self, Tally};
+use prp_tests::privilege::raise_descriptor_limit;
+
+static STREAMS: Mutex<Option<HashMap<String, PrpStream>>> = Mutex::new(None);
+static LISTENERS: Mutex<Option<HashMap<String, PrpListener>>> = Mutex::new(None);
+
+fn main() -> ExitCode {
+    raise_descriptor_limit().expect("a limit");
+    let mut jobs: HashMap<String, JoinHandle<io::Result<String>>> = HashMap::new();
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let answer = match words[..] {
+            ["bg", job, ..] => {
+                let command = words[2..].join(" ");
+                let work = move || perform(&command.split(' ').collect::<Vec<_>>());
+                jobs.insert(job.to_owned(), std::thread::spawn(work));
+                Ok(String::new())
+            }
+            ["join", job] => match jobs.remove(job).map(JoinHandle::join) {
+                Some(Ok(answer)) => answer,
+                _ => Err(invalid("no such job, or it panicked")),
+            },
+            ["return"] => return ExitCode::SUCCESS,
+            ["exit", code] => std::process::exit(code.parse().unwrap_or(1)),
+            ["abort"] => std::process::abort(),
+            _ => perform(&words),
+        };
+        match answer {
+            Ok(text) => println!("ok {text}"),
+            Err(e) => println!("err {:?} {}", e.kind(), e.to_string().replace('\n', " ")),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn perform(words: &[&str]) -> io::Result<String> {
+    match *words {
+        ["listen", name, addr] => {
+            let listener = PrpListener::bind(addr)?;
+            let addr = listener.local_addr()?;
+            put(&LISTENERS, name, listener);
+            Ok(addr.to_string())
+        }
+        ["accept", listener, name] => {
+            let (stream, peer) = listener_of(listener)?.accept()?;
+            put(&STREAMS, name, stream);
+            Ok(peer.to_string())
+        }
+        ["connect", name, addr, ..] => {
+            let stream = builder(&words[3..])?.connect(addr)?;
+            let addr = stream.local_addr()?;
+            put(&STREAMS, name, stream);
+            Ok(addr.to_string())
+        }
+        ["serve", listener] => serve(&listener_of(listener)?),
+        ["drop", name] => {
+            let gone = (take(&STREAMS, name), take(&LISTENERS, name));
+            if matches!(gone, (None, None)) { Err(invalid("nothing of that name")) } else { done() }
+        }
+        ["forget", name] => {
+            std::mem::forget(take(&STREAMS, name));
+            done()
+        }
+        [call, stream, ..] => with_stream(call, stream_of(stream)?, &words[2..]),
+        _ => Err(invalid("what?")),
+    }
+}
+
+fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<String> {
+    let mut tally = Tally::default();
+    match (call, words) {
+        ("send", [seed, bytes]) => {
+            let (seed, bytes) = (number(seed)?, number(bytes)?);
+            pattern::send(&mut stream, seed, bytes)?;
+            Ok(Tally::expected(seed, bytes).to_string())
+        }
+        ("drain", []) => received(&mut stream, u64::MAX, &mut tally),
+        ("take", [bytes]) => received(&mut stream, number(bytes)?, &mut tally),
+        ("write", [text]) => stream.write(text.as_bytes()).map(|n| n.to_string()),
+        ("read", [bytes]) => {
+            let mut buf = vec![0; number(bytes)? as usize];
+            let n = stream.read(&mut buf)?;
+            Ok(String::from_utf8_lossy(&buf[..n]).into_owned())
+        }
+        ("echo", []) => echo(&mut stream).map(|tally| tally.to_string()),
+        ("ping" | "pong", [rounds]) => ball(&mut stream, call == "ping", number(rounds)?),
+        ("shutdown", [how]) => {
+            let how = match *how {
+                "read" => Shutdown::Read,
+                "write" => Shutdown::Write,
+                _ => Shutdown::Both,
+            };
+            stream.shutdown(how).map(|()| String::new())
+        }
+        ("set", [name, value]) => set(&stream, name, number(value)?),
+        ("error", []) => Ok(stream
+            .take_error()?
+            .map_or_else(|| "none".to_owned(), |e| format!("{:?}", e.kind()))),
+        ("retransmitted", []) => Ok(stream.stats()?.retransmitted.to_string()),
+        _ => Err(invalid("what?")),
+    }
+}
+
+fn received(stream: &mut PrpStream, most: u64, tally: &mut Tally) -> io::Result<String> {
+    match pattern::receive(stream, most, tally) {
+        Ok(()) => Ok(tally.to_string()),
+        Err(e) => Err(io::Error::new(e.kind(), format!("after {tally}: {e}"))),
+    }
+}
+
+fn echo(stream: &mut PrpStream) -> io::Result<Tally> {
+    let (mut buf, mut tally) = (vec![0; 64 * 1024], Tally::default());
+    loop {
+        match stream.read(&mut buf)? {
+            0 => return stream.shutdown(Shutdown::Write).map(|()| tally),
+            n => {
+                stream.write_all(&buf[..n])?;
+                tally.note(&buf[..n]);
+            }
+        }
+    }
+}
+
+fn serve(listener: &PrpListener) -> io::Result<String> {
+    loop {
+        let (mut stream, _) = listener.accept()?;
+        std::thread::spawn(move || echo(&mut stream));
+    }
+}
+
+fn ball(stream: &mut PrpStream, serves: bool, rounds: u64) -> io::Result<String> {
+    let mut byte = [0];
+    for _ in 0..rounds {
+        if serves {
+            stream.write_all(&[1])?;
+        }
+        stream.read_exact(&mut byte)?;
+        if !serves {
+            stream.write_all(&byte)?;
+        }
+    }
+    Ok(format!("{rounds} rounds"))
+}
+
+fn builder(words: &[&str]) -> io::Result<Builder> {
+    let mut builder = Builder::new();
+    for word in words {
+        let (name, value) = word.split_once('=').ok_or_else(|| invalid("expected NAME=VALUE"))?;
+        builder = match name {
+            "port" => builder.local_port(Port::new(number(value)? as u16)),
+            "node" => builder.node(value.parse().map_err(|_| invalid("expected a node"))?),
+            "device" => builder.device(value),
+            "crc" => builder.crc(value == "yes"),
+            "timeout" => builder.connect_timeout(millis(number(value)?)),
+            "user_timeout" => builder.user_timeout(Some(millis(number(value)?))),
+            "keepalive" => {
+                let interval = millis(number(value)?);
+                builder.keepalive(Some(Keepalive { idle: interval, interval, probes: 3 }))
+            }
+            _ => return Err(invalid("no such setting")),
+        };
+    }
+    Ok(builder)
+}
+
+fn set(stream: &PrpStream, name: &str, value: u64) -> io::Result<String> {
+    let time = (value > 0).then(|| millis(value));
+    match name {
+        "read_timeout" => stream.set_read_timeout(time)?,
+        "write_timeout" => stream.set_write_timeout(time)?,
+        "user_timeout" => stream.set_user_timeout(time)?,
+        "linger" => stream.set_linger(Some(millis(value)))?,
+        "nonblocking" => stream.set_nonblocking(value != 0)?,
+        _ => return Err(invalid("no such setting")),
+    }
+    done()
+}
+
+fn stream_of(name: &str) -> io::Result<PrpStream> {
+    let streams = STREAMS.lock().expect("nobody panics with it");
+    let stream = streams.as_ref().and_then(|s| s.get(name));
+    stream.ok_or_else(|| invalid("no such stream"))?.try_clone()
+}
+
+fn listener_of(name: &str) -> io::Result<PrpListener> {
+    let listeners = LISTENERS.lock().expect("nobody panics with it");
+    let listener = listeners.as_ref().and_then(|l| l.get(name));
+    listener.ok_or_else(|| invalid("no such listener"))?.try_clone()
+}
+
+fn put<T>(all: &Mutex<Option<HashMap<String, T>>>, name: &str, one: T) {
+    let mut all = all.lock().expect("nobody panics with it");
+    all.get_or_insert_default().insert(name.to_owned(), one);
+}
+
+fn take<T>(all: &Mutex<Option<HashMap<String, T>>>, name: &str) -> Option<T> {
+    all.lock().expect("nobody panics with it").as_mut()?.remove(name)
+}
+
+fn number(word: &str) -> io::Result<u64> {
+    word.parse().map_err(|_| invalid("expected a number"))
+}
+
+const fn millis(number: u64) -> Duration {
+    Duration::from_millis(number)
+}
+
+fn done() -> io::Result<String> {
+    Ok(String::new())
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, what)
+}
