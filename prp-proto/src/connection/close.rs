@@ -73,9 +73,9 @@ impl Connection {
         self.fail(ConnError::Reset);
     }
 
-    /// Drops a finished connection before its quiet time is over: its ends are wanted again.
-    pub(crate) fn abort_silently(&mut self) {
-        self.orphan = true;
+    /// Ends a finished connection before its quiet time is over: its ends are wanted again. An
+    /// application that still holds it can read what there is to read.
+    pub(crate) fn cut_quiet_short(&mut self) {
         self.end_quietly();
     }
 

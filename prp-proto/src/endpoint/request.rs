@@ -47,7 +47,7 @@ impl Endpoint {
                 return outcome;
             }
             // The old connection is only waiting out its quiet time (SPEC PRP-CLOSE-6).
-            conn.abort_silently();
+            conn.cut_quiet_short();
             self.settle(handle, now);
         }
         if !self.listeners.contains_key(&port) {

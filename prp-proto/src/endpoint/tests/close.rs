@@ -216,6 +216,32 @@ fn quiet__a_new_request_with_the_same_ends_goes_through() {
     assert_eq!(transfer(&mut pair, ToServer, c, s, b"again"), b"again");
 }
 
+/// PRP-CLOSE-6: ... and what the old connection brought can still be read.
+#[test]
+fn quiet__a_new_request_with_the_same_ends_loses_no_data_of_the_old_connection() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let listener = pair.listen(80, ConnConfig::default());
+    let port = pair.client.endpoint.ends(c).unwrap().0.port;
+    pair.server.endpoint.shutdown_send(pair.time, s);
+    pair.drive();
+    pair.write_all(ToServer, c, b"unread");
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.drive();
+    let config = ConnConfig::default();
+    let remote = Pair::server_addr(80);
+    let again = pair.client.endpoint.connect(pair.time, remote, Some(port), config, |_| true);
+    pair.drive();
+    let again = (again.unwrap(), pair.server.endpoint.accept(pair.time, listener).unwrap());
+    assert_ne!(again.1, s);
+    assert_eq!(transfer(&mut pair, ToServer, again.0, again.1, b"again"), b"again");
+    // Expect: the old handle still means the old connection.
+    assert_eq!(pair.read_available(ToServer, s), b"unread");
+    assert_eq!(pair.server.endpoint.read(pair.time, s, &mut [0; 9]), Ok(0));
+    pair.server.endpoint.release(pair.time, s, false);
+    assert_eq!(pair.server.endpoint.connections(), 1);
+}
+
 /// A peer that never closes its side does not keep a closed stream for ever.
 #[test]
 fn orphan__gives_up_waiting_for_the_other_side() {
