@@ -220,7 +220,7 @@ impl Connection {
             );
         }
         self.find_losses(now, block.is_some_and(|b| b.gap));
-        self.arm_loss(now);
+        self.arm_loss();
         self.arm_persist(now);
         if acked.eoc && self.step(StateEvent::EocAcked) {
             self.on_half_closed();

@@ -44,8 +44,9 @@ impl Connection {
     }
 
     /// Sets the loss timer to what comes next: the end of the reordering window, a tail-loss probe, or
-    /// the retransmission timeout.
-    pub(super) fn arm_loss(&mut self, now: Instant) {
+    /// the retransmission timeout. Anybody may call this at any time: what else is sent or comes in does
+    /// not put the timer off (SPEC PRP-LOSS-2).
+    pub(super) fn arm_loss(&mut self) {
         if !self.terms.extended || self.send.flight.is_empty() {
             self.timers.stop(Timer::Loss);
             return;
@@ -56,7 +57,7 @@ impl Connection {
         } else {
             rtt.rto(self.send.backoff)
         };
-        let at = now + wait;
+        let at = self.send.loss_from + wait;
         self.timers.set(Timer::Loss, self.send.look_again.map_or(at, |look| look.min(at)));
     }
 
@@ -64,9 +65,13 @@ impl Connection {
         if self.gives_up(now, self.send.waiting_since) {
             return;
         }
-        if self.send.look_again.take().is_some_and(|at| at <= now) {
+        if self.send.look_again.is_some_and(|at| at <= now) {
             self.find_losses(now, false);
-        } else if !self.terms.policy().retains() {
+            self.arm_loss();
+            return;
+        }
+        self.send.loss_from = now;
+        if !self.terms.policy().retains() {
             // Nothing can be sent again; ask what has arrived (SPEC PRP-DETECT-3).
             self.send.tail_probes = self.send.tail_probes.saturating_add(1);
             self.pending.probe = true;
@@ -81,7 +86,7 @@ impl Connection {
             self.send.congestion.on_timeout(now);
             self.send.flight.mark_all_lost();
         }
-        self.arm_loss(now);
+        self.arm_loss();
     }
 
     /// The window is still closed: has it opened and the news been lost?

@@ -40,6 +40,8 @@ pub(crate) struct Sender {
     pub(super) backoff: u32,
     /// Since when the oldest unacknowledged segment has waited without any news.
     pub(super) waiting_since: Instant,
+    /// What the loss timer counts from: when a segment was last sent, or news of one came.
+    pub(super) loss_from: Instant,
     /// A segment may go out whatever the congestion window says: a probe.
     forced: bool,
     /// Largest segment known to get through.
@@ -69,6 +71,7 @@ impl Sender {
             tail_probes: 0,
             backoff: 0,
             waiting_since: seed.now,
+            loss_from: seed.now,
             forced: false,
             mss: CLASSIC_MSS,
             proven: seed.proven,
@@ -104,6 +107,7 @@ impl Sender {
         self.tail_probes = 0;
         self.backoff = 0;
         self.waiting_since = now;
+        self.loss_from = now;
         if self.recovery_until.is_some() && !self.flight.has_lost() && !self.flight.has_received() {
             self.recovery_until = None;
         }
@@ -178,7 +182,7 @@ impl Connection {
                 left -= 1;
             }
             self.transmit_control(now, batch);
-            self.arm_loss(now);
+            self.arm_loss();
             self.arm_persist(now);
             if left == 0 || batch.is_full() {
                 return self.wants_transmit();
@@ -255,6 +259,7 @@ impl Connection {
             }
             self.send.flight.resent(seq, now);
             self.stats.retransmitted += 1;
+            self.send.loss_from = now;
             self.push_segment(batch, seq, Flags::RTX);
             return true;
         }
@@ -277,6 +282,7 @@ impl Connection {
             return false;
         };
         self.stats.segments_sent += 1;
+        self.send.loss_from = now;
         self.push_segment(batch, seq, Flags::NONE);
         true
     }

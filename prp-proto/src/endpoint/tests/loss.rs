@@ -100,6 +100,26 @@ fn outage__is_survived_with_backed_off_timeouts() {
     }
 }
 
+/// PRP-LOSS-2: whatever else is said meanwhile does not put a repeat off.
+#[test]
+fn timeout__is_not_put_off_by_other_frames() {
+    for policy in [Reliability::GoBackN, Reliability::SelectiveRepeat] {
+        let mut pair = Pair::default();
+        let (c, s) = pair.established_with(with_policy(policy), with_policy(policy));
+        pair.rule = drop_nth(ToServer, &[0, 1, 2, 3]);
+        pair.write_all(ToServer, c, b"to be repeated");
+        let mut got = Vec::new();
+        for _ in 0..150 {
+            // The client acknowledges each of these, and hears from the server.
+            pair.write_all(ToClient, s, b"by the way");
+            pair.drive_for(2 * MS);
+            pair.read_available(ToClient, c);
+            got.extend(pair.read_available(ToServer, s));
+        }
+        assert_eq!(got, b"to be repeated", "{policy}");
+    }
+}
+
 #[test]
 fn user_timeout__ends_a_connection_whose_peer_is_gone() {
     let mut pair = Pair::default();
