@@ -28,6 +28,11 @@ impl Connection {
         if flags.contains(Flags::CACK) {
             return self.on_accept(now, frame);
         }
+        if self.state == State::ConnWait && self.is_probe_for_us(frame) {
+            // Our request was granted and the answer is lost (SPEC PRP-CONN-9).
+            self.pending.request = true;
+            return Ok(());
+        }
         if !matches!(self.state, State::Established { .. }) {
             return Err(DropReason::BadState);
         }
@@ -45,6 +50,12 @@ impl Connection {
             self.hear(now);
         }
         outcome
+    }
+
+    /// Whether a frame is a probe that names our id, as only a server can that has our request.
+    fn is_probe_for_us(&self, frame: &Frame<'_>) -> bool {
+        let probe = frame.flags().contains(Flags::CTL).then(|| Control::parse(frame.payload));
+        matches!(probe.flatten(), Some(Control::Probe { to, .. }) if to == self.ids.local)
     }
 
     fn on_control(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), DropReason> {

@@ -256,3 +256,23 @@ fn same_node__talks_to_itself_through_the_loopback_device() {
     assert_eq!(pair.server.endpoint.read(pair.time, s, &mut got), Ok(data.len()));
     assert_eq!(got, data);
 }
+
+/// PRP-CONN-9: a probe that comes while the CACK is lost does not undo the connection.
+#[test]
+fn probe__of_an_unconfirmed_server_makes_the_client_ask_again() {
+    let mut pair = Pair::default();
+    let listener = pair.listen(80, ConnConfig::default());
+    // No CACK arrives until after the server's first probe, which comes after a second.
+    let mut probed = false;
+    pair.rule = Box::new(move |d, bytes| {
+        probed |= flags(bytes).contains(Flags::CTL);
+        if d == ToClient && !probed { Verdict::Drop } else { Verdict::Pass }
+    });
+    let c = pair.connect(80, ConnConfig::default());
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::OPEN));
+    // Expect: the probe brought the request forward, which was due at 1.26 s.
+    assert!(pair.time.as_nanos() < 1_010_000_000, "{:?}", pair.time);
+    let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"hello"), b"hello");
+    assert_eq!(pair.server.endpoint.stats().resets, 0);
+}
