@@ -161,8 +161,9 @@ impl Connection {
         }
         self.fail(match block.reason {
             ResetReason::NoCommonPolicy => ConnError::NoCommonPolicy,
-            ResetReason::Aborted | ResetReason::NoConnection => ConnError::Reset,
-            _ => ConnError::Refused,
+            ResetReason::Refused => ConnError::Refused,
+            // Granted, and given up before we knew.
+            _ => ConnError::Reset,
         });
         Ok(())
     }

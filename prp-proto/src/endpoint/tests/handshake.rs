@@ -276,3 +276,23 @@ fn probe__of_an_unconfirmed_server_makes_the_client_ask_again() {
     assert_eq!(transfer(&mut pair, ToServer, c, s, b"hello"), b"hello");
     assert_eq!(pair.server.endpoint.stats().resets, 0);
 }
+
+/// A request that was granted and whose connection then ended was reset, not refused.
+#[test]
+fn connect__is_reset_if_the_server_gives_up_before_its_answer_arrives() {
+    let mut pair = Pair::default();
+    let impatient = ConnConfig { user_timeout: Some(200 * MS), ..ConnConfig::default() };
+    let listener = pair.listen(80, impatient);
+    pair.rule = Box::new(|d, bytes| {
+        let lost = d == ToClient && !flags(bytes).contains(Flags::RST);
+        if lost { Verdict::Drop } else { Verdict::Pass }
+    });
+    let c = pair.connect(80, ConnConfig::default());
+    pair.drive();
+    let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
+    pair.write_all(ToClient, s, b"anybody?");
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
+    let error = pair.server.endpoint.take_error(s);
+    assert!(matches!(error, Some(ConnError::TimedOut { .. })), "{error:?}");
+}
