@@ -9,6 +9,7 @@
 
 mod claims;
 mod core;
+mod device_slot;
 mod exit;
 mod keeper;
 mod poll_set;

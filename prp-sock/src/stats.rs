@@ -19,7 +19,7 @@ impl DeviceStats {
     pub(crate) fn of(engine: &Engine) -> Vec<Self> {
         let names = engine.device_names();
         let mut core = engine.lock();
-        let counters = core.device_counters().iter();
+        let counters = core.device_counters();
         names
             .iter()
             .zip(counters)

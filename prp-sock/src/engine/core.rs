@@ -1,6 +1,6 @@
 //! What the engine's lock protects.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -16,12 +16,14 @@ use prp_proto::state::{ReceiveSide, State};
 use prp_proto::time::Instant;
 
 use super::claims::Claims;
+use super::device_slot::{DeviceCounters, DeviceSlot};
 use super::readiness::{ReadinessFd, Shown};
 use super::slot::{Interest, Slot};
 use super::spin::SpinRecord;
 use super::steward::Stewardship;
+use super::wait::earliest;
 use super::waiter::Waiter;
-use crate::device::{FrameIo, PortFilter, Sent};
+use crate::device::{FrameIo, PortFilter};
 
 /// Frames received per turn from one device, so that nobody holds the lock for long.
 const RECEIVE_TURN: usize = 32;
@@ -32,24 +34,8 @@ const SEND_FRAMES: usize = 32;
 /// ... and bytes: four of the largest frames.
 const SEND_BYTES: usize = 256 * 1024;
 
-/// One device with what it could not take yet.
-#[derive(Debug)]
-pub(super) struct DeviceSlot {
-    pub(super) io: Box<dyn FrameIo>,
-    /// Frames made but not taken: copied, since the buffers they came from go on.
-    stalled: VecDeque<Vec<u8>>,
-}
-
-/// Counters of a device.
-#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct DeviceCounters {
-    /// Frames lost because the receiving ring was full.
-    pub(crate) overruns: u64,
-    /// Frames the device could not send.
-    pub(crate) send_losses: u64,
-    /// Frames larger than the device takes.
-    pub(crate) too_big: u64,
-}
+/// How long an engine without listeners and connections stays ready for the next one.
+const RETIRE_AFTER: Duration = Duration::from_secs(10);
 
 /// The state of an engine.
 #[derive(Debug)]
@@ -57,8 +43,7 @@ pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
     pub(crate) claims: Claims,
     pub(super) stewardship: Stewardship,
-    pub(super) devices: Vec<DeviceSlot>,
-    pub(super) counters: Vec<DeviceCounters>,
+    devices: Vec<DeviceSlot>,
     filter: PortFilter,
     batch: TransmitBatch,
     slots: Vec<Slot>,
@@ -82,6 +67,8 @@ pub(crate) struct Core {
     pub(super) keeper_looks: Option<Instant>,
     /// When an application thread last stopped driving.
     pub(super) left: Instant,
+    /// When the engine ends, unless somebody uses it.
+    retires: Option<Instant>,
     /// The device set is unusable; every operation says so.
     pub(super) failed: Option<io::ErrorKind>,
 }
@@ -92,15 +79,12 @@ impl Core {
         let stewardship = Stewardship::seek(node);
         let steward = stewardship.is_ours();
         let filter = PortFilter::new(node, steward, std::iter::empty());
-        let counters = vec![DeviceCounters::default(); devices.len()];
-        let devices =
-            devices.into_iter().map(|io| DeviceSlot { io, stalled: VecDeque::new() }).collect();
+        let devices = devices.into_iter().map(DeviceSlot::new).collect();
         let mut core = Self {
             endpoint,
             claims: Claims::new(node),
             stewardship,
             devices,
-            counters,
             filter,
             batch: TransmitBatch::new(SEND_FRAMES, SEND_BYTES),
             slots: Vec::new(),
@@ -115,6 +99,7 @@ impl Core {
             looks_again: None,
             keeper_looks: None,
             left: Instant::ZERO,
+            retires: None,
             failed: None,
         };
         core.endpoint.set_steward(steward);
@@ -157,16 +142,31 @@ impl Core {
         if self.endpoint.wants_transmit() {
             self.transmit(now);
         }
+        if !self.endpoint.is_idle() {
+            self.retires = None;
+        } else if self.retires.is_none() {
+            self.stay(now);
+        }
+    }
+
+    /// Nobody uses the engine: it stays for a while.
+    pub(super) fn stay(&mut self, now: Instant) {
+        self.retires = Some(now + RETIRE_AFTER);
+    }
+
+    /// Whether nobody has used the engine for long.
+    pub(super) fn is_to_retire(&self, now: Instant) -> bool {
+        self.retires.is_some_and(|at| at <= now)
     }
 
     /// Whether there is more to send than went with the last batch, and room for it.
     pub(super) fn has_more(&self) -> bool {
-        self.endpoint.wants_transmit() && self.devices.iter().all(|d| d.stalled.is_empty())
+        self.endpoint.wants_transmit() && !self.devices.iter().any(DeviceSlot::is_stalled)
     }
 
     /// When something is due.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.endpoint.poll_timeout()
+        earliest(self.endpoint.poll_timeout(), self.retires)
     }
 
     /// A deadline that has come into force while everybody slept, and that nobody would notice within
@@ -179,60 +179,26 @@ impl Core {
 
     /// Whether a device holds frames it could not take.
     pub(super) fn is_stalled(&self, device: usize) -> bool {
-        self.devices.get(device).is_some_and(|d| !d.stalled.is_empty())
+        self.devices.get(device).is_some_and(DeviceSlot::is_stalled)
     }
 
     fn transmit(&mut self, now: Instant) {
-        for index in 0..self.devices.len() {
-            if !self.unstall(index) {
-                return;
-            }
+        if !self.devices.iter_mut().all(DeviceSlot::unstall) {
+            return;
         }
         self.batch.clear();
         let count = self.endpoint.poll_transmit(now, &mut self.batch);
+        let (endpoint, batch) = (&self.endpoint, &self.batch);
         let mut next = 0;
         while next < count {
-            next = self.send_run(next, count);
-        }
-    }
-
-    /// Sends frames from `next` on that leave by one device; where to go on.
-    fn send_run(&mut self, next: usize, count: usize) -> usize {
-        let device = usize::from(self.batch.device(next).0);
-        let end =
-            (next..count).find(|i| usize::from(self.batch.device(*i).0) != device).unwrap_or(count);
-        let Some(port) = self.devices.get_mut(device) else { return end };
-        let (endpoint, batch) = (&self.endpoint, &self.batch);
-        let mut at = next;
-        while at < end {
-            let sent = port.io.send(&mut (at..end).map(|i| endpoint.frame(batch, i)));
-            at += sent.done;
-            note_sent(&mut self.counters[device], &sent);
-            if sent.too_big {
-                at += 1;
-            } else if sent.full {
-                port.stalled.extend((at..end).map(|i| endpoint.frame(batch, i).concat()));
-                return end;
-            } else if sent.done == 0 {
-                return end;
+            // A run of frames that leave by one device.
+            let device = batch.device(next);
+            let end = (next..count).find(|i| batch.device(*i) != device).unwrap_or(count);
+            if let Some(slot) = self.devices.get_mut(usize::from(device.0)) {
+                slot.send(next..end, |i| endpoint.frame(batch, i));
             }
+            next = end;
         }
-        end
-    }
-
-    /// Sends what a device could not take before; whether it has taken all of it.
-    fn unstall(&mut self, index: usize) -> bool {
-        let port = &mut self.devices[index];
-        while !port.stalled.is_empty() {
-            let frames = port.stalled.iter().map(|f| [f.as_slice(), &[], &[], &[]]);
-            let sent = port.io.send(&mut frames.into_iter());
-            note_sent(&mut self.counters[index], &sent);
-            port.stalled.drain(..sent.done + usize::from(sent.too_big));
-            if sent.full || (sent.done == 0 && !sent.too_big) {
-                return false;
-            }
-        }
-        true
     }
 
     /// Hands the endpoint's events to whom they concern.
@@ -414,11 +380,8 @@ impl Core {
     }
 
     /// Counters of every device, in order.
-    pub(crate) fn device_counters(&mut self) -> &[DeviceCounters] {
-        for (device, counters) in self.devices.iter_mut().zip(&mut self.counters) {
-            counters.overruns += device.io.take_overruns();
-        }
-        &self.counters
+    pub(crate) fn device_counters(&mut self) -> impl Iterator<Item = DeviceCounters> {
+        self.devices.iter_mut().map(DeviceSlot::counters)
     }
 
     /// Sends one batch of what is due.
@@ -451,9 +414,4 @@ impl Core {
     pub(crate) fn owns(&self, port: Port) -> bool {
         self.endpoint.owns(port)
     }
-}
-
-fn note_sent(counters: &mut DeviceCounters, sent: &Sent) {
-    counters.send_losses += sent.lost as u64;
-    counters.too_big += u64::from(sent.too_big);
 }

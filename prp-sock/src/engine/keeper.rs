@@ -15,7 +15,6 @@ use prp_proto::time::Instant;
 use super::Engine;
 use super::core::Core;
 use super::registry;
-use super::wait::earliest;
 use super::waiter::{Kick, Waiter};
 
 /// How long application threads may be away before the keeper takes over, and how late it may look at a
@@ -24,9 +23,6 @@ const TICK: Duration = Duration::from_millis(2);
 
 /// Ticks without any activity after which the keeper sleeps until called.
 const QUIET_TICKS: u32 = 16;
-
-/// How long an engine without streams, listeners and connections stays ready for the next one.
-const TEARDOWN_AFTER: Duration = Duration::from_secs(10);
 
 /// The keeper as others see it.
 #[derive(Debug)]
@@ -79,7 +75,6 @@ impl Engine {
     fn keep(self: Arc<Self>) {
         let mut quiet = 0;
         let mut seen = 0;
-        let mut idle_since: Option<Instant> = None;
         loop {
             let core = self.lock();
             let now = self.now();
@@ -97,17 +92,15 @@ impl Engine {
                 let _ = self.keeper.waiter.park(Some(TICK - away));
                 continue;
             }
-            let is_idle = core.endpoint.is_idle() && Arc::strong_count(&self) == 1;
-            idle_since = if is_idle { idle_since.or(Some(now)) } else { None };
-            if idle_since.is_some_and(|since| now.since(since) >= TEARDOWN_AFTER) {
+            if core.is_to_retire(now) {
                 drop(core);
                 if registry::retire(&self) {
                     return;
                 }
-                idle_since = None;
+                self.lock().stay(now);
                 continue;
             }
-            self.cover(core, now, idle_since.map(|since| since + TEARDOWN_AFTER));
+            self.cover(core, now);
         }
     }
 
@@ -128,7 +121,7 @@ impl Engine {
     }
 
     /// Nobody drives: takes a turn, then sleeps until something happens.
-    fn cover(&self, mut core: MutexGuard<'_, Core>, now: Instant, until: Option<Instant>) {
+    fn cover(&self, mut core: MutexGuard<'_, Core>, now: Instant) {
         if core.turn(now, None) > 0 || core.has_more() {
             return MutexGuard::unlock_fair(core);
         }
@@ -137,7 +130,7 @@ impl Engine {
         if core.has_more() {
             return;
         }
-        let until = earliest(until, core.next_timeout());
+        let until = core.next_timeout();
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
         core.keeper_polls = true;
         let (mut core, _) = self.sleep(core, &self.keeper.waiter, &self.keeper.kick, until);
