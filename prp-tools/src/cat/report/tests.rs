@@ -1,0 +1,46 @@
+use prp_sock::{DropReason, Reliability};
+
+use super::*;
+
+#[test]
+fn summary__has_bytes_seconds_and_rates() {
+    let counts = Counts::default();
+    let line = |counts: &Counts| summary(counts, Duration::from_millis(1500));
+    assert_eq!(line(&counts), "1.500 s: nothing sent, nothing received");
+    counts.add_sent(3_000_000);
+    assert_eq!(line(&counts), "1.500 s: sent 3000000 bytes (2.00 MB/s)");
+    counts.add_received(15);
+    assert_eq!(
+        line(&counts),
+        "1.500 s: sent 3000000 bytes (2.00 MB/s), received 15 bytes (10 B/s)"
+    );
+}
+
+#[test]
+fn summary__of_no_time_at_all_has_a_finite_rate() {
+    let counts = Counts::default();
+    counts.add_received(1);
+    assert_eq!(summary(&counts, Duration::ZERO), "0.000 s: received 1 bytes (1.00 MB/s)");
+}
+
+#[test]
+fn terms_line__says_what_was_agreed_on() {
+    let terms =
+        Terms { extended: true, reliability: Reliability::SelectiveRepeat, mss: 1484, crc: true };
+    assert_eq!(terms_line(&terms), "terms: selective-repeat, 1484 bytes a segment, CRC");
+    let classic =
+        Terms { extended: false, reliability: Reliability::Detect, mss: 1024, crc: false };
+    assert_eq!(terms_line(&classic), "terms: detect, 1024 bytes a segment, no CRC, classic peer");
+}
+
+#[test]
+fn stats_lines__name_the_drops_that_occurred() {
+    let mut stats = ConnStats { segments_sent: 10, retransmitted: 2, ..ConnStats::default() };
+    assert_eq!(stats_lines(&stats)[2], "dropped: nothing");
+    stats.drops.count(DropReason::Duplicate);
+    stats.drops.count(DropReason::BadCrc);
+    stats.drops.count(DropReason::Duplicate);
+    let [sent, _, dropped] = stats_lines(&stats);
+    assert_eq!(sent, "sent: 10 segments, 2 again (0 needlessly), 0 timeouts, 0 acknowledgements");
+    assert_eq!(dropped, "dropped: bad_crc 1, duplicate 2");
+}

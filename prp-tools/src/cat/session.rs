@@ -1,0 +1,239 @@
+//! One connection from its beginning to its end.
+
+use std::io::{self, ErrorKind, IsTerminal, PipeWriter};
+use std::net::Shutdown;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use prp_sock::PrpStream;
+
+use super::Side;
+use super::copy::{self, Trouble};
+use super::input::Input;
+use super::output::Output;
+use super::progress::{Counts, Progress};
+use super::report;
+use crate::exit::say;
+
+/// How often to look whether the peer is gone while nothing is received from it, and to show progress.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Copies both ways until both have ended. The peer has everything then; or else it gets a reset, so
+/// that it does not take what it has for all there was.
+pub(super) fn run(stream: PrpStream, side: &mut Side<'_>, output: Output) -> Result<(), Trouble> {
+    let Side { args, input, .. } = side;
+    let terminals = Terminals::look(input, &output);
+    let (shown, stats) = (!args.quiet && terminals.want_progress(), args.stats);
+    let counts = Counts::default();
+    let progress = if shown {
+        Progress::visible(input.remaining().filter(|_| !args.recv_only), terminals.stdout)
+    } else {
+        Progress::hidden()
+    };
+    let begun = Instant::now();
+    let ended = converse(&stream, side, output, &counts, &progress);
+    let elapsed = begun.elapsed();
+    progress.end();
+    let mut report = Vec::new();
+    if shown || stats {
+        report.push(report::summary(&counts, elapsed));
+    }
+    if stats {
+        report.extend(report::stats(&stream));
+    }
+    if ended.is_err() {
+        // It cannot fail: see its documentation.
+        let _ = stream.set_linger(Some(Duration::ZERO));
+    }
+    // Before anything is printed: a terminal may take its time.
+    drop(stream);
+    report.iter().for_each(say);
+    ended
+}
+
+/// Which of the three standard streams are terminals.
+struct Terminals {
+    stdin: bool,
+    stdout: bool,
+    stderr: bool,
+}
+
+impl Terminals {
+    fn look(input: &Input, output: &Output) -> Self {
+        Self {
+            stdin: input.is_terminal(),
+            stdout: output.is_terminal(),
+            stderr: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Somebody watches, and what goes on is not a talk between two people.
+    fn want_progress(&self) -> bool {
+        self.stderr && !(self.stdin && self.stdout)
+    }
+}
+
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Direction {
+    Sending,
+    Receiving,
+}
+
+/// What happens while a connection lasts.
+#[derive(Debug)]
+enum News {
+    /// A direction has ended.
+    Ended(Direction, Result<(), Trouble>),
+    /// The program is to end.
+    Signal(Signal),
+}
+
+fn converse(
+    stream: &PrpStream,
+    side: &mut Side<'_>,
+    output: Output,
+    counts: &Counts,
+    progress: &Progress,
+) -> Result<(), Trouble> {
+    let Side { args, signals, input } = side;
+    let (stop_reader, stop) = io::pipe().map_err(Trouble::Input)?;
+    let (tell, news) = mpsc::channel();
+    let mut watch = Watch {
+        stream,
+        news,
+        sending: !args.recv_only,
+        receiving: true,
+        stop: Some(stop),
+        // Somebody who only took in a file at a terminal should not have to end their side by hand.
+        ends_with_peer: args.listen && input.is_terminal(),
+        trouble: None,
+    };
+    signals.tell({
+        let tell = tell.clone();
+        move |signal| drop(tell.send(News::Signal(signal)))
+    });
+    thread::scope(move |scope| {
+        if watch.sending {
+            let tell = tell.clone();
+            let send = if args.message { copy::send_lines } else { copy::send_bytes };
+            scope.spawn(move || {
+                let sent = send(stream, input, &stop_reader, counts);
+                // Who is told outlives this thread.
+                let _ = tell.send(News::Ended(Direction::Sending, sent));
+            });
+        } else {
+            watch.shut(Shutdown::Write);
+        }
+        let receive = if args.message { copy::receive_lines } else { copy::receive_bytes };
+        scope.spawn(move || {
+            let received = receive(stream, output, counts, progress);
+            let _ = tell.send(News::Ended(Direction::Receiving, received));
+        });
+        while watch.sending || (watch.receiving && !args.send_only) {
+            watch.wait();
+            progress.show(counts);
+        }
+        let ended = watch.wait_delivered();
+        signals.tell_nobody();
+        ended
+    })
+}
+
+/// Follows both directions and ends one where the other calls for it.
+struct Watch<'a> {
+    stream: &'a PrpStream,
+    news: Receiver<News>,
+    sending: bool,
+    receiving: bool,
+    /// Closing this ends the reading of standard input.
+    stop: Option<PipeWriter>,
+    /// When the peer has ended its direction, end ours.
+    ends_with_peer: bool,
+    /// What broke first; the rest follows from it.
+    trouble: Option<Trouble>,
+}
+
+impl Watch<'_> {
+    /// Waits for news, for a tick at most, and does what they call for.
+    fn wait(&mut self) {
+        match self.news.recv_timeout(TICK) {
+            Ok(News::Ended(direction, ended)) => self.note(direction, ended),
+            Ok(News::Signal(signal)) => self.give_up(Trouble::Signal(signal)),
+            Err(_) if self.trouble.is_some() && self.sending => {
+                // It has not come back to its input: it waits in a write, and this ends that. Sooner, the
+                // peer might have taken what was cut short for the whole.
+                self.shut(Shutdown::Write);
+            }
+            Err(_) => self.look_for_reset(),
+        }
+    }
+
+    /// A direction has ended.
+    fn note(&mut self, direction: Direction, ended: Result<(), Trouble>) {
+        match direction {
+            Direction::Sending => self.sending = false,
+            Direction::Receiving => self.receiving = false,
+        }
+        match ended {
+            Err(trouble) => self.give_up(trouble),
+            Ok(()) if self.trouble.is_some() => {}
+            Ok(()) if direction == Direction::Sending => self.shut(Shutdown::Write),
+            Ok(()) if self.ends_with_peer => self.stop = None,
+            Ok(()) => {}
+        }
+    }
+
+    /// Waits until the peer has everything, unless something breaks first; then nothing is received any
+    /// more.
+    fn wait_delivered(mut self) -> Result<(), Trouble> {
+        // In slices, between which a signal can be heard. It cannot fail: a tick is not nothing.
+        let _ = self.stream.set_write_timeout(Some(TICK));
+        while self.trouble.is_none() {
+            match self.stream.wait_delivered() {
+                Ok(()) => break,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+                Err(e) => self.give_up(Trouble::Stream(e)),
+            }
+            match self.news.try_recv() {
+                Ok(News::Ended(direction, ended)) => self.note(direction, ended),
+                Ok(News::Signal(signal)) => self.give_up(Trouble::Signal(signal)),
+                Err(_) => {}
+            }
+        }
+        self.shut(Shutdown::Read);
+        self.trouble.map_or(Ok(()), Err)
+    }
+
+    /// A peer that has closed both directions says so only when it gets something it will not read:
+    /// not to a reader, who is told the end.
+    fn look_for_reset(&mut self) {
+        if !self.receiving
+            && let Ok(Some(error)) = self.stream.take_error()
+        {
+            self.give_up(Trouble::Stream(error));
+        }
+    }
+
+    /// Something broke: ends what still goes on.
+    fn give_up(&mut self, trouble: Trouble) {
+        // An error is told once: whoever writes later hears no more than that the stream is closed.
+        let vague = |t: &Trouble| matches!(t, Trouble::Stream(e) if e.get_ref().is_none());
+        if self.trouble.as_ref().is_none_or(vague) {
+            self.trouble = Some(trouble);
+        }
+        self.stop = None;
+        if self.receiving {
+            self.shut(Shutdown::Read);
+        }
+    }
+
+    fn shut(&self, how: Shutdown) {
+        // It fails if the connection is over; whoever reads or writes is told why.
+        let _ = self.stream.shutdown(how);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! `prp`: the PaRma Protocol from the command line. A file for each subcommand.
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
+
+mod cat;
+mod exit;
+mod hosts;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Byte streams between the nodes of a cluster, straight over Ethernet.
+#[derive(Debug, Parser)]
+#[command(name = "prp", version, after_help = exit::HELP)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Cat(cat::CatArgs),
+    Hosts(hosts::HostsArgs),
+}
+
+fn main() -> ExitCode {
+    let ended = match Arguments::parse().command {
+        Command::Cat(args) => cat::run(&args),
+        Command::Hosts(args) => hosts::run(&args),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            failure.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn arguments__are_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,86 @@
+//! Signals that end the program. It still dies of them, but first it may tell its peers: unlike those of
+//! a kernel's sockets, they would go on waiting for a minute.
+
+use std::io;
+use std::process;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{SigSet, Signal, raise};
+
+/// What users and service managers end programs with.
+const DEADLY: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
+
+/// Time to tell peers: sending a frame takes microseconds, and a thread that is stuck in a write to
+/// standard output must not keep the program alive.
+const GRACE: Duration = Duration::from_millis(200);
+
+type Listener = Box<dyn FnOnce(Signal) + Send>;
+
+/// Waits for deadly signals in a thread of its own.
+#[derive(Clone, Default)]
+pub(crate) struct Signals {
+    listener: Arc<Mutex<Option<Listener>>>,
+}
+
+impl Signals {
+    /// Begins to wait. To be called before any other thread is started, since each takes over which
+    /// signals it leaves to others.
+    pub(crate) fn watch() -> io::Result<Self> {
+        let signals = Self::default();
+        let set = wanted(&process_status());
+        set.thread_block()?;
+        let waiting = signals.clone();
+        thread::Builder::new().name("prp-signals".into()).spawn(move || {
+            // It fails only for a set that the kernel does not know.
+            let Ok(signal) = set.wait() else { return };
+            if waiting.deliver(signal) {
+                thread::sleep(GRACE);
+            }
+            die_of(signal);
+        })?;
+        Ok(signals)
+    }
+
+    /// Tells the listener of `signal`; whether there is one.
+    pub(crate) fn deliver(&self, signal: Signal) -> bool {
+        let told = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take();
+        told.map(|tell| tell(signal)).is_some()
+    }
+
+    /// From now on `listener` is told of a signal, and has a moment to see to its peers.
+    pub(crate) fn tell(&self, listener: impl FnOnce(Signal) + Send + 'static) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(listener));
+    }
+
+    /// From now on nobody is told.
+    pub(crate) fn tell_nobody(&self) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Ends the process by `signal`, as if nobody had waited for it: shells tell that from an exit code.
+pub(crate) fn die_of(signal: Signal) -> ! {
+    let set: SigSet = [signal].into_iter().collect();
+    let _ = set.thread_unblock();
+    let _ = raise(signal);
+    // Its default action is to end the process; the exit code is what a shell makes of that.
+    process::exit(128 + signal as i32)
+}
+
+/// Linux's description of this process.
+fn process_status() -> String {
+    std::fs::read_to_string("/proc/self/status").unwrap_or_default()
+}
+
+/// The deadly signals that this process does not ignore: who started it with `nohup` or in the
+/// background of a script wants it to go on.
+fn wanted(status: &str) -> SigSet {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    DEADLY.into_iter().filter(|signal| ignored >> (*signal as i32 - 1) & 1 == 0).collect()
+}
+
+#[cfg(test)]
+mod tests;

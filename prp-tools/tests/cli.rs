@@ -1,0 +1,144 @@
+//! The program as scripts meet it: what it prints where, and the code it exits with. Nothing here
+//! needs a privilege.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::NamedTempFile;
+
+const CLUSTER: &str = "\
+self 2
+1  02:00:00:00:00:01 eth0  alpha
+2  02:00:00:00:00:02 eth1  beta b.cluster
+8  via 2  delta
+";
+
+fn prp(args: &[&str], hosts: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_prp"))
+        .args(args)
+        .env("PRP_HOSTS", hosts)
+        .env_remove("PRP_NODE")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program can be run")
+}
+
+fn file(text: &str) -> NamedTempFile {
+    let mut file = NamedTempFile::new().expect("a temporary file");
+    file.write_all(text.as_bytes()).expect("room for a few bytes");
+    file
+}
+
+fn path(file: &NamedTempFile) -> &str {
+    file.path().to_str().expect("a name in ASCII")
+}
+
+/// Code, standard output, standard error.
+fn run(args: &[&str], hosts: &str) -> (Option<i32>, String, String) {
+    let output = prp(args, hosts);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn usage__is_2_and_help_is_0() {
+    for args in [&["cat"][..], &["cat", "beta"], &["hosts"], &["cat", "-l", "beta", "7"], &[]] {
+        let (code, out, err) = run(args, "/nowhere");
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}: {err}");
+    }
+    for args in [&["--help"][..], &["cat", "--help"], &["cat", "-h"], &["hosts", "check", "-h"]] {
+        let (code, out, _) = run(args, "/nowhere");
+        assert!(code == Some(0) && out.contains("Exit codes:"), "{args:?}: {out}");
+    }
+}
+
+#[test]
+fn check__takes_the_file_in_force_or_the_one_named() {
+    let file = file(CLUSTER);
+    let line = format!(
+        "{}: 3 nodes, 4 names, devices eth0 eth1; this machine is node 2 (beta)\n",
+        path(&file)
+    );
+    assert_eq!(run(&["hosts", "check"], path(&file)), (Some(0), line.clone(), String::new()));
+    let named = run(&["hosts", "check", path(&file)], "/nowhere");
+    assert_eq!(named, (Some(0), line, String::new()));
+}
+
+#[test]
+fn check__prints_every_mistake_with_its_place() {
+    let file = file("1 02:00:00:00:00:01 eth0 alpha\n2 beyond 3\nnode 4\n");
+    let (code, out, err) = run(&["hosts", "check", path(&file)], "/nowhere");
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    let lines: Vec<_> = err.lines().collect();
+    assert_eq!(lines.len(), 2, "{err}");
+    assert!(lines[0].starts_with(&format!("{}:2:3: expected ", path(&file))), "{err}");
+    assert!(lines[1].starts_with(&format!("{}:3:1: expected ", path(&file))), "{err}");
+}
+
+#[test]
+fn check__a_file_that_is_not_there() {
+    let (code, out, err) = run(&["hosts", "check"], "/nowhere/prphosts");
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.starts_with("prp: /nowhere/prphosts: No such file"), "{err}");
+    assert_eq!(err.lines().count(), 1);
+}
+
+#[test]
+fn resolve__prints_the_line() {
+    let file = file(CLUSTER);
+    let beta = "2  02:00:00:00:00:02 eth1  beta b.cluster\n";
+    for name in ["b.cluster", "2", "self"] {
+        let (code, out, err) = run(&["hosts", "resolve", name], path(&file));
+        assert_eq!((code, out.as_str(), err.as_str()), (Some(0), beta, ""), "{name}");
+    }
+    let elsewhere = run(&["hosts", "resolve", "delta", "--hosts", path(&file)], "/nowhere");
+    assert_eq!(elsewhere, (Some(0), "8  via 2  delta\n".into(), String::new()));
+}
+
+#[test]
+fn resolve__an_unknown_node_is_5() {
+    let file = file(CLUSTER);
+    for name in ["omega", "77"] {
+        let (code, out, err) = run(&["hosts", "resolve", name], path(&file));
+        assert_eq!((code, out.as_str()), (Some(5), ""), "{name}");
+        assert!(err.starts_with("prp: ") && err.contains(name) && err.contains(path(&file)));
+    }
+}
+
+#[test]
+fn resolve__nobody_reading_is_no_failure() {
+    let file = file(CLUSTER);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let ended = Command::new(env!("CARGO_BIN_EXE_prp"))
+        .args(["hosts", "resolve", "alpha"])
+        .env("PRP_HOSTS", path(&file))
+        .env_remove("PRP_NODE")
+        .stdout(writer)
+        .output()
+        .expect("the program can be run");
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn cat__an_unknown_name_is_5() {
+    let file = file(CLUSTER);
+    let (code, out, err) = run(&["cat", "omega", "7"], path(&file));
+    assert_eq!((code, out.as_str()), (Some(5), ""));
+    assert!(err.starts_with("prp: ") && err.contains("omega"), "{err}");
+    assert_eq!(err.lines().count(), 1);
+}
+
+#[test]
+fn cat__a_mistake_in_prphosts_is_1() {
+    let file = file("1 here\n");
+    for args in [&["cat", "1", "7"][..], &["cat", "-l", "7"]] {
+        let (code, _, err) = run(args, path(&file));
+        assert_eq!(code, Some(1), "{args:?}");
+        assert!(err.starts_with(&format!("prp: {}:1:3: expected ", path(&file))), "{err}");
+    }
+    // Expect: a name that cannot be looked up is not one that is unknown.
+    let (code, _, err) = run(&["cat", "alpha", "7"], "/nowhere/prphosts");
+    assert_eq!(code, Some(1), "{err}");
+}
