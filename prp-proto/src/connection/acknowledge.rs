@@ -22,10 +22,6 @@ pub(super) const ACK_DELAY: Duration = Duration::from_micros(500);
 /// goodput, every 8 to 16 nothing (docs/performance.md).
 const ACK_EVERY: u32 = 16;
 
-/// Probes after which an acknowledgement that still lacks the tail is believed (policy `detect`): one
-/// that was on its way already when the first probe left must not end the connection.
-const DETECT_PROBES: u8 = 3;
-
 /// How far back an old acknowledgement may lie and still be a late one instead of a wrong one.
 const STALE: i32 = 4 * crate::config::MAX_WINDOW as i32;
 
@@ -38,6 +34,8 @@ pub(crate) struct AckState {
     unacked: u32,
     /// Segments thrown away since the gap was last reported (go-back-N).
     discarded: u32,
+    /// The latest probe, if it is not answered yet.
+    pub(super) probe: Option<u8>,
     /// The latest arrival.
     echo: Option<(Seq, bool, Instant)>,
 }
@@ -138,6 +136,7 @@ impl Connection {
                 retransmitted,
                 held_ns: u32::try_from(now.since(at).as_nanos()).unwrap_or(u32::MAX),
             }),
+            probe: self.recv.ack.probe.take(),
             received: if keeps { self.recv.bitmap() } else { Bitmap::EMPTY },
         };
         self.acknowledged();
@@ -176,7 +175,7 @@ impl Connection {
         if advance < 0 {
             return Ok(());
         }
-        if advance == 0 && block.is_some() && self.is_tail_lost() {
+        if advance == 0 && block.is_some_and(|b| self.is_tail_lost(b)) {
             self.pending.reset = Some(ResetReason::Gap);
             self.fail(ConnError::PeerGap);
             return Ok(());
@@ -255,11 +254,14 @@ impl Connection {
         }
     }
 
-    /// Policy `detect`: the peer was asked often enough what it has, and it lacks what we sent.
-    fn is_tail_lost(&self) -> bool {
+    /// Policy `detect`: the peer was asked after everything in flight was sent, and lacks it. That an
+    /// acknowledgement came after the question is not enough: the peer may have made it before it got to
+    /// the question, and to what was sent before that (SPEC PRP-DETECT-3).
+    fn is_tail_lost(&self, block: &AckBlock) -> bool {
+        let answered = |(asked, answer): (u8, u8)| answer.wrapping_sub(asked).cast_signed() >= 0;
         !self.terms.policy().retains()
             && !self.send.flight.is_empty()
-            && self.send.tail_probes >= DETECT_PROBES
+            && self.send.asked.zip(block.probe).is_some_and(answered)
     }
 
     /// Round trip of the arrival an acknowledgement names, if it is clear which copy arrived.

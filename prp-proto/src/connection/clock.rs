@@ -74,6 +74,7 @@ impl Connection {
         if !self.terms.policy().retains() {
             // Nothing can be sent again; ask what has arrived (SPEC PRP-DETECT-3).
             self.send.tail_probes = self.send.tail_probes.saturating_add(1);
+            self.send.asked.get_or_insert(self.send.probes);
             self.pending.probe = true;
             self.send.backoff += 1;
         } else if self.send.tail_probes < TAIL_PROBES && !self.send.flight.has_lost() {

@@ -72,7 +72,8 @@ impl Connection {
                 self.stats.acks_received += 1;
                 self.on_ack(now, ack.next, Some(&ack))
             }
-            Control::Probe { .. } => {
+            Control::Probe { number, .. } => {
+                self.recv.ack.probe = Some(number);
                 self.ack_now();
                 Ok(())
             }

@@ -36,6 +36,10 @@ pub(crate) struct Sender {
     pub(super) look_again: Option<Instant>,
     /// Tail-loss probes since the last news.
     pub(super) tail_probes: u8,
+    /// Number of the next probe.
+    pub(super) probes: u8,
+    /// Policy `detect`: number of the first probe that asked for what is in flight since the last news.
+    pub(super) asked: Option<u8>,
     /// Timeouts in a row.
     pub(super) backoff: u32,
     /// Since when the oldest unacknowledged segment has waited without any news.
@@ -69,6 +73,8 @@ impl Sender {
             recovery_until: None,
             look_again: None,
             tail_probes: 0,
+            probes: 0,
+            asked: None,
             backoff: 0,
             waiting_since: seed.now,
             loss_from: seed.now,
@@ -105,6 +111,7 @@ impl Sender {
     pub(super) fn on_progress(&mut self, now: Instant, sample: AckSample) {
         self.congestion.on_ack(&sample);
         self.tail_probes = 0;
+        self.asked = None;
         self.backoff = 0;
         self.waiting_since = now;
         self.loss_from = now;
@@ -321,7 +328,9 @@ impl Connection {
         }
         let to = self.ids.remote;
         if core::mem::take(&mut self.pending.probe) {
-            self.push_control(batch, &Control::Probe { to, from: self.ids.local });
+            let number = self.send.probes;
+            self.send.probes = number.wrapping_add(1);
+            self.push_control(batch, &Control::Probe { to, from: self.ids.local, number });
         }
         if let Some(size) = self.pending.size_ack.take() {
             self.push_control(batch, &Control::SizeProbeAck { to, size });

@@ -77,6 +77,8 @@ pub struct AckBlock {
     pub gap: bool,
     /// The arrival that caused it, if any data has arrived yet.
     pub echo: Option<Echo>,
+    /// The number of the probe it answers, if it answers one.
+    pub probe: Option<u8>,
     /// What else has arrived; empty unless out-of-order segments are kept.
     pub received: Bitmap,
 }
@@ -86,6 +88,7 @@ impl AckBlock {
     const GAP: u8 = 1;
     const HAS_ECHO: u8 = 2;
     const ECHO_RTX: u8 = 4;
+    const HAS_PROBE: u8 = 8;
 }
 
 /// A control block of a connection. `to` is the connection id of the end it is for: whoever never saw
@@ -105,6 +108,8 @@ pub enum Control {
         to: u32,
         /// Sender's connection id, for the reset to name.
         from: u32,
+        /// The sender's count of its probes, wrapping, for the acknowledgement to name.
+        number: u8,
     },
     /// A frame padded to a full segment of `size` bytes: does it get through?
     SizeProbe {
@@ -148,8 +153,9 @@ impl Control {
                 out[0] = Self::ACK;
                 Self::emit_ack(ack, out)
             }
-            Self::Probe { from, .. } => {
+            Self::Probe { from, number, .. } => {
                 out[0] = Self::PROBE;
+                out[3] = *number;
                 out[8..12].copy_from_slice(&from.to_be_bytes());
                 12
             }
@@ -179,6 +185,10 @@ impl Control {
             }
             (seq, held) = (echo.seq.bits(), echo.held_ns);
         }
+        if let Some(number) = ack.probe {
+            flags |= AckBlock::HAS_PROBE;
+            out[3] = number;
+        }
         out[1] = flags;
         out[2] = ack.received.len;
         out[8..12].copy_from_slice(&ack.next.bits().to_be_bytes());
@@ -196,11 +206,15 @@ impl Control {
     /// Reads a block; `None` for one that is short, of unknown kind or inconsistent.
     pub fn parse(payload: &[u8]) -> Option<Self> {
         let mut r = Reader::new(payload);
-        let (kind, flags, words, _reserved) = (r.u8()?, r.u8()?, r.u8()?, r.u8()?);
+        let (kind, flags, words, number) = (r.u8()?, r.u8()?, r.u8()?, r.u8()?);
         let to = r.u32()?;
         match kind {
-            Self::ACK => Some(Self::Ack { to, ack: Self::parse_ack(flags, words, r)? }),
-            Self::PROBE => Some(Self::Probe { to, from: r.u32()? }),
+            Self::ACK => {
+                let mut ack = Self::parse_ack(flags, words, r)?;
+                ack.probe = (flags & AckBlock::HAS_PROBE != 0).then_some(number);
+                Some(Self::Ack { to, ack })
+            }
+            Self::PROBE => Some(Self::Probe { to, from: r.u32()?, number }),
             Self::SIZE_PROBE => Some(Self::SizeProbe { to, size: r.u16()? }),
             Self::SIZE_PROBE_ACK => Some(Self::SizeProbeAck { to, size: r.u16()? }),
             _ => None,
@@ -222,6 +236,7 @@ impl Control {
             retransmitted: flags & AckBlock::ECHO_RTX != 0,
             held_ns,
         });
-        Some(AckBlock { next, window, gap: flags & AckBlock::GAP != 0, echo, received })
+        let gap = flags & AckBlock::GAP != 0;
+        Some(AckBlock { next, window, gap, echo, probe: None, received })
     }
 }

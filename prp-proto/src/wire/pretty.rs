@@ -90,12 +90,17 @@ fn control(f: &mut fmt::Formatter<'_>, c: &Control) -> fmt::Result {
                 let again = if echo.retransmitted { " (again)" } else { "" };
                 write!(f, " echo {}{again} held {} ns", echo.seq, echo.held_ns)?;
             }
+            if let Some(number) = ack.probe {
+                write!(f, " answers {number}")?;
+            }
             for index in ack.received.iter() {
                 write!(f, " +{}", index + 1)?;
             }
             Ok(())
         }
-        Control::Probe { to, from } => write!(f, " | to {to:08x} probe from {from:08x}"),
+        Control::Probe { to, from, number } => {
+            write!(f, " | to {to:08x} probe {number} from {from:08x}")
+        }
         Control::SizeProbe { to, size } => write!(f, " | to {to:08x} size probe {size}"),
         Control::SizeProbeAck { to, size } => write!(f, " | to {to:08x} size {size} arrives"),
     }

@@ -39,16 +39,21 @@ prop_compose! {
     fn arb_ack()(
         next: u32, window: u32, gap: bool, received in arb_bitmap(),
         echo in proptest::option::of((any::<u32>(), any::<bool>(), any::<u32>())),
+        probe: Option<u8>,
     ) -> AckBlock {
         let echo = echo.map(|(s, retransmitted, held_ns)| Echo { seq: Seq::new(s), retransmitted, held_ns });
-        AckBlock { next: Seq::new(next), window, gap, echo, received }
+        AckBlock { next: Seq::new(next), window, gap, echo, probe, received }
     }
 }
 
 fn arb_control() -> impl Strategy<Value = Control> {
     prop_oneof![
         (any::<u32>(), arb_ack()).prop_map(|(to, ack)| Control::Ack { to, ack }),
-        (any::<u32>(), any::<u32>()).prop_map(|(to, from)| Control::Probe { to, from }),
+        (any::<u32>(), any::<u32>(), any::<u8>()).prop_map(|(to, from, number)| Control::Probe {
+            to,
+            from,
+            number
+        }),
         (any::<u32>(), any::<u16>()).prop_map(|(to, size)| Control::SizeProbe { to, size }),
         (any::<u32>(), any::<u16>()).prop_map(|(to, size)| Control::SizeProbeAck { to, size }),
     ]
@@ -251,7 +256,7 @@ fn parse__each_malformation_has_its_name() {
 #[test]
 fn control__unknown_kinds_and_short_blocks_are_refused() {
     let mut out = [0; MAX_CONTROL_LEN];
-    let len = Control::Probe { to: 1, from: 2 }.emit(&mut out);
+    let len = Control::Probe { to: 1, from: 2, number: 3 }.emit(&mut out);
     assert_eq!(Control::parse(&out[..len - 1]), None);
     out[0] = 99;
     assert_eq!(Control::parse(&out[..len]), None);
@@ -312,7 +317,7 @@ fn pretty__one_line_a_frame() {
     received.set(0);
     received.set(70);
     let echo = Some(Echo { seq: Seq::new(9), retransmitted: true, held_ns: 50 });
-    let ack = AckBlock { next: Seq::new(7), window: 30, gap: true, echo, received };
+    let ack = AckBlock { next: Seq::new(7), window: 30, gap: true, echo, probe: Some(4), received };
     let mut out = [0; MAX_CONTROL_LEN];
     let control = |c: Control, out: &mut [u8; MAX_CONTROL_LEN]| {
         let len = c.emit(out);
@@ -329,7 +334,7 @@ fn pretty__one_line_a_frame() {
             0,
         ),
         control(Control::Ack { to: 5, ack }, &mut out),
-        control(Control::Probe { to: 5, from: 6 }, &mut out),
+        control(Control::Probe { to: 5, from: 6, number: 7 }, &mut out),
         assemble(head(Flags::RST), &reset.emit(), None, 0),
         assemble(head(Flags::RST), b"?", None, 0),
     ];

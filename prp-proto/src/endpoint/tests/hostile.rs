@@ -91,7 +91,7 @@ fn acknowledgement__made_up_ones_are_dropped() {
     let frame = forge(from, to, Flags::NONE.with_ack(crate::seq::Seq::new(0x7777)), 0, b"x", None);
     pair.inject(ToServer, &frame);
     let mut block = [0; crate::wire::MAX_CONTROL_LEN];
-    let len = crate::wire::Control::Probe { to: 77, from: 0 }.emit(&mut block);
+    let len = crate::wire::Control::Probe { to: 77, from: 0, number: 0 }.emit(&mut block);
     let frame = forge(from, to, Flags::CTL, 0, &block[..len], None);
     pair.inject(ToServer, &frame);
     pair.drive();

@@ -39,6 +39,31 @@ fn detect__lost_tail_is_found_by_asking() {
     assert_eq!(error, Err(ReadError::Conn(ConnError::PeerGap)));
 }
 
+/// PRP-DETECT-3: an acknowledgement made before the question arrived is no answer to it.
+#[test]
+fn detect__what_the_peer_says_before_it_is_asked_ends_nothing() {
+    let mut pair = Pair::default();
+    let config =
+        ConnConfig { recv_buffer: ConnConfig::MIN_BUFFER, ..with_policy(Reliability::Detect) };
+    let (c, s) = pair.established_with(config, config);
+    pair.write_all(ToServer, c, &pattern(2 * 1484));
+    pair.drive_for(5 * MS);
+    // Data and questions are stuck in the server's ring; it reads what it has and says so.
+    pair.rule = Box::new(|d, _| match d {
+        ToServer => Verdict::Delay(1000 * MS),
+        ToClient => Verdict::Pass,
+    });
+    pair.write_all(ToServer, c, b"and this");
+    pair.drive_for(500 * MS);
+    assert_eq!(pair.read_available(ToServer, s), pattern(2 * 1484));
+    pair.drive_for(1000 * MS);
+    assert_eq!(pair.read_available(ToServer, s), b"and this");
+    assert_eq!(
+        (pair.client.endpoint.state(c), pair.server.endpoint.state(s)),
+        (State::OPEN, State::OPEN)
+    );
+}
+
 #[test]
 fn reliable__recovers_any_single_loss() {
     let data = pattern(1484 * 12 + 700);
