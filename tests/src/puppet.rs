@@ -61,13 +61,7 @@ impl Puppet {
     /// If it ends or takes longer than two minutes.
     pub fn ask(&mut self, command: impl Display) -> Answer {
         self.tell(&command);
-        let line = match self.lines.recv_timeout(PATIENCE) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Timeout) => {
-                panic!("{}: no answer to {command} in {PATIENCE:?}", self.name)
-            }
-            Err(RecvTimeoutError::Disconnected) => panic!("{} ended at {command}", self.name),
-        };
+        let line = self.line(&command);
         let (verdict, rest) = line.split_once(' ').unwrap_or((&line, ""));
         match verdict {
             "ok" => Ok(rest.to_owned()),
@@ -76,6 +70,24 @@ impl Puppet {
                 Err((kind.to_owned(), text.to_owned()))
             }
             _ => panic!("{}: {command}: {line}", self.name),
+        }
+    }
+
+    /// What it says by itself.
+    ///
+    /// # Panics
+    /// If it says nothing.
+    pub fn next_line(&mut self) -> String {
+        self.line("nothing")
+    }
+
+    fn line(&self, command: impl Display) -> String {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("{}: no answer to {command} in {PATIENCE:?}", self.name)
+            }
+            Err(RecvTimeoutError::Disconnected) => panic!("{} ended at {command}", self.name),
         }
     }
 

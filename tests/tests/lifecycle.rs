@@ -1,0 +1,271 @@
+//! Processes that come, go and die, and what the others see of it.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use prp_tests::puppet::Puppet;
+use prp_tests::topology::Topology;
+
+prp_tests::main! {
+    light:
+        half_close__question_and_answer,
+        exit__by_returning_delivers,
+        exit__by_exit_delivers,
+        exit__with_the_stream_leaked_delivers,
+        exit__of_a_dropped_stream_delivers,
+        exit__with_an_idle_stream_is_the_end_of_it,
+        exit__with_data_unread_resets,
+        exit__with_data_unread_and_leaked_resets,
+        exit__ends_though_the_peer_is_dead,
+        kill__survivor_that_writes_times_out,
+        kill__survivor_that_waits_times_out_by_keepalive,
+        kill__survivor_times_out_though_others_live_on_the_node,
+        kill__survivor_is_reset_by_the_ports_next_owner,
+        restart__old_streams_are_reset_and_new_ones_work,
+        port__belongs_to_one_process,
+        port__of_a_connection_belongs_to_one_process,
+        port__is_free_again_after_death,
+        port__is_free_again_after_exit,
+        connect__nobody_on_the_node_times_out,
+        connect__refused_by_whoever_is_there,
+        connect__refused_after_the_steward_has_died;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
+/// More than the buffers of both ends hold.
+const MUCH: u64 = 4 << 20;
+
+/// What fits the buffers of both ends, so that writing it does not wait for a reader.
+const SOME: u64 = 400_000;
+
+fn puppet(topology: &Topology, node: u8) -> Puppet {
+    Puppet::start(&topology.node(node), PUPPET)
+}
+
+/// Puppets on both nodes with a stream `s` between them; the client, on node 1, with settings.
+fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
+    let (mut client, mut server) = (puppet(topology, 1), puppet(topology, 2));
+    server.ok("listen l 2:80");
+    client.ok(format!("connect s 2:80{settings}"));
+    server.ok("accept l s");
+    (client, server)
+}
+
+fn half_close__question_and_answer() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    let question = client.ok(format!("send s 1 {SOME}"));
+    client.ok("shutdown s write");
+    assert_eq!(client.fails("write s x"), "BrokenPipe");
+    assert_eq!(server.ok("drain s"), question);
+    server.ok(format!("bg send send s 2 {MUCH}"));
+    let answer = client.ok(format!("take s {MUCH}"));
+    assert_eq!(server.ok("join send"), answer);
+    server.ok("drop s");
+    assert_eq!(client.ok("read s 1"), "");
+}
+
+/// The client writes and ends, in its own way; only then the server begins to read.
+fn delivers(ends: &[&str]) {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    let sent = client.ok(format!("send s 3 {SOME}"));
+    for command in &ends[..ends.len() - 1] {
+        client.ok(command);
+    }
+    client.tell(ends[ends.len() - 1]);
+    assert_eq!(server.ok("drain s"), sent);
+    assert_eq!(client.wait(), 0);
+    assert_eq!(server.ok("error s"), "none");
+}
+
+fn exit__by_returning_delivers() {
+    delivers(&["return"]);
+}
+
+fn exit__by_exit_delivers() {
+    delivers(&["exit 0"]);
+}
+
+fn exit__with_the_stream_leaked_delivers() {
+    delivers(&["forget s", "exit 0"]);
+}
+
+fn exit__of_a_dropped_stream_delivers() {
+    delivers(&["drop s", "exit 0"]);
+}
+
+fn exit__with_an_idle_stream_is_the_end_of_it() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    client.tell("exit 0");
+    assert_eq!(server.ok("read s 1"), "");
+    assert_eq!(client.wait(), 0);
+}
+
+/// The client has data it never read when it ends.
+fn resets(ends: &[&str]) {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    server.ok("write s ab");
+    assert_eq!(client.ok("read s 1"), "a");
+    for command in &ends[..ends.len() - 1] {
+        client.ok(command);
+    }
+    client.tell(ends[ends.len() - 1]);
+    assert_eq!(server.fails("read s 1"), "ConnectionReset");
+    assert_eq!(client.wait(), 0);
+}
+
+fn exit__with_data_unread_resets() {
+    resets(&["return"]);
+}
+
+fn exit__with_data_unread_and_leaked_resets() {
+    resets(&["forget s", "exit 0"]);
+}
+
+/// Data that nobody will ever acknowledge does not keep a process for ever.
+fn exit__ends_though_the_peer_is_dead() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    server.kill();
+    client.ok(format!("send s 4 {SOME}"));
+    client.tell("return");
+    assert_eq!(client.wait(), 0);
+}
+
+/// With nobody on its node to speak for it, a killed peer is silent: what is not acknowledged times out.
+fn kill__survivor_that_writes_times_out() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, " user_timeout=500");
+    server.kill();
+    client.ok("write s hello?");
+    assert_eq!(client.fails("read s 1"), "TimedOut");
+    assert_eq!(client.fails("write s x"), "BrokenPipe");
+}
+
+fn kill__survivor_that_waits_times_out_by_keepalive() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, " keepalive=100");
+    client.ok("bg read read s 1");
+    server.kill();
+    assert_eq!(client.fails("join read"), "TimedOut");
+}
+
+/// A process gets frames for its own ports only, so it cannot answer for those of a dead neighbour.
+fn kill__survivor_times_out_though_others_live_on_the_node() {
+    let topology = Topology::pair();
+    let mut other = puppet(&topology, 2);
+    other.ok("listen l 2:99");
+    let (mut client, mut server) = connected(&topology, " user_timeout=500");
+    server.kill();
+    client.ok("write s hello?");
+    assert_eq!(client.fails("read s 1"), "TimedOut");
+    // Expect: a new request to the dead process' port is answered.
+    assert_eq!(client.fails("connect again 2:80"), "ConnectionRefused");
+}
+
+fn kill__survivor_is_reset_by_the_ports_next_owner() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    client.ok("bg read read s 1");
+    server.kill();
+    let mut next = puppet(&topology, 2);
+    next.ok("listen l 2:80");
+    client.ok("write s anybody?");
+    assert_eq!(client.fails("join read"), "ConnectionReset");
+}
+
+fn restart__old_streams_are_reset_and_new_ones_work() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    client.ok("connect waiting 2:80");
+    for round in 0..3 {
+        server.kill();
+        server = puppet(&topology, 2);
+        assert_eq!(server.ok("listen l 2:80"), "2:80");
+        client.ok("write s lost");
+        assert_eq!(client.fails("read s 1"), "ConnectionReset", "round {round}");
+        client.ok("drop s");
+        client.ok("connect s 2:80");
+        server.ok("accept l s");
+        client.ok("write s arrives");
+        assert_eq!(server.ok("read s 100"), "arrives");
+    }
+    // Expect: the stream nobody had accepted is reset as well.
+    client.ok("write waiting x");
+    assert_eq!(client.fails("read waiting 1"), "ConnectionReset");
+}
+
+fn port__belongs_to_one_process() {
+    let topology = Topology::pair();
+    let (mut one, mut two) = (puppet(&topology, 1), puppet(&topology, 1));
+    one.ok("listen l 1:80");
+    assert_eq!(two.fails("listen l 1:80"), "AddrInUse");
+    assert_eq!(one.fails("listen again 1:80"), "AddrInUse");
+    // Expect: the same number on another node, and another one on this, are nobody's business.
+    puppet(&topology, 2).ok("listen l 2:80");
+    two.ok("listen l 1:81");
+    one.ok("drop l");
+    two.ok("listen m 1:80");
+}
+
+fn port__of_a_connection_belongs_to_one_process() {
+    let topology = Topology::pair();
+    let (_client, mut server) = connected(&topology, " port=700");
+    let mut other = puppet(&topology, 1);
+    assert_eq!(other.fails("connect s 2:80 port=700"), "AddrInUse");
+    assert_eq!(other.fails("listen l 1:700"), "AddrInUse");
+    let from = other.ok("connect s 2:80");
+    assert_ne!(from, "1:700");
+    assert_eq!(server.ok("accept l t"), from);
+}
+
+fn port__is_free_again_after_death() {
+    let topology = Topology::pair();
+    let (mut one, mut two) = (puppet(&topology, 1), puppet(&topology, 1));
+    one.ok("listen l 1:80");
+    assert_eq!(two.fails("listen l 1:80"), "AddrInUse");
+    one.kill();
+    two.ok("listen l 1:80");
+}
+
+fn port__is_free_again_after_exit() {
+    let topology = Topology::pair();
+    let (mut one, mut two) = (puppet(&topology, 1), puppet(&topology, 1));
+    one.ok("listen l 1:80");
+    one.tell("exit 3");
+    assert_eq!(one.wait(), 3);
+    two.ok("listen l 1:80");
+}
+
+/// With kernel TCP somebody is always there to refuse; without a PRP process a node is silent.
+fn connect__nobody_on_the_node_times_out() {
+    let topology = Topology::pair();
+    let mut client = puppet(&topology, 1);
+    assert_eq!(client.fails("connect s 2:80 timeout=300"), "TimedOut");
+}
+
+fn connect__refused_by_whoever_is_there() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    assert_eq!(client.fails("connect t 2:81"), "ConnectionRefused");
+    assert_eq!(server.fails("connect t 1:80"), "ConnectionRefused");
+    assert_eq!(client.fails("connect t 1:80"), "ConnectionRefused", "on its own node");
+}
+
+fn connect__refused_after_the_steward_has_died() {
+    let topology = Topology::pair();
+    // The first process of a node answers for the ports of nobody; the next one succeeds it.
+    let mut processes = [1, 2, 3].map(|number| {
+        let mut process = puppet(&topology, 2);
+        process.ok(format!("listen l 2:{number}"));
+        process
+    });
+    let mut client = puppet(&topology, 1);
+    for steward in &mut processes[..2] {
+        assert_eq!(client.fails("connect s 2:80"), "ConnectionRefused");
+        steward.kill();
+    }
+    assert_eq!(client.fails("connect s 2:80"), "ConnectionRefused");
+}

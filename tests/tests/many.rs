@@ -1,0 +1,109 @@
+//! Many connections, many processes, and servers that wait for many things at once.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::process::Command;
+
+use prp_tests::puppet::Puppet;
+use prp_tests::topology::{Node, Topology};
+
+prp_tests::main! {
+    heavy:
+        connections__five_hundred_in_one_process,
+        processes__sixteen_on_a_node_all_talking;
+    light:
+        epoll__level_triggered,
+        epoll__edge_triggered,
+        epoll__by_mio,
+        epoll__on_one_node;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const EPOLL: &str = env!("CARGO_BIN_EXE_epoll_echo");
+
+/// Lets `connections` connections from `node` talk to the echo server at `addr`.
+fn crowd(node: &Node<'_>, addr: &str, connections: u32, bytes: u32, rounds: u32) {
+    let numbers = [connections, bytes, rounds].map(|n| n.to_string());
+    let mut command = node.command(env!("CARGO_BIN_EXE_crowd"));
+    let output = command.arg(addr).args(numbers).output().expect("topo runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Starts an echo server that says `ok ADDR` once it listens.
+fn server(mut command: Command, args: &[&str]) -> Puppet {
+    command.args(args);
+    let mut server = Puppet::run(format!("{command:?}"), command);
+    server.next_line();
+    server
+}
+
+fn connections__five_hundred_in_one_process() {
+    let topology = Topology::pair();
+    let mut echo = Puppet::start(&topology.node(2), PUPPET);
+    echo.ok("listen l 2:80");
+    echo.tell("serve l");
+    crowd(&topology.node(1), "2:80", 500, 20_000, 3);
+}
+
+fn processes__sixteen_on_a_node_all_talking() {
+    const PROCESSES: usize = 16;
+    const BYTES: u64 = 1 << 20;
+    let topology = Topology::pair();
+    let mut all: Vec<Puppet> =
+        (0..PROCESSES).map(|_| Puppet::start(&topology.node(1), PUPPET)).collect();
+    for (number, process) in all.iter_mut().enumerate() {
+        process.ok(format!("listen l 1:{}", 100 + number));
+    }
+    // A ring: everybody has a stream to the next one, and one from the one before.
+    for number in 0..PROCESSES {
+        let next = (number + 1) % PROCESSES;
+        all[number].ok(format!("connect next 1:{}", 100 + next));
+        all[next].ok("accept l before");
+    }
+    for (number, process) in all.iter_mut().enumerate() {
+        process.ok("bg next drain next");
+        process.ok("bg before drain before");
+        process.ok(format!("bg forth send next {number} {BYTES}"));
+        process.ok(format!("bg back send before {} {BYTES}", 1000 + number));
+    }
+    let mut sent = Vec::new();
+    for process in &mut all {
+        sent.push((process.ok("join forth"), process.ok("join back")));
+        process.ok("shutdown next write");
+        process.ok("shutdown before write");
+    }
+    for number in 0..PROCESSES {
+        let next = (number + 1) % PROCESSES;
+        assert_eq!(all[next].ok("join before"), sent[number].0, "forth from {number}");
+        assert_eq!(all[number].ok("join next"), sent[next].1, "back from {next}");
+    }
+}
+
+fn epoll(trigger: &str) {
+    let topology = Topology::pair();
+    let _server = server(topology.node(2).command(EPOLL), &["2:80", trigger]);
+    crowd(&topology.node(1), "2:80", 64, 100_000, 4);
+    // Small messages over many connections, for the wakeups.
+    crowd(&topology.node(1), "2:80", 100, 10, 10);
+}
+
+fn epoll__level_triggered() {
+    epoll("level");
+}
+
+fn epoll__edge_triggered() {
+    epoll("edge");
+}
+
+fn epoll__on_one_node() {
+    let topology = Topology::pair();
+    let node = topology.node(1);
+    let _server = server(node.command(EPOLL), &["1:80", "edge"]);
+    crowd(&node, "1:80", 64, 100_000, 2);
+}
+
+fn epoll__by_mio() {
+    let topology = Topology::pair();
+    let _server = server(topology.node(2).command(env!("CARGO_BIN_EXE_mio_echo")), &["2:80"]);
+    crowd(&topology.node(1), "2:80", 64, 100_000, 4);
+}
