@@ -36,6 +36,15 @@ impl TempFile {
         Self(std::env::temp_dir().join(name))
     }
 
+    /// Puts another file in its place, as an editor does.
+    ///
+    /// # Panics
+    /// If there is no room for it.
+    pub fn replace(&self, bytes: impl AsRef<[u8]>) {
+        let next = Self::new(bytes);
+        std::fs::rename(&next.0, &self.0).expect("within one folder");
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0

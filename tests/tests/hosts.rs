@@ -1,0 +1,240 @@
+//! What can be wrong with prphosts and with privileges, and what the program is told: something that
+//! says what is wrong and where, at once.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::path::Path;
+use std::process::Command;
+
+use prp_tests::puppet::Puppet;
+use prp_tests::scratch::TempFile;
+use prp_tests::topology::Topology;
+
+prp_tests::main! {
+    light:
+        hosts__missing,
+        hosts__a_folder,
+        hosts__unreadable,
+        hosts__empty,
+        hosts__garbage,
+        hosts__every_mistake_has_its_place,
+        hosts__own_address_missing,
+        hosts__several_candidates,
+        hosts__several_candidates_and_self,
+        hosts__unknown_device,
+        hosts__node_without_a_line,
+        hosts__wrong_address_of_a_peer,
+        hosts__changed_while_in_use,
+        hosts__spoilt_while_in_use,
+        names__of_nodes,
+        node__by_environment,
+        privilege__without_raw_sockets,
+        privilege__nobody;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
+/// A puppet on node 1 with this prphosts.
+fn puppet_with(topology: &Topology, hosts: &Path) -> Puppet {
+    Puppet::run("puppet", topology.node(1).command_with_hosts(hosts, PUPPET))
+}
+
+/// What a process on node 1 with this prphosts is told when it listens, and when it connects.
+fn told(hosts: &Path) -> (String, String) {
+    let topology = Topology::pair();
+    let mut puppet = puppet_with(&topology, hosts);
+    let (listening, connecting) =
+        (puppet.message("listen l self:80"), puppet.message("connect s 2:80"));
+    assert_eq!(listening.0, connecting.0, "{listening:?} {connecting:?}");
+    connecting
+}
+
+/// As [`told`], for this text.
+fn told_with(text: impl AsRef<[u8]>) -> (String, String) {
+    let file = TempFile::new(text);
+    let (kind, text) = told(file.path());
+    assert!(text.contains(&*file.path().to_string_lossy()), "which file? {text}");
+    (kind, text)
+}
+
+#[track_caller]
+fn assert_says(said: &(String, String), kind: &str, words: &[&str]) {
+    assert_eq!(said.0, kind, "{}", said.1);
+    for word in words {
+        assert!(said.1.contains(word), "no {word:?} in {:?}", said.1);
+    }
+}
+
+fn hosts__missing() {
+    let path = Path::new("/nowhere/prphosts");
+    assert_says(&told(path), "NotFound", &["/nowhere/prphosts", "PRP_HOSTS"]);
+}
+
+fn hosts__a_folder() {
+    assert_says(&told(Path::new("/proc")), "IsADirectory", &["/proc"]);
+}
+
+fn hosts__unreadable() {
+    use std::os::unix::fs::PermissionsExt;
+    let topology = Topology::pair();
+    let file = TempFile::new(topology.node(1).hosts());
+    let locked = std::fs::Permissions::from_mode(0o000);
+    std::fs::set_permissions(file.path(), locked).expect("our file");
+    // Root may read what nobody may, unless it gives that up.
+    let mut command = topology.node(1).command_with_hosts(file.path(), "setpriv");
+    without(&mut command, "-dac_override,-dac_read_search");
+    let said = Puppet::run("puppet", command).message("connect s 2:80");
+    assert_says(&said, "PermissionDenied", &[&file.path().to_string_lossy()]);
+}
+
+/// Takes capabilities from what `setpriv` is to start, and starts a puppet.
+fn without(setpriv: &mut Command, capabilities: &str) {
+    setpriv.arg(format!("--bounding-set={capabilities}"));
+    setpriv.arg(format!("--inh-caps={capabilities}")).arg(PUPPET);
+}
+
+fn hosts__empty() {
+    assert_says(&told_with(""), "InvalidData", &[]);
+}
+
+fn hosts__garbage() {
+    let bytes: Vec<u8> = (0..=255).cycle().take(4000).collect();
+    assert_says(&told_with(bytes), "InvalidData", &["expected"]);
+}
+
+fn hosts__every_mistake_has_its_place() {
+    let text = "1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:0g eth0 beta\n\n0 via 2 gamma\n";
+    let said = told_with(text);
+    assert_says(&said, "InvalidData", &[":2:3:", ":4:1:", "expected", "02:00:00:00:00:0g"]);
+}
+
+fn hosts__own_address_missing() {
+    let text = "1 02:00:00:00:99:01 eth0 alpha\n2 02:00:00:00:00:02 eth0 beta\n";
+    assert_says(&told_with(text), "InvalidData", &[]);
+}
+
+/// Both lines have the hardware address of this node.
+const TWO_SELVES: &str = "1 02:00:00:00:00:01 eth0 alpha\n7 02:00:00:00:00:01 eth0 gamma\n\
+                          2 02:00:00:00:00:02 eth0 beta\n";
+
+fn hosts__several_candidates() {
+    assert_says(&told_with(TWO_SELVES), "InvalidData", &["1", "7"]);
+}
+
+fn hosts__several_candidates_and_self() {
+    let topology = Topology::pair();
+    let file = TempFile::new(format!("self 1\n{TWO_SELVES}"));
+    let mut puppet = puppet_with(&topology, file.path());
+    assert_eq!(puppet.ok("listen l self:80"), "1:80");
+}
+
+fn hosts__unknown_device() {
+    let topology = Topology::pair();
+    let text = "1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 eth7 beta\n";
+    let file = TempFile::new(text);
+    let mut puppet = puppet_with(&topology, file.path());
+    // What does not need the device works.
+    puppet.ok("listen l 1:80");
+    assert_says(&puppet.message("connect s 2:80"), "HostUnreachable", &["2"]);
+    assert_says(&puppet.message("connect s 1:81 device=eth9"), "NotFound", &["eth9"]);
+}
+
+fn hosts__node_without_a_line() {
+    let topology = Topology::pair();
+    let mut puppet = Puppet::start(&topology.node(1), PUPPET);
+    assert_says(&puppet.message("connect s 9:80"), "HostUnreachable", &["9"]);
+    assert_says(&puppet.message("connect s delta:80"), "NotFound", &["delta", "prphosts"]);
+    assert_says(&puppet.message("listen l 2:80"), "AddrNotAvailable", &["2:80", "node 1"]);
+    assert_says(&puppet.message("connect s 2"), "InvalidInput", &["node:port"]);
+    assert_says(&puppet.message("connect s 2:99999"), "InvalidInput", &["port"]);
+}
+
+/// Frames to nobody, or from nobody: silence, and a connect that ends in time.
+fn hosts__wrong_address_of_a_peer() {
+    let topology = Topology::pair();
+    let text = "1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:99:02 eth0 beta\n";
+    let file = TempFile::new(text);
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    let mut client = puppet_with(&topology, file.path());
+    assert_eq!(client.fails("connect s 2:80 timeout=300"), "TimedOut");
+}
+
+fn hosts__changed_while_in_use() {
+    let topology = Topology::pair();
+    let good = topology.node(1).hosts();
+    let file = TempFile::new(good.replace("node2", "beta"));
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    let mut client = puppet_with(&topology, file.path());
+    client.ok("connect s beta:80");
+    file.replace(&good);
+    client.ok("connect t node2:80");
+    assert_eq!(client.fails("connect u beta:80"), "NotFound");
+    // Expect: the stream that stood before goes on.
+    server.ok("accept l s");
+    client.ok("write s on");
+    assert_eq!(server.ok("read s 9"), "on");
+}
+
+/// A mistake made while programs run changes nothing for them.
+fn hosts__spoilt_while_in_use() {
+    let topology = Topology::pair();
+    let file = TempFile::new(topology.node(1).hosts());
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    let mut client = puppet_with(&topology, file.path());
+    client.ok("connect s node2:80");
+    file.replace("what is this\n");
+    client.ok("connect t node2:80");
+    // Expect: a process that starts now is told.
+    let mut late = puppet_with(&topology, file.path());
+    assert_eq!(late.fails("connect s node2:80"), "InvalidData");
+}
+
+fn names__of_nodes() {
+    let topology = Topology::pair();
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l localhost:80");
+    let mut client = Puppet::start(&topology.node(1), PUPPET);
+    client.ok("connect s node2:80");
+    let from = server.ok("accept l s");
+    assert!(from.starts_with("1:"), "{from}");
+}
+
+fn node__by_environment() {
+    let topology = Topology::pair();
+    let file = TempFile::new(TWO_SELVES);
+    let mut command = topology.node(1).command_with_hosts(file.path(), "env");
+    command.args(["PRP_NODE=7", PUPPET]);
+    assert_eq!(Puppet::run("puppet", command).ok("listen l self:80"), "7:80");
+    for (value, kind) in [("8", "InvalidData"), ("seven", "InvalidInput"), ("0", "InvalidInput")] {
+        let mut command = topology.node(1).command_with_hosts(file.path(), "env");
+        command.arg(format!("PRP_NODE={value}")).arg(PUPPET);
+        let said = Puppet::run("puppet", command).message("listen l self:80");
+        assert_says(&said, kind, &[value]);
+    }
+}
+
+fn privilege__without_raw_sockets() {
+    let topology = Topology::pair();
+    let mut command = topology.node(1).command("setpriv");
+    without(&mut command, "-net_raw");
+    let mut puppet = Puppet::run("puppet", command);
+    for call in ["listen l 1:80", "connect s 2:80"] {
+        assert_says(&puppet.message(call), "PermissionDenied", &["CAP_NET_RAW", "setcap"]);
+    }
+}
+
+/// An ordinary user, outside any user namespace.
+fn privilege__nobody() {
+    let topology = Topology::pair();
+    if topology.is_rootless() {
+        prp_tests::harness::skip("root, to become nobody");
+    }
+    // Where nobody may run it.
+    let program = TempFile::copy(PUPPET);
+    let mut command = topology.node(1).command("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program.path());
+    let mut puppet = Puppet::run("puppet", command);
+    assert_says(&puppet.message("connect s 2:80"), "PermissionDenied", &["CAP_NET_RAW"]);
+}
