@@ -108,7 +108,7 @@ impl Inner {
     pub(crate) fn write_with(&self, bufs: &[IoSlice<'_>], ending: Ending) -> io::Result<usize> {
         let total = bufs.iter().map(|b| b.len()).sum();
         if total == 0 && ending != Ending::Message {
-            return Ok(0);
+            return self.write_nothing();
         }
         let nonblocking = self.nonblocking.load(Ordering::Relaxed);
         let mut wait = WriteWait { conn: self.conn, bufs, ending, total, done: 0, nonblocking };
@@ -129,6 +129,16 @@ impl Inner {
         match result {
             Err(_) if done > 0 => Ok(done),
             result => result?,
+        }
+    }
+
+    /// Puts nothing on the wire, but fails if a byte would, as a kernel socket does.
+    fn write_nothing(&self) -> io::Result<usize> {
+        let now = self.engine.now();
+        let written = self.engine.lock().endpoint.write(now, self.conn, &[], Ending::More);
+        match written {
+            Err(WriteError::Blocked) => Ok(0),
+            written => written.map_err(error::write),
         }
     }
 
