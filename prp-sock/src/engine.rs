@@ -12,6 +12,7 @@ mod core;
 mod device_slot;
 mod exit;
 mod keeper;
+mod kick;
 mod poll_set;
 mod readiness;
 mod registry;
@@ -56,7 +57,7 @@ pub(crate) struct Engine {
     /// The reading of prphosts whose routes are in force.
     hosts: Mutex<Option<HostsFile>>,
     keeper: keeper::Keeper,
-    driver_kick: Arc<waiter::Kick>,
+    driver_kick: Arc<kick::Kick>,
     /// The fork generation of the process this engine belongs to.
     generation: u32,
     /// Distinguishes engines in thread-local caches.

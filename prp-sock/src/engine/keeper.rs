@@ -14,8 +14,9 @@ use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::Core;
+use super::kick::Kick;
 use super::registry;
-use super::waiter::{Kick, Waiter};
+use super::waiter::Waiter;
 
 /// How long application threads may be away before the keeper takes over, and how late it may look at a
 /// timer. Peers repeat nothing before three milliseconds.
@@ -28,13 +29,11 @@ const QUIET_TICKS: u32 = 16;
 #[derive(Debug)]
 pub(super) struct Keeper {
     waiter: Arc<Waiter>,
-    kick: Arc<Kick>,
 }
 
 impl Keeper {
     pub(super) fn new() -> io::Result<Self> {
-        let kick = Kick::new()?;
-        Ok(Self { waiter: Waiter::new(kick.clone()), kick })
+        Ok(Self { waiter: Waiter::new(Kick::new()?) })
     }
 
     /// Makes it look at the state of things now.
@@ -133,7 +132,7 @@ impl Engine {
         let until = core.next_timeout();
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
         core.keeper_polls = true;
-        let (mut core, _) = self.sleep(core, &self.keeper.waiter, &self.keeper.kick, until);
+        let (mut core, _) = self.sleep(core, &self.keeper.waiter, until);
         core.keeper_polls = false;
     }
 }

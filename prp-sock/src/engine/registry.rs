@@ -16,7 +16,7 @@ use prp_proto::route::RouteTable;
 
 use super::core::Core;
 use super::keeper::Keeper;
-use super::waiter::Kick;
+use super::kick::Kick;
 use super::{Engine, exit};
 use crate::clock::Clock;
 use crate::device::{FrameIo, Interface, PacketDevice, interfaces};

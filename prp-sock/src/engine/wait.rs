@@ -18,7 +18,7 @@ use super::core::Core;
 use super::poll_set::PollSet;
 use super::slot::Interest;
 use super::spin::SpinPolicy;
-use super::waiter::{Kick, Waiter};
+use super::waiter::Waiter;
 use crate::sys::process;
 
 /// How long a spinning thread waits for frames before it sends acknowledgements it had held back: a
@@ -192,7 +192,7 @@ impl Engine {
         }
         let until = earliest(waiting.deadline, core.next_timeout());
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
-        self.sleep(core, waiting.me, &self.driver_kick, until)
+        self.sleep(core, waiting.me, until)
     }
 
     /// Looks for a frame or a call without sleeping; whether there was something to do.
@@ -226,12 +226,11 @@ impl Engine {
     pub(super) fn sleep<'a>(
         &'a self,
         core: MutexGuard<'a, Core>,
-        me: &Arc<Waiter>,
-        kick: &Kick,
+        me: &Waiter,
         until: Option<Instant>,
     ) -> (MutexGuard<'a, Core>, io::Result<()>) {
         let link = core.stewardship.link();
-        let mut set = PollSet::new(kick.as_fd(), PollFlags::POLLIN);
+        let mut set = PollSet::new(me.kick_fd(), PollFlags::POLLIN);
         // A device that is gone would end every sleep at once.
         for (index, fd) in self.poll_fds.iter().enumerate().filter(|_| core.failed.is_none()) {
             let room = if core.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
@@ -247,16 +246,12 @@ impl Engine {
         let timeout = until.map(|at| TimeSpec::from_duration(at.since(self.now())));
         let fds = set.fds();
         let polled = ppoll(fds, timeout, None);
-        me.end_poll();
+        me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
         let mut broken = false;
         let slept = match polled {
             Err(Errno::EINTR) => Err(io::ErrorKind::Interrupted.into()),
             Err(e) => Err(e.into()),
             Ok(_) => {
-                // Whoever it was meant for: a kick may come late, when its addressee is awake again.
-                if fds[0].any() == Some(true) {
-                    kick.clear();
-                }
                 broken = link.is_some() && fds.last().is_some_and(|fd| fd.any() == Some(true));
                 self.take_errors(&fds[1..]);
                 Ok(())

@@ -1,41 +1,16 @@
-//! Somebody who sleeps, and how to wake them.
+//! Somebody who sleeps, and how to wake them. `tests/waiter_model.rs` runs this file under every
+//! interleaving.
 
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
-use nix::sys::eventfd::{EfdFlags, EventFd};
-
-use crate::sys::futex;
-
-/// A descriptor that gets a thread out of `poll`.
-#[derive(Debug)]
-pub(super) struct Kick(EventFd);
-
-impl Kick {
-    pub(super) fn new() -> io::Result<Arc<Self>> {
-        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        Ok(Arc::new(Self(EventFd::from_value_and_flags(0, flags)?)))
-    }
-
-    pub(super) fn kick(&self) {
-        // It can only fail by being readable already.
-        let _ = self.0.write(1);
-    }
-
-    /// Takes a kick back, so that the next `poll` sleeps.
-    pub(super) fn clear(&self) {
-        let _ = self.0.read();
-    }
-
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
+use super::kick::Kick;
+use crate::sys::futex::{self, Word};
 
 /// Awake, and nobody has called.
 const AWAKE: u32 = 0;
@@ -49,13 +24,13 @@ const POLLING: u32 = 3;
 /// A thread's place to sleep.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    state: AtomicU32,
+    state: Word,
     kick: Arc<Kick>,
 }
 
 impl Waiter {
     pub(super) fn new(kick: Arc<Kick>) -> Arc<Self> {
-        Arc::new(Self { state: AtomicU32::new(AWAKE), kick })
+        Arc::new(Self { state: Word::new(AWAKE), kick })
     }
 
     /// This thread's waiter for the engine `id`. Kept, so that waiting allocates nothing.
@@ -102,15 +77,23 @@ impl Waiter {
         slept
     }
 
-    /// Says that this thread goes into `poll` now, with the kick among its descriptors; whether it
-    /// should not, because somebody has called.
+    /// What this thread must have among its descriptors when it polls.
+    pub(super) fn kick_fd(&self) -> BorrowedFd<'_> {
+        self.kick.as_fd()
+    }
+
+    /// Says that this thread goes into `poll` now; whether it should not, because somebody has called.
     pub(super) fn begin_poll(&self) -> bool {
         self.sleep_as(POLLING)
     }
 
-    /// Says that it is back. The kick of somebody who has called meanwhile may still be on its way.
-    pub(super) fn end_poll(&self) {
+    /// Says that it is back, and whether it saw the kick. That is not to say that somebody has called:
+    /// a kick may come late, when its addressee is awake again, or somebody else in its place.
+    pub(super) fn end_poll(&self, kicked: bool) {
         self.state.swap(AWAKE, Ordering::AcqRel);
+        if kicked {
+            self.kick.clear();
+        }
     }
 
     /// Whether called already; otherwise the state is `how` from now on.

@@ -1,7 +1,7 @@
 //! Sleeping on a word of memory.
 
 use std::io;
-use std::sync::atomic::AtomicU32;
+pub(crate) use std::sync::atomic::AtomicU32 as Word;
 use std::time::Duration;
 
 /// Sleeps while `word` is `expected`, at most for `timeout`. Returns on a wake-up, a timeout, a changed
@@ -9,7 +9,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// `Interrupted` if a signal handler ran.
-pub(crate) fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> io::Result<()> {
+pub(crate) fn wait(word: &Word, expected: u32, timeout: Option<Duration>) -> io::Result<()> {
     let spec = timeout.map(|t| libc::timespec {
         tv_sec: libc::time_t::try_from(t.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: t.subsec_nanos().into(),
@@ -36,7 +36,7 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -
 }
 
 /// Wakes one sleeper of `word`.
-pub(crate) fn wake(word: &AtomicU32) {
+pub(crate) fn wake(word: &Word) {
     // SAFETY: FUTEX_WAKE uses the address as a key and does not touch the memory.
     unsafe {
         libc::syscall(

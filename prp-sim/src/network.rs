@@ -1,0 +1,131 @@
+//! Cables and switches: frames in at one jack, out at others, later.
+
+use core::time::Duration;
+
+use prp_proto::time::Instant;
+
+use crate::link::{Fate, Wire, WireConfig};
+use crate::plan::Plan;
+use crate::queue::EventQueue;
+use crate::recorder::Recorder;
+use crate::rng::{Purpose, SimRng};
+use crate::switch::{Forward, Switch};
+use crate::tally::Tally;
+use crate::topology::{Jack, Place, Topology, mac};
+use crate::world::Happening;
+
+/// How long a node's loopback device takes: a system call and a softirq.
+const LOOPBACK: Duration = Duration::from_micros(1);
+
+/// Everything between the nodes.
+#[derive(Debug)]
+pub(crate) struct Network {
+    /// By place and port, in the order of `places`.
+    outlets: Vec<Vec<Outlet>>,
+    nodes: usize,
+    switches: Vec<Switch>,
+    rng: SimRng,
+}
+
+/// The near end of a wire.
+#[derive(Debug)]
+struct Outlet {
+    wire: Wire,
+    to: Jack,
+}
+
+impl Network {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let topology = &plan.topology;
+        let places = topology.nodes() + topology.switches();
+        let mut outlets: Vec<Vec<Outlet>> = (0..places).map(|_| Vec::new()).collect();
+        // Ports are numbered in the order of the cables.
+        for ((a, b), [there, back]) in topology.cables().iter().zip(&plan.wires) {
+            for (from, to, config) in [(a, b, there), (b, a, back)] {
+                let at = index(topology.nodes(), from.place);
+                outlets[at].push(Outlet { wire: Wire::new(config.clone()), to: *to });
+            }
+        }
+        let switches = (0..topology.switches())
+            .map(|s| if plan.learning { Switch::learning() } else { fixed_switch(topology, s) })
+            .collect();
+        let rng = SimRng::new(plan.seed, Purpose::Links);
+        Self { outlets, nodes: topology.nodes(), switches, rng }
+    }
+
+    /// The wire out of a node's device.
+    pub(crate) fn wire(&mut self, node: usize, device: usize) -> Option<&mut Wire> {
+        self.outlets.get_mut(node)?.get_mut(device).map(|outlet| &mut outlet.wire)
+    }
+
+    /// What the wire out of a node's device is like; none for the loopback device.
+    pub(crate) fn config(&self, node: usize, device: usize) -> Option<&WireConfig> {
+        self.outlets.get(node)?.get(device).map(|outlet| &outlet.wire.config)
+    }
+
+    /// Puts a frame on the wire at `from`. A node's port without a wire is its loopback device.
+    pub(crate) fn send(&mut self, now: Instant, from: Jack, frame: Vec<u8>, hall: &mut Hall<'_>) {
+        let at = index(self.nodes, from.place);
+        let Some(outlet) = self.outlets.get_mut(at).and_then(|ports| ports.get_mut(from.port))
+        else {
+            let seen = hall.recorder.glimpse(&frame);
+            hall.recorder.frame(now, from.place, from.place, seen, Fate::Sent);
+            hall.queue.push(now + LOOPBACK, Happening::Arrive { at: from, frame });
+            hall.tally.in_flight += 1;
+            return;
+        };
+        let seen = hall.recorder.glimpse(&frame);
+        let to = outlet.to;
+        let fate = outlet.wire.offer(now, frame, &mut self.rng, |when, frame| {
+            hall.tally.in_flight += 1;
+            hall.queue.push(when, Happening::Arrive { at: to, frame });
+        });
+        hall.tally.fates[fate as usize] += 1;
+        hall.recorder.frame(now, from.place, to.place, seen, fate);
+    }
+
+    /// A frame has reached a switch.
+    pub(crate) fn switch(
+        &mut self,
+        now: Instant,
+        switch: usize,
+        port: usize,
+        frame: Vec<u8>,
+        hall: &mut Hall<'_>,
+    ) {
+        let place = Place::Switch(switch);
+        match self.switches[switch].forward(port, &frame) {
+            Forward::Nowhere => {}
+            Forward::To(to) => self.send(now, Jack { place, port: to }, frame, hall),
+            Forward::Flood => {
+                let ports = self.outlets[index(self.nodes, place)].len();
+                for to in (0..ports).filter(|to| *to != port) {
+                    self.send(now, Jack { place, port: to }, frame.clone(), hall);
+                }
+            }
+        }
+    }
+}
+
+/// What everything that happens has at hand.
+pub(crate) struct Hall<'a> {
+    pub(crate) queue: &'a mut EventQueue<Happening>,
+    pub(crate) recorder: &'a mut Recorder,
+    pub(crate) tally: &'a mut Tally,
+}
+
+fn index(nodes: usize, place: Place) -> usize {
+    match place {
+        Place::Node(n) => n,
+        Place::Switch(s) => nodes + s,
+    }
+}
+
+/// A switch that knows all addresses behind its ports.
+fn fixed_switch(topology: &Topology, switch: usize) -> Switch {
+    let known = topology.cables().iter().filter_map(|(a, b)| match (a.place, b.place) {
+        (Place::Node(node), Place::Switch(s)) if s == switch => Some((mac(node, a.port), b.port)),
+        _ => None,
+    });
+    Switch::fixed(known)
+}

@@ -1,0 +1,334 @@
+//! A node: an endpoint, its devices, and a process that runs when its scheduler lets it.
+
+mod apps;
+
+use core::time::Duration;
+use std::collections::{BTreeSet, VecDeque};
+
+use prp_proto::addr::{DeviceId, MacAddr, Port};
+use prp_proto::config::EndpointConfig;
+use prp_proto::endpoint::{Device, Endpoint, Sink};
+use prp_proto::event::Disposition;
+use prp_proto::hosts::Hosts;
+use prp_proto::route::RouteTable;
+use prp_proto::time::Instant;
+use prp_proto::{TransmitBatch, wire};
+
+use crate::link::QueueLimit;
+use crate::plan::{NodePlan, Plan};
+use crate::router;
+use crate::topology::{Jack, Place, mac, node_id};
+use crate::world::{Happening, World};
+use apps::Apps;
+
+/// Frames a process takes from its devices before it looks at anything else, and frames it hands to
+/// them at once: as the engine of prp-sock does.
+const TURN: usize = 32;
+
+/// Bytes of a batch of frames.
+const BATCH_BYTES: usize = 128 * 1024;
+
+/// Rounds of events and frames that one turn may take. An endpoint that always has one more of either
+/// would never let its driver sleep.
+const ROUNDS: usize = 10_000;
+
+/// A node.
+#[derive(Debug)]
+pub(crate) struct Node {
+    index: usize,
+    plan: NodePlan,
+    pub(crate) endpoint: Endpoint,
+    routes: RouteTable,
+    devices: Vec<Device>,
+    ring: VecDeque<(DeviceId, Vec<u8>)>,
+    /// Ports the process owns against others of its node.
+    claims: BTreeSet<Port>,
+    apps: Apps,
+    wake_at: Option<Instant>,
+    busy_until: Instant,
+    batch: TransmitBatch,
+    /// Connections whose memory has been looked at, to look at others next.
+    looks: usize,
+}
+
+impl Node {
+    pub(crate) fn new(index: usize, plan: &Plan, world: &mut World) -> Self {
+        let node_plan = plan.nodes[index].clone();
+        let hosts = Hosts::parse(node_plan.hosts.as_bytes());
+        let hosts = hosts.unwrap_or_else(|e| panic!("prphosts of node {}: {e}", index + 1));
+        let device_of = |name: &str| {
+            name.strip_prefix("eth").and_then(|number| number.parse().ok()).map(DeviceId)
+        };
+        let routes = RouteTable::build(&hosts, node_id(index), device_of);
+        let mut devices = Vec::new();
+        while let Some(config) = world.network.config(index, devices.len()) {
+            let mac = mac(index, devices.len());
+            devices.push(Device { mac, mtu: config.mtu, loopback: false });
+        }
+        devices.push(Device { mac: MacAddr::ZERO, mtu: 65536, loopback: true });
+        let endpoint = endpoint(&routes, &devices, world.seeds.seed());
+        Self {
+            index,
+            plan: node_plan,
+            endpoint,
+            routes,
+            devices,
+            ring: VecDeque::new(),
+            claims: BTreeSet::new(),
+            apps: Apps::default(),
+            wake_at: None,
+            busy_until: Instant::ZERO,
+            batch: TransmitBatch::new(TURN, BATCH_BYTES),
+            looks: 0,
+        }
+    }
+
+    /// A frame has come in by `device`.
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        device: usize,
+        frame: Vec<u8>,
+        world: &mut World,
+    ) {
+        if self.ring.len() >= self.plan.ring {
+            world.tally.ring_lost += 1;
+            world.tally.in_flight -= 1;
+            world.recorder.note(now, 1, format_args!("node{} ring full", self.index + 1));
+            return;
+        }
+        self.ring.push_back((DeviceId(device as u16), frame));
+        let delay = self.delay(world);
+        self.schedule(now + delay, world);
+    }
+
+    /// How long the process takes to run once it could.
+    fn delay(&self, world: &mut World) -> Duration {
+        let (least, most) = self.plan.wakes_in;
+        let delay = world.scheduler.span(least, most);
+        if world.scheduler.chance(self.plan.preempted) {
+            return delay + world.scheduler.span(least, self.plan.preempted_for);
+        }
+        delay
+    }
+
+    /// When the process runs, if it wants to at `at`.
+    pub(crate) fn not_before(&self, at: Instant) -> Instant {
+        let at = at.max(self.busy_until);
+        let absent = self.plan.absences.iter().find(|(from, until)| (*from..*until).contains(&at));
+        absent.map_or(at, |(_, until)| *until)
+    }
+
+    fn schedule(&mut self, at: Instant, world: &mut World) {
+        let at = self.not_before(at);
+        if self.wake_at.is_none_or(|wake| at < wake) {
+            self.wake_at = Some(at);
+            world.queue.push(at, Happening::Wake { node: self.index });
+        }
+    }
+
+    /// The process runs, if it wants to at this time.
+    pub(crate) fn wake(
+        &mut self,
+        now: Instant,
+        plan: &Plan,
+        world: &mut World,
+    ) -> Result<(), String> {
+        if self.wake_at != Some(now) {
+            return Ok(());
+        }
+        self.wake_at = None;
+        let frames = self.take_frames(now, plan, world)?;
+        self.busy_until = now + self.plan.per_frame * frames;
+        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            self.endpoint.handle_timeout(now);
+        }
+        self.drain(now, plan, world)?;
+        if self.ring.is_empty() {
+            self.endpoint.handle_idle(now);
+            self.transmit(now, world);
+        }
+        self.look_at_memory()?;
+        self.sleep(now, world);
+        Ok(())
+    }
+
+    /// Hands frames to the endpoint, with the buffer of an application that waits for them.
+    fn take_frames(&mut self, now: Instant, plan: &Plan, world: &mut World) -> Result<u32, String> {
+        let lender = self.apps.lender(plan);
+        let mut lent = vec![0; lender.map_or(0, |(_, size)| size)];
+        let mut sink = lender.map(|(conn, _)| Sink::new(conn, &mut lent));
+        let mut count = 0;
+        while count < TURN as u32
+            && let Some((device, mut frame)) = self.ring.pop_front()
+        {
+            count += 1;
+            world.tally.in_flight -= 1;
+            match self.endpoint.handle_frame(now, device, &frame, sink.as_mut()) {
+                Disposition::Transit(_) => {
+                    match router::forward(&self.endpoint, &self.devices, &mut frame) {
+                        Ok(out) => {
+                            world.tally.routed += 1;
+                            world.send(now, self.jack(out), frame);
+                        }
+                        Err(why) => {
+                            *world.tally.route_drops.entry(why.name()).or_default() += 1;
+                            let what = format_args!("node{} {}", self.index + 1, why.name());
+                            world.recorder.note(now, 2, what);
+                        }
+                    }
+                }
+                Disposition::Dropped(why) => {
+                    let what = format_args!("node{} dropped a frame: {why}", self.index + 1);
+                    world.recorder.note(now, 3 + why as u64, what);
+                }
+                Disposition::Accepted => {}
+            }
+        }
+        let filled = sink.as_ref().map_or(0, Sink::filled);
+        if let Some((conn, _)) = lender.filter(|_| filled > 0) {
+            self.endpoint.note_read(now, conn);
+            self.apps.take_lent(now, conn, &lent[..filled], plan)?;
+        }
+        Ok(count)
+    }
+
+    /// Lets applications and endpoint go on until neither has anything to do.
+    fn drain(&mut self, now: Instant, plan: &Plan, world: &mut World) -> Result<(), String> {
+        self.apps_go_on(now, plan, world)?;
+        for _ in 0..ROUNDS {
+            let happened = self.take_events(now, plan, world)?;
+            let sent = self.transmit(now, world);
+            if !happened && !sent {
+                return Ok(());
+            }
+        }
+        Err(format!("node {}'s endpoint never runs dry", self.index + 1))
+    }
+
+    /// Sends what the devices take; whether there was anything.
+    fn transmit(&mut self, now: Instant, world: &mut World) -> bool {
+        let mut sent = false;
+        while self.room_at(now, world).is_none() {
+            self.batch.clear();
+            if self.endpoint.poll_transmit(now, &mut self.batch) == 0 {
+                break;
+            }
+            sent = true;
+            world.tally.frames += self.batch.len() as u64;
+            for i in 0..self.batch.len() {
+                let frame = self.endpoint.frame(&self.batch, i).concat();
+                world.tally.repeats += u64::from(is_repeat(&frame));
+                world.send(now, self.jack(self.batch.device(i)), frame);
+            }
+        }
+        sent
+    }
+
+    /// When a device that is full now will have room; none if all have some.
+    fn room_at(&self, now: Instant, world: &mut World) -> Option<Instant> {
+        if !self.plan.backpressure {
+            return None;
+        }
+        let full = |device| {
+            let wire = world.network.wire(self.index, device)?;
+            let QueueLimit::Frames(limit) = wire.config.queue else { return None };
+            // A whole batch must fit.
+            let enough = limit.saturating_sub(TURN);
+            (wire.waiting(now) > enough).then(|| wire.waits_no_more_than(enough / 2))
+        };
+        (0..self.devices.len()).filter_map(full).max()
+    }
+
+    /// Decides when to run next.
+    fn sleep(&mut self, now: Instant, world: &mut World) {
+        if !self.ring.is_empty() {
+            self.schedule(now, world);
+        }
+        let due = [self.endpoint.poll_timeout(), self.apps.wakes_at()].into_iter().flatten().min();
+        if let Some(due) = due {
+            let delay = self.delay(world);
+            self.schedule(due.max(now) + delay, world);
+        }
+        if self.endpoint.wants_transmit()
+            && let Some(room) = self.room_at(now, world)
+        {
+            let delay = self.delay(world);
+            self.schedule(room.max(now) + delay, world);
+        }
+    }
+
+    fn jack(&self, device: DeviceId) -> Jack {
+        Jack { place: Place::Node(self.index), port: usize::from(device.0) }
+    }
+
+    /// The process is replaced by one that knows nothing.
+    pub(crate) fn restart(&mut self, now: Instant, restart: usize, plan: &Plan, world: &mut World) {
+        let what = format_args!("node{} restarts", self.index + 1);
+        world.recorder.note(now, 100, what);
+        self.kill_apps(world);
+        world.tally.add_endpoint(self.endpoint.stats());
+        self.endpoint = endpoint(&self.routes, &self.devices, world.seeds.seed());
+        world.tally.in_flight -= self.ring.len() as u64;
+        world.tally.ring_lost += self.ring.len() as u64;
+        self.ring.clear();
+        self.claims.clear();
+        self.wake_at = None;
+        let (_, back_after) = self.plan.restarts[restart];
+        let open = |at: Instant, until: Option<Instant>| at <= now && until.is_none_or(|u| now < u);
+        for (listener, l) in plan.listeners.iter().enumerate() {
+            if l.node == self.index && open(l.from, l.until) {
+                world.queue.push(now + back_after, Happening::Listen { listener });
+            }
+        }
+    }
+
+    /// A connection holds no more than its buffers may: looks at one connection a time.
+    fn look_at_memory(&mut self) -> Result<(), String> {
+        self.looks += 1;
+        // Every thirty-second turn: it costs a walk over the table.
+        if !self.looks.is_multiple_of(32) {
+            return Ok(());
+        }
+        let handles = self.endpoint.handles();
+        let Some(conn) = handles.get(self.looks / 32 % handles.len().max(1)) else { return Ok(()) };
+        let Some((_, held)) = self.endpoint.memory(*conn) else { return Ok(()) };
+        let Some(config) = self.endpoint.conn_config(*conn) else { return Ok(()) };
+        let mss = self.endpoint.terms(*conn).map_or(0, |t| usize::from(t.mss));
+        let limit = memory_limit(config.send_buffer, config.recv_buffer, mss);
+        if held > limit {
+            return Err(format!("a connection of node {} holds {held} bytes", self.index + 1));
+        }
+        Ok(())
+    }
+}
+
+/// Most memory of a connection with these buffers: rings of the next power of two, a receive buffer's
+/// worth kept beyond a gap, and what a window of segments costs to remember.
+fn memory_limit(send: usize, recv: usize, mss: usize) -> usize {
+    const PER_SEGMENT: usize = 256;
+    let least = prp_proto::config::ConnConfig::MIN_BUFFER;
+    let (send, recv) = (send.max(least), recv.max(least));
+    let window = prp_proto::config::MAX_WINDOW as usize;
+    // The last segment taken may go past the limit by its own size.
+    (send + mss).next_power_of_two()
+        + 2 * (recv + mss).next_power_of_two()
+        + window * PER_SEGMENT
+        + send.max(recv)
+}
+
+fn endpoint(routes: &RouteTable, devices: &[Device], seed: [u8; 32]) -> Endpoint {
+    let config = EndpointConfig::default();
+    let mut endpoint = Endpoint::new(config, routes.clone(), devices.to_vec(), seed);
+    // The only process of its node answers for all of its ports.
+    endpoint.set_steward(true);
+    endpoint
+}
+
+/// Whether a frame is a segment that was sent before.
+fn is_repeat(frame: &[u8]) -> bool {
+    let flags = frame.get(wire::HEADER_LEN - 4..wire::HEADER_LEN);
+    flags
+        .and_then(|f| f.try_into().ok())
+        .is_some_and(|f| wire::Flags::from_bits(u32::from_be_bytes(f)).contains(wire::Flags::RTX))
+}

@@ -1,0 +1,116 @@
+//! What one end believes the other did, the other did.
+
+use prp_proto::wire::Reliability;
+
+use super::nodes_stay;
+use crate::ledger::FlowRecord;
+use crate::plan::{Closing, FlowPlan, Plan};
+use crate::session::{EndRecord, How, Role};
+
+/// The other end's.
+const fn other(role: Role) -> Role {
+    match role {
+        Role::Client => Role::Server,
+        Role::Server => Role::Client,
+    }
+}
+
+/// An end that has read the end of the stream has read all of it: some peer wrote exactly that much and
+/// ended its direction.
+pub(super) fn check_ends(record: &FlowRecord) -> Result<(), String> {
+    for end in record.ends.iter().filter(|end| end.eof) {
+        let told = |peer: &EndRecord| peer.wrote == end.read && peer.how != How::Aborted;
+        if !record.ends(other(end.role)).any(told) {
+            let peers: Vec<_> = record.ends(other(end.role)).map(|p| (p.wrote, p.how)).collect();
+            let role = end.role;
+            return Err(format!(
+                "{role:?} read {} bytes and the end of the stream; its peers wrote {peers:?}",
+                end.read
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What an end was told is delivered, some peer's application has read, unless it did not care to.
+pub(super) fn check_flushed(
+    plan: &Plan,
+    flow: &FlowPlan,
+    record: &FlowRecord,
+) -> Result<(), String> {
+    let closes = flow.listener.is_none_or(|l| plan.listeners[l].until.is_some());
+    if closes || !nodes_stay(plan, flow) {
+        // What a process had taken is gone with it, what nobody had accepted with its listener.
+        return Ok(());
+    }
+    let deaf = |role| {
+        let script = if role == Role::Client { &flow.up } else { &flow.down };
+        script.closing == Closing::Deaf
+    };
+    for end in record.ends.iter().filter(|end| end.flushed > 0) {
+        // A classic peer acknowledges nothing: what was sent counts as delivered (PRP-CLASSIC-3).
+        if end.terms.is_none_or(|terms| !terms.extended) {
+            continue;
+        }
+        if end.how == How::Aborted || deaf(other(end.role)) {
+            continue;
+        }
+        let has = |peer: &EndRecord| peer.read >= end.flushed;
+        let careless = |peer: &EndRecord| peer.how == How::Aborted;
+        let left_early = |peer: &EndRecord| !peer.eof && peer.error.is_none();
+        let any = |check: &dyn Fn(&EndRecord) -> bool| record.ends(other(end.role)).any(check);
+        // It died before anybody had accepted it, and this end was told.
+        let stillborn = end.error.is_some() && record.ends(other(end.role)).next().is_none();
+        if !any(&has) && !stillborn && !any(&careless) && !any(&left_early) {
+            let peers: Vec<_> = record.ends(other(end.role)).map(|p| (p.read, p.error)).collect();
+            let role = end.role;
+            return Err(format!("{} bytes of {role:?} were acknowledged; {peers:?}", end.flushed));
+        }
+    }
+    Ok(())
+}
+
+/// Both ends hold the same terms, and those that follow from what each of them wanted.
+pub(super) fn check_terms(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> Result<(), String> {
+    let Some(listener) = flow.listener.map(|l| &plan.listeners[l]) else { return Ok(()) };
+    if record.ends(Role::Server).count() > 1 {
+        // One of them was granted to a request of an earlier flow, or of an earlier process.
+        return Ok(());
+    }
+    for end in &record.ends {
+        let Some(terms) = end.terms else { continue };
+        let (ours, theirs) = (&flow.config, &listener.config);
+        if terms.extended {
+            let strongest = ours.reliability.strongest_common(theirs.reliability);
+            if strongest != Some(terms.reliability) || terms.crc != (ours.crc || theirs.crc) {
+                return Err(format!("{:?} agreed on {terms:?}", end.role));
+            }
+        } else if terms.reliability != Reliability::Detect || terms.crc {
+            return Err(format!("{:?} agreed with a classic peer on {terms:?}", end.role));
+        }
+        let differ = |peer: &EndRecord| peer.terms.is_some_and(|t| t != terms);
+        if record.ends(other(end.role)).any(differ) {
+            return Err(format!("{:?} agreed on {terms:?}, its peer on something else", end.role));
+        }
+    }
+    Ok(())
+}
+
+/// Whether both applications did all they meant to.
+pub(super) fn is_complete(record: &FlowRecord) -> bool {
+    let done = |role| record.ends(role).any(|e| e.wrote_all && e.eof && e.error.is_none());
+    done(Role::Client) && done(Role::Server)
+}
+
+/// Whether a script leaves its peer no way to end in peace: it aborts, or goes while the peer may write.
+pub(super) fn breaks_off(flow: &FlowPlan, role: Role) -> bool {
+    let (script, peer) = match role {
+        Role::Client => (&flow.up, &flow.down),
+        Role::Server => (&flow.down, &flow.up),
+    };
+    match script.closing {
+        Closing::Abort(_) => true,
+        Closing::AtOnce | Closing::Deaf => !peer.items.is_empty(),
+        Closing::HalfClose | Closing::AfterPeer => false,
+    }
+}

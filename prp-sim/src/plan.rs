@@ -1,0 +1,194 @@
+//! All that is decided before a run begins: network, processes, faults, traffic.
+
+use core::time::Duration;
+
+use prp_proto::addr::Port;
+use prp_proto::config::ConnConfig;
+use prp_proto::time::Instant;
+
+use crate::link::WireConfig;
+use crate::topology::Topology;
+
+/// A run, before it runs.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What its random numbers come from.
+    pub seed: u64,
+    /// Nodes, switches, cables.
+    pub topology: Topology,
+    /// Both directions of every cable, in the topology's order: from its first end, from its second.
+    pub wires: Vec<[WireConfig; 2]>,
+    /// Whether switches learn addresses, rather than knowing them.
+    pub learning: bool,
+    /// The nodes, by index.
+    pub nodes: Vec<NodePlan>,
+    /// Who takes requests.
+    pub listeners: Vec<ListenPlan>,
+    /// Who talks to whom.
+    pub flows: Vec<FlowPlan>,
+    /// When all harm has ended and everybody is back, except where the network is down for good.
+    pub healed: Instant,
+}
+
+/// The process on a node, as its scheduler and its devices treat it.
+#[derive(Clone, Debug)]
+pub struct NodePlan {
+    /// Its prphosts.
+    pub hosts: String,
+    /// Frames its devices hold for it; what comes when so many wait is lost.
+    pub ring: usize,
+    /// Least and most time from something happening to the process running.
+    pub wakes_in: (Duration, Duration),
+    /// How often, in a million times, somebody else has the processor first...
+    pub preempted: u32,
+    /// ... and for how long at most.
+    pub preempted_for: Duration,
+    /// Processor time that a frame takes.
+    pub per_frame: Duration,
+    /// Its transmit queue makes it wait instead of dropping frames.
+    pub backpressure: bool,
+    /// When it is stopped: from, until.
+    pub absences: Vec<(Instant, Instant)>,
+    /// When it is replaced by one that knows nothing, and how long that takes to listen again.
+    pub restarts: Vec<(Instant, Duration)>,
+}
+
+impl Default for NodePlan {
+    /// A quick process on a quiet machine.
+    fn default() -> Self {
+        Self {
+            hosts: String::new(),
+            ring: 1024,
+            wakes_in: (Duration::from_micros(1), Duration::from_micros(5)),
+            preempted: 0,
+            preempted_for: Duration::ZERO,
+            per_frame: Duration::from_nanos(500),
+            backpressure: true,
+            absences: Vec::new(),
+            restarts: Vec::new(),
+        }
+    }
+}
+
+/// A listener.
+#[derive(Copy, Clone, Debug)]
+pub struct ListenPlan {
+    /// Index of its node.
+    pub node: usize,
+    /// Its port.
+    pub port: Port,
+    /// Connections that may wait to be accepted.
+    pub backlog: usize,
+    /// Settings of what it accepts.
+    pub config: ConnConfig,
+    /// When it opens.
+    pub from: Instant,
+    /// When it closes, if before the end of the run.
+    pub until: Option<Instant>,
+    /// How long its application takes to accept.
+    pub accepts_after: Duration,
+}
+
+/// A connection somebody will ask for, and what both ends will do with it.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// Index of the node that asks.
+    pub client: usize,
+    /// Index of the node that is asked.
+    pub server: usize,
+    /// The port that is asked for.
+    pub port: Port,
+    /// The listener there; none if nobody will ever listen.
+    pub listener: Option<usize>,
+    /// The client's port, if it insists on one.
+    pub local: Option<Port>,
+    /// When the client asks.
+    pub start: Instant,
+    /// The client's settings.
+    pub config: ConnConfig,
+    /// What the client's application does.
+    pub up: Script,
+    /// What the server's application does.
+    pub down: Script,
+}
+
+/// What an application does with its end of a connection.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// What it writes, one after another.
+    pub items: Vec<Item>,
+    /// How it writes.
+    pub writing: Writing,
+    /// How it reads.
+    pub reading: Reading,
+    /// How it ends.
+    pub closing: Closing,
+}
+
+impl Script {
+    /// Bytes it will have written when it is through.
+    pub fn bytes(&self) -> u64 {
+        self.items.iter().map(|item| u64::from(item.len)).sum()
+    }
+}
+
+/// A message, or a part of a stream.
+#[derive(Copy, Clone, Debug)]
+pub struct Item {
+    /// Its bytes.
+    pub len: u32,
+    /// Bytes the application must have read before it writes this.
+    pub gate: u64,
+}
+
+/// How an application writes.
+#[derive(Copy, Clone, Debug)]
+pub struct Writing {
+    /// Items are messages.
+    pub messages: bool,
+    /// Most bytes in one call.
+    pub piece: usize,
+    /// Says that more follows while it does.
+    pub more: bool,
+    /// Waits until everything is acknowledged before it goes on to close.
+    pub flush: bool,
+}
+
+/// How an application reads.
+#[derive(Copy, Clone, Debug)]
+pub struct Reading {
+    /// By which call.
+    pub how: ReadCall,
+    /// Most bytes in one call.
+    pub piece: usize,
+    /// After how many bytes it pauses, and for how long.
+    pub rest: Option<(u64, Duration)>,
+}
+
+/// The call an application reads by.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum ReadCall {
+    /// `read`.
+    Stream,
+    /// `read_message`.
+    Message,
+    /// `peek`, then `read`.
+    Peek,
+    /// `read`, with its buffer lent to the endpoint while it waits.
+    Lend,
+}
+
+/// How an application ends a connection.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Closing {
+    /// Ends its direction when all is written, reads to the end of the other, lets go.
+    HalfClose,
+    /// Reads to the end of the other direction, then lets go.
+    AfterPeer,
+    /// Lets go as soon as all is written.
+    AtOnce,
+    /// Reads nothing at all, ends its direction when all is written, lets go.
+    Deaf,
+    /// Aborts after so many bytes, read and written together.
+    Abort(u64),
+}

@@ -1,0 +1,78 @@
+//! What stops for a while, or for good.
+
+use core::time::Duration;
+
+use prp_proto::time::Instant;
+
+use super::Mood;
+use crate::link::WireConfig;
+use crate::plan::NodePlan;
+use crate::rng::SimRng;
+use crate::topology::Topology;
+
+/// Later than any run lasts.
+const NEVER: Instant = Instant::from_nanos(1 << 62);
+
+/// Most faults begin within this time, while connections are at work.
+const BEGINS_WITHIN: Duration = Duration::from_millis(300);
+
+/// Adds outages, absences and restarts; says when those that end have ended.
+pub(super) fn add(
+    rng: &mut SimRng,
+    mood: Mood,
+    topology: &Topology,
+    wires: &mut [[WireConfig; 2]],
+    nodes: &mut [NodePlan],
+) -> Instant {
+    let mut ended = Instant::ZERO;
+    match mood {
+        Mood::Rough => {
+            for _ in 0..rng.between(1, 3) {
+                let span = span(rng);
+                ended = ended.max(span.1);
+                if rng.one_in(2) {
+                    let cable = rng.below(wires.len() as u64) as usize;
+                    cut(rng, &mut wires[cable], span);
+                } else {
+                    let node = rng.below(topology.nodes() as u64) as usize;
+                    nodes[node].absences.push(span);
+                }
+            }
+        }
+        Mood::Restarting => {
+            for _ in 0..rng.between(1, 2) {
+                let node = rng.below(topology.nodes() as u64) as usize;
+                let at = begins(rng);
+                let back_after = rng.span(Duration::ZERO, Duration::from_millis(50));
+                ended = ended.max(at + back_after);
+                nodes[node].restarts.push((at, back_after));
+            }
+        }
+        Mood::Cut => {
+            let cable = rng.below(wires.len() as u64) as usize;
+            let span = (begins(rng), NEVER);
+            cut(rng, &mut wires[cable], span);
+        }
+        Mood::Calm | Mood::Lossy | Mood::Corrupting | Mood::Classic => {}
+    }
+    ended
+}
+
+/// Takes a cable down, one direction of it in one case of three.
+fn cut(rng: &mut SimRng, cable: &mut [WireConfig; 2], span: (Instant, Instant)) {
+    let directions = rng.pick(&[&[0][..], &[1], &[0, 1], &[0, 1], &[0, 1], &[0, 1]]);
+    for direction in directions {
+        cable[*direction].outages.push(span);
+    }
+}
+
+fn begins(rng: &mut SimRng) -> Instant {
+    Instant::ZERO + rng.span(Duration::from_micros(10), BEGINS_WITHIN)
+}
+
+/// Mostly short enough that nobody should give up, sometimes longer than every timeout.
+fn span(rng: &mut SimRng) -> (Instant, Instant) {
+    let from = begins(rng);
+    let most = if rng.one_in(8) { Duration::from_secs(120) } else { Duration::from_secs(5) };
+    (from, from + rng.span(Duration::from_millis(1), most))
+}

@@ -1,0 +1,196 @@
+//! A run: what happens, one thing after another, and the rules that hold all the while.
+
+use core::fmt;
+use core::time::Duration;
+
+use prp_proto::time::Instant;
+
+use crate::node::Node;
+use crate::oracle;
+use crate::plan::Plan;
+use crate::recorder::Recorder;
+use crate::tally::Tally;
+use crate::topology::Place;
+use crate::world::{Happening, World};
+
+/// Things that may happen in a run. The largest plans need a tenth; frames that answer each other for
+/// ever need more.
+const MOST_HAPPENINGS: u64 = 20_000_000;
+
+/// How often somebody looks whether everything moves.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+
+/// Longest time from the last application's end to the end of the last timer: a closed stream waits 60 s
+/// for its peer, a peer that vanished is noticed after 90 s, and a deadline may be looked at once more.
+const QUIET_WITHIN: Duration = Duration::from_secs(200);
+
+/// Something that should never happen, and did.
+#[derive(Clone, Eq, PartialEq, Debug)]
+pub struct Violation {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {:?}: {}", self.at, self.what)
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Counts.
+    pub tally: Tally,
+    /// The rule that was broken, if one was.
+    pub violation: Option<Violation>,
+    /// What was kept of it.
+    pub recorder: Recorder,
+}
+
+/// Runs `plan` to its end, or until a rule is broken.
+pub fn run(plan: &Plan, recorder: Recorder) -> Outcome {
+    let mut simulation = Simulation::new(plan, recorder);
+    let result = simulation.go();
+    let Simulation { mut world, now, nodes, .. } = simulation;
+    nodes.iter().for_each(|node| world.tally.add_endpoint(node.endpoint.stats()));
+    world.tally.nanos = now.as_nanos();
+    let result = result.and_then(|()| oracle::judge(plan, &world.ledger, &mut world.tally));
+    let violation = result.err().map(|what| Violation { at: now, what });
+    Outcome { tally: world.tally, violation, recorder: world.recorder }
+}
+
+struct Simulation<'a> {
+    plan: &'a Plan,
+    now: Instant,
+    nodes: Vec<Node>,
+    world: World,
+    /// When the last application ended.
+    over: Option<Instant>,
+    /// When the last connection ended and listeners closed: frames sent and frames under way.
+    silence: Option<(u64, u64)>,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(plan: &'a Plan, recorder: Recorder) -> Self {
+        let mut world = World::new(plan, recorder);
+        let nodes = (0..plan.topology.nodes()).map(|i| Node::new(i, plan, &mut world)).collect();
+        for (listener, l) in plan.listeners.iter().enumerate() {
+            world.queue.push(l.from, Happening::Listen { listener });
+            if let Some(until) = l.until {
+                world.queue.push(until, Happening::Unlisten { listener });
+            }
+        }
+        for (flow, f) in plan.flows.iter().enumerate() {
+            world.queue.push(f.start, Happening::Start { flow });
+        }
+        for (node, n) in plan.nodes.iter().enumerate() {
+            for (restart, (at, _)) in n.restarts.iter().enumerate() {
+                world.queue.push(*at, Happening::Restart { node, restart });
+            }
+        }
+        world.queue.push(Instant::ZERO + WATCH_EVERY, Happening::Watch);
+        Self { plan, now: Instant::ZERO, nodes, world, over: None, silence: None }
+    }
+
+    fn go(&mut self) -> Result<(), String> {
+        while let Some((at, what)) = self.world.queue.pop() {
+            self.now = at;
+            self.world.tally.happenings += 1;
+            if self.world.tally.happenings > MOST_HAPPENINGS {
+                return Err("it never ends: too much happens".into());
+            }
+            self.happen(what)?;
+            self.look_around()?;
+        }
+        self.check_silence()?;
+        self.nodes.iter().try_for_each(Node::check_empty)
+    }
+
+    fn happen(&mut self, what: Happening) -> Result<(), String> {
+        let (now, plan, world) = (self.now, self.plan, &mut self.world);
+        match what {
+            Happening::Arrive { at, frame } => match at.place {
+                Place::Node(node) => {
+                    self.nodes[node].receive(now, at.port, frame, world);
+                    Ok(())
+                }
+                Place::Switch(switch) => {
+                    world.tally.in_flight -= 1;
+                    world.switch(now, switch, at.port, frame);
+                    Ok(())
+                }
+            },
+            Happening::Wake { node } => self.nodes[node].wake(now, plan, world),
+            Happening::Start { flow } => {
+                let node = &mut self.nodes[plan.flows[flow].client];
+                match node.not_before(now) {
+                    // Its process is stopped.
+                    later if later > now => {
+                        world.queue.push(later, Happening::Start { flow });
+                        Ok(())
+                    }
+                    _ => node.start(now, flow, plan, world),
+                }
+            }
+            // Everything is over.
+            Happening::Listen { .. } if self.silence.is_some() => Ok(()),
+            Happening::Listen { listener } => {
+                self.nodes[plan.listeners[listener].node].listen(now, listener, plan, world)
+            }
+            Happening::Unlisten { listener } => {
+                self.nodes[plan.listeners[listener].node].unlisten(now, listener, world);
+                Ok(())
+            }
+            Happening::Accept { listener } => {
+                self.nodes[plan.listeners[listener].node].accept(now, listener, world)
+            }
+            Happening::Restart { node, restart } => {
+                self.nodes[node].restart(now, restart, plan, world);
+                Ok(())
+            }
+            Happening::Watch => {
+                if self.silence.is_none() {
+                    world.queue.push(now + WATCH_EVERY, Happening::Watch);
+                    oracle::watch(now, plan, &world.ledger, &world.tally)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Sees whether applications are through, then whether connections are: then listeners close, and
+    /// the network should fall silent.
+    fn look_around(&mut self) -> Result<(), String> {
+        if self.silence.is_some() || !self.world.ledger.is_over() {
+            // A late request may have brought somebody back.
+            self.over = self.over.filter(|_| self.silence.is_some());
+            return Ok(());
+        }
+        let over = *self.over.get_or_insert(self.now);
+        if self.now > over + QUIET_WITHIN {
+            return Err(format!("not quiet {QUIET_WITHIN:?} after all was over"));
+        }
+        if self.nodes.iter().all(|node| node.endpoint.connections() == 0) {
+            for (listener, l) in self.plan.listeners.iter().enumerate() {
+                self.nodes[l.node].unlisten(self.now, listener, &mut self.world);
+            }
+            self.silence = Some((self.world.tally.frames, self.world.tally.in_flight));
+        }
+        Ok(())
+    }
+
+    /// Without connections nobody speaks but to answer, and no answer is answered.
+    fn check_silence(&self) -> Result<(), String> {
+        let Some((frames, in_flight)) = self.silence else {
+            return Err("connections are left when nothing more will happen".into());
+        };
+        let since = self.world.tally.frames - frames;
+        if since > in_flight {
+            return Err(format!("{since} frames after the last connection, {in_flight} under way"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! What is not a node: network, time to come, and everybody's records.
+
+use prp_proto::time::Instant;
+
+use crate::ledger::Ledger;
+use crate::network::{Hall, Network};
+use crate::plan::Plan;
+use crate::queue::EventQueue;
+use crate::recorder::Recorder;
+use crate::rng::{Purpose, SimRng};
+use crate::tally::Tally;
+use crate::topology::Jack;
+
+/// Something that will happen.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// A frame reaches a jack.
+    Arrive { at: Jack, frame: Vec<u8> },
+    /// A node's process runs.
+    Wake { node: usize },
+    /// A flow's client asks.
+    Start { flow: usize },
+    /// A listener opens.
+    Listen { listener: usize },
+    /// A listener closes.
+    Unlisten { listener: usize },
+    /// A listener's application accepts.
+    Accept { listener: usize },
+    /// A node's process is replaced.
+    Restart { node: usize, restart: usize },
+    /// Somebody looks whether everything moves.
+    Watch,
+}
+
+/// All but the nodes.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) network: Network,
+    pub(crate) queue: EventQueue<Happening>,
+    pub(crate) recorder: Recorder,
+    pub(crate) tally: Tally,
+    pub(crate) ledger: Ledger,
+    /// When processes run.
+    pub(crate) scheduler: SimRng,
+    /// Seeds of endpoints.
+    pub(crate) seeds: SimRng,
+}
+
+impl World {
+    pub(crate) fn new(plan: &Plan, recorder: Recorder) -> Self {
+        Self {
+            network: Network::new(plan),
+            queue: EventQueue::default(),
+            recorder,
+            tally: Tally { runs: 1, ..Tally::default() },
+            ledger: Ledger::new(plan.flows.len()),
+            scheduler: SimRng::new(plan.seed, Purpose::Processes),
+            seeds: SimRng::new(plan.seed, Purpose::Endpoints),
+        }
+    }
+
+    /// Puts a frame on the wire at `from`.
+    pub(crate) fn send(&mut self, now: Instant, from: Jack, frame: Vec<u8>) {
+        let Self { network, queue, recorder, tally, .. } = self;
+        network.send(now, from, frame, &mut Hall { queue, recorder, tally });
+    }
+
+    /// A frame has reached a switch.
+    pub(crate) fn switch(&mut self, now: Instant, switch: usize, port: usize, frame: Vec<u8>) {
+        let Self { network, queue, recorder, tally, .. } = self;
+        network.switch(now, switch, port, frame, &mut Hall { queue, recorder, tally });
+    }
+}

@@ -1,0 +1,237 @@
+//! The place where threads sleep, under every interleaving: `engine/waiter.rs` as it is, compiled against
+//! loom's atomics and models of the futex and the kick. A call that wakes nobody leaves everybody
+//! asleep, and loom reports that as a deadlock.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+#![allow(dead_code, reason = "the models do not use all of the file")]
+
+#[path = "../src/engine/waiter.rs"]
+mod waiter;
+
+/// What wakes from `poll`: a descriptor that is readable from the first kick until it is cleared.
+mod kick {
+    use std::os::fd::{AsFd, BorrowedFd};
+
+    use loom::sync::{Condvar, Mutex};
+
+    #[derive(Debug)]
+    pub(crate) struct Kick {
+        kicked: Mutex<bool>,
+        polling: Condvar,
+    }
+
+    impl Kick {
+        pub(crate) fn new() -> Self {
+            Self { kicked: Mutex::new(false), polling: Condvar::new() }
+        }
+
+        pub(crate) fn kick(&self) {
+            *self.kicked.lock().unwrap() = true;
+            self.polling.notify_all();
+        }
+
+        pub(crate) fn clear(&self) {
+            *self.kicked.lock().unwrap() = false;
+        }
+
+        /// `poll` without a timeout.
+        pub(crate) fn poll(&self) {
+            let mut kicked = self.kicked.lock().unwrap();
+            while !*kicked {
+                kicked = self.polling.wait(kicked).unwrap();
+            }
+        }
+
+        /// `poll` that something else has ended; whether it shows the kick as well.
+        pub(crate) fn is_readable(&self) -> bool {
+            *self.kicked.lock().unwrap()
+        }
+    }
+
+    impl AsFd for Kick {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            unreachable!("the models poll by `Kick::poll`")
+        }
+    }
+}
+
+mod sys {
+    /// A futex as the kernel has it: comparing and going to sleep are one step, under a lock that waking
+    /// takes too.
+    pub(crate) mod futex {
+        use std::io;
+        use std::time::Duration;
+
+        pub(crate) use loom::sync::atomic::AtomicU32 as Word;
+        use loom::sync::atomic::Ordering;
+        use loom::sync::{Condvar, Mutex};
+
+        loom::lazy_static! {
+            static ref BUCKET: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+        }
+
+        pub(crate) fn wait(
+            word: &Word,
+            expected: u32,
+            timeout: Option<Duration>,
+        ) -> io::Result<()> {
+            let (bucket, sleepers) = &*BUCKET;
+            let locked = bucket.lock().unwrap();
+            // A timeout ends the sleep at once: ending it later is like none.
+            if word.load(Ordering::SeqCst) == expected && timeout.is_none() {
+                drop(sleepers.wait(locked).unwrap());
+            }
+            Ok(())
+        }
+
+        pub(crate) fn wake(_: &Word) {
+            let (bucket, sleepers) = &*BUCKET;
+            let _locked = bucket.lock().unwrap();
+            sleepers.notify_all();
+        }
+    }
+}
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kick::Kick;
+use loom::sync::Mutex;
+use loom::thread;
+use waiter::Waiter;
+
+/// Tries every interleaving with at most `PREEMPTIONS` switches away from a thread that could go on: the
+/// bugs that need more are rare, and all interleavings of three threads take minutes.
+fn model(run: impl Fn() + Send + Sync + 'static) {
+    const PREEMPTIONS: usize = 3;
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(PREEMPTIONS);
+    builder.check(run);
+}
+
+/// Changes what somebody waits for, under the lock, and then calls them.
+fn tell(core: &Mutex<u32>, waiter: &Arc<Waiter>) {
+    *core.lock().unwrap() += 1;
+    waiter.waker().wake();
+}
+
+/// Starts `n` threads that each tell `waiter` something.
+fn tellers(n: u32, core: &Arc<Mutex<u32>>, waiter: &Arc<Waiter>) -> Vec<thread::JoinHandle<()>> {
+    (0..n)
+        .map(|_| {
+            let (core, waiter) = (core.clone(), waiter.clone());
+            thread::spawn(move || tell(&core, &waiter))
+        })
+        .collect()
+}
+
+/// Sleeps as a driver does, until `core` is `wanted`; how often it slept.
+fn drive_until(core: &Mutex<u32>, waiter: &Waiter, kick: &Kick, wanted: u32) -> u32 {
+    let mut sleeps = 0;
+    loop {
+        waiter.take_call();
+        if *core.lock().unwrap() >= wanted {
+            return sleeps;
+        }
+        if !waiter.begin_poll() {
+            sleeps += 1;
+            kick.poll();
+            waiter.end_poll(true);
+        }
+    }
+}
+
+#[test]
+fn park__two_calls_are_both_heard() {
+    model(|| {
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(Arc::new(Kick::new())));
+        let tellers = tellers(2, &core, &waiter);
+        while *core.lock().unwrap() < 2 {
+            waiter.park(None).unwrap();
+        }
+        tellers.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
+
+#[test]
+fn park__a_timeout_leaves_the_next_sleep_in_order() {
+    model(|| {
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(Arc::new(Kick::new())));
+        let tellers = tellers(2, &core, &waiter);
+        waiter.park(Some(Duration::ZERO)).unwrap();
+        while *core.lock().unwrap() < 2 {
+            waiter.park(None).unwrap();
+        }
+        tellers.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
+
+#[test]
+fn poll__two_calls_are_both_heard() {
+    model(|| {
+        let kick = Arc::new(Kick::new());
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
+        let tellers = tellers(2, &core, &waiter);
+        drive_until(&core, &waiter, &kick, 2);
+        tellers.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
+
+/// A frame ends the `poll` while a call is on its way. The kick may come later: it may end one more
+/// sleep, and no more than one.
+#[test]
+fn poll__a_late_kick_ends_one_sleep_and_not_all() {
+    model(|| {
+        let kick = Arc::new(Kick::new());
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
+        let tellers = tellers(1, &core, &waiter);
+        if !waiter.begin_poll() {
+            waiter.end_poll(kick.is_readable());
+        }
+        drive_until(&core, &waiter, &kick, 1);
+        tellers.into_iter().for_each(|t| t.join().unwrap());
+        // Everything is told. How often would `poll` come back now?
+        waiter.take_call();
+        let mut in_vain = 0;
+        while kick.is_readable() {
+            in_vain += 1;
+            assert!(in_vain <= 1, "sleeping has become impossible");
+            assert!(!waiter.begin_poll(), "nobody calls any more");
+            waiter.end_poll(true);
+        }
+    });
+}
+
+/// A driver leaves and another one takes its place, with the same kick: a call for the first must not
+/// eat the second one's, however late it comes.
+#[test]
+fn poll__drivers_that_follow_each_other_share_a_kick() {
+    model(|| {
+        let kick = Arc::new(Kick::new());
+        let (first, second) = (Waiter::new(kick.clone()), Waiter::new(kick.clone()));
+        let (old, new) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+        let late = tellers(1, &old, &first);
+        // The first driver's own condition has come to hold with a frame.
+        if !first.begin_poll() {
+            first.end_poll(kick.is_readable());
+        }
+        let mine = tellers(1, &new, &second);
+        let sleeps = drive_until(&new, &second, &kick, 1);
+        assert!(sleeps <= 2, "{sleeps} sleeps for two calls");
+        late.into_iter().chain(mine).for_each(|t| t.join().unwrap());
+    });
+}
+
+/// The same thread parks, as a follower, and polls, as a driver: a call may come at any point between.
+#[test]
+fn park__then_poll() {
+    model(|| {
+        let kick = Arc::new(Kick::new());
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
+        let tellers = tellers(2, &core, &waiter);
+        while *core.lock().unwrap() < 1 {
+            waiter.park(None).unwrap();
+        }
+        drive_until(&core, &waiter, &kick, 2);
+        tellers.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
