@@ -1,5 +1,7 @@
 //! What flows carry: bytes that say where in their stream they belong.
 
+use crate::rng::scramble;
+
 /// One direction of one flow, as bytes by position. Any byte that is missing, repeated or moved changes
 /// what follows it.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -16,12 +18,12 @@ const WORD: u64 = 8;
 impl Content {
     /// The content of one direction of flow number `flow`.
     pub(crate) const fn new(flow: usize, to_server: bool) -> Self {
-        Self { key: mix((flow as u64) << 1 | to_server as u64) }
+        Self { key: scramble((flow as u64) << 1 | to_server as u64) }
     }
 
     /// Bytes 8 `index` to 8 `index` + 7.
     const fn word(self, index: u64) -> [u8; WORD as usize] {
-        mix(self.key ^ index.wrapping_mul(STEP)).to_le_bytes()
+        scramble(self.key ^ index.wrapping_mul(STEP)).to_le_bytes()
     }
 
     /// Appends the bytes from position `from` to `to` to `out`.
@@ -56,14 +58,6 @@ impl Content {
         }
         None
     }
-}
-
-/// The finalizer of splitmix64: every bit of the input changes half of the output.
-const fn mix(mut z: u64) -> u64 {
-    z = z.wrapping_add(STEP);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! All that is decided before a run begins: network, processes, faults, traffic.
 
+use core::fmt;
 use core::time::Duration;
 
 use prp_proto::addr::Port;
@@ -191,4 +192,27 @@ pub enum Closing {
     Deaf,
     /// Aborts after so many bytes, read and written together.
     Abort(u64),
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.topology.shape())?;
+        if let Some([wire, _]) = self.wires.first() {
+            let (mbit, harm) = (wire.bits_per_second / 1_000_000, wire.harm);
+            write!(f, ", {mbit} Mbit/s, {:?}, MTU {}, {:?}", wire.delay, wire.mtu, wire.queue)?;
+            if !harm.is_none() {
+                write!(
+                    f,
+                    "; in a million lost {} (bursts of {}), twice {}, late {} by {:?}, flipped {}",
+                    harm.loss, harm.burst, harm.duplicate, harm.reorder, harm.late_by, harm.corrupt
+                )?;
+            }
+        }
+        let outages: usize = self.wires.iter().flatten().map(|wire| wire.outages.len()).sum();
+        let count = |of: fn(&NodePlan) -> usize| self.nodes.iter().map(of).sum::<usize>();
+        let (absences, restarts) = (count(|n| n.absences.len()), count(|n| n.restarts.len()));
+        write!(f, "; {outages} outages, {absences} stops, {restarts} restarts")?;
+        let (flows, listeners) = (self.flows.len(), self.listeners.len());
+        write!(f, "; {flows} flows, {listeners} listeners, healed at {:?}", self.healed)
+    }
 }

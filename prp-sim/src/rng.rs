@@ -99,6 +99,15 @@ impl SimRng {
     }
 }
 
+/// Spreads the bits of a number over all of it: the finalizer of splitmix64.
+pub(crate) const fn scramble(mut z: u64) -> u64 {
+    // Steps of the golden ratio, so that zero does not stay zero.
+    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,16 @@
+//! The subcommands. Each says whether all rules held, or why it could not begin.
+
+mod grid;
+mod replay;
+
+use core::fmt;
+use std::io::{self, Write};
+
+pub(crate) use grid::{GridArgs, SoakArgs, grid, soak};
+pub(crate) use replay::{ReplayArgs, replay};
+
+/// Prints to standard output. Whoever reads it may have seen enough and gone.
+fn say(text: impl fmt::Display) {
+    // Nobody is left to be told that nobody listens.
+    let _ = writeln!(io::stdout().lock(), "{text}");
+}

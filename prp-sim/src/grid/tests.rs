@@ -1,0 +1,50 @@
+use super::*;
+
+/// Seeds of the tests here: enough that every mood, topology and policy occurs.
+const SEEDS: Range<u64> = 0..400;
+
+#[test]
+fn run__breaks_no_rule() {
+    let report = run(SEEDS, 2, |_| ());
+    assert_eq!(report.tally.runs, SEEDS.end);
+    assert!(report.failures.is_empty(), "replay with the seed: {:#?}", report.failures);
+    // Expect: the grid does something. A plan without traffic breaks no rule either.
+    assert!(report.tally.complete > 1000, "{}", report.tally);
+    assert!(report.tally.repeats > 1000, "{}", report.tally);
+    assert!(report.tally.routed > 1000, "{}", report.tally);
+    assert!(report.tally.errors.len() >= 6, "{}", report.tally);
+}
+
+#[test]
+fn run__the_same_whatever_the_threads() {
+    let reports = [1, 2, 5].map(|threads| run(0..120, threads, |_| ()));
+    for report in &reports[1..] {
+        assert_eq!(report.hash, reports[0].hash);
+        assert_eq!(report.tally, reports[0].tally);
+    }
+    let others = run(1..121, 2, |_| ());
+    assert_ne!(others.hash, reports[0].hash);
+}
+
+#[test]
+fn run_one__twice_is_the_same_to_the_last_frame() {
+    for seed in 0..60 {
+        let [one, two] = [(), ()].map(|()| run_one(seed, Recorder::default()));
+        assert_eq!(one.recorder.hash(), two.recorder.hash(), "seed {seed}");
+        assert_eq!(one.tally, two.tally, "seed {seed}");
+    }
+}
+
+#[test]
+fn join__keeps_the_lowest_seeds() {
+    let failure =
+        |seed| Failure { seed, violation: Violation { at: Instant::ZERO, what: String::new() } };
+    let mut report = Report::default();
+    for seed in (0..100).rev() {
+        let failures = vec![failure(seed)];
+        report.join(Report { failed: 1, failures, ..Report::default() });
+    }
+    assert_eq!(report.failed, 100);
+    let kept: Vec<u64> = report.failures.iter().map(|f| f.seed).collect();
+    assert_eq!(kept, (0..MOST_DESCRIBED as u64).collect::<Vec<_>>());
+}
