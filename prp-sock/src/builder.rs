@@ -206,6 +206,7 @@ impl Builder {
     }
 
     /// The addresses `addr` stands for.
+    #[cfg(feature = "tokio")]
     pub(crate) fn resolve<A: ToPrpAddrs>(&self, addr: A) -> io::Result<A::Iter> {
         let (file, node) = self.place()?;
         addr.to_prp_addrs_with(Some(&Resolver::new(file, node)))

@@ -11,6 +11,7 @@ mod claims;
 mod core;
 mod device_slot;
 mod exit;
+mod guard;
 mod keeper;
 mod kick;
 mod poll_set;
@@ -26,11 +27,12 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
 
 pub(crate) use self::core::Core;
+pub(crate) use guard::CoreGuard;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;
 pub(crate) use registry::{EngineKey, engine_for};
@@ -77,8 +79,8 @@ impl Engine {
     }
 
     /// The engine's state. Brief: nothing that blocks happens under this lock.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
-        self.core.lock()
+    pub(crate) fn lock(&self) -> CoreGuard<'_> {
+        CoreGuard::new(&self.core)
     }
 
     /// Whether this process is the one the engine's threads live in.
@@ -88,14 +90,14 @@ impl Engine {
 
     /// Does what is due without waiting: sends, wakes whom it concerns, and lets the keeper know if it
     /// has to take over. To be called after a command, with the lock it was given under.
-    pub(crate) fn finish(&self, mut core: MutexGuard<'_, Core>, now: Instant) {
+    pub(crate) fn finish(&self, mut core: CoreGuard<'_>, now: Instant) {
         if self.frame_waits() {
             core.turn(now, None);
         } else {
             core.pump(now);
         }
         while core.has_more() {
-            MutexGuard::bump(&mut core);
+            core.bump();
             core.pump(self.now());
         }
         self.after_command(core);

@@ -17,6 +17,7 @@ use prp_proto::time::Instant;
 
 use super::claims::Claims;
 use super::device_slot::{DeviceCounters, DeviceSlot};
+use super::guard::Calls;
 use super::readiness::{ReadinessFd, Shown};
 use super::slot::{Interest, Slot};
 use super::spin::SpinRecord;
@@ -48,6 +49,8 @@ pub(crate) struct Core {
     batch: TransmitBatch,
     slots: Vec<Slot>,
     listeners: HashMap<ListenHandle, Slot>,
+    /// To be made when the lock is let go.
+    pub(super) calls: Calls,
     /// The application thread that drives.
     pub(super) driver: Option<Arc<Waiter>>,
     /// Application threads that wait while another one drives, longest first.
@@ -89,6 +92,7 @@ impl Core {
             batch: TransmitBatch::new(SEND_FRAMES, SEND_BYTES),
             slots: Vec::new(),
             listeners: HashMap::new(),
+            calls: Calls::default(),
             driver: None,
             followers: Vec::new(),
             detached: 0,
@@ -207,13 +211,14 @@ impl Core {
             match event {
                 Event::Conn(conn, ready) => {
                     if let Some(slot) = self.slots.get_mut(conn.slot()) {
-                        slot.wake(ready);
+                        slot.wake(ready, &mut self.calls);
                     }
                     self.show(conn);
                 }
                 Event::Incoming(listener) => {
                     if let Some(slot) = self.listeners.get_mut(&listener) {
-                        slot.wake(Readiness { readable: true, ..Readiness::default() });
+                        let ready = Readiness { readable: true, ..Readiness::default() };
+                        slot.wake(ready, &mut self.calls);
                     }
                     self.show_listener(listener);
                 }
@@ -238,9 +243,9 @@ impl Core {
 
     /// As [`Self::register`], for a task: the one that polled last.
     pub(crate) fn register_task(&mut self, interest: Interest, task: &Waker) {
-        if let Some(slot) = self.slot(interest) {
-            slot.register_task(interest, task);
-        }
+        let task = task.clone();
+        let before = self.slot(interest).and_then(|slot| slot.register_task(interest, task));
+        self.calls.discard(before);
     }
 
     /// Takes `waker` off the list.
@@ -270,25 +275,30 @@ impl Core {
 
     /// A connection came into an application's hands: nobody waits for it yet.
     pub(crate) fn open_slot(&mut self, conn: ConnHandle) {
-        if let Some(slot) = self.slot(Interest::Read(conn)) {
-            *slot = Slot::default();
-        }
+        self.clear_slot(conn);
     }
 
     /// ... and left them.
     pub(crate) fn close_slot(&mut self, conn: ConnHandle) {
-        if let Some(slot) = self.slots.get_mut(conn.slot())
-            && std::mem::take(slot).fd.is_some()
-        {
+        if self.clear_slot(conn) {
             self.detached -= 1;
         }
     }
 
+    /// Makes a slot as new; whether it had a descriptor.
+    fn clear_slot(&mut self, conn: ConnHandle) -> bool {
+        let Some(slot) = self.slots.get_mut(conn.slot()) else { return false };
+        let slot = std::mem::take(slot);
+        let had_fd = slot.fd.is_some();
+        slot.discard(&mut self.calls);
+        had_fd
+    }
+
     /// A listener is gone.
     pub(crate) fn close_listener(&mut self, listener: ListenHandle) {
-        if self.listeners.remove(&listener).is_some_and(|slot| slot.fd.is_some()) {
-            self.detached -= 1;
-        }
+        let Some(slot) = self.listeners.remove(&listener) else { return };
+        self.detached -= usize::from(slot.fd.is_some());
+        slot.discard(&mut self.calls);
     }
 
     /// The descriptor that shows what `interest`'s connection or listener is ready for.
@@ -397,7 +407,7 @@ impl Core {
         let everything =
             Readiness { readable: true, writable: true, connected: true, flushed: true };
         for slot in self.slots.iter_mut().chain(self.listeners.values_mut()) {
-            slot.wake(everything);
+            slot.wake(everything, &mut self.calls);
             if let Some(fd) = &mut slot.fd {
                 fd.show(Shown { readable: true, writable: true, ended: true, over: true });
             }

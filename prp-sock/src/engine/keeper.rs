@@ -7,13 +7,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
-use parking_lot::MutexGuard;
 use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::Core;
+use super::guard::CoreGuard;
 use super::kick::Kick;
 use super::registry;
 use super::waiter::Waiter;
@@ -42,10 +43,15 @@ impl Keeper {
     }
 
     /// An application thread drives from now on.
-    pub(super) fn step_aside(&self, core: &Core) {
+    pub(super) fn step_aside(&self, core: &mut Core) {
         if core.keeper_polls {
-            self.call();
+            core.calls.wake(self.waker());
         }
+    }
+
+    /// What calls it.
+    pub(super) fn waker(&self) -> Waker {
+        self.waiter.waker()
     }
 }
 
@@ -61,7 +67,7 @@ impl Engine {
     }
 
     /// After a command: calls the keeper if something is due before anybody would look.
-    pub(crate) fn after_command(&self, core: MutexGuard<'_, Core>) {
+    pub(crate) fn after_command(&self, core: CoreGuard<'_>) {
         let late = core.overlooked(TICK).is_some();
         // A task waits and nobody polls for it.
         let unattended = core.detached > 0 && core.driver.is_none() && !core.keeper_polls;
@@ -105,7 +111,7 @@ impl Engine {
 
     /// An application thread drives: sees to the timers of commands that came meanwhile. When all is
     /// `quiet`, the driver's own look at the clock will do, unless it would come too late.
-    fn watch(&self, mut core: MutexGuard<'_, Core>, now: Instant, quiet: bool) {
+    fn watch(&self, mut core: CoreGuard<'_>, now: Instant, quiet: bool) {
         if core.next_timeout().is_some_and(|at| at <= now) {
             core.pump(now);
         }
@@ -120,9 +126,9 @@ impl Engine {
     }
 
     /// Nobody drives: takes a turn, then sleeps until something happens.
-    fn cover(&self, mut core: MutexGuard<'_, Core>, now: Instant) {
+    fn cover(&self, mut core: CoreGuard<'_>, now: Instant) {
         if core.turn(now, None) > 0 || core.has_more() {
-            return MutexGuard::unlock_fair(core);
+            return core.unlock_fair();
         }
         core.endpoint.handle_idle(now);
         core.pump(now);

@@ -4,6 +4,7 @@ use std::task::Waker;
 
 use prp_proto::event::{ConnHandle, ListenHandle, Readiness};
 
+use super::guard::Calls;
 use super::readiness::ReadinessFd;
 
 /// What somebody waits for.
@@ -48,16 +49,13 @@ impl Slot {
         }
     }
 
-    /// Wakes `task`, and no task that asked before, when `interest` is ready.
-    pub(super) fn register_task(&mut self, interest: Interest, task: &Waker) {
+    /// Wakes `task`, and no task that asked before, when `interest` is ready; gives the one that did.
+    pub(super) fn register_task(&mut self, interest: Interest, task: Waker) -> Option<Waker> {
         let slot = match interest {
             Interest::Read(_) | Interest::Accept(_) => &mut self.task_read,
             Interest::Write(_) | Interest::Connect(_) | Interest::Flush(_) => &mut self.task_write,
         };
-        match slot {
-            Some(waker) => waker.clone_from(task),
-            None => *slot = Some(task.clone()),
-        }
+        slot.replace(task)
     }
 
     /// Takes `waker` off every list: its owner waits no more.
@@ -73,8 +71,8 @@ impl Slot {
         [&self.read, &self.write, &self.connect, &self.flush].into_iter().map(Vec::len).sum()
     }
 
-    /// Wakes whoever waits for what has become ready.
-    pub(super) fn wake(&mut self, ready: Readiness) {
+    /// Calls whoever waits for what has become ready.
+    pub(super) fn wake(&mut self, ready: Readiness, calls: &mut Calls) {
         let due = [
             (ready.readable, &mut self.read),
             (ready.writable, &mut self.write),
@@ -82,12 +80,18 @@ impl Slot {
             (ready.flushed, &mut self.flush),
         ];
         for (_, list) in due.into_iter().filter(|(due, _)| *due) {
-            list.drain(..).for_each(Waker::wake);
+            calls.wake_all(list);
         }
         let reads = ready.readable.then(|| self.task_read.take()).flatten();
         let writes = (ready.writable || ready.connected || ready.flushed)
             .then(|| self.task_write.take())
             .flatten();
-        [reads, writes].into_iter().flatten().for_each(Waker::wake);
+        [reads, writes].into_iter().flatten().for_each(|task| calls.wake(task));
+    }
+
+    /// Nobody waits any more.
+    pub(super) fn discard(self, calls: &mut Calls) {
+        calls.discard(self.task_read);
+        calls.discard(self.task_write);
     }
 }

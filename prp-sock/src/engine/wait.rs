@@ -9,12 +9,12 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use parking_lot::MutexGuard;
 use prp_proto::time::Instant;
 use socket2::SockRef;
 
 use super::Engine;
 use super::core::Core;
+use super::guard::CoreGuard;
 use super::poll_set::PollSet;
 use super::slot::Interest;
 use super::spin::SpinPolicy;
@@ -78,7 +78,7 @@ impl Engine {
         loop {
             if core.driver.is_none() {
                 core.driver = Some(me.clone());
-                self.keeper.step_aside(&core);
+                self.keeper.step_aside(&mut core);
                 return self.drive(core, &waiting, wait);
             }
             let (woken, slept) = self.follow(core, &waiting);
@@ -92,7 +92,7 @@ impl Engine {
             };
             core.forget(interest, &waiting.waker);
             core.show_for(interest);
-            self.pass_on(&core);
+            self.pass_on(&mut core);
             self.finish(core, now);
             return outcome;
         }
@@ -101,9 +101,9 @@ impl Engine {
     /// Sleeps while another thread drives, until called or promoted.
     fn follow<'a>(
         &'a self,
-        mut core: MutexGuard<'a, Core>,
+        mut core: CoreGuard<'a>,
         waiting: &Waiting<'_>,
-    ) -> (MutexGuard<'a, Core>, io::Result<()>) {
+    ) -> (CoreGuard<'a>, io::Result<()>) {
         core.register(waiting.interest, &waiting.waker);
         core.followers.push(waiting.me.clone());
         drop(core);
@@ -117,7 +117,7 @@ impl Engine {
     /// Does the work until `wait` has what it wants.
     fn drive<'a, W: Wait>(
         &'a self,
-        mut core: MutexGuard<'a, Core>,
+        mut core: CoreGuard<'a>,
         waiting: &Waiting<'_>,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
@@ -132,7 +132,7 @@ impl Engine {
                 break Err(WaitError::TimedOut);
             }
             if frames > 0 || core.has_more() {
-                MutexGuard::bump(&mut core);
+                core.bump();
                 continue;
             }
             core.register(waiting.interest, &waiting.waker);
@@ -148,19 +148,19 @@ impl Engine {
         core.driver = None;
         core.left = now;
         core.looks_again = None;
-        self.pass_on(&core);
+        self.pass_on(&mut core);
         self.finish(core, now);
         outcome
     }
 
     /// The role of driver is free: the thread that has waited longest takes it, or else the keeper.
-    fn pass_on(&self, core: &Core) {
+    fn pass_on(&self, core: &mut Core) {
         if core.driver.is_some() {
             return;
         }
         match core.followers.first() {
-            Some(next) => next.waker().wake(),
-            None if core.keeper_parked => self.keeper.call(),
+            Some(next) => core.calls.wake(next.waker()),
+            None if core.keeper_parked => core.calls.wake(self.keeper.waker()),
             None => {}
         }
     }
@@ -168,10 +168,10 @@ impl Engine {
     /// Waits for a frame, a call or a deadline: first looking, then asleep.
     fn idle<'a>(
         &'a self,
-        mut core: MutexGuard<'a, Core>,
+        mut core: CoreGuard<'a>,
         waiting: &Waiting<'_>,
         now: Instant,
-    ) -> (MutexGuard<'a, Core>, io::Result<()>) {
+    ) -> (CoreGuard<'a>, io::Result<()>) {
         let until = earliest(waiting.deadline, core.next_timeout());
         let budget = core.spin.budget(waiting.policy);
         if !budget.is_zero() {
@@ -225,10 +225,10 @@ impl Engine {
     /// Sleeps in `poll` until a frame comes, `me` is called or the time is over.
     pub(super) fn sleep<'a>(
         &'a self,
-        core: MutexGuard<'a, Core>,
+        core: CoreGuard<'a>,
         me: &Waiter,
         until: Option<Instant>,
-    ) -> (MutexGuard<'a, Core>, io::Result<()>) {
+    ) -> (CoreGuard<'a>, io::Result<()>) {
         let link = core.stewardship.link();
         let mut set = PollSet::new(me.kick_fd(), PollFlags::POLLIN);
         // A device that is gone would end every sleep at once.

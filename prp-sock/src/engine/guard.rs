@@ -1,0 +1,117 @@
+//! The engine's lock, and the calls that wait until it is free.
+
+use std::cell::Cell;
+use std::mem;
+use std::ops::{Deref, DerefMut};
+use std::task::Waker;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::core::Core;
+
+/// Wakers to be called or dropped as soon as the lock is free. Both run code that is not ours, which may
+/// use a stream of this engine; and who is woken wants the lock first of all.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    wake: Vec<Waker>,
+    discard: Vec<Waker>,
+}
+
+impl Calls {
+    /// Calls `waker` later.
+    pub(super) fn wake(&mut self, waker: Waker) {
+        self.wake.push(waker);
+    }
+
+    /// As [`Self::wake`], for all of `wakers`; leaves the list empty.
+    pub(super) fn wake_all(&mut self, wakers: &mut Vec<Waker>) {
+        self.wake.append(wakers);
+    }
+
+    /// Drops `waker` later.
+    pub(super) fn discard(&mut self, waker: Option<Waker>) {
+        self.discard.extend(waker);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.wake.is_empty() && self.discard.is_empty()
+    }
+
+    fn make(&mut self) {
+        self.wake.drain(..).for_each(Waker::wake);
+        self.discard.clear();
+    }
+}
+
+thread_local! {
+    /// This thread's lists, empty between uses: kept, so that waking allocates nothing.
+    static SPARE: Cell<Calls> = const {
+        Cell::new(Calls { wake: Vec::new(), discard: Vec::new() })
+    };
+}
+
+/// The engine's state, locked. Makes the calls that have come up when it lets go.
+#[derive(Debug)]
+pub(crate) struct CoreGuard<'a> {
+    lock: &'a Mutex<Core>,
+    /// `None` only while it is let go.
+    held: Option<MutexGuard<'a, Core>>,
+}
+
+impl<'a> CoreGuard<'a> {
+    pub(super) fn new(lock: &'a Mutex<Core>) -> Self {
+        Self { lock, held: Some(lock.lock()) }
+    }
+
+    /// Lets others have the lock, if any wait for it, and takes it again.
+    pub(super) fn bump(&mut self) {
+        match &mut self.held {
+            Some(core) if core.calls.is_empty() => MutexGuard::bump(core),
+            _ => {
+                self.let_go(MutexGuard::unlock_fair);
+                self.held = Some(self.lock.lock());
+            }
+        }
+    }
+
+    /// Lets go in favour of whoever waits for the lock.
+    pub(super) fn unlock_fair(mut self) {
+        self.let_go(MutexGuard::unlock_fair);
+    }
+
+    fn let_go(&mut self, unlock: impl FnOnce(MutexGuard<'a, Core>)) {
+        let Some(mut core) = self.held.take() else { return };
+        if core.calls.is_empty() {
+            return unlock(core);
+        }
+        // A thread that is being torn down has no spare lists.
+        let spare = SPARE.try_with(Cell::take).unwrap_or_default();
+        let mut calls = mem::replace(&mut core.calls, spare);
+        unlock(core);
+        calls.make();
+        let _ = SPARE.try_with(|cell| cell.set(calls));
+    }
+}
+
+impl Deref for CoreGuard<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        self.held.as_ref().expect("held until it is dropped")
+    }
+}
+
+impl DerefMut for CoreGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        self.held.as_mut().expect("held until it is dropped")
+    }
+}
+
+impl Drop for CoreGuard<'_> {
+    fn drop(&mut self) {
+        self.let_go(drop);
+    }
+}
+
+#[cfg(test)]
+mod tests;

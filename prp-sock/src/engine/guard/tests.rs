@@ -1,0 +1,65 @@
+//! Wakers that use the engine that calls or drops them.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+
+use crate::engine::Interest;
+use crate::stream::PrpStream;
+use crate::testing::{Pair, wait_until, within_patience};
+
+/// A task that asks for its stream's address when it is woken, and owns another stream until the last
+/// waker is gone: the way of executors that keep a task in its wakers.
+struct Busybody {
+    asks: PrpStream,
+    _owns: Option<PrpStream>,
+    woken: Arc<AtomicUsize>,
+}
+
+impl Wake for Busybody {
+    fn wake(self: Arc<Self>) {
+        self.asks.peer_addr().unwrap();
+        self.woken.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn register(stream: &PrpStream, waker: &Waker) {
+    let inner = stream.inner().unwrap();
+    inner.engine.lock().register_task(Interest::Read(inner.conn), waker);
+}
+
+#[test]
+fn wake__may_use_the_engine() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, mut theirs) = pair.streams();
+        let woken = Arc::new(AtomicUsize::new(0));
+        let asks = ours.try_clone().unwrap();
+        let task = Busybody { asks, _owns: None, woken: woken.clone() };
+        register(&ours, &Waker::from(Arc::new(task)));
+        theirs.write_all(b"x").unwrap();
+        wait_until("the task is woken", || woken.load(Ordering::Relaxed) == 1);
+    });
+}
+
+#[test]
+fn discard__may_drop_a_stream() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, _theirs) = pair.streams();
+        let (other, _others_peer) = pair.streams();
+        let owner = || {
+            let (only, _its_peer) = pair.streams();
+            let asks = ours.try_clone().unwrap();
+            let task = Busybody { asks, _owns: Some(only), woken: Arc::default() };
+            Waker::from(Arc::new(task))
+        };
+        // The slot holds the last waker each time: replaced by another task's, and with its stream.
+        register(&ours, &owner());
+        register(&ours, &owner());
+        register(&ours, Waker::noop());
+        register(&other, &owner());
+        drop(other);
+    });
+}
