@@ -63,9 +63,9 @@ ipv4_address() {
 }
 
 # NEIGHBOURS[NODE]: its neighbours as `I:J` words, its own interface I and the neighbour's interface J. All nodes on one
-# switch are neighbours.
+# switch are neighbours. DEGREE[NODE]: how many interfaces it has.
 join_neighbours() {
-    declare -gA NEIGHBOURS=()
+    declare -gA NEIGHBOURS=() DEGREE=()
     local -A on_switch=()
     local i j far
     for i in "${!IF_NODE[@]}"; do
@@ -74,6 +74,7 @@ join_neighbours() {
     done
     for i in "${!IF_NODE[@]}"; do
         [[ ${IF_NODE[i]} != sw* ]] || continue
+        DEGREE[${IF_NODE[i]}]=$((${DEGREE[${IF_NODE[i]}]:-0} + 1))
         far=${IF_NODE[i ^ 1]}
         if [[ $far != sw* ]]; then
             NEIGHBOURS[${IF_NODE[i]}]+=" $i:$((i ^ 1))"
@@ -85,23 +86,67 @@ join_neighbours() {
     done
 }
 
-# find_routes NODE: fills HOP[FAR] with the `I:J` of the first hop of a shortest way, for every node that can be reached.
-# Breadth first, neighbours in the order of the links, so the same list of links always gives the same routes.
+# find_routes NODE: fills WAYS[FAR] with the ways from NODE to every node that can be reached, the best first, as words
+# `I:J:METRIC`: the first hop leaves by interface I for the neighbour's interface J. There is a way by each neighbour from
+# which FAR is reached without coming back; by a switch, none but the direct one to the nodes on it. Shorter is better,
+# then the order of the links, which in a hypercube is that of the dimensions. `prp hosts generate` does the same.
 find_routes() {
-    declare -gA HOP=()
-    local -a queue=("$1")
+    declare -gA WAYS=()
+    local -A beside=() found=()
+    local -i rank=0
+    local hop far i
+    for hop in ${NEIGHBOURS[$1]-}; do
+        [[ ${IF_NODE[${hop%:*} ^ 1]} != sw* ]] || beside[${IF_NODE[${hop#*:}]}]=1
+    done
+    for hop in ${NEIGHBOURS[$1]-}; do
+        i=${hop%:*}
+        find_distances "$1" "${IF_NODE[${hop#*:}]}" "${IF_NODE[i ^ 1]}"
+        for far in "${!DISTANCE[@]}"; do
+            found[$far]+="${DISTANCE[$far]}:$rank:$hop "
+        done
+        rank+=1
+    done
+    for far in "${!found[@]}"; do
+        rank_ways "$far" "${found[$far]}"
+    done
+}
+
+# find_distances NODE NEIGHBOUR OVER: DISTANCE[FAR] in links from NEIGHBOUR, for all it reaches without NODE, and without
+# the nodes NODE reaches directly if OVER is a switch, which the caller has in `beside`. Breadth first.
+find_distances() {
+    declare -gA DISTANCE=([$2]=0)
+    [[ ${DEGREE[$2]} != 1 ]] || return 0
+    local -a queue=("$2")
     local at hop next
     while ((${#queue[@]})); do
         at=${queue[0]}
         queue=("${queue[@]:1}")
-        for hop in ${NEIGHBOURS[$at]-}; do
+        for hop in ${NEIGHBOURS[$at]}; do
             next=${IF_NODE[${hop#*:}]}
-            [[ $next != "$1" && -z ${HOP[$next]-} ]] || continue
-            # From the node itself the hop is the one just found; farther out, that of the node on the way.
-            HOP[$next]=${HOP[$at]:-$hop}
+            [[ $next != "$1" && -z ${DISTANCE[$next]-} ]] || continue
+            [[ $3 != sw* || -z ${beside[$next]-} ]] || continue
+            DISTANCE[$next]=$((DISTANCE[$at] + 1))
             queue+=("$next")
         done
     done
+}
+
+# rank_ways FAR `DISTANCE:RANK:I:J`...: fills WAYS[FAR]. A link more weighs 16, more than any order of links.
+rank_ways() {
+    local distance rank i j shortest='' metric
+    if [[ ${2% } != *' '* ]]; then
+        IFS=: read -r distance rank i j <<<"$2"
+        WAYS[$1]="$i:${j% }:0 "
+        return
+    fi
+    while IFS=: read -r distance rank i j; do
+        if [[ -z $shortest ]]; then
+            shortest=$distance metric=0
+        else
+            metric=$((16 * (distance - shortest) + rank))
+        fi
+        WAYS[$1]+="$i:$j:$metric "
+    done < <(tr ' ' '\n' <<<"${2% }" | sort -t : -k 1,1n -k 2,2n)
 }
 
 # hosts_text NODE, after find_routes NODE: the node's prphosts.
@@ -112,15 +157,29 @@ hosts_text() {
         if [[ $other == "$node" ]]; then
             i=$(first_interface "$node")
             echo "$other ${IF_MAC[i]} ${IF_DEV[i]} node$other"
-        elif [[ -n ${HOP[$other]-} ]]; then
-            i=${HOP[$other]#*:}
-            if [[ ${IF_NODE[i]} == "$other" ]]; then
-                echo "$other ${IF_MAC[i]} ${IF_DEV[${HOP[$other]%:*}]} node$other"
-            else
-                echo "$other via ${IF_NODE[i]} node$other"
-            fi
+        elif [[ -n ${WAYS[$other]-} ]]; then
+            ways_text "$other"
         fi
     done
+}
+
+# A neighbour's ways are hardware addresses, since two neighbours may not be `via` each other; all others are `via`
+# neighbours.
+ways_text() {
+    local way i j metric first line=$1
+    first=${WAYS[$1]%% *}
+    first=${first#*:}
+    for way in ${WAYS[$1]}; do
+        IFS=: read -r i j metric <<<"$way"
+        if [[ ${IF_NODE[${first%:*}]} == "$1" ]]; then
+            line+=" ${IF_MAC[j]} ${IF_DEV[i]}"
+        else
+            line+=" via ${IF_NODE[j]}"
+        fi
+        ((metric == 0)) || line+=" metric $metric"
+        line+=,
+    done
+    echo "${line%,} node$1"
 }
 
 first_interface() {
@@ -141,8 +200,9 @@ ipv4_text() {
         [[ ${IF_NODE[i]} != "$node" ]] || echo "addr replace $own/32 dev ${IF_DEV[i]}"
     done
     for other in "${PLAN_NODES[@]}"; do
-        [[ -n ${HOP[$other]-} ]] || continue
-        i=${HOP[$other]%:*} j=${HOP[$other]#*:} dev=${IF_DEV[i]}
+        [[ -n ${WAYS[$other]-} ]] || continue
+        IFS=: read -r i j _ <<<"${WAYS[$other]%% *}"
+        dev=${IF_DEV[i]}
         far=$(ipv4_address "$other")
         if [[ ${IF_NODE[j]} == "$other" ]]; then
             # Permanent, so that no ARP request ever shares the link with a measurement.

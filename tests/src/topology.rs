@@ -45,10 +45,22 @@ impl Topology {
     /// # Errors
     /// What `topo` said.
     pub fn try_pair<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        Self::try_up("pair", words)
+    }
+
+    /// The topology called `name`, with words such as its size.
+    ///
+    /// # Panics
+    /// With what `topo` said, if it does not come up.
+    pub fn up<'a>(name: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::try_up(name, words).unwrap_or_else(|said| panic!("topo up {name}: {said}"))
+    }
+
+    fn try_up<'a>(name: &str, words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let instance = sweep::instance_name(std::process::id(), number);
-        let output = topo(&instance).args(["up", "pair"]).args(words).output();
+        let output = topo(&instance).args(["up", name]).args(words).output();
         let output = output.map_err(|e| format!("{}: {e}", topo_path().display()))?;
         if !output.status.success() {
             return Err(both(&output));
