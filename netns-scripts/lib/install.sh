@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# Debian packages: which of them has a tool, and installing it where that is possible.
+
+# package_of TOOL: the tools' names and the packages' names differ.
+package_of() {
+    case $1 in
+    ip | tc) echo iproute2 ;;
+    find) echo findutils ;;
+    cc) echo gcc ;;
+    python3) echo python3-minimal ;;
+    sha256sum | head | df) echo coreutils ;;
+    rust-src) echo rust-src ;;
+    *) echo util-linux ;;
+    esac
+}
+
+# has TOOL: ip and tc live in sbin, which Debian leaves out of an ordinary user's PATH.
+has() {
+    PATH=$PATH:/usr/sbin:/sbin
+    # The second question too, since type also answers with a file that cannot be run.
+    [[ -x $(type -P "$1") ]]
+}
+
+# need_tools TOOL...: names the package of the first that is missing.
+need_tools() {
+    local tool
+    for tool in "$@"; do
+        has "$tool" || die "'$tool' is missing: apt-get install $(package_of "$tool")"
+    done
+}
+
+# require TOOL...: installs the packages of those that are missing, or ends with the command that would.
+require() {
+    local tool
+    local -a packages=()
+    for tool in "$@"; do
+        has "$tool" || packages+=("$(package_of "$tool")")
+    done
+    ((${#packages[@]})) || return 0
+    mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
+    install_packages "${packages[@]}" || die "missing, and not to be installed from here: sudo apt-get install ${packages[*]}"
+    for tool in "$@"; do
+        has "$tool" || die "'$tool' is still missing after apt-get install ${packages[*]}"
+    done
+}
+
+# Rust comes in many ways, and the choice is its user's.
+require_rust() {
+    has cargo || die "cargo is missing: install Rust, from https://rustup.rs or with 'apt-get install cargo'" \
+        "(1.95 or later is needed)"
+    cargo --version >/dev/null 2>&1 || die "cargo does not run: $(cargo --version 2>&1 | head -n 1)"
+}
+
+# install_packages PACKAGE...: as root, or by a sudo that asks nothing; fails when that is not possible.
+install_packages() {
+    local -a as=()
+    has apt-get || return 1
+    if ((EUID != 0)); then
+        sudo -n true 2>/dev/null || return 1
+        as=(sudo -n)
+    fi
+    say "installing $*"
+    local -a apt=("${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=2)
+    # A machine that has never asked for the lists has none, and old ones name packages that are gone.
+    "${apt[@]}" install -y --no-install-recommends "$@" >/dev/null 2>&1 ||
+        { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "$@"; } >/dev/null 2>&1
+}
