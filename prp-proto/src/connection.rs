@@ -29,7 +29,7 @@ use crate::seq::{Seq, SeqWidth};
 use crate::state::{State, StateEvent, Transition};
 use crate::stats::ConnStats;
 use crate::time::Instant;
-use crate::timer::TimerTable;
+use crate::timer::{QueuedDeadlines, TimerTable};
 use crate::transmit::Path;
 use crate::wire::{CLASSIC_MSS, CrcKey, Reliability, ResetReason};
 
@@ -121,11 +121,11 @@ pub(crate) struct Connection {
     /// Both directions have just closed and the quiet time must start.
     quiet_wanted: bool,
     pub(crate) stats: ConnStats,
-    /// Bookkeeping of the endpoint: queued for sending, for an event, and for which deadline.
+    /// Bookkeeping of the endpoint: queued for sending, for an event, and for which deadlines.
     pub(crate) queued_transmit: bool,
     pub(crate) queued_event: bool,
     pub(crate) queued_owing: bool,
-    pub(crate) queued_deadline: Option<Instant>,
+    pub(crate) queued_deadlines: QueuedDeadlines,
 }
 
 /// What a new connection starts from.
@@ -179,7 +179,7 @@ impl Connection {
             queued_transmit: false,
             queued_event: false,
             queued_owing: false,
-            queued_deadline: None,
+            queued_deadlines: QueuedDeadlines::default(),
         })
     }
 

@@ -166,6 +166,18 @@ impl Endpoint {
         self.table.get(conn).map(|c| (size_of::<Connection>(), c.memory()))
     }
 
+    /// Bytes of heap the endpoint holds beside its connections: queues, timers, what it knows of nodes.
+    pub fn overhead(&self) -> usize {
+        self.timers.memory()
+            + self.refusals.memory()
+            + self.transmit_queue.capacity() * size_of::<ConnHandle>()
+            + self.event_queue.capacity() * size_of::<Event>()
+            + (self.spent.capacity() + self.owing.capacity()) * size_of::<ConnHandle>()
+            + self.proven.allocation_size()
+            + self.unconfirmed.allocation_size()
+            + self.routes.heap_size()
+    }
+
     /// Replaces the routes. Connections to nodes that have a way keep running along the new one; those
     /// to nodes without one time out unless it comes back.
     pub fn set_routes(&mut self, routes: RouteTable) {
@@ -253,9 +265,8 @@ impl Endpoint {
             self.event_queue.push_back(Event::Conn(handle, crate::event::Readiness::default()));
         }
         if let Some(at) = conn.timers.next()
-            && conn.queued_deadline.is_none_or(|queued| at < queued)
+            && conn.queued_deadlines.add(at)
         {
-            conn.queued_deadline = Some(at);
             self.timers.push(at, handle);
         }
         if conn.is_over() {
@@ -281,6 +292,7 @@ impl Endpoint {
             self.proven.insert(conn.remote.node, conn.proven());
         }
         self.ports.conn_ended(conn.local.port);
+        self.timers.compact(|handle| self.table.get(handle).is_some());
     }
 
     /// One connection fewer is unconfirmed.

@@ -76,17 +76,78 @@ impl TimerTable {
     }
 }
 
+/// Entries of one connection that are told apart. An acknowledgement's deadline is queued before a
+/// retransmission's, that before a probe's: three, and one to spare.
+const DEPTH: usize = 4;
+
+/// What a connection is queued for, latest first. An earlier deadline is queued on top of later ones, and
+/// when it has passed the one below serves again, instead of being queued anew each time.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct QueuedDeadlines {
+    at: [Instant; DEPTH],
+    len: u8,
+}
+
+impl QueuedDeadlines {
+    /// Whether `at` must be queued: nothing is, or only later deadlines are. Notes that it now is.
+    pub(crate) fn add(&mut self, at: Instant) -> bool {
+        let len = usize::from(self.len);
+        if len > 0 && self.at[len - 1] <= at {
+            return false;
+        }
+        if len == DEPTH {
+            // The latest is forgotten; its entry will come up and do nothing.
+            self.at.rotate_left(1);
+            self.at[len - 1] = at;
+        } else {
+            self.at[len] = at;
+            self.len += 1;
+        }
+        true
+    }
+
+    /// An entry for `at` has come up.
+    pub(crate) fn remove(&mut self, at: Instant) {
+        if let Some(top) = usize::from(self.len).checked_sub(1)
+            && self.at[top] == at
+        {
+            self.len -= 1;
+        }
+    }
+}
+
+/// Entries before stale ones are looked for.
+const SMALL: usize = 256;
+
 /// All connections' deadlines. A connection is queued for its earliest deadline or sooner, never later;
 /// deadlines move back with every acknowledgement, so stale entries are dropped when they come up
 /// instead of being searched for.
 #[derive(Debug, Default)]
 pub(crate) struct TimerQueue {
     heap: BinaryHeap<Reverse<(Instant, ConnHandle)>>,
+    /// Entries the last search left.
+    kept: usize,
 }
 
 impl TimerQueue {
     pub(crate) fn push(&mut self, at: Instant, conn: ConnHandle) {
         self.heap.push(Reverse((at, conn)));
+    }
+
+    /// Drops the entries of connections that `exists` no longer knows, if the queue has doubled since
+    /// that was done last: connections that come and go by the thousand leave entries far in the future.
+    pub(crate) fn compact(&mut self, exists: impl Fn(ConnHandle) -> bool) {
+        if self.heap.len() <= SMALL.max(2 * self.kept) {
+            return;
+        }
+        self.heap.retain(|Reverse((_, conn))| exists(*conn));
+        self.kept = self.heap.len();
+        self.heap.shrink_to(SMALL.max(2 * self.kept));
+    }
+
+    /// Bytes held.
+    pub(crate) fn memory(&self) -> usize {
+        self.heap.capacity() * size_of::<Reverse<(Instant, ConnHandle)>>()
     }
 
     /// The earliest entry, which may be stale.

@@ -77,6 +77,12 @@ impl RecvBuffer {
         self.limit.saturating_sub(self.ring.len())
     }
 
+    /// Bytes to invite: what is held beside the bytes counts too, or a peer could send any number of
+    /// messages without bytes.
+    pub(crate) fn spare(&self) -> usize {
+        self.room().saturating_sub(self.ends.len() * size_of::<u64>())
+    }
+
     /// Memory held.
     pub(crate) fn allocated(&self) -> usize {
         self.ring.allocated() + self.ends.capacity() * size_of::<u64>()

@@ -50,9 +50,10 @@ impl SendBuffer {
         }
     }
 
-    /// Bytes that may still be written.
+    /// Bytes that may still be written. The ends of messages take room too, or any number of messages
+    /// without bytes could be written.
     pub(crate) fn room(&self) -> usize {
-        self.limit.saturating_sub(self.ring.len())
+        self.limit.saturating_sub(self.ring.len() + self.ends.len() * size_of::<u64>())
     }
 
     /// Bytes held.

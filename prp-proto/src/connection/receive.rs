@@ -73,7 +73,7 @@ impl Receiver {
 
     /// Segments of `mss` bytes there is room for.
     pub(super) fn window_at(&self, mss: u16) -> u32 {
-        ((self.buf.room() / usize::from(mss)) as u32).min(MAX_WINDOW)
+        ((self.buf.spare() / usize::from(mss)) as u32).min(MAX_WINDOW)
     }
 
     /// Which segments beyond `next` are here.

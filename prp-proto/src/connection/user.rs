@@ -16,7 +16,8 @@ impl Connection {
             state if state.can_send() => {}
             _ => return Err(WriteError::Closed),
         }
-        if self.send.buf.room() == 0 && !bytes.is_empty() {
+        let takes_room = !bytes.is_empty() || ending == Ending::Message;
+        if self.send.buf.room() == 0 && takes_room {
             return Err(WriteError::Blocked);
         }
         self.send.buf.write(bytes, ending).map_err(|_| WriteError::NoMemory)

@@ -55,9 +55,7 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some((at, handle)) = self.timers.pop_due(now) {
             let Some(conn) = self.table.get_mut(handle) else { continue };
-            if conn.queued_deadline == Some(at) {
-                conn.queued_deadline = None;
-            }
+            conn.queued_deadlines.remove(at);
             conn.on_time(now);
             self.settle(handle, now);
         }

@@ -56,6 +56,11 @@ impl Refusals {
         self.queue.is_empty()
     }
 
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.queue.capacity() * size_of::<Refusal>()
+    }
+
     /// Queues a refusal unless there have been too many; whether it was queued.
     pub(super) fn push(&mut self, now: Instant, refusal: Refusal) -> bool {
         let earned =

@@ -76,3 +76,39 @@ fn idle__memory_is_small_and_given_back() {
         assert_eq!(buffers, 0);
     }
 }
+
+/// Deadlines that are overtaken by earlier ones are not queued again and again: what waits in the timer
+/// queue does not grow with the frames exchanged.
+#[test]
+fn busy__timer_queue_does_not_grow_with_traffic() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let mut most = 0;
+    for _ in 0..2000 {
+        // One message a millisecond: each sets and misses the deadline of its acknowledgement.
+        pair.write_all(ToServer, c, b"tick");
+        pair.drive_for(MS);
+        assert_eq!(pair.read_available(ToServer, s), b"tick");
+        most = most.max(pair.server.endpoint.overhead());
+    }
+    assert!(most < 4096, "{most}");
+}
+
+/// Connections that come and go leave no deadlines behind that pile up.
+#[test]
+fn churn__timer_queue_is_cleared_of_connections_that_ended() {
+    let mut pair = Pair::default();
+    let listener = pair.listen(80, ConnConfig::default());
+    let mut most = 0;
+    for _ in 0..3000 {
+        let c = pair.connect(80, ConnConfig::default());
+        pair.drive();
+        let now = pair.time;
+        let s = pair.server.endpoint.accept(now, listener).unwrap();
+        pair.client.endpoint.release(now, c, true);
+        pair.server.endpoint.release(now, s, true);
+        pair.drive();
+        most = most.max(pair.client.endpoint.overhead()).max(pair.server.endpoint.overhead());
+    }
+    assert!(most < 30_000, "{most}");
+}

@@ -116,3 +116,42 @@ fn write__blocks_at_the_send_buffer_and_tells_when_there_is_room() {
     assert!(pair.client.events.iter().any(writable));
     assert_eq!(pair.read_available(ToServer, s), pattern(30_000)[..10_000]);
 }
+
+/// PRP-WIN-1: messages without bytes take room too, or a reader that sleeps would hold any number of
+/// their ends.
+#[test]
+fn window__empty_messages_are_bounded_like_bytes() {
+    for policy in Reliability::STRONGEST_FIRST {
+        let mut pair = Pair::default();
+        let (client, server) = (with_policy(policy), with_policy(policy));
+        let (client, server) = (
+            ConnConfig { send_buffer: 20_000, ..client },
+            ConnConfig { recv_buffer: 20_000, ..server },
+        );
+        let (c, s) = pair.established_with(client, server);
+        let mut written = 0;
+        for _ in 0..100_000 {
+            let now = pair.time;
+            match pair.client.endpoint.write(now, c, b"", Ending::Message) {
+                Ok(_) => written += 1,
+                Err(error) => assert_eq!(error, WriteError::Blocked),
+            }
+            pair.drive();
+        }
+        assert!(written < 10_000, "{policy}: {written} messages were taken");
+        for (endpoint, conn) in [(&pair.client.endpoint, c), (&pair.server.endpoint, s)] {
+            let (_, memory) = endpoint.memory(conn).unwrap();
+            assert!(memory < 100_000, "{policy}: {memory} bytes");
+        }
+        // Expect: each of them arrives, once.
+        let mut got = 0;
+        assert!(pair.drive_until(|p| {
+            let now = p.time;
+            while let Ok(Some(part)) = p.server.endpoint.read_message(now, s, &mut []) {
+                assert_eq!((part.len, part.end), (0, true));
+                got += 1;
+            }
+            got == written
+        }));
+    }
+}

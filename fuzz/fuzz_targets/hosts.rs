@@ -1,0 +1,4 @@
+//! libFuzzer's way into `prp_check::fuzz::hosts`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| prp_check::fuzz::hosts(data));

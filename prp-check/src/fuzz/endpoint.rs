@@ -1,0 +1,305 @@
+//! An endpoint between a friend and a stranger: whatever the stranger sends and whatever the
+//! application does with its connections, nothing panics, memory stays bounded, and the friend's
+//! connection delivers every byte.
+
+mod stage;
+mod stranger;
+
+use std::time::Duration;
+
+use arbitrary::{Result, Unstructured};
+
+use prp_proto::addr::Port;
+use prp_proto::endpoint::{Ending, Sink};
+use prp_proto::event::ConnHandle;
+use prp_proto::state::State;
+use prp_proto::wire::{Reliability, ReliabilitySet};
+
+use stage::{BACKLOG, Fault, Friends, STRANGER, Stage, addr, mac};
+use stranger::Stranger;
+
+/// Operations of one input at most.
+const MOST_OPERATIONS: usize = 200;
+
+/// Frames of one burst at most, as a power of two: a few of these overrun any queue without a bound.
+const LONGEST_BURST: u32 = 12;
+
+/// Frames of the friends' wire that may be lost or doubled.
+const MOST_FAULTS: usize = 8;
+
+/// Connections the application holds with the stranger at most.
+const MOST_HELD: usize = 8;
+
+/// What one connection may hold beside its struct. Its buffers are set to 8 KiB each way and grow in
+/// powers of two, so either may take 16 KiB; as much again for the ends of messages; a full window of
+/// segments kept out of order, and the tables that list them.
+const CONNECTION_LIMIT: usize = 128 * 1024;
+
+/// What an endpoint may hold beside its connections.
+const OVERHEAD_LIMIT: usize = 128 * 1024;
+
+/// Longest time after which nothing may be left: an orphan waits 60 s for its peer.
+const PATIENCE: Duration = Duration::from_secs(200);
+
+/// Bytes the friends exchange each way after all operations.
+const REST: usize = 4000;
+
+/// One run.
+struct Scene {
+    stage: Stage,
+    friends: Friends,
+    stranger: Stranger,
+    held: Vec<ConnHandle>,
+    reliable: bool,
+    faults: usize,
+    /// Bytes written and read between the friends: out of the near end, out of the far end.
+    written: [usize; 2],
+    read: [usize; 2],
+}
+
+/// Plays what `data` says.
+///
+/// # Panics
+/// If memory grows past its bounds, the friends' connection ends or loses anything, or something is
+/// left when all have closed.
+pub fn endpoint(data: &[u8]) {
+    let mut u = Unstructured::new(data);
+    let which = u.int_in_range(0..=2).unwrap_or(0);
+    let reliability = Reliability::STRONGEST_FIRST[which];
+    let (stage, friends) = Stage::new(reliability);
+    let mut scene = Scene {
+        stage,
+        friends,
+        stranger: Stranger::default(),
+        held: Vec::new(),
+        reliable: reliability != Reliability::Detect,
+        faults: 0,
+        written: [0; 2],
+        read: [0; 2],
+    };
+    for _ in 0..MOST_OPERATIONS {
+        if u.is_empty() || scene.operation(&mut u).is_err() {
+            break;
+        }
+        scene.stage.settle();
+        scene.check();
+    }
+    scene.end();
+}
+
+/// The byte at `at` of what one friend writes; the period hides no segment boundary.
+fn content(at: usize) -> u8 {
+    ((at as u32).wrapping_mul(2_654_435_761) >> 24) as u8
+}
+
+impl Scene {
+    fn operation(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        match u.int_in_range(0..=15)? {
+            0 => self.noise(u)?,
+            1..=4 => self.approach(u)?,
+            5 => self.burst(u)?,
+            6 => {
+                let forgery = Stranger::forgery(u, self.friends.ids)?;
+                self.stage.attack(&forgery, None);
+            }
+            7 => self.stage.next_timer(),
+            8 => self.stage.pass(Duration::from_millis(u.int_in_range(0..=200)?)),
+            9..=11 => self.application(u)?,
+            12 => self.talk(u.int_in_range(0..=5000)?, u.int_in_range(0..=5000)?),
+            13 => self.listen(u)?,
+            14 => self.fault(u)?,
+            _ => self.connect(u)?,
+        }
+        for frame in std::mem::take(&mut self.stage.caught) {
+            self.stranger.learn(&frame);
+        }
+        Ok(())
+    }
+
+    /// Any bytes, unless they are from the friend's hardware address in the friend's name: the segment
+    /// is trusted not to carry that (SPEC section 13).
+    fn noise(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        let len = u.int_in_range(0..=100)?.min(u.len());
+        let bytes = u.bytes(len)?;
+        if bytes.get(6..12) != Some(&mac(stage::FRIEND).0) {
+            self.stage.attack(bytes, None);
+        }
+        Ok(())
+    }
+
+    fn approach(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        let frame = self.stranger.frame(u)?;
+        let mut buf = [0; 100];
+        let reader = if self.held.is_empty() || u.ratio(3, 4)? {
+            None
+        } else {
+            Some(*u.choose(&self.held)?)
+        };
+        let mut sink = reader.map(|conn| Sink::new(conn, &mut buf));
+        self.stage.attack(&frame, sink.as_mut());
+        if let Some(conn) = reader {
+            self.stage.target.note_read(self.stage.now, conn);
+        }
+        Ok(())
+    }
+
+    /// The same frame again and again under rising numbers.
+    fn burst(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        let mut frame = self.stranger.frame(u)?;
+        // The transport header's segment number stands 4 bytes into it.
+        const SEQ: std::ops::Range<usize> = 22..24;
+        let step: u16 = if u.ratio(3, 4)? { 1 } else { u.arbitrary()? };
+        for _ in 0..1u32 << u.int_in_range(0..=LONGEST_BURST)? {
+            self.stage.attack(&frame, None);
+            let seq = u16::from_be_bytes([frame[SEQ.start], frame[SEQ.start + 1]]);
+            frame[SEQ].copy_from_slice(&seq.wrapping_add(step).to_be_bytes());
+        }
+        Ok(())
+    }
+
+    /// What the target's application does with its connections to the stranger.
+    fn application(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        let now = self.stage.now;
+        let target = &mut self.stage.target;
+        if let Some(listener) = self.stage.listener
+            && self.held.len() < MOST_HELD
+            && let Some(conn) = target.accept(now, listener)
+        {
+            self.held.push(conn);
+        }
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let which = u.choose_index(self.held.len())?;
+        let conn = self.held[which];
+        let mut buf = [0; 3000];
+        let len = u.int_in_range(0..=buf.len())?;
+        match u.int_in_range(0..=8)? {
+            0 | 1 => drop(target.read(now, conn, &mut buf[..len])),
+            2 => drop(target.read_message(now, conn, &mut buf[..len])),
+            3 => drop(target.peek(now, conn, &mut buf[..len])),
+            4 => {
+                let endings = [Ending::More, Ending::Write, Ending::Message];
+                let _ = target.write(now, conn, &buf[..len], *u.choose(&endings)?);
+            }
+            5 => target.shutdown_send(now, conn),
+            6 => target.shutdown_receive(now, conn),
+            7 => drop(target.take_error(conn)),
+            _ => {
+                target.release(now, conn, u.ratio(1, 2)?);
+                self.held.swap_remove(which);
+            }
+        }
+        Ok(())
+    }
+
+    fn listen(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        if u.ratio(1, 4)? {
+            self.stage.unlisten();
+        } else {
+            self.stage.listen();
+        }
+        self.stage.target.set_steward(u.arbitrary()?);
+        Ok(())
+    }
+
+    fn fault(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        let fault = if u.ratio(1, 2)? { Fault::Drop } else { Fault::Duplicate };
+        // Policy detect ends with an error when a segment is lost, as it says.
+        let allowed = self.reliable || fault == Fault::Duplicate;
+        if allowed && self.faults < MOST_FAULTS {
+            self.faults += 1;
+            self.stage.faults.push_back(fault);
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        if self.held.len() < MOST_HELD {
+            let config = stage::config(ReliabilitySet::ALL);
+            let remote = addr(STRANGER, u.int_in_range(1..=4)?);
+            let port = u.ratio(1, 2)?.then_some(Port::new(83));
+            let asked = self.stage.target.connect(self.stage.now, remote, port, config, |_| true);
+            self.held.extend(asked);
+        }
+        Ok(())
+    }
+
+    /// The friends write and read a little.
+    fn talk(&mut self, out: usize, back: usize) {
+        let now = self.stage.now;
+        let Friends { near, far, .. } = self.friends;
+        let ends = [(&mut self.stage.friend, near, out), (&mut self.stage.target, far, back)];
+        for (side, (endpoint, conn, len)) in ends.into_iter().enumerate() {
+            let from = self.written[side];
+            let bytes: Vec<u8> = (from..from + len).map(content).collect();
+            self.written[side] += endpoint.write(now, conn, &bytes, Ending::Write).unwrap_or(0);
+        }
+        self.stage.settle();
+        self.listen_to_friends();
+    }
+
+    /// The friends read what has come, and it is what was written.
+    fn listen_to_friends(&mut self) {
+        let now = self.stage.now;
+        let Friends { near, far, .. } = self.friends;
+        let mut buf = [0; 4096];
+        let ends = [(&mut self.stage.target, far), (&mut self.stage.friend, near)];
+        for (side, (endpoint, conn)) in ends.into_iter().enumerate() {
+            while let Ok(n @ 1..) = endpoint.read(now, conn, &mut buf) {
+                let from = self.read[side];
+                let right = buf[..n].iter().zip(from..).all(|(b, at)| *b == content(at));
+                assert!(right, "the friends read what was not written");
+                self.read[side] += n;
+                assert!(self.read[side] <= self.written[side], "more was read than written");
+            }
+        }
+    }
+
+    /// What holds at any time.
+    fn check(&self) {
+        let Friends { near, far, .. } = self.friends;
+        assert_eq!(self.stage.friend.state(near), State::OPEN, "the friend's end was ended");
+        assert_eq!(self.stage.target.state(far), State::OPEN, "the target's end was ended");
+        let target = &self.stage.target;
+        for conn in target.handles() {
+            let (_, heap) = target.memory(conn).unwrap_or_default();
+            assert!(heap <= CONNECTION_LIMIT, "a connection holds {heap} bytes");
+        }
+        let overhead = target.overhead();
+        assert!(overhead <= OVERHEAD_LIMIT, "the endpoint holds {overhead} bytes");
+        // Ours, the application's, what it let go of, both backlogs.
+        let most = 1 + MOST_HELD + MOST_OPERATIONS + 2 * BACKLOG;
+        assert!(target.connections() <= most, "{} connections", target.connections());
+    }
+
+    /// The stranger falls silent; the friends finish what they have to say, and all close.
+    fn end(&mut self) {
+        self.stage.unlisten();
+        let now = self.stage.now;
+        for conn in self.held.drain(..) {
+            self.stage.target.release(now, conn, false);
+        }
+        let goal = [self.written[0] + REST, self.written[1] + REST];
+        for _ in 0..1000 {
+            let left = [goal[0] - self.written[0], goal[1] - self.written[1]];
+            self.talk(left[0], left[1]);
+            if self.read == goal {
+                break;
+            }
+            self.stage.pass(Duration::from_millis(5));
+        }
+        assert_eq!(self.read, goal, "the friends lack something");
+        let Friends { near, far, .. } = self.friends;
+        self.stage.friend.shutdown_send(self.stage.now, near);
+        self.stage.pass(Duration::from_secs(1));
+        assert_eq!(self.stage.target.read(self.stage.now, far, &mut [0; 1]), Ok(0));
+        self.stage.target.release(self.stage.now, far, false);
+        self.stage.pass(Duration::from_secs(1));
+        assert_eq!(self.stage.friend.read(self.stage.now, near, &mut [0; 1]), Ok(0));
+        self.stage.friend.release(self.stage.now, near, false);
+        self.stage.pass(PATIENCE);
+        assert_eq!(self.stage.friend.connections(), 0, "the friend is left with a ghost");
+        assert_eq!(self.stage.target.connections(), 0, "the target is left with a ghost");
+    }
+}

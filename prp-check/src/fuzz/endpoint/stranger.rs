@@ -1,0 +1,221 @@
+//! Frames of the third node: from plain noise to what a peer that keeps to the protocol would send.
+
+use arbitrary::{Result, Unstructured};
+
+use prp_proto::addr::Port;
+use prp_proto::seq::{Seq, SeqWidth};
+use prp_proto::wire::{
+    AckBlock, Bitmap, Control, CrcKey, ETHERTYPE, Echo, EthernetHeader, Flags, Frame, Head,
+    MAX_CONTROL_LEN, NetworkHeader, Offer, Reliability, ReliabilitySet, ResetBlock, ResetReason,
+    TransportHeader, checksum,
+};
+
+use super::stage::{
+    FRIEND, FRIEND_PORT, FRIEND_SERVICE, OPEN_SERVICE, STRANGER, TARGET, mac, node,
+};
+
+/// What the stranger has learnt of a connection of its own from the target's frames.
+#[derive(Copy, Clone, Default, Debug)]
+struct Lead {
+    /// Our port and the target's.
+    ports: (u16, u16),
+    ours: u32,
+    theirs: u32,
+    /// The number of our next segment, and of theirs.
+    next: Seq,
+    expected: Seq,
+    crc: bool,
+}
+
+/// The third node.
+#[derive(Default)]
+pub(super) struct Stranger {
+    leads: Vec<Lead>,
+}
+
+/// Connections the stranger keeps in mind.
+const LEADS: usize = 8;
+
+/// The id in the requests it makes: it needs no secret one.
+const OWN_ID: u32 = 0x5555;
+
+impl Stranger {
+    /// Reads a frame the target sent us.
+    pub(super) fn learn(&mut self, bytes: &[u8]) {
+        let Ok(frame) = Frame::parse(bytes, ETHERTYPE) else { return };
+        let transport = &frame.head.transport;
+        let ports = (transport.dst_port.number(), transport.src_port.number());
+        if let Ok(offer) = Offer::parse(frame.payload)
+            && frame.flags().intersects(Flags::CREQ | Flags::CACK)
+        {
+            let expected = transport.first_seq(SeqWidth::Bits20);
+            self.leads.retain(|lead| lead.ports != ports);
+            if self.leads.len() == LEADS {
+                self.leads.remove(0);
+            }
+            let theirs = offer.id;
+            let crc = offer.crc;
+            let next = Seq::new(0);
+            self.leads.push(Lead { ports, ours: OWN_ID, theirs, next, expected, crc });
+        } else if let Some(lead) = self.leads.iter_mut().find(|lead| lead.ports == ports) {
+            let data = !frame.flags().intersects(Flags::CTL | Flags::RST);
+            if data {
+                let seq = transport.expand_seq(SeqWidth::Bits20, lead.expected);
+                lead.expected = lead.expected.max(seq + 1);
+            }
+        }
+    }
+
+    /// A frame of the stranger's own, more or less like a peer's.
+    pub(super) fn frame(&mut self, u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+        let lead = if self.leads.is_empty() || u.ratio(1, 4)? {
+            let target = *u.choose(&[OPEN_SERVICE, OPEN_SERVICE, FRIEND_SERVICE, 82, 0])?;
+            let ours = u.int_in_range(1..=4)?;
+            let fresh = Lead { ports: (ours, target), ours: OWN_ID, ..Lead::default() };
+            self.leads.iter().find(|lead| lead.ports == fresh.ports).copied().unwrap_or(fresh)
+        } else {
+            *u.choose(&self.leads)?
+        };
+        let offset: i8 = if u.ratio(1, 3)? { u.arbitrary()? } else { 0 };
+        let seq = lead.next + i32::from(offset).cast_unsigned();
+        let (flags, payload) = body(u, &lead)?;
+        let mut header = TransportHeader::new(
+            Port::new(lead.ports.0),
+            Port::new(lead.ports.1),
+            seq,
+            SeqWidth::Bits20,
+            payload.len() as u16,
+        );
+        header.flags |= flags;
+        let numbered = !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST);
+        if numbered && u.ratio(7, 8)? {
+            let late: u8 = if u.ratio(1, 4)? { u.arbitrary()? } else { 0 };
+            header.flags = header.flags.with_ack(lead.expected + u32::from(late).wrapping_neg());
+        }
+        if u.ratio(1, 32)? {
+            header.flags = Flags::from_bits(header.flags.bits() ^ u.arbitrary::<u32>()?);
+        }
+        if numbered && offset == 0 {
+            let known = self.leads.iter_mut().find(|l| l.ports == lead.ports);
+            if let Some(known) = known {
+                known.next += 1;
+            }
+        }
+        let key = if flags.intersects(Flags::CREQ | Flags::CACK | Flags::RST) {
+            Some(CrcKey::NONE)
+        } else {
+            lead.crc.then_some(CrcKey { sender: lead.ours, receiver: lead.theirs })
+        };
+        Ok(seal(STRANGER, header, &payload, key))
+    }
+
+    /// A frame in the friend's name, made without knowledge of the connection's ids: a blind attack on
+    /// what ids protect (SPEC PRP-CONN-7, PRP-RST-3, PRP-CTL-1).
+    pub(super) fn forgery(u: &mut Unstructured<'_>, ids: [u32; 2]) -> Result<Vec<u8>> {
+        let id = u.arbitrary::<u32>()?;
+        let id = if ids.contains(&id) { 0 } else { id };
+        let lead = Lead {
+            ports: (FRIEND_PORT, FRIEND_SERVICE),
+            ours: id,
+            theirs: id,
+            next: Seq::new(u.arbitrary()?),
+            ..Lead::default()
+        };
+        let (flags, payload) = match u.int_in_range(0..=3)? {
+            0 => (Flags::CREQ, offer(u, id, 0)?),
+            1 => (Flags::CACK, offer(u, id, id)?),
+            2 => (Flags::RST, reset(u, id)?),
+            _ => (Flags::CTL, control(u, &lead)?),
+        };
+        let (ours, target) = (Port::new(lead.ports.0), Port::new(lead.ports.1));
+        let len = payload.len() as u16;
+        let mut header = TransportHeader::new(ours, target, lead.next, SeqWidth::Bits20, len);
+        header.flags |= flags;
+        Ok(seal(FRIEND, header, &payload, Some(CrcKey::NONE)))
+    }
+}
+
+/// Flags and payload of some kind of frame.
+fn body(u: &mut Unstructured<'_>, lead: &Lead) -> Result<(Flags, Vec<u8>)> {
+    Ok(match u.int_in_range(0..=9)? {
+        0 => (Flags::CREQ, if u.ratio(1, 8)? { Vec::new() } else { offer(u, OWN_ID, 0)? }),
+        1 => {
+            let echo = if u.ratio(1, 2)? { lead.theirs } else { u.arbitrary()? };
+            (Flags::CACK, offer(u, OWN_ID, echo)?)
+        }
+        2 => (Flags::RST, reset(u, lead.theirs)?),
+        3 | 4 => (Flags::CTL, control(u, lead)?),
+        5 => (Flags::EOC, Vec::new()),
+        6 => (Flags::EOM, Vec::new()),
+        7 => {
+            let len = u.int_in_range(0..=1484)?;
+            (Flags::NONE, vec![u.arbitrary()?; len])
+        }
+        _ => (Flags::EOM, vec![u.arbitrary()?; u.int_in_range(0..=64)?]),
+    })
+}
+
+fn offer(u: &mut Unstructured<'_>, id: u32, echo: u32) -> Result<Vec<u8>> {
+    let one = *u.choose(&Reliability::STRONGEST_FIRST)?;
+    let reliability = if u.ratio(1, 2)? { ReliabilitySet::ALL } else { ReliabilitySet::only(one) };
+    let mss = if u.ratio(1, 4)? { u.arbitrary()? } else { 1484 };
+    let window = if u.ratio(1, 4)? { u.arbitrary()? } else { 8 };
+    let mut bytes =
+        Offer { id, echo, reliability, crc: u.ratio(1, 8)?, mss, window }.emit().to_vec();
+    if u.ratio(1, 8)? {
+        bytes.extend_from_slice(u.bytes(u.len().min(6))?);
+    }
+    Ok(bytes)
+}
+
+fn reset(u: &mut Unstructured<'_>, receiver: u32) -> Result<Vec<u8>> {
+    let receiver = if u.ratio(1, 2)? { receiver } else { 0 };
+    let reasons = [ResetReason::Aborted, ResetReason::NoConnection, ResetReason::Gap];
+    let reason = *u.choose(&reasons)?;
+    Ok(ResetBlock { reason, receiver, sender: OWN_ID }.emit().to_vec())
+}
+
+fn control(u: &mut Unstructured<'_>, lead: &Lead) -> Result<Vec<u8>> {
+    let to = lead.theirs;
+    let control = match u.int_in_range(0..=6)? {
+        0 => Control::Probe { to, from: lead.ours, number: u.arbitrary()? },
+        1 => Control::SizeProbe { to, size: u.arbitrary()? },
+        2 => Control::SizeProbeAck { to, size: u.arbitrary()? },
+        _ => Control::Ack { to, ack: acknowledgement(u, lead)? },
+    };
+    let mut block = [0; MAX_CONTROL_LEN];
+    let len = control.emit(&mut block);
+    Ok(block[..len].to_vec())
+}
+
+fn acknowledgement(u: &mut Unstructured<'_>, lead: &Lead) -> Result<AckBlock> {
+    let late: i8 = if u.ratio(1, 3)? { u.arbitrary()? } else { 0 };
+    let mut received = Bitmap::EMPTY;
+    for _ in 0..u.int_in_range(0..=4)? {
+        received.set(u.int_in_range(0..=Bitmap::SPAN)?);
+    }
+    let echo = Echo {
+        seq: lead.expected + i32::from(u.arbitrary::<i8>()?).cast_unsigned(),
+        retransmitted: u.arbitrary()?,
+        held_ns: u.arbitrary()?,
+    };
+    Ok(AckBlock {
+        next: lead.expected + i32::from(late).cast_unsigned(),
+        window: if u.ratio(1, 3)? { u.arbitrary()? } else { 8 },
+        gap: u.arbitrary()?,
+        echo: u.arbitrary::<bool>()?.then_some(echo),
+        probe: u.arbitrary()?,
+        received,
+    })
+}
+
+fn seal(from: u16, transport: TransportHeader, payload: &[u8], key: Option<CrcKey>) -> Vec<u8> {
+    let head = Head {
+        ethernet: EthernetHeader { dst: mac(TARGET), src: mac(from), ethertype: ETHERTYPE },
+        network: NetworkHeader { src: node(from), dst: node(TARGET) },
+        transport,
+    }
+    .emit();
+    let trailer = key.map(|key| checksum(key, &head, [payload, &[]]));
+    [&head[..], payload, trailer.as_ref().map_or(&[][..], |t| t)].concat()
+}
