@@ -6,7 +6,7 @@
 //! `SPEC.md` beside this crate is the specification; clauses are cited as `PRP-…`.
 //!
 //! From the wire up: [`addr`], [`seq`] and [`time`] are the vocabulary, [`wire`] the formats,
-//! [`hosts`] and [`route`] the nodes and the ways to them, [`state`] the four states, and
+//! [`hosts`] and [`route`] the nodes and the ways to them, [`forward`] what a router does, [`state`] the four states, and
 //! [`endpoint`] all connections of one node in one process. [`config`], [`error`], [`event`] and
 //! [`stats`] are what passes between an endpoint and its driver beside frames.
 #![no_std]
@@ -26,6 +26,7 @@ pub mod endpoint;
 pub mod error;
 pub mod event;
 mod flight;
+pub mod forward;
 pub mod hosts;
 mod recovery;
 pub mod route;

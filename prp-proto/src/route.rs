@@ -59,7 +59,8 @@ pub enum NoRoute {
 /// A neighbour that takes frames for a node.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub struct NextHop {
-    /// The neighbour: the first node in prphosts with this hardware address on this device.
+    /// The neighbour: the node whose line has this hardware address on this device at the lowest metric,
+    /// the first of several (SPEC PRP-ROUTE-0).
     pub node: NodeId,
     /// This machine's device that reaches it.
     pub device: DeviceId,

@@ -18,8 +18,8 @@ struct Builder<'a> {
     devices: Vec<Option<DeviceId>>,
     /// The hardware addresses of the local node's line.
     own: Vec<MacAddr>,
-    /// The first node with a hardware address on a device.
-    neighbours: HashMap<(DeviceId, MacAddr), NodeId, FixedState>,
+    /// Whose a hardware address on a device is, and at which metric it says so.
+    neighbours: HashMap<(DeviceId, MacAddr), (u16, NodeId), FixedState>,
     slots: Vec<Slot>,
     hops: Vec<NextHop>,
     /// Start and length of every list in `hops`, by the hash of the list.
@@ -59,7 +59,8 @@ pub(super) fn build(
 }
 
 impl Builder<'_> {
-    /// Notes whose each hardware address is.
+    /// Notes whose each hardware address is: a node's own stands on its line as the best way, a neighbour's
+    /// as a backup (SPEC PRP-ROUTE-0).
     fn survey(&mut self) {
         for (index, row) in self.hosts.rows().iter().enumerate() {
             for hop in self.hosts.stored_hops(index) {
@@ -68,7 +69,11 @@ impl Builder<'_> {
                     self.own.push(mac);
                 }
                 if let Some(device) = self.device(device) {
-                    self.neighbours.entry((device, mac)).or_insert(row.node);
+                    let known = self.neighbours.entry((device, mac));
+                    let owner = known.or_insert((hop.metric, row.node));
+                    if hop.metric < owner.0 {
+                        *owner = (hop.metric, row.node);
+                    }
                 }
             }
         }
@@ -110,7 +115,7 @@ impl Builder<'_> {
     }
 
     fn next_hop(&self, row: &Row, mac: MacAddr, device: DeviceId, metric: u16) -> NextHop {
-        let node = self.neighbours.get(&(device, mac)).copied().unwrap_or(row.node);
+        let node = self.neighbours.get(&(device, mac)).map_or(row.node, |owner| owner.1);
         let mtu = row.mtu.map(|mtu| u32::from(mtu.get()));
         NextHop { node, device, mac, mtu, metric: u32::from(metric) }
     }

@@ -88,6 +88,18 @@ fn lookup__never_leads_through_the_machine_itself() {
     assert_eq!(table.lookup(node(9)), Route::Via(&[hop(3, 1, 20, None)]));
 }
 
+//= PRP-ROUTE-0, type=test
+#[test]
+fn lookup__a_neighbour_is_who_has_the_address_as_its_best_way() {
+    // A ring of three: the line of 2 comes first and has the address of 3 as its backup.
+    let text = "1 02:00:00:00:00:01 eth0\n\
+                2 02:00:00:00:00:02 eth0, 02:00:00:00:00:03 eth1 metric 17\n\
+                3 02:00:00:00:00:03 eth1, 02:00:00:00:00:02 eth0 metric 16\n";
+    let table = table(text, 1);
+    assert_eq!(table.lookup(node(2)), Route::Via(&[hop(2, 0, 0, None), hop(3, 1, 17, None)]));
+    assert_eq!(table.lookup(node(3)), Route::Via(&[hop(3, 1, 0, None), hop(2, 0, 16, None)]));
+}
+
 #[test]
 fn lookup__a_local_node_without_a_line_still_sees_the_others() {
     let table = table(EXAMPLE, 100);

@@ -1,0 +1,228 @@
+//! Forwarding: what a router does with a frame for another node (SPEC PRP-FWD, PRP-HOPS).
+//!
+//! A [`Forwarder`] is routes, devices and which next hops are down. It decides about one frame at a time,
+//! from its bytes alone, and changes nothing but its counters: whoever has a frame and a `Forwarder` can say
+//! what becomes of it. The frame itself is not copied: a [`Departure`] is a new head for the old rest.
+
+mod answer;
+mod stats;
+
+use alloc::vec::Vec;
+use core::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+
+pub use answer::{Answer, answer, refuse};
+pub use stats::{ForwardDrop, ForwardDrops, ForwardStats};
+
+use crate::addr::{DeviceId, MacAddr, NodeId};
+use crate::endpoint::Device;
+use crate::route::{NextHop, Route, RouteTable};
+use crate::wire::{ETHERNET_LEN, Flags, Frame, HEADER_LEN, Head};
+
+/// How frames leave: the device, and the headers in front of what came after the old ones.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// The device.
+    pub device: DeviceId,
+    /// The first 30 bytes; the rest of the frame stays as it came.
+    pub head: [u8; HEADER_LEN],
+}
+
+/// What becomes of a frame.
+#[derive(Copy, Clone, Debug)]
+pub enum Outcome<'a> {
+    /// It goes on.
+    Forward(Departure),
+    /// It is for this node: somebody else's business, unless it is for the control port.
+    Local(Frame<'a>),
+    /// It goes no further. The frame is there if its sender may be told (SPEC PRP-NODE-4).
+    Dropped(ForwardDrop, Option<Frame<'a>>),
+}
+
+/// A router's view: where frames go, and which ways are open.
+#[derive(Debug)]
+pub struct Forwarder {
+    ethertype: u16,
+    routes: RouteTable,
+    devices: Vec<Device>,
+    /// Next hops that are not to be used. Few at any time, and mostly none.
+    down: Vec<(DeviceId, MacAddr)>,
+    stats: ForwardStats,
+}
+
+impl Forwarder {
+    /// A router for the local node of `routes`, on `devices` (indexed by [`DeviceId`]).
+    pub fn new(ethertype: u16, routes: RouteTable, devices: Vec<Device>) -> Self {
+        let stats = ForwardStats::default();
+        Self { ethertype, routes, devices, down: Vec::new(), stats }
+    }
+
+    /// The node this is.
+    pub fn local(&self) -> NodeId {
+        self.routes.local()
+    }
+
+    /// The EtherType of the cluster's frames.
+    pub const fn ethertype(&self) -> u16 {
+        self.ethertype
+    }
+
+    /// The routes in force.
+    pub const fn routes(&self) -> &RouteTable {
+        &self.routes
+    }
+
+    /// The devices, by [`DeviceId`].
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    /// Counters.
+    pub const fn stats(&self) -> &ForwardStats {
+        &self.stats
+    }
+
+    /// Puts other routes in force: from the next frame on, all at once.
+    pub fn set_routes(&mut self, routes: RouteTable) {
+        self.routes = routes;
+    }
+
+    /// Says whether a next hop may be used; whether that is new.
+    pub fn set_usable(&mut self, device: DeviceId, mac: MacAddr, usable: bool) -> bool {
+        let known = self.down.iter().position(|hop| *hop == (device, mac));
+        match (known, usable) {
+            (Some(at), true) => drop(self.down.swap_remove(at)),
+            (None, false) => self.down.push((device, mac)),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether a next hop may be used.
+    pub fn is_usable(&self, device: DeviceId, mac: MacAddr) -> bool {
+        self.down.is_empty() || !self.down.contains(&(device, mac))
+    }
+
+    /// Decides about a frame that `device` received, and counts it. Never panics, whatever the bytes are.
+    pub fn handle_frame<'a>(&mut self, device: DeviceId, bytes: &'a [u8]) -> Outcome<'a> {
+        let outcome = self.decide(device, bytes);
+        match &outcome {
+            Outcome::Forward(_) => self.stats.forwarded(bytes.len()),
+            Outcome::Local(_) => self.stats.local += 1,
+            Outcome::Dropped(why, _) => self.stats.drops.count(*why),
+        }
+        outcome
+    }
+
+    /// As [`Self::handle_frame`], without counting.
+    pub fn decide<'a>(&self, device: DeviceId, bytes: &'a [u8]) -> Outcome<'a> {
+        let frame = match Frame::parse(bytes, self.ethertype) {
+            Ok(frame) => frame,
+            Err(e) => return Outcome::Dropped(e.into(), None),
+        };
+        let Head { ethernet, network, .. } = frame.head;
+        if self.devices.get(usize::from(device.0)).is_none_or(|ours| ours.mac != ethernet.dst) {
+            return Outcome::Dropped(ForwardDrop::NotOurMac, None);
+        }
+        // PRP-FWD-1: nobody spends our next hops with a forged source.
+        if !self.routes.is_source(network.src, device, ethernet.src) {
+            return Outcome::Dropped(ForwardDrop::BadSource, None);
+        }
+        if network.dst == self.routes.local() {
+            return Outcome::Local(frame);
+        }
+        match self.depart(&frame, device, bytes) {
+            Ok(departure) => Outcome::Forward(departure),
+            Err(why) => Outcome::Dropped(why, Some(frame)),
+        }
+    }
+
+    fn depart(
+        &self,
+        frame: &Frame<'_>,
+        arrival: DeviceId,
+        bytes: &[u8],
+    ) -> Result<Departure, ForwardDrop> {
+        let Head { ethernet, network, transport } = frame.head;
+        let hops = transport.flags.hops();
+        if hops >= Flags::MAX_HOPS {
+            return Err(ForwardDrop::HopLimit);
+        }
+        let flow = Flow {
+            src: network.src.number(),
+            dst: network.dst.number(),
+            src_port: transport.src_port.number(),
+            dst_port: transport.dst_port.number(),
+        };
+        let next = self.next_hop(network.dst, flow, Some((arrival, ethernet.src)))?;
+        let out = self.devices.get(usize::from(next.device.0)).ok_or(ForwardDrop::NoRoute)?;
+        let mtu = next.mtu.map_or(out.mtu, |mtu| mtu.min(out.mtu));
+        if bytes.len() > mtu as usize + ETHERNET_LEN {
+            return Err(ForwardDrop::TooBig);
+        }
+        let mut head = frame.head;
+        head.ethernet.dst = next.mac;
+        head.ethernet.src = out.mac;
+        head.transport.flags = transport.flags.with_hops(hops + 1);
+        Ok(Departure { device: next.device, head: head.emit() })
+    }
+
+    /// The next hop for frames of `flow` to `node` (SPEC PRP-FWD-3, PRP-FWD-4): the best that is usable,
+    /// and not back to `from` while there is another; among equals by the flow's hash.
+    ///
+    /// # Errors
+    /// [`ForwardDrop::NoRoute`] without a route, [`ForwardDrop::AllDown`] if none of its next hops is
+    /// usable.
+    pub fn next_hop(
+        &self,
+        node: NodeId,
+        flow: Flow,
+        from: Option<(DeviceId, MacAddr)>,
+    ) -> Result<NextHop, ForwardDrop> {
+        let hops = match self.routes.lookup(node) {
+            Route::Via(hops) => hops,
+            Route::Local | Route::NoRoute(_) => return Err(ForwardDrop::NoRoute),
+        };
+        let usable = |hop: &&NextHop| self.is_usable(hop.device, hop.mac);
+        let onward = |hop: &&NextHop| from != Some((hop.device, hop.mac));
+        let best = hops.iter().filter(usable).find(onward);
+        let Some(best) = best else {
+            // Back is better than nowhere: the neighbour will not send it here again if it has another
+            // way, and if it has none the hop limit ends it.
+            return hops.iter().find(usable).copied().ok_or(ForwardDrop::AllDown);
+        };
+        let equals =
+            || hops.iter().filter(usable).filter(onward).filter(|hop| hop.metric == best.metric);
+        let count = equals().count();
+        if count < 2 {
+            return Ok(*best);
+        }
+        let pick = flow.hash(self.routes.local()) as usize % count;
+        Ok(equals().nth(pick).copied().unwrap_or(*best))
+    }
+}
+
+/// What the frames of one direction of a connection have in common.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+pub struct Flow {
+    /// The node that sends.
+    pub src: u16,
+    /// The node that receives.
+    pub dst: u16,
+    /// The sender's port.
+    pub src_port: u16,
+    /// The receiver's port.
+    pub dst_port: u16,
+}
+
+impl Flow {
+    /// The router is part of it: if all routers divided flows alike, the second in a row would only see
+    /// one half, and use only one of its ways.
+    fn hash(self, router: NodeId) -> u64 {
+        FixedState::with_seed(u64::from(router.number())).hash_one(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Answers of the node itself: to echoes, about echoes that went no further, and to requests for ports
+//! nobody owns (SPEC PRP-NODE, PRP-RST-2).
+
+use alloc::vec::Vec;
+
+use super::{Flow, ForwardDrop, Forwarder};
+use crate::addr::{DeviceId, NodeId, Port};
+use crate::seq::{Seq, SeqWidth};
+use crate::wire::{
+    CrcKey, EthernetHeader, Flags, Frame, Head, NetworkHeader, NodeBlock, NodeKind, Offer,
+    ResetBlock, ResetReason, TransportHeader, sealed,
+};
+
+/// A frame this node has to say.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// The device it leaves by.
+    pub device: DeviceId,
+    /// All of it.
+    pub bytes: Vec<u8>,
+}
+
+/// The answer to a frame for this node's control port, or about a frame dropped for `dropped`. None for
+/// whatever is not a genuine echo: nothing else may make a router speak.
+pub fn answer(
+    forwarder: &Forwarder,
+    frame: &Frame<'_>,
+    dropped: Option<ForwardDrop>,
+) -> Option<Answer> {
+    let Head { network, transport, .. } = frame.head;
+    let asked = NodeBlock::of(frame).filter(|block| block.kind == NodeKind::Echo)?;
+    if transport.dst_port != Port::CONTROL {
+        return None;
+    }
+    let kind = match dropped {
+        None => NodeKind::EchoReply,
+        Some(ForwardDrop::HopLimit) => NodeKind::TimeExceeded,
+        Some(ForwardDrop::NoRoute | ForwardDrop::AllDown) => NodeKind::Unreachable,
+        Some(ForwardDrop::TooBig) => NodeKind::TooBig,
+        Some(_) => return None,
+    };
+    let block = NodeBlock { kind, hops: transport.flags.hops(), ..asked }.emit();
+    // The echo's padding comes back in its reply, so that the way back is tried with the same size.
+    let padding = match kind {
+        NodeKind::EchoReply => frame.payload.get(NodeBlock::LEN..).unwrap_or_default(),
+        _ => &[],
+    };
+    build(forwarder, network.src, Port::CONTROL, transport.src_port, Flags::CTL, &[&block, padding])
+}
+
+/// The refusal of a request to a port of this node that nobody owns; none if `frame` is no genuine request of
+/// an extended peer, since classic peers are sent no resets (SPEC PRP-RST-5).
+pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
+    let Head { network, transport, .. } = frame.head;
+    if !frame.flags().contains(Flags::CREQ) || !frame.crc_ok(CrcKey::NONE) {
+        return None;
+    }
+    let offer = Offer::parse(frame.payload).ok()?;
+    let block = ResetBlock { reason: ResetReason::Refused, receiver: offer.id, sender: 0 };
+    let (own, peer) = (transport.dst_port, transport.src_port);
+    build(forwarder, network.src, own, peer, Flags::RST, &[&block.emit()])
+}
+
+fn build(
+    forwarder: &Forwarder,
+    to: NodeId,
+    src_port: Port,
+    dst_port: Port,
+    flags: Flags,
+    payload: &[&[u8]],
+) -> Option<Answer> {
+    let (local, ethertype) = (forwarder.local(), forwarder.ethertype());
+    let flow = Flow {
+        src: local.number(),
+        dst: to.number(),
+        src_port: src_port.number(),
+        dst_port: dst_port.number(),
+    };
+    let next = forwarder.next_hop(to, flow, None).ok()?;
+    let src = forwarder.devices().get(usize::from(next.device.0))?.mac;
+    let mut transport =
+        TransportHeader::new(src_port, dst_port, Seq::default(), SeqWidth::Bits20, 0);
+    transport.flags |= flags;
+    let head = Head {
+        ethernet: EthernetHeader { dst: next.mac, src, ethertype },
+        network: NetworkHeader { src: local, dst: to },
+        transport,
+    };
+    Some(Answer { device: next.device, bytes: sealed(head, payload) })
+}

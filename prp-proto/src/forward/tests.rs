@@ -1,0 +1,384 @@
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::addr::Port;
+use crate::hosts::Hosts;
+use crate::seq::{Seq, SeqWidth};
+use crate::wire::{
+    CrcKey, ETHERTYPE, EthernetHeader, NetworkHeader, NodeBlock, NodeKind, Offer, ReliabilitySet,
+    ResetBlock, ResetReason, TransportHeader, sealed,
+};
+
+fn node(number: u16) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+fn mac(last: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, last])
+}
+
+/// Our hardware address on `eth0` is `…:a0`, on `eth1` `…:a1`.
+fn router(text: &str, local: u16) -> Forwarder {
+    let hosts = Hosts::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+    let routes = RouteTable::build(&hosts, node(local), |name| match name {
+        "eth0" => Some(DeviceId(0)),
+        "eth1" => Some(DeviceId(1)),
+        _ => None,
+    });
+    let device = |last| Device { mac: mac(last), mtu: 1500, loopback: false };
+    Forwarder::new(ETHERTYPE, routes, vec![device(0xa0), device(0xa1)])
+}
+
+/// Node 5 between 1 and 2 on the left and 3 on the right; 9 is behind either of them.
+const MIDDLE: &str = "
+5 02:00:00:00:00:a0 eth0
+1 02:00:00:00:00:01 eth0
+2 02:00:00:00:00:02 eth0
+3 02:00:00:00:00:03 eth1
+7 via 3
+9 via 3, via 2 metric 4
+";
+
+fn head(src: u16, dst: u16, from: MacAddr, to: MacAddr, hops: u8) -> Head {
+    let ports = (Port::new(70), Port::new(80));
+    let mut transport = TransportHeader::new(ports.0, ports.1, Seq::new(3), SeqWidth::Bits20, 0);
+    transport.flags = (transport.flags | Flags::EOM).with_hops(hops);
+    Head {
+        ethernet: EthernetHeader { dst: to, src: from, ethertype: ETHERTYPE },
+        network: NetworkHeader { src: node(src), dst: node(dst) },
+        transport,
+    }
+}
+
+/// A frame from 1 by its own hand, on `eth0`.
+fn from_1(dst: u16, hops: u8) -> Vec<u8> {
+    sealed(head(1, dst, mac(1), mac(0xa0), hops), &[b"some data"])
+}
+
+fn sent_on(departure: Departure, frame: &[u8]) -> Vec<u8> {
+    [&departure.head[..], &frame[HEADER_LEN..]].concat()
+}
+
+#[track_caller]
+fn forwarded(router: &mut Forwarder, device: u16, frame: &[u8]) -> (u16, Vec<u8>) {
+    match router.handle_frame(DeviceId(device), frame) {
+        Outcome::Forward(departure) => (departure.device.0, sent_on(departure, frame)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn dropped(router: &mut Forwarder, device: u16, frame: &[u8]) -> ForwardDrop {
+    match router.handle_frame(DeviceId(device), frame) {
+        Outcome::Dropped(why, _) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+//= PRP-FWD-2, PRP-HOPS-2, PRP-CRC-2, type=test
+#[test]
+fn handle_frame__goes_on_with_new_addresses_one_hop_more_and_its_trailer_valid() {
+    let mut router = router(MIDDLE, 5);
+    for hops in 0..Flags::MAX_HOPS {
+        let frame = from_1(7, hops);
+        let (device, out) = forwarded(&mut router, 0, &frame);
+        assert_eq!(device, 1);
+        let parsed = Frame::parse(&out, ETHERTYPE).unwrap();
+        assert_eq!(parsed.head, head_with_len(1, 7, mac(0xa1), mac(3), hops + 1, parsed.payload));
+        assert!(parsed.crc_ok(CrcKey::NONE));
+        assert_eq!(parsed.payload, b"some data");
+    }
+    assert_eq!(dropped(&mut router, 0, &from_1(7, 15)), ForwardDrop::HopLimit);
+    assert_eq!(router.stats().frames, 15);
+    assert_eq!(router.stats().drops[ForwardDrop::HopLimit], 1);
+    assert_eq!(router.stats().drops.total(), 1);
+}
+
+fn head_with_len(src: u16, dst: u16, from: MacAddr, to: MacAddr, hops: u8, data: &[u8]) -> Head {
+    let mut head = head(src, dst, from, to, hops);
+    head.transport.len = data.len() as u16;
+    head
+}
+
+//= PRP-FWD-1, type=test
+#[test]
+fn handle_frame__believes_only_sources_it_would_send_to_that_way() {
+    let mut router = router(MIDDLE, 5);
+    let cases = [
+        // Node 1 from node 2's address, and by the other device.
+        (0, head(1, 7, mac(2), mac(0xa0), 0), ForwardDrop::BadSource),
+        (1, head(1, 7, mac(1), mac(0xa1), 0), ForwardDrop::BadSource),
+        // A node nobody has heard of, and ourselves.
+        (0, head(77, 7, mac(1), mac(0xa0), 0), ForwardDrop::BadSource),
+        (0, head(5, 7, mac(1), mac(0xa0), 0), ForwardDrop::BadSource),
+        // For somebody else on the segment, and from a device we have not.
+        (0, head(1, 7, mac(1), mac(0xa1), 0), ForwardDrop::NotOurMac),
+        (9, head(1, 7, mac(1), mac(0xa0), 0), ForwardDrop::NotOurMac),
+    ];
+    for (device, head, why) in cases {
+        assert_eq!(dropped(&mut router, device, &sealed(head, &[])), why, "{head:?}");
+    }
+    // A backup way is a way: 9 may come from 2.
+    let (device, _) = forwarded(&mut router, 0, &sealed(head(9, 3, mac(2), mac(0xa0), 1), &[]));
+    assert_eq!(device, 1);
+}
+
+#[test]
+fn handle_frame__knows_its_own() {
+    let mut router = router(MIDDLE, 5);
+    let frame = from_1(5, 3);
+    assert!(matches!(router.handle_frame(DeviceId(0), &frame), Outcome::Local(_)));
+    assert_eq!((router.stats().local, router.stats().frames), (1, 0));
+}
+
+#[test]
+fn handle_frame__without_a_way_or_room_drops() {
+    let mut router = router(MIDDLE, 5);
+    assert_eq!(dropped(&mut router, 0, &from_1(12, 0)), ForwardDrop::NoRoute);
+    let long = sealed(head(1, 7, mac(1), mac(0xa0), 0), &[&[0; 1484]]);
+    assert_eq!(dropped(&mut router, 0, &long), ForwardDrop::TooBig, "1484 and a trailer");
+    let full = &long[..1514];
+    assert_eq!(forwarded(&mut router, 0, full).1.len(), 1514);
+}
+
+//= PRP-FWD-3, type=test
+#[test]
+fn next_hop__takes_the_best_that_is_usable() {
+    let mut router = router(MIDDLE, 5);
+    assert_eq!(forwarded(&mut router, 0, &from_1(9, 0)).0, 1);
+    assert!(router.set_usable(DeviceId(1), mac(3), false));
+    assert!(!router.set_usable(DeviceId(1), mac(3), false), "nothing new");
+    let (device, out) = forwarded(&mut router, 0, &from_1(9, 0));
+    assert_eq!((device, &out[..6]), (0, &mac(2).0[..]));
+    assert_eq!(dropped(&mut router, 0, &from_1(7, 0)), ForwardDrop::AllDown);
+    assert!(router.set_usable(DeviceId(1), mac(3), true));
+    assert_eq!(forwarded(&mut router, 0, &from_1(9, 0)).0, 1);
+}
+
+//= PRP-FWD-3, type=test
+#[test]
+fn next_hop__goes_back_only_where_no_other_is_left() {
+    let mut router = router(MIDDLE, 5);
+    // 3 sends us what is for 9: our best way is 3 itself.
+    let frame = sealed(head(7, 9, mac(3), mac(0xa1), 1), &[]);
+    let (device, out) = forwarded(&mut router, 1, &frame);
+    assert_eq!((device, &out[..6]), (0, &mac(2).0[..]));
+    router.set_usable(DeviceId(0), mac(2), false);
+    let (device, out) = forwarded(&mut router, 1, &frame);
+    assert_eq!((device, &out[..6]), (1, &mac(3).0[..]));
+}
+
+//= PRP-FWD-4, type=test
+#[test]
+fn next_hop__spreads_flows_over_equals_and_keeps_each_on_its_way() {
+    let text = "5 02:00:00:00:00:a0 eth0\n1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n\
+                3 02:00:00:00:00:03 eth1\n9 via 2 metric 1, via 3 metric 1, via 1 metric 2\n";
+    let router = router(text, 5);
+    let mut taken = [0; 4];
+    for src_port in 0..256 {
+        let flow = Flow { src: 1, dst: 9, src_port, dst_port: 80 };
+        let hop = router.next_hop(node(9), flow, None).unwrap();
+        assert_eq!(router.next_hop(node(9), flow, None).unwrap(), hop);
+        taken[usize::from(hop.node.number())] += 1;
+    }
+    assert_eq!((taken[1], taken[2] + taken[3]), (0, 256), "the worse one is none of the equals");
+    assert!(taken[2].min(taken[3]) > 64, "{taken:?}");
+}
+
+/// Frames between routers whose prphosts send them round in circles end after 15 of them.
+fn circles(routers: &mut [Forwarder], mut at: usize, mut frame: Vec<u8>) -> usize {
+    let mut crossed = 0;
+    loop {
+        match routers[at].handle_frame(DeviceId(0), &frame) {
+            Outcome::Forward(departure) => {
+                frame = sent_on(departure, &frame);
+                at = routers
+                    .iter()
+                    .position(|r| r.devices()[0].mac.0 == frame[..6])
+                    .expect("to one of them");
+                crossed += 1;
+            }
+            Outcome::Dropped(ForwardDrop::HopLimit, _) => return crossed,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+//= PRP-HOPS-2, type=test
+#[test]
+fn handle_frame__circles_end_at_the_hop_limit() {
+    for size in [2u16, 3] {
+        let mut routers: Vec<_> = (0..size)
+            .map(|i| {
+                let (own, next) = (i + 1, (i + 1) % size + 1);
+                // Every router thinks the next one leads to 9, and that 1 may come from anywhere.
+                let everyone: String = (1..=size)
+                    .filter(|n| *n != own)
+                    .map(|n| alloc::format!(", 02:00:00:00:00:{n:02x} eth0 metric 1"))
+                    .collect();
+                let text = alloc::format!(
+                    "{own} 02:00:00:00:00:{own:02x} eth0\n8 02:00:00:00:00:08 eth0{everyone}\n\
+                     9 02:00:00:00:00:{next:02x} eth0\n"
+                );
+                let hosts = Hosts::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
+                let routes = RouteTable::build(&hosts, node(own), |_| Some(DeviceId(0)));
+                let device = Device { mac: mac(own as u8), mtu: 1500, loopback: false };
+                Forwarder::new(ETHERTYPE, routes, vec![device])
+            })
+            .collect();
+        let frame = sealed(head(8, 9, mac(8), mac(1), 0), &[b"lost"]);
+        assert_eq!(circles(&mut routers, 0, frame), 15, "{size} routers");
+    }
+}
+
+fn echo(dst: u16, hops: u8) -> Vec<u8> {
+    let mut head = head(1, dst, mac(1), mac(0xa0), hops);
+    head.transport.dst_port = Port::CONTROL;
+    head.transport.flags = Flags::CTL.with_hops(hops);
+    let block = NodeBlock { kind: NodeKind::Echo, hops: 0, sequence: 7, id: 8, stamp: 9 };
+    sealed(head, &[&block.emit(), b"padding"])
+}
+
+fn answer_to(router: &mut Forwarder, frame: &[u8]) -> Option<(Head, NodeBlock, Vec<u8>)> {
+    let answered = match router.handle_frame(DeviceId(0), frame) {
+        Outcome::Local(frame) => answer(router, &frame, None),
+        Outcome::Dropped(why, Some(frame)) => answer(router, &frame, Some(why)),
+        _ => None,
+    }?;
+    assert_eq!(answered.device, DeviceId(0));
+    let parsed = Frame::parse(&answered.bytes, ETHERTYPE).unwrap();
+    let block = NodeBlock::of(&parsed).expect("a genuine node block");
+    Some((parsed.head, block, parsed.payload[NodeBlock::LEN..].to_vec()))
+}
+
+//= PRP-NODE-2, type=test
+#[test]
+fn answer__echoes_come_back_whole() {
+    let (head, block, rest) = answer_to(&mut router(MIDDLE, 5), &echo(5, 2)).unwrap();
+    assert_eq!((head.network.src, head.network.dst), (node(5), node(1)));
+    assert_eq!((head.ethernet.src, head.ethernet.dst), (mac(0xa0), mac(1)));
+    assert_eq!((head.transport.src_port, head.transport.dst_port), (Port::CONTROL, Port::new(70)));
+    assert_eq!(head.transport.flags.hops(), 0);
+    let expected = NodeBlock { kind: NodeKind::EchoReply, hops: 2, sequence: 7, id: 8, stamp: 9 };
+    assert_eq!((block, &rest[..]), (expected, &b"padding"[..]));
+}
+
+//= PRP-NODE-3, type=test
+#[test]
+fn answer__routers_say_where_echoes_ended() {
+    let mut router = router(MIDDLE, 5);
+    let kind = |router: &mut Forwarder, frame: &[u8]| answer_to(router, frame).map(|a| a.1.kind);
+    assert_eq!(kind(&mut router, &echo(7, 15)), Some(NodeKind::TimeExceeded));
+    assert_eq!(kind(&mut router, &echo(12, 0)), Some(NodeKind::Unreachable));
+    router.set_usable(DeviceId(1), mac(3), false);
+    assert_eq!(kind(&mut router, &echo(7, 0)), Some(NodeKind::Unreachable));
+}
+
+//= PRP-NODE-4, type=test
+#[test]
+fn answer__nothing_but_genuine_echoes_makes_a_router_speak() {
+    let mut router = router(MIDDLE, 5);
+    // Data that crossed too many routers, an echo with a broken trailer, an answer, another port.
+    assert_eq!(answer_to(&mut router, &from_1(7, 15)), None);
+    let mut broken = echo(5, 0);
+    let last = broken.len() - 1;
+    broken[last] ^= 1;
+    assert_eq!(answer_to(&mut router, &broken), None);
+    let mut reply = head(1, 5, mac(1), mac(0xa0), 0);
+    reply.transport.dst_port = Port::CONTROL;
+    reply.transport.flags = Flags::CTL;
+    let block = NodeBlock { kind: NodeKind::EchoReply, hops: 0, sequence: 1, id: 1, stamp: 1 };
+    assert_eq!(answer_to(&mut router, &sealed(reply, &[&block.emit()])), None);
+    let echo = NodeBlock { kind: NodeKind::Echo, ..block };
+    reply.transport.dst_port = Port::new(80);
+    assert_eq!(answer_to(&mut router, &sealed(reply, &[&echo.emit()])), None);
+}
+
+//= PRP-RST-2, type=test
+#[test]
+fn refuse__answers_genuine_requests_only() {
+    let mut router = router(MIDDLE, 5);
+    let offer = Offer {
+        id: 0xabcd,
+        echo: 0,
+        reliability: ReliabilitySet::ALL,
+        crc: false,
+        mss: 1484,
+        window: 64,
+    };
+    let mut request = head(1, 5, mac(1), mac(0xa0), 0);
+    request.transport.flags = Flags::CREQ;
+    let frames = [
+        (sealed(request, &[&offer.emit()]), true),
+        (sealed(request, &[]), false),
+        (from_1(5, 0), false),
+    ];
+    for (frame, refused) in frames {
+        let Outcome::Local(parsed) = router.handle_frame(DeviceId(0), &frame) else { panic!() };
+        let answer = refuse(&router, &parsed);
+        assert_eq!(answer.is_some(), refused);
+        let Some(answer) = answer else { continue };
+        let reset = Frame::parse(&answer.bytes, ETHERTYPE).unwrap();
+        assert!(reset.flags().contains(Flags::RST) && reset.crc_ok(CrcKey::NONE));
+        let ports = (reset.head.transport.src_port, reset.head.transport.dst_port);
+        assert_eq!(ports, (Port::new(80), Port::new(70)));
+        let block = ResetBlock::parse(reset.payload).unwrap();
+        assert_eq!((block.reason, block.receiver), (ResetReason::Refused, 0xabcd));
+    }
+}
+
+/// Bytes that get past some of the checks: random ones rarely do.
+fn arb_frame() -> impl Strategy<Value = Vec<u8>> {
+    let nodes = prop_oneof![Just(1u16), Just(3), Just(5), Just(9), any::<u16>()];
+    let macs = prop_oneof![Just(1u8), Just(2), Just(3), Just(0xa0), Just(0xa1)];
+    let ends = (nodes.clone(), nodes, macs.clone(), macs);
+    (ends, any::<u32>(), any::<u16>(), proptest::collection::vec(any::<u8>(), 0..80), 0..120usize)
+        .prop_map(|((src, dst, from, to), flags, len, payload, cut)| {
+            let mut frame = [&mac(to).0[..], &mac(from).0[..], &ETHERTYPE.to_be_bytes()].concat();
+            frame.extend(src.to_be_bytes());
+            frame.extend(dst.to_be_bytes());
+            frame.extend([0, 70, 0, 0, 0, 3]);
+            frame.extend((len % 90).to_be_bytes());
+            frame.extend(flags.to_be_bytes());
+            frame.extend(payload);
+            frame.truncate(cut.max(1));
+            frame
+        })
+}
+
+proptest! {
+    //= PRP-FRAME-5, type=test
+    #[test]
+    fn handle_frame__survives_any_bytes(
+        frame in prop_oneof![arb_frame(), proptest::collection::vec(any::<u8>(), 0..64)],
+        device in 0..3u16,
+    ) {
+        let mut router = router(MIDDLE, 5);
+        match router.handle_frame(DeviceId(device), &frame) {
+            Outcome::Forward(departure) => {
+                let out = sent_on(departure, &frame);
+                let (old, new) = (
+                    Frame::parse(&frame, ETHERTYPE).unwrap(),
+                    Frame::parse(&out, ETHERTYPE).unwrap(),
+                );
+                prop_assert_eq!(old.head.network, new.head.network);
+                prop_assert_eq!(old.payload, new.payload);
+                prop_assert_eq!(old.flags().hops() + 1, new.flags().hops());
+                prop_assert_eq!(old.flags().with_hops(0), new.flags().with_hops(0));
+            }
+            Outcome::Local(frame) => {
+                let _ = (answer(&router, &frame, None), refuse(&router, &frame));
+            }
+            Outcome::Dropped(why, frame) => {
+                let _ = frame.map(|frame| answer(&router, &frame, Some(why)));
+                prop_assert_eq!(router.stats().drops[why], 1);
+            }
+        }
+        let stats = router.stats();
+        prop_assert_eq!(stats.frames + stats.local + stats.drops.total(), 1);
+    }
+}

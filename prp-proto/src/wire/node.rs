@@ -1,0 +1,112 @@
+//! Node blocks: the payload of CTL frames from or to a node's control port (SPEC PRP-NODE-1 to 5).
+
+use alloc::vec::Vec;
+
+use super::crc::{CrcKey, checksum};
+use super::frame::{Frame, Head};
+use super::reader::Reader;
+use super::transport::Flags;
+
+/// What a node block says.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum NodeKind {
+    /// "Are you there?", to the control port.
+    Echo,
+    /// "I am", from it.
+    EchoReply,
+    /// A router dropped the echo: it had crossed as many routers as it may.
+    TimeExceeded,
+    /// A router dropped the echo: it has no way to its destination.
+    Unreachable,
+    /// A router dropped the echo: the next link does not take frames of its size.
+    TooBig,
+}
+
+impl NodeKind {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Echo => 16,
+            Self::EchoReply => 17,
+            Self::TimeExceeded => 18,
+            Self::Unreachable => 19,
+            Self::TooBig => 20,
+        }
+    }
+
+    const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            16 => Self::Echo,
+            17 => Self::EchoReply,
+            18 => Self::TimeExceeded,
+            19 => Self::Unreachable,
+            20 => Self::TooBig,
+            _ => return None,
+        })
+    }
+}
+
+/// A node block. All but `kind` and `hops` is the asker's own, and comes back as it was.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct NodeBlock {
+    /// What it says.
+    pub kind: NodeKind,
+    /// In answers: the HOPS the echo arrived with.
+    pub hops: u8,
+    /// The asker's count.
+    pub sequence: u16,
+    /// Which asker.
+    pub id: u32,
+    /// When it was asked, by the asker's clock.
+    pub stamp: u64,
+}
+
+impl NodeBlock {
+    /// Bytes of the block.
+    pub const LEN: usize = 16;
+
+    /// The block's bytes.
+    pub fn emit(&self) -> [u8; Self::LEN] {
+        let mut out = [0; Self::LEN];
+        out[0] = self.kind.code();
+        out[1] = self.hops;
+        out[2..4].copy_from_slice(&self.sequence.to_be_bytes());
+        out[4..8].copy_from_slice(&self.id.to_be_bytes());
+        out[8..].copy_from_slice(&self.stamp.to_be_bytes());
+        out
+    }
+
+    /// Reads a block; `None` if it is too short or of unknown kind. What follows it is padding.
+    pub fn parse(payload: &[u8]) -> Option<Self> {
+        let mut r = Reader::new(payload);
+        Some(Self {
+            kind: NodeKind::from_code(r.u8()?)?,
+            hops: r.u8()?,
+            sequence: r.u16()?,
+            id: r.u32()?,
+            stamp: r.u64()?,
+        })
+    }
+
+    /// The block `frame` carries, if it is a genuine CTL frame with one: the trailer is not optional.
+    pub fn of(frame: &Frame<'_>) -> Option<Self> {
+        (frame.flags().contains(Flags::CTL) && frame.crc_ok(CrcKey::NONE))
+            .then(|| Self::parse(frame.payload))?
+    }
+}
+
+/// A whole frame of headers and payload, with a trailer under the zero key. `head`'s length field is set.
+///
+/// # Panics
+/// If the payload is longer than 65535 bytes.
+pub fn sealed(mut head: Head, payload: &[&[u8]]) -> Vec<u8> {
+    let len: usize = payload.iter().map(|p| p.len()).sum();
+    assert!(len <= usize::from(u16::MAX), "no payload is longer");
+    head.transport.len = len as u16;
+    let bytes = head.emit();
+    let mut frame = Vec::with_capacity(bytes.len() + len + super::CRC_LEN);
+    frame.extend_from_slice(&bytes);
+    payload.iter().for_each(|piece| frame.extend_from_slice(piece));
+    let trailer = checksum(CrcKey::NONE, &bytes, [&frame[bytes.len()..], &[]]);
+    frame.extend_from_slice(&trailer);
+    frame
+}
