@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
+use std::time::Duration;
 
 use prp_proto::addr::{Port, PrpAddr};
 use prp_proto::event::{ConnHandle, ListenHandle};
@@ -14,7 +15,7 @@ use prp_proto::time::Instant;
 
 use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
-use crate::engine::{Core, Engine, Interest, SpinPolicy, Wait};
+use crate::engine::{Core, Engine, Interest, SpinPolicy, Wait, WaitError};
 use crate::error;
 use crate::stream::PrpStream;
 
@@ -63,6 +64,18 @@ impl PrpListener {
     /// # Errors
     /// `WouldBlock` if nonblocking.
     pub fn accept(&self) -> io::Result<(PrpStream, PrpAddr)> {
+        self.accept_until(None)
+    }
+
+    /// As [`Self::accept`], waiting for at most `timeout`.
+    ///
+    /// # Errors
+    /// `TimedOut` when the time is over, and as [`Self::accept`].
+    pub fn accept_timeout(&self, timeout: Duration) -> io::Result<(PrpStream, PrpAddr)> {
+        self.accept_until(Some(self.inner()?.engine.now() + timeout))
+    }
+
+    fn accept_until(&self, deadline: Option<Instant>) -> io::Result<(PrpStream, PrpAddr)> {
         let inner = self.inner()?;
         let mut wait = AcceptWait { listener: inner.listener };
         let conn = loop {
@@ -70,9 +83,11 @@ impl PrpListener {
             if inner.nonblocking.load(Ordering::Relaxed) {
                 break inner.try_accept(&mut wait, None)?;
             }
-            // As with TCP, accepting goes on behind a signal handler's back.
-            if let Ok(conn) = inner.engine.wait(interest, None, inner.spin, &mut wait) {
-                break conn?;
+            match inner.engine.wait(interest, deadline, inner.spin, &mut wait) {
+                Ok(conn) => break conn?,
+                Err(WaitError::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
+                // As with TCP, accepting goes on behind a signal handler's back.
+                Err(WaitError::Interrupted) => {}
             }
         };
         inner.wrap(conn)

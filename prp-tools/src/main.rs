@@ -4,6 +4,7 @@
 mod cat;
 mod exit;
 mod hosts;
+mod perf;
 mod signals;
 
 use std::process::ExitCode;
@@ -22,12 +23,14 @@ struct Arguments {
 enum Command {
     Cat(cat::CatArgs),
     Hosts(hosts::HostsArgs),
+    Perf(perf::PerfArgs),
 }
 
 fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
         Command::Cat(args) => cat::run(&args),
         Command::Hosts(args) => hosts::run(&args),
+        Command::Perf(args) => perf::run(&args),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -43,11 +43,33 @@ fn run(args: &[&str], hosts: &str) -> (Option<i32>, String, String) {
 
 #[test]
 fn usage__is_2_and_help_is_0() {
-    for args in [&["cat"][..], &["cat", "beta"], &["hosts"], &["cat", "-l", "beta", "7"], &[]] {
+    let wrong = [
+        &["cat"][..],
+        &["cat", "beta"],
+        &["hosts"],
+        &["cat", "-l", "beta", "7"],
+        &["perf"],
+        &["perf", "latency"],
+        &["perf", "latency", "beta", "--vs", "udp"],
+        &["perf", "latency", "beta", "--wait", "long"],
+        &["perf", "latency", "beta", "--size", "0"],
+        &["perf", "stream", "beta", "--time", "0"],
+        &["perf", "stream", "beta", "--time", "1", "--bytes", "1"],
+        &["perf", "stream", "beta", "--rounds", "0"],
+        &[],
+    ];
+    for args in wrong {
         let (code, out, err) = run(args, "/nowhere");
         assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}: {err}");
     }
-    for args in [&["--help"][..], &["cat", "--help"], &["cat", "-h"], &["hosts", "check", "-h"]] {
+    let asked = [
+        &["--help"][..],
+        &["cat", "--help"],
+        &["cat", "-h"],
+        &["hosts", "check", "-h"],
+        &["perf", "-h"],
+    ];
+    for args in asked {
         let (code, out, _) = run(args, "/nowhere");
         assert!(code == Some(0) && out.contains("Exit codes:"), "{args:?}: {out}");
     }
@@ -122,18 +144,22 @@ fn resolve__nobody_reading_is_no_failure() {
 }
 
 #[test]
-fn cat__an_unknown_name_is_5() {
+fn any__an_unknown_name_is_5() {
     let file = file(CLUSTER);
-    let (code, out, err) = run(&["cat", "omega", "7"], path(&file));
-    assert_eq!((code, out.as_str()), (Some(5), ""));
-    assert!(err.starts_with("prp: ") && err.contains("omega"), "{err}");
-    assert_eq!(err.lines().count(), 1);
+    for args in [&["cat", "omega", "7"][..], &["perf", "latency", "omega"]] {
+        let (code, out, err) = run(args, path(&file));
+        assert_eq!((code, out.as_str()), (Some(5), ""), "{args:?}: {err}");
+        assert!(err.starts_with("prp: ") && err.contains("omega"), "{err}");
+        assert_eq!(err.lines().count(), 1);
+    }
 }
 
 #[test]
-fn cat__a_mistake_in_prphosts_is_1() {
+fn any__a_mistake_in_prphosts_is_1() {
     let file = file("1 here\n");
-    for args in [&["cat", "1", "7"][..], &["cat", "-l", "7"]] {
+    let readers: [&[&str]; 4] =
+        [&["cat", "1", "7"], &["cat", "-l", "7"], &["perf", "latency", "1"], &["perf", "serve"]];
+    for args in readers {
         let (code, _, err) = run(args, path(&file));
         assert_eq!(code, Some(1), "{args:?}");
         assert!(err.starts_with(&format!("prp: {}:1:3: expected ", path(&file))), "{err}");

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::thread;
+use std::time::Duration;
 
 use prp_proto::stats::DropReason;
 
@@ -154,5 +155,18 @@ fn ttl__is_inherited_by_what_is_accepted() {
         assert_eq!(listener.set_ttl(0).unwrap_err().kind(), ErrorKind::InvalidInput);
         let _ours = pair.alpha.connect(pair.beta.addr(80), &Builder::new()).unwrap();
         assert_eq!(listener.accept().unwrap().0.ttl().unwrap(), 3);
+    });
+}
+
+#[test]
+fn accept_timeout__gives_what_is_there_or_says_that_the_time_is_over() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let listener = pair.beta.listen(80, &Builder::new()).unwrap();
+        let error = listener.accept_timeout(Duration::from_millis(1)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let ours = pair.alpha.connect(pair.beta.addr(80), &Builder::new()).unwrap();
+        let (_, peer) = listener.accept_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(peer, ours.local_addr().unwrap());
     });
 }

@@ -1,0 +1,117 @@
+//! `prp perf`: how fast PRP is between two nodes, beside what else could carry the bytes.
+//!
+//! A leg is one measurement with one transport; legs of different transports take turns, so that a
+//! machine that gets slower meanwhile does so for all of them. One client and one server; client and
+//! server talk over a control connection (`control`) on which nobody waits while a leg runs.
+
+mod conn;
+mod control;
+mod counters;
+mod display;
+mod flow;
+mod latency;
+mod machine;
+mod report;
+mod rounds;
+mod serve;
+mod session;
+mod stream;
+mod transport;
+mod usage;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::exit::Failure;
+use transport::{Transport, Versus, WaitMode};
+
+/// Where a server listens, both PRP and TCP: next to iperf3's port.
+const DEFAULT_PORT: u16 = 5210;
+
+const EXAMPLES: &str = "\
+Examples:
+  prp perf serve                         on node beta; the others on another node:
+  prp perf latency beta --vs tcp         ping-pong, PRP and TCP in turns
+  prp perf stream beta --time 5          goodput
+";
+
+/// Measure latency and goodput to another node, and compare.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{EXAMPLES}\n{}", crate::exit::HELP))]
+pub(crate) struct PerfArgs {
+    #[command(subcommand)]
+    command: PerfCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PerfCommand {
+    Serve(serve::ServeArgs),
+    Latency(latency::LatencyArgs),
+    Stream(stream::StreamArgs),
+}
+
+/// What all measurements have in common.
+#[derive(Clone, Debug, Args)]
+struct Common {
+    /// The node where `prp perf serve` runs: its number, or a name in prphosts
+    node: String,
+
+    /// The server's PRP port
+    #[arg(short, long, default_value_t = DEFAULT_PORT)]
+    port: u16,
+
+    /// Measure this too, in turns with PRP: tcp, or tcp=ADDRESS where the node's address is not
+    /// 10.99.0.NODE. May be given several times
+    #[arg(long = "vs", value_name = "WHAT")]
+    versus: Vec<Versus>,
+
+    /// How threads of both ends wait for data
+    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
+    wait: WaitMode,
+
+    /// Turns of each transport; figures are medians over them
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+
+    /// Write everything measured to this file; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Common {
+    /// What takes turns, PRP first.
+    fn transports(&self) -> Vec<Transport> {
+        let mut all = vec![Transport::Prp];
+        for versus in &self.versus {
+            if !all.contains(&versus.transport) {
+                all.push(versus.transport);
+            }
+        }
+        all
+    }
+}
+
+/// Runs `prp perf`.
+pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
+    match &args.command {
+        PerfCommand::Serve(args) => serve::run(args),
+        PerfCommand::Latency(args) => latency::run(args),
+        PerfCommand::Stream(args) => stream::run(args),
+    }
+}
+
+/// A number of seconds, as an argument.
+fn seconds(text: &str) -> Result<f64, &'static str> {
+    let secs = text.parse().ok().filter(|secs| (0.01..=86400.0).contains(secs));
+    secs.ok_or("expected a number of seconds from 0.01 to 86400")
+}

@@ -1,0 +1,179 @@
+//! What client and server of a measurement tell each other, over a connection of its own: JSON objects,
+//! each after its length in four bytes.
+//!
+//! If you change a message: raise [`VERSION`].
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::machine::Machine;
+use super::transport::{Transport, WaitMode};
+use super::usage::Usage;
+
+/// What both ends must have in common.
+pub(super) const VERSION: u32 = 1;
+
+/// The longest message: a description of a machine and a hundred counters are a few KiB.
+const MAX_LEN: u32 = 64 * 1024;
+
+/// Bounds of what a client may ask for, so that a mistake costs an answer and not the server's memory.
+const MAX_STREAMS: u32 = 4096;
+const MAX_SIZE: u64 = 64 << 20;
+
+/// From client to server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Request {
+    /// The first message.
+    Hello {
+        /// [`VERSION`].
+        version: u32,
+    },
+    /// Do your part of this.
+    Run(Job),
+}
+
+/// From server to client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reply {
+    /// The answer to a hello.
+    Hello {
+        /// [`VERSION`].
+        version: u32,
+        /// Where the server runs.
+        machine: Machine,
+    },
+    /// Connect to this port now.
+    Ready {
+        /// Of the transport asked for.
+        port: u16,
+    },
+    /// It is over.
+    Done(Outcome),
+    /// It went wrong, or cannot be done.
+    Failed(String),
+}
+
+/// One leg of a measurement.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Job {
+    /// What to use.
+    pub(super) transport: Transport,
+    /// How to wait.
+    pub(super) wait: WaitMode,
+    /// What to do.
+    pub(super) work: Work,
+}
+
+/// What to do on a leg, from the server's side.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Work {
+    /// Send back every message of one connection.
+    Echo {
+        /// Bytes in a message.
+        size: u64,
+    },
+    /// Receive until the ends of all streams, and with `send` send meanwhile.
+    Stream {
+        /// Connections.
+        streams: u32,
+        /// How much to send on each of them.
+        send: Option<Amount>,
+    },
+}
+
+/// How much to send.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Amount {
+    /// For so many seconds.
+    Seconds(f64),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// What an end has to say about a leg.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    /// Payload bytes received.
+    pub(super) received: u64,
+    /// Processor time spent, kernel included.
+    pub(super) cpu: Usage,
+    /// Segments sent again.
+    pub(super) retransmitted: u64,
+    /// Frames and segments lost or dropped, by reason.
+    pub(super) drops: BTreeMap<String, u64>,
+    /// What was in force: segment size, policy and so on.
+    pub(super) settings: BTreeMap<String, String>,
+}
+
+impl Job {
+    /// Whether it can be done at all.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let fits = |what: &str, n: u64, max: u64| {
+            if n <= max { Ok(()) } else { Err(format!("{what}: {n} is more than {max}")) }
+        };
+        match self.work {
+            Work::Echo { size } => fits("message size", size, MAX_SIZE),
+            Work::Stream { streams, send } => {
+                fits("streams", streams.into(), MAX_STREAMS.into())?;
+                match send {
+                    Some(Amount::Seconds(s)) if !(0.0..=86400.0).contains(&s) => {
+                        Err(format!("{s} seconds: expected 0 to 86400"))
+                    }
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Sends `message`.
+///
+/// # Errors
+/// Those of the stream.
+pub(super) fn send(mut stream: impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut bytes = vec![0; 4];
+    serde_json::to_writer(&mut bytes, message)?;
+    let len = u32::try_from(bytes.len() - 4).ok().filter(|len| *len <= MAX_LEN);
+    let len = len.ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "message too long"))?;
+    bytes[..4].copy_from_slice(&len.to_be_bytes());
+    stream.write_all(&bytes)
+}
+
+/// The next message; `None` if the other end has no more.
+///
+/// # Errors
+/// Those of the stream; `InvalidData` for what is no message; `UnexpectedEof` for half a one.
+pub(super) fn receive<T: DeserializeOwned>(mut stream: impl Read) -> io::Result<Option<T>> {
+    let mut len = [0; 4];
+    let mut filled = 0;
+    while filled < len.len() {
+        match stream.read(&mut len[filled..]) {
+            Ok(0) if filled == 0 => return Ok(None),
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let len = u32::from_be_bytes(len);
+    if len > MAX_LEN {
+        let message = format!("a message of {len} bytes: is that prp perf?");
+        return Err(io::Error::new(ErrorKind::InvalidData, message));
+    }
+    let mut bytes = vec![0; len as usize];
+    stream.read_exact(&mut bytes)?;
+    serde_json::from_slice(&bytes).map(Some).map_err(|e| {
+        io::Error::new(ErrorKind::InvalidData, format!("not a message of prp perf: {e}"))
+    })
+}
+
+#[cfg(test)]
+mod tests;

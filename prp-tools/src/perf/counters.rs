@@ -1,0 +1,126 @@
+//! What an end counts besides its own bytes: processor time, repeats, losses.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use prp_sock::{EndpointStats, PrpStream};
+
+use super::conn::Conn;
+use super::control::Outcome;
+use super::transport::Transport;
+use super::usage::Usage;
+
+/// Counters at the beginning of a leg, to be compared with those at its end.
+#[derive(Debug)]
+pub(super) struct Counters {
+    transport: Transport,
+    cpu: Usage,
+    endpoint: EndpointStats,
+    devices: [u64; 3],
+    tcp_repeats: u64,
+}
+
+impl Counters {
+    /// As they are now. `stream` is any of this process: they share an engine.
+    pub(super) fn read(transport: Transport, stream: &PrpStream) -> Self {
+        Self {
+            transport,
+            endpoint: stream.endpoint_stats().unwrap_or_default(),
+            devices: device_losses(stream),
+            tcp_repeats: tcp_repeats(
+                &fs::read_to_string("/proc/self/net/snmp").unwrap_or_default(),
+            ),
+            cpu: Usage::now(),
+        }
+    }
+
+    /// What has been counted since, of a leg that used `conns`.
+    pub(super) fn outcome(&self, stream: &PrpStream, conns: &[Conn]) -> Outcome {
+        let cpu = Usage::now() - self.cpu;
+        let now = Self::read(self.transport, stream);
+        let mut outcome = Outcome { cpu, ..Outcome::default() };
+        match self.transport {
+            Transport::Prp => {
+                let stats = conns.iter().filter_map(|conn| match conn {
+                    Conn::Prp(stream) => stream.stats().ok(),
+                    Conn::Tcp { .. } => None,
+                });
+                outcome.retransmitted = stats.map(|stats| stats.retransmitted).sum();
+                outcome.drops = self.drops_until(&now);
+            }
+            Transport::Tcp => outcome.retransmitted = now.tcp_repeats - self.tcp_repeats,
+        }
+        outcome.settings = conns.first().map(settings).unwrap_or_default();
+        outcome
+    }
+
+    fn drops_until(&self, now: &Self) -> BTreeMap<String, u64> {
+        let protocol = now.endpoint.drops.iter();
+        let protocol = protocol.map(|(why, n)| (why.name(), n - self.endpoint.drops[why]));
+        let names = ["ring_full", "send_lost", "too_big"];
+        let devices = names.into_iter().zip(now.devices.iter().zip(self.devices));
+        let devices = devices.map(|(name, (now, before))| (name, now - before));
+        let all = protocol.chain(devices).filter(|(_, n)| *n > 0);
+        all.map(|(name, n)| (name.to_owned(), n)).collect()
+    }
+}
+
+/// Frames lost on arrival, lost on departure, and too big, over all devices.
+fn device_losses(stream: &PrpStream) -> [u64; 3] {
+    let devices = stream.device_stats().unwrap_or_default();
+    devices.iter().fold([0; 3], |sum, device| {
+        [sum[0] + device.overruns, sum[1] + device.send_losses, sum[2] + device.too_big]
+    })
+}
+
+/// Segments the kernel's TCP has sent again, in the text of /proc/net/snmp: of this network namespace.
+fn tcp_repeats(snmp: &str) -> u64 {
+    let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));
+    let (Some(names), Some(values)) = (rows.next(), rows.next()) else { return 0 };
+    let mut columns = names.split_whitespace().zip(values.split_whitespace());
+    let found = columns.find(|(name, _)| *name == "RetransSegs");
+    found.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+}
+
+/// What is in force on a connection.
+fn settings(conn: &Conn) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
+    match conn {
+        Conn::Prp(stream) => {
+            if let Ok(terms) = stream.terms() {
+                set("segment", terms.mss.to_string());
+                set("reliability", terms.reliability.to_string());
+                set("crc", terms.crc.to_string());
+            }
+        }
+        Conn::Tcp { stream, .. } => {
+            let socket = socket2::SockRef::from(stream);
+            if let Ok(mss) = socket.tcp_mss() {
+                set("segment", mss.to_string());
+            }
+            if let Ok(name) = socket.tcp_congestion() {
+                let name = String::from_utf8_lossy(&name);
+                set("congestion", name.trim_end_matches('\0').to_owned());
+            }
+        }
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcp_repeats__from_the_kernels_table() {
+        let text =
+            "Ip: Forwarding\nIp: 1\nTcp: RtoMin InSegs RetransSegs OutRsts\nTcp: 200 5 17 3\n";
+        assert_eq!(tcp_repeats(text), 17);
+        for text in
+            ["", "Tcp: InSegs\nTcp: 4\n", "Tcp: RetransSegs\n", "Tcp: RetransSegs\nTcp: x\n"]
+        {
+            assert_eq!(tcp_repeats(text), 0, "{text}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What both ends of a leg do with their connections.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::conn::Conn;
+use super::control::Amount;
+
+/// Bytes of a write and of a read: as iperf3 does, enough that system calls do not count.
+const CHUNK: usize = 128 * 1024;
+
+/// Sends back each message of `size` bytes until there are no more.
+///
+/// # Errors
+/// Those of the connection.
+pub(super) fn echo(mut conn: &Conn, size: usize) -> io::Result<u64> {
+    let mut message = vec![0; size.max(1)];
+    let mut total = 0;
+    loop {
+        let mut filled = 0;
+        while filled < message.len() {
+            match conn.read(&mut message[filled..])? {
+                0 if filled == 0 => return Ok(total),
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n => filled += n,
+            }
+        }
+        total += filled as u64;
+        conn.write_all(&message)?;
+    }
+}
+
+/// Sends and receives one message of `message.len()` bytes; how long that took.
+///
+/// # Errors
+/// Those of the connection.
+pub(super) fn round_trip(mut conn: &Conn, message: &mut [u8]) -> io::Result<Duration> {
+    let begun = Instant::now();
+    conn.write_all(message)?;
+    conn.read_exact(message)?;
+    Ok(begun.elapsed())
+}
+
+/// Sends so much, ends the sending direction, and counts in `sent` meanwhile.
+///
+/// # Errors
+/// Those of the connection.
+pub(super) fn source(mut conn: &Conn, amount: Amount, sent: &AtomicU64) -> io::Result<()> {
+    let chunk = vec![0x5a; CHUNK];
+    let begun = Instant::now();
+    let mut done = 0;
+    loop {
+        let next = match amount {
+            Amount::Seconds(s) if begun.elapsed().as_secs_f64() >= s => 0,
+            Amount::Seconds(_) => CHUNK,
+            Amount::Bytes(n) => usize::try_from(n - done).unwrap_or(CHUNK).min(CHUNK),
+        };
+        if next == 0 {
+            return conn.end();
+        }
+        conn.write_all(&chunk[..next])?;
+        done += next as u64;
+        sent.fetch_add(next as u64, Ordering::Relaxed);
+    }
+}
+
+/// Receives until the end, and counts in `received` meanwhile.
+///
+/// # Errors
+/// Those of the connection.
+pub(super) fn sink(mut conn: &Conn, received: &AtomicU64) -> io::Result<()> {
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match conn.read(&mut chunk)? {
+            0 => return Ok(()),
+            n => received.fetch_add(n as u64, Ordering::Relaxed),
+        };
+    }
+}

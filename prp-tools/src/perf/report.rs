@@ -1,0 +1,154 @@
+//! What a measurement came to: a table for people, JSON for programs.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::control::Outcome;
+use super::machine::Machine;
+use super::rounds;
+use super::session::Session;
+use super::transport::Transport;
+use crate::exit::Failure;
+
+/// All that is known of a measurement.
+#[derive(Debug, Serialize)]
+pub(super) struct Report<S, R> {
+    /// The subcommand.
+    command: &'static str,
+    /// What was asked for.
+    settings: S,
+    /// By transport.
+    results: BTreeMap<Transport, R>,
+    /// PRP's figure by that of each other transport.
+    ratios: BTreeMap<Transport, f64>,
+    /// Where the client ran.
+    client: Machine,
+    /// Where the server ran.
+    server: Machine,
+}
+
+/// A figure over several rounds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Figure {
+    /// The median.
+    pub(super) median: f64,
+    /// Largest less smallest, by the median.
+    spread: f64,
+    /// The rounds lie too far apart for small differences to mean something.
+    noisy: bool,
+    /// One value a round, in order.
+    pub(super) rounds: Vec<f64>,
+}
+
+impl Figure {
+    /// Of these rounds.
+    pub(super) fn of(rounds: Vec<f64>) -> Self {
+        Self {
+            median: rounds::median(&rounds).unwrap_or(0.0),
+            spread: rounds::spread(&rounds),
+            noisy: rounds::is_noisy(&rounds),
+            rounds,
+        }
+    }
+
+    /// How far apart the rounds are, in words for a table.
+    pub(super) fn spread_text(&self) -> String {
+        let noisy = if self.noisy { " noisy" } else { "" };
+        format!("{:.0} %{noisy}", self.spread * 100.0)
+    }
+}
+
+/// What both ends counted, over all rounds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Ends {
+    pub(super) client: Outcome,
+    pub(super) server: Outcome,
+}
+
+impl Ends {
+    /// Adds a round.
+    pub(super) fn add(&mut self, (client, server): (Outcome, Outcome)) {
+        for (sum, new) in [(&mut self.client, client), (&mut self.server, server)] {
+            sum.received += new.received;
+            sum.cpu = sum.cpu + new.cpu;
+            sum.retransmitted += new.retransmitted;
+            for (why, n) in new.drops {
+                *sum.drops.entry(why).or_default() += n;
+            }
+            sum.settings = new.settings;
+        }
+    }
+
+    /// Processor seconds of both ends.
+    pub(super) fn cpu(&self) -> f64 {
+        self.client.cpu.total() + self.server.cpu.total()
+    }
+
+    /// Repeats and drops, in words; `None` if there were none.
+    pub(super) fn losses_text(&self) -> Option<String> {
+        let repeats = self.client.retransmitted + self.server.retransmitted;
+        let repeats = (repeats > 0).then(|| format!("{repeats} segments sent again"));
+        let drops = |end: &'static str, outcome: &Outcome| {
+            let one = move |(why, n): (&String, &u64)| format!("{end} {why} {n}");
+            outcome.drops.iter().map(one).collect::<Vec<_>>()
+        };
+        let drops = [drops("client", &self.client), drops("server", &self.server)].concat();
+        let all: Vec<String> = repeats.into_iter().chain(drops).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
+impl<S: Serialize, R: Serialize> Report<S, R> {
+    /// Of a measurement over `session`; `rounds` gives the rounds of the figure to compare.
+    pub(super) fn new(
+        command: &'static str,
+        settings: S,
+        results: BTreeMap<Transport, R>,
+        session: &Session,
+        rounds: impl Fn(&R) -> &[f64],
+    ) -> Self {
+        let ours = results.get(&Transport::Prp).map(&rounds).unwrap_or_default();
+        let others = results.iter().filter(|(transport, _)| **transport != Transport::Prp);
+        let ratios = others
+            .filter_map(|(transport, r)| Some((*transport, rounds::ratio(ours, rounds(r))?)))
+            .collect();
+        let (client, server) = (Machine::here(), session.server.clone());
+        Self { command, settings, results, ratios, client, server }
+    }
+
+    /// Prints a table, or JSON, and writes JSON to a file.
+    pub(super) fn publish(
+        &self,
+        json: Option<&Path>,
+        table: impl FnOnce(&BTreeMap<Transport, R>) -> Vec<String>,
+    ) -> Result<(), Failure> {
+        if json == Some(Path::new("-")) {
+            return print(&[self.json()?]);
+        }
+        if let Some(path) = json {
+            let named = |e| Failure::local(path.display(), &e);
+            let mut file = File::create(path).map_err(named)?;
+            writeln!(file, "{}", self.json()?).map_err(named)?;
+        }
+        let mut lines = table(&self.results);
+        let ratios = self.ratios.iter();
+        lines.extend(ratios.map(|(transport, r)| format!("prp / {transport}: {r:.2}")));
+        print(&lines)
+    }
+
+    fn json(&self) -> Result<String, Failure> {
+        serde_json::to_string_pretty(self).map_err(|e| Failure::local("JSON", &e.into()))
+    }
+}
+
+/// Prints lines on standard output; nobody reading them is no failure.
+fn print(lines: &[String]) -> Result<(), Failure> {
+    match writeln!(io::stdout(), "{}", lines.join("\n")) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),
+        _ => Ok(()),
+    }
+}

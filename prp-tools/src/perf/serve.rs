@@ -1,0 +1,159 @@
+//! `prp perf serve`: the other end of measurements, one client after another.
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use prp_sock::{Builder, Port, PrpStream};
+
+use super::conn::{Conn, Door};
+use super::control::{self, Amount, Job, Outcome, Reply, Request, VERSION, Work};
+use super::counters::Counters;
+use super::machine::Machine;
+use super::transport::{Transport, WaitMode};
+use super::{DEFAULT_PORT, flow};
+use crate::exit::{Failure, say};
+use crate::hosts;
+
+/// Do the other end's part of measurements, for one client after another, until killed.
+///
+/// Anybody who can reach the node can make it send and receive: not for networks with strangers in them.
+#[derive(Debug, Args)]
+#[command(after_help = crate::exit::HELP)]
+pub(crate) struct ServeArgs {
+    /// The PRP port to listen on
+    #[arg(short, long, default_value_t = DEFAULT_PORT)]
+    port: u16,
+
+    /// The TCP port to listen on, at all addresses (0: any free one)
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    tcp_port: u16,
+
+    /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+}
+
+/// Runs `prp perf serve`.
+pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
+    let path = hosts::path_or_default(args.hosts.as_deref());
+    hosts::load(&path)?;
+    let port = args.tcp_port;
+    let tcp = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
+        .map_err(|e| Failure::network(format_args!("listening on TCP port {port}"), &e))?;
+    let failed =
+        |e: io::Error| Failure::network(format_args!("listening on port {}", args.port), &e);
+    let listener = Builder::new().hosts(&path).bind(Port::new(args.port)).map_err(failed)?;
+    let tcp_addr = tcp.local_addr().map_err(failed)?;
+    say(format_args!("listening on {} and TCP {tcp_addr}", listener.local_addr().map_err(failed)?));
+    let server = Server { hosts: path, tcp };
+    loop {
+        // While a client is served nobody waits here: this thread would take frames for the others
+        // off the device, and be in their way.
+        let (control, peer) = listener.accept().map_err(failed)?;
+        if let Err(e) = server.session(&control) {
+            say(format_args!("{peer}: {e}"));
+        }
+    }
+}
+
+/// What all sessions need.
+struct Server {
+    hosts: PathBuf,
+    tcp: TcpListener,
+}
+
+impl Server {
+    /// One client, until it leaves.
+    fn session(&self, control: &PrpStream) -> io::Result<()> {
+        while let Some(request) = control::receive(control)? {
+            let reply = match request {
+                Request::Hello { version: VERSION } => {
+                    Reply::Hello { version: VERSION, machine: Machine::here() }
+                }
+                Request::Hello { version } => Reply::Failed(format!(
+                    "this prp perf speaks version {VERSION}, the client {version}: use the same on both nodes"
+                )),
+                Request::Run(job) => match job.check() {
+                    Err(why) => Reply::Failed(why),
+                    Ok(()) => match self.leg(control, &job) {
+                        Ok(outcome) => Reply::Done(outcome),
+                        Err(e) => Reply::Failed(e.to_string()),
+                    },
+                },
+            };
+            control::send(control, &reply)?;
+        }
+        Ok(())
+    }
+
+    fn leg(&self, control: &PrpStream, job: &Job) -> io::Result<Outcome> {
+        let door = self.door(job)?;
+        door.clear()?;
+        let counters = Counters::read(job.transport, control);
+        control::send(control, &Reply::Ready { port: door.port()? })?;
+        let (received, conns) = work(&door, job)?;
+        let outcome = counters.outcome(control, &conns);
+        Ok(Outcome { received, ..outcome })
+    }
+
+    fn door(&self, job: &Job) -> io::Result<Door<'_>> {
+        Ok(match job.transport {
+            Transport::Prp => Door::Prp(builder(&self.hosts, job.wait).bind(Port::CONTROL)?),
+            Transport::Tcp => Door::Tcp { listener: &self.tcp, spin: job.wait == WaitMode::Spin },
+        })
+    }
+}
+
+/// Streams that wait in this way.
+pub(super) fn builder(hosts: &Path, wait: WaitMode) -> Builder {
+    let builder = Builder::new().hosts(hosts);
+    match wait {
+        WaitMode::Block => builder.spin(Duration::ZERO),
+        // Longer than any wait of a measurement.
+        WaitMode::Spin => builder.spin(Duration::from_secs(3600)),
+        WaitMode::Adaptive => builder,
+    }
+}
+
+/// Does the server's part; how much it received, and over which connections.
+fn work(door: &Door<'_>, job: &Job) -> io::Result<(u64, Vec<Conn>)> {
+    match job.work {
+        Work::Echo { size } => {
+            let conn = door.accept()?;
+            let received = flow::echo(&conn, size as usize)?;
+            Ok((received, vec![conn]))
+        }
+        Work::Stream { streams, send } => {
+            let conns = (0..streams).map(|_| door.accept()).collect::<io::Result<Vec<_>>>()?;
+            let received = AtomicU64::new(0);
+            transfer(&conns, send, &received)?;
+            Ok((received.into_inner(), conns))
+        }
+    }
+}
+
+/// Receives on all connections until their ends, sends if asked to, and ends the own directions.
+fn transfer(conns: &[Conn], send: Option<Amount>, received: &AtomicU64) -> io::Result<()> {
+    let sent = AtomicU64::new(0);
+    let one = |conn: &Conn| match send {
+        None => flow::sink(conn, received).and_then(|()| conn.end()),
+        Some(amount) => thread::scope(|both| {
+            let sender = both.spawn(|| flow::source(conn, amount, &sent));
+            flow::sink(conn, received).and_then(|()| joined(sender.join()))
+        }),
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = conns.iter().map(|conn| scope.spawn(|| one(conn))).collect();
+        threads.into_iter().try_for_each(|thread| joined(thread.join()))
+    })
+}
+
+/// What a thread came to; one that panicked has said so.
+pub(super) fn joined<T>(ended: thread::Result<io::Result<T>>) -> io::Result<T> {
+    ended.unwrap_or_else(|_| Err(io::Error::other("a thread of the measurement panicked")))
+}

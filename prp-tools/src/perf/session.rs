@@ -1,0 +1,169 @@
+//! The client's side of the control connection.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use prp_sock::{Builder, NodeId, Port, PrpStream, Resolver};
+
+use super::Common;
+use super::conn::Conn;
+use super::control::{self, Job, Outcome, Reply, Request, VERSION};
+use super::counters::Counters;
+use super::machine::Machine;
+use super::serve::builder;
+use super::transport::{Transport, WaitMode};
+use crate::exit::{Code, Failure};
+use crate::hosts;
+
+/// How long a server may take to answer: it answers at once unless it serves somebody else.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that waits for jobs.
+#[derive(Debug)]
+pub(super) struct Session {
+    control: PrpStream,
+    hosts: PathBuf,
+    node: NodeId,
+    name: String,
+    tcp: IpAddr,
+    /// Where the server runs.
+    pub(super) server: Machine,
+}
+
+/// A leg that the server is ready for.
+#[derive(Debug)]
+pub(super) struct Leg<'a> {
+    session: &'a Session,
+    transport: Transport,
+    wait: WaitMode,
+    port: u16,
+    counters: Counters,
+}
+
+impl Session {
+    /// Finds the server.
+    pub(super) fn open(common: &Common) -> Result<Self, Failure> {
+        let path = hosts::path_or_default(common.hosts.as_deref());
+        let file = hosts::load(&path)?;
+        let found = Resolver::by(file).and_then(|resolver| resolver.node(&common.node));
+        let node = found.map_err(|e| Failure::network("cannot connect", &e))?;
+        let tcp = common.versus.iter().find_map(|versus| versus.addr);
+        let name = format!("{}:{}", common.node, common.port);
+        let control = Builder::new().hosts(&path).connect((node, Port::new(common.port))).map_err(
+            |e| match e.kind() {
+                ErrorKind::ConnectionRefused => Failure::new(
+                    Code::Refused,
+                    format!("{name}: {e}; is `prp perf serve` running there?"),
+                ),
+                _ => Failure::network(&name, &e),
+            },
+        )?;
+        let mut session = Self {
+            control,
+            hosts: path,
+            node,
+            name,
+            tcp: tcp.unwrap_or_else(|| tcp_default(node)),
+            server: Machine::default(),
+        };
+        session.greet()?;
+        Ok(session)
+    }
+
+    fn greet(&mut self) -> Result<(), Failure> {
+        let hello = Request::Hello { version: VERSION };
+        let answer = self.ask(&hello).map_err(|e| match e.kind() {
+            ErrorKind::WouldBlock => Failure::new(
+                Code::TimedOut,
+                format!("{}: no answer; it serves one client at a time", self.name),
+            ),
+            _ => self.failure(&e),
+        })?;
+        match answer {
+            Reply::Hello { machine, .. } => self.server = machine,
+            Reply::Failed(why) => return Err(self.refused(&why)),
+            Reply::Ready { .. } | Reply::Done(_) => {
+                return Err(self.refused("an answer out of turn"));
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&self, request: &Request) -> io::Result<Reply> {
+        self.control.set_read_timeout(Some(PATIENCE))?;
+        control::send(&self.control, request)?;
+        self.answer()
+    }
+
+    fn answer(&self) -> io::Result<Reply> {
+        control::receive(&self.control)?.ok_or_else(|| ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Makes the server ready for `job`.
+    pub(super) fn begin(&self, job: &Job) -> Result<Leg<'_>, Failure> {
+        let counters = Counters::read(job.transport, &self.control);
+        match self.ask(&Request::Run(*job)).map_err(|e| self.failure(&e))? {
+            Reply::Ready { port } => {
+                Ok(Leg { session: self, transport: job.transport, wait: job.wait, port, counters })
+            }
+            Reply::Failed(why) => Err(self.refused(&why)),
+            Reply::Hello { .. } | Reply::Done(_) => Err(self.refused("an answer out of turn")),
+        }
+    }
+
+    /// A network error as the end of the program.
+    fn failure(&self, error: &io::Error) -> Failure {
+        Failure::network(&self.name, error)
+    }
+
+    fn refused(&self, why: &str) -> Failure {
+        Failure::new(Code::Failed, format!("{}: the server says: {why}", self.name))
+    }
+}
+
+impl Leg<'_> {
+    /// A connection to the server's end of this leg.
+    pub(super) fn connect(&self) -> io::Result<Conn> {
+        match self.transport {
+            Transport::Prp => {
+                let builder = builder(&self.session.hosts, self.wait);
+                builder.connect((self.session.node, Port::new(self.port))).map(Conn::Prp)
+            }
+            Transport::Tcp => {
+                let addr = SocketAddr::new(self.session.tcp, self.port);
+                Conn::tcp(TcpStream::connect(addr)?, self.wait == WaitMode::Spin)
+            }
+        }
+    }
+
+    /// `error` of this leg as the end of the program.
+    pub(super) fn failure(&self, error: &io::Error) -> Failure {
+        let Session { tcp, name, .. } = self.session;
+        match self.transport {
+            Transport::Prp => Failure::network(name, error),
+            Transport::Tcp => Failure::network(format_args!("TCP to {tcp}:{}", self.port), error),
+        }
+    }
+
+    /// Ends it, and says what this end and the server counted. `conns` are closed here.
+    pub(super) fn end(self, conns: Vec<Conn>) -> Result<(Outcome, Outcome), Failure> {
+        let session = self.session;
+        let ours = self.counters.outcome(&session.control, &conns);
+        drop(conns);
+        match session.answer().map_err(|e| session.failure(&e))? {
+            Reply::Done(theirs) => Ok((ours, theirs)),
+            Reply::Failed(why) => Err(session.refused(&why)),
+            Reply::Hello { .. } | Reply::Ready { .. } => {
+                Err(session.refused("an answer out of turn"))
+            }
+        }
+    }
+}
+
+/// Where netns-scripts/topo puts the TCP of a node.
+fn tcp_default(node: NodeId) -> IpAddr {
+    let [high, low] = node.number().to_be_bytes();
+    Ipv4Addr::new(10, 99, high, low).into()
+}
