@@ -110,6 +110,8 @@ pub(crate) struct Connection {
     pub(crate) accepted: bool,
     /// The application has let go of it.
     pub(crate) orphan: bool,
+    /// ... since then.
+    orphaned: Instant,
     /// The peer is known to have received our part of the handshake.
     pub(crate) confirmed: bool,
     /// When a credible frame last came.
@@ -170,6 +172,7 @@ impl Connection {
             server: false,
             accepted: true,
             orphan: false,
+            orphaned: seed.now,
             confirmed: false,
             heard: seed.now,
             probes_unanswered: 0,

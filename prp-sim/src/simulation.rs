@@ -20,8 +20,9 @@ const MOST_HAPPENINGS: u64 = 20_000_000;
 /// How often somebody looks whether everything moves.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// Longest time from the last application's end to the end of the last timer: a closed stream waits 60 s
-/// for its peer, a peer that vanished is noticed after 90 s, and a deadline may be looked at once more.
+/// Longest time from the last application's end to the end of the last timer: a closed stream waits 120 s
+/// for a peer that takes nothing, then 60 s for it to close (SPEC PRP-CLOSE-8); a peer that vanished is
+/// noticed after 90 s.
 const QUIET_WITHIN: Duration = Duration::from_secs(200);
 
 /// Something that should never happen, and did.

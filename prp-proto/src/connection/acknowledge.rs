@@ -96,12 +96,17 @@ impl Connection {
         if !self.terms.extended || !self.state.can_receive() {
             return;
         }
-        let gain = (self.recv.next + self.recv.window()).since(self.recv.edge);
-        let was_shut = self.recv.edge.since(self.recv.next) < 2;
-        let quarter = (self.recv.promised / 4).max(1) as i32;
-        if gain >= quarter || (was_shut && gain >= 1) {
+        if self.owes_window() {
             self.ack_now();
         }
+    }
+
+    /// Whether the peer should hear that there is more room than it knows of.
+    fn owes_window(&self) -> bool {
+        let gain = (self.recv.next + self.recv.window()).since(self.recv.told);
+        let was_shut = self.recv.told.since(self.recv.next) < 2;
+        let quarter = (self.recv.promised / 4).max(1) as i32;
+        gain >= quarter || (was_shut && gain >= 1)
     }
 
     /// The acknowledgement to put on an outgoing data segment. It slides the promised window, so where
@@ -112,8 +117,10 @@ impl Connection {
         }
         if self.recv.window() >= self.recv.promised && !self.recv.has_gap() {
             self.recv.edge = self.recv.edge.max(self.recv.next + self.recv.promised);
+            // ... of which the peer may know only what the last frame said.
+            self.recv.told = self.recv.told.max(self.recv.next + self.recv.stated);
             self.acknowledged();
-            if self.recv.ack.discarded == 0 {
+            if self.recv.ack.discarded == 0 && !self.owes_window() {
                 self.pending.ack = false;
             }
         }
@@ -139,6 +146,8 @@ impl Connection {
             probe: self.recv.ack.probe.take(),
             received: if keeps { self.recv.bitmap() } else { Bitmap::EMPTY },
         };
+        self.recv.stated = block.window;
+        self.recv.told = self.recv.edge;
         self.acknowledged();
         self.pending.ack = false;
         self.stats.acks_sent += 1;

@@ -37,7 +37,7 @@ impl Connection {
                 Timer::Keepalive => self.on_keepalive_timer(now),
                 Timer::SizeProbe => self.on_size_probe_timer(now),
                 Timer::Pace => {}
-                Timer::Quiet => self.on_quiet_timer(),
+                Timer::Quiet => self.on_quiet_timer(now),
             }
         }
         self.arm_quiet(now);

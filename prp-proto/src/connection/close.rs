@@ -14,9 +14,13 @@ use crate::wire::{ResetBlock, ResetReason};
 /// tail-loss probe or a timeout of at least 20 ms; three of them, doubling, fit.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// How long a connection whose application is gone waits for the peer to close its side: as long as
-/// Linux leaves an orphan in FIN-WAIT-2.
+/// How long a connection whose application is gone waits for the peer to close its side, once the peer
+/// has everything: as long as Linux leaves an orphan in FIN-WAIT-2.
 const ORPHAN_WAIT: Duration = Duration::from_secs(60);
+
+/// How long it waits for a peer that is alive and takes nothing more: about as long as Linux asks an
+/// orphan's peer about its closed window (`tcp_orphan_retries`).
+const UNDELIVERED_WAIT: Duration = Duration::from_secs(120);
 
 /// Least time between two questions to the peer about frames we do not believe.
 const CHALLENGE_PAUSE: Duration = Duration::from_millis(5);
@@ -49,7 +53,8 @@ impl Connection {
             State::Established { .. } => {
                 self.shutdown_send();
                 self.on_half_closed();
-                if self.state.can_receive() {
+                self.orphaned = now;
+                if !self.state.is_finished() {
                     self.timers.set(Timer::Quiet, now + ORPHAN_WAIT);
                 }
             }
@@ -100,9 +105,16 @@ impl Connection {
         }
     }
 
-    pub(super) fn on_quiet_timer(&mut self) {
+    pub(super) fn on_quiet_timer(&mut self, now: Instant) {
         if self.state.is_finished() {
-            self.end_quietly();
+            return self.end_quietly();
+        }
+        // What was written is still delivered, however slowly it is read (SPEC PRP-CLOSE-8).
+        let delivered = self.send.eoc_sent && self.send.flight.is_empty();
+        let wait = if delivered { ORPHAN_WAIT } else { UNDELIVERED_WAIT };
+        let until = self.orphaned.max(self.send.waiting_since) + wait;
+        if now < until {
+            self.timers.set(Timer::Quiet, until);
         } else {
             self.abort(ResetReason::TimedOut);
         }

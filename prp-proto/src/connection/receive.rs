@@ -30,8 +30,12 @@ pub(crate) struct Receiver {
     pub(super) next: Seq,
     /// First number the peer may not send yet. Never moves back (SPEC PRP-WIN-2).
     pub(super) edge: Seq,
-    /// Largest window ever advertised: what an acknowledgement that rides on data promises again.
+    /// Largest window ever advertised: what the peer may take an acknowledgement that rides on data for.
     pub(super) promised: u32,
+    /// Window last stated in a frame: what such an acknowledgement repeats, if that frame arrived.
+    pub(super) stated: u32,
+    /// The edge the peer has been told of at least.
+    pub(super) told: Seq,
     mss: u16,
     /// Slot `i` is for number `next + i`; empty while nothing is missing.
     held: VecDeque<Option<Held>>,
@@ -49,6 +53,8 @@ impl Receiver {
             next: Seq::default(),
             edge: Seq::default(),
             promised: 0,
+            stated: 0,
+            told: Seq::default(),
             mss: CLASSIC_MSS,
             held: VecDeque::new(),
             shut: false,
@@ -63,7 +69,9 @@ impl Receiver {
         self.next = first;
         self.ack.acked = first;
         self.promised = self.window();
+        self.stated = self.promised;
         self.edge = first + self.promised;
+        self.told = self.edge;
     }
 
     /// Full segments there is room for.

@@ -274,9 +274,6 @@ impl Connection {
             return false;
         }
         let idle = self.send.flight.is_empty();
-        if idle {
-            self.send.waiting_since = now;
-        }
         let seq = if let Some(span) = self.send.buf.peek_segment(self.send.mss, idle) {
             self.send.buf.commit_segment(span);
             self.stats.bytes_sent += u64::from(span.len);
@@ -288,6 +285,9 @@ impl Connection {
         } else {
             return false;
         };
+        if idle {
+            self.send.waiting_since = now;
+        }
         self.stats.segments_sent += 1;
         self.send.loss_from = now;
         self.push_segment(batch, seq, Flags::NONE);
@@ -411,7 +411,7 @@ impl Connection {
     }
 
     /// Looks after the timer for closed windows.
-    pub(super) fn arm_persist(&mut self, now: Instant) {
+    pub(crate) fn arm_persist(&mut self, now: Instant) {
         let stuck = self.terms.extended
             && !self.send.window_open()
             && self.send.flight.is_empty()

@@ -84,15 +84,14 @@ impl Endpoint {
     ) -> Result<ConnHandle, ConnectError> {
         let (path, device_mss) =
             self.path(remote.node).ok_or(ConnectError::NoRoute(remote.node))?;
-        let table = &self.table;
+        let (table, node) = (&self.table, self.local_node());
+        // A connection needs two ends: from an address to itself there is none (SPEC PRP-PORT-5).
+        let taken = |port| table.find(port, remote).is_some() || PrpAddr::new(node, port) == remote;
         let port = match local {
             Some(port) => port,
-            None => self
-                .ports
-                .pick(claim, |port| table.find(port, remote).is_some())
-                .ok_or(ConnectError::InUse)?,
+            None => self.ports.pick(claim, taken).ok_or(ConnectError::InUse)?,
         };
-        if self.table.find(port, remote).is_some() {
+        if taken(port) {
             return Err(ConnectError::InUse);
         }
         let width = match config.classic {
@@ -267,7 +266,10 @@ impl Endpoint {
         handle: ConnHandle,
         f: impl FnOnce(&mut Connection) -> T,
     ) -> Option<T> {
-        let result = f(self.table.get_mut(handle)?);
+        let conn = self.table.get_mut(handle)?;
+        let result = f(conn);
+        // What was written into a closed window is sent by nobody: ask whether it has opened.
+        conn.arm_persist(now);
         self.settle(handle, now);
         Some(result)
     }

@@ -79,20 +79,21 @@ impl Ports {
 
     /// A port for an outgoing connection: an idle one of ours, else a new one of the paper's 1024, else
     /// one of ours that has no connection to that peer, else a new one above. `claim` makes a port ours
-    /// against other processes; `taken` says whether one of ours has a connection to the peer already.
+    /// against other processes; `taken` says which ones will not do: a connection to the peer has it
+    /// already, or it is the peer itself.
     pub(super) fn pick(
         &mut self,
         mut claim: impl FnMut(Port) -> bool,
         taken: impl Fn(Port) -> bool,
     ) -> Option<Port> {
-        if let Some(port) = self.idle.pop() {
-            return Some(Port::new(port));
+        if let Some(at) = self.idle.iter().rposition(|port| !taken(Port::new(*port))) {
+            return Some(Port::new(self.idle.swap_remove(at)));
         }
         let classic = Port::LAST_CLASSIC.number();
         for _ in 0..classic {
             self.cursor = self.cursor % classic + 1;
             let port = Port::new(self.cursor);
-            if !self.owns(port) && claim(port) {
+            if !self.owns(port) && !taken(port) && claim(port) {
                 self.owned.insert(port.number(), Use::default());
                 return Some(port);
             }
@@ -103,14 +104,18 @@ impl Ports {
             .filter(|(_, usage)| !usage.named)
             .map(|(port, _)| Port::new(*port))
             .find(|port| !taken(*port));
-        shared.or_else(|| self.pick_wide(claim))
+        shared.or_else(|| self.pick_wide(claim, taken))
     }
 
-    fn pick_wide(&mut self, mut claim: impl FnMut(Port) -> bool) -> Option<Port> {
+    fn pick_wide(
+        &mut self,
+        mut claim: impl FnMut(Port) -> bool,
+        taken: impl Fn(Port) -> bool,
+    ) -> Option<Port> {
         for _ in FIRST_WIDE..=u16::MAX {
             self.wide_cursor = self.wide_cursor.wrapping_add(1) | FIRST_WIDE;
             let port = Port::new(self.wide_cursor);
-            if !self.owns(port) && claim(port) {
+            if !self.owns(port) && !taken(port) && claim(port) {
                 self.owned.insert(port.number(), Use::default());
                 return Some(port);
             }

@@ -73,7 +73,8 @@ pub(super) fn check_flushed(
 /// Both ends hold the same terms, and those that follow from what each of them wanted.
 pub(super) fn check_terms(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> Result<(), String> {
     let Some(listener) = flow.listener.map(|l| &plan.listeners[l]) else { return Ok(()) };
-    if record.ends(Role::Server).count() > 1 {
+    let stood = record.ends(Role::Client).any(|client| client.terms.is_some());
+    if record.ends(Role::Server).count() > 1 || !stood {
         // One of them was granted to a request of an earlier flow, or of an earlier process.
         return Ok(());
     }

@@ -253,3 +253,42 @@ fn orphan__gives_up_waiting_for_the_other_side() {
     pair.drive();
     assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::PeerClosed));
 }
+
+/// PRP-CLOSE-8: a slow reader gets all of what was written before the other end closed.
+#[test]
+fn close__slow_reader_is_waited_for() {
+    let mut pair = Pair::default();
+    let server = ConnConfig { recv_buffer: 20_000, ..ConnConfig::default() };
+    let (c, s) = pair.established_with(ConnConfig::default(), server);
+    let data = pattern(60_000);
+    pair.write_all(ToServer, c, &data);
+    pair.client.endpoint.release(pair.time, c, false);
+    let mut got = Vec::new();
+    for _ in 0..30 {
+        pair.drive_for(Duration::from_secs(10));
+        let mut few = [0; 2000];
+        let n = pair.server.endpoint.read(pair.time, s, &mut few).unwrap();
+        got.extend_from_slice(&few[..n]);
+    }
+    assert_eq!(got, data);
+    pair.drive();
+    assert_eq!(pair.server.endpoint.read(pair.time, s, &mut [0; 9]), Ok(0));
+}
+
+/// PRP-CLOSE-8: a peer that answers and reads nothing holds nobody for ever.
+#[test]
+fn close__reader_that_never_reads_is_given_up() {
+    let mut pair = Pair::default();
+    let server = ConnConfig { recv_buffer: 20_000, ..ConnConfig::default() };
+    let (c, s) = pair.established_with(ConnConfig::default(), server);
+    pair.write_all(ToServer, c, &pattern(60_000));
+    // Expect: whether or not it has closed its own side.
+    pair.server.endpoint.shutdown_send(pair.time, s);
+    pair.drive();
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.drive_for(Duration::from_secs(119));
+    assert_eq!(pair.client.endpoint.connections(), 1);
+    pair.drive_for(Duration::from_secs(2));
+    assert_eq!(pair.client.endpoint.connections(), 0);
+    assert_eq!(pair.client.endpoint.poll_timeout(), None);
+}

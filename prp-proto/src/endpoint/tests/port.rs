@@ -89,3 +89,25 @@ fn unlisten__resets_what_nobody_accepted() {
     assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
     assert_eq!(pair.server.endpoint.connections(), 0);
 }
+
+/// PRP-PORT-5: a client that got its own target for a port would answer itself until it timed out.
+#[test]
+fn pick__never_the_address_that_is_asked() {
+    let mut pair = Pair::default();
+    let own = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(81));
+    let now = pair.time;
+    // Expect: neither a new port, nor one kept from before, nor one somebody insists on.
+    let only = |port: Port| port == Port::new(81);
+    let config = ConnConfig::default();
+    let asked = pair.client.endpoint.connect(now, own, None, config, only);
+    assert_eq!(asked, Err(crate::error::ConnectError::InUse));
+    let kept =
+        pair.client.endpoint.connect(now, Pair::server_addr(80), None, config, only).unwrap();
+    pair.client.endpoint.release(now, kept, true);
+    pair.drive();
+    assert!(pair.client.endpoint.owns(Port::new(81)));
+    let asked = pair.client.endpoint.connect(now, own, None, config, |_| false);
+    assert_eq!(asked, Err(crate::error::ConnectError::InUse));
+    let asked = pair.client.endpoint.connect(now, own, Some(Port::new(81)), config, |_| true);
+    assert_eq!(asked, Err(crate::error::ConnectError::InUse));
+}

@@ -155,3 +155,39 @@ fn window__empty_messages_are_bounded_like_bytes() {
         }));
     }
 }
+
+/// Thirteen full segments, which leave less than one of room in [`small_buffer`].
+const FILLS: usize = 13 * 1484;
+
+/// PRP-WIN-5: what is written into a window that is closed already is sent too, though the news of its
+/// opening was lost.
+#[test]
+fn window__written_into_after_the_lost_update() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established_with(ConnConfig::default(), small_buffer());
+    pair.write_all(ToServer, c, &pattern(FILLS));
+    pair.drive_for(Duration::from_secs(1));
+    pair.rule = Box::new(|d, _| if d == ToClient { Verdict::Drop } else { Verdict::Pass });
+    assert_eq!(pair.read_available(ToServer, s).len(), FILLS);
+    pair.drive();
+    pair.rule = Box::new(|_, _| Verdict::Pass);
+    let start = pair.time;
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"more"), b"more");
+    // Expect: a question after the retransmission timeout, not after half a minute of silence.
+    assert!(pair.time.since(start) < 100 * MS, "{:?}", pair.time.since(start));
+}
+
+/// PRP-WIN-4: data sent back at the moment the window opens does not swallow the news of it.
+#[test]
+fn window__update_is_told_beside_data() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established_with(ConnConfig::default(), small_buffer());
+    pair.write_all(ToServer, c, &pattern(FILLS));
+    pair.drive_for(Duration::from_secs(1));
+    assert_eq!(pair.read_available(ToServer, s).len(), FILLS);
+    pair.write_all(ToClient, s, b"thanks");
+    pair.drive();
+    let start = pair.time;
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"more"), b"more");
+    assert!(pair.time.since(start) < MS, "{:?}", pair.time.since(start));
+}
