@@ -34,6 +34,8 @@ mod engine;
 mod error;
 mod hosts;
 mod listener;
+#[cfg(feature = "raw")]
+pub mod raw;
 mod stats;
 mod stream;
 mod sys;

@@ -17,11 +17,13 @@ Exit codes:
   5  no such node in prphosts, or no way to it
   6  not permitted: packet sockets need CAP_NET_RAW";
 
-/// Exit codes other than success, and other than 2, with which clap reports wrong usage.
+/// Exit codes other than success. Clap reports wrong usage with 2 too.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Code {
     /// Anything that has no code of its own.
     Failed = 1,
+    /// Arguments that are wrong together, where clap cannot tell.
+    Usage = 2,
     /// Nobody listens on the port.
     Refused = 3,
     /// The peer does not answer.

@@ -5,17 +5,22 @@
 //! server talk over a control connection (`control`) on which nobody waits while a leg runs.
 
 mod conn;
+mod connect;
 mod control;
 mod counters;
 mod display;
 mod flow;
 mod latency;
 mod machine;
+mod offload;
+mod pingpong;
+mod raw;
 mod report;
 mod rounds;
 mod serve;
 mod session;
 mod stream;
+mod sweep;
 mod transport;
 mod usage;
 
@@ -33,7 +38,9 @@ const EXAMPLES: &str = "\
 Examples:
   prp perf serve                         on node beta; the others on another node:
   prp perf latency beta --vs tcp         ping-pong, PRP and TCP in turns
-  prp perf stream beta --time 5          goodput
+  prp perf stream beta --vs tcp --vs raw goodput
+  prp perf connect beta --vs tcp         short connections
+  prp perf sweep beta --json sweep.json  ping-pong from 0 to 1 MiB
 ";
 
 /// Measure latency and goodput to another node, and compare.
@@ -49,6 +56,8 @@ enum PerfCommand {
     Serve(serve::ServeArgs),
     Latency(latency::LatencyArgs),
     Stream(stream::StreamArgs),
+    Connect(connect::ConnectArgs),
+    Sweep(sweep::SweepArgs),
 }
 
 /// What all measurements have in common.
@@ -61,8 +70,9 @@ struct Common {
     #[arg(short, long, default_value_t = DEFAULT_PORT)]
     port: u16,
 
-    /// Measure this too, in turns with PRP: tcp, or tcp=ADDRESS where the node's address is not
-    /// 10.99.0.NODE. May be given several times
+    /// Measure this too, in turns with PRP: tcp (or tcp=ADDRESS where the node's address is not
+    /// 10.99.0.NODE), tcp-no-offload (frames no larger than the MTU), raw (plain packet sockets).
+    /// May be given several times
     #[arg(long = "vs", value_name = "WHAT")]
     versus: Vec<Versus>,
 
@@ -107,6 +117,8 @@ pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
         PerfCommand::Serve(args) => serve::run(args),
         PerfCommand::Latency(args) => latency::run(args),
         PerfCommand::Stream(args) => stream::run(args),
+        PerfCommand::Connect(args) => connect::run(args),
+        PerfCommand::Sweep(args) => sweep::run(args),
     }
 }
 

@@ -56,6 +56,9 @@ fn usage__is_2_and_help_is_0() {
         &["perf", "stream", "beta", "--time", "0"],
         &["perf", "stream", "beta", "--time", "1", "--bytes", "1"],
         &["perf", "stream", "beta", "--rounds", "0"],
+        &["perf", "stream", "beta", "--vs", "raw", "--bidir"],
+        &["perf", "connect", "beta", "--vs", "raw"],
+        &["perf", "connect", "beta", "--count", "0"],
         &[],
     ];
     for args in wrong {

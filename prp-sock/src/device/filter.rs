@@ -98,6 +98,12 @@ pub(super) fn nothing() -> [Instruction; 1] {
     [op(RET, 0, 0, DROP)]
 }
 
+/// A program that passes everything.
+#[cfg(feature = "raw")]
+pub(super) fn everything() -> [Instruction; 1] {
+    [op(RET, 0, 0, ACCEPT)]
+}
+
 /// A binary search for the port in the accumulator.
 fn search(ranges: &[(u16, u16)]) -> Vec<Instruction> {
     match ranges {

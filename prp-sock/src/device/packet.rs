@@ -69,6 +69,15 @@ impl PacketDevice {
         Ok(Self { socket, receiver, sender: SendVec::default(), mtu, overruns: 0 })
     }
 
+    /// Receives every frame from now on.
+    ///
+    /// # Errors
+    /// The kernel refused the filter.
+    #[cfg(feature = "raw")]
+    pub(crate) fn accept_all(&mut self) -> io::Result<()> {
+        attach(&self.socket, &filter::everything())
+    }
+
     /// Bytes after the Ethernet header the interface takes.
     pub(crate) const fn mtu(&self) -> u32 {
         self.mtu

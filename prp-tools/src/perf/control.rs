@@ -62,6 +62,8 @@ pub(super) enum Reply {
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Job {
+    /// A number of its own: raw frames of an earlier leg must not be taken for this one's.
+    pub(super) leg: u32,
     /// What to use.
     pub(super) transport: Transport,
     /// How to wait.
@@ -85,6 +87,11 @@ pub(super) enum Work {
         streams: u32,
         /// How much to send on each of them.
         send: Option<Amount>,
+    },
+    /// Accept connections one after another, take a byte from each and give one back.
+    Accept {
+        /// Connections.
+        count: u64,
     },
 }
 
@@ -130,6 +137,7 @@ impl Job {
                     _ => Ok(()),
                 }
             }
+            Work::Accept { .. } => Ok(()),
         }
     }
 }

@@ -7,6 +7,7 @@ use prp_sock::{EndpointStats, PrpStream};
 
 use super::conn::Conn;
 use super::control::Outcome;
+use super::raw::RawLink;
 use super::transport::Transport;
 use super::usage::Usage;
 
@@ -48,10 +49,25 @@ impl Counters {
                 outcome.retransmitted = stats.map(|stats| stats.retransmitted).sum();
                 outcome.drops = self.drops_until(&now);
             }
-            Transport::Tcp => outcome.retransmitted = now.tcp_repeats - self.tcp_repeats,
+            Transport::Tcp | Transport::TcpNoOffload => {
+                outcome.retransmitted = now.tcp_repeats.saturating_sub(self.tcp_repeats);
+            }
+            Transport::Raw => {}
         }
         outcome.settings = conns.first().map(settings).unwrap_or_default();
         outcome
+    }
+
+    /// As [`Self::outcome`], of a leg of raw frames.
+    pub(super) fn raw_outcome(&self, link: &mut RawLink) -> Outcome {
+        let lost = Some(link.lost()).filter(|n| *n > 0);
+        Outcome {
+            cpu: Usage::now() - self.cpu,
+            received: link.received(),
+            drops: lost.map(|n| ("lost".to_owned(), n)).into_iter().collect(),
+            settings: [("segment".to_owned(), link.segment().to_string())].into(),
+            ..Outcome::default()
+        }
     }
 
     fn drops_until(&self, now: &Self) -> BTreeMap<String, u64> {

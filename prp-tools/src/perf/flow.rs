@@ -4,18 +4,23 @@ use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use prp_sock::PrpStream;
+
 use super::conn::Conn;
 use super::control::Amount;
 
 /// Bytes of a write and of a read: as iperf3 does, enough that system calls do not count.
 const CHUNK: usize = 128 * 1024;
 
-/// Sends back each message of `size` bytes until there are no more.
+/// Sends back each message of `size` bytes until there are no more; how many bytes came.
 ///
 /// # Errors
 /// Those of the connection.
 pub(super) fn echo(mut conn: &Conn, size: usize) -> io::Result<u64> {
-    let mut message = vec![0; size.max(1)];
+    if size == 0 {
+        return echo_nothing(conn).map(|()| 0);
+    }
+    let mut message = vec![0; size];
     let mut total = 0;
     loop {
         let mut filled = 0;
@@ -31,15 +36,56 @@ pub(super) fn echo(mut conn: &Conn, size: usize) -> io::Result<u64> {
     }
 }
 
+/// Sends back messages without a byte in them.
+fn echo_nothing(conn: &Conn) -> io::Result<()> {
+    let (stream, mut message) = (messages(conn)?, Vec::new());
+    while stream.recv_message(&mut message)? {
+        stream.send_message(&message)?;
+    }
+    Ok(())
+}
+
+/// The stream of a transport that has messages.
+fn messages(conn: &Conn) -> io::Result<&PrpStream> {
+    match conn {
+        Conn::Prp(stream) => Ok(stream),
+        Conn::Tcp { .. } => Err(io::Error::other("TCP has no messages of 0 bytes")),
+    }
+}
+
 /// Sends and receives one message of `message.len()` bytes; how long that took.
 ///
 /// # Errors
 /// Those of the connection.
-pub(super) fn round_trip(mut conn: &Conn, message: &mut [u8]) -> io::Result<Duration> {
+pub(super) fn round_trip(mut conn: &Conn, message: &mut Vec<u8>) -> io::Result<Duration> {
     let begun = Instant::now();
-    conn.write_all(message)?;
-    conn.read_exact(message)?;
+    if message.is_empty() {
+        let stream = messages(conn)?;
+        stream.send_message(message)?;
+        stream.recv_message(message)?;
+    } else {
+        conn.write_all(message)?;
+        conn.read_exact(message)?;
+    }
     Ok(begun.elapsed())
+}
+
+/// Sends a byte over a new connection and waits for the answer.
+///
+/// # Errors
+/// Those of the connection.
+pub(super) fn request(mut conn: &Conn) -> io::Result<()> {
+    conn.write_all(&[1])?;
+    conn.read_exact(&mut [0])
+}
+
+/// The other end's part in [`request`].
+///
+/// # Errors
+/// Those of the connection.
+pub(super) fn answer(mut conn: &Conn) -> io::Result<()> {
+    conn.read_exact(&mut [0])?;
+    conn.write_all(&[1])
 }
 
 /// Sends so much, ends the sending direction, and counts in `sent` meanwhile.

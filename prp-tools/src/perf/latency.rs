@@ -1,25 +1,18 @@
 //! `prp perf latency`: how long a small message takes.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::control::{Job, Work};
 use super::display::Display;
-use super::report::{Ends, Figure, Report};
+use super::pingpong::{Latency, Round, Sum};
+use super::report::{Report, losses};
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
-use super::{Common, flow, seconds};
+use super::{Common, seconds};
 use crate::exit::Failure;
-
-/// The part of a leg that is not counted: caches, clocks and estimates settle.
-const WARM_UP: f64 = 0.1;
-
-/// Significant digits of a histogram: a thousandth is far below what differs from run to run.
-const DIGITS: u8 = 3;
 
 /// Measure the one-way latency of small messages by ping-pong.
 ///
@@ -50,38 +43,6 @@ struct Settings<'a> {
     seconds: f64,
 }
 
-/// What came of it, in microseconds one way.
-#[derive(Debug, Serialize)]
-struct Latency {
-    /// Medians of the rounds.
-    p50_us: Figure,
-    /// Of all samples of all rounds.
-    p99_us: f64,
-    p999_us: f64,
-    min_us: f64,
-    samples: u64,
-    /// Pairs of a part of all samples and the time they took at most.
-    distribution: Vec<(f64, f64)>,
-    ends: Ends,
-}
-
-/// What rounds of one transport add up to.
-struct Sum {
-    all: Histogram<u64>,
-    medians: Vec<f64>,
-    ends: Ends,
-}
-
-/// A histogram of nanoseconds that grows as it must.
-fn histogram() -> Histogram<u64> {
-    let Ok(histogram) = Histogram::new(DIGITS) else { unreachable!("0 to 5 digits are allowed") };
-    histogram
-}
-
-fn micros(nanos: u64) -> f64 {
-    nanos as f64 / 1e3
-}
-
 /// Runs `prp perf latency`.
 pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let common = &args.common;
@@ -89,22 +50,13 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let transports = common.transports();
     let display = Display::new(common, u64::from(common.rounds) * transports.len() as u64);
     let time = Duration::from_secs_f64(args.time / f64::from(common.rounds));
-    let mut sums = BTreeMap::new();
+    let mut sums = BTreeMap::<_, Sum>::new();
     for _ in 0..common.rounds {
-        for transport in &transports {
-            let job = Job {
-                transport: *transport,
-                wait: common.wait,
-                work: Work::Echo { size: args.size },
-            };
-            display.begin(*transport, "...");
-            let sum = sums.entry(*transport).or_insert_with(|| Sum {
-                all: histogram(),
-                medians: Vec::new(),
-                ends: Ends::default(),
-            });
-            let p50 = leg(&session, &job, args.size as usize, time, sum)?;
-            display.end(*transport, &format!("{p50:.2} us"));
+        for transport in transports.iter().copied() {
+            display.begin(transport, "...");
+            let round = Round { transport, wait: common.wait, size: args.size as usize, time };
+            let p50 = round.play(&session, sums.entry(transport).or_default())?;
+            display.end(transport, &format!("{p50:.2} us"));
         }
     }
     drop(display);
@@ -116,62 +68,9 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
         seconds: args.time,
     };
     let results = sums.into_iter().map(|(transport, sum)| (transport, sum.finish())).collect();
-    let report =
-        Report::new("latency", settings, results, &session, |r: &Latency| &r.p50_us.rounds);
+    let rounds = |r: &Latency| r.p50_us.rounds.clone();
+    let report = Report::new("latency", settings, results, &session, rounds);
     report.publish(common.json.as_deref(), |results| table(args, results))
-}
-
-/// Plays ping-pong for `time`; the median in microseconds.
-fn leg(
-    session: &Session,
-    job: &Job,
-    size: usize,
-    time: Duration,
-    sum: &mut Sum,
-) -> Result<f64, Failure> {
-    let leg = session.begin(job)?;
-    let failed = |e| leg.failure(&e);
-    let conn = leg.connect().map_err(failed)?;
-    let mut message = vec![0x5a; size];
-    let mut samples = histogram();
-    let begun = Instant::now();
-    let (warm, end) = (begun + time.mul_f64(WARM_UP), begun + time);
-    loop {
-        let taken = flow::round_trip(&conn, &mut message).map_err(failed)?;
-        let now = Instant::now();
-        if now >= warm {
-            // It only fails where a histogram must not grow.
-            let _ = samples.record((taken.as_nanos() / 2) as u64);
-        }
-        if now >= end {
-            break;
-        }
-    }
-    conn.end().map_err(failed)?;
-    let median = micros(samples.value_at_quantile(0.5));
-    sum.medians.push(median);
-    let _ = sum.all.add(&samples);
-    sum.ends.add(leg.end(vec![conn])?);
-    Ok(median)
-}
-
-impl Sum {
-    fn finish(self) -> Latency {
-        let at = |quantile| micros(self.all.value_at_quantile(quantile));
-        let steps = self.all.iter_quantiles(4).filter(|step| step.count_since_last_iteration() > 0);
-        let distribution = steps
-            .map(|step| (step.quantile_iterated_to(), micros(step.value_iterated_to())))
-            .collect();
-        Latency {
-            p99_us: at(0.99),
-            p999_us: at(0.999),
-            min_us: micros(self.all.min()),
-            samples: self.all.len(),
-            distribution,
-            p50_us: Figure::of(self.medians),
-            ends: self.ends,
-        }
-    }
 }
 
 fn table(args: &LatencyArgs, results: &BTreeMap<Transport, Latency>) -> Vec<String> {
@@ -188,11 +87,5 @@ fn table(args: &LatencyArgs, results: &BTreeMap<Transport, Latency>) -> Vec<Stri
             r.p50_us.spread_text()
         )
     });
-    let losses = results
-        .iter()
-        .filter_map(|(transport, r)| Some(format!("{transport}: {}", r.ends.losses_text()?)));
-    [title, head].into_iter().chain(rows).chain(losses).collect()
+    [title, head].into_iter().chain(rows).chain(losses(results, |r| &r.ends)).collect()
 }
-
-#[cfg(test)]
-mod tests;

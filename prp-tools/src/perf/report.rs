@@ -55,6 +55,11 @@ impl Figure {
         }
     }
 
+    /// Whether the rounds lie too far apart for small differences to mean something.
+    pub(super) fn is_noisy(&self) -> bool {
+        self.noisy
+    }
+
     /// How far apart the rounds are, in words for a table.
     pub(super) fn spread_text(&self) -> String {
         let noisy = if self.noisy { " noisy" } else { "" };
@@ -102,6 +107,16 @@ impl Ends {
     }
 }
 
+/// A line for each transport that lost something.
+pub(super) fn losses<'a, R>(
+    results: &'a BTreeMap<Transport, R>,
+    ends: impl Fn(&'a R) -> &'a Ends,
+) -> impl Iterator<Item = String> {
+    results
+        .iter()
+        .filter_map(move |(transport, r)| Some(format!("{transport}: {}", ends(r).losses_text()?)))
+}
+
 impl<S: Serialize, R: Serialize> Report<S, R> {
     /// Of a measurement over `session`; `rounds` gives the rounds of the figure to compare.
     pub(super) fn new(
@@ -109,12 +124,12 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
         settings: S,
         results: BTreeMap<Transport, R>,
         session: &Session,
-        rounds: impl Fn(&R) -> &[f64],
+        rounds: impl Fn(&R) -> Vec<f64>,
     ) -> Self {
         let ours = results.get(&Transport::Prp).map(&rounds).unwrap_or_default();
         let others = results.iter().filter(|(transport, _)| **transport != Transport::Prp);
         let ratios = others
-            .filter_map(|(transport, r)| Some((*transport, rounds::ratio(ours, rounds(r))?)))
+            .filter_map(|(transport, r)| Some((*transport, rounds::ratio(&ours, &rounds(r))?)))
             .collect();
         let (client, server) = (Machine::here(), session.server.clone());
         Self { command, settings, results, ratios, client, server }

@@ -8,12 +8,14 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use prp_sock::{Builder, Port, PrpStream};
+use prp_sock::{Builder, HostsFile, Port, PrpStream};
 
 use super::conn::{Conn, Door};
 use super::control::{self, Amount, Job, Outcome, Reply, Request, VERSION, Work};
 use super::counters::Counters;
 use super::machine::Machine;
+use super::offload::OffloadsOff;
+use super::raw::RawLink;
 use super::transport::{Transport, WaitMode};
 use super::{DEFAULT_PORT, flow};
 use crate::exit::{Failure, say};
@@ -92,6 +94,18 @@ impl Server {
     }
 
     fn leg(&self, control: &PrpStream, job: &Job) -> io::Result<Outcome> {
+        let (hosts, peer) = (HostsFile::cached(&self.hosts)?, control.peer_addr()?.node);
+        let _offloads = match job.transport {
+            Transport::TcpNoOffload => Some(OffloadsOff::toward(&hosts, peer)?),
+            Transport::Prp | Transport::Tcp | Transport::Raw => None,
+        };
+        if job.transport == Transport::Raw {
+            let mut link = RawLink::open(&hosts, peer, job.leg, job.wait)?;
+            let counters = Counters::read(job.transport, control);
+            control::send(control, &Reply::Ready { port: 0 })?;
+            raw_work(&mut link, &job.work)?;
+            return Ok(counters.raw_outcome(&mut link));
+        }
         let door = self.door(job)?;
         door.clear()?;
         let counters = Counters::read(job.transport, control);
@@ -104,7 +118,7 @@ impl Server {
     fn door(&self, job: &Job) -> io::Result<Door<'_>> {
         Ok(match job.transport {
             Transport::Prp => Door::Prp(builder(&self.hosts, job.wait).bind(Port::CONTROL)?),
-            Transport::Tcp => Door::Tcp { listener: &self.tcp, spin: job.wait == WaitMode::Spin },
+            _ => Door::Tcp { listener: &self.tcp, spin: job.wait == WaitMode::Spin },
         })
     }
 }
@@ -133,6 +147,23 @@ fn work(door: &Door<'_>, job: &Job) -> io::Result<(u64, Vec<Conn>)> {
             let received = AtomicU64::new(0);
             transfer(&conns, send, &received)?;
             Ok((received.into_inner(), conns))
+        }
+        Work::Accept { count } => {
+            for _ in 0..count {
+                flow::answer(&door.accept()?)?;
+            }
+            Ok((count, Vec::new()))
+        }
+    }
+}
+
+/// Does the server's part with raw frames.
+fn raw_work(link: &mut RawLink, work: &Work) -> io::Result<()> {
+    match *work {
+        Work::Echo { size } => link.echo(size as usize),
+        Work::Stream { streams: 1, send: None } => link.sink(),
+        Work::Stream { .. } | Work::Accept { .. } => {
+            Err(io::Error::other("raw frames know neither connections nor two ways at once"))
         }
     }
 }

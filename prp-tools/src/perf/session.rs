@@ -1,17 +1,19 @@
 //! The client's side of the control connection.
 
+use std::cell::Cell;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use prp_sock::{Builder, NodeId, Port, PrpStream, Resolver};
+use prp_sock::{Builder, HostsFile, NodeId, Port, PrpStream, Resolver};
 
 use super::Common;
 use super::conn::Conn;
-use super::control::{self, Job, Outcome, Reply, Request, VERSION};
+use super::control::{self, Job, Outcome, Reply, Request, VERSION, Work};
 use super::counters::Counters;
 use super::machine::Machine;
+use super::offload::OffloadsOff;
+use super::raw::RawLink;
 use super::serve::builder;
 use super::transport::{Transport, WaitMode};
 use crate::exit::{Code, Failure};
@@ -24,10 +26,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Session {
     control: PrpStream,
-    hosts: PathBuf,
+    hosts: HostsFile,
     node: NodeId,
     name: String,
     tcp: IpAddr,
+    /// The number of the next leg.
+    next_leg: Cell<u32>,
     /// Where the server runs.
     pub(super) server: Machine,
 }
@@ -39,7 +43,10 @@ pub(super) struct Leg<'a> {
     transport: Transport,
     wait: WaitMode,
     port: u16,
+    number: u32,
     counters: Counters,
+    /// While the leg lasts.
+    _offloads: Option<OffloadsOff>,
 }
 
 impl Session {
@@ -47,7 +54,7 @@ impl Session {
     pub(super) fn open(common: &Common) -> Result<Self, Failure> {
         let path = hosts::path_or_default(common.hosts.as_deref());
         let file = hosts::load(&path)?;
-        let found = Resolver::by(file).and_then(|resolver| resolver.node(&common.node));
+        let found = Resolver::by(file.clone()).and_then(|resolver| resolver.node(&common.node));
         let node = found.map_err(|e| Failure::network("cannot connect", &e))?;
         let tcp = common.versus.iter().find_map(|versus| versus.addr);
         let name = format!("{}:{}", common.node, common.port);
@@ -62,7 +69,9 @@ impl Session {
         )?;
         let mut session = Self {
             control,
-            hosts: path,
+            hosts: file,
+            // Any number that an earlier run is unlikely to have had.
+            next_leg: Cell::new(std::process::id() << 16),
             node,
             name,
             tcp: tcp.unwrap_or_else(|| tcp_default(node)),
@@ -101,13 +110,30 @@ impl Session {
         control::receive(&self.control)?.ok_or_else(|| ErrorKind::UnexpectedEof.into())
     }
 
-    /// Makes the server ready for `job`.
-    pub(super) fn begin(&self, job: &Job) -> Result<Leg<'_>, Failure> {
-        let counters = Counters::read(job.transport, &self.control);
-        match self.ask(&Request::Run(*job)).map_err(|e| self.failure(&e))? {
-            Reply::Ready { port } => {
-                Ok(Leg { session: self, transport: job.transport, wait: job.wait, port, counters })
-            }
+    /// Makes the server, and this end, ready for a leg.
+    pub(super) fn begin(
+        &self,
+        transport: Transport,
+        wait: WaitMode,
+        work: Work,
+    ) -> Result<Leg<'_>, Failure> {
+        let number = self.next_leg.replace(self.next_leg.get().wrapping_add(1));
+        let job = Job { leg: number, transport, wait, work };
+        let offloads = (transport == Transport::TcpNoOffload)
+            .then(|| OffloadsOff::toward(&self.hosts, self.node))
+            .transpose()
+            .map_err(|e| Failure::local("turning offloads off", &e))?;
+        let counters = Counters::read(transport, &self.control);
+        match self.ask(&Request::Run(job)).map_err(|e| self.failure(&e))? {
+            Reply::Ready { port } => Ok(Leg {
+                session: self,
+                transport,
+                wait,
+                port,
+                number,
+                counters,
+                _offloads: offloads,
+            }),
             Reply::Failed(why) => Err(self.refused(&why)),
             Reply::Hello { .. } | Reply::Done(_) => Err(self.refused("an answer out of turn")),
         }
@@ -128,10 +154,11 @@ impl Leg<'_> {
     pub(super) fn connect(&self) -> io::Result<Conn> {
         match self.transport {
             Transport::Prp => {
-                let builder = builder(&self.session.hosts, self.wait);
+                let builder = builder(self.session.hosts.path(), self.wait);
                 builder.connect((self.session.node, Port::new(self.port))).map(Conn::Prp)
             }
-            Transport::Tcp => {
+            Transport::Raw => Err(io::Error::other("raw frames know no connections")),
+            Transport::Tcp | Transport::TcpNoOffload => {
                 let addr = SocketAddr::new(self.session.tcp, self.port);
                 Conn::tcp(TcpStream::connect(addr)?, self.wait == WaitMode::Spin)
             }
@@ -142,18 +169,41 @@ impl Leg<'_> {
     pub(super) fn failure(&self, error: &io::Error) -> Failure {
         let Session { tcp, name, .. } = self.session;
         match self.transport {
-            Transport::Prp => Failure::network(name, error),
-            Transport::Tcp => Failure::network(format_args!("TCP to {tcp}:{}", self.port), error),
+            Transport::Prp => Failure::network(format_args!("PRP to {name}"), error),
+            Transport::Tcp | Transport::TcpNoOffload => {
+                Failure::network(format_args!("TCP to {tcp}:{}", self.port), error)
+            }
+            Transport::Raw => Failure::network(format_args!("raw frames to {name}"), error),
         }
+    }
+
+    /// What it uses.
+    pub(super) fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// This end of a leg of raw frames.
+    pub(super) fn raw(&self) -> io::Result<RawLink> {
+        let Session { hosts, node, .. } = self.session;
+        RawLink::open(hosts, *node, self.number, self.wait)
     }
 
     /// Ends it, and says what this end and the server counted. `conns` are closed here.
     pub(super) fn end(self, conns: Vec<Conn>) -> Result<(Outcome, Outcome), Failure> {
-        let session = self.session;
-        let ours = self.counters.outcome(&session.control, &conns);
+        let ours = self.counters.outcome(&self.session.control, &conns);
         drop(conns);
+        Ok((ours, self.server_outcome()?))
+    }
+
+    /// As [`Self::end`], for raw frames.
+    pub(super) fn end_raw(self, mut link: RawLink) -> Result<(Outcome, Outcome), Failure> {
+        Ok((self.counters.raw_outcome(&mut link), self.server_outcome()?))
+    }
+
+    fn server_outcome(&self) -> Result<Outcome, Failure> {
+        let session = self.session;
         match session.answer().map_err(|e| session.failure(&e))? {
-            Reply::Done(theirs) => Ok((ours, theirs)),
+            Reply::Done(theirs) => Ok(theirs),
             Reply::Failed(why) => Err(session.refused(&why)),
             Reply::Hello { .. } | Reply::Ready { .. } => {
                 Err(session.refused("an answer out of turn"))

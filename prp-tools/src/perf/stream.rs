@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Instant;
 
@@ -10,14 +10,14 @@ use clap::Args;
 use serde::Serialize;
 
 use super::conn::Conn;
-use super::control::{Amount, Job, Work};
+use super::control::{Amount, Outcome, Work};
 use super::display::Display;
-use super::report::{Ends, Figure, Report};
+use super::report::{Ends, Figure, Report, losses};
 use super::serve::joined;
-use super::session::Session;
+use super::session::{Leg, Session};
 use super::transport::{Transport, WaitMode};
 use super::{Common, flow, seconds};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 
 /// Measure goodput: bytes that have arrived, by the time until the server had the last one.
 #[derive(Debug, Args)]
@@ -76,8 +76,12 @@ struct Sum {
 /// Runs `prp perf stream`.
 pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     let common = &args.common;
-    let session = Session::open(common)?;
     let transports = common.transports();
+    if transports.contains(&Transport::Raw) && (args.bidir || args.streams > 1) {
+        let text = "raw frames make one stream one way: no --vs raw with --streams or --bidir";
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let session = Session::open(common)?;
     let display = Display::new(common, u64::from(common.rounds) * transports.len() as u64);
     let each = args.each();
     let mut sums = BTreeMap::<_, Sum>::new();
@@ -99,7 +103,8 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
         bidir: args.bidir,
     };
     let results = sums.into_iter().map(|(transport, sum)| (transport, sum.finish())).collect();
-    let report = Report::new("stream", settings, results, &session, |r: &Goodput| &r.gbps.rounds);
+    let report =
+        Report::new("stream", settings, results, &session, |r: &Goodput| r.gbps.rounds.clone());
     report.publish(common.json.as_deref(), |results| table(args, results))
 }
 
@@ -113,23 +118,50 @@ fn leg(
 ) -> Result<f64, Failure> {
     let each = args.each();
     let work = Work::Stream { streams: args.streams, send: args.bidir.then_some(each) };
-    let leg = session.begin(&Job { transport, wait: args.common.wait, work })?;
-    let conns = (0..args.streams).map(|_| leg.connect()).collect::<io::Result<Vec<_>>>();
-    let conns = conns.map_err(|e| leg.failure(&e))?;
-    let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
-    let begun = Instant::now();
-    let moved =
-        display.watch(transport, &sent, || transfer(&conns, (each, args.bidir), &sent, &received));
-    moved.map_err(|e| leg.failure(&e))?;
-    let elapsed = begun.elapsed().as_secs_f64();
-    let (mut ours, theirs) = leg.end(conns)?;
-    ours.received = received.load(Ordering::Relaxed);
+    let leg = session.begin(transport, args.common.wait, work)?;
+    let (elapsed, (ours, theirs)) = if transport == Transport::Raw {
+        raw(leg, each, display)?
+    } else {
+        streams(leg, args, display)?
+    };
     let bytes = ours.received + theirs.received;
     let gbps = bytes as f64 * 8e-9 / elapsed;
     sum.gbps.push(gbps);
     sum.bytes += bytes;
     sum.ends.add((ours, theirs));
     Ok(gbps)
+}
+
+/// A round with connections: how long it took, and what both ends say.
+fn streams(
+    leg: Leg<'_>,
+    args: &StreamArgs,
+    display: &Display,
+) -> Result<(f64, (Outcome, Outcome)), Failure> {
+    let conns = (0..args.streams).map(|_| leg.connect()).collect::<io::Result<Vec<_>>>();
+    let conns = conns.map_err(|e| leg.failure(&e))?;
+    let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
+    let begun = Instant::now();
+    let how = (args.each(), args.bidir);
+    let moved = display.watch(leg.transport(), &sent, || transfer(&conns, how, &sent, &received));
+    moved.map_err(|e| leg.failure(&e))?;
+    let elapsed = begun.elapsed().as_secs_f64();
+    let (ours, theirs) = leg.end(conns)?;
+    Ok((elapsed, (Outcome { received: received.into_inner(), ..ours }, theirs)))
+}
+
+/// A round with raw frames.
+fn raw(
+    leg: Leg<'_>,
+    each: Amount,
+    display: &Display,
+) -> Result<(f64, (Outcome, Outcome)), Failure> {
+    let mut link = leg.raw().map_err(|e| leg.failure(&e))?;
+    let sent = AtomicU64::new(0);
+    let begun = Instant::now();
+    let moved = display.watch(leg.transport(), &sent, || link.source(each, &sent));
+    moved.map_err(|e| leg.failure(&e))?;
+    Ok((begun.elapsed().as_secs_f64(), leg.end_raw(link)?))
 }
 
 /// Sends on all connections, and receives until the server has ended its directions, which it does when
@@ -192,8 +224,5 @@ fn table(args: &StreamArgs, results: &BTreeMap<Transport, Goodput>) -> Vec<Strin
             gbps.spread_text()
         )
     });
-    let losses = results
-        .iter()
-        .filter_map(|(transport, r)| Some(format!("{transport}: {}", r.ends.losses_text()?)));
-    [title, head].into_iter().chain(rows).chain(losses).collect()
+    [title, head].into_iter().chain(rows).chain(losses(results, |r| &r.ends)).collect()
 }

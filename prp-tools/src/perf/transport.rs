@@ -15,6 +15,10 @@ pub(crate) enum Transport {
     Prp,
     /// The kernel's TCP as it comes.
     Tcp,
+    /// The kernel's TCP without segmentation offloads: the same frames as everybody's.
+    TcpNoOffload,
+    /// Frames of plain packet sockets.
+    Raw,
 }
 
 impl Transport {
@@ -23,6 +27,8 @@ impl Transport {
         match self {
             Self::Prp => "prp",
             Self::Tcp => "tcp",
+            Self::TcpNoOffload => "tcp_no_offload",
+            Self::Raw => "raw",
         }
     }
 }
@@ -54,7 +60,9 @@ impl FromStr for Versus {
             .transpose()?;
         let transport = match name {
             "tcp" => Transport::Tcp,
-            _ => return Err("expected tcp or tcp=ADDRESS".into()),
+            "tcp-no-offload" => Transport::TcpNoOffload,
+            "raw" if addr.is_none() => Transport::Raw,
+            _ => return Err("expected tcp, tcp=ADDRESS, tcp-no-offload or raw".into()),
         };
         Ok(Self { transport, addr })
     }

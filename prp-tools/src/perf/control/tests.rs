@@ -14,7 +14,7 @@ fn error_of(bytes: &[u8]) -> ErrorKind {
 #[test]
 fn receive__gives_what_was_sent() {
     let work = Work::Stream { streams: 3, send: Some(Amount::Bytes(7)) };
-    let job = Job { transport: Transport::Tcp, wait: WaitMode::Spin, work };
+    let job = Job { leg: 1, transport: Transport::Tcp, wait: WaitMode::Spin, work };
     let messages = [Request::Hello { version: VERSION }, Request::Run(job)];
     let mut wire = Vec::new();
     for message in &messages {
@@ -45,8 +45,9 @@ fn receive__what_is_no_message_is_invalid() {
         "\"hello\"",
         r#"{"hello":{"version":-1}}"#,
         r#"{"hello":{"version":1,"more":2}}"#,
-        r#"{"run":{"transport":"udp","wait":"block","work":{"echo":{"size":1}}}}"#,
-        r#"{"run":{"transport":"prp","wait":"block","work":{"echo":{"size":1e99}}}}"#,
+        r#"{"run":{"transport":"prp","wait":"block","work":{"echo":{"size":1}}}}"#,
+        r#"{"run":{"leg":1,"transport":"udp","wait":"block","work":{"echo":{"size":1}}}}"#,
+        r#"{"run":{"leg":1,"transport":"prp","wait":"block","work":{"echo":{"size":1e99}}}}"#,
         deep.as_str(),
     ];
     for json in hostile {
@@ -72,7 +73,7 @@ fn receive__random_bytes_never_panic() {
         state
     };
     let work = Work::Stream { streams: 1, send: Some(Amount::Seconds(0.5)) };
-    let job = Job { transport: Transport::Prp, wait: WaitMode::Block, work };
+    let job = Job { leg: 1, transport: Transport::Prp, wait: WaitMode::Block, work };
     let mut good = Vec::new();
     send(&mut good, &Request::Run(job)).expect("a vector takes all");
     for _ in 0..20_000 {
@@ -90,7 +91,7 @@ fn receive__random_bytes_never_panic() {
 
 #[test]
 fn check__bounds_what_a_client_may_ask_for() {
-    let job = |work| Job { transport: Transport::Prp, wait: WaitMode::Block, work };
+    let job = |work| Job { leg: 1, transport: Transport::Prp, wait: WaitMode::Block, work };
     let stream = |streams, send| job(Work::Stream { streams, send });
     let good = [
         job(Work::Echo { size: 0 }),

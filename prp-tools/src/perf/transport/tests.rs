@@ -6,14 +6,17 @@ fn versus__from_text() {
     assert_eq!("tcp".parse(), Ok(tcp));
     let addr = Some(IpAddr::from([10, 0, 0, 2]));
     assert_eq!("tcp=10.0.0.2".parse(), Ok(Versus { addr, ..tcp }));
-    for text in ["", "tcp=", "tcp=node2", "prp", "TCP", "tcp=10.0.0.2:80"] {
+    let same_frames = Versus { transport: Transport::TcpNoOffload, addr: None };
+    assert_eq!("tcp-no-offload".parse(), Ok(same_frames));
+    assert_eq!("raw".parse(), Ok(Versus { transport: Transport::Raw, addr: None }));
+    for text in ["", "raw=10.0.0.2", "tcp=", "tcp=node2", "prp", "TCP", "tcp=10.0.0.2:80"] {
         assert!(text.parse::<Versus>().is_err(), "{text}");
     }
 }
 
 #[test]
 fn name__is_what_json_has() {
-    for transport in [Transport::Prp, Transport::Tcp] {
+    for transport in [Transport::Prp, Transport::Tcp, Transport::TcpNoOffload, Transport::Raw] {
         let json = serde_json::to_string(&transport).expect("a string");
         assert_eq!(json, format!("\"{transport}\""));
     }

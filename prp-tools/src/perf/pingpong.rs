@@ -1,0 +1,145 @@
+//! Ping-pong: a message goes to the server and comes back, and then the next one. Half of that time is
+//! the latency one way.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::control::Work;
+use super::flow;
+use super::report::{Ends, Figure};
+use super::session::Session;
+use super::transport::{Transport, WaitMode};
+use crate::exit::Failure;
+
+/// The part of a leg that is not counted: caches, clocks and estimates settle.
+const WARM_UP: f64 = 0.1;
+
+/// Significant digits of a histogram: a thousandth is far below what differs from run to run.
+const DIGITS: u8 = 3;
+
+/// Steps of a distribution between a quantile and the one that halves what is left.
+const STEPS: u32 = 4;
+
+/// How long messages took, in microseconds one way.
+#[derive(Debug, Serialize)]
+pub(super) struct Latency {
+    /// Medians of the rounds.
+    pub(super) p50_us: Figure,
+    /// Of all samples of all rounds.
+    pub(super) p99_us: f64,
+    pub(super) p999_us: f64,
+    pub(super) min_us: f64,
+    samples: u64,
+    /// Pairs of a part of all samples and the time they took at most.
+    distribution: Vec<(f64, f64)>,
+    pub(super) ends: Ends,
+}
+
+/// What rounds of one transport add up to.
+#[derive(Debug)]
+pub(super) struct Sum {
+    all: Histogram<u64>,
+    medians: Vec<f64>,
+    ends: Ends,
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self { all: histogram(), medians: Vec::new(), ends: Ends::default() }
+    }
+}
+
+/// A histogram of nanoseconds that grows as it must.
+fn histogram() -> Histogram<u64> {
+    let Ok(histogram) = Histogram::new(DIGITS) else { unreachable!("0 to 5 digits are allowed") };
+    histogram
+}
+
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1e3
+}
+
+/// One round.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Round {
+    pub(super) transport: Transport,
+    pub(super) wait: WaitMode,
+    /// Bytes in a message.
+    pub(super) size: usize,
+    pub(super) time: Duration,
+}
+
+impl Round {
+    /// Plays it, and adds it to `sum`; the median in microseconds.
+    pub(super) fn play(self, session: &Session, sum: &mut Sum) -> Result<f64, Failure> {
+        let Self { transport, wait, size, time } = self;
+        let leg = session.begin(transport, wait, Work::Echo { size: size as u64 })?;
+        let failed = |e| leg.failure(&e);
+        let (samples, ends) = if transport == Transport::Raw {
+            let mut link = leg.raw().map_err(failed)?;
+            let samples = sample(time, || link.round_trip(size)).map_err(failed)?;
+            link.finish().map_err(failed)?;
+            (samples, leg.end_raw(link)?)
+        } else {
+            let conn = leg.connect().map_err(failed)?;
+            let mut message = vec![0x5a; size];
+            let samples = sample(time, || flow::round_trip(&conn, &mut message)).map_err(failed)?;
+            conn.end().map_err(failed)?;
+            (samples, leg.end(vec![conn])?)
+        };
+        let median = micros(samples.value_at_quantile(0.5));
+        sum.medians.push(median);
+        // It only fails where a histogram must not grow.
+        let _ = sum.all.add(&samples);
+        sum.ends.add(ends);
+        Ok(median)
+    }
+}
+
+/// Repeats a round trip for `time`.
+fn sample(
+    time: Duration,
+    mut round_trip: impl FnMut() -> io::Result<Duration>,
+) -> io::Result<Histogram<u64>> {
+    let mut samples = histogram();
+    let begun = Instant::now();
+    let (warm, end) = (begun + time.mul_f64(WARM_UP), begun + time);
+    loop {
+        let taken = round_trip()?;
+        let now = Instant::now();
+        if now >= warm {
+            // It only fails where a histogram must not grow.
+            let _ = samples.record((taken.as_nanos() / 2) as u64);
+        }
+        if now >= end {
+            return Ok(samples);
+        }
+    }
+}
+
+impl Sum {
+    /// What they add up to.
+    pub(super) fn finish(self) -> Latency {
+        let at = |quantile| micros(self.all.value_at_quantile(quantile));
+        let steps = self.all.iter_quantiles(STEPS);
+        let steps = steps.filter(|step| step.count_since_last_iteration() > 0);
+        let distribution = steps
+            .map(|step| (step.quantile_iterated_to(), micros(step.value_iterated_to())))
+            .collect();
+        Latency {
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            min_us: micros(self.all.min()),
+            samples: self.all.len(),
+            distribution,
+            p50_us: Figure::of(self.medians),
+            ends: self.ends,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
