@@ -83,9 +83,19 @@ impl Forwarder {
         &self.stats
     }
 
+    /// Counters, for what becomes of frames after the decision.
+    pub const fn stats_mut(&mut self) -> &mut ForwardStats {
+        &mut self.stats
+    }
+
     /// Puts other routes in force: from the next frame on, all at once.
     pub fn set_routes(&mut self, routes: RouteTable) {
         self.routes = routes;
+    }
+
+    /// Adds a device; it gets the next number.
+    pub fn add_device(&mut self, device: Device) {
+        self.devices.push(device);
     }
 
     /// Says whether a next hop may be used; whether that is new.

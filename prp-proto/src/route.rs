@@ -7,6 +7,7 @@
 mod build;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 use core::mem::size_of_val;
 
@@ -108,6 +109,19 @@ impl RouteTable {
     /// Never true for the local node, whose frames to itself do not cross Ethernet.
     pub fn is_source(&self, node: NodeId, device: DeviceId, mac: MacAddr) -> bool {
         self.lookup(node).next_hops().iter().any(|hop| hop.device == device && hop.mac == mac)
+    }
+
+    /// Every next hop of any route, each hardware address on a device once: the neighbours this machine sends to.
+    pub fn neighbours(&self) -> Vec<NextHop> {
+        let mut all: Vec<NextHop> = self.hops.to_vec();
+        all.sort_by_key(|hop| (hop.device, hop.mac, hop.metric));
+        all.dedup_by_key(|hop| (hop.device, hop.mac));
+        all
+    }
+
+    /// The highest number of a node in prphosts, or of the local node.
+    pub fn highest(&self) -> u16 {
+        self.slots.len().saturating_sub(1) as u16
     }
 
     /// Heap bytes held, without the allocator's own overhead.

@@ -14,9 +14,9 @@ use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-pub(crate) use filter::PortFilter;
-pub(crate) use interface::{Interface, interfaces};
-pub(crate) use packet::PacketDevice;
+pub use filter::{PortFilter, RouterFilter};
+pub use interface::{Interface, interfaces};
+pub use packet::PacketDevice;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use pipe::PipeDevice;
 #[cfg(any(test, feature = "testing"))]
@@ -24,24 +24,24 @@ pub(crate) use wire::WireDevice;
 #[cfg(any(test, feature = "testing"))]
 pub use wire::{Rule, Verdict};
 
-use crate::sys::ring::RingPeek;
+pub use crate::sys::ring::RingPeek;
 
 /// What became of a batch.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Sent {
+pub struct Sent {
     /// Frames the device took, or lost by itself: both are gone.
-    pub(crate) done: usize,
+    pub done: usize,
     /// Of those, frames the device is known to have lost (`ENOBUFS` and the like).
-    pub(crate) lost: usize,
+    pub lost: usize,
     /// The frame after those is larger than the device takes.
-    pub(crate) too_big: bool,
+    pub too_big: bool,
     /// The device takes no more at the moment.
-    pub(crate) full: bool,
+    pub full: bool,
 }
 
 /// How to find out without a lock whether a frame waits.
 #[derive(Clone, Debug)]
-pub(crate) enum Peek {
+pub enum Peek {
     /// A look into shared memory.
     Ring(RingPeek),
     /// Only a system call would tell.
@@ -49,7 +49,7 @@ pub(crate) enum Peek {
 }
 
 /// A device: frames in, frames out, in batches.
-pub(crate) trait FrameIo: fmt::Debug + Send {
+pub trait FrameIo: fmt::Debug + Send {
     /// Hands up to `max` received frames to `take`; how many there were.
     ///
     /// # Errors
@@ -70,6 +70,15 @@ pub(crate) trait FrameIo: fmt::Debug + Send {
     /// # Errors
     /// The kernel refused the filter.
     fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()>;
+
+    /// Asks for the frames a router wants. Devices that have no filter pass everything.
+    ///
+    /// # Errors
+    /// The kernel refused the filter.
+    fn set_router_filter(&mut self, filter: &RouterFilter) -> io::Result<()> {
+        let _ = filter;
+        Ok(())
+    }
 
     /// Frames lost for want of room since the last call.
     fn take_overruns(&mut self) -> u64;

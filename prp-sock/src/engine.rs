@@ -31,7 +31,9 @@ use parking_lot::Mutex;
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
 
+pub use self::claims::Claims;
 pub(crate) use self::core::Core;
+pub use self::steward::Stewardship;
 pub(crate) use guard::CoreGuard;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;

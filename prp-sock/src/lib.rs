@@ -44,6 +44,17 @@ pub mod testing;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
+/// What prp-routed and diagnostic programs share with the engine: devices, and who owns what on the node.
+/// Not for applications, and not stable.
+#[doc(hidden)]
+pub mod node {
+    pub use crate::device::{
+        FrameIo, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter, Sent,
+        interfaces,
+    };
+    pub use crate::engine::{Claims, Stewardship};
+}
+
 pub use addr::{Resolver, ToPrpAddrs};
 pub use builder::Builder;
 pub use hosts::{DEFAULT_PATH as DEFAULT_HOSTS, HostsFile};

@@ -17,6 +17,7 @@ pub mod namespace;
 pub mod pattern;
 pub mod privilege;
 pub mod puppet;
+pub mod router;
 pub mod scratch;
 pub mod seed;
 mod sweep;

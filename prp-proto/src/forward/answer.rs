@@ -28,10 +28,10 @@ pub fn answer(
     dropped: Option<ForwardDrop>,
 ) -> Option<Answer> {
     let Head { network, transport, .. } = frame.head;
-    let asked = NodeBlock::of(frame).filter(|block| block.kind == NodeKind::Echo)?;
     if transport.dst_port != Port::CONTROL {
         return None;
     }
+    let asked = NodeBlock::of(frame).filter(|block| block.kind == NodeKind::Echo)?;
     let kind = match dropped {
         None => NodeKind::EchoReply,
         Some(ForwardDrop::HopLimit) => NodeKind::TimeExceeded,

@@ -13,7 +13,7 @@ const MAX_RANGES: usize = 600;
 
 /// Frames a process wants.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct PortFilter {
+pub struct PortFilter {
     node: NodeId,
     /// Also requests to ports that nobody may own.
     steward: bool,
@@ -45,7 +45,7 @@ fn op(code: u16, jt: u8, jf: u8, k: u32) -> Instruction {
 
 impl PortFilter {
     /// A filter for `ports` of `node`.
-    pub(crate) fn new(node: NodeId, steward: bool, ports: impl Iterator<Item = Port>) -> Self {
+    pub fn new(node: NodeId, steward: bool, ports: impl Iterator<Item = Port>) -> Self {
         let mut starts: Vec<u16> = ports.map(|p| p.number() / BLOCK * BLOCK).collect();
         starts.sort_unstable();
         starts.dedup();
@@ -64,17 +64,17 @@ impl PortFilter {
     }
 
     /// Whether frames for `port` pass.
-    pub(crate) fn passes(&self, port: Port) -> bool {
+    pub fn passes(&self, port: Port) -> bool {
         self.ranges.iter().any(|(lo, hi)| (*lo..=*hi).contains(&port.number()))
     }
 
     /// Whether it is the steward's.
-    pub(crate) const fn is_steward(&self) -> bool {
+    pub const fn is_steward(&self) -> bool {
         self.steward
     }
 
     /// The program.
-    pub(crate) fn program(&self) -> Vec<Instruction> {
+    pub fn program(&self) -> Vec<Instruction> {
         let mut program = vec![
             op(LDH_ABS, 0, 0, DST_NODE),
             op(JEQ, 1, 0, u32::from(self.node.number())),
@@ -89,6 +89,38 @@ impl PortFilter {
         }
         program.push(op(LDH_ABS, 0, 0, DST_PORT));
         program.extend(search(&self.ranges));
+        program
+    }
+}
+
+/// Frames a router wants: those for other nodes, and of its own node's those for the control port.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct RouterFilter {
+    /// The router's own node.
+    pub node: NodeId,
+    /// Also requests to ports of its node that nobody may own.
+    pub steward: bool,
+}
+
+impl RouterFilter {
+    /// The program.
+    pub fn program(&self) -> Vec<Instruction> {
+        let mut program = vec![
+            op(LDH_ABS, 0, 0, DST_NODE),
+            op(JEQ, 1, 0, u32::from(self.node.number())),
+            op(RET, 0, 0, ACCEPT),
+            op(LDH_ABS, 0, 0, DST_PORT),
+            op(JEQ, 0, 1, u32::from(Port::CONTROL.number())),
+            op(RET, 0, 0, ACCEPT),
+        ];
+        if self.steward {
+            program.extend([
+                op(LDB_ABS, 0, 0, FLAGS_LOW),
+                op(JSET, 0, 1, CREQ),
+                op(RET, 0, 0, ACCEPT),
+            ]);
+        }
+        program.push(op(RET, 0, 0, DROP));
         program
     }
 }

@@ -4,15 +4,19 @@ use prp_proto::addr::MacAddr;
 
 /// An interface that could carry frames.
 #[derive(Clone, Debug)]
-pub(crate) struct Interface {
-    pub(crate) name: String,
-    pub(crate) index: u32,
-    pub(crate) mac: MacAddr,
-    pub(crate) loopback: bool,
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// The kernel's number for it.
+    pub index: u32,
+    /// Its hardware address; all zeros for the loopback device.
+    pub mac: MacAddr,
+    /// Whether it leads back to this machine.
+    pub loopback: bool,
 }
 
 /// All of them.
-pub(crate) fn interfaces() -> Vec<Interface> {
+pub fn interfaces() -> Vec<Interface> {
     pnet::datalink::interfaces()
         .into_iter()
         .map(|i| Interface {

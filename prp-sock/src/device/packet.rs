@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
-use super::filter::{self, PortFilter};
+use super::filter::{self, PortFilter, RouterFilter};
 use super::{FrameIo, Interface, Peek, Sent};
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
@@ -34,7 +34,7 @@ enum Receiver {
 
 /// A packet socket on a network interface.
 #[derive(Debug)]
-pub(crate) struct PacketDevice {
+pub struct PacketDevice {
     socket: Socket,
     receiver: Receiver,
     sender: SendVec,
@@ -48,7 +48,7 @@ impl PacketDevice {
     ///
     /// # Errors
     /// `EPERM` without CAP_NET_RAW; whatever else the kernel says.
-    pub(crate) fn open(interface: &Interface, ethertype: u16) -> io::Result<Self> {
+    pub fn open(interface: &Interface, ethertype: u16) -> io::Result<Self> {
         // Protocol 0: nothing arrives before the filter and the ring are in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
         attach(&socket, &filter::nothing())?;
@@ -79,7 +79,7 @@ impl PacketDevice {
     }
 
     /// Bytes after the Ethernet header the interface takes.
-    pub(crate) const fn mtu(&self) -> u32 {
+    pub const fn mtu(&self) -> u32 {
         self.mtu
     }
 }
@@ -153,6 +153,10 @@ impl FrameIo for PacketDevice {
     }
 
     fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
+        attach(&self.socket, &filter.program())
+    }
+
+    fn set_router_filter(&mut self, filter: &RouterFilter) -> io::Result<()> {
         attach(&self.socket, &filter.program())
     }
 

@@ -12,18 +12,22 @@ use prp_proto::addr::{NodeId, Port};
 
 /// The ports this process owns.
 #[derive(Debug)]
-pub(crate) struct Claims {
+pub struct Claims {
     node: NodeId,
     held: HashMap<Port, UnixDatagram>,
 }
 
 impl Claims {
-    pub(crate) fn new(node: NodeId) -> Self {
+    /// No ports of `node` yet.
+    pub fn new(node: NodeId) -> Self {
         Self { node, held: HashMap::new() }
     }
 
     /// Makes `port` ours; `false` if another process of the node has it.
-    pub(crate) fn claim(&mut self, port: Port) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// Too many descriptors, most likely.
+    pub fn claim(&mut self, port: Port) -> io::Result<bool> {
         if self.held.contains_key(&port) {
             return Ok(true);
         }
@@ -36,12 +40,12 @@ impl Claims {
     }
 
     /// Whether nobody on the node owns `port`.
-    pub(crate) fn is_free(&self, port: Port) -> bool {
+    pub fn is_free(&self, port: Port) -> bool {
         !self.held.contains_key(&port) && matches!(self.try_bind(port), Ok(Some(_)))
     }
 
     /// Gives `port` back to the node.
-    pub(crate) fn release(&mut self, port: Port) {
+    pub fn release(&mut self, port: Port) {
         self.held.remove(&port);
     }
 

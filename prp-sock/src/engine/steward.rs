@@ -18,9 +18,9 @@ const BACKLOG: i32 = 4096;
 
 /// Our part in it.
 #[derive(Debug)]
-pub(super) enum Stewardship {
+pub enum Stewardship {
     /// We are the steward, as long as we hold this.
-    Ours(#[expect(dead_code, reason = "held for the name it has bound")] UnixListener),
+    Ours(UnixListener),
     /// Somebody else is; this breaks when they end.
     Theirs(Arc<UnixStream>),
     /// It could not be found out: too many descriptors, most likely.
@@ -29,7 +29,7 @@ pub(super) enum Stewardship {
 
 impl Stewardship {
     /// Takes the place if it is free, and watches who has it otherwise.
-    pub(super) fn seek(node: NodeId) -> Self {
+    pub fn seek(node: NodeId) -> Self {
         // Between a failed bind and the connect the steward may end; then the place is free again.
         for _ in 0..3 {
             match Self::try_bind(node) {
@@ -44,12 +44,13 @@ impl Stewardship {
         Self::Unknown
     }
 
-    pub(super) const fn is_ours(&self) -> bool {
+    /// Whether we are the steward.
+    pub const fn is_ours(&self) -> bool {
         matches!(self, Self::Ours(_))
     }
 
     /// What breaks when the steward ends.
-    pub(super) fn link(&self) -> Option<Arc<UnixStream>> {
+    pub fn link(&self) -> Option<Arc<UnixStream>> {
         match self {
             Self::Theirs(stream) => Some(stream.clone()),
             Self::Ours(_) | Self::Unknown => None,

@@ -54,10 +54,11 @@ impl Mapping {
 
 /// Says whether a frame waits, from any thread, without a system call or a lock.
 #[derive(Clone, Debug)]
-pub(crate) struct RingPeek(Arc<Mapping>);
+pub struct RingPeek(Arc<Mapping>);
 
 impl RingPeek {
-    pub(crate) fn has_frame(&self) -> bool {
+    /// Whether a frame waits.
+    pub fn has_frame(&self) -> bool {
         self.0.has_frame()
     }
 }

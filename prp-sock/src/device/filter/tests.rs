@@ -82,3 +82,16 @@ fn program__stays_within_the_kernels_limit() {
     assert!(program.len() <= 4096, "{}", program.len());
     assert!(ports.iter().all(|p| passes(&program, 7, *p, 0)));
 }
+
+#[test]
+fn program__of_a_router_passes_other_nodes_and_the_control_port() {
+    for steward in [false, true] {
+        let program = RouterFilter { node: node(7), steward }.program();
+        for port in [0, 1, 80, 65535] {
+            assert!(passes(&program, 8, port, 0));
+            assert!(passes(&program, 8, port, CREQ as u8));
+            assert_eq!(passes(&program, 7, port, 0), port == 0, "{port}");
+            assert_eq!(passes(&program, 7, port, CREQ as u8), port == 0 || steward, "{port}");
+        }
+    }
+}

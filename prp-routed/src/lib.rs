@@ -1,0 +1,29 @@
+//! prp-routed: forwards frames between the segments a node is on, by the static routes of prphosts, and
+//! is the node's steady presence on the wire.
+//!
+//! What becomes of a frame is decided in [`prp_proto::forward`]; this crate brings frames, time, files and
+//! signals to that decision. `docs/routing.md` is the manual.
+//!
+//! | module | noun |
+//! | --- | --- |
+//! | [`settings`] | what `prp-routed.toml` and the command line say |
+//! | [`table`] | a reading of prphosts, and how it differs from another |
+//! | [`link`], [`batch`] | a device with its queue, frames on their way to it |
+//! | [`router`] | links and decision together: one *turn* of work |
+//! | [`daemon`] | the loop: turns, sleep, signals, reloading |
+//! | [`cli`] | the command line |
+//! | [`control`], [`report`] | the socket `prp routed` talks to, and what it tells |
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
+
+pub mod allowance;
+pub mod batch;
+pub mod cli;
+pub mod clock;
+pub mod control;
+pub mod daemon;
+pub mod link;
+pub mod report;
+pub mod router;
+pub mod settings;
+pub mod table;

@@ -1,0 +1,134 @@
+//! A device of the router, with the queue of what it could not take yet.
+
+use std::collections::VecDeque;
+
+use prp_proto::forward::{ForwardDrop, ForwardStats};
+use prp_sock::node::FrameIo;
+
+/// Frames a busy device may have waiting: as many as a receiving ring holds. More only makes them late.
+const QUEUE: usize = 512;
+
+/// What went over a link.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct LinkCounters {
+    /// Frames received that passed the filter.
+    pub received: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames lost before we saw them: the receiving ring was full.
+    pub overruns: u64,
+    /// Frames dropped because the queue was full, or lost by the device.
+    pub dropped: u64,
+}
+
+/// A device of the router.
+#[derive(Debug)]
+pub struct Link {
+    name: String,
+    /// The kernel's number for it.
+    index: u32,
+    /// Frames in and out.
+    pub io: Box<dyn FrameIo>,
+    queue: VecDeque<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+    /// What went over it.
+    pub counters: LinkCounters,
+}
+
+impl Link {
+    /// The device `io`, called `name`, the kernel's number `index`.
+    pub fn new(name: impl Into<String>, index: u32, io: Box<dyn FrameIo>) -> Self {
+        let (queue, spare) = (VecDeque::new(), Vec::new());
+        Self { name: name.into(), index, io, queue, spare, counters: LinkCounters::default() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kernel's number for it.
+    pub const fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Whether frames wait for room.
+    pub fn is_stalled(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Sends `frames` behind those that wait; keeps what the device does not take, as far as there is
+    /// room, and counts the rest.
+    pub fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>, stats: &mut ForwardStats) {
+        let mut frames = frames.peekable();
+        if self.unstall(stats) {
+            while frames.peek().is_some() {
+                let mut pieces: Vec<[&[u8]; 4]> = Vec::with_capacity(BATCH);
+                pieces.extend(frames.by_ref().take(BATCH).map(|f| [f, &[], &[], &[]]));
+                let done = self.send_some(&pieces, stats);
+                if done < pieces.len() {
+                    pieces[done..].iter().for_each(|p| self.enqueue(p[0], stats));
+                    break;
+                }
+            }
+        }
+        frames.for_each(|frame| self.enqueue(frame, stats));
+    }
+
+    /// Sends what waits; whether all of it is gone.
+    pub fn unstall(&mut self, stats: &mut ForwardStats) -> bool {
+        while !self.queue.is_empty() {
+            let queue = std::mem::take(&mut self.queue);
+            let pieces: Vec<[&[u8]; 4]> =
+                queue.iter().take(BATCH).map(|f| [f.as_slice(), &[], &[], &[]]).collect();
+            let (done, tried) = (self.send_some(&pieces, stats), pieces.len());
+            self.queue = queue;
+            self.spare.extend(self.queue.drain(..done));
+            if done < tried {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Sends until the device takes no more; how many frames are gone, one way or the other.
+    fn send_some(&mut self, pieces: &[[&[u8]; 4]], stats: &mut ForwardStats) -> usize {
+        let mut at = 0;
+        while at < pieces.len() {
+            let sent = self.io.send(&mut pieces[at..].iter().copied());
+            at += sent.done;
+            self.counters.sent += (sent.done - sent.lost) as u64;
+            for _ in 0..sent.lost {
+                self.lose(0, stats);
+            }
+            if sent.too_big {
+                self.lose(pieces[at][0].len(), stats);
+                at += 1;
+            } else if sent.full || sent.done == 0 {
+                break;
+            }
+        }
+        at
+    }
+
+    fn enqueue(&mut self, frame: &[u8], stats: &mut ForwardStats) {
+        if self.queue.len() >= QUEUE {
+            return self.lose(frame.len(), stats);
+        }
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(frame);
+        self.queue.push_back(copy);
+    }
+
+    fn lose(&mut self, bytes: usize, stats: &mut ForwardStats) {
+        self.counters.dropped += 1;
+        stats.not_sent(bytes, ForwardDrop::SendFailed);
+    }
+}
+
+/// Frames per system call.
+const BATCH: usize = 64;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! What the daemon tells about itself: made here, printed by whoever asked.
+
+use prp_proto::addr::NodeId;
+use serde::{Deserialize, Serialize};
+
+use crate::router::Router;
+use crate::table::{Change, Table};
+
+/// A question to the daemon: one line of JSON.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    /// How it is.
+    Status,
+    /// Where frames go.
+    Routes,
+    /// What it has moved and dropped.
+    Counters,
+    /// Reads prphosts again.
+    Reload {
+        /// Only tells what would change.
+        dry_run: bool,
+    },
+}
+
+/// An answer: one line of JSON.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// What was asked for.
+    Ok(serde_json::Value),
+    /// Why not.
+    Error(String),
+}
+
+/// How it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// The node.
+    pub node: u16,
+    /// Its name in prphosts.
+    pub name: Option<String>,
+    /// This program's version.
+    pub version: &'static str,
+    /// Its process.
+    pub pid: u32,
+    /// Seconds since it started.
+    pub uptime: u64,
+    /// The prphosts in force.
+    pub hosts: String,
+    /// Nodes in it.
+    pub nodes: usize,
+    /// How often it was read again and put in force.
+    pub reloads: u64,
+    /// Why the last reading failed, if it did.
+    pub last_error: Option<String>,
+    /// Whether it refuses requests to ports nobody owns.
+    pub steward: bool,
+    /// Devices.
+    pub devices: Vec<Device>,
+}
+
+/// A device.
+#[derive(Clone, Debug, Serialize)]
+pub struct Device {
+    /// Its name.
+    pub device: String,
+    /// Its hardware address.
+    pub mac: String,
+    /// Bytes after the Ethernet header it takes.
+    pub mtu: u32,
+    /// Frames received that were for the router.
+    pub received: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames lost because the receiving ring was full.
+    pub overruns: u64,
+    /// Frames lost because the device took no more.
+    pub dropped: u64,
+}
+
+/// Where frames for a node go.
+#[derive(Clone, Debug, Serialize)]
+pub struct RouteLine {
+    /// The node.
+    pub node: u16,
+    /// Its name in prphosts.
+    pub name: Option<String>,
+    /// Next hops, best first.
+    pub next_hops: String,
+}
+
+/// A reload.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reloaded {
+    /// Whether the new routes are in force.
+    pub applied: bool,
+    /// How many nodes have other routes than before.
+    pub changed: usize,
+    /// The first of them.
+    pub changes: Vec<ChangeLine>,
+}
+
+/// A node with other routes than before.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChangeLine {
+    /// The node.
+    pub node: u16,
+    /// Next hops before, best first.
+    pub before: String,
+    /// Next hops after.
+    pub after: String,
+}
+
+/// Changes told of one reload: a cluster that was renumbered altogether fills no pipe.
+const MAX_CHANGES: usize = 1000;
+
+impl Reloaded {
+    /// The report of `changes`.
+    pub fn new(applied: bool, changes: &[Change]) -> Self {
+        let line = |c: &Change| ChangeLine {
+            node: c.node.number(),
+            before: c.before.clone(),
+            after: c.after.clone(),
+        };
+        let listed = changes.iter().take(MAX_CHANGES).map(line).collect();
+        Self { applied, changed: changes.len(), changes: listed }
+    }
+}
+
+/// The devices of `router`.
+pub fn devices(router: &mut Router) -> Vec<Device> {
+    let ours = router.forwarder.devices().to_vec();
+    let links = router.links.iter_mut().zip(ours);
+    links
+        .map(|(link, device)| {
+            link.counters.overruns += link.io.take_overruns();
+            Device {
+                device: link.name().to_owned(),
+                mac: device.mac.to_string(),
+                mtu: device.mtu,
+                received: link.counters.received,
+                sent: link.counters.sent,
+                overruns: link.counters.overruns,
+                dropped: link.counters.dropped,
+            }
+        })
+        .collect()
+}
+
+/// The routes of `table`, by node number.
+pub fn routes(table: &Table) -> Vec<RouteLine> {
+    let hosts = table.file.hosts();
+    let mut nodes: Vec<NodeId> = hosts.nodes().collect();
+    nodes.sort_unstable();
+    let line = |node: NodeId| RouteLine {
+        node: node.number(),
+        name: hosts.name(node).map(str::to_owned),
+        next_hops: match table.routes.lookup(node) {
+            prp_proto::route::Route::NoRoute(why) => format!("none: {why}"),
+            _ => table.describe(node),
+        },
+    };
+    nodes.into_iter().map(line).collect()
+}
+
+/// What `router` has moved, dropped and said.
+pub fn counters(router: &Router) -> serde_json::Value {
+    let stats = router.forwarder.stats();
+    let drops: serde_json::Map<_, _> =
+        stats.drops.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
+    let said = router.said();
+    serde_json::json!({
+        "forwarded_frames": stats.frames,
+        "forwarded_bytes": stats.bytes,
+        "local_frames": stats.local,
+        "dropped": drops,
+        "echoes_answered": said.echoes,
+        "requests_refused": said.refusals,
+        "answers_suppressed": said.suppressed,
+    })
+}

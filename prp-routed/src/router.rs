@@ -1,0 +1,156 @@
+//! Links and decision together: one turn of a router's work.
+
+use std::io;
+
+use prp_proto::addr::{DeviceId, Port};
+use prp_proto::forward::{Answer, Forwarder, Outcome, answer, refuse};
+use prp_proto::time::Instant;
+use prp_proto::wire::{Flags, Frame, HEADER_LEN};
+use prp_sock::node::Claims;
+
+use crate::allowance::Allowance;
+use crate::batch::Batch;
+use crate::link::Link;
+
+/// Frames received per turn from one device: half of what `sendmmsg` takes, so that two busy devices
+/// fill one call to a third.
+const RECEIVE_TURN: usize = 32;
+
+/// A router without its loop.
+#[derive(Debug)]
+pub struct Router {
+    /// What becomes of frames.
+    pub forwarder: Forwarder,
+    /// By [`DeviceId`].
+    pub links: Vec<Link>,
+    batch: Batch,
+    presence: Presence,
+}
+
+/// What this node says for itself.
+#[derive(Debug)]
+struct Presence {
+    claims: Claims,
+    /// We refuse requests to ports that nobody owns.
+    steward: bool,
+    answers: Allowance,
+    refusals: Allowance,
+    said: PresenceCounters,
+}
+
+/// What this node said for itself.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct PresenceCounters {
+    /// Echo replies, and answers about echoes that went no further.
+    pub echoes: u64,
+    /// Requests refused.
+    pub refusals: u64,
+    /// What went unsaid because there was too much of it.
+    pub suppressed: u64,
+}
+
+impl Router {
+    /// A router of `forwarder`'s node on `links`.
+    pub fn new(forwarder: Forwarder, links: Vec<Link>) -> Self {
+        let presence = Presence {
+            claims: Claims::new(forwarder.local()),
+            steward: false,
+            answers: Allowance::default(),
+            refusals: Allowance::default(),
+            said: PresenceCounters::default(),
+        };
+        Self { forwarder, links, batch: Batch::default(), presence }
+    }
+
+    /// From now on requests to ports nobody owns are refused, or not.
+    pub fn set_steward(&mut self, steward: bool) {
+        self.presence.steward = steward;
+    }
+
+    /// Whether they are.
+    pub const fn is_steward(&self) -> bool {
+        self.presence.steward
+    }
+
+    /// What the node said for itself.
+    pub const fn said(&self) -> &PresenceCounters {
+        &self.presence.said
+    }
+
+    /// Receives what is there, up to a batch per device, and sends what follows from it; how many frames
+    /// there were.
+    ///
+    /// # Errors
+    /// A device is gone for good.
+    pub fn turn(&mut self, now: Instant) -> io::Result<usize> {
+        let mut frames = 0;
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let id = DeviceId(index as u16);
+            let (forwarder, batch) = (&mut self.forwarder, &mut self.batch);
+            let presence = &mut self.presence;
+            let n = link.io.receive(RECEIVE_TURN, &mut |bytes| match forwarder
+                .handle_frame(id, bytes)
+            {
+                Outcome::Forward(departure) => {
+                    batch.push(departure.device, &departure.head, &bytes[HEADER_LEN..]);
+                }
+                Outcome::Local(frame) => presence.hear(now, forwarder, &frame, batch),
+                Outcome::Dropped(why, Some(frame)) => {
+                    let said = || answer(forwarder, &frame, Some(why));
+                    presence.echo(now, said, batch);
+                }
+                Outcome::Dropped(_, None) => {}
+            })?;
+            link.counters.received += n as u64;
+            frames += n;
+        }
+        self.flush();
+        Ok(frames)
+    }
+
+    /// Whether a device holds frames it could not take.
+    pub fn is_stalled(&self, device: usize) -> bool {
+        self.links.get(device).is_some_and(Link::is_stalled)
+    }
+
+    fn flush(&mut self) {
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let mut frames = self.batch.frames_for(DeviceId(index as u16)).peekable();
+            if frames.peek().is_some() || link.is_stalled() {
+                link.send(frames, self.forwarder.stats_mut());
+            }
+        }
+        self.batch.clear();
+    }
+}
+
+impl Presence {
+    /// A frame for this node: an echo, or a request to a port nobody owns. All else is for others.
+    fn hear(&mut self, now: Instant, forwarder: &Forwarder, frame: &Frame<'_>, batch: &mut Batch) {
+        let port = frame.head.transport.dst_port;
+        if port == Port::CONTROL {
+            return self.echo(now, || answer(forwarder, frame, None), batch);
+        }
+        if !self.steward || !frame.flags().contains(Flags::CREQ) {
+            return;
+        }
+        if !self.refusals.take(now) {
+            self.said.suppressed += 1;
+        } else if self.claims.is_free(port)
+            && let Some(refusal) = refuse(forwarder, frame)
+        {
+            self.said.refusals += 1;
+            batch.push(refusal.device, &refusal.bytes, &[]);
+        }
+    }
+
+    fn echo(&mut self, now: Instant, said: impl FnOnce() -> Option<Answer>, batch: &mut Batch) {
+        let Some(said) = said() else { return };
+        if self.answers.take(now) {
+            self.said.echoes += 1;
+            batch.push(said.device, &said.bytes, &[]);
+        } else {
+            self.said.suppressed += 1;
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What `prp-routed.toml` and the command line say.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use prp_sock::{HostsFile, NodeId};
+use serde::Deserialize;
+
+/// Where settings are unless the command line says otherwise. Without this file the defaults hold.
+pub const DEFAULT_PATH: &str = "/etc/prp-routed.toml";
+
+/// How long the router looks for frames after the last one before it sleeps, unless it is told
+/// otherwise: as long as streams do (`docs/performance.md`), so that back-to-back frames find it awake.
+const SPIN: Duration = Duration::from_micros(20);
+
+/// The longest it may look: beyond that a core is simply given away.
+const MAX_SPIN: Duration = Duration::from_secs(1);
+
+/// What the daemon is to do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Settings {
+    /// prphosts.
+    pub hosts: PathBuf,
+    /// The node this machine is, if prphosts and hardware addresses do not say.
+    pub node: Option<NodeId>,
+    /// How long to look for frames before sleeping.
+    pub spin: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { hosts: HostsFile::default_path(), node: None, spin: SPIN }
+    }
+}
+
+/// The file as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    hosts: Option<PathBuf>,
+    node: Option<u16>,
+    spin_us: Option<u64>,
+}
+
+impl Settings {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// As reading a file, naming it; `InvalidData` with the place and what was expected.
+    pub fn load(path: &Path) -> io::Result<Self> {
+        let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(named)?;
+        Self::parse(&text).map_err(|what| {
+            let message = format!("{}: {what}", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, message)
+        })
+    }
+
+    /// The settings in force where none are named: those of [`DEFAULT_PATH`], or the defaults if there is
+    /// no such file.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn system() -> io::Result<Self> {
+        match Self::load(Path::new(DEFAULT_PATH)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            other => other,
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let text: Text = toml::from_str(text).map_err(|e| e.to_string())?;
+        let mut settings = Self::default();
+        if let Some(hosts) = text.hosts {
+            settings.hosts = hosts;
+        }
+        if let Some(number) = text.node {
+            let node = NodeId::new(number);
+            settings.node = Some(node.ok_or_else(|| format!("node = {number}: 1 to 65534"))?);
+        }
+        if let Some(spin) = text.spin_us {
+            settings.spin = Duration::from_micros(spin);
+            if settings.spin > MAX_SPIN {
+                return Err(format!("spin_us = {spin}: at most {}", MAX_SPIN.as_micros()));
+            }
+        }
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parse__takes_what_is_there_and_leaves_the_rest() {
+        assert_eq!(Settings::parse(""), Ok(Settings::default()));
+        let settings = Settings::parse("hosts = '/x'\nnode = 7\nspin_us = 0\n").unwrap();
+        assert_eq!(settings.hosts, Path::new("/x"));
+        assert_eq!((settings.node, settings.spin), (NodeId::new(7), Duration::ZERO));
+    }
+
+    #[test]
+    fn parse__says_what_is_wrong() {
+        for (text, word) in [
+            ("hots = 'x'", "hots"),
+            ("node = 0", "65534"),
+            ("node = 'a'", "invalid type"),
+            ("spin_us = 1000001", "at most"),
+        ] {
+            let said = Settings::parse(text).unwrap_err();
+            assert!(said.contains(word), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn load__names_the_file() {
+        let said = Settings::load(Path::new("/no/such.toml")).unwrap_err().to_string();
+        assert!(said.starts_with("/no/such.toml: "), "{said}");
+    }
+}

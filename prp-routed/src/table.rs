@@ -1,0 +1,159 @@
+//! A reading of prphosts, made into routes, and how it differs from another.
+
+use std::io;
+
+use prp_proto::addr::{DeviceId, NodeId};
+use prp_proto::route::{NextHop, Route, RouteTable};
+use prp_sock::node::{Interface, interfaces};
+use prp_sock::{HostsFile, Resolver};
+
+use crate::settings::Settings;
+
+/// Routes, and the names of the devices they speak of.
+#[derive(Debug)]
+pub struct Table {
+    /// prphosts as it was read.
+    pub file: HostsFile,
+    /// Where frames go.
+    pub routes: RouteTable,
+    /// By [`DeviceId`].
+    pub devices: Vec<Interface>,
+}
+
+/// What becomes of a node's routes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Change {
+    /// The node.
+    pub node: NodeId,
+    /// Its next hops so far; empty if it had none.
+    pub before: String,
+    /// Its next hops from now on.
+    pub after: String,
+}
+
+impl Table {
+    /// Reads prphosts. Devices in `known` keep their numbers, so that routes of old and new can be
+    /// compared, and frames in between go where they should.
+    ///
+    /// # Errors
+    /// What is wrong with the file, and where; that it does not say which node this is, or has no line
+    /// for it.
+    pub fn load(settings: &Settings, known: &[Interface]) -> io::Result<Self> {
+        let file = HostsFile::load(&settings.hosts)?;
+        let local = match settings.node {
+            Some(node) => node,
+            None => Resolver::by(file.clone())?.local_node()?,
+        };
+        if file.hosts().entry(local).is_none() {
+            let message =
+                format!("{}: node {local}, which this is, has no line", file.path().display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        let mut devices = known.to_vec();
+        for found in interfaces() {
+            let named = file.hosts().devices().any(|name| name == found.name);
+            if named && !found.loopback && !devices.iter().any(|d| d.name == found.name) {
+                devices.push(found);
+            }
+        }
+        let routes = RouteTable::build(file.hosts(), local, |name| {
+            devices.iter().position(|d| d.name == name).map(|at| DeviceId(at as u16))
+        });
+        Ok(Self { file, routes, devices })
+    }
+
+    /// What differs in `other`, by rising node numbers.
+    pub fn changes(&self, other: &Self) -> Vec<Change> {
+        let highest = self.routes.highest().max(other.routes.highest());
+        let nodes = (1..=highest).filter_map(NodeId::new);
+        nodes
+            .filter(|node| self.routes.lookup(*node) != other.routes.lookup(*node))
+            .map(|node| Change { node, before: self.describe(node), after: other.describe(node) })
+            .collect()
+    }
+
+    /// The next hops to `node` in words, best first.
+    pub fn describe(&self, node: NodeId) -> String {
+        match self.routes.lookup(node) {
+            Route::Local => "local".into(),
+            Route::NoRoute(_) => String::new(),
+            Route::Via(hops) => {
+                let words: Vec<_> = hops.iter().map(|hop| self.hop(hop)).collect();
+                words.join(", ")
+            }
+        }
+    }
+
+    fn hop(&self, hop: &NextHop) -> String {
+        let device = self.devices.get(usize::from(hop.device.0)).map_or("?", |d| &d.name);
+        let mtu = hop.mtu.map_or_else(String::new, |mtu| format!(" mtu {mtu}"));
+        let metric =
+            if hop.metric == 0 { String::new() } else { format!(" metric {}", hop.metric) };
+        format!("{} {} {device}{metric}{mtu}", hop.node, hop.mac)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use tempfile::NamedTempFile;
+
+    use super::*;
+
+    fn table(text: &str, known: &[Interface]) -> io::Result<Table> {
+        let mut file = NamedTempFile::new().expect("a temporary file");
+        file.write_all(text.as_bytes()).expect("room for a few bytes");
+        let settings = Settings { hosts: file.path().to_owned(), ..Settings::default() };
+        Table::load(&settings, known)
+    }
+
+    fn ports() -> Vec<Interface> {
+        let device = |name: &str, last| Interface {
+            name: name.into(),
+            index: 1000,
+            mac: prp_sock::MacAddr([2, 0, 0, 0, 1, last]),
+            loopback: false,
+        };
+        vec![device("test0", 1), device("test1", 2)]
+    }
+
+    const BEFORE: &str = "self 1\n1 02:00:00:00:01:01 test0\n2 02:00:00:00:00:02 test0\n\
+        3 via 2\n4 via 2 metric 5\n5 02:00:00:00:00:05 test1\n";
+
+    #[test]
+    fn changes__tells_what_comes_goes_and_moves() {
+        let before = table(BEFORE, &ports()).unwrap();
+        let after = table(
+            "self 1\n1 02:00:00:00:01:01 test0\n2 02:00:00:00:00:02 test0\n3 via 2\n\
+             4 via 2 metric 5, via 5 metric 9\n5 02:00:00:00:00:05 test1\n6 via 5\n",
+            &ports(),
+        );
+        let changes = before.changes(&after.unwrap());
+        let words: Vec<_> = changes
+            .iter()
+            .map(|c| format!("{}: {:?} -> {:?}", c.node, c.before, c.after))
+            .collect();
+        assert_eq!(
+            words,
+            [
+                "4: \"2 02:00:00:00:00:02 test0 metric 5\" -> \"2 02:00:00:00:00:02 test0 metric 5, \
+                 5 02:00:00:00:00:05 test1 metric 9\"",
+                "6: \"\" -> \"5 02:00:00:00:00:05 test1\"",
+            ]
+        );
+        assert!(before.changes(&table(BEFORE, &ports()).unwrap()).is_empty());
+    }
+
+    #[test]
+    fn load__without_a_line_for_the_node_fails() {
+        let settings = Settings { node: NodeId::new(9), ..Settings::default() };
+        let mut file = NamedTempFile::new().expect("a temporary file");
+        file.write_all(BEFORE.as_bytes()).expect("room for a few bytes");
+        let settings = Settings { hosts: file.path().to_owned(), ..settings };
+        let said = Table::load(&settings, &ports()).unwrap_err().to_string();
+        assert!(said.ends_with("node 9, which this is, has no line"), "{said}");
+        let said = table("1 nonsense\n", &ports()).unwrap_err().to_string();
+        assert!(said.contains(":1:3: expected"), "{said}");
+    }
+}

@@ -1,0 +1,7 @@
+//! prp-routed, built for these tests.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    prp_routed::cli::main()
+}

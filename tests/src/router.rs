@@ -1,0 +1,106 @@
+//! A prp-routed on a node.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use prp_routed::report::Question;
+
+use crate::topology::Node;
+use crate::wait;
+
+/// A router. Killed when dropped.
+#[derive(Debug)]
+pub struct Router {
+    child: Child,
+    log: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Router {
+    /// The daemon `program` on `node`, once it routes.
+    pub fn start(node: &Node<'_>, program: &str) -> Self {
+        Self::run(node.command(program))
+    }
+
+    /// A daemon started by `command`, once it routes.
+    ///
+    /// # Panics
+    /// If it does not come to that.
+    pub fn run(mut command: Command) -> Self {
+        let child = command.stderr(Stdio::piped()).spawn();
+        let mut child = child.unwrap_or_else(|e| panic!("{command:?}: {e}"));
+        let stderr = child.stderr.take().expect("a pipe");
+        let log = Arc::new(Mutex::new(String::new()));
+        let shared = log.clone();
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let mut log = shared.lock().expect("nobody panics with it");
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        let mut router = Self { child, log, reader: Some(reader) };
+        wait::until("a router that routes", || {
+            let ended = router.child.try_wait().expect("a child");
+            assert!(ended.is_none(), "{command:?} ended: {ended:?}: {}", router.log());
+            router.log().contains("routing").then_some(())
+        });
+        router
+    }
+
+    /// What it has said.
+    ///
+    /// # Panics
+    /// If a reader has.
+    pub fn log(&self) -> String {
+        self.log.lock().expect("nobody panics with it").clone()
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal).expect("it runs");
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    /// Ends it cleanly; what it said.
+    ///
+    /// # Panics
+    /// If it does not end well.
+    pub fn stop(mut self) -> String {
+        self.signal(Signal::SIGTERM);
+        let status = self.child.wait().expect("a child");
+        assert!(status.success(), "{status}: {}", self.log());
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("the reader does not panic");
+        }
+        self.log()
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        // It may have ended by itself, and then there is nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the router on `node` answers to `question`, asked by the program `asker` there.
+///
+/// # Panics
+/// If it does not answer.
+pub fn ask(node: &Node<'_>, asker: &str, question: &Question) -> serde_json::Value {
+    let line = serde_json::to_string(question).expect("questions have a form in JSON");
+    let said = node.run(asker, &[&node.number().to_string(), &line]);
+    serde_json::from_str(&said).expect("answers are JSON")
+}

@@ -1,0 +1,210 @@
+//! Routers between real nodes: streams through them, loops, reloading, absence.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use nix::sys::signal::Signal;
+use prp_routed::report::Question;
+use prp_tests::pattern::Tally;
+use prp_tests::puppet::Puppet;
+use prp_tests::router::{Router, ask};
+use prp_tests::seed;
+use prp_tests::topology::Topology;
+use prp_tests::wait;
+
+prp_tests::main! {
+    heavy:
+        hypercube__all_to_all;
+    light:
+        chain__five_nodes_end_to_end,
+        star__eight_nodes_on_a_switch,
+        chain__a_router_killed_and_restarted,
+        reload__a_hundred_times_under_load,
+        reload__a_wrong_file_changes_nothing;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
+const MIB: u64 = 1 << 20;
+
+/// A router on each of `nodes`.
+fn routers(topology: &Topology, nodes: impl IntoIterator<Item = u8>) -> Vec<Router> {
+    nodes.into_iter().map(|n| Router::start(&topology.node(n), ROUTED)).collect()
+}
+
+/// A stream `s` from a puppet on node `from` to one on node `to`.
+fn connected(topology: &Topology, from: u8, to: u8) -> (Puppet, Puppet) {
+    let mut client = Puppet::start(&topology.node(from), PUPPET);
+    let mut server = Puppet::start(&topology.node(to), PUPPET);
+    server.ok(format!("listen l {to}:80"));
+    client.ok(format!("connect s {to}:80"));
+    server.ok("accept l s");
+    (client, server)
+}
+
+/// Sends `bytes` one way and compares their digests.
+fn send(from: &mut Puppet, to: &mut Puppet, seed: u64, bytes: u64) {
+    to.ok("bg drain drain s");
+    let sent = from.ok(format!("send s {seed} {bytes}"));
+    from.ok("shutdown s write");
+    assert_eq!(to.ok("join drain"), sent);
+}
+
+fn counter(topology: &Topology, node: u8, name: &str) -> u64 {
+    let counters = ask(&topology.node(node), ASK, &Question::Counters);
+    let found = counters.pointer(name).and_then(serde_json::Value::as_u64);
+    found.unwrap_or_else(|| panic!("no {name} in {counters}"))
+}
+
+fn chain__five_nodes_end_to_end() {
+    let topology = Topology::up("chain", ["5"]);
+    let routers = routers(&topology, 2..=4);
+    let (mut client, mut server) = connected(&topology, 1, 5);
+    let seed = seed::of("chain__five_nodes_end_to_end");
+    send(&mut client, &mut server, seed, 64 * MIB);
+    // Expect: every router has forwarded all of it, and dropped nothing that it should not have.
+    for node in 2..=4 {
+        assert!(counter(&topology, node, "/forwarded_bytes") > 64 * MIB, "node {node}");
+        for why in ["bad_source", "no_route", "hop_limit", "too_big", "truncated"] {
+            assert_eq!(counter(&topology, node, &format!("/dropped/{why}")), 0, "{node}: {why}");
+        }
+    }
+    for router in routers {
+        assert!(router.stop().contains("stopped"));
+    }
+}
+
+/// No router is needed there, and routers beside the streams are in nobody's way.
+fn star__eight_nodes_on_a_switch() {
+    let topology = Topology::up("star", ["8"]);
+    let _routers = routers(&topology, 1..=8);
+    all_to_all(&topology, 8, MIB);
+    for node in 1..=8 {
+        assert_eq!(counter(&topology, node, "/forwarded_frames"), 0, "node {node}");
+    }
+}
+
+fn hypercube__all_to_all() {
+    let topology = Topology::up("hypercube", ["3"]);
+    let routers = routers(&topology, 1..=8);
+    all_to_all(&topology, 8, 2 * MIB);
+    drop(routers);
+}
+
+/// Every node sends `bytes` to every other one, all at once.
+fn all_to_all(topology: &Topology, nodes: u8, bytes: u64) {
+    let mut puppets: Vec<_> =
+        (1..=nodes).map(|n| Puppet::start(&topology.node(n), PUPPET)).collect();
+    let pairs: Vec<(u8, u8)> = (1..=nodes)
+        .flat_map(|from| (1..=nodes).map(move |to| (from, to)))
+        .filter(|(from, to)| from != to)
+        .collect();
+    let at = |node: u8| usize::from(node) - 1;
+    for n in 1..=nodes {
+        puppets[at(n)].ok(format!("listen l {n}:80"));
+    }
+    for (from, to) in &pairs {
+        puppets[at(*from)].ok(format!("connect to{to} {to}:80"));
+        puppets[at(*to)].ok(format!("accept l from{from}"));
+        puppets[at(*to)].ok(format!("bg drain{from} drain from{from}"));
+    }
+    let seed = seed::of("all_to_all");
+    let seed_of = |from: u8, to: u8| seed.wrapping_add(u64::from(from) * 100 + u64::from(to));
+    for (from, to) in &pairs {
+        let seed = seed_of(*from, *to);
+        puppets[at(*from)].ok(format!("bg send{to} send to{to} {seed} {bytes}"));
+    }
+    for (from, to) in &pairs {
+        puppets[at(*from)].ok(format!("join send{to}"));
+        puppets[at(*from)].ok(format!("shutdown to{to} write"));
+    }
+    for (from, to) in &pairs {
+        let expected = Tally::expected(seed_of(*from, *to), bytes).to_string();
+        assert_eq!(puppets[at(*to)].ok(format!("join drain{from}")), expected, "{from} to {to}");
+    }
+}
+
+/// `kill -9` of the only router, and a new one: streams wait and go on.
+fn chain__a_router_killed_and_restarted() {
+    let topology = Topology::up("chain", ["3"]);
+    let router = Router::start(&topology.node(2), ROUTED);
+    let (mut client, mut server) = connected(&topology, 1, 3);
+    let seed = seed::of("chain__a_router_killed_and_restarted");
+    server.ok("bg drain drain s");
+    client.ok(format!("bg send send s {seed} {}", 64 * MIB));
+    wait::until("some of it to be on its way", || {
+        (counter(&topology, 2, "/forwarded_bytes") > MIB).then_some(())
+    });
+    drop(router);
+    let before: u64 = client.ok("retransmitted s").parse().expect("a number");
+    wait::until("the loss to be noticed", || {
+        let now: u64 = client.ok("retransmitted s").parse().expect("a number");
+        (now > before).then_some(())
+    });
+    let _router = Router::start(&topology.node(2), ROUTED);
+    let sent = client.ok("join send");
+    client.ok("shutdown s write");
+    assert_eq!(server.ok("join drain"), sent);
+}
+
+/// prphosts is replaced and read again while a stream goes through: not a frame of it is lost.
+fn reload__a_hundred_times_under_load() {
+    const ROUNDS: u64 = 100;
+    let topology = Topology::up("chain", ["3"]);
+    let node = topology.node(2);
+    let text = node.hosts();
+    let hosts = prp_tests::scratch::TempFile::new(&text);
+    let router = Router::run(node.command_with_hosts(hosts.path(), ROUTED));
+    let (mut client, mut server) = connected(&topology, 1, 3);
+    server.ok("bg drain drain s");
+    let seed = seed::of("reload__a_hundred_times_under_load");
+    client.ok(format!("bg send send s {seed} {}", 256 * MIB));
+    for round in 0..ROUNDS {
+        // A node more, and a node less.
+        let more = if round % 2 == 0 { "9 via 3 far\n" } else { "" };
+        hosts.replace(format!("{text}{more}"));
+        router.signal(Signal::SIGHUP);
+        wait::until("the new routes", || {
+            let status = ask(&node, ASK, &Question::Status);
+            (status["reloads"] == round + 1).then_some(())
+        });
+    }
+    let sent = client.ok("join send");
+    client.ok("shutdown s write");
+    assert_eq!(server.ok("join drain"), sent);
+    for why in ["bad_source", "no_route", "all_down", "send_failed"] {
+        assert_eq!(counter(&topology, 2, &format!("/dropped/{why}")), 0, "{why}");
+    }
+}
+
+fn reload__a_wrong_file_changes_nothing() {
+    let topology = Topology::up("chain", ["3"]);
+    let node = topology.node(2);
+    let text = node.hosts();
+    let hosts = prp_tests::scratch::TempFile::new(&text);
+    let router = Router::run(node.command_with_hosts(hosts.path(), ROUTED));
+    for (wrong, said) in [
+        (format!("{text}9 by mistake\n"), "expected"),
+        (text.replace("2 02", "7 02"), "no longer 2"),
+        (format!("ethertype 0x88b6\n{text}"), "restart"),
+    ] {
+        hosts.replace(&wrong);
+        router.signal(Signal::SIGHUP);
+        wait::until(format!("the complaint {said:?}"), || {
+            let status = ask(&node, ASK, &Question::Status);
+            status["last_error"].as_str().is_some_and(|e| e.contains(said)).then_some(())
+        });
+        let status = ask(&node, ASK, &Question::Status);
+        assert_eq!((&status["nodes"], &status["reloads"]), (&3.into(), &0.into()));
+    }
+    // A dry run tells, and changes nothing.
+    hosts.replace(format!("{text}9 via 3 far\n"));
+    let told = ask(&node, ASK, &Question::Reload { dry_run: true });
+    assert_eq!((&told["applied"], &told["changed"]), (&false.into(), &1.into()));
+    assert_eq!(ask(&node, ASK, &Question::Status)["nodes"], 3);
+    let told = ask(&node, ASK, &Question::Reload { dry_run: false });
+    assert_eq!((&told["applied"], &told["changes"][0]["node"]), (&true.into(), &9.into()));
+    let status = ask(&node, ASK, &Question::Status);
+    assert_eq!((&status["nodes"], &status["last_error"]), (&4.into(), &serde_json::Value::Null));
+    let (mut client, mut server) = connected(&topology, 1, 3);
+    send(&mut client, &mut server, 7, MIB);
+}
