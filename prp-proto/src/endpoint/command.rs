@@ -31,7 +31,7 @@ impl Endpoint {
 
     /// A port nobody uses, now ours; `claim` makes a port ours against other processes.
     pub fn pick_port(&mut self, claim: impl FnMut(Port) -> bool) -> Option<Port> {
-        let port = self.ports.pick(claim, |_| true)?;
+        let port = self.ports.pick_unused(claim)?;
         self.ports.name(port);
         Some(port)
     }

@@ -86,6 +86,24 @@ impl Ports {
         mut claim: impl FnMut(Port) -> bool,
         taken: impl Fn(Port) -> bool,
     ) -> Option<Port> {
+        self.pick_classic(&mut claim, &taken)
+            .or_else(|| {
+                let shared = self.owned.iter().filter(|(_, usage)| !usage.named);
+                shared.map(|(port, _)| Port::new(*port)).find(|port| !taken(*port))
+            })
+            .or_else(|| self.pick_wide(claim, taken))
+    }
+
+    /// A port for a listener: as [`Self::pick`], but none that connections have.
+    pub(super) fn pick_unused(&mut self, mut claim: impl FnMut(Port) -> bool) -> Option<Port> {
+        self.pick_classic(&mut claim, |_| false).or_else(|| self.pick_wide(claim, |_| false))
+    }
+
+    fn pick_classic(
+        &mut self,
+        mut claim: impl FnMut(Port) -> bool,
+        taken: impl Fn(Port) -> bool,
+    ) -> Option<Port> {
         if let Some(at) = self.idle.iter().rposition(|port| !taken(Port::new(*port))) {
             return Some(Port::new(self.idle.swap_remove(at)));
         }
@@ -98,13 +116,7 @@ impl Ports {
                 return Some(port);
             }
         }
-        let shared = self
-            .owned
-            .iter()
-            .filter(|(_, usage)| !usage.named)
-            .map(|(port, _)| Port::new(*port))
-            .find(|port| !taken(*port));
-        shared.or_else(|| self.pick_wide(claim, taken))
+        None
     }
 
     fn pick_wide(

@@ -111,3 +111,18 @@ fn pick__never_the_address_that_is_asked() {
     let asked = pair.client.endpoint.connect(now, own, Some(Port::new(81)), config, |_| true);
     assert_eq!(asked, Err(crate::error::ConnectError::InUse));
 }
+
+/// A listener's automatic port is one that no connection has, even where all have to be shared.
+#[test]
+fn pick_port__none_that_connections_share() {
+    let mut pair = Pair::default();
+    let first = pair.client.endpoint.pick_port(|_| true).unwrap();
+    assert!((1..=1024).contains(&first.number()));
+    let mut used = alloc::vec![first];
+    for _ in 0..1024 {
+        let c = connect_to(&mut pair, Pair::server_addr(80));
+        used.push(Port::new(local(&pair, c)));
+    }
+    let wide = pair.client.endpoint.pick_port(|_| true).unwrap();
+    assert!(!used.contains(&wide), "{wide} is taken");
+}
