@@ -22,7 +22,7 @@ use stranger::Stranger;
 const MOST_OPERATIONS: usize = 200;
 
 /// Frames of one burst at most, as a power of two: a few of these overrun any queue without a bound.
-const LONGEST_BURST: u32 = 12;
+const LONGEST_BURST: u32 = 14;
 
 /// Frames of the friends' wire that may be lost or doubled.
 const MOST_FAULTS: usize = 8;
