@@ -1,7 +1,9 @@
 //! Checks that look at `prp-proto` from outside, with the real code and nothing modelled.
 //!
-//! [`fuzz`] holds the bodies of the fuzz targets, so that cargo-fuzz (nightly) and a plain test (stable)
+//! [`explore`] goes through every interleaving of small scenes. [`fuzz`] holds the bodies of the fuzz targets, so that cargo-fuzz (nightly) and a plain test (stable)
 //! run the same code.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
+pub mod explore;
 pub mod fuzz;

@@ -10,7 +10,7 @@ use crate::wire::{CLASSIC_MSS, Offer, ReliabilitySet};
 pub const MAX_WINDOW: u32 = crate::wire::Bitmap::SPAN;
 
 /// How a connection treats peers that know only the paper's header.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum Classic {
     /// Asks for our options and gives up if the peer has none.
     Refuse,
@@ -21,7 +21,7 @@ pub enum Classic {
 }
 
 /// Probing of an idle peer.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub struct Keepalive {
     /// Silence before the first probe.
     pub idle: Duration,
@@ -40,7 +40,7 @@ impl Default for Keepalive {
 }
 
 /// Settings of one connection.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub struct ConnConfig {
     /// Policies to offer (connecting) or accept (listening).
     pub reliability: ReliabilitySet,

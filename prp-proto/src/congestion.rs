@@ -4,7 +4,10 @@
 
 mod aimd;
 
+use alloc::boxed::Box;
+use alloc::format;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 pub use aimd::Aimd;
@@ -29,8 +32,33 @@ pub struct AckSample {
     pub least_rtt: Option<Duration>,
 }
 
+/// Makes a copy of a controller whose type is not known.
+pub trait CloneCongestion {
+    /// The copy.
+    fn boxed(&self) -> Box<dyn Congestion>;
+}
+
+impl<T: Congestion + Clone + 'static> CloneCongestion for T {
+    fn boxed(&self) -> Box<dyn Congestion> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Congestion> {
+    fn clone(&self) -> Self {
+        (**self).boxed()
+    }
+}
+
+/// A controller's state is all that its `Debug` shows.
+impl Hash for dyn Congestion {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        format!("{self:?}").hash(state);
+    }
+}
+
 /// A congestion controller: one per connection.
-pub trait Congestion: fmt::Debug + Send {
+pub trait Congestion: CloneCongestion + fmt::Debug + Send {
     /// Bytes that may be in flight, frame cost included.
     fn window(&self) -> usize;
 

@@ -34,7 +34,7 @@ use crate::transmit::Path;
 use crate::wire::{CLASSIC_MSS, CrcKey, Reliability, ResetReason};
 
 /// What both ends agreed on, or will have to until they do.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub struct Terms {
     /// The peer knows our options; otherwise it knows the paper's header and no more.
     pub extended: bool,
@@ -61,7 +61,7 @@ impl Terms {
 }
 
 /// The random names both ends gave the connection.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct Ids {
     pub(crate) local: u32,
     /// Zero until the peer's is known, and for classic peers.
@@ -69,7 +69,7 @@ pub(crate) struct Ids {
 }
 
 /// Frames waiting to be sent beside data.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct Pending {
     pub(crate) request: bool,
     pub(crate) accept: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Pending {
 }
 
 /// One connection of an endpoint.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Connection {
     pub(crate) handle: ConnHandle,
     pub(crate) local: PrpAddr,

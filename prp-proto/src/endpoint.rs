@@ -12,6 +12,8 @@
 //! Calling any of them without need is harmless.
 
 mod command;
+#[cfg(any(test, feature = "testing"))]
+mod fingerprint;
 mod input;
 mod output;
 mod port;
@@ -58,6 +60,7 @@ pub struct Device {
 }
 
 /// All connections of one node in one process.
+#[cfg_attr(any(test, feature = "testing"), derive(Clone))]
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,

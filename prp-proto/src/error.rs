@@ -7,7 +7,7 @@ use crate::addr::NodeId;
 use crate::seq::Seq;
 
 /// Why a connection ended other than by both sides closing it.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum ConnError {
     /// Nobody listens on the port we asked for.
     Refused,

@@ -24,7 +24,7 @@ pub struct ListenHandle {
 }
 
 /// Something the driver may want to wake somebody for.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum Event {
     /// A connection waits to be accepted.
     Incoming(ListenHandle),
@@ -36,7 +36,7 @@ pub enum Event {
 }
 
 /// What a connection has become ready for.
-#[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
 pub struct Readiness {
     /// Data, the end of data or an error can be read.
     pub readable: bool,

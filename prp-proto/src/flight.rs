@@ -11,7 +11,7 @@ use crate::time::Instant;
 const FRAME_COST: usize = 64;
 
 /// What is known of a segment's fate.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub(crate) enum Fate {
     /// Sent; no news.
     InFlight,
@@ -22,7 +22,7 @@ pub(crate) enum Fate {
 }
 
 /// One numbered segment.
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, Debug, Hash)]
 pub(crate) struct Segment {
     /// Stream offset of its bytes.
     pub(crate) at: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Acked {
 }
 
 /// The unacknowledged segments of a connection, in order of number.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Flight {
     segments: VecDeque<Segment>,
     base: Seq,

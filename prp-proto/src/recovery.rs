@@ -50,7 +50,7 @@ pub(crate) struct Verdict {
 }
 
 /// Per-connection memory of a policy.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct RecoveryState {
     /// Go-back-N: where and when the sender last went back.
     rewound: Option<(Seq, Instant)>,

@@ -21,7 +21,7 @@ const FIRST_RTO: Duration = Duration::from_millis(50);
 const MIN_PROBE: Duration = Duration::from_millis(3);
 
 /// Smoothed round-trip time of a connection.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct Rtt {
     smoothed: Option<Duration>,
     variation: Duration,

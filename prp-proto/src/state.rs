@@ -10,7 +10,7 @@
 //! ```
 
 /// Where a connection stands.
-#[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
 pub enum State {
     /// No connection, or no longer one.
     #[default]
@@ -29,7 +29,7 @@ pub enum State {
 }
 
 /// The sending direction of an established connection.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum SendSide {
     /// Data may be written.
     Open,
@@ -40,7 +40,7 @@ pub enum SendSide {
 }
 
 /// The receiving direction of an established connection.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum ReceiveSide {
     /// Data may come.
     Open,

@@ -2,6 +2,7 @@
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
+use core::hash::{Hash, Hasher};
 
 use crate::event::ConnHandle;
 use crate::time::Instant;
@@ -41,7 +42,7 @@ const ALL: [Timer; TIMERS] = [
 ];
 
 /// The deadlines of one connection.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct TimerTable {
     at: [Option<Instant>; TIMERS],
 }
@@ -88,6 +89,11 @@ pub(crate) struct QueuedDeadlines {
     len: u8,
 }
 
+/// What is queued decides when a connection is looked at, not what it then does.
+impl Hash for QueuedDeadlines {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
 impl QueuedDeadlines {
     /// Whether `at` must be queued: nothing is, or only later deadlines are. Notes that it now is.
     pub(crate) fn add(&mut self, at: Instant) -> bool {
@@ -122,7 +128,7 @@ const SMALL: usize = 256;
 /// All connections' deadlines. A connection is queued for its earliest deadline or sooner, never later;
 /// deadlines move back with every acknowledgement, so stale entries are dropped when they come up
 /// instead of being searched for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TimerQueue {
     heap: BinaryHeap<Reverse<(Instant, ConnHandle)>>,
     /// Entries the last search left.

@@ -12,7 +12,7 @@ use crate::wire::{
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
 /// How frames to a node leave.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub(crate) struct Path {
     pub(crate) device: DeviceId,
     pub(crate) src_mac: MacAddr,

@@ -24,8 +24,9 @@ const MOST_OPERATIONS: usize = 200;
 /// Frames of one burst at most, as a power of two: a few of these overrun any queue without a bound.
 const LONGEST_BURST: u32 = 14;
 
-/// Frames of the friends' wire that may be lost or doubled.
-const MOST_FAULTS: usize = 8;
+/// Frames of the friends' wire that may be lost or doubled: fewer than the three probes of a silent peer
+/// after which a connection rightly ends.
+const MOST_FAULTS: usize = 2;
 
 /// Connections the application holds with the stranger at most.
 const MOST_HELD: usize = 8;

@@ -54,7 +54,7 @@ pub struct MessagePart {
 /// Bytes received in order and not yet read, with the ends of messages among them.
 ///
 /// `ends` holds stream offsets after `consumed` (or at it, for an empty message not yet read), rising.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct RecvBuffer {
     ring: Ring,
     limit: usize,

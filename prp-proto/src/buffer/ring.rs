@@ -2,17 +2,28 @@
 
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 /// Least allocation. One classic segment and a half: a connection that exchanges short messages never
 /// grows past it.
 const FIRST: usize = 2048;
 
 /// A ring of bytes. Offsets count from the oldest byte held.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
     data: Vec<u8>,
     head: usize,
     len: usize,
+}
+
+/// Where the bytes lie is not part of what they are.
+impl Hash for Ring {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.len);
+        for piece in self.slices(0, self.len) {
+            state.write(piece);
+        }
+    }
 }
 
 impl Ring {

@@ -5,7 +5,7 @@ use alloc::collections::{TryReserveError, VecDeque};
 use super::ring::Ring;
 
 /// What a write says about the end of its bytes.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum Ending {
     /// More of the same write follows at once: a short last segment may wait for it.
     More,
@@ -28,7 +28,7 @@ pub(crate) struct Span {
 ///
 /// `base ≤ unsent ≤ end`: before `unsent` lie bytes that belong to numbered segments, after it bytes
 /// that can still be cut anywhere. Every entry of `ends` lies in `unsent..=end`, in rising order.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct SendBuffer {
     ring: Ring,
     limit: usize,

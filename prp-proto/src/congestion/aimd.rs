@@ -4,7 +4,7 @@ use super::{AckSample, Congestion};
 use crate::time::Instant;
 
 /// Additive increase by a segment per round trip, halving on loss.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Aimd {
     segment: usize,
     window: usize,

@@ -26,7 +26,7 @@ const ACK_EVERY: u32 = 16;
 const STALE: i32 = 4 * crate::config::MAX_WINDOW as i32;
 
 /// The receiver's account of what it owes the sender.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct AckState {
     /// `next` as last told.
     pub(super) acked: Seq,
@@ -258,7 +258,7 @@ impl Connection {
 
     /// Everything written is acknowledged: somebody may be waiting for just that.
     pub(super) fn note_flushed(&mut self) {
-        if self.send.is_drained() {
+        if self.flushed() {
             self.ready.flushed = true;
         }
     }

@@ -23,7 +23,7 @@ const FIRST_RETRY: Duration = Duration::from_millis(20);
 const MAX_RETRY: Duration = Duration::from_secs(1);
 
 /// A request under way.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct Request {
     pause: Duration,
     give_up: Instant,

@@ -15,7 +15,7 @@ use crate::time::Instant;
 use crate::wire::{Bitmap, CLASSIC_MSS, Flags, Frame, ResetReason};
 
 /// A segment kept beyond a gap.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Held {
     bytes: Vec<u8>,
     eom: bool,
@@ -23,7 +23,7 @@ struct Held {
 }
 
 /// The receiving half of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Receiver {
     pub(super) buf: RecvBuffer,
     /// Next number expected.

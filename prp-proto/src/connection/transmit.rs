@@ -19,7 +19,7 @@ use crate::wire::{
 };
 
 /// The sending half of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Sender {
     pub(super) buf: SendBuffer,
     pub(super) flight: Flight,
@@ -227,7 +227,7 @@ impl Connection {
     }
 
     /// EOC is due: everything written has a number, EOC has none.
-    fn wants_eoc(&self) -> bool {
+    pub(super) fn wants_eoc(&self) -> bool {
         matches!(self.state, State::Established { send: SendSide::Closing, .. })
             && !self.send.eoc_sent
             && !self.send.buf.has_unsent()

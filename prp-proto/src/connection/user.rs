@@ -33,9 +33,11 @@ impl Connection {
         self.state.can_send().then(|| self.send.buf.room())
     }
 
-    /// Whether the peer has acknowledged everything written, or never will.
+    /// Whether the peer has acknowledged everything written, the end included if it was announced, or
+    /// never will.
     pub(crate) fn flushed(&self) -> bool {
-        !matches!(self.state, State::Established { .. }) || self.send.is_drained()
+        let established = matches!(self.state, State::Established { .. });
+        !established || (self.send.is_drained() && !self.wants_eoc())
     }
 
     /// Whether a read would return at once.

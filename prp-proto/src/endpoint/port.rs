@@ -12,7 +12,7 @@ const KEPT_IDLE: usize = 64;
 /// First port given out when the paper's 1024 are taken: where Linux starts its ephemeral range.
 const FIRST_WIDE: u16 = 32768;
 
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug, Default, Hash)]
 struct Use {
     conns: u32,
     /// Somebody asked for this very port: it is not for outgoing connections to share.
@@ -21,7 +21,7 @@ struct Use {
 }
 
 /// The ports of a process.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Ports {
     owned: BTreeMap<u16, Use>,
     /// Owned, not named and without a connection.

@@ -12,7 +12,7 @@ use crate::wire::{CrcKey, Flags, ResetBlock, ResetReason, TransportHeader};
 const MAX_QUEUED: usize = 64;
 
 /// A RST in answer to somebody.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Refusal {
     pub(super) path: Path,
     pub(super) local: Port,
@@ -21,7 +21,7 @@ pub(super) struct Refusal {
 }
 
 /// A request for a port that this endpoint does not own.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OrphanRequest {
     pub(super) refusal: Refusal,
 }
@@ -39,7 +39,7 @@ impl OrphanRequest {
 }
 
 /// Refusals on their way out, no more than so many a second.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Refusals {
     queue: VecDeque<Refusal>,
     per_second: u32,

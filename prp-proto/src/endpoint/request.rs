@@ -14,7 +14,7 @@ use crate::time::Instant;
 use crate::wire::{CrcKey, Frame, Offer, ResetReason};
 
 /// A port that takes requests.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Listener {
     pub(super) config: ConnConfig,
     pub(super) backlog: usize,

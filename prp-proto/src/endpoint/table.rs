@@ -17,14 +17,14 @@ fn key(local: Port, remote: PrpAddr) -> u64 {
         | u64::from(remote.port.number())
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Slot {
     generation: u32,
     conn: Option<Box<Connection>>,
 }
 
 /// Connections by handle and by ends; cost does not depend on how many there are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -106,6 +106,17 @@ impl Table {
         let index = *self.by_ends.get(&key(local, remote))?;
         let generation = self.slots.get(index as usize)?.generation;
         Some(ConnHandle { index, generation })
+    }
+
+    /// Puts everything that decides what happens next into `state`.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn fingerprint<H: core::hash::Hasher>(&self, state: &mut H) {
+        use core::hash::Hash;
+        self.slots.hash(state);
+        self.free.hash(state);
+        let mut ends: Vec<_> = self.by_ends.iter().collect();
+        ends.sort_unstable();
+        ends.hash(state);
     }
 
     /// All handles, in order of slot.

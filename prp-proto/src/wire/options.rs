@@ -58,7 +58,7 @@ impl core::str::FromStr for Reliability {
 }
 
 /// The policies an end would accept.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub struct ReliabilitySet(u8);
 
 impl ReliabilitySet {

@@ -5,7 +5,7 @@ use core::fmt;
 use super::reader::Reader;
 
 /// Why a connection was refused or ended by the other side. Unknown codes are kept.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum ResetReason {
     /// Nobody listens on the port.
     Refused,
@@ -64,7 +64,7 @@ impl fmt::Display for ResetReason {
 }
 
 /// A RST's payload: the reason, and the connection ids that make it credible.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub struct ResetBlock {
     /// Why.
     pub reason: ResetReason,

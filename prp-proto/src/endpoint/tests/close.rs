@@ -292,3 +292,19 @@ fn close__reader_that_never_reads_is_given_up() {
     assert_eq!(pair.client.endpoint.connections(), 0);
     assert_eq!(pair.client.endpoint.poll_timeout(), None);
 }
+
+/// What was written is not flushed while its end is still to be sent: a process that exits then would
+/// leave the peer without it.
+#[test]
+fn flushed__not_before_the_end_is_acknowledged() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"all"), b"all");
+    assert!(pair.client.endpoint.is_flushed(c));
+    pair.client.endpoint.shutdown_send(pair.time, c);
+    // The end has no frame yet.
+    assert!(!pair.client.endpoint.is_flushed(c));
+    assert_eq!(pair.client.endpoint.unflushed(), 1);
+    pair.drive();
+    assert!(pair.client.endpoint.is_flushed(c));
+}

@@ -1,0 +1,36 @@
+//! What a checker needs that takes one endpoint several ways: to tell states apart, and to know what
+//! each waits for.
+
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+
+use super::Endpoint;
+use crate::time::Instant;
+
+impl Endpoint {
+    /// Puts everything that decides what happens next into `state`: settings and counters do not, and
+    /// neither does what is queued in the timer queue beside the deadlines themselves.
+    pub fn fingerprint<H: Hasher>(&self, state: &mut H) {
+        self.table.fingerprint(state);
+        self.listeners.hash(state);
+        self.ports.hash(state);
+        self.refusals.hash(state);
+        self.rng.get_word_pos().hash(state);
+        self.transmit_queue.hash(state);
+        self.event_queue.hash(state);
+        (&self.spent, &self.owing, self.steward).hash(state);
+        let mut proven: Vec<_> = self.proven.iter().collect();
+        proven.sort_unstable();
+        proven.hash(state);
+        let mut unconfirmed: Vec<_> = self.unconfirmed.iter().collect();
+        unconfirmed.sort_unstable();
+        unconfirmed.hash(state);
+    }
+
+    /// The earliest deadline of any connection. [`Self::poll_timeout`] may name an earlier time, at which
+    /// nothing is due.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let deadlines = self.table.handles().into_iter().filter_map(|h| self.table.get(h));
+        deadlines.filter_map(|conn| conn.timers.next()).min()
+    }
+}
