@@ -300,6 +300,7 @@ fn flushed__not_before_the_end_is_acknowledged() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     assert_eq!(transfer(&mut pair, ToServer, c, s, b"all"), b"all");
+    pair.drive_for(MS);
     assert!(pair.client.endpoint.is_flushed(c));
     pair.client.endpoint.shutdown_send(pair.time, c);
     // The end has no frame yet.
