@@ -306,6 +306,6 @@ fn flushed__not_before_the_end_is_acknowledged() {
     // The end has no frame yet.
     assert!(!pair.client.endpoint.is_flushed(c));
     assert_eq!(pair.client.endpoint.unflushed(), 1);
-    pair.drive();
+    pair.drive_for(MS);
     assert!(pair.client.endpoint.is_flushed(c));
 }
