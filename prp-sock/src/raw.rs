@@ -2,6 +2,7 @@
 //! the protocol costs. Feature `raw`.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -122,6 +123,13 @@ impl RawSocket {
     /// Frames lost since the last call because nobody received them in time.
     pub fn take_overruns(&mut self) -> u64 {
         self.device.take_overruns()
+    }
+}
+
+/// To poll together with others.
+impl AsFd for RawSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
     }
 }
 

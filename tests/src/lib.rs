@@ -8,6 +8,7 @@
 //! | [`topology`] | brings a topology up for a test and takes it down after it |
 //! | [`puppet`] | a process on a node that does what a test tells it, step by step |
 //! | [`pattern`] | reproducible bytes and their digest |
+//! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`seed`] | where randomness begins, and how a failure is repeated |
 
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -23,3 +24,4 @@ pub mod seed;
 mod sweep;
 pub mod topology;
 pub mod wait;
+pub mod wire;

@@ -33,6 +33,11 @@ fn fresh() -> u64 {
 pub struct Dice(ChaCha8Rng);
 
 impl Dice {
+    /// Any number.
+    pub fn number(&mut self) -> u32 {
+        self.0.next_u32()
+    }
+
     /// A number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.0.next_u64() % bound as u64) as usize

@@ -1,0 +1,93 @@
+//! `wire SETTINGS COUNTERS DEVICE DEVICE [DEVICE DEVICE]...` joins devices in pairs and does to frames what the file
+//! SETTINGS says, again and again as it changes. Writes to the file COUNTERS what it has done. Says
+//! `ready` when it is. Started by `topo up --loss ...`; ends when its devices do.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use prp_tests::wire::{Link, Settings};
+
+/// How often the settings are looked at, and the counters written: soon for a person who changes one.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long to go on looking for frames before sleeping: a wake-up costs more than a frame, and most
+/// frames come closer together than that.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// As long as a late frame may wait, the shortest time poll(2) knows.
+const SHORT: Duration = Duration::from_millis(1);
+
+fn main() -> io::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [settings, counters, devices @ ..] = &words[..] else {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "wire SETTINGS COUNTERS DEVICE DEVICE",
+        ));
+    };
+    let mut text = fs::read_to_string(settings)?;
+    let parsed = parse(&text)?;
+    let mut links = Vec::new();
+    for (number, pair) in (0..).zip(devices.chunks_exact(2)) {
+        links.push(Link::open([&pair[0], &pair[1]], &parsed, number)?);
+    }
+    println!("ready");
+    let (mut looked, mut busy) = (Instant::now(), Instant::now());
+    loop {
+        let mut any = false;
+        for link in &mut links {
+            any |= link.turn()?;
+        }
+        let now = Instant::now();
+        if any {
+            busy = now;
+        } else if now.duration_since(busy) < SPIN {
+            thread::yield_now();
+        } else {
+            sleep(&links)?;
+        }
+        if now.duration_since(looked) >= LOOK {
+            looked = now;
+            let read = fs::read_to_string(settings)?;
+            if read != text {
+                let parsed = parse(&read)?;
+                links.iter_mut().for_each(|link| link.set_faults(&parsed));
+                text = read;
+            }
+            publish(Path::new(counters), &links)?;
+        }
+    }
+}
+
+fn parse(text: &str) -> io::Result<Settings> {
+    text.parse().map_err(|e: String| io::Error::new(ErrorKind::InvalidData, e))
+}
+
+/// Sleeps until a frame comes, or it is time for something else.
+fn sleep(links: &[Link]) -> io::Result<()> {
+    let waiting = links.iter().any(Link::is_waiting);
+    let fds = links.iter().flat_map(Link::fds);
+    let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    let timeout = PollTimeout::try_from(if waiting { SHORT } else { LOOK });
+    match poll(&mut fds, timeout.unwrap_or(PollTimeout::MAX)) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// One line for each direction. Whole or not at all: somebody may be reading.
+fn publish(path: &Path, links: &[Link]) -> io::Result<()> {
+    let mut text = String::new();
+    for (number, link) in links.iter().enumerate() {
+        for (way, counters) in link.counters().into_iter().enumerate() {
+            text.push_str(&format!("link={} way={} {counters}\n", number + 1, way + 1));
+        }
+    }
+    let new = path.with_extension("new");
+    fs::write(&new, text)?;
+    fs::rename(&new, path)
+}

@@ -1,0 +1,99 @@
+//! What a wire does to frames, as text and as numbers.
+
+use std::str::FromStr;
+
+/// How often something happens to a frame: `n` of 2^32.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// Whether it happens, when `dice` came up, evenly from all 32-bit numbers.
+    pub const fn is_hit(self, dice: u32) -> bool {
+        (dice as u64) < self.0
+    }
+}
+
+/// A percentage: `1%`, `0.01%`; the sign may be missing.
+impl FromStr for Chance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
+        let percent = number.filter(|n| (0.0..=100.0).contains(n));
+        let percent = percent.ok_or_else(|| format!("'{text}': 0% to 100% is possible"))?;
+        // 2^32 is exact; what is behind the point is less than a frame in four thousand million.
+        Ok(Self((percent / 100.0 * 4_294_967_296.0).round() as u64))
+    }
+}
+
+/// How often what happens to a frame. Each is decided by itself.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct Faults {
+    /// It is gone.
+    pub loss: Chance,
+    /// It comes twice.
+    pub dup: Chance,
+    /// It comes after frames that were sent later.
+    pub reorder: Chance,
+    /// A bit after its Ethernet header is another one.
+    pub corrupt: Chance,
+}
+
+/// The text `loss=1% dup=0% reorder=0% corrupt=0% seed=7`.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct Settings {
+    /// What happens to frames.
+    pub faults: Faults,
+    /// Where randomness begins.
+    pub seed: u64,
+}
+
+impl FromStr for Settings {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut settings = Self::default();
+        for word in text.split_whitespace() {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let faults = &mut settings.faults;
+            match name {
+                "loss" => faults.loss = value.parse()?,
+                "dup" => faults.dup = value.parse()?,
+                "reorder" => faults.reorder = value.parse()?,
+                "corrupt" => faults.corrupt = value.parse()?,
+                "seed" => {
+                    settings.seed = value.parse().map_err(|_| format!("'{value}': no seed"))?;
+                }
+                _ => return Err(format!("'{word}': expected loss, dup, reorder, corrupt or seed")),
+            }
+        }
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance__of_all_none_and_a_part() {
+        let chance = |text: &str| text.parse::<Chance>().expect("a percentage");
+        assert!(!chance("0%").is_hit(0));
+        assert!(chance("100").is_hit(u32::MAX));
+        assert!(chance("50%").is_hit((1 << 31) - 1) && !chance("50%").is_hit(1 << 31));
+        for text in ["", "%", "-1%", "101%", "one", "nan", "inf"] {
+            assert!(text.parse::<Chance>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn settings__from_text() {
+        let settings: Settings = "loss=1% dup=0.1%\nseed=7\n".parse().expect("settings");
+        assert_eq!(settings.seed, 7);
+        assert_eq!(settings.faults.loss, "1%".parse().expect("a percentage"));
+        assert_eq!(settings.faults.reorder, Chance::default());
+        assert!("lost=1%".parse::<Settings>().is_err());
+        assert!("loss".parse::<Settings>().is_err());
+        assert!("seed=x".parse::<Settings>().is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! One direction of a wire: which frames pass, how often, when and how changed.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use super::Faults;
+use crate::seed::{Dice, generator};
+
+/// An Ethernet header: changed there, a frame would go to somebody else, which is loss.
+const ETHERNET: usize = 14;
+
+/// A frame that is late lets so many others pass, at most: enough to look like a loss to whoever counts three
+/// later ones, and few enough for that to be wrong.
+const MAX_LATE: usize = 8;
+
+/// A late frame waits no longer than this for others: it may be the last one.
+const MAX_WAIT: Duration = Duration::from_millis(1);
+
+/// What happened to the frames of one direction.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct Counters {
+    /// Frames that came in.
+    pub frames: u64,
+    /// Lost on purpose.
+    pub lost: u64,
+    /// Sent twice.
+    pub doubled: u64,
+    /// Let others pass.
+    pub late: u64,
+    /// Changed.
+    pub corrupted: u64,
+    /// Lost because the machine was too slow, or the device was down: not what was asked for.
+    pub overruns: u64,
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { frames, lost, doubled, late, corrupted, overruns } = self;
+        write!(
+            f,
+            "frames={frames} lost={lost} doubled={doubled} late={late} corrupted={corrupted} \
+             overruns={overruns}"
+        )
+    }
+}
+
+/// A frame that waits for others to pass it.
+#[derive(Debug)]
+struct Late {
+    frame: Vec<u8>,
+    /// It goes after the frame of this number.
+    after: u64,
+    /// It goes at the latest then.
+    until: Instant,
+}
+
+/// One direction of a wire.
+#[derive(Debug)]
+pub struct Gate {
+    faults: Faults,
+    dice: Dice,
+    late: Vec<Late>,
+    counters: Counters,
+}
+
+impl Gate {
+    /// A gate with these faults, chosen by `seed`.
+    pub fn new(faults: Faults, seed: u64) -> Self {
+        Self { faults, dice: generator(seed), late: Vec::new(), counters: Counters::default() }
+    }
+
+    /// Changes the faults; the dice go on where they are.
+    pub const fn set_faults(&mut self, faults: Faults) {
+        self.faults = faults;
+    }
+
+    /// What has happened so far.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Notes `frames` that were lost outside.
+    pub const fn note_overruns(&mut self, frames: u64) {
+        self.counters.overruns += frames;
+    }
+
+    /// A frame comes in at `now`; `out` gets what goes out because of it.
+    pub fn pass(&mut self, frame: &[u8], now: Instant, out: &mut Vec<Vec<u8>>) {
+        self.counters.frames += 1;
+        // All are thrown for every frame, so that changing one rate leaves the others' choices as they were.
+        let [lost, doubled, late, corrupted] = [(); 4].map(|()| self.dice.number());
+        if self.faults.loss.is_hit(lost) {
+            self.counters.lost += 1;
+        } else {
+            let mut frame = frame.to_vec();
+            if self.faults.corrupt.is_hit(corrupted) && frame.len() > ETHERNET {
+                self.counters.corrupted += 1;
+                let bit = self.dice.below((frame.len() - ETHERNET) * 8);
+                frame[ETHERNET + bit / 8] ^= 1 << (bit % 8);
+            }
+            if self.faults.dup.is_hit(doubled) {
+                self.counters.doubled += 1;
+                out.push(frame.clone());
+            }
+            if self.faults.reorder.is_hit(late) {
+                self.counters.late += 1;
+                let after = self.counters.frames + 1 + self.dice.below(MAX_LATE) as u64;
+                self.late.push(Late { frame, after, until: now + MAX_WAIT });
+            } else {
+                out.push(frame);
+            }
+        }
+        self.release(now, out);
+    }
+
+    /// Lets go of late frames whose time has come.
+    pub fn release(&mut self, now: Instant, out: &mut Vec<Vec<u8>>) {
+        let passed = self.counters.frames;
+        let due = self.late.extract_if(.., |late| late.after <= passed || late.until <= now);
+        out.extend(due.map(|late| late.frame));
+    }
+
+    /// Whether a frame is waiting for its time.
+    pub fn is_waiting(&self) -> bool {
+        !self.late.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! The two devices of a wire, and the frames between them.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use prp_sock::raw::RawSocket;
+
+use super::{Counters, Gate, Settings};
+
+/// Every EtherType: the wire does not care.
+const ALL: u16 = 0x0003;
+
+/// Frames taken at once, and at most sent at once: enough to spread the cost of a system call.
+const BATCH: usize = 32;
+
+/// Two devices; what one receives, the other sends.
+#[derive(Debug)]
+pub struct Link {
+    ends: [RawSocket; 2],
+    /// The gate from end 0 to end 1, and the one back.
+    gates: [Gate; 2],
+    out: Vec<Vec<u8>>,
+}
+
+impl Link {
+    /// A wire between two devices; `number` tells it from others with the same seed.
+    ///
+    /// # Errors
+    /// As [`RawSocket::open`].
+    pub fn open(devices: [&str; 2], settings: &Settings, number: u64) -> io::Result<Self> {
+        let [a, b] = devices;
+        let ends = [RawSocket::open(a, ALL)?, RawSocket::open(b, ALL)?];
+        // Every direction has dice of its own, or all would lose the same frames.
+        let seed = |way| settings.seed.wrapping_mul(1_000_003).wrapping_add(2 * number + way);
+        let gates = [0, 1].map(|way| Gate::new(settings.faults, seed(way)));
+        Ok(Self { ends, gates, out: Vec::with_capacity(2 * BATCH) })
+    }
+
+    /// Puts other faults in force.
+    pub fn set_faults(&mut self, settings: &Settings) {
+        self.gates.iter_mut().for_each(|gate| gate.set_faults(settings.faults));
+    }
+
+    /// Carries what is there, both ways; whether there was anything.
+    ///
+    /// # Errors
+    /// A device is gone.
+    pub fn turn(&mut self) -> io::Result<bool> {
+        let mut any = false;
+        for way in [0, 1] {
+            let Self { ends, gates, out } = self;
+            let now = Instant::now();
+            let gate = &mut gates[way];
+            any |= ends[way].receive(BATCH, &mut |frame| gate.pass(frame, now, out))? > 0;
+            gate.release(now, out);
+            gate.note_overruns(ends[way].take_overruns());
+            let mut sent = 0;
+            while sent < out.len() {
+                let frames = out[sent..].iter().map(|frame| [&frame[..], &[], &[], &[]]);
+                match ends[1 - way].send(&mut { frames }) {
+                    // A full device is full for a moment, and the senders wait for us meanwhile.
+                    Ok((0, _)) => std::thread::yield_now(),
+                    Ok((done, lost)) => {
+                        sent += done;
+                        gate.note_overruns(lost as u64);
+                    }
+                    // Larger than the other device takes.
+                    Err(_) => {
+                        sent += 1;
+                        gate.note_overruns(1);
+                    }
+                }
+            }
+            out.clear();
+        }
+        Ok(any)
+    }
+
+    /// Whether a frame waits for its time.
+    pub fn is_waiting(&self) -> bool {
+        self.gates.iter().any(Gate::is_waiting)
+    }
+
+    /// What to poll.
+    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
+        [self.ends[0].as_fd(), self.ends[1].as_fd()]
+    }
+
+    /// What has happened, each way.
+    pub fn counters(&self) -> [Counters; 2] {
+        [self.gates[0].counters(), self.gates[1].counters()]
+    }
+}
