@@ -5,6 +5,7 @@
 package_of() {
     case $1 in
     ip | tc) echo iproute2 ;;
+    ethtool) echo ethtool ;;
     find) echo findutils ;;
     cc) echo gcc ;;
     python3) echo python3-minimal ;;

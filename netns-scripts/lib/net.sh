@@ -71,6 +71,7 @@ bring_up() {
             [[ $(<"$STATE/up") == "$PLAN" ]] ||
                 die "instance '$INSTANCE' is up as $(describe "$(<"$STATE/up")"): 'topo down' first," \
                     "or choose another instance with -i"
+            [[ -z $FAULTS ]] || { write_faults && wait_for_faults; }
             say "$(describe "$PLAN") is up already"
             return
         fi
@@ -111,17 +112,21 @@ build() {
     if [[ $MODE == rootless ]]; then
         start_holder
     else
-        for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}"; do
+        for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}" "${PLAN_WIRE[@]}"; do
             [[ ! -e /run/netns/$(namespace_name "$v") ]] ||
                 die "network namespace $(namespace_name "$v") exists and is not topo's: choose another instance" \
                     "with -i, or 'ip netns del $(namespace_name "$v")'"
         done
     fi
-    for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}"; do
+    for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}" "${PLAN_WIRE[@]}"; do
         add_namespace "$v"
     done
     for ((i = 0; i < ${#IF_NODE[@]}; i += 2)); do
-        add_link "$i" $((i + 1))
+        if [[ -n $FAULTS ]]; then
+            add_faulty_link "$i" $((i + 1))
+        else
+            add_link "$i" $((i + 1))
+        fi
     done
     for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}"; do
         start_node "$v"
@@ -131,13 +136,14 @@ build() {
         wait_for_carrier "$v" || die "the links of $v do not come up"
         [[ $v == sw* ]] || try "set addresses and routes of node $v" inside "$v" ip -batch - <"$STATE/$v/ipv4"
     done
+    [[ -z $FAULTS ]] || start_wire
     echo "$PLAN" >"$STATE/up.new"
     try "write $STATE" mv "$STATE/up.new" "$STATE/up"
 }
 
 write_plan() {
     local v i
-    for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}"; do
+    for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}" "${PLAN_WIRE[@]}"; do
         try "write $STATE" mkdir "$STATE/$v" "$STATE/$v/sys"
     done
     for v in "${PLAN_NODES[@]}"; do
@@ -356,11 +362,11 @@ change_rate() {
     require_up
     take_lock
     require_up
-    local name size mtu rate v dev rest
-    read -r name size mtu rate <"$STATE/up"
+    local name size mtu rate faulty v dev rest
+    read -r name size mtu rate faulty <"$STATE/up"
     while read -r v dev rest; do
         set_rate "$v" "$dev" "$mtu" "$1"
     done <"$STATE/interfaces"
-    echo "$name $size $mtu $1" >"$STATE/up.new"
+    echo "$name $size $mtu $1${faulty:+ $faulty}" >"$STATE/up.new"
     mv "$STATE/up.new" "$STATE/up"
 }

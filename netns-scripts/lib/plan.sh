@@ -43,10 +43,10 @@ make_plan() {
 
 # describe PLAN, in words
 describe() {
-    local name size mtu rate
-    read -r name size mtu rate <<<"$1"
+    local name size mtu rate faulty
+    read -r name size mtu rate faulty <<<"$1"
     [[ $rate == none ]] && rate='no rate limit' || rate="$rate bit/s"
-    echo "$name ($size nodes, MTU $mtu, $rate)"
+    echo "$name ($size nodes, MTU $mtu, $rate${faulty:+, with faults})"
 }
 
 # The address tells where a frame comes from: 02:00:00:00:LL:NN is node NN on link LL. The second and third byte carry

@@ -58,7 +58,7 @@ fn main() -> io::Result<()> {
                 links.iter_mut().for_each(|link| link.set_faults(&parsed));
                 text = read;
             }
-            publish(Path::new(counters), &links)?;
+            publish(Path::new(counters), &text, &links)?;
         }
     }
 }
@@ -79,9 +79,9 @@ fn sleep(links: &[Link]) -> io::Result<()> {
     }
 }
 
-/// One line for each direction. Whole or not at all: somebody may be reading.
-fn publish(path: &Path, links: &[Link]) -> io::Result<()> {
-    let mut text = String::new();
+/// The settings in force, and a line for each direction. Whole or not at all: somebody may be reading.
+fn publish(path: &Path, settings: &str, links: &[Link]) -> io::Result<()> {
+    let mut text = format!("{}\n", settings.trim_end());
     for (number, link) in links.iter().enumerate() {
         for (way, counters) in link.counters().into_iter().enumerate() {
             text.push_str(&format!("link={} way={} {counters}\n", number + 1, way + 1));

@@ -1,0 +1,132 @@
+# shellcheck shell=bash
+# Links with faults. In the middle of each is a program (tests/src/bin/wire.rs) that takes frames from one device and
+# gives them to another, and on the way loses, repeats, delays and changes some. A program, because netem and what
+# else the kernel could do it with are not in every kernel, and loading a program into it takes root.
+#
+#   BASE/INSTANCE/faults      what the wire does: loss=1% dup=0% reorder=0% corrupt=0% seed=7
+#   BASE/INSTANCE/counters    the faults in force, and what it has done
+#
+# All traffic of the link meets the same faults, TCP's too. For that, its frames leave the nodes as they are on a real
+# wire: cut to the MTU and with their checksums, so the devices' offloads are off.
+
+# FAULTS is empty, for links that are one veth pair each, or the five words of the file.
+FAULTS=''
+PLAN_WIRE=()
+
+# note_fault --NAME VALUE: one of the options, checked.
+note_fault() {
+    local name=${1#--} value=$2 words
+    if [[ $name == seed ]]; then
+        [[ $value =~ ^[0-9]{1,18}$ ]] || usage "seed '$value': a number is wanted"
+    else
+        [[ $value =~ ^([0-9]{1,2}(\.[0-9]{1,7})?|100(\.0*)?)%?$ ]] || usage "$name '$value': 0% to 100% is possible"
+        value=${value%\%}%
+    fi
+    words=${FAULTS:-loss=0% dup=0% reorder=0% corrupt=0% seed=$((RANDOM * 32768 + RANDOM))}
+    FAULTS=$(sed "s/$name=[^ ]*/$name=$value/" <<<"$words")
+}
+
+# plan_faults: whatever is needed for them is found before anything is made.
+plan_faults() {
+    [[ -n $FAULTS ]] || return 0
+    need_tools ethtool
+    PLAN_WIRE=(wire)
+    PLAN+=" faulty"
+    local target=${CARGO_TARGET_DIR:-$here/../target}
+    WIRE=${PRP_WIRE:-$target/release/wire}
+    if [[ -n ${PRP_WIRE-} ]]; then
+        [[ -x $WIRE ]] || die "PRP_WIRE is $WIRE, and there is no such program"
+        return
+    fi
+    # Built anew when its text has changed, which only cargo knows; without it, what is there has to do.
+    if has cargo && cargo --version >/dev/null 2>&1 && [[ -w $target || ! -e $target ]]; then
+        [[ -x $WIRE ]] || say "building the wire"
+        cargo build --quiet --release --manifest-path "$here/../Cargo.toml" --target-dir "$target" -p prp-tests --bin wire ||
+            die "cannot build the wire that makes the faults: see above"
+    fi
+    [[ -x $WIRE ]] || die "the wire that makes the faults is missing: 'cargo build --release -p prp-tests --bin wire'," \
+        "or name one in PRP_WIRE"
+}
+
+# add_faulty_link I J: as add_link, with the wire's two devices between.
+add_faulty_link() {
+    local i=$1 j=$2 end link=$(($1 / 2))
+    for end in "$i:a" "$j:b"; do
+        local k=${end%:*} dev=${end#*:}$link
+        try "link ${IF_NODE[k]} to the wire" inside "${IF_NODE[k]}" \
+            ip link add "${IF_DEV[k]}" index $((k + 11)) address "${IF_MAC[k]}" mtu "$PLAN_MTU" type veth peer \
+            name "$dev" netns "$(namespace_name wire)" index $((k + 100011)) mtu "$PLAN_MTU"
+        try "start $dev of the wire" inside wire ip link set "$dev" up
+        # The wire sees frames as they come, not what a device has put together from them.
+        try "set offloads of the wire" inside wire ethtool -K "$dev" tx off tso off gso off gro off
+        try "set offloads of ${IF_NODE[k]}" inside "${IF_NODE[k]}" ethtool -K "${IF_DEV[k]}" tx off tso off gso off gro off
+    done
+}
+
+# Once all devices are up.
+start_wire() {
+    local tries i
+    local -a devices=()
+    for ((i = 0; i < ${#IF_NODE[@]}; i += 2)); do
+        devices+=("a$((i / 2))" "b$((i / 2))")
+    done
+    write_faults
+    : >"$STATE/wire.said"
+    # A session of its own, so that a Ctrl-C meant for somebody else does not cut the link.
+    inside wire setsid "$WIRE" "$STATE/faults" "$STATE/counters" "${devices[@]}" \
+        </dev/null >"$STATE/wire.said" 2>&1 9>&- &
+    disown
+    for ((tries = 0; tries < 500; tries++)); do
+        ! grep -q ready "$STATE/wire.said" || return 0
+        sleep 0.01
+    done
+    die "the wire does not start: $(tail -n 1 "$STATE/wire.said")"
+}
+
+# The wire may read at any moment.
+write_faults() {
+    echo "$FAULTS" >"$STATE/faults.new"
+    try "write $STATE" mv "$STATE/faults.new" "$STATE/faults"
+}
+
+# change_faults [--NAME VALUE]...: without any, shows them and what has come of them.
+change_faults() {
+    require_up
+    [[ -f $STATE/faults ]] ||
+        die "the links of '$INSTANCE' are plain: 'topo down', then 'topo up ... --loss 0%' puts a wire into them"
+    FAULTS=$(<"$STATE/faults")
+    if (($# == 0)); then
+        echo "$FAULTS"
+        tail -n +2 "$STATE/counters" 2>/dev/null || true
+        return
+    fi
+    take_lock
+    while (($#)); do
+        case $1 in
+        --loss | --dup | --reorder | --corrupt)
+            (($# > 1)) || usage "$1 needs a value"
+            note_fault "$1" "$2"
+            shift 2
+            ;;
+        --loss=* | --dup=* | --reorder=* | --corrupt=*)
+            note_fault "${1%%=*}" "${1#*=}"
+            shift
+            ;;
+        --seed*) usage "the seed is chosen when a topology is brought up" ;;
+        *) usage "faults has no option $1" ;;
+        esac
+    done
+    write_faults
+    wait_for_faults
+}
+
+# The wire says which faults are in force, so that whoever changes them can count on them.
+wait_for_faults() {
+    local tries said
+    for ((tries = 0; tries < 500; tries++)); do
+        { read -r said <"$STATE/counters"; } 2>/dev/null || said=''
+        [[ $said != "$FAULTS" ]] || return 0
+        sleep 0.01
+    done
+    die "the wire does not answer: $(tail -n 1 "$STATE/wire.said")"
+}
