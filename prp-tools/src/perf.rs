@@ -20,6 +20,7 @@ mod rounds;
 mod serve;
 mod session;
 mod stream;
+mod summary;
 mod sweep;
 mod transport;
 mod usage;
@@ -58,6 +59,7 @@ enum PerfCommand {
     Stream(stream::StreamArgs),
     Connect(connect::ConnectArgs),
     Sweep(sweep::SweepArgs),
+    Summary(summary::SummaryArgs),
 }
 
 /// What all measurements have in common.
@@ -119,6 +121,7 @@ pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
         PerfCommand::Stream(args) => stream::run(args),
         PerfCommand::Connect(args) => connect::run(args),
         PerfCommand::Sweep(args) => sweep::run(args),
+        PerfCommand::Summary(args) => summary::run(args),
     }
 }
 

@@ -171,3 +171,18 @@ fn any__a_mistake_in_prphosts_is_1() {
     let (code, _, err) = run(&["cat", "alpha", "7"], "/nowhere/prphosts");
     assert_eq!(code, Some(1), "{err}");
 }
+
+#[test]
+fn summary__of_no_runs_and_of_what_is_no_run() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir_path = dir.path().to_str().expect("a name in ASCII");
+    let (code, _, err) = run(&["perf", "summary", dir_path], "/nowhere");
+    assert_eq!((code, err), (Some(1), format!("prp: {dir_path}: no runs here\n")));
+    std::fs::write(dir.path().join("connect.json"), "{\"ratios\": {\"tcp\": 1.5}}").expect("room");
+    let (code, out, err) = run(&["perf", "summary", dir_path], "/nowhere");
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("1.500") && out.contains("met") && out.contains("not measured"), "{out}");
+    std::fs::write(dir.path().join("broken.json"), "{").expect("room");
+    let (code, _, err) = run(&["perf", "summary", dir_path], "/nowhere");
+    assert!(code == Some(1) && err.contains("broken.json"), "{err}");
+}

@@ -161,7 +161,7 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
 }
 
 /// Prints lines on standard output; nobody reading them is no failure.
-fn print(lines: &[String]) -> Result<(), Failure> {
+pub(super) fn print(lines: &[String]) -> Result<(), Failure> {
     match writeln!(io::stdout(), "{}", lines.join("\n")) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),
         _ => Ok(()),

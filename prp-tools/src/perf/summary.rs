@@ -1,0 +1,80 @@
+//! `prp perf summary`: the runs of `netns-scripts/bench` as one table, one JSON object and plots.
+
+mod bars;
+mod keys;
+mod plot;
+mod runs;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::report;
+use crate::exit::{Code, Failure};
+use bars::Bar;
+use runs::Runs;
+
+/// Put the runs of netns-scripts/bench together.
+///
+/// DIR has what the other subcommands wrote with --json, a file for each run; the names of the files say
+/// what was run (docs/performance.md). What is not there is left out.
+#[derive(Debug, Args)]
+#[command(after_help = crate::exit::HELP)]
+pub(crate) struct SummaryArgs {
+    /// The folder with the runs
+    dir: PathBuf,
+
+    /// Write all figures to this file; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Draw plots into this folder, as SVG
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+}
+
+/// Runs `prp perf summary`.
+pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
+    let named = |path: &Path, e| Failure::local(path.display(), &e);
+    let runs = Runs::read(&args.dir).map_err(|e| named(&args.dir, e))?;
+    if runs.is_empty() {
+        let text = format!("{}: no runs here", args.dir.display());
+        return Err(Failure::new(Code::Failed, text));
+    }
+    if let Some(dir) = &args.svg {
+        fs::create_dir_all(dir).map_err(|e| named(dir, e))?;
+        plot::all(&runs, dir)?;
+    }
+    let bars = bars::all(&runs);
+    let mut all = keys::all(&runs);
+    all["bars"] = json!(bars);
+    let text = format!("{all:#}");
+    if args.json.as_deref() == Some(Path::new("-")) {
+        return report::print(&[text]);
+    }
+    if let Some(path) = &args.json {
+        let written = File::create(path).and_then(|mut file| writeln!(file, "{text}"));
+        written.map_err(|e| named(path, e))?;
+    }
+    report::print(&table(&bars))
+}
+
+fn table(bars: &[Bar]) -> Vec<String> {
+    let width = bars.iter().map(|bar| bar.name.len()).max().unwrap_or(0);
+    let head = format!("{:width$}{:>9}  {:<9}{:<9}", "", "figure", "bar", "reach for");
+    let rows = bars.iter().map(|bar| {
+        let sign = if bar.at_most { "<=" } else { ">=" };
+        let value = bar.value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+        format!(
+            "{:width$}{value:>9}  {:<9}{:<9}  {}",
+            bar.name,
+            format!("{sign} {}", bar.bar),
+            format!("{sign} {}", bar.reach),
+            bar.verdict()
+        )
+    });
+    std::iter::once(head).chain(rows).collect()
+}

@@ -1,0 +1,93 @@
+//! Where the time of a small message goes: the paper's figure 3. By subtraction: raw frames have no
+//! protocol, and who spins does not sleep.
+
+use std::path::Path;
+
+use plotters::prelude::*;
+
+use super::{Drawn, Runs, SIZE};
+
+/// What a message of 64 bytes spends, in microseconds.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub(super) struct Parts {
+    name: &'static str,
+    /// System call, virtual wire, receiving ring.
+    device: f64,
+    /// Protocol and engine; of TCP all of the kernel's work.
+    protocol: f64,
+    /// Falling asleep and being woken.
+    waking: f64,
+}
+
+/// What is known.
+pub(super) fn parts(runs: &Runs) -> Vec<Parts> {
+    let median = |wait: &str, transport: &str| {
+        let path = format!("results.{transport}.p50_us.median");
+        runs.number(&format!("latency.{wait}.64"), &path)
+    };
+    let all = || {
+        let (raw, prp, tcp) =
+            (median("spin", "raw")?, median("spin", "prp")?, median("spin", "tcp")?);
+        let (prp_block, tcp_block) = (median("block", "prp")?, median("block", "tcp")?);
+        let rest = |a: f64, b: f64| (a - b).max(0.0);
+        let (prp_own, prp_sleep) = (rest(prp, raw), rest(prp_block, prp));
+        Some(vec![
+            Parts { name: "PRP", device: raw, protocol: prp_own, waking: prp_sleep },
+            Parts { name: "TCP", device: 0.0, protocol: tcp, waking: rest(tcp_block, tcp) },
+        ])
+    };
+    all().unwrap_or_default()
+}
+
+/// Draws it.
+pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
+    let parts = parts(runs);
+    let top = parts.iter().map(|p| p.device + p.protocol + p.waking).fold(0.0, f64::max);
+    if top <= 0.0 {
+        return Ok(());
+    }
+    let area = SVGBackend::new(path, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let names: Vec<_> = parts.iter().map(|p| p.name).collect();
+    let mut chart = ChartBuilder::on(&area)
+        .caption("64 bytes one way between sleeping processes", ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(60)
+        .build_cartesian_2d(0.0..parts.len() as f64, 0.0..top * 1.4)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .x_labels(0)
+        .x_desc(names.join(", "))
+        .y_desc("microseconds")
+        .draw()?;
+    type Part = fn(&Parts) -> f64;
+    let kinds: [(&str, RGBColor, Part); 3] = [
+        ("packet socket and wire (raw frames, spinning)", RGBColor(0x66, 0x6a, 0x73), |p| p.device),
+        ("protocol (spinning, less that)", RGBColor(0x1b, 0x6c, 0xa8), |p| p.protocol),
+        ("sleeping and waking (blocking, less spinning)", RGBColor(0xed, 0xae, 0x49), |p| p.waking),
+    ];
+    let mut bases = vec![0.0; parts.len()];
+    for (name, colour, part) in kinds {
+        let bars: Vec<_> = parts
+            .iter()
+            .zip(&mut bases)
+            .enumerate()
+            .map(|(n, (parts, base))| {
+                let (left, low) = (n as f64 + 0.25, *base);
+                *base += part(parts);
+                Rectangle::new([(left, low), (left + 0.5, *base)], colour.filled())
+            })
+            .collect();
+        let legend = move |(x, y)| Rectangle::new([(x, y - 5), (x + 15, y + 5)], colour.filled());
+        chart.draw_series(bars)?.label(name).legend(legend);
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .border_style(BLACK.mix(0.3))
+        .background_style(WHITE)
+        .draw()?;
+    Ok(area.present()?)
+}

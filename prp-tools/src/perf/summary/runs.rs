@@ -1,0 +1,70 @@
+//! What was measured: the JSON files of a folder, by their names.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::perf::rounds;
+
+/// Runs by name: that of the file without `.json`.
+#[derive(Debug, Default)]
+pub(super) struct Runs(BTreeMap<String, Value>);
+
+impl Runs {
+    /// Reads a folder.
+    ///
+    /// # Errors
+    /// If it or a file cannot be read, or is no JSON.
+    pub(super) fn read(dir: &Path) -> io::Result<Self> {
+        let mut runs = BTreeMap::new();
+        for file in fs::read_dir(dir)? {
+            let path = file?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let Some(name) = name.and_then(|name| name.strip_suffix(".json")) else { continue };
+            let value = serde_json::from_slice(&fs::read(&path)?).map_err(|e| {
+                io::Error::new(io::ErrorKind::InvalidData, format!("{}: {e}", path.display()))
+            })?;
+            runs.insert(name.to_owned(), value);
+        }
+        Ok(Self(runs))
+    }
+
+    /// Of these names and texts.
+    #[cfg(test)]
+    pub(super) fn of<'a>(runs: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+        Self(runs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is at `path`, names with dots between them, in the run called `name`.
+    pub(super) fn value(&self, name: &str, path: &str) -> Option<&Value> {
+        path.split('.').try_fold(self.0.get(name)?, |value, key| value.get(key))
+    }
+
+    /// The number at `path` in the run called `name`.
+    pub(super) fn number(&self, name: &str, path: &str) -> Option<f64> {
+        self.value(name, path)?.as_f64()
+    }
+
+    /// The numbers at `path` in the runs called `name.1`, `name.2` and so on.
+    pub(super) fn numbers(&self, name: &str, path: &str) -> Vec<f64> {
+        (1..).map_while(|n| self.number(&format!("{name}.{n}"), path)).collect()
+    }
+
+    /// Their median.
+    pub(super) fn median(&self, name: &str, path: &str) -> Option<f64> {
+        rounds::median(&self.numbers(name, path))
+    }
+
+    /// What an end says of itself, in any run.
+    pub(super) fn machine(&self, end: &str) -> Option<&Value> {
+        self.0.values().find_map(|run| run.get(end))
+    }
+}
