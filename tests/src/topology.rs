@@ -45,7 +45,17 @@ impl Topology {
     /// # Errors
     /// What `topo` said.
     pub fn try_pair<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
-        Self::try_up("pair", words)
+        Self::try_up("pair", words, &[])
+    }
+
+    /// Two nodes with a faulty wire between them: the program `wire`, and words such as `--loss 1%`.
+    ///
+    /// # Panics
+    /// With what `topo` said, if it does not come up.
+    pub fn faulty<'a>(wire: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
+        let words = ["--loss", "0%"].into_iter().chain(words);
+        Self::try_up("pair", words, &[("PRP_WIRE", wire)])
+            .unwrap_or_else(|said| panic!("topo up: {said}"))
     }
 
     /// The topology called `name`, with words such as its size.
@@ -53,14 +63,20 @@ impl Topology {
     /// # Panics
     /// With what `topo` said, if it does not come up.
     pub fn up<'a>(name: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::try_up(name, words).unwrap_or_else(|said| panic!("topo up {name}: {said}"))
+        Self::try_up(name, words, &[]).unwrap_or_else(|said| panic!("topo up {name}: {said}"))
     }
 
-    fn try_up<'a>(name: &str, words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+    fn try_up<'a>(
+        name: &str,
+        words: impl IntoIterator<Item = &'a str>,
+        environment: &[(&str, &str)],
+    ) -> Result<Self, String> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let instance = sweep::instance_name(std::process::id(), number);
-        let output = topo(&instance).args(["up", name]).args(words).output();
+        let mut command = topo(&instance);
+        command.args(["up", name]).args(words).envs(environment.iter().copied());
+        let output = command.output();
         let output = output.map_err(|e| format!("{}: {e}", topo_path().display()))?;
         if !output.status.success() {
             return Err(both(&output));

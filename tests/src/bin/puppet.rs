@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `listen L ADDR` | binds; the address |
 //! | `accept L S` | the peer |
-//! | `connect S ADDR [NAME=VALUE]...` | with `port`, `node`, `device`, `crc`, `timeout`, `user_timeout` (ms), `keepalive` (ms); the local address |
+//! | `connect S ADDR [NAME=VALUE]...` | with `port`, `node`, `device`, `crc`, `reliability`, `timeout`, `user_timeout` (ms), `keepalive` (ms); the local address |
 //! | `send S SEED BYTES` | writes that much of a pattern; its tally |
 //! | `drain S` | reads to the end; the tally of what came |
 //! | `take S BYTES` | reads so many bytes; their tally |
@@ -15,7 +15,9 @@
 //! | `pong S ROUNDS`, `ping S ROUNDS` | a byte to and fro |
 //! | `shutdown S HOW` | `read`, `write` or `both` |
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
-//! | `error S`, `retransmitted S` | `take_error`, a counter |
+//! | `error S`, `retransmitted S`, `drops S REASON`, `too_big S` | `take_error`, counters |
+//! | `rss` | KiB of memory this process has |
+//! | `limit RESOURCE N` | lowers a limit: `files` or `memory` (MiB) |
 //! | `drop NAME`, `forget S` | drops it, or leaks it |
 //! | `bg JOB COMMAND...`, `join JOB` | does it on a thread; what came of it |
 //! | `return`, `exit CODE`, `abort` | ends, in three ways |
@@ -28,7 +30,8 @@ use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use prp_sock::{Builder, Keepalive, Port, PrpListener, PrpStream};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use prp_sock::{Builder, DropReason, Keepalive, Port, PrpListener, PrpStream, Reliability};
 use prp_tests::pattern::{self, Tally};
 use prp_tests::privilege::raise_descriptor_limit;
 
@@ -83,6 +86,8 @@ fn perform(words: &[&str]) -> io::Result<String> {
             put(&STREAMS, name, stream);
             Ok(addr.to_string())
         }
+        ["rss"] => rss(),
+        ["limit", resource, n] => limit(resource, number(n)?),
         ["serve", listener] => serve(&listener_of(listener)?),
         ["drop", name] => {
             let gone = (take(&STREAMS, name), take(&LISTENERS, name));
@@ -127,6 +132,16 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
         ("error", []) => Ok(stream
             .take_error()?
             .map_or_else(|| "none".to_owned(), |e| format!("{:?}", e.kind()))),
+        ("drops", [reason]) => {
+            let reason = DropReason::ALL.iter().find(|r| r.name() == *reason);
+            let reason = *reason.ok_or_else(|| invalid("no such reason"))?;
+            let stats = stream.endpoint_stats()?;
+            let n = stats.drops.iter().find(|(r, _)| *r == reason).map_or(0, |(_, n)| n);
+            Ok(n.to_string())
+        }
+        ("too_big", []) => {
+            Ok(stream.device_stats()?.iter().map(|d| d.too_big).sum::<u64>().to_string())
+        }
         ("retransmitted", []) => Ok(stream.stats()?.retransmitted.to_string()),
         _ => Err(invalid("what?")),
     }
@@ -181,6 +196,12 @@ fn builder(words: &[&str]) -> io::Result<Builder> {
             "port" => builder.local_port(Port::new(number(value)? as u16)),
             "node" => builder.node(value.parse().map_err(|_| invalid("expected a node"))?),
             "device" => builder.device(value),
+            "reliability" => {
+                let all = Reliability::STRONGEST_FIRST;
+                let one = all.into_iter().find(|r| r.name() == value);
+                let one = one.ok_or_else(|| invalid("no such reliability"))?;
+                builder.reliability(one)
+            }
             "crc" => builder.crc(value == "yes"),
             "timeout" => builder.connect_timeout(millis(number(value)?)),
             "user_timeout" => builder.user_timeout(Some(millis(number(value)?))),
@@ -204,6 +225,25 @@ fn set(stream: &PrpStream, name: &str, value: u64) -> io::Result<String> {
         "nonblocking" => stream.set_nonblocking(value != 0)?,
         _ => return Err(invalid("no such setting")),
     }
+    done()
+}
+
+/// Resident memory of this process.
+fn rss() -> io::Result<String> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    kib.map(str::to_owned).ok_or_else(|| invalid("no VmRSS"))
+}
+
+fn limit(resource: &str, n: u64) -> io::Result<String> {
+    let (resource, n) = match resource {
+        "files" => (Resource::RLIMIT_NOFILE, n),
+        "memory" => (Resource::RLIMIT_AS, n << 20),
+        _ => return Err(invalid("no such limit")),
+    };
+    let (_, hard) = getrlimit(resource)?;
+    setrlimit(resource, n.min(hard), hard)?;
     done()
 }
 

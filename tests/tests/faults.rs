@@ -1,0 +1,163 @@
+//! Links that lose, double, delay and change frames, that are cut for a while, that flap: all of it arrives.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::thread;
+use std::time::Duration;
+
+use prp_tests::pattern::Tally;
+use prp_tests::puppet::Puppet;
+use prp_tests::seed;
+use prp_tests::topology::{Link, Topology};
+use prp_tests::wait;
+
+prp_tests::main! {
+    light:
+        faults__loss,
+        faults__much_loss,
+        faults__loss_with_go_back_n,
+        faults__double_and_late,
+        faults__changed,
+        faults__everything_at_once,
+        faults__get_worse_and_better_meanwhile,
+        outage__of_the_whole_wire,
+        outage__a_flapping_link;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
+const MIB: u64 = 1 << 20;
+
+/// A pair with these faults, and puppets on both nodes with a stream `s` between them.
+fn scene(faults: &str, settings: &str, seed: u64) -> (Topology, Puppet, Puppet) {
+    let seed = seed.to_string();
+    let words = faults.split(' ').chain(["--seed", &seed]);
+    let topology = Topology::faulty(WIRE, words);
+    let (client, server) = connected(&topology, settings);
+    (topology, client, server)
+}
+
+fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
+    let [mut client, mut server] = [1, 2].map(|node| Puppet::start(&topology.node(node), PUPPET));
+    server.ok("listen l 2:80");
+    client.ok(format!("connect s 2:80{settings}"));
+    server.ok("accept l s");
+    (client, server)
+}
+
+/// Sends `bytes` both ways at once, while something happens.
+fn exchange(
+    client: &mut Puppet,
+    server: &mut Puppet,
+    seed: u64,
+    bytes: u64,
+    meanwhile: impl FnOnce(&mut Puppet),
+) {
+    for (end, seed) in [(&mut *client, seed), (&mut *server, seed + 1)] {
+        end.ok("bg drain drain s");
+        end.ok(format!("bg send send s {seed} {bytes}"));
+    }
+    meanwhile(client);
+    for end in [&mut *client, &mut *server] {
+        end.ok("join send");
+        end.ok("shutdown s write");
+    }
+    assert_eq!(client.ok("join drain"), Tally::expected(seed + 1, bytes).to_string());
+    assert_eq!(server.ok("join drain"), Tally::expected(seed, bytes).to_string());
+}
+
+/// How often something has happened, both ways together.
+fn count(topology: &Topology, what: &str) -> u64 {
+    let said = topology.say(["faults"]);
+    let words =
+        said.split_whitespace().filter_map(|word| word.strip_prefix(what)?.strip_prefix('='));
+    words.map(|n| n.parse::<u64>().unwrap_or(0)).sum()
+}
+
+/// Exchanges `mib` under these faults; each of `kinds` must have happened.
+fn survives(test: &str, faults: &str, settings: &str, mib: u64, kinds: &[&str]) {
+    let seed = seed::of(test);
+    let (topology, mut client, mut server) = scene(faults, settings, seed);
+    exchange(&mut client, &mut server, seed, mib * MIB, |_| ());
+    for kind in kinds {
+        wait::until(kind, || (count(&topology, kind) > 0).then_some(()));
+    }
+}
+
+fn faults__loss() {
+    survives("faults__loss", "--loss 1%", "", 32, &["lost"]);
+}
+
+fn faults__much_loss() {
+    survives("faults__much_loss", "--loss 10%", "", 2, &["lost"]);
+}
+
+fn faults__loss_with_go_back_n() {
+    survives("faults__loss_with_go_back_n", "--loss 1%", " reliability=go-back-n", 8, &["lost"]);
+}
+
+fn faults__double_and_late() {
+    let faults = "--dup 5% --reorder 10%";
+    survives("faults__double_and_late", faults, "", 32, &["doubled", "late"]);
+}
+
+/// Only a checksum over the frame tells: PRP's is there for who asks.
+fn faults__changed() {
+    let seed = seed::of("faults__changed");
+    let (topology, mut client, mut server) = scene("--corrupt 1%", " crc=yes", seed);
+    exchange(&mut client, &mut server, seed, 16 * MIB, |_| ());
+    let seen: u64 = client.ok("drops s bad_crc").parse().expect("a number");
+    assert!(seen > 0 && count(&topology, "corrupted") > 0, "{seen}");
+}
+
+fn faults__everything_at_once() {
+    let faults = "--loss 1% --dup 0.1% --reorder 1% --corrupt 0.01%";
+    survives("faults__everything_at_once", faults, " crc=yes", 32, &["lost", "doubled", "late"]);
+}
+
+fn faults__get_worse_and_better_meanwhile() {
+    let seed = seed::of("faults__get_worse_and_better_meanwhile");
+    let (topology, mut client, mut server) = scene("--rate 200mbit", "", seed);
+    exchange(&mut client, &mut server, seed, 16 * MIB, |_| {
+        for loss in ["3%", "0%", "10%", "0%"] {
+            topology.say(["faults", "--loss", loss]);
+            let before = count(&topology, "frames");
+            wait::until("frames", || (count(&topology, "frames") > before + 500).then_some(()));
+        }
+    });
+    assert!(count(&topology, "lost") > 0);
+}
+
+/// Neither end learns of it, as when a switch between them is off.
+fn outage__of_the_whole_wire() {
+    let seed = seed::of("outage__of_the_whole_wire");
+    let (topology, mut client, mut server) = scene("--rate 200mbit", "", seed);
+    exchange(&mut client, &mut server, seed, 16 * MIB, |_| {
+        for _ in 0..3 {
+            let before = count(&topology, "frames");
+            wait::until("frames", || (count(&topology, "frames") > before + 500).then_some(()));
+            topology.say(["faults", "--loss", "100%"]);
+            // Several repeats are lost too.
+            let before = count(&topology, "lost");
+            wait::until("losses", || (count(&topology, "lost") > before + 5).then_some(()));
+            topology.say(["faults", "--loss", "0%"]);
+        }
+    });
+}
+
+/// The device goes down and up, again and again, in the hands of both ends.
+fn outage__a_flapping_link() {
+    let seed = seed::of("outage__a_flapping_link");
+    // Slow enough for the transfer to be still going on, whatever the machine.
+    let topology = Topology::pair_with(["--rate", "100mbit"]);
+    let (mut client, mut server) = connected(&topology, "");
+    exchange(&mut client, &mut server, seed, 16 * MIB, |_| {
+        for round in 0..10 {
+            let node = 1 + round % 2;
+            topology.link(node, Link::Down);
+            thread::sleep(Duration::from_millis(30));
+            topology.link(node, Link::Up);
+            thread::sleep(Duration::from_millis(30));
+        }
+    });
+    assert_ne!(client.ok("retransmitted s"), "0", "the link was down while frames were on it");
+}
