@@ -9,6 +9,7 @@
 //! | [`puppet`] | a process on a node that does what a test tells it, step by step |
 //! | [`pattern`] | reproducible bytes and their digest |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
+//! | [`program`] | programs of other crates |
 //! | [`seed`] | where randomness begins, and how a failure is repeated |
 
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -17,6 +18,7 @@ pub mod harness;
 pub mod namespace;
 pub mod pattern;
 pub mod privilege;
+pub mod program;
 pub mod puppet;
 pub mod router;
 pub mod scratch;

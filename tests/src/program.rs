@@ -1,0 +1,23 @@
+//! Programs of other crates of this workspace, which cargo does not build for the tests of this one.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The program `name` of the crate `package`, up to date, built as `sibling` was: any program of this
+/// crate.
+///
+/// # Panics
+/// If it does not build.
+pub fn build(package: &str, name: &str, sibling: &str) -> PathBuf {
+    let folder = Path::new(sibling).parent().expect("a program lies in a folder");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--package", package, "--bin", name]);
+    if folder.ends_with("release") {
+        cargo.arg("--release");
+    }
+    let target = folder.parent().expect("a profile's folder lies in another");
+    let built =
+        cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR")).status();
+    assert!(built.is_ok_and(|status| status.success()), "{cargo:?} failed");
+    folder.join(name)
+}

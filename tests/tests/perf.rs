@@ -1,0 +1,190 @@
+//! `prp perf` between two nodes: every measurement runs and says what it promises to. How fast anything
+//! is does not matter here.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Output, Stdio};
+use std::sync::OnceLock;
+
+use prp_tests::program;
+use prp_tests::puppet::Puppet;
+use prp_tests::topology::{Node, Topology};
+use serde_json::Value;
+
+prp_tests::main! {
+    light:
+        latency__has_its_keys,
+        stream__has_its_keys,
+        stream__of_many_both_ways,
+        stream__without_offloads,
+        stream__of_so_many_bytes,
+        connect__has_its_keys,
+        sweep__has_its_keys,
+        serve__survives_what_is_no_client,
+        client__without_a_server;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
+/// The program under test.
+fn prp() -> &'static PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| program::build("prp-tools", "prp", PUPPET))
+}
+
+/// A server on node 2, killed when dropped.
+struct Server(Child);
+
+impl Server {
+    fn start(node: &Node<'_>) -> Self {
+        let mut command = node.command(prp());
+        let mut child =
+            command.args(["perf", "serve"]).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let said = lines.next().expect("it says something").expect("text");
+        assert!(said.starts_with("prp: listening on 2:5210 and TCP"), "{said}");
+        // Read on, or the server would wait for room in the pipe.
+        std::thread::spawn(move || lines.for_each(|line| println!("server: {line:?}")));
+        Self(child)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn client(topology: &Topology, words: &[&str]) -> Output {
+    let mut command = topology.node(1).command(prp());
+    command.arg("perf").args(words).output().expect("it can be run")
+}
+
+/// What a measurement with these words writes as JSON.
+fn measure(topology: &Topology, words: &[&str]) -> Value {
+    let output = client(topology, &[words, &["--rounds", "2", "--json", "-"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {said}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// As [`measure`], with a fresh server.
+fn measure_once(words: &[&str]) -> Value {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology.node(2));
+    measure(&topology, words)
+}
+
+#[track_caller]
+fn assert_positive(json: &Value, paths: &[&str]) {
+    for path in paths {
+        let value = json.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64);
+        assert!(value.is_some_and(|value| value > 0.0), "{path} is {value:?} in {json:#}");
+    }
+}
+
+fn latency__has_its_keys() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology.node(2));
+    for wait in ["block", "spin", "adaptive"] {
+        let words = ["latency", "2", "--wait", wait, "--vs", "tcp", "--vs", "raw", "--time", "0.1"];
+        let json = measure(&topology, &words);
+        assert_eq!(
+            (&json["command"], &json["settings"]["wait"]),
+            (&"latency".into(), &wait.into())
+        );
+        for transport in ["prp", "tcp", "raw"] {
+            let keys =
+                ["p50_us.median", "p50_us.rounds.1", "p99_us", "p999_us", "min_us", "samples"];
+            assert_positive(&json["results"][transport], &keys);
+            assert_positive(&json["results"][transport], &["distribution.0.1"]);
+        }
+        let keys = ["ratios.tcp", "ratios.raw", "client.cores", "server.cores"];
+        assert_positive(&json, &keys);
+    }
+}
+
+fn stream__has_its_keys() {
+    let json = measure_once(&["stream", "2", "--vs", "tcp", "--vs", "raw", "--time", "0.2"]);
+    for transport in ["prp", "tcp", "raw"] {
+        let keys = ["gbps.median", "gbps.rounds.1", "cpu_s_per_gb", "ends.server.received"];
+        assert_positive(&json["results"][transport], &keys);
+    }
+    assert_positive(&json, &["ratios.tcp", "ratios.raw"]);
+    let settings = &json["results"]["prp"]["ends"]["client"]["settings"];
+    assert_eq!((&settings["segment"], &settings["crc"]), (&"1484".into(), &"false".into()));
+}
+
+fn stream__of_many_both_ways() {
+    let words = ["stream", "2", "--vs", "tcp", "--streams", "5", "--bidir", "--time", "0.2"];
+    let json = measure_once(&words);
+    for transport in ["prp", "tcp"] {
+        let keys = ["gbps.median", "ends.server.received", "ends.client.received"];
+        assert_positive(&json["results"][transport], &keys);
+    }
+}
+
+fn stream__without_offloads() {
+    let topology = Topology::pair();
+    let features = || topology.node(1).command("ethtool").args(["-k", "eth0"]).output();
+    let Ok(before) = features() else { prp_tests::harness::skip("ethtool") };
+    let _server = Server::start(&topology.node(2));
+    let json = measure(&topology, &["stream", "2", "--vs", "tcp-no-offload", "--time", "0.2"]);
+    assert_positive(&json, &["results.tcp_no_offload.gbps.median", "ratios.tcp_no_offload"]);
+    // Expect: they are on again.
+    assert_eq!(features().expect("it was there").stdout, before.stdout);
+}
+
+fn stream__of_so_many_bytes() {
+    let json = measure_once(&["stream", "2", "--bytes", "3000000"]);
+    assert_eq!(json["results"]["prp"]["ends"]["server"]["received"], 3_000_000);
+}
+
+fn connect__has_its_keys() {
+    let json = measure_once(&["connect", "2", "--vs", "tcp", "--count", "40"]);
+    let keys = ["results.prp.per_s.median", "results.tcp.per_s.rounds.1", "ratios.tcp"];
+    assert_positive(&json, &keys);
+}
+
+fn sweep__has_its_keys() {
+    let json = measure_once(&["sweep", "2", "--vs", "tcp", "--vs", "raw", "--time", "0.5"]);
+    for (transport, sizes) in [("prp", 22), ("tcp", 21), ("raw", 22)] {
+        let points = json["results"][transport].as_array().expect("points");
+        assert_eq!(points.len(), sizes, "{transport}");
+        for point in points {
+            assert_positive(point, &["p50_us.median", "p99_us"]);
+        }
+        assert_eq!(points.last().expect("some")["size"], 1 << 20);
+    }
+    assert_eq!(json["results"]["prp"][0]["size"], 0);
+}
+
+fn serve__survives_what_is_no_client() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology.node(2));
+    let mut stranger = Puppet::start(&topology.node(1), PUPPET);
+    for (n, said) in ["GET/HTTP/1.1", "{}"].into_iter().enumerate() {
+        stranger.ok(format!("connect s{n} 2:5210"));
+        stranger.ok(format!("write s{n} {said}"));
+        stranger.ok(format!("shutdown s{n} write"));
+    }
+    // Somebody who leaves without a word.
+    drop(stranger);
+    assert_positive(
+        &measure(&topology, &["latency", "2", "--time", "0.1"]),
+        &["results.prp.min_us"],
+    );
+}
+
+fn client__without_a_server() {
+    let topology = Topology::pair();
+    // Somebody must be there to refuse.
+    let mut other = Puppet::start(&topology.node(2), PUPPET);
+    other.ok("listen l 2:80");
+    let output = client(&topology, &["latency", "2"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("prp perf serve"), "{said}");
+}
