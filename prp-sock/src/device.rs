@@ -80,6 +80,11 @@ pub trait FrameIo: fmt::Debug + Send {
         Ok(())
     }
 
+    /// Goes back to its interface, should that have been removed and made again; whether it is there.
+    fn revive(&mut self) -> bool {
+        true
+    }
+
     /// Frames lost for want of room since the last call.
     fn take_overruns(&mut self) -> u64;
 }

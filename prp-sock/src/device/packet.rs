@@ -40,6 +40,9 @@ pub struct PacketDevice {
     sender: SendVec,
     mtu: u32,
     overruns: u64,
+    /// What to find the interface by when it has been removed and made again.
+    name: String,
+    ethertype: u16,
 }
 
 impl PacketDevice {
@@ -66,7 +69,17 @@ impl PacketDevice {
             }
         };
         packet::bind(socket.as_fd(), interface.index, ethertype)?;
-        Ok(Self { socket, receiver, sender: SendVec::default(), mtu, overruns: 0 })
+        let name = interface.name.clone();
+        let sender = SendVec::default();
+        Ok(Self { socket, receiver, sender, mtu, overruns: 0, name, ethertype })
+    }
+
+    /// The interface was removed. If there is one of its name again, that is the one from now on; whether it
+    /// is. Its MTU and its hardware address should be the old one's: nobody is told of other ones.
+    fn rebind(&self) -> bool {
+        let socket = self.socket.as_fd();
+        let index = packet::index(socket, &self.name);
+        index.and_then(|index| packet::bind(socket, index, self.ethertype)).is_ok()
     }
 
     /// Receives every frame from now on.
@@ -129,6 +142,7 @@ impl FrameIo for PacketDevice {
                         break;
                     }
                     Some(libc::EINTR) => {}
+                    Some(libc::ENXIO) if self.rebind() => {}
                     // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO: so
                     // is the interface, for now. All are losses, as anywhere else on the way.
                     _ => {
@@ -158,6 +172,10 @@ impl FrameIo for PacketDevice {
 
     fn set_router_filter(&mut self, filter: &RouterFilter) -> io::Result<()> {
         attach(&self.socket, &filter.program())
+    }
+
+    fn revive(&mut self) -> bool {
+        self.rebind()
     }
 
     fn take_overruns(&mut self) -> u64 {

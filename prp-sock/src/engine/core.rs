@@ -38,6 +38,10 @@ const SEND_BYTES: usize = 256 * 1024;
 /// How long an engine without listeners and connections stays ready for the next one.
 const RETIRE_AFTER: Duration = Duration::from_secs(10);
 
+/// How long after an error to look whether an interface is there again, and how often: well under the time
+/// after which peers give up.
+const REVIVE_AFTER: Duration = Duration::from_millis(500);
+
 /// The state of an engine.
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -72,6 +76,9 @@ pub(crate) struct Core {
     pub(super) left: Instant,
     /// When the engine ends, unless somebody uses it.
     retires: Option<Instant>,
+    /// When to look whether devices that had an error are there: an interface that was removed and made
+    /// again does not come back to its socket by itself.
+    pub(super) revives: Option<Instant>,
     /// The device set is unusable; every operation says so.
     pub(super) failed: Option<io::ErrorKind>,
 }
@@ -104,6 +111,7 @@ impl Core {
             keeper_looks: None,
             left: Instant::ZERO,
             retires: None,
+            revives: None,
             failed: None,
         };
         core.endpoint.set_steward(steward);
@@ -387,6 +395,17 @@ impl Core {
     /// Puts new routes in force.
     pub(crate) fn set_routes(&mut self, routes: RouteTable) {
         self.endpoint.set_routes(routes);
+    }
+
+    /// After a sleep: looks after the devices a while after one of them had an error, until all are there.
+    /// Not at once, since an interface that is being removed is still to be found.
+    pub(super) fn revive_devices(&mut self, now: Instant, troubled: bool) {
+        let due = self.revives.is_some_and(|at| now >= at);
+        if troubled || (due && !self.devices.iter_mut().all(|device| device.io.revive())) {
+            self.revives = Some(now + REVIVE_AFTER);
+        } else if due {
+            self.revives = None;
+        }
     }
 
     /// Counters of every device, in order.

@@ -242,18 +242,19 @@ impl Engine {
         if me.begin_poll() {
             return (core, Ok(()));
         }
+        let until = earliest(until, core.revives);
         drop(core);
         let timeout = until.map(|at| TimeSpec::from_duration(at.since(self.now())));
         let fds = set.fds();
         let polled = ppoll(fds, timeout, None);
         me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
-        let mut broken = false;
+        let (mut broken, mut troubled) = (false, false);
         let slept = match polled {
             Err(Errno::EINTR) => Err(io::ErrorKind::Interrupted.into()),
             Err(e) => Err(e.into()),
             Ok(_) => {
                 broken = link.is_some() && fds.last().is_some_and(|fd| fd.any() == Some(true));
-                self.take_errors(&fds[1..]);
+                troubled = self.take_errors(&fds[1..]);
                 Ok(())
             }
         };
@@ -261,16 +262,21 @@ impl Engine {
         if broken {
             core.seek_stewardship();
         }
+        core.revive_devices(self.now(), troubled);
         (core, slept)
     }
 
     /// Takes from the devices what errors they have to tell, the interface being down for one: nobody
     /// receives with a system call from a ring, and an error that nobody takes ends every `poll` at once.
-    fn take_errors(&self, polled: &[PollFd<'_>]) {
+    /// Whether there were any.
+    fn take_errors(&self, polled: &[PollFd<'_>]) -> bool {
         let told = |fd: &&PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
+        let mut any = false;
         for fd in polled.iter().filter(told) {
+            any = true;
             let _ = SockRef::from(&fd.as_fd()).take_error();
         }
+        any
     }
 
     /// Whether a frame waits, by system call.

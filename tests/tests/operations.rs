@@ -1,0 +1,157 @@
+//! What happens to machines and processes in operation: stopped, forked, out of descriptors, with an interface
+//! that is taken away or changed. docs/operations.md states each outcome.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use prp_tests::pattern::Tally;
+use prp_tests::puppet::Puppet;
+use prp_tests::seed;
+use prp_tests::topology::Topology;
+
+prp_tests::main! {
+    light:
+        stopped__receiver_goes_on,
+        stopped__sender_goes_on,
+        fork__child_is_told_and_parent_goes_on,
+        limits__no_descriptor_left,
+        interface__removed_and_made_again,
+        mtu__lowered_under_a_connection;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const MIB: u64 = 1 << 20;
+
+fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
+    let [mut client, mut server] = [1, 2].map(|node| Puppet::start(&topology.node(node), PUPPET));
+    server.ok("listen l 2:80");
+    client.ok(format!("connect s 2:80{settings}"));
+    server.ok("accept l s");
+    (client, server)
+}
+
+fn pid(puppet: &Puppet) -> Pid {
+    Pid::from_raw(puppet.pid() as i32)
+}
+
+/// Sends from the client to the server while something happens to one of them.
+fn send_while(seed: u64, topology: &Topology, meanwhile: impl FnOnce(&Puppet, &Puppet)) {
+    const BYTES: u64 = 32 * MIB;
+    let (mut client, mut server) = connected(topology, "");
+    server.ok("bg drain drain s");
+    client.ok(format!("bg send send s {seed} {BYTES}"));
+    meanwhile(&client, &server);
+    client.ok("join send");
+    client.ok("shutdown s write");
+    assert_eq!(server.ok("join drain"), Tally::expected(seed, BYTES).to_string());
+}
+
+/// Longer than many retransmission timeouts, shorter than the 15 seconds after which a silent peer is
+/// given up.
+const STOPPED: Duration = Duration::from_secs(3);
+
+fn stopped(of: impl FnOnce(&Puppet, &Puppet) -> Pid, name: &str) {
+    // Slow enough for the transfer to be still going on, whatever the machine.
+    let topology = Topology::pair_with(["--rate", "200mbit"]);
+    send_while(seed::of(name), &topology, |client, server| {
+        let pid = of(client, server);
+        kill(pid, Signal::SIGSTOP).expect("it lives");
+        thread::sleep(STOPPED);
+        kill(pid, Signal::SIGCONT).expect("it lives");
+    });
+}
+
+fn stopped__receiver_goes_on() {
+    stopped(|_, server| pid(server), "stopped__receiver_goes_on");
+}
+
+fn stopped__sender_goes_on() {
+    stopped(|client, _| pid(client), "stopped__sender_goes_on");
+}
+
+fn fork__child_is_told_and_parent_goes_on() {
+    let topology = Topology::pair();
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    server.tell("serve l");
+    let said = topology.node(1).run(env!("CARGO_BIN_EXE_forker"), &["2:80"]);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines, ["child Unsupported Unsupported", "child own", "parent before and after"]);
+}
+
+/// Whoever has no descriptor left is told so; what stands goes on, and so does the next one when there
+/// are some again.
+fn limits__no_descriptor_left() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    client.ok("limit files 3");
+    let mut refused = 0;
+    for n in 0..8 {
+        if let Err((kind, text)) = client.ask(format!("connect t{n} 2:80 timeout=2000")) {
+            assert!(text.contains("Too many open files"), "{kind}: {text}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "eight ports need more than no descriptor");
+    client.ok("write s on");
+    assert_eq!(server.ok("read s 9"), "on");
+    client.ok("limit files 256");
+    client.ok("connect u 2:80");
+}
+
+/// As when a driver is loaded anew: the same name and hardware address, another device.
+fn interface__removed_and_made_again() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    client.ok("write s before");
+    assert_eq!(server.ok("read s 9"), "before");
+    let macs = [1, 2].map(|n| topology.node(n).field("mac"));
+    let (one, two) = (topology.node(1), topology.node(2));
+    one.run("ip", &["link", "del", "eth0"]);
+    // Written into nothing: it is kept, and sent again.
+    client.ok("write s within");
+    let (name, there) = (["link", "add", "eth0", "address", &macs[0]], server.pid().to_string());
+    let peer = ["type", "veth", "peer", "name", "far", "address", &macs[1]];
+    one.run("ip", &[&name[..], &peer[..]].concat());
+    one.run("ip", &["link", "set", "far", "netns", &there, "name", "eth0"]);
+    for node in [one, two] {
+        node.run("ip", &["link", "set", "eth0", "up"]);
+    }
+    assert_eq!(server.ok("read s 9"), "within");
+    // Both who sends and who only listens are there again.
+    client.ok("connect t 2:80");
+    server.ok("write s back");
+    assert_eq!(client.ok("read s 9"), "back");
+}
+
+/// The segment size is agreed upon at the beginning: the connection that has larger segments in flight than now
+/// pass stands still, and ends by its user timeout; the frames are counted. A new one fits.
+fn mtu__lowered_under_a_connection() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, " user_timeout=2000");
+    client.ok("write s before");
+    assert_eq!(server.ok("read s 9"), "before");
+    for node in [1, 2] {
+        topology.node(node).run("ip", &["link", "set", "eth0", "mtu", "1000"]);
+    }
+    // What is small still passes.
+    client.ok("write s small");
+    assert_eq!(server.ok("read s 9"), "small");
+    client.ok("bg send send s 1 5000000");
+    assert_eq!(client.fails("join send"), "TimedOut");
+    let counted: u64 = client.ok("too_big s").parse().expect("a number");
+    assert!(counted > 0);
+    // Processes that start now know.
+    let mut later = Puppet::start(&topology.node(1), PUPPET);
+    let mut echo = Puppet::start(&topology.node(2), PUPPET);
+    echo.ok("listen l 2:90");
+    later.ok("connect s 2:90");
+    echo.ok("accept l s");
+    echo.ok("bg drain drain s");
+    let sent = later.ok("send s 2 3000000");
+    later.ok("shutdown s write");
+    assert_eq!(echo.ok("join drain"), sent);
+}
