@@ -15,7 +15,7 @@
 //! | `pong S ROUNDS`, `ping S ROUNDS` | a byte to and fro |
 //! | `shutdown S HOW` | `read`, `write` or `both` |
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
-//! | `error S`, `retransmitted S`, `drops S REASON`, `too_big S` | `take_error`, counters |
+//! | `error S`, `retransmitted S`, `drops S [REASON]`, `too_big S` | `take_error`, counters |
 //! | `rss` | KiB of memory this process has |
 //! | `limit RESOURCE N` | lowers a limit: `files` or `memory` (MiB) |
 //! | `drop NAME`, `forget S` | drops it, or leaks it |
@@ -132,6 +132,11 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
         ("error", []) => Ok(stream
             .take_error()?
             .map_or_else(|| "none".to_owned(), |e| format!("{:?}", e.kind()))),
+        ("drops", []) => {
+            let drops = stream.endpoint_stats()?.drops;
+            let each = drops.iter().filter(|(_, n)| *n > 0);
+            Ok(each.map(|(r, n)| format!("{}={n} ", r.name())).collect())
+        }
         ("drops", [reason]) => {
             let reason = DropReason::ALL.iter().find(|r| r.name() == *reason);
             let reason = *reason.ok_or_else(|| invalid("no such reason"))?;

@@ -1,0 +1,181 @@
+//! `attacker DEVICE TO-MAC FROM-MAC FROM TO KIND COUNT SEED` sends COUNT frames as fast as it can, with these hardware
+//! addresses and between these addresses of PRP (`1:80`; port 0 is another one each time). KIND:
+//!
+//! | kind | frames |
+//! | --- | --- |
+//! | `reset` | well-formed RST with connection ids by chance |
+//! | `data` | well-formed segments with numbers and acknowledgements by chance |
+//! | `request` | well-formed CREQ, every one for another connection |
+//! | `sizes` | cut anywhere, or with a length that is not theirs |
+//!
+//! `attacker DEVICE record FILE COUNT` writes down what it sees of PRP; `attacker DEVICE replay FILE TIMES` sends it again.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use prp_proto::addr::{MacAddr, Port, PrpAddr};
+use prp_proto::wire::{
+    CrcKey, ETHERTYPE, EthernetHeader, Flags, Head, NetworkHeader, Offer, ReliabilitySet,
+    ResetBlock, ResetReason, TransportHeader, checksum,
+};
+use prp_sock::raw::RawSocket;
+use prp_tests::seed::{Dice, generator};
+
+/// Frames made and sent at once.
+const BATCH: usize = 32;
+
+/// Payload of a segment: a full frame.
+const PAYLOAD: usize = 1484;
+
+fn main() -> io::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        [device, "record", file, count] => record(device, file, number(count)? as usize),
+        [device, "replay", file, times] => replay(device, file, number(times)?),
+        [device, to_mac, from_mac, from, to, kind, count, seed] => {
+            let mac = |text: &str| text.parse::<MacAddr>().map_err(io::Error::other);
+            let addr = |text: &str| text.parse::<PrpAddr>().map_err(io::Error::other);
+            let macs = [mac(to_mac)?, mac(from_mac)?];
+            let dice = generator(number(seed)?);
+            let mut forger = Forger { macs, from: addr(from)?, to: addr(to)?, dice };
+            let mut socket = RawSocket::open(device, ETHERTYPE)?;
+            let mut left = number(count)? as usize;
+            while left > 0 {
+                let batch: Vec<_> = (0..left.min(BATCH)).map(|_| forger.frame(kind)).collect();
+                left -= batch.len();
+                send(&mut socket, &batch)?;
+            }
+            println!("ok");
+            Ok(())
+        }
+        _ => Err(ErrorKind::InvalidInput.into()),
+    }
+}
+
+fn number(text: &str) -> io::Result<u64> {
+    text.parse().map_err(io::Error::other)
+}
+
+fn send(socket: &mut RawSocket, frames: &[Vec<u8>]) -> io::Result<()> {
+    let mut sent = 0;
+    while sent < frames.len() {
+        let rest = frames[sent..].iter().map(|frame| [&frame[..], &[], &[], &[]]);
+        sent += socket.send(&mut { rest })?.0;
+    }
+    Ok(())
+}
+
+fn record(device: &str, file: &str, count: usize) -> io::Result<()> {
+    let mut socket = RawSocket::open(device, ETHERTYPE)?;
+    println!("ready");
+    let mut seen: Vec<Vec<u8>> = Vec::new();
+    while seen.len() < count {
+        socket.receive(BATCH, &mut |frame| seen.push(frame.to_vec()))?;
+        socket.sleep(Duration::from_secs(1))?;
+    }
+    let lengths = seen.iter().map(|frame| (frame.len() as u32).to_be_bytes());
+    let bytes: Vec<u8> = lengths.zip(&seen).flat_map(|(n, f)| [&n[..], f].concat()).collect();
+    fs::write(file, bytes)?;
+    println!("ok {}", seen.len());
+    Ok(())
+}
+
+fn replay(device: &str, file: &str, times: u64) -> io::Result<()> {
+    let bytes = fs::read(file)?;
+    let (mut frames, mut rest) = (Vec::new(), &bytes[..]);
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let (frame, after) = after.split_at(u32::from_be_bytes(*length) as usize);
+        frames.push(frame.to_vec());
+        rest = after;
+    }
+    let mut socket = RawSocket::open(device, ETHERTYPE)?;
+    for _ in 0..times {
+        frames.chunks(BATCH).try_for_each(|batch| send(&mut socket, batch))?;
+    }
+    println!("ok");
+    Ok(())
+}
+
+/// Makes frames.
+struct Forger {
+    /// To whom and from whom.
+    macs: [MacAddr; 2],
+    from: PrpAddr,
+    to: PrpAddr,
+    dice: Dice,
+}
+
+impl Forger {
+    fn frame(&mut self, kind: &str) -> Vec<u8> {
+        match kind {
+            "reset" => {
+                let [receiver, sender] = [(); 2].map(|()| self.dice.number());
+                let block = ResetBlock { reason: ResetReason::Aborted, receiver, sender };
+                self.sealed(Flags::RST, &block.emit())
+            }
+            "request" => {
+                let offer = Offer {
+                    id: self.dice.number() | 1,
+                    echo: 0,
+                    reliability: ReliabilitySet::ALL,
+                    crc: false,
+                    mss: PAYLOAD as u16,
+                    window: 1000,
+                };
+                self.sealed(Flags::CREQ, &offer.emit())
+            }
+            "sizes" => {
+                let mut frame = self.data();
+                if self.dice.below(2) == 0 {
+                    frame.truncate(14 + self.dice.below(frame.len() - 14));
+                } else {
+                    // The length of the payload.
+                    let length = (self.dice.number() as u16).to_be_bytes();
+                    frame[24..26].copy_from_slice(&length);
+                }
+                frame
+            }
+            _ => self.data(),
+        }
+    }
+
+    fn data(&mut self) -> Vec<u8> {
+        let flags = Flags::from_bits(self.dice.number() & !Flags::RST.bits());
+        let mut payload = vec![0; PAYLOAD];
+        self.dice.fill(&mut payload);
+        self.sealed(flags, &payload)
+    }
+
+    /// A frame with the trailer of frames that belong to no connection.
+    fn sealed(&mut self, flags: Flags, payload: &[u8]) -> Vec<u8> {
+        let [dst, src] = self.macs;
+        let port = if self.from.port == Port::CONTROL {
+            Port::new(1 + self.dice.below(65_535) as u16)
+        } else {
+            self.from.port
+        };
+        let to = if self.to.port == Port::CONTROL {
+            Port::new(1000 + self.dice.below(60_000) as u16)
+        } else {
+            self.to.port
+        };
+        let head = Head {
+            ethernet: EthernetHeader { dst, src, ethertype: ETHERTYPE },
+            network: NetworkHeader { src: self.from.node, dst: self.to.node },
+            transport: TransportHeader {
+                src_port: port,
+                dst_port: to,
+                seq: self.dice.number() as u16,
+                len: payload.len() as u16,
+                flags,
+            },
+        };
+        let head = head.emit();
+        let trailer = checksum(CrcKey::NONE, &head, [payload, &[]]);
+        // A full segment leaves no room for one.
+        let trailer = if payload.len() < PAYLOAD { &trailer[..] } else { &[] };
+        [&head[..], payload, trailer].concat()
+    }
+}

@@ -1,0 +1,233 @@
+//! Somebody on the Ethernet who means harm, as far as frames go: what stands goes on, memory stays, and the counters
+//! say what it was. (Whoever can read the wire can do more; PRP is not encrypted.)
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::process::{Child, Stdio};
+
+use prp_tests::pattern::Tally;
+use prp_tests::puppet::Puppet;
+use prp_tests::scratch::TempFile;
+use prp_tests::seed;
+use prp_tests::topology::Topology;
+use prp_tests::wait;
+
+prp_tests::main! {
+    heavy:
+        requests__a_million_beside_a_transfer;
+    light:
+        blind__resets_from_the_right_address,
+        blind__segments_from_the_right_address,
+        third_node__claims_to_be_another_one,
+        ports__closed_ones_at_line_rate,
+        sizes__cut_and_contradictory_frames,
+        replay__of_the_same_connection_and_of_one_that_is_over,
+        hosts__swapped_again_and_again_under_load;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const ATTACKER: &str = env!("CARGO_BIN_EXE_attacker");
+const MIB: u64 = 1 << 20;
+
+/// KiB a process may grow by under attack: some backlogs and tables, not a place for every frame.
+const GROWTH: u64 = 64 << 10;
+
+/// A client on node 1 and a server on node 2 with a stream `s` between them; the client's address.
+fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet, String) {
+    let [mut client, mut server] = [1, 2].map(|node| Puppet::start(&topology.node(node), PUPPET));
+    server.ok("listen l 2:80");
+    let addr = client.ok(format!("connect s 2:80{settings}"));
+    server.ok("accept l s");
+    (client, server, addr)
+}
+
+/// Sends both ways while `meanwhile` happens; both ends must get what was sent.
+fn exchange(client: &mut Puppet, server: &mut Puppet, bytes: u64, meanwhile: impl FnOnce()) {
+    for (end, seed) in [(&mut *client, 1), (&mut *server, 2)] {
+        end.ok("bg drain drain s");
+        end.ok(format!("bg send send s {seed} {bytes}"));
+    }
+    meanwhile();
+    for end in [&mut *client, &mut *server] {
+        end.ok("join send");
+        end.ok("shutdown s write");
+    }
+    assert_eq!(client.ok("join drain"), Tally::expected(2, bytes).to_string());
+    assert_eq!(server.ok("join drain"), Tally::expected(1, bytes).to_string());
+}
+
+/// Starts an attacker on node `at` with the addresses of its frames: hardware `[to, from]`, PRP `[from, to]`.
+fn attack(
+    topology: &Topology,
+    at: u8,
+    macs: [&str; 2],
+    addrs: [&str; 2],
+    kind: &str,
+    count: u32,
+) -> Child {
+    let seed = seed::of(kind).to_string();
+    let mut command = topology.node(at).command(ATTACKER);
+    command.arg("eth0").args(macs).args(addrs).args([kind, &count.to_string(), &seed]);
+    command.stdout(Stdio::null()).spawn().expect("the attacker starts")
+}
+
+#[track_caller]
+fn ends_well(mut child: Child) {
+    assert!(child.wait().expect("it is ours").success());
+}
+
+fn number(puppet: &mut Puppet, command: &str) -> u64 {
+    puppet.ok(command).parse().expect("a number")
+}
+
+/// The frames that `server` has dropped for this reason are at least so many.
+#[track_caller]
+fn assert_drops(server: &mut Puppet, reason: &str, least: u64) {
+    let seen = number(server, &format!("drops s {reason}"));
+    let all = server.ok("drops s");
+    assert!(seen >= least, "{seen} dropped as {reason}, {least} expected; all: {all}");
+}
+
+/// Node 1's own addresses in a stranger's hands: the connection ids are what he has not.
+fn from_the_right_address(kind: &str, settings: &str, reason: &str) {
+    const FRAMES: u32 = 50_000;
+    let topology = Topology::pair();
+    let macs = [2, 1].map(|n| topology.node(n).field("mac"));
+    let (mut client, mut server, addr) = connected(&topology, settings);
+    let before = number(&mut server, "rss");
+    exchange(&mut client, &mut server, 32 * MIB, || {
+        ends_well(attack(&topology, 1, [&macs[0], &macs[1]], [&addr, "2:80"], kind, FRAMES));
+    });
+    // A full ring loses the others before anybody has looked at them.
+    assert_drops(&mut server, reason, u64::from(FRAMES) / 50);
+    let after = number(&mut server, "rss");
+    assert!(after < before + GROWTH, "{before} KiB became {after}");
+}
+
+fn blind__resets_from_the_right_address() {
+    from_the_right_address("reset", "", "bad_id");
+}
+
+/// Against guessed segments only the checksum helps, whose key the two ends alone have.
+fn blind__segments_from_the_right_address() {
+    from_the_right_address("data", " crc=yes", "bad_crc");
+}
+
+/// Node 3 on the same switch says it were node 1, with its own hardware address.
+fn third_node__claims_to_be_another_one() {
+    let topology = Topology::up("star", ["3"]);
+    let macs = [2, 3].map(|n| topology.node(n).field("mac"));
+    let (mut client, mut server, addr) = connected(&topology, "");
+    exchange(&mut client, &mut server, 32 * MIB, || {
+        for kind in ["reset", "data", "request"] {
+            let addrs = [&addr[..], "2:80"];
+            ends_well(attack(&topology, 3, [&macs[0], &macs[1]], addrs, kind, 20_000));
+        }
+    });
+    assert_drops(&mut server, "bad_source", 1000);
+}
+
+/// Node 3 asks for a million connections, each another one; node 1 goes on, and new ones of it are served.
+fn requests__a_million_beside_a_transfer() {
+    let topology = Topology::up("star", ["3"]);
+    let macs = [2, 3].map(|n| topology.node(n).field("mac"));
+    let (mut client, mut server, _) = connected(&topology, "");
+    let before = number(&mut server, "rss");
+    exchange(&mut client, &mut server, 32 * MIB, || {
+        let addrs = ["3:0", "2:80"];
+        ends_well(attack(&topology, 3, [&macs[0], &macs[1]], addrs, "request", 1_000_000));
+    });
+    let after = number(&mut server, "rss");
+    assert!(after < before + GROWTH, "{before} KiB became {after}");
+    assert_drops(&mut server, "peer_limit", 1000);
+    // While the leftovers of the flood are still there.
+    client.ok("connect t 2:80");
+    client.ok("write t here");
+}
+
+fn ports__closed_ones_at_line_rate() {
+    let topology = Topology::up("star", ["3"]);
+    let macs = [2, 3].map(|n| topology.node(n).field("mac"));
+    let (mut client, mut server, _) = connected(&topology, "");
+    let before = number(&mut server, "rss");
+    exchange(&mut client, &mut server, 32 * MIB, || {
+        for kind in ["request", "data"] {
+            let addrs = ["3:9", "2:0"];
+            ends_well(attack(&topology, 3, [&macs[0], &macs[1]], addrs, kind, 100_000));
+        }
+    });
+    // The requests among them are refused all the same, by the process that answers for the node.
+    assert_drops(&mut server, "not_our_port", 1000);
+    let after = number(&mut server, "rss");
+    assert!(after < before + GROWTH, "{before} KiB became {after}");
+}
+
+fn sizes__cut_and_contradictory_frames() {
+    let topology = Topology::pair();
+    let macs = [2, 1].map(|n| topology.node(n).field("mac"));
+    let (mut client, mut server, addr) = connected(&topology, " crc=yes");
+    exchange(&mut client, &mut server, 32 * MIB, || {
+        ends_well(attack(&topology, 1, [&macs[0], &macs[1]], [&addr, "2:80"], "sizes", 50_000));
+    });
+    assert_drops(&mut server, "bad_length", 1000);
+    // Those without whole headers are stopped by the filter in the kernel.
+    assert_drops(&mut server, "truncated", 0);
+}
+
+/// Frames that were right once, sent again and again: while their connection stands, and when its ports belong
+/// to the next one.
+fn replay__of_the_same_connection_and_of_one_that_is_over() {
+    let topology = Topology::pair();
+    let file = TempFile::new("");
+    let path = file.path().to_string_lossy().into_owned();
+    let mut recorder = topology.node(2).command(ATTACKER);
+    recorder.args(["eth0", "record", &path, "3000"]);
+    let mut recorder = Puppet::run("recorder", recorder);
+    assert_eq!(recorder.next_line(), "ready");
+    let replay = || {
+        let mut command = topology.node(1).command(ATTACKER);
+        command.args(["eth0", "replay", &path, "20"]).stdout(Stdio::null());
+        assert!(command.status().expect("the attacker starts").success());
+    };
+    let (mut client, mut server, addr) = connected(&topology, "");
+    let port = addr.split(':').nth(1).expect("a port").to_owned();
+    exchange(&mut client, &mut server, 32 * MIB, || {
+        recorder.next_line();
+        replay();
+    });
+    // Too old for the acknowledgements in them to be of any use, most of them.
+    let seen = ["bad_ack", "duplicate"].map(|why| number(&mut server, &format!("drops s {why}")));
+    assert!(seen[0] + seen[1] > 1000, "{seen:?}");
+    for end in [&mut client, &mut server] {
+        end.ok("drop s");
+    }
+    // The same two addresses again: with another id, and another key.
+    let again = format!("connect s 2:80 crc=yes port={port}");
+    wait::until("the port", || client.ask(&again).ok());
+    server.ok("accept l s");
+    exchange(&mut client, &mut server, 32 * MIB, replay);
+}
+
+/// Somebody edits prphosts while everything runs: nonsense is ignored, and what is right is put in force.
+fn hosts__swapped_again_and_again_under_load() {
+    let topology = Topology::pair();
+    let good = topology.node(1).hosts();
+    let file = TempFile::new(&good);
+    let mut client =
+        Puppet::run("client", topology.node(1).command_with_hosts(file.path(), PUPPET));
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    client.ok("connect s 2:80");
+    server.ok("accept l s");
+    let mut other = Puppet::run("other", topology.node(1).command_with_hosts(file.path(), PUPPET));
+    let lie = good.replace("02:00:00:00:00:02", "02:00:00:00:00:99");
+    exchange(&mut client, &mut server, 64 * MIB, || {
+        for round in 0..50 {
+            let text = [&good[..], "nonsense\n", "", &lie][round % 4];
+            file.replace(text);
+            // Whoever connects looks at the file.
+            let _ = other.ask("connect t 2:81 timeout=20");
+        }
+        file.replace(&good);
+    });
+    client.ok("connect u 2:80");
+}
