@@ -1,11 +1,14 @@
-//! `prp-check`: the exhaustive check, from the command line.
+//! `prp-check`: the exhaustive check and the mutations, from the command line.
 
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 
 use prp_check::explore::{Scene, Search};
+use prp_check::mutants::{self, Tree};
 
 /// Checks of prp-proto from outside.
 #[derive(Parser)]
@@ -28,11 +31,21 @@ enum Command {
         #[arg(long, default_value_t = u64::MAX)]
         limit: u64,
     },
+    /// Plant small mistakes, one at a time, in a copy of the sources, and see that each is caught.
+    Mutants {
+        /// Only mutations whose name contains this.
+        #[arg(long, default_value = "")]
+        name: String,
+    },
 }
 
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Explore { deep, scene, limit } => explore(deep, &scene, limit),
+        Command::Mutants { name } => mutants(&name).unwrap_or_else(|error| {
+            eprintln!("mutants: {error}");
+            ExitCode::FAILURE
+        }),
     }
 }
 
@@ -65,4 +78,18 @@ fn explore(deep: bool, name: &str, limit: u64) -> ExitCode {
     }
     println!("{all} states, every promise kept");
     ExitCode::SUCCESS
+}
+
+fn mutants(name: &str) -> io::Result<ExitCode> {
+    let tree = Tree::copy(Path::new("."), Path::new("target/mutants"))?;
+    let mut reports = Vec::new();
+    for mutation in mutants::LIST.iter().filter(|mutation| mutation.name.contains(name)) {
+        let report = mutants::run(&tree, mutation)?;
+        eprintln!("{}: {}", report.name, report.caught.as_deref().unwrap_or("SURVIVED"));
+        reports.push(report);
+    }
+    print!("{}", mutants::table(&reports));
+    let survived = reports.iter().filter(|report| report.caught.is_none()).count();
+    eprintln!("{} mutations, {survived} survived", reports.len());
+    Ok(if survived == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

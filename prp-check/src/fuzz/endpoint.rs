@@ -22,7 +22,7 @@ use stranger::Stranger;
 const MOST_OPERATIONS: usize = 200;
 
 /// Frames of one burst at most, as a power of two: a few of these overrun any queue without a bound.
-const LONGEST_BURST: u32 = 14;
+const LONGEST_BURST: u32 = 10;
 
 /// Frames of the friends' wire that may be lost or doubled: fewer than the three probes of a silent peer
 /// after which a connection rightly ends.

@@ -113,9 +113,13 @@ fn accept__ghost_of_a_stale_request_goes_away() {
     let mut pair = Pair::default();
     let listener = pair.listen(80, ConnConfig::default());
     let c = pair.connect(80, ConnConfig::default());
+    // The request is on its way when its maker gives it up.
+    pair.drive_for(Duration::ZERO);
     pair.client.endpoint.release(pair.time, c, false);
-    pair.drive();
     assert_eq!(pair.client.endpoint.connections(), 0);
+    pair.drive();
+    assert_eq!(pair.server.endpoint.stats().accepted, 1);
+    // Expect: it is gone with the answer to its CACK, long before anybody probes.
     assert_eq!(pair.server.endpoint.connections(), 0);
     assert!(pair.server.endpoint.accept(pair.time, listener).is_none());
 }
@@ -295,4 +299,28 @@ fn connect__is_reset_if_the_server_gives_up_before_its_answer_arrives() {
     assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
     let error = pair.server.endpoint.take_error(s);
     assert!(matches!(error, Some(ConnError::TimedOut { .. })), "{error:?}");
+}
+
+/// PRP-CONN-8: a grant is for the request whose id it names, or for none.
+#[test]
+fn connect__grant_for_another_request_is_dropped() {
+    let mut pair = Pair::default();
+    pair.rule = Box::new(|_, _| Verdict::Drop);
+    let c = pair.connect(80, ConnConfig::default());
+    pair.drive();
+    let (ours, theirs) = pair.client.endpoint.ends(c).unwrap();
+    let stale = Offer {
+        id: 5,
+        echo: 77,
+        reliability: ReliabilitySet::only(Reliability::SelectiveRepeat),
+        crc: false,
+        mss: 1484,
+        window: 10,
+    };
+    let key = Some(CrcKey::NONE);
+    let frame = hostile::forge(theirs, ours, Flags::CACK, 0, &stale.emit(), key);
+    pair.inject(ToClient, &frame);
+    pair.drive_for(MS);
+    assert_eq!(pair.client.endpoint.state(c), State::ConnWait);
+    assert!(pair.drops.contains(&DropReason::BadId));
 }

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::addr::{DeviceId, MacAddr};
+use crate::seq::{Seq, SeqWidth};
 
 /// A frame a stranger on the segment makes, with the right hardware addresses.
 pub(super) fn forge(
@@ -88,7 +89,7 @@ fn acknowledgement__made_up_ones_are_dropped() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     let (from, to) = pair.client.endpoint.ends(c).unwrap();
-    let frame = forge(from, to, Flags::NONE.with_ack(crate::seq::Seq::new(0x7777)), 0, b"x", None);
+    let frame = forge(from, to, Flags::NONE.with_ack(Seq::new(0x7777)), 0, b"x", None);
     pair.inject(ToServer, &frame);
     let mut block = [0; crate::wire::MAX_CONTROL_LEN];
     let len = crate::wire::Control::Probe { to: 77, from: 0, number: 0 }.emit(&mut block);
@@ -97,6 +98,96 @@ fn acknowledgement__made_up_ones_are_dropped() {
     pair.drive();
     assert!(pair.drops.contains(&DropReason::BadAck) && pair.drops.contains(&DropReason::BadId));
     assert_eq!(transfer(&mut pair, ToServer, c, s, b"alive"), b"alive");
+}
+
+/// A standing connection, and the first number of each end, as somebody knows who has read the handshake.
+fn overheard(pair: &mut Pair, server: ConnConfig) -> (ConnHandle, ConnHandle, [Seq; 2]) {
+    let first = std::sync::Arc::new(std::sync::Mutex::new([Seq::default(); 2]));
+    let seen = first.clone();
+    pair.rule = Box::new(move |d, bytes| {
+        let frame = Frame::parse(bytes, ETHERTYPE).unwrap();
+        if frame.flags().intersects(Flags::CREQ | Flags::CACK) {
+            let number = frame.head.transport.first_seq(SeqWidth::Bits20);
+            seen.lock().unwrap()[usize::from(d == ToClient)] = number;
+        }
+        Verdict::Pass
+    });
+    let (c, s) = pair.established_with(ConnConfig::default(), server);
+    let numbers = *first.lock().unwrap();
+    (c, s, numbers)
+}
+
+/// Data from the client in segment `seq`, acknowledging `ack`.
+fn forge_data(pair: &Pair, c: ConnHandle, seq: Seq, ack: Seq, data: &[u8]) -> Vec<u8> {
+    let (from, to) = pair.client.endpoint.ends(c).unwrap();
+    let header = TransportHeader::new(from.port, to.port, seq, SeqWidth::Bits20, 0);
+    forge(from, to, header.flags.with_ack(ack), header.seq, data, None)
+}
+
+/// PRP-ACK-8: one number too many is too many.
+#[test]
+fn acknowledgement__of_the_next_segment_is_dropped() {
+    let mut pair = Pair::default();
+    let (c, s, [ours, theirs]) = overheard(&mut pair, ConnConfig::default());
+    pair.inject(ToServer, &forge_data(&pair, c, ours, theirs + 1, b"x"));
+    pair.drive();
+    assert_eq!(pair.drops, [DropReason::BadAck]);
+    assert_eq!(pair.server.endpoint.unread(s), 0);
+    // Expect: with the right one it passes, as SPEC section 13 says.
+    pair.inject(ToServer, &forge_data(&pair, c, ours, theirs, b"x"));
+    pair.drive();
+    assert_eq!(pair.server.endpoint.unread(s), 1);
+}
+
+/// PRP-SEG-4: the first number that was not offered is beyond the window, the last one is not.
+#[test]
+fn window__ends_where_it_was_said_to() {
+    let mut pair = Pair::default();
+    let small = ConnConfig { recv_buffer: 10 * 1484, ..ConnConfig::default() };
+    let (c, s, [ours, theirs]) = overheard(&mut pair, small);
+    pair.inject(ToServer, &forge_data(&pair, c, ours + 10, theirs, b"x"));
+    pair.drive();
+    assert_eq!(pair.drops, [DropReason::OutOfWindow]);
+    pair.inject(ToServer, &forge_data(&pair, c, ours + 9, theirs, b"x"));
+    pair.drive();
+    assert_eq!(pair.drops.len(), 1);
+    assert_eq!(pair.server.endpoint.conn_stats(s).unwrap().segments_received, 1);
+}
+
+/// PRP-SEG-5: a segment is no longer than both ends agreed on.
+#[test]
+fn segment__longer_than_agreed_is_dropped() {
+    let mut pair = Pair::default();
+    let (c, s, [ours, theirs]) = overheard(&mut pair, ConnConfig::default());
+    pair.inject(ToServer, &forge_data(&pair, c, ours, theirs, &[7; 1485]));
+    pair.drive();
+    assert_eq!(pair.drops, [DropReason::TooLong]);
+    pair.inject(ToServer, &forge_data(&pair, c, ours, theirs, &[7; 1484]));
+    pair.drive();
+    assert_eq!(pair.server.endpoint.unread(s), 1484);
+}
+
+/// PRP-RST-5: a reset is not answered, whatever else its flags say it is.
+#[test]
+fn reset__is_never_answered() {
+    let mut pair = Pair::default().traced();
+    pair.listen(80, ConnConfig::default());
+    let from = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(7));
+    let grant = Offer {
+        id: 1,
+        echo: 2,
+        reliability: ReliabilitySet::RELIABLE,
+        crc: false,
+        mss: 1484,
+        window: 10,
+    };
+    for flags in [Flags::RST, Flags::RST | Flags::CACK, Flags::RST | Flags::ACK] {
+        let frame = forge(from, Pair::server_addr(80), flags, 0, &grant.emit(), Some(CrcKey::NONE));
+        pair.inject(ToServer, &frame);
+        pair.drive();
+    }
+    assert_eq!(pair.drops, [DropReason::NoConnection; 3]);
+    assert_eq!(pair.trace.unwrap(), Vec::<alloc::string::String>::new());
 }
 
 /// PRP-CONN-6: a flood of requests costs a bounded number of connections.
@@ -131,7 +222,7 @@ fn flood__of_requests_is_bounded_by_the_peer_limit() {
 fn flood__of_strays_is_answered_sparingly() {
     let mut pair = Pair::default().traced();
     pair.listen(80, ConnConfig::default());
-    let flags = Flags::NONE.with_ack(crate::seq::Seq::new(0));
+    let flags = Flags::NONE.with_ack(Seq::new(0));
     for port in 1..10_000 {
         let from = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(port));
         let frame = forge(from, Pair::server_addr(80), flags, 0, b"x", None);

@@ -32,6 +32,8 @@ fn detect__lost_tail_is_found_by_asking() {
     pair.write_all(ToServer, c, &pattern(1484 + 10));
     assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
     assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::PeerGap));
+    // Expect: at once, not when an idle peer is probed.
+    assert!(pair.time.as_nanos() < 1_000_000_000, "{:?}", pair.time);
     pair.drive();
     let mut buf = [0; 9000];
     assert_eq!(pair.server.endpoint.read(pair.time, s, &mut buf), Ok(1484));
@@ -215,4 +217,25 @@ fn crc__corrupted_frames_are_lost_frames() {
     let data = pattern(300_000);
     assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
     assert!(pair.drops.contains(&DropReason::BadCrc));
+}
+
+/// PRP-FLAGS-3: every copy of a segment but the first says that it is one.
+#[test]
+fn repeat__says_that_it_is_one() {
+    for policy in [Reliability::SelectiveRepeat, Reliability::GoBackN] {
+        let mut pair = Pair::default();
+        let (c, s) = pair.established_with(with_policy(policy), with_policy(policy));
+        let copies = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = copies.clone();
+        pair.rule = Box::new(move |d, bytes| {
+            if d != ToServer || !is_data(bytes) {
+                return Verdict::Pass;
+            }
+            let mut seen = seen.lock().unwrap();
+            seen.push(flags(bytes).contains(Flags::RTX));
+            if seen.len() < 3 { Verdict::Drop } else { Verdict::Pass }
+        });
+        assert_eq!(transfer(&mut pair, ToServer, c, s, b"once more"), b"once more");
+        assert_eq!(copies.lock().unwrap()[..3], [false, true, true], "{policy}");
+    }
 }
