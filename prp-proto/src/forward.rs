@@ -200,7 +200,10 @@ impl Forwarder {
         let Some(best) = best else {
             // Back is better than nowhere: the neighbour will not send it here again if it has another
             // way, and if it has none the hop limit ends it.
-            return hops.iter().find(usable).copied().ok_or(ForwardDrop::AllDown);
+            let back = hops.iter().find(usable);
+            // A neighbour whose router is dead may well be alive.
+            let itself = || hops.iter().find(|hop| hop.node == node);
+            return back.or_else(itself).copied().ok_or(ForwardDrop::AllDown);
         };
         let equals =
             || hops.iter().filter(usable).filter(onward).filter(|hop| hop.metric == best.metric);

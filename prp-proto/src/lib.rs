@@ -19,6 +19,7 @@ extern crate std;
 
 pub mod addr;
 mod buffer;
+pub mod cluster;
 pub mod config;
 pub mod congestion;
 mod connection;
@@ -28,6 +29,8 @@ pub mod event;
 mod flight;
 pub mod forward;
 pub mod hosts;
+pub mod liveness;
+pub mod plan;
 mod recovery;
 pub mod route;
 mod rtt;

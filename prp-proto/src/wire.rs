@@ -12,6 +12,7 @@ mod control;
 mod crc;
 mod ethernet;
 mod frame;
+mod liveness;
 mod network;
 mod node;
 mod options;
@@ -24,6 +25,7 @@ pub use control::{AckBlock, Bitmap, Control, Echo, MAX_BITMAP_WORDS, MAX_CONTROL
 pub use crc::{CrcKey, checksum};
 pub use ethernet::EthernetHeader;
 pub use frame::{Frame, FrameError, Head};
+pub use liveness::LivenessBlock;
 pub use network::NetworkHeader;
 pub use node::{NodeBlock, NodeKind, sealed};
 pub use options::{Offer, OfferError, Reliability, ReliabilitySet, VERSION};

@@ -11,16 +11,22 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
+use prp_proto::addr::DeviceId;
 use prp_proto::endpoint::Device;
 use prp_proto::forward::Forwarder;
 use prp_proto::time::Instant;
 use prp_sock::node::{FrameIo, Interface, PacketDevice, RouterFilter, Stewardship};
+use sd_notify::NotifyState;
 use socket2::SockRef;
 use tracing::{info, warn};
 
+use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::control::{Asker, Control};
 use crate::link::Link;
+use crate::metrics;
+use crate::neighbours::{Neighbour, Neighbours};
+use crate::privilege;
 use crate::report::{self, Question, Reloaded, Reply};
 use crate::router::Router;
 use crate::settings::Settings;
@@ -39,10 +45,14 @@ pub struct Daemon {
     router: Router,
     /// What to poll for each link.
     poll_fds: Vec<OwnedFd>,
+    carrier: Carrier,
+    neighbours: Neighbours,
     stewardship: Stewardship,
     control: Control,
     signals: SignalFd,
     loader: Loader,
+    /// A device has found or lost its carrier.
+    carrier_news: bool,
     reloads: u64,
     last_error: Option<String>,
 }
@@ -64,22 +74,30 @@ impl Daemon {
         let stewardship = Stewardship::seek(node);
         let ethertype = table.file.hosts().ethertype();
         let forwarder = Forwarder::new(ethertype, table.routes.clone(), Vec::new());
+        let neighbours = Neighbours::new(settings.liveness);
         let mut daemon = Self {
             settings,
             clock: Clock::start(),
             router: Router::new(forwarder, Vec::new()),
             table,
             poll_fds: Vec::new(),
+            carrier: Carrier::watch()?,
+            neighbours,
             stewardship,
             control,
             signals,
             loader: Loader::new()?,
+            carrier_news: true,
             reloads: 0,
             last_error: None,
         };
         daemon.router.set_steward(daemon.stewardship.is_ours());
         let devices = daemon.table.devices.clone();
         daemon.open_links(&devices)?;
+        daemon.neighbours.follow(&daemon.table.routes, daemon.clock.now());
+        privilege::reduce()?;
+        // Without a service manager nobody listens.
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
         info!(node = node.number(), nodes = daemon.table.file.hosts().len(), "routing");
         Ok(daemon)
     }
@@ -98,6 +116,7 @@ impl Daemon {
         loop {
             let now = self.clock.now();
             let busy = self.router.turn(now)? > 0;
+            self.look_after_neighbours(now);
             if busy {
                 last_frame = now;
             }
@@ -109,12 +128,50 @@ impl Daemon {
                 continue;
             }
             last_chores = now;
-            let timeout = (busy || awake).then_some(Duration::ZERO);
+            let due = self.neighbours.next_timeout().map(|at| at.since(self.clock.now()));
+            let timeout = if busy || awake { Some(Duration::ZERO) } else { due };
             if self.wait(timeout)? && self.chores(now)? {
+                self.say_goodbye();
                 info!("stopped");
                 return Ok(());
             }
         }
+    }
+
+    /// Probes in and out, and what follows from them and from time.
+    fn look_after_neighbours(&mut self, now: Instant) {
+        let due = self.neighbours.next_timeout().is_some_and(|at| at <= now);
+        if !due && self.router.heard.is_empty() && !self.carrier_news {
+            return;
+        }
+        self.carrier_news = false;
+        for (device, mac, block) in std::mem::take(&mut self.router.heard) {
+            self.neighbours.hear(now, device, mac, &block);
+        }
+        let indices: Vec<u32> = self.router.links.iter().map(Link::index).collect();
+        let carrier = &self.carrier;
+        let up = |device: DeviceId| {
+            indices.get(usize::from(device.0)).is_none_or(|index| carrier.is_up(*index))
+        };
+        let mut probes = Vec::new();
+        let forwarder = &mut self.router.forwarder;
+        self.neighbours.turn(
+            now,
+            forwarder,
+            up,
+            |probe| probes.push(probe),
+            |neighbour| {
+                let (node, usable) = (neighbour.hop.node.number(), neighbour.usable);
+                warn!(neighbour = node, mac = %neighbour.hop.mac, usable, "neighbour");
+            },
+        );
+        probes.iter().for_each(|probe| self.router.probe(probe));
+    }
+
+    fn say_goodbye(&mut self) {
+        let farewells: Vec<_> = self.neighbours.farewells().collect();
+        farewells.iter().for_each(|probe| self.router.probe(probe));
+        let _ = sd_notify::notify(&[NotifyState::Stopping]);
     }
 
     /// Sleeps until something happens, at most for `timeout`; whether there are chores.
@@ -129,6 +186,7 @@ impl Daemon {
         let links = fds.len();
         fds.push(PollFd::new(self.signals.as_fd(), read));
         fds.push(PollFd::new(self.loader.bell(), read));
+        fds.push(PollFd::new(self.carrier.as_fd(), read));
         let link = self.stewardship.link();
         if let Some(link) = &link {
             // Nothing is ever said on it: it only breaks.
@@ -159,6 +217,7 @@ impl Daemon {
             }
             self.wish(Wish { asker: None, dry_run: false });
         }
+        self.carrier_news |= self.carrier.read()?;
         if !self.stewardship.is_ours() {
             self.seek_stewardship()?;
         }
@@ -206,7 +265,11 @@ impl Daemon {
         let value = match question {
             Question::Status => serde_json::to_value(self.status(now)),
             Question::Routes => serde_json::to_value(report::routes(&self.table)),
+            Question::Neighbours => serde_json::to_value(self.neighbour_lines()),
             Question::Counters => Ok(report::counters(&self.router)),
+            Question::Metrics => {
+                Ok(metrics::text(&mut self.router, &self.neighbours, self.reloads).into())
+            }
             Question::Reload { dry_run } => {
                 if !dry_run && !self.control.may_change(asker) {
                     let why = "only root and the daemon's own user may reload".into();
@@ -217,6 +280,26 @@ impl Daemon {
         };
         let reply = value.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok);
         self.control.answer(asker, &reply);
+    }
+
+    fn neighbour_lines(&self) -> Vec<report::NeighbourLine> {
+        let hosts = self.table.file.hosts();
+        let line = |neighbour: &Neighbour| {
+            let hop = neighbour.hop;
+            let link = self.router.links.get(usize::from(hop.device.0));
+            report::NeighbourLine {
+                node: hop.node.number(),
+                name: hosts.name(hop.node).map(str::to_owned),
+                device: link.map_or_else(String::new, |link| link.name().to_owned()),
+                mac: hop.mac.to_string(),
+                usable: neighbour.usable,
+                carrier: link.is_none_or(|link| self.carrier.is_up(link.index())),
+                liveness: neighbour.liveness(),
+                routes: neighbour.routes,
+                changes: neighbour.changes,
+            }
+        };
+        self.neighbours.iter().map(line).collect()
     }
 
     fn status(&mut self, now: Instant) -> report::Status {
@@ -292,6 +375,8 @@ impl Daemon {
         let added = table.devices[self.table.devices.len()..].to_vec();
         self.open_links(&added)?;
         self.router.forwarder.set_routes(table.routes.clone());
+        self.neighbours.follow(&table.routes, self.clock.now());
+        self.carrier_news = true;
         self.table = table;
         self.reloads += 1;
         Ok(())

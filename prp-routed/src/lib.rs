@@ -10,19 +10,25 @@
 //! | [`table`] | a reading of prphosts, and how it differs from another |
 //! | [`link`], [`batch`] | a device with its queue, frames on their way to it |
 //! | [`router`] | links and decision together: one *turn* of work |
+//! | [`carrier`], [`neighbours`] | what the kernel says of devices; whom frames are sent to, and whether they live |
 //! | [`daemon`] | the loop: turns, sleep, signals, reloading |
 //! | [`cli`] | the command line |
-//! | [`control`], [`report`] | the socket `prp routed` talks to, and what it tells |
+//! | [`privilege`] | which capability the daemon keeps |
+//! | [`control`], [`report`], [`metrics`] | the socket `prp routed` talks to, and what it tells |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod allowance;
 pub mod batch;
+pub mod carrier;
 pub mod cli;
 pub mod clock;
 pub mod control;
 pub mod daemon;
 pub mod link;
+pub mod metrics;
+pub mod neighbours;
+pub mod privilege;
 pub mod report;
 pub mod router;
 pub mod settings;

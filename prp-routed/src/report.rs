@@ -14,8 +14,12 @@ pub enum Question {
     Status,
     /// Where frames go.
     Routes,
+    /// Whom it sends to.
+    Neighbours,
     /// What it has moved and dropped.
     Counters,
+    /// The same, and more, as text for Prometheus.
+    Metrics,
     /// Reads prphosts again.
     Reload {
         /// Only tells what would change.
@@ -88,6 +92,29 @@ pub struct RouteLine {
     pub name: Option<String>,
     /// Next hops, best first.
     pub next_hops: String,
+}
+
+/// A neighbour.
+#[derive(Clone, Debug, Serialize)]
+pub struct NeighbourLine {
+    /// Which node.
+    pub node: u16,
+    /// Its name in prphosts.
+    pub name: Option<String>,
+    /// The device that reaches it.
+    pub device: String,
+    /// Its hardware address.
+    pub mac: String,
+    /// Whether frames are sent to it.
+    pub usable: bool,
+    /// Whether the device has a carrier.
+    pub carrier: bool,
+    /// The state of our session with its router.
+    pub liveness: &'static str,
+    /// Whether other nodes are reached by it.
+    pub routes: bool,
+    /// How often its use has changed.
+    pub changes: u64,
 }
 
 /// A reload.

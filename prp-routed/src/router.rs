@@ -2,15 +2,20 @@
 
 use std::io;
 
-use prp_proto::addr::{DeviceId, Port};
+use prp_proto::addr::{DeviceId, MacAddr, Port};
 use prp_proto::forward::{Answer, Forwarder, Outcome, answer, refuse};
+use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
-use prp_proto::wire::{Flags, Frame, HEADER_LEN};
+use prp_proto::wire::{
+    EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader, TransportHeader,
+    sealed,
+};
 use prp_sock::node::Claims;
 
 use crate::allowance::Allowance;
 use crate::batch::Batch;
 use crate::link::Link;
+use crate::neighbours::Probe;
 
 /// Frames received per turn from one device: half of what `sendmmsg` takes, so that two busy devices
 /// fill one call to a third.
@@ -23,6 +28,8 @@ pub struct Router {
     pub forwarder: Forwarder,
     /// By [`DeviceId`].
     pub links: Vec<Link>,
+    /// Probes of neighbours that have come: from which device and hardware address.
+    pub heard: Vec<(DeviceId, MacAddr, LivenessBlock)>,
     batch: Batch,
     presence: Presence,
 }
@@ -59,7 +66,8 @@ impl Router {
             refusals: Allowance::default(),
             said: PresenceCounters::default(),
         };
-        Self { forwarder, links, batch: Batch::default(), presence }
+        let (heard, batch) = (Vec::new(), Batch::default());
+        Self { forwarder, links, heard, batch, presence }
     }
 
     /// From now on requests to ports nobody owns are refused, or not.
@@ -87,14 +95,17 @@ impl Router {
         for (index, link) in self.links.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
             let (forwarder, batch) = (&mut self.forwarder, &mut self.batch);
-            let presence = &mut self.presence;
+            let (presence, heard) = (&mut self.presence, &mut self.heard);
             let n = link.io.receive(RECEIVE_TURN, &mut |bytes| match forwarder
                 .handle_frame(id, bytes)
             {
                 Outcome::Forward(departure) => {
                     batch.push(departure.device, &departure.head, &bytes[HEADER_LEN..]);
                 }
-                Outcome::Local(frame) => presence.hear(now, forwarder, &frame, batch),
+                Outcome::Local(frame) => match LivenessBlock::of(&frame) {
+                    Some(block) => heard.push((id, frame.head.ethernet.src, block)),
+                    None => presence.hear(now, forwarder, &frame, batch),
+                },
                 Outcome::Dropped(why, Some(frame)) => {
                     let said = || answer(forwarder, &frame, Some(why));
                     presence.echo(now, said, batch);
@@ -111,6 +122,22 @@ impl Router {
     /// Whether a device holds frames it could not take.
     pub fn is_stalled(&self, device: usize) -> bool {
         self.links.get(device).is_some_and(Link::is_stalled)
+    }
+
+    /// Sends a probe to a neighbour.
+    pub fn probe(&mut self, probe: &Probe) {
+        let Some(ours) = self.forwarder.devices().get(usize::from(probe.device.0)) else { return };
+        let port = Port::CONTROL;
+        let mut transport = TransportHeader::new(port, port, Seq::default(), SeqWidth::Bits20, 0);
+        transport.flags |= Flags::CTL;
+        let ethertype = self.forwarder.ethertype();
+        let head = Head {
+            ethernet: EthernetHeader { dst: probe.mac, src: ours.mac, ethertype },
+            network: NetworkHeader { src: self.forwarder.local(), dst: probe.to },
+            transport,
+        };
+        self.batch.push(probe.device, &sealed(head, &[&probe.block.emit()]), &[]);
+        self.flush();
     }
 
     fn flush(&mut self) {

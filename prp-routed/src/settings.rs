@@ -7,6 +7,8 @@ use std::time::Duration;
 use prp_sock::{HostsFile, NodeId};
 use serde::Deserialize;
 
+use crate::neighbours::LivenessSettings;
+
 /// Where settings are unless the command line says otherwise. Without this file the defaults hold.
 pub const DEFAULT_PATH: &str = "/etc/prp-routed.toml";
 
@@ -26,11 +28,18 @@ pub struct Settings {
     pub node: Option<NodeId>,
     /// How long to look for frames before sleeping.
     pub spin: Duration,
+    /// How to find out whether neighbours live.
+    pub liveness: LivenessSettings,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { hosts: HostsFile::default_path(), node: None, spin: SPIN }
+        Self {
+            hosts: HostsFile::default_path(),
+            node: None,
+            spin: SPIN,
+            liveness: LivenessSettings::default(),
+        }
     }
 }
 
@@ -41,6 +50,16 @@ struct Text {
     hosts: Option<PathBuf>,
     node: Option<u16>,
     spin_us: Option<u64>,
+    #[serde(default)]
+    liveness: LivenessText,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LivenessText {
+    interval_ms: Option<u64>,
+    multiplier: Option<u8>,
+    hold_ms: Option<u64>,
 }
 
 impl Settings {
@@ -85,7 +104,48 @@ impl Settings {
                 return Err(format!("spin_us = {spin}: at most {}", MAX_SPIN.as_micros()));
             }
         }
+        settings.liveness = liveness(&text.liveness)?;
         Ok(settings)
+    }
+}
+
+/// Probes at least so far apart: three of them make the 50 ms in which a machine that is busy with other
+/// things may well say nothing.
+const LEAST_INTERVAL: u64 = 10;
+
+/// ... and at most.
+const MOST_INTERVAL: u64 = 60_000;
+
+fn liveness(text: &LivenessText) -> Result<LivenessSettings, String> {
+    let mut liveness = LivenessSettings::default();
+    let mut probes = liveness.probes.ok_or("the defaults have probes")?;
+    match text.interval_ms {
+        Some(0) => return Ok(LivenessSettings { probes: None, hold: hold(text)? }),
+        Some(ms) if (LEAST_INTERVAL..=MOST_INTERVAL).contains(&ms) => {
+            probes.interval = Duration::from_millis(ms);
+        }
+        Some(ms) => {
+            return Err(format!(
+                "liveness.interval_ms = {ms}: {LEAST_INTERVAL} to {MOST_INTERVAL}, or 0 for no probes"
+            ));
+        }
+        None => {}
+    }
+    match text.multiplier {
+        Some(n @ 2..=50) => probes.multiplier = n,
+        Some(n) => return Err(format!("liveness.multiplier = {n}: 2 to 50")),
+        None => {}
+    }
+    liveness.probes = Some(probes);
+    liveness.hold = hold(text)?;
+    Ok(liveness)
+}
+
+fn hold(text: &LivenessText) -> Result<Duration, String> {
+    match text.hold_ms {
+        None => Ok(LivenessSettings::default().hold),
+        Some(ms) if ms <= MOST_INTERVAL => Ok(Duration::from_millis(ms)),
+        Some(ms) => Err(format!("liveness.hold_ms = {ms}: at most {MOST_INTERVAL}")),
     }
 }
 
@@ -99,6 +159,13 @@ mod tests {
         let settings = Settings::parse("hosts = '/x'\nnode = 7\nspin_us = 0\n").unwrap();
         assert_eq!(settings.hosts, Path::new("/x"));
         assert_eq!((settings.node, settings.spin), (NodeId::new(7), Duration::ZERO));
+        let text = "[liveness]\ninterval_ms = 17\nmultiplier = 3\nhold_ms = 0\n";
+        let liveness = Settings::parse(text).unwrap().liveness;
+        let probes = liveness.probes.unwrap();
+        assert_eq!(probes.interval * u32::from(probes.multiplier), Duration::from_millis(51));
+        assert_eq!(liveness.hold, Duration::ZERO);
+        let off = Settings::parse("[liveness]\ninterval_ms = 0\n").unwrap().liveness;
+        assert_eq!(off.probes, None);
     }
 
     #[test]
@@ -108,6 +175,9 @@ mod tests {
             ("node = 0", "65534"),
             ("node = 'a'", "invalid type"),
             ("spin_us = 1000001", "at most"),
+            ("[liveness]\ninterval_ms = 5", "10 to 60000"),
+            ("[liveness]\nmultiplier = 1", "2 to 50"),
+            ("[liveness]\nhold_ms = 60001", "at most"),
         ] {
             let said = Settings::parse(text).unwrap_err();
             assert!(said.contains(word), "{text}: {said}");

@@ -1,5 +1,8 @@
 //! `prp hosts`: what prphosts says.
 
+mod cluster;
+mod generate;
+
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -24,8 +27,16 @@ enum HostsCommand {
     #[command(after_help = crate::exit::HELP)]
     Check {
         /// The file; without it the one in force: $PRP_HOSTS, else /etc/prphosts
+        #[arg(conflicts_with = "all")]
         file: Option<PathBuf>,
+        /// Check the files of all nodes together, prphosts.NODE or NODE/prphosts in this folder: does every
+        /// node reach every other one?
+        #[arg(long, value_name = "DIR")]
+        all: Option<PathBuf>,
     },
+    /// Write each node's prphosts for a network of a common shape.
+    #[command(after_help = crate::exit::HELP)]
+    Generate(generate::GenerateArgs),
     /// Print the line of a node, found by name or number.
     ///
     /// The line is in the form of prphosts: node number, ways to it (hardware address and device, or
@@ -43,7 +54,9 @@ enum HostsCommand {
 /// Runs `prp hosts`.
 pub(crate) fn run(args: &HostsArgs) -> Result<(), Failure> {
     let text = match &args.command {
-        HostsCommand::Check { file } => check(&path_or_default(file.as_deref()))?,
+        HostsCommand::Check { all: Some(folder), .. } => cluster::check(folder)?,
+        HostsCommand::Check { file, all: None } => check(&path_or_default(file.as_deref()))?,
+        HostsCommand::Generate(args) => generate::run(args)?,
         HostsCommand::Resolve { name, hosts } => {
             resolve(&load(&path_or_default(hosts.as_deref()))?, name)?
         }

@@ -5,7 +5,11 @@ mod cat;
 mod exit;
 mod hosts;
 mod perf;
+mod ping;
+mod probe;
+mod routed;
 mod signals;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -24,6 +28,9 @@ enum Command {
     Cat(cat::CatArgs),
     Hosts(hosts::HostsArgs),
     Perf(perf::PerfArgs),
+    Ping(ping::PingArgs),
+    Routed(routed::RoutedArgs),
+    Trace(trace::TraceArgs),
 }
 
 fn main() -> ExitCode {
@@ -31,6 +38,9 @@ fn main() -> ExitCode {
         Command::Cat(args) => cat::run(&args),
         Command::Hosts(args) => hosts::run(&args),
         Command::Perf(args) => perf::run(&args),
+        Command::Ping(args) => ping::run(&args),
+        Command::Routed(args) => routed::run(&args),
+        Command::Trace(args) => trace::run(&args),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -155,6 +155,7 @@ fn next_hop__takes_the_best_that_is_usable() {
     let (device, out) = forwarded(&mut router, 0, &from_1(9, 0));
     assert_eq!((device, &out[..6]), (0, &mac(2).0[..]));
     assert_eq!(dropped(&mut router, 0, &from_1(7, 0)), ForwardDrop::AllDown);
+    assert_eq!(forwarded(&mut router, 0, &from_1(3, 0)).0, 1, "3 itself may be alive");
     assert!(router.set_usable(DeviceId(1), mac(3), true));
     assert_eq!(forwarded(&mut router, 0, &from_1(9, 0)).0, 1);
 }

@@ -1,0 +1,71 @@
+//! Counters as text for Prometheus.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::neighbours::Neighbours;
+use crate::report;
+use crate::router::Router;
+
+type Labels = Vec<(&'static str, String)>;
+
+/// The text.
+pub fn text(router: &mut Router, neighbours: &Neighbours, reloads: u64) -> String {
+    let mut registry = Registry::with_prefix("prp_routed");
+    totals(&mut registry, router, reloads);
+    drops(&mut registry, router);
+    devices(&mut registry, router);
+    let usable: Family<Labels, Gauge> = Family::default();
+    for neighbour in neighbours.iter() {
+        let node = ("node", neighbour.hop.node.to_string());
+        let labels = vec![node, ("mac", neighbour.hop.mac.to_string())];
+        usable.get_or_create(&labels).set(i64::from(neighbour.usable));
+    }
+    registry.register("neighbour_usable", "Whether frames are sent to a neighbour", usable);
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = encode(&mut text, &registry);
+    text
+}
+
+fn counter(registry: &mut Registry, name: &str, help: &str, value: u64) {
+    let counter: Counter = Counter::default();
+    counter.inc_by(value);
+    registry.register(name, help, counter);
+}
+
+fn totals(registry: &mut Registry, router: &Router, reloads: u64) {
+    let (stats, said) = (router.forwarder.stats(), router.said());
+    counter(registry, "forwarded_frames", "Frames sent on", stats.frames);
+    counter(registry, "forwarded_bytes", "Bytes of frames sent on", stats.bytes);
+    counter(registry, "local_frames", "Frames for this node's control port", stats.local);
+    counter(registry, "echoes_answered", "Echoes answered", said.echoes);
+    counter(registry, "requests_refused", "Requests to ports nobody owns", said.refusals);
+    counter(registry, "answers_suppressed", "Answers beyond the limit", said.suppressed);
+    counter(registry, "reloads", "Times prphosts was put in force again", reloads);
+}
+
+fn drops(registry: &mut Registry, router: &Router) {
+    let family: Family<Labels, Counter> = Family::default();
+    for (why, count) in router.forwarder.stats().drops.iter() {
+        family.get_or_create(&vec![("reason", why.name().to_owned())]).inc_by(count);
+    }
+    registry.register("dropped_frames", "Frames dropped, by reason", family);
+}
+
+fn devices(registry: &mut Registry, router: &mut Router) {
+    let family = Family::<Labels, Counter>::default;
+    let (received, sent, lost) = (family(), family(), family());
+    for device in report::devices(router) {
+        let labels = vec![("device", device.device)];
+        received.get_or_create(&labels).inc_by(device.received);
+        sent.get_or_create(&labels).inc_by(device.sent);
+        lost.get_or_create(&labels).inc_by(device.overruns + device.dropped);
+    }
+    registry.register("device_received_frames", "Frames received for the router", received);
+    registry.register("device_sent_frames", "Frames sent", sent);
+    registry.register("device_lost_frames", "Frames lost at a device, either way", lost);
+}

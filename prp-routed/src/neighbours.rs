@@ -1,0 +1,221 @@
+//! The neighbours frames are sent to, and whether they may be used: carrier, liveness, and a pause before
+//! one that was dead is used again.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use prp_proto::addr::{DeviceId, MacAddr, NodeId};
+use prp_proto::forward::Forwarder;
+use prp_proto::liveness::{LivenessConfig, LivenessState, Session};
+use prp_proto::route::{NextHop, RouteTable};
+use prp_proto::time::Instant;
+use prp_proto::wire::LivenessBlock;
+
+/// How to find out, and what follows.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct LivenessSettings {
+    /// Probes to neighbours that route for us; none if they are not to be probed.
+    pub probes: Option<LivenessConfig>,
+    /// How long a neighbour must be well before it is used again: a link that comes and goes does not take
+    /// its traffic along.
+    pub hold: Duration,
+}
+
+impl Default for LivenessSettings {
+    fn default() -> Self {
+        // Three times 100 ms: ten small frames a second, and a death is noticed before people notice.
+        let probes = LivenessConfig { interval: Duration::from_millis(100), multiplier: 3 };
+        Self { probes: Some(probes), hold: Duration::from_secs(1) }
+    }
+}
+
+/// One neighbour.
+#[derive(Clone, Debug)]
+pub struct Neighbour {
+    /// How it is reached.
+    pub hop: NextHop,
+    /// Other nodes are reached by it, so it had better route.
+    pub routes: bool,
+    /// Whether frames are sent to it.
+    pub usable: bool,
+    /// How often that has changed.
+    pub changes: u64,
+    session: Option<Session>,
+    /// Its session has been up, so it has a router, and silence means something.
+    has_been_up: bool,
+    /// When it may be used again.
+    again: Option<Instant>,
+}
+
+/// A probe that is due.
+#[derive(Copy, Clone, Debug)]
+pub struct Probe {
+    /// To whom.
+    pub to: NodeId,
+    /// By which device.
+    pub device: DeviceId,
+    /// At which hardware address.
+    pub mac: MacAddr,
+    /// What it says.
+    pub block: LivenessBlock,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub struct Neighbours {
+    settings: LivenessSettings,
+    list: Vec<Neighbour>,
+    /// Numbers of sessions; they begin with the process's, so that one after a restart is another.
+    next_number: u32,
+}
+
+impl Neighbours {
+    /// None yet.
+    pub fn new(settings: LivenessSettings) -> Self {
+        Self { settings, list: Vec::new(), next_number: std::process::id().wrapping_mul(1 << 12) }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Neighbour> {
+        self.list.iter()
+    }
+
+    /// Other routes are in force: neighbours that stay keep their sessions.
+    pub fn follow(&mut self, routes: &RouteTable, now: Instant) {
+        let gateways = gateways(routes);
+        let mut old = std::mem::take(&mut self.list);
+        for hop in routes.neighbours() {
+            let key = (hop.device, hop.mac);
+            let at = old.iter().position(|n| (n.hop.device, n.hop.mac) == key);
+            let mut neighbour = match at {
+                Some(at) => old.swap_remove(at),
+                None => Neighbour {
+                    hop,
+                    routes: false,
+                    usable: true,
+                    changes: 0,
+                    session: None,
+                    has_been_up: false,
+                    again: None,
+                },
+            };
+            neighbour.hop = hop;
+            neighbour.routes = gateways.contains(&key);
+            if neighbour.routes && neighbour.session.is_none() {
+                neighbour.session = self.session(now);
+            }
+            self.list.push(neighbour);
+        }
+    }
+
+    fn session(&mut self, now: Instant) -> Option<Session> {
+        let probes = self.settings.probes?;
+        self.next_number = self.next_number.wrapping_add(1).max(1);
+        Some(Session::new(probes, self.next_number, now))
+    }
+
+    /// A probe from a neighbour. One that we do not probe ourselves, since we reach nobody by it, may reach
+    /// others by us.
+    pub fn hear(&mut self, now: Instant, device: DeviceId, mac: MacAddr, block: &LivenessBlock) {
+        let Some(at) = self.list.iter().position(|n| (n.hop.device, n.hop.mac) == (device, mac))
+        else {
+            return;
+        };
+        if self.list[at].session.is_none() {
+            self.list[at].session = self.session(now);
+        }
+        if let Some(session) = &mut self.list[at].session {
+            session.handle(now, block);
+        }
+    }
+
+    /// Lets time and carriers act on `forwarder`. Gives the probes that are due to `send`, and the neighbours
+    /// whose use has changed to `changed`.
+    pub fn turn(
+        &mut self,
+        now: Instant,
+        forwarder: &mut Forwarder,
+        carrier: impl Fn(DeviceId) -> bool,
+        mut send: impl FnMut(Probe),
+        mut changed: impl FnMut(&Neighbour),
+    ) {
+        for neighbour in &mut self.list {
+            let NextHop { node, device, mac, .. } = neighbour.hop;
+            if let Some(session) = &mut neighbour.session {
+                session.handle_timeout(now);
+                neighbour.has_been_up |= session.state() == LivenessState::Up;
+                // One who has stopped on purpose may come back without a router.
+                neighbour.has_been_up &= session.state() != LivenessState::AdminDown;
+                while let Some(block) = session.poll(now) {
+                    send(Probe { to: node, device, mac, block });
+                }
+            }
+            let before = neighbour.usable;
+            neighbour.judge(now, carrier(device), self.settings.hold);
+            if neighbour.usable != before {
+                neighbour.changes += 1;
+                changed(neighbour);
+            }
+            forwarder.set_usable(device, mac, neighbour.usable);
+        }
+    }
+
+    /// What to say to everybody before stopping.
+    pub fn farewells(&self) -> impl Iterator<Item = Probe> + '_ {
+        self.list.iter().filter_map(|neighbour| {
+            let NextHop { node, device, mac, .. } = neighbour.hop;
+            let block = neighbour.session.as_ref()?.farewell();
+            Some(Probe { to: node, device, mac, block })
+        })
+    }
+
+    /// When [`Self::turn`] has something to do.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let timers = self.list.iter().flat_map(|neighbour| {
+            let session = neighbour.session.as_ref().map(Session::next_timeout);
+            [session, neighbour.again].into_iter().flatten()
+        });
+        timers.min()
+    }
+}
+
+impl Neighbour {
+    /// Whether it answers our probes: `-` where it is not probed.
+    pub fn liveness(&self) -> &'static str {
+        self.session.as_ref().map_or("-", |session| session.state().name())
+    }
+
+    fn judge(&mut self, now: Instant, carrier: bool, hold: Duration) {
+        let silent = self.has_been_up
+            && self.session.as_ref().is_some_and(|s| s.state() == LivenessState::Down);
+        if !carrier || silent {
+            self.usable = false;
+            self.again = None;
+        } else if !self.usable {
+            // One that is still finding itself, after a silence, is not well yet.
+            let well = !self.has_been_up
+                || self.session.as_ref().is_none_or(|s| s.state() == LivenessState::Up);
+            if !well {
+                self.again = None;
+                return;
+            }
+            let again = *self.again.get_or_insert(now + hold);
+            if now >= again {
+                self.usable = true;
+                self.again = None;
+            }
+        }
+    }
+}
+
+/// The next hops by which other nodes than themselves are reached.
+fn gateways(routes: &RouteTable) -> HashSet<(DeviceId, MacAddr)> {
+    let nodes = (1..=routes.highest()).filter_map(NodeId::new);
+    let hops = nodes.flat_map(|node| {
+        routes.lookup(node).next_hops().iter().filter(move |hop| hop.node != node)
+    });
+    hops.map(|hop| (hop.device, hop.mac)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+use prp_proto::endpoint::Device;
+use prp_proto::forward::Flow;
+use prp_proto::hosts::Hosts;
+use prp_proto::wire::ETHERTYPE;
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Node 1, by 2 or else by 3 to 9; 4 is only itself.
+const HOSTS: &str = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n\
+    3 02:00:00:00:00:03 eth1\n4 02:00:00:00:00:04 eth1\n9 via 2, via 3 metric 1\n";
+
+struct Bench {
+    neighbours: Neighbours,
+    forwarder: Forwarder,
+    carrier: [bool; 2],
+    now: Instant,
+    /// Who is probed, and has a router that answers.
+    answering: Vec<u16>,
+    peers: Vec<(u16, Session)>,
+}
+
+fn node(n: u16) -> NodeId {
+    NodeId::new(n).unwrap()
+}
+
+impl Bench {
+    fn new() -> Self {
+        let hosts = Hosts::parse(HOSTS.as_bytes()).unwrap();
+        let routes = RouteTable::build(&hosts, node(1), |name| {
+            Some(DeviceId(if name == "eth0" { 0 } else { 1 }))
+        });
+        let device = Device { mac: MacAddr([2, 0, 0, 0, 0, 1]), mtu: 1500, loopback: false };
+        let mut neighbours = Neighbours::new(LivenessSettings::default());
+        neighbours.follow(&routes, Instant::ZERO);
+        let forwarder = Forwarder::new(ETHERTYPE, routes, vec![device; 2]);
+        let config = LivenessSettings::default().probes.unwrap();
+        let peers = [2, 3].map(|n| (n, Session::new(config, u32::from(n), Instant::ZERO)));
+        Self {
+            neighbours,
+            forwarder,
+            carrier: [true; 2],
+            now: Instant::ZERO,
+            answering: Vec::new(),
+            peers: peers.to_vec(),
+        }
+    }
+
+    /// Lets so many milliseconds pass.
+    fn run(&mut self, ms: u64) {
+        for _ in 0..ms {
+            let mut sent = Vec::new();
+            let carrier = self.carrier;
+            let up = |device: DeviceId| carrier[usize::from(device.0)];
+            self.neighbours.turn(self.now, &mut self.forwarder, up, |p| sent.push(p), |_| ());
+            for probe in sent {
+                assert_ne!(probe.to.number(), 4, "4 routes for nobody");
+                self.exchange(&probe);
+            }
+            let answering = self.answering.clone();
+            for (number, session) in &mut self.peers {
+                session.handle_timeout(self.now);
+                let (device, mac) =
+                    (DeviceId(*number - 2), MacAddr([2, 0, 0, 0, 0, *number as u8]));
+                while let Some(block) = session.poll(self.now) {
+                    if answering.contains(number) && carrier[usize::from(device.0)] {
+                        self.neighbours.hear(self.now, device, mac, &block);
+                    }
+                }
+            }
+            self.now = self.now + MS;
+        }
+    }
+
+    fn exchange(&mut self, probe: &Probe) {
+        let number = probe.to.number();
+        let carrier = self.carrier[usize::from(probe.device.0)];
+        if let Some((_, session)) = self.peers.iter_mut().find(|(n, _)| *n == number)
+            && self.answering.contains(&number)
+            && carrier
+        {
+            session.handle(self.now, &probe.block);
+        }
+    }
+
+    /// The neighbour that frames for 9 go to.
+    fn way(&self) -> u16 {
+        let flow = Flow { src: 1, dst: 9, src_port: 1, dst_port: 1 };
+        self.forwarder.next_hop(node(9), flow, None).unwrap().node.number()
+    }
+
+    fn changes(&self) -> Vec<u64> {
+        self.neighbours.iter().map(|n| n.changes).collect()
+    }
+}
+
+#[test]
+fn turn__neighbours_without_a_router_are_used_all_the_same() {
+    let mut bench = Bench::new();
+    bench.run(5_000);
+    assert_eq!((bench.way(), bench.changes()), (2, vec![0; 3]));
+}
+
+#[test]
+fn turn__a_lost_carrier_is_followed_at_once_and_a_found_one_after_a_pause() {
+    let mut bench = Bench::new();
+    bench.run(10);
+    bench.carrier[0] = false;
+    bench.run(1);
+    assert_eq!(bench.way(), 3);
+    bench.carrier[0] = true;
+    bench.run(999);
+    assert_eq!(bench.way(), 3);
+    bench.run(2);
+    assert_eq!(bench.way(), 2);
+}
+
+#[test]
+fn turn__a_link_that_comes_and_goes_changes_the_way_once() {
+    let mut bench = Bench::new();
+    for _ in 0..20 {
+        bench.carrier[0] = !bench.carrier[0];
+        bench.run(300);
+    }
+    assert_eq!((bench.way(), bench.changes()[0]), (3, 1));
+}
+
+#[test]
+fn turn__silence_of_a_router_that_was_up_is_its_death() {
+    let mut bench = Bench::new();
+    bench.answering = vec![2, 3];
+    bench.run(2_000);
+    assert_eq!((bench.way(), bench.changes()), (2, vec![0; 3]));
+    bench.answering = vec![3];
+    bench.run(301);
+    assert_eq!(bench.way(), 3, "three intervals of 100 ms");
+    bench.run(5_000);
+    assert_eq!(bench.way(), 3);
+    bench.answering = vec![2, 3];
+    bench.run(4_000);
+    assert_eq!((bench.way(), bench.changes()), (2, vec![2, 0, 0]));
+}
+
+#[test]
+fn turn__a_router_that_says_goodbye_is_not_dead() {
+    let mut bench = Bench::new();
+    bench.answering = vec![2];
+    bench.run(2_000);
+    let goodbye = bench.peers[0].1.farewell();
+    bench.answering.clear();
+    bench.neighbours.hear(bench.now, DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]), &goodbye);
+    bench.run(5_000);
+    assert_eq!((bench.way(), bench.changes()), (2, vec![0; 3]));
+}

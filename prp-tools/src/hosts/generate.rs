@@ -1,0 +1,89 @@
+//! `prp hosts generate`: each node's prphosts for a network of a common shape.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use prp_proto::plan::Plan;
+
+use crate::exit::{Code, Failure};
+
+/// Where to write, and what.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    #[command(subcommand)]
+    shape: Shape,
+    /// The folder to write into, as prphosts.1, prphosts.2, ...
+    #[arg(long, value_name = "DIR", global = true, conflicts_with = "node")]
+    out: Option<PathBuf>,
+    /// Print the prphosts of this node
+    #[arg(long, value_name = "NUMBER", global = true)]
+    node: Option<u16>,
+}
+
+/// The shapes there are.
+#[derive(Copy, Clone, Debug, Subcommand)]
+enum Shape {
+    /// Nodes in a row
+    Chain {
+        /// How many
+        nodes: u16,
+    },
+    /// Nodes around a switch
+    Star {
+        /// How many
+        nodes: u16,
+    },
+    /// A chain whose ends are linked too
+    Ring {
+        /// How many
+        nodes: u16,
+    },
+    /// The corners of a cube, which differ in one bit from those they are linked to
+    Hypercube {
+        /// Of how many dimensions
+        dimensions: u16,
+    },
+    /// A root, its children, and theirs
+    Tree {
+        /// How many children a node has
+        children: u16,
+        /// How many levels below the root
+        depth: u16,
+    },
+}
+
+/// Runs it; what to print.
+pub(super) fn run(args: &GenerateArgs) -> Result<String, Failure> {
+    let plan = match args.shape {
+        Shape::Chain { nodes } => Plan::chain(nodes),
+        Shape::Star { nodes } => Plan::star(nodes),
+        Shape::Ring { nodes } => Plan::ring(nodes),
+        Shape::Hypercube { dimensions } => Plan::hypercube(dimensions),
+        Shape::Tree { children, depth } => Plan::tree(children, depth),
+    };
+    let plan = plan.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+    match (&args.out, args.node) {
+        (Some(folder), _) => write_all(&plan, folder),
+        (None, Some(node)) if (1..=plan.nodes()).contains(&node) => {
+            Ok(plan.hosts(node).trim_end().to_owned())
+        }
+        (None, Some(node)) => {
+            let text = format!("no node {node}: there are 1 to {}", plan.nodes());
+            Err(Failure::new(Code::NoWay, text))
+        }
+        (None, None) => {
+            let text = "say where to: --out DIR for all nodes, --node NUMBER to print one";
+            Err(Failure::new(Code::Failed, text))
+        }
+    }
+}
+
+fn write_all(plan: &Plan, folder: &Path) -> Result<String, Failure> {
+    std::fs::create_dir_all(folder).map_err(|e| Failure::local(folder.display(), &e))?;
+    for node in 1..=plan.nodes() {
+        let path = folder.join(format!("prphosts.{node}"));
+        std::fs::write(&path, plan.hosts(node)).map_err(|e| Failure::local(path.display(), &e))?;
+    }
+    let last = plan.nodes();
+    Ok(format!("{0}/prphosts.1 to {0}/prphosts.{last}", folder.display()))
+}

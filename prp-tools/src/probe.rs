@@ -1,0 +1,191 @@
+//! Echoes to nodes and what comes back (SPEC PRP-NODE): what `ping` and `trace` are made of.
+
+use std::io::{self, ErrorKind};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use prp_proto::addr::{DeviceId, NodeId, Port};
+use prp_proto::endpoint::Device;
+use prp_proto::forward::{Flow, Forwarder, Outcome};
+use prp_proto::route::RouteTable;
+use prp_proto::seq::{Seq, SeqWidth};
+use prp_proto::wire::{
+    EthernetHeader, Flags, Head, NetworkHeader, NodeBlock, NodeKind, TransportHeader, sealed,
+};
+use prp_sock::node::{Claims, FrameIo, PacketDevice, PortFilter, interfaces};
+use prp_sock::{HostsFile, Resolver};
+
+use crate::exit::{Code, Failure};
+
+/// Where ports for asking begin: above those that are given out automatically.
+const FIRST_PORT: u16 = 61_000;
+
+/// Sends echoes and receives answers.
+#[derive(Debug)]
+pub(crate) struct Prober {
+    file: HostsFile,
+    forwarder: Forwarder,
+    devices: Vec<PacketDevice>,
+    port: Port,
+    id: u32,
+    started: Instant,
+    /// Held for the port.
+    _claims: Claims,
+}
+
+/// An answer.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Heard {
+    /// Who says it.
+    pub(crate) from: NodeId,
+    /// What.
+    pub(crate) kind: NodeKind,
+    /// Of which echo.
+    pub(crate) sequence: u16,
+    /// Routers between the asker and who answered.
+    pub(crate) routers: u8,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+impl Prober {
+    /// By the prphosts in force.
+    pub(crate) fn open() -> Result<Self, Failure> {
+        let path = HostsFile::default_path();
+        let file = crate::hosts::load(&path)?;
+        Self::by(file).map_err(|e| Failure::network("echo", &e))
+    }
+
+    fn by(file: HostsFile) -> io::Result<Self> {
+        let local = Resolver::by(file.clone())?.local_node()?;
+        let mut claims = Claims::new(local);
+        let port =
+            (FIRST_PORT..u16::MAX).map(Port::new).find(|p| claims.claim(*p).unwrap_or(false));
+        let port = port.ok_or_else(|| io::Error::from(ErrorKind::AddrInUse))?;
+        let hosts = file.hosts();
+        let found = interfaces();
+        let wanted: Vec<_> = found
+            .iter()
+            .filter(|i| !i.loopback && hosts.devices().any(|name| name == i.name))
+            .collect();
+        let filter = PortFilter::new(local, false, [port].into_iter());
+        let (mut devices, mut ours) = (Vec::new(), Vec::new());
+        for interface in &wanted {
+            let mut device = PacketDevice::open(interface, hosts.ethertype())?;
+            device.set_filter(&filter)?;
+            ours.push(Device { mac: interface.mac, mtu: device.mtu(), loopback: false });
+            devices.push(device);
+        }
+        let routes = RouteTable::build(hosts, local, |name| {
+            wanted.iter().position(|i| i.name == name).map(|at| DeviceId(at as u16))
+        });
+        let forwarder = Forwarder::new(hosts.ethertype(), routes, ours);
+        let (id, started) = (std::process::id(), Instant::now());
+        Ok(Self { file, forwarder, devices, port, id, started, _claims: claims })
+    }
+
+    /// The node `name` means.
+    pub(crate) fn resolve(&self, name: &str) -> Result<NodeId, Failure> {
+        let found = Resolver::by(self.file.clone()).and_then(|resolver| resolver.node(name));
+        let node = found.map_err(|e| Failure::new(Code::NoWay, e.to_string()))?;
+        if node == self.forwarder.local() {
+            let text = format!("{name}: that is this machine, which no frame leaves to reach");
+            return Err(Failure::new(Code::Failed, text));
+        }
+        Ok(node)
+    }
+
+    /// A node's number, with its name if it has one.
+    pub(crate) fn name(&self, node: NodeId) -> String {
+        let name = self.file.hosts().name(node);
+        name.map_or_else(|| node.to_string(), |name| format!("{node} ({name})"))
+    }
+
+    /// Sends an echo with so many bytes of padding, which the router after `routers` others drops.
+    pub(crate) fn send(
+        &mut self,
+        node: NodeId,
+        sequence: u16,
+        routers: u8,
+        padding: usize,
+    ) -> Result<(), Failure> {
+        let local = self.forwarder.local();
+        let flow = Flow {
+            src: local.number(),
+            dst: node.number(),
+            src_port: self.port.number(),
+            dst_port: 0,
+        };
+        let next = self.forwarder.next_hop(node, flow, None).map_err(|_| {
+            let text = format!("{}: no way to it in prphosts", self.name(node));
+            Failure::new(Code::NoWay, text)
+        })?;
+        let at = usize::from(next.device.0);
+        let mut transport =
+            TransportHeader::new(self.port, Port::CONTROL, Seq::default(), SeqWidth::Bits20, 0);
+        let spent = Flags::MAX_HOPS.saturating_sub(routers);
+        transport.flags = (transport.flags | Flags::CTL).with_hops(spent);
+        let head = Head {
+            ethernet: EthernetHeader {
+                dst: next.mac,
+                src: self.forwarder.devices()[at].mac,
+                ethertype: self.forwarder.ethertype(),
+            },
+            network: NetworkHeader { src: local, dst: node },
+            transport,
+        };
+        let stamp = self.started.elapsed().as_nanos() as u64;
+        let block = NodeBlock { kind: NodeKind::Echo, hops: spent, sequence, id: self.id, stamp };
+        let frame = sealed(head, &[&block.emit(), &vec![0; padding]]);
+        let sent = self.devices[at].send(&mut [[&frame[..], &[], &[], &[]]].into_iter());
+        if sent.too_big {
+            let mtu = self.forwarder.devices()[at].mtu;
+            let text = format!("{padding} bytes of padding: more than an MTU of {mtu} takes");
+            return Err(Failure::new(Code::Failed, text));
+        }
+        Ok(())
+    }
+
+    /// The next answer, waiting until `deadline` at most.
+    pub(crate) fn hear(&mut self, deadline: Instant) -> Result<Option<Heard>, Failure> {
+        loop {
+            let mut heard = None;
+            for (at, device) in self.devices.iter_mut().enumerate() {
+                let (forwarder, started) = (&mut self.forwarder, self.started);
+                let (id, port) = (self.id, self.port);
+                let received = device.receive(1, &mut |bytes| {
+                    let Outcome::Local(frame) = forwarder.decide(DeviceId(at as u16), bytes) else {
+                        return;
+                    };
+                    let transport = frame.head.transport;
+                    let block = NodeBlock::of(&frame).filter(|b| b.id == id);
+                    let Some(block) = block.filter(|_| transport.dst_port == port) else { return };
+                    let now = started.elapsed().as_nanos() as u64;
+                    heard = Some((frame.head.network.src, block, now.saturating_sub(block.stamp)));
+                });
+                received.map_err(|e| Failure::network("echo", &e))?;
+                if let Some((from, block, nanos)) = heard {
+                    return Ok(Some(Heard {
+                        from,
+                        kind: block.kind,
+                        sequence: block.sequence,
+                        routers: block.hops,
+                        took: Duration::from_nanos(nanos),
+                    }));
+                }
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            let mut fds: Vec<_> =
+                self.devices.iter().map(|d| PollFd::new(d.as_fd(), PollFlags::POLLIN)).collect();
+            match ppoll(&mut fds, Some(TimeSpec::from_duration(left)), None) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(e) => return Err(Failure::network("echo", &e.into())),
+            }
+        }
+    }
+}

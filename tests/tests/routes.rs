@@ -1,0 +1,163 @@
+//! Routes that are wrong, and the tools that tell: ping, trace, refusals, generators, `prp routed`.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::path::PathBuf;
+use std::process::Output;
+
+use prp_proto::plan::Plan;
+use prp_routed::report::Question;
+use prp_tests::harness::skip;
+use prp_tests::puppet::Puppet;
+use prp_tests::router::{Router, ask};
+use prp_tests::scratch::TempFile;
+use prp_tests::topology::{Node, Topology};
+use prp_tests::wait;
+
+prp_tests::main! {
+    light:
+        generate__the_same_as_topo,
+        loops__of_two_and_three_routers_end_at_the_hop_limit,
+        tools__ping_and_trace_through_routers,
+        tools__routed_tells_and_reloads,
+        presence__refuses_at_once_where_no_program_runs;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
+
+/// The prp command beside the programs of these tests.
+fn prp() -> PathBuf {
+    let path = PathBuf::from(ROUTED).with_file_name("prp");
+    if !path.exists() {
+        skip("the prp command (cargo build -p prp-tools)");
+    }
+    path
+}
+
+fn run(node: &Node<'_>, args: &[&str]) -> (Option<i32>, String) {
+    let Output { status, stdout, stderr } =
+        node.command(prp()).args(args).output().expect("topo runs");
+    let text = [stdout, stderr].concat();
+    (status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+fn counter(topology: &Topology, node: u8, name: &str) -> u64 {
+    let counters = ask(&topology.node(node), ASK, &Question::Counters);
+    let found = counters.pointer(name).and_then(serde_json::Value::as_u64);
+    found.unwrap_or_else(|| panic!("no {name} in {counters}"))
+}
+
+/// topo is a script and has rules of its own; they are the same rules.
+fn generate__the_same_as_topo() {
+    let plans = [
+        ("chain", "4", Plan::chain(4)),
+        ("star", "3", Plan::star(3)),
+        ("ring", "5", Plan::ring(5)),
+        ("hypercube", "3", Plan::hypercube(3)),
+    ];
+    for (name, size, plan) in plans {
+        let plan = plan.expect("a possible size");
+        let topology = Topology::up(name, [size]);
+        for number in 1..=plan.nodes() {
+            let text = topology.node(number as u8).hosts();
+            let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+            assert_eq!(lines.join("\n") + "\n", plan.hosts(number), "{name} {size}, node {number}");
+        }
+    }
+}
+
+/// Node 4 sends to 9, whom routers 1 to `size` send each other in a circle.
+fn circle(size: u16) {
+    let topology = Topology::up("star", ["4"]);
+    let text = topology.node(1).hosts();
+    let mac = |node: u16| {
+        let line = text.lines().find(|line| line.starts_with(&format!("{node} ")));
+        line.and_then(|line| line.split(' ').nth(1)).expect("a line").to_owned()
+    };
+    let files: Vec<_> = (1..=size)
+        .map(|own| {
+            let next = own % size + 1;
+            // What comes from 4 may come by any router.
+            let others = (1..=size).filter(|n| *n != own);
+            let ways: String = others.map(|n| format!(", {} eth0 metric 1", mac(n))).collect();
+            let kept = text.lines().filter(|line| !line.starts_with("4 "));
+            let kept: Vec<_> = kept.collect();
+            let lines = kept.join("\n");
+            TempFile::new(format!("{lines}\n4 {} eth0{ways}\n9 via {next}\n", mac(4)))
+        })
+        .collect();
+    let _routers: Vec<_> = (1..)
+        .zip(&files)
+        .map(|(n, file)| Router::run(topology.node(n).command_with_hosts(file.path(), ROUTED)))
+        .collect();
+    let own = TempFile::new(format!("{text}\n9 via 1\n"));
+    let command = topology.node(4).command_with_hosts(own.path(), PUPPET);
+    let mut puppet = Puppet::run("puppet on node 4", command);
+    puppet.fails("connect s 9:80 timeout=300");
+    let sum = |name: &str| (1..=size as u8).map(|n| counter(&topology, n, name)).sum::<u64>();
+    // Expect: each frame crossed fifteen routers and not one more.
+    let dropped = wait::until("a frame at the hop limit", || {
+        let dropped = sum("/dropped/hop_limit");
+        (dropped > 0 && sum("/forwarded_frames") == 15 * dropped).then_some(dropped)
+    });
+    assert!(dropped < 50, "{dropped} frames of one attempt to connect");
+}
+
+fn loops__of_two_and_three_routers_end_at_the_hop_limit() {
+    circle(2);
+    circle(3);
+}
+
+fn tools__ping_and_trace_through_routers() {
+    let topology = Topology::up("chain", ["5"]);
+    let mut routers: Vec<_> = (2..=5).map(|n| Router::start(&topology.node(n), ROUTED)).collect();
+    let node = topology.node(1);
+    let (code, said) = run(&node, &["ping", "node5", "-c", "3", "-i", "20", "-s", "1400"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.matches("5 (node5): seq=").count(), 3, "{said}");
+    assert_eq!(said.matches("routers=3 ").count(), 3, "{said}");
+    let (code, said) = run(&node, &["trace", "5"]);
+    assert_eq!(code, Some(0), "{said}");
+    let first: Vec<_> = said.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!(first, ["2", "3", "4", "5"], "{said}");
+    let (code, said) = run(&node, &["ping", "5", "-c", "1", "--routers", "1", "-i", "2000"]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("3 (node3): seq=1 too many routers"), "{said}");
+    // Nobody answers in the name of a node whose router is gone.
+    drop(routers.pop());
+    let (code, said) = run(&node, &["ping", "5", "-c", "2", "-i", "50"]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("no answer"), "{said}");
+}
+
+fn tools__routed_tells_and_reloads() {
+    let topology = Topology::up("chain", ["3"]);
+    let node = topology.node(2);
+    let (code, said) = run(&node, &["routed", "status"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("start it first"), "{said}");
+    let _router = Router::start(&node, ROUTED);
+    for (words, expected) in [
+        (&["routed", "status"][..], "node2"),
+        (&["routed", "routes"], "3 02:00:00:00:01:03 eth1"),
+        (&["routed", "neighbours"], "02:00:00:00:01:03  true"),
+        (&["routed", "counters", "--json"], "\"hop_limit\":0"),
+        (&["routed", "metrics"], "prp_routed_dropped_frames_total{reason=\"no_route\"} 0"),
+        (&["routed", "reload", "--dry-run"], "applied  false"),
+        (&["routed", "reload"], "applied  true"),
+    ] {
+        let (code, said) = run(&node, words);
+        assert_eq!(code, Some(0), "{words:?}: {said}");
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+}
+
+/// Without the router a request to a node where no program uses PRP is answered by nobody.
+fn presence__refuses_at_once_where_no_program_runs() {
+    let topology = Topology::pair();
+    let mut puppet = Puppet::start(&topology.node(1), PUPPET);
+    assert_eq!(puppet.fails("connect s 2:80 timeout=300"), "TimedOut");
+    let _router = Router::start(&topology.node(2), ROUTED);
+    assert_eq!(puppet.fails("connect s 2:80 timeout=10000"), "ConnectionRefused");
+}
