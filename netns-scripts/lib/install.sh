@@ -10,6 +10,7 @@ package_of() {
     cc) echo gcc ;;
     python3) echo python3-minimal ;;
     sha256sum | head | df) echo coreutils ;;
+    openssl) echo openssl ;;
     ethtool) echo ethtool ;;
     rust-src) echo rust-src ;;
     *) echo util-linux ;;
