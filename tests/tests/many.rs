@@ -9,11 +9,13 @@ use prp_tests::topology::{Node, Topology};
 prp_tests::main! {
     heavy:
         connections__five_hundred_in_one_process,
+        connections__five_hundred_idle_ones_need_little_memory,
         processes__sixteen_on_a_node_all_talking;
     light:
         epoll__level_triggered,
         epoll__edge_triggered,
         epoll__by_mio,
+        tokio__two_hundred_tasks,
         epoll__on_one_node;
 }
 
@@ -43,6 +45,35 @@ fn connections__five_hundred_in_one_process() {
     echo.ok("listen l 2:80");
     echo.tell("serve l");
     crowd(&topology.node(1), "2:80", 500, 20_000, 3);
+}
+
+/// Beyond the buffers, which have memory for what is in them only.
+fn connections__five_hundred_idle_ones_need_little_memory() {
+    const CONNECTIONS: u64 = 500;
+    const MOST_KIB: u64 = 16;
+    let topology = Topology::pair();
+    let [mut client, mut server] = [1, 2].map(|n| Puppet::start(&topology.node(n), PUPPET));
+    server.ok("listen l 2:80");
+    let mut before = Vec::new();
+    for n in 0..=CONNECTIONS {
+        if n == 1 {
+            // The first connection brings what all of them share.
+            before = [&mut client, &mut server].map(rss).to_vec();
+        }
+        client.ok(format!("connect s{n} 2:80"));
+        server.ok(format!("accept l s{n}"));
+        client.ok(format!("write s{n} x"));
+        server.ok(format!("read s{n} 1"));
+    }
+    for (end, before) in [&mut client, &mut server].into_iter().zip(before) {
+        let each = (rss(end) - before) as f64 / CONNECTIONS as f64;
+        println!("{each:.2} KiB for each idle connection");
+        assert!(each < MOST_KIB as f64, "{each} KiB for each idle connection");
+    }
+}
+
+fn rss(puppet: &mut Puppet) -> u64 {
+    puppet.ok("rss").parse().expect("a number")
 }
 
 fn processes__sixteen_on_a_node_all_talking() {
@@ -106,4 +137,12 @@ fn epoll__by_mio() {
     let topology = Topology::pair();
     let _server = server(topology.node(2).command(env!("CARGO_BIN_EXE_mio_echo")), &["2:80"]);
     crowd(&topology.node(1), "2:80", 64, 100_000, 4);
+}
+
+fn tokio__two_hundred_tasks() {
+    const ECHO: &str = env!("CARGO_BIN_EXE_tokio_echo");
+    let topology = Topology::pair();
+    let _server = server(topology.node(2).command(ECHO), &["2:80"]);
+    let said = topology.node(1).run(ECHO, &["2:80", "200", "300000"]);
+    assert_eq!(said, "ok\n");
 }
