@@ -11,6 +11,7 @@ mod claims;
 mod core;
 mod device_slot;
 mod exit;
+mod flow;
 mod guard;
 mod keeper;
 mod kick;

@@ -17,6 +17,7 @@ use prp_proto::time::Instant;
 
 use super::claims::Claims;
 use super::device_slot::{DeviceCounters, DeviceSlot};
+use super::flow::Flow;
 use super::guard::Calls;
 use super::readiness::{ReadinessFd, Shown};
 use super::slot::{Interest, Slot};
@@ -62,6 +63,7 @@ pub(crate) struct Core {
     /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
     pub(crate) detached: usize,
     pub(super) spin: SpinRecord,
+    pub(crate) flow: Flow,
     /// Turns taken, by anybody: shows activity.
     pub(super) turns: u64,
     /// The keeper sleeps until called.
@@ -104,6 +106,7 @@ impl Core {
             followers: Vec::new(),
             detached: 0,
             spin: SpinRecord::default(),
+            flow: Flow::new(),
             turns: 0,
             keeper_parked: false,
             keeper_polls: false,
@@ -122,7 +125,7 @@ impl Core {
     /// Receives what is there, up to a batch per device, and does everything that follows from it; how
     /// many frames there were.
     pub(crate) fn turn(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
-        let mut frames = 0;
+        let (mut frames, mut slots) = (0, u32::MAX);
         let mut failure = None;
         for (index, device) in self.devices.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
@@ -131,7 +134,11 @@ impl Core {
                 endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
             });
             match received {
-                Ok(n) => frames += n,
+                Ok(0) => {}
+                Ok(n) => {
+                    frames += n;
+                    slots = slots.min(device.slots);
+                }
                 Err(e) => failure = Some(e.kind()),
             }
         }
@@ -139,6 +146,7 @@ impl Core {
             self.fail(kind);
         }
         self.turns += u64::from(frames > 0);
+        self.flow.note(now, frames, slots);
         self.pump(now);
         frames
     }
@@ -173,7 +181,7 @@ impl Core {
 
     /// Whether there is more to send than went with the last batch, and room for it.
     pub(super) fn has_more(&self) -> bool {
-        self.endpoint.wants_transmit() && !self.devices.iter().any(DeviceSlot::is_stalled)
+        self.endpoint.wants_transmit() && self.is_unstalled()
     }
 
     /// When something is due.
@@ -187,6 +195,11 @@ impl Core {
         let (due, looks) = (self.next_timeout()?, self.looks_again?);
         let looks = self.keeper_looks.map_or(looks, |keeper| keeper.min(looks));
         (due + grace < looks).then_some(due)
+    }
+
+    /// Whether every device has taken what it was given.
+    pub(super) fn is_unstalled(&self) -> bool {
+        !self.devices.iter().any(DeviceSlot::is_stalled)
     }
 
     /// Whether a device holds frames it could not take.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::device::{FrameIo, Sent};
+use crate::device::{FrameIo, Peek, Sent};
 
 /// Counters of a device.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
@@ -25,12 +25,18 @@ pub(super) struct DeviceSlot {
     stalled: VecDeque<Vec<u8>>,
     /// Buffers for the next ones: a device that is often full allocates nothing.
     spare: Vec<Vec<u8>>,
+    /// Frames its receiving ring holds; 0 if that is not known.
+    pub(super) slots: u32,
 }
 
 impl DeviceSlot {
     pub(super) fn new(io: Box<dyn FrameIo>) -> Self {
         let counters = DeviceCounters::default();
-        Self { io, counters, stalled: VecDeque::new(), spare: Vec::new() }
+        let slots = match io.peek() {
+            Peek::Ring(ring) => ring.slots(),
+            Peek::Unknown => 0,
+        };
+        Self { io, counters, stalled: VecDeque::new(), spare: Vec::new(), slots }
     }
 
     /// Whether it holds frames it could not take.
@@ -101,7 +107,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::device::{Peek, PortFilter};
+    use crate::device::PortFilter;
 
     /// A device that takes so many more frames, and loses or refuses single ones.
     #[derive(Debug)]

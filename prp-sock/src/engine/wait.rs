@@ -57,6 +57,18 @@ struct Waiting<'a> {
     policy: SpinPolicy,
 }
 
+impl Waiting<'_> {
+    /// How long to sleep through what comes, if that is the thing to do: a reader that is not told to spin,
+    /// in a flow of data.
+    fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
+        let told_to_spin = matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero());
+        if told_to_spin || !matches!(self.interest, Interest::Read(_)) || !core.is_unstalled() {
+            return None;
+        }
+        core.flow.nap(now)
+    }
+}
+
 impl Engine {
     /// Waits for `wait`, at most until `deadline`.
     pub(crate) fn wait<W: Wait>(
@@ -172,6 +184,9 @@ impl Engine {
         waiting: &Waiting<'_>,
         now: Instant,
     ) -> (CoreGuard<'a>, io::Result<()>) {
+        if let Some(nap) = waiting.nap(&mut core, now) {
+            return self.nap(core, waiting, now + nap);
+        }
         let until = earliest(waiting.deadline, core.next_timeout());
         let budget = core.spin.budget(waiting.policy);
         if !budget.is_zero() {
@@ -193,6 +208,33 @@ impl Engine {
         let until = earliest(waiting.deadline, core.next_timeout());
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
         self.sleep(core, waiting.me, until)
+    }
+
+    /// Sleeps until `until` or called, whatever comes meanwhile.
+    fn nap<'a>(
+        &'a self,
+        mut core: CoreGuard<'a>,
+        waiting: &Waiting<'_>,
+        until: Instant,
+    ) -> (CoreGuard<'a>, io::Result<()>) {
+        let now = self.now();
+        // Acknowledges what has come: the sender may wait for that.
+        core.endpoint.handle_idle(now);
+        core.pump(now);
+        let me = waiting.me;
+        if core.has_more() || me.begin_poll() {
+            return (core, Ok(()));
+        }
+        let due = earliest(waiting.deadline, core.next_timeout());
+        let until = due.map_or(until, |due| due.min(until));
+        core.looks_again = Some(until);
+        drop(core);
+        let mut set = PollSet::new(me.kick_fd(), PollFlags::POLLIN);
+        let timeout = TimeSpec::from_duration(until.since(self.now()));
+        let fds = set.fds();
+        let polled = ppoll(fds, Some(timeout), None);
+        me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
+        (self.lock(), polled.map(drop).map_err(io::Error::from))
     }
 
     /// Looks for a frame or a call without sleeping; whether there was something to do.

@@ -268,7 +268,11 @@ impl Wait for WriteWait<'_> {
                 return Some(Ok(self.done));
             }
             match core.endpoint.write(now, self.conn, chunk, ending) {
-                Ok(n) => self.done += n,
+                Ok(n) => {
+                    // What comes next may be the answer.
+                    core.flow.end();
+                    self.done += n;
+                }
                 Err(WriteError::Blocked) if self.nonblocking && self.done > 0 => {
                     return Some(Ok(self.done));
                 }

@@ -61,6 +61,11 @@ impl RingPeek {
     pub fn has_frame(&self) -> bool {
         self.0.has_frame()
     }
+
+    /// Frames the ring holds.
+    pub(crate) fn slots(&self) -> u32 {
+        self.0.slots
+    }
 }
 
 /// The receiving ring of one packet socket.

@@ -1,0 +1,136 @@
+//! Whether data pours in, and how fast: a thread that reads a stream at full speed need not look at
+//! every frame as it comes. It naps, and takes what has gathered: the way network cards moderate their
+//! interrupts. Looking without a break would take a processor, and being woken for every frame costs
+//! the sender more than the frame.
+
+use std::time::Duration;
+
+use prp_proto::time::Instant;
+
+/// Frames without a pause that make a flow: the window of one stream at the usual MTU is some 350.
+const SUSTAINED: u32 = 512;
+
+/// Most frames that may gather during a nap, in parts of the receiving ring: with the time a nap lasts
+/// too long, and the senders' windows being half of the ring, nobody ever waits for a napper.
+const RING_PART: u32 = 8;
+
+/// The kernel lets a sleep last so much longer (`timerslack_ns`).
+const SLACK: Duration = Duration::from_micros(50);
+
+/// Shorter naps are not worth the timer.
+const SHORTEST: Duration = Duration::from_micros(30);
+
+/// Longer ones would be felt at the end of a flow, and a flow so slow is not one that keeps a processor
+/// busy.
+const LONGEST: Duration = Duration::from_micros(150);
+
+/// Frames after which older ones count half: the rate is that of the last few milliseconds.
+const MEMORY: u32 = 4 * SUSTAINED;
+
+/// The flow of incoming frames.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    since: Instant,
+    frames: u32,
+    napped: bool,
+    /// Frames that may gather.
+    gather: u32,
+}
+
+impl Flow {
+    /// No flow yet.
+    pub(super) const fn new() -> Self {
+        Self { since: Instant::ZERO, frames: 0, napped: false, gather: u32::MAX }
+    }
+
+    /// A look has found `frames` frames, in receiving rings of at least `slots`; 0 if it is not known how
+    /// many frames fit.
+    pub(super) fn note(&mut self, now: Instant, frames: usize, slots: u32) {
+        if frames == 0 {
+            if std::mem::take(&mut self.napped) {
+                self.end();
+            }
+            return;
+        }
+        self.napped = false;
+        if self.frames == 0 {
+            self.since = now;
+            self.gather = u32::MAX;
+        }
+        self.gather = self.gather.min(slots / RING_PART);
+        self.frames += frames as u32;
+        if self.frames > MEMORY {
+            self.frames /= 2;
+            self.since = self.since + now.since(self.since) / 2;
+        }
+    }
+
+    /// What comes next may be an answer, or nothing for long.
+    pub(crate) fn end(&mut self) {
+        self.frames = 0;
+    }
+
+    /// How long to sleep through what comes, if that is the thing to do.
+    pub(super) fn nap(&mut self, now: Instant) -> Option<Duration> {
+        if self.frames < SUSTAINED {
+            return None;
+        }
+        let asleep = now.since(self.since) * self.gather / self.frames;
+        let nap = asleep.checked_sub(SLACK)?;
+        let worthwhile = nap >= SHORTEST && asleep <= LONGEST;
+        self.napped = worthwhile;
+        worthwhile.then_some(nap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow of a frame every `nanos`, read in pairs.
+    fn flow(slots: u32, nanos: u64, frames: u32) -> (Flow, Instant) {
+        let mut flow = Flow::new();
+        let mut now = Instant::from_nanos(1_000_000);
+        for _ in 0..frames / 2 {
+            now = now + Duration::from_nanos(2 * nanos);
+            flow.note(now, 2, slots);
+            flow.note(now, 0, slots);
+        }
+        (flow, now)
+    }
+
+    #[test]
+    fn nap__lasts_as_long_as_an_eighth_of_the_ring_takes() {
+        let (mut flow, now) = flow(512, 2_000, 10_000);
+        // 64 frames at 2 us are 128 us, of which the kernel adds 50 by itself.
+        let nap = flow.nap(now).unwrap();
+        assert!((75..=80).contains(&nap.as_micros()), "{nap:?}");
+    }
+
+    #[test]
+    fn nap__only_where_there_is_a_flow_that_fits() {
+        let nap = |slots, nanos, frames| {
+            let (mut flow, now) = flow(slots, nanos, frames);
+            flow.nap(now)
+        };
+        assert!(nap(512, 2_000, SUSTAINED - 2).is_none(), "not yet a flow");
+        assert!(nap(64, 3_500, 10_000).is_none(), "so few frames come before one could sleep");
+        assert!(nap(512, 10_000, 10_000).is_none(), "too slow to nap through");
+        assert!(nap(0, 2_000, 10_000).is_none(), "nobody knows what fits");
+    }
+
+    #[test]
+    fn nap__in_vain_ends_the_flow_and_so_does_the_application() {
+        let (mut one, now) = flow(512, 2_000, 10_000);
+        assert!(one.nap(now).is_some());
+        one.note(now + LONGEST, 0, 512);
+        assert!(one.nap(now + LONGEST).is_none());
+
+        let (mut other, now) = flow(512, 2_000, 10_000);
+        assert!(other.nap(now).is_some());
+        other.note(now + LONGEST, 1, 512);
+        assert!(other.nap(now + LONGEST).is_some(), "something came");
+        other.end();
+        assert!(other.nap(now).is_none());
+    }
+}
