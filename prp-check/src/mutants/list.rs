@@ -169,7 +169,7 @@ pub const LIST: &[Mutation] = &[
         "if false {",
     ),
     mutation(
-        Fuzz,
+        Unit,
         "the source's hardware address is not checked",
         "endpoint",
         INPUT,
