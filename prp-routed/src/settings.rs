@@ -184,6 +184,23 @@ mod tests {
         }
     }
 
+    /// The sample says of every setting what holds without it.
+    #[test]
+    fn parse__the_sample_shows_the_defaults() {
+        let sample = include_str!("../../etc/prp-routed.toml");
+        let machine = |line: &&str| !line.starts_with("hosts ") && !line.starts_with("node ");
+        // Settings are commented out without a space, remarks with one.
+        let stated: String = sample
+            .lines()
+            .map(|line| line.strip_prefix('#').filter(|l| !l.starts_with(' ')).unwrap_or(line))
+            .filter(machine)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert!(stated.contains("\nhold_ms"), "{stated}");
+        assert_eq!(Settings::parse(sample), Ok(Settings::default()));
+        assert_eq!(Settings::parse(&stated), Ok(Settings::default()));
+    }
+
     #[test]
     fn load__names_the_file() {
         let said = Settings::load(Path::new("/no/such.toml")).unwrap_err().to_string();

@@ -12,7 +12,9 @@ use prp_tests::wait;
 
 prp_tests::main! {
     heavy:
-        hypercube__all_to_all;
+        hypercube__all_to_all,
+        failover__a_stream_survives_a_cut_link,
+        failover__a_stream_survives_a_killed_router;
     light:
         chain__five_nodes_end_to_end,
         star__eight_nodes_on_a_switch,
@@ -121,6 +123,66 @@ fn all_to_all(topology: &Topology, nodes: u8, bytes: u64) {
         let expected = Tally::expected(seed_of(*from, *to), bytes).to_string();
         assert_eq!(puppets[at(*to)].ok(format!("join drain{from}")), expected, "{from} to {to}");
     }
+}
+
+/// From corner 000 to 111 frames go by 001 and 011: nodes 2 and 4.
+struct Cube {
+    topology: Topology,
+    routers: Vec<Router>,
+    client: Puppet,
+    server: Puppet,
+}
+
+impl Cube {
+    /// With a stream of `bytes` on its way, as far as router 4.
+    fn under_way(seed: u64, bytes: u64) -> Self {
+        let topology = Topology::up("hypercube", ["3"]);
+        let routers = routers(&topology, 1..=8);
+        wait::until("router 4 to be known to router 2 as alive", || {
+            let neighbours = ask(&topology.node(2), ASK, &Question::Neighbours);
+            let lines = neighbours.as_array().expect("a list");
+            lines.iter().any(|n| n["node"] == 4 && n["liveness"] == "up").then_some(())
+        });
+        let (mut client, mut server) = connected(&topology, 1, 8);
+        server.ok("bg drain drain s");
+        client.ok(format!("bg send send s {seed} {bytes}"));
+        wait::until("some of it to be on its way", || {
+            (counter(&topology, 4, "/forwarded_bytes") > MIB).then_some(())
+        });
+        Self { topology, routers, client, server }
+    }
+
+    fn arrives(&mut self) {
+        let sent = self.client.ok("join send");
+        self.client.ok("shutdown s write");
+        assert_eq!(self.server.ok("join drain"), sent);
+    }
+}
+
+/// Router 4 loses its link to 8, and goes round by 3 and 7.
+fn failover__a_stream_survives_a_cut_link() {
+    let seed = seed::of("failover__a_stream_survives_a_cut_link");
+    let mut cube = Cube::under_way(seed, 256 * MIB);
+    cube.topology.say(["link", "4", "down", "eth2"]);
+    wait::until("frames on the way round", || {
+        (counter(&cube.topology, 3, "/forwarded_bytes") > MIB).then_some(())
+    });
+    cube.arrives();
+}
+
+/// Router 4 says nothing any more; router 2 notices, and goes by 6.
+fn failover__a_stream_survives_a_killed_router() {
+    let seed = seed::of("failover__a_stream_survives_a_killed_router");
+    let mut cube = Cube::under_way(seed, 256 * MIB);
+    drop(cube.routers.remove(3));
+    wait::until("frames on the way round", || {
+        (counter(&cube.topology, 6, "/forwarded_bytes") > MIB).then_some(())
+    });
+    cube.arrives();
+    let neighbours = ask(&cube.topology.node(2), ASK, &Question::Neighbours);
+    let lines = neighbours.as_array().expect("a list");
+    let dead = lines.iter().find(|n| n["node"] == 4).expect("a neighbour");
+    assert_eq!((&dead["usable"], &dead["changes"]), (&false.into(), &1.into()));
 }
 
 /// `kill -9` of the only router, and a new one: streams wait and go on.
