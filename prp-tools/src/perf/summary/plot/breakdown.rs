@@ -48,7 +48,6 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
     }
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let names: Vec<_> = parts.iter().map(|p| p.name).collect();
     let mut chart = ChartBuilder::on(&area)
         .caption("64 bytes one way between sleeping processes", ("sans-serif", 18))
         .margin(12)
@@ -58,8 +57,8 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
     chart
         .configure_mesh()
         .disable_x_mesh()
+        .disable_y_mesh()
         .x_labels(0)
-        .x_desc(names.join(", "))
         .y_desc("microseconds")
         .draw()?;
     type Part = fn(&Parts) -> f64;
@@ -83,6 +82,10 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
         let legend = move |(x, y)| Rectangle::new([(x, y - 5), (x + 15, y + 5)], colour.filled());
         chart.draw_series(bars)?.label(name).legend(legend);
     }
+    let names = parts.iter().zip(&bases).enumerate().map(|(n, (parts, height))| {
+        Text::new(parts.name, (n as f64 + 0.47, height + top * 0.05), ("sans-serif", 14))
+    });
+    chart.draw_series(names)?;
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperLeft)

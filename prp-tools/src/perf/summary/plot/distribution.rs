@@ -23,6 +23,7 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
     let mut chart = ChartBuilder::on(&area)
         .caption("64 bytes one way, default waits: how long at most", ("sans-serif", 18))
         .margin(12)
+        .margin_right(30)
         .x_label_area_size(40)
         .y_label_area_size(60)
         .build_cartesian_2d((1.0..1e4).log_scale(), (bottom * 0.8..top * 1.2).log_scale())?;
