@@ -1,7 +1,6 @@
 //! The machine an end runs on: figures are only worth comparing where it is the same.
 
 use std::fs;
-use std::thread;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Machine {
     /// The processor's name.
     pub(crate) cpu: String,
-    /// Processors this process may use.
+    /// Processors of the machine; this process may be confined to a part of them.
     pub(crate) cores: usize,
     /// The kernel's release.
     pub(crate) kernel: String,
@@ -25,7 +24,7 @@ impl Machine {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Self {
             cpu: cpu_name(&info).unwrap_or(std::env::consts::ARCH).to_owned(),
-            cores: thread::available_parallelism().map_or(1, usize::from),
+            cores: processors(&info),
             kernel: release.trim().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
@@ -38,6 +37,11 @@ fn cpu_name(info: &str) -> Option<&str> {
     line.split_once(':').map(|(_, name)| name.trim())
 }
 
+/// Processors in the text of /proc/cpuinfo.
+fn processors(info: &str) -> usize {
+    info.lines().filter(|line| line.starts_with("processor")).count().max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +51,12 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: Other\n";
         assert_eq!(cpu_name(text), Some("Some CPU @ 2 GHz"));
         assert_eq!(cpu_name("processor : 0\n"), None);
+    }
+
+    #[test]
+    fn processors__of_the_machine() {
+        assert_eq!(processors("processor\t: 0\nmodel name: X\n\nprocessor\t: 1\n"), 2);
+        assert_eq!(processors(""), 1);
     }
 
     #[test]
