@@ -10,6 +10,7 @@
 mod claims;
 mod core;
 mod device_slot;
+mod doors;
 mod exit;
 mod flow;
 mod guard;
@@ -25,7 +26,6 @@ mod wait;
 mod waiter;
 
 use std::fmt;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -44,7 +44,6 @@ pub(crate) use spin::SpinPolicy;
 pub(crate) use wait::{Wait, WaitError};
 
 use crate::clock::Clock;
-use crate::device::Peek;
 use crate::hosts::HostsFile;
 use crate::sys::process;
 
@@ -52,10 +51,6 @@ use crate::sys::process;
 pub(crate) struct Engine {
     pub(crate) clock: Clock,
     core: Mutex<Core>,
-    /// How to see, without the lock, whether a frame waits.
-    peeks: Vec<Peek>,
-    /// What to poll for each device.
-    poll_fds: Vec<OwnedFd>,
     device_names: Vec<String>,
     /// Used in place of the devices prphosts names.
     only_device: Option<String>,
@@ -94,7 +89,7 @@ impl Engine {
     /// Does what is due without waiting: sends, wakes whom it concerns, and lets the keeper know if it
     /// has to take over. To be called after a command, with the lock it was given under.
     pub(crate) fn finish(&self, mut core: CoreGuard<'_>, now: Instant) {
-        if self.frame_waits() {
+        if core.doors.frame_waits() {
             core.turn(now, None);
         } else {
             core.pump(now);
@@ -104,16 +99,6 @@ impl Engine {
             core.pump(self.now());
         }
         self.after_command(core);
-    }
-
-    /// Whether a look into shared memory shows a frame.
-    fn frame_waits(&self) -> bool {
-        self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
-    }
-
-    /// Whether no look can say that no frame waits.
-    fn peek_is_blind(&self) -> bool {
-        self.peeks.iter().any(|p| matches!(p, Peek::Unknown))
     }
 
     /// The local node.

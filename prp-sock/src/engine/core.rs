@@ -17,6 +17,7 @@ use prp_proto::time::Instant;
 
 use super::claims::Claims;
 use super::device_slot::{DeviceCounters, DeviceSlot};
+use super::doors::Doors;
 use super::flow::Flow;
 use super::guard::Calls;
 use super::readiness::{ReadinessFd, Shown};
@@ -50,6 +51,8 @@ pub(crate) struct Core {
     pub(crate) claims: Claims,
     pub(super) stewardship: Stewardship,
     devices: Vec<DeviceSlot>,
+    /// The devices' sockets, for those who do not hold the lock.
+    pub(super) doors: Arc<Doors>,
     filter: PortFilter,
     batch: TransmitBatch,
     slots: Vec<Slot>,
@@ -91,12 +94,14 @@ impl Core {
         let stewardship = Stewardship::seek(node);
         let steward = stewardship.is_ours();
         let filter = PortFilter::new(node, steward, std::iter::empty());
-        let devices = devices.into_iter().map(DeviceSlot::new).collect();
+        let devices: Vec<_> = devices.into_iter().map(DeviceSlot::new).collect();
+        let doors = Doors::new(&devices)?;
         let mut core = Self {
             endpoint,
             claims: Claims::new(node),
             stewardship,
             devices,
+            doors,
             filter,
             batch: TransmitBatch::new(SEND_FRAMES, SEND_BYTES),
             slots: Vec::new(),

@@ -170,17 +170,10 @@ impl Engine {
         names: Vec<String>,
         only_device: Option<String>,
     ) -> io::Result<Arc<Self>> {
-        let peeks = devices.iter().map(|d| d.peek()).collect();
-        let poll_fds = devices
-            .iter()
-            .map(|d| d.as_fd().try_clone_to_owned())
-            .collect::<io::Result<Vec<_>>>()?;
         let core = Core::new(endpoint, devices)?;
         let engine = Arc::new(Self {
             clock: Clock::start(),
             core: Mutex::new(core),
-            peeks,
-            poll_fds,
             device_names: names,
             only_device,
             hosts: Mutex::new(None),

@@ -7,13 +7,13 @@ use std::task::Waker;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::poll::{PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use prp_proto::time::Instant;
-use socket2::SockRef;
 
 use super::Engine;
 use super::core::Core;
+use super::doors::{Doors, take_errors};
 use super::guard::CoreGuard;
 use super::poll_set::PollSet;
 use super::slot::Interest;
@@ -191,8 +191,9 @@ impl Engine {
         let budget = core.spin.budget(waiting.policy);
         if !budget.is_zero() {
             core.looks_again = Some(now + budget);
+            let doors = core.doors.clone();
             drop(core);
-            let paid = self.spin(waiting.me, now, budget, until);
+            let paid = self.spin(&doors, waiting.me, now, budget, until);
             core = self.lock();
             core.spin.note(paid);
             if paid {
@@ -238,11 +239,18 @@ impl Engine {
     }
 
     /// Looks for a frame or a call without sleeping; whether there was something to do.
-    fn spin(&self, me: &Waiter, start: Instant, budget: Duration, until: Option<Instant>) -> bool {
-        let blind = self.peek_is_blind();
+    fn spin(
+        &self,
+        doors: &Doors,
+        me: &Waiter,
+        start: Instant,
+        budget: Duration,
+        until: Option<Instant>,
+    ) -> bool {
+        let blind = doors.are_blind();
         let mut acknowledged = false;
         loop {
-            if me.is_called() || self.frame_waits() || (blind && self.poll_now()) {
+            if me.is_called() || doors.frame_waits() || (blind && doors.poll_now()) {
                 return true;
             }
             let now = self.now();
@@ -272,11 +280,12 @@ impl Engine {
         until: Option<Instant>,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         let link = core.stewardship.link();
+        let doors = core.doors.clone();
         let mut set = PollSet::new(me.kick_fd(), PollFlags::POLLIN);
         // A device that is gone would end every sleep at once.
-        for (index, fd) in self.poll_fds.iter().enumerate().filter(|_| core.failed.is_none()) {
+        for (index, fd) in doors.fds().enumerate().filter(|_| core.failed.is_none()) {
             let room = if core.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
-            set.push(fd.as_fd(), PollFlags::POLLIN | room);
+            set.push(fd, PollFlags::POLLIN | room);
         }
         if let Some(link) = &link {
             set.push(link.as_fd(), PollFlags::empty());
@@ -296,7 +305,7 @@ impl Engine {
             Err(e) => Err(e.into()),
             Ok(_) => {
                 broken = link.is_some() && fds.last().is_some_and(|fd| fd.any() == Some(true));
-                troubled = self.take_errors(&fds[1..]);
+                troubled = take_errors(&fds[1..]);
                 Ok(())
             }
         };
@@ -306,27 +315,6 @@ impl Engine {
         }
         core.revive_devices(self.now(), troubled);
         (core, slept)
-    }
-
-    /// Takes from the devices what errors they have to tell, the interface being down for one: nobody
-    /// receives with a system call from a ring, and an error that nobody takes ends every `poll` at once.
-    /// Whether there were any.
-    fn take_errors(&self, polled: &[PollFd<'_>]) -> bool {
-        let told = |fd: &&PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
-        let mut any = false;
-        for fd in polled.iter().filter(told) {
-            any = true;
-            let _ = SockRef::from(&fd.as_fd()).take_error();
-        }
-        any
-    }
-
-    /// Whether a frame waits, by system call.
-    fn poll_now(&self) -> bool {
-        let Some((first, others)) = self.poll_fds.split_first() else { return false };
-        let mut set = PollSet::new(first.as_fd(), PollFlags::POLLIN);
-        others.iter().for_each(|fd| set.push(fd.as_fd(), PollFlags::POLLIN));
-        matches!(ppoll(set.fds(), Some(TimeSpec::from_duration(Duration::ZERO)), None), Ok(1..))
     }
 }
 
