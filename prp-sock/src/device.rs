@@ -2,6 +2,7 @@
 //!
 //! If you add a kind of device: implement [`FrameIo`], and the engine takes it as it is.
 
+mod fanout;
 mod filter;
 mod interface;
 mod packet;
@@ -14,6 +15,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 
+pub(crate) use fanout::{MAX_STRETCHES, PortMap};
 pub use filter::{PortFilter, RouterFilter};
 pub use interface::{Interface, interfaces};
 pub use packet::PacketDevice;
@@ -37,6 +39,8 @@ pub struct Sent {
     pub too_big: bool,
     /// The device takes no more at the moment.
     pub full: bool,
+    /// The device has gone down.
+    pub down: bool,
 }
 
 /// How to find out without a lock whether a frame waits.

@@ -21,6 +21,7 @@ mod readiness;
 mod registry;
 mod slot;
 mod spin;
+mod steering;
 mod steward;
 mod wait;
 mod waiter;
@@ -57,6 +58,7 @@ pub(crate) struct Engine {
     /// The reading of prphosts whose routes are in force.
     hosts: Mutex<Option<HostsFile>>,
     keeper: keeper::Keeper,
+    usher: steering::Usher,
     driver_kick: Arc<kick::Kick>,
     /// The fork generation of the process this engine belongs to.
     generation: u32,

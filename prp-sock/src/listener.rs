@@ -210,20 +210,20 @@ impl PrpListener {
         backlog: usize,
         builder: &Builder,
     ) -> io::Result<Self> {
-        let mut core = engine.lock();
-        core.check()?;
-        if addr.node != core.endpoint.local_node() {
-            let message = format!("{addr}: this machine is node {}", core.endpoint.local_node());
+        let node = engine.local_node();
+        if addr.node != node {
+            let message = format!("{addr}: this machine is node {node}");
             return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message));
         }
-        let port = if addr.port == Port::CONTROL {
-            let Core { endpoint, claims, .. } = &mut *core;
-            let picked = endpoint.pick_port(|port| claims.claim(port).unwrap_or(false));
-            picked.ok_or(io::ErrorKind::AddrInUse)?
-        } else if core.owns(addr.port) || core.claims.claim(addr.port)? {
-            addr.port
-        } else {
-            return Err(io::ErrorKind::AddrInUse.into());
+        let wanted = (addr.port != Port::CONTROL).then_some(addr.port);
+        let mut core = engine.lock_for(wanted)?;
+        let port = match wanted {
+            Some(port) => port,
+            None => {
+                let Core { endpoint, claims, steering, .. } = &mut *core;
+                let claim = |port| steering.claim(claims, port).unwrap_or(false);
+                endpoint.pick_port(claim).ok_or(io::ErrorKind::AddrInUse)?
+            }
         };
         let listener =
             core.endpoint.listen(port, backlog, builder.config).map_err(error::listen)?;

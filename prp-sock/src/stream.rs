@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use prp_proto::addr::{Port, PrpAddr};
+use prp_proto::error::ConnectError;
 use prp_proto::event::ConnHandle;
 use prp_proto::state::{SendSide, State};
 use prp_proto::time::Instant;
@@ -199,22 +200,23 @@ impl PrpStream {
         builder: &Builder,
     ) -> io::Result<Self> {
         let now = engine.now();
-        let mut core = engine.lock();
-        core.check()?;
-        if let Some(port) = local
-            && !core.owns(port)
-            && !core.claims.claim(port)?
-        {
-            return Err(io::ErrorKind::AddrInUse.into());
-        }
-        let (mut failed, config) = (None, builder.config);
-        let Core { endpoint, claims, .. } = &mut *core;
-        let asked = endpoint.connect(now, peer, local, config, |port| {
-            claims.claim(port).unwrap_or_else(|e| {
-                failed.get_or_insert(e);
-                false
-            })
-        });
+        let config = builder.config;
+        let (mut core, asked, failed) = loop {
+            let mut core = engine.lock_for(local)?;
+            let mut failed = None;
+            let Core { endpoint, claims, steering, .. } = &mut *core;
+            let asked = endpoint.connect(now, peer, local, config, |port| {
+                steering.claim(claims, port).unwrap_or_else(|e| {
+                    failed.get_or_insert(e);
+                    false
+                })
+            });
+            // Others may have been faster with all the ports that were reserved for us; there are more.
+            let short = asked == Err(ConnectError::InUse) && core.steering.is_short();
+            if !short || failed.is_some() || local.is_some() {
+                break (core, asked, failed);
+            }
+        };
         let conn = match (asked, failed) {
             (Ok(conn), _) => conn,
             (Err(e), failed) => {

@@ -2,10 +2,12 @@
 //! with the reason why it is sound; everything outside sees slices, descriptors and `io::Result`.
 #![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
 
+pub(crate) mod fanout;
 pub(crate) mod futex;
 pub(crate) mod mmsg;
 pub(crate) mod packet;
 pub(crate) mod process;
+pub(crate) mod rights;
 pub(crate) mod ring;
 
 use std::io;

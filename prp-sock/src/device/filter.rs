@@ -28,18 +28,18 @@ const FLAGS_LOW: u32 = 29;
 const CREQ: u32 = 1;
 
 // Classic BPF, from linux/bpf_common.h.
-const LDH_ABS: u16 = 0x28;
+pub(super) const LDH_ABS: u16 = 0x28;
 const LDB_ABS: u16 = 0x30;
-const JA: u16 = 0x05;
+pub(super) const JA: u16 = 0x05;
 const JEQ: u16 = 0x15;
 const JGT: u16 = 0x25;
-const JGE: u16 = 0x35;
+pub(super) const JGE: u16 = 0x35;
 const JSET: u16 = 0x45;
-const RET: u16 = 0x06;
+pub(super) const RET: u16 = 0x06;
 const ACCEPT: u32 = u32::MAX;
 const DROP: u32 = 0;
 
-fn op(code: u16, jt: u8, jf: u8, k: u32) -> Instruction {
+pub(super) fn op(code: u16, jt: u8, jf: u8, k: u32) -> Instruction {
     Instruction { code, jt, jf, k }
 }
 

@@ -68,7 +68,9 @@ impl PacketDevice {
                 Receiver::Queue(RecvVec::new(frame, RECV_BATCH))
             }
         };
-        packet::bind(socket.as_fd(), interface.index, ethertype)?;
+        // By name: since it was listed it may have been removed and made again.
+        let index = packet::index(socket.as_fd(), &interface.name)?;
+        packet::bind(socket.as_fd(), index, ethertype)?;
         let name = interface.name.clone();
         let sender = SendVec::default();
         Ok(Self { socket, receiver, sender, mtu, overruns: 0, name, ethertype })
@@ -78,8 +80,10 @@ impl PacketDevice {
     /// is. Its MTU and its hardware address should be the old one's: nobody is told of other ones.
     fn rebind(&self) -> bool {
         let socket = self.socket.as_fd();
-        let index = packet::index(socket, &self.name);
-        index.and_then(|index| packet::bind(socket, index, self.ethertype)).is_ok()
+        let Ok(index) = packet::index(socket, &self.name) else { return false };
+        // A socket that stands in a row cannot be bound, nor need one be that is.
+        packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
+            || packet::bind(socket, index, self.ethertype).is_ok()
     }
 
     /// Receives every frame from now on.
@@ -145,9 +149,10 @@ impl FrameIo for PacketDevice {
                     Some(libc::ENXIO) if self.rebind() => {}
                     // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO: so
                     // is the interface, for now. All are losses, as anywhere else on the way.
-                    _ => {
+                    why => {
                         sent.done += 1;
                         sent.lost += 1;
+                        sent.down |= matches!(why, Some(libc::ENETDOWN | libc::ENXIO));
                     }
                 },
             }

@@ -23,6 +23,7 @@ use super::guard::Calls;
 use super::readiness::{ReadinessFd, Shown};
 use super::slot::{Interest, Slot};
 use super::spin::SpinRecord;
+use super::steering::Steering;
 use super::steward::Stewardship;
 use super::wait::earliest;
 use super::waiter::Waiter;
@@ -37,6 +38,9 @@ const SEND_FRAMES: usize = 32;
 /// ... and bytes: four of the largest frames.
 const SEND_BYTES: usize = 256 * 1024;
 
+/// Turns taken to empty devices that are about to be replaced: what a few windows hold.
+const LAST_TURNS: usize = 64;
+
 /// How long an engine without listeners and connections stays ready for the next one.
 const RETIRE_AFTER: Duration = Duration::from_secs(10);
 
@@ -50,6 +54,7 @@ pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
     pub(crate) claims: Claims,
     pub(super) stewardship: Stewardship,
+    pub(crate) steering: Steering,
     devices: Vec<DeviceSlot>,
     /// The devices' sockets, for those who do not hold the lock.
     pub(super) doors: Arc<Doors>,
@@ -100,6 +105,7 @@ impl Core {
             endpoint,
             claims: Claims::new(node),
             stewardship,
+            steering: Steering::default(),
             devices,
             doors,
             filter,
@@ -229,6 +235,48 @@ impl Core {
             }
             next = end;
         }
+        if self.devices.iter_mut().fold(false, |down, slot| slot.take_down() | down) {
+            self.disturb();
+        }
+    }
+
+    /// A device has gone down.
+    pub(super) fn disturb(&mut self) {
+        self.steering.disturb(&mut self.calls);
+    }
+
+    /// Receives and sends by `fresh` devices from now on, each in the place that is given; the old ones.
+    /// Frames that both have got are nothing new to the protocol.
+    pub(super) fn replace_devices(
+        &mut self,
+        now: Instant,
+        mut fresh: Vec<(usize, Box<dyn FrameIo>)>,
+    ) -> io::Result<Vec<(usize, Box<dyn FrameIo>)>> {
+        fresh.iter_mut().try_for_each(|(_, device)| device.set_filter(&self.filter))?;
+        // Windows bound what can be there; the other end's clock may be faster than ours.
+        for _ in 0..LAST_TURNS {
+            if self.turn(now, None) == 0 {
+                break;
+            }
+        }
+        let swap = |devices: &mut [DeviceSlot], with: &mut [(usize, Box<dyn FrameIo>)]| {
+            for (at, io) in with {
+                if let Some(slot) = devices.get_mut(*at) {
+                    slot.replace(io);
+                }
+            }
+        };
+        swap(&mut self.devices, &mut fresh);
+        match Doors::new(&self.devices) {
+            Ok(doors) => self.doors = doors,
+            Err(e) => {
+                swap(&mut self.devices, &mut fresh);
+                return Err(e);
+            }
+        }
+        // Whoever sleeps does so on the old sockets.
+        self.calls.wake_all(&mut self.driver.iter().map(Waiter::waker).collect());
+        Ok(fresh)
     }
 
     /// Hands the endpoint's events to whom they concern.
@@ -256,6 +304,7 @@ impl Core {
             }
         }
         while let Some(port) = self.endpoint.poll_released_port() {
+            self.steering.release(port, &mut self.calls);
             self.claims.release(port);
         }
     }

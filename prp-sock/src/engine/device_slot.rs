@@ -27,6 +27,8 @@ pub(super) struct DeviceSlot {
     spare: Vec<Vec<u8>>,
     /// Frames its receiving ring holds; 0 if that is not known.
     pub(super) slots: u32,
+    /// It has gone down since somebody asked.
+    down: bool,
 }
 
 impl DeviceSlot {
@@ -36,12 +38,23 @@ impl DeviceSlot {
             Peek::Ring(ring) => ring.slots(),
             Peek::Unknown => 0,
         };
-        Self { io, counters, stalled: VecDeque::new(), spare: Vec::new(), slots }
+        Self { io, counters, stalled: VecDeque::new(), spare: Vec::new(), slots, down: false }
     }
 
     /// Whether it holds frames it could not take.
     pub(super) fn is_stalled(&self) -> bool {
         !self.stalled.is_empty()
+    }
+
+    /// Goes on with another device, which takes the place of this one.
+    pub(super) fn replace(&mut self, io: &mut Box<dyn FrameIo>) {
+        self.counters.overruns += self.io.take_overruns();
+        std::mem::swap(&mut self.io, io);
+    }
+
+    /// Whether it has gone down since this was last asked.
+    pub(super) fn take_down(&mut self) -> bool {
+        std::mem::take(&mut self.down)
     }
 
     pub(super) fn counters(&mut self) -> DeviceCounters {
@@ -95,6 +108,7 @@ impl DeviceSlot {
     fn note(&mut self, sent: &Sent) {
         self.counters.send_losses += sent.lost as u64;
         self.counters.too_big += u64::from(sent.too_big);
+        self.down |= sent.down;
     }
 }
 

@@ -17,6 +17,7 @@ use prp_proto::route::RouteTable;
 use super::core::Core;
 use super::keeper::Keeper;
 use super::kick::Kick;
+use super::steering::Usher;
 use super::{Engine, exit};
 use crate::clock::Clock;
 use crate::device::{FrameIo, Interface, PacketDevice, interfaces};
@@ -103,6 +104,7 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let mut names = Vec::new();
     let mut devices: Vec<Device> = Vec::new();
     let mut io: Vec<Box<dyn FrameIo>> = Vec::new();
+    let mut used = Vec::new();
     for interface in found.iter().filter(|i| i.loopback || wanted(&i.name)) {
         let device =
             PacketDevice::open(interface, ethertype).map_err(|e| explain(&e, interface))?;
@@ -113,11 +115,14 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
             loopback: interface.loopback,
         });
         io.push(Box::new(device));
+        used.push(interface.clone());
     }
     let routes = routes(file.hosts(), local, &names, key.device.as_deref());
     let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
     let endpoint = Endpoint::new(config, routes, devices, random_seed()?);
-    Engine::start(endpoint, io, names, key.device.clone())
+    let engine = Engine::start(endpoint, io, names, key.device.clone())?;
+    engine.start_usher(used, ethertype)?;
+    Ok(engine)
 }
 
 fn routes(hosts: &Hosts, local: NodeId, names: &[String], only: Option<&str>) -> RouteTable {
@@ -178,6 +183,7 @@ impl Engine {
             only_device,
             hosts: Mutex::new(None),
             keeper: Keeper::new()?,
+            usher: Usher::new()?,
             driver_kick: Kick::new()?,
             generation: process::fork_generation(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),

@@ -310,6 +310,9 @@ impl Engine {
             }
         };
         let mut core = self.lock();
+        if troubled {
+            core.disturb();
+        }
         if broken {
             core.seek_stewardship();
         }

@@ -52,6 +52,34 @@ pub(crate) fn dropped(fd: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(stats.tp_drops)
 }
 
+/// The device, by index, and the EtherType a packet socket is bound to.
+///
+/// # Errors
+/// `InvalidInput` if it is no packet socket.
+pub(crate) fn bound_to(fd: BorrowedFd<'_>) -> io::Result<(u32, u16)> {
+    // SAFETY: all-zero bytes are a valid `sockaddr_ll`: it is made of integers only.
+    let mut addr: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    let mut len = size_of_val(&addr) as libc::socklen_t;
+    // SAFETY: the pointers describe `addr` and `len`, both live; the kernel writes at most `len` bytes.
+    let result = unsafe { libc::getsockname(fd.as_raw_fd(), (&raw mut addr).cast(), &raw mut len) };
+    cvt(result)?;
+    if addr.sll_family != libc::AF_PACKET as libc::c_ushort {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok((addr.sll_ifindex.cast_unsigned(), u16::from_be(addr.sll_protocol)))
+}
+
+/// Whether the device called `name` is up.
+pub(crate) fn is_up(fd: BorrowedFd<'_>, name: &str) -> io::Result<bool> {
+    let mut request = named(name)?;
+    // SAFETY: SIOCGIFFLAGS takes a pointer to an `ifreq` with a terminated name, which this is, and
+    // writes the flags into its union.
+    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) })?;
+    // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_flags`.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    Ok(libc::c_int::from(flags) & libc::IFF_UP != 0)
+}
+
 /// MTU of the device called `name`.
 pub(crate) fn mtu(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut request = named(name)?;
