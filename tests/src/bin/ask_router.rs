@@ -1,4 +1,4 @@
-//! Asks the prp-routed of node ARGV[1] the question ARGV[2], in JSON, and prints the answer.
+//! Asks the prp-routed of node `ARGV[1]` the question `ARGV[2]`, in JSON, and prints the answer.
 
 use std::io;
 
