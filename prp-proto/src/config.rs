@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::congestion::Controller;
 use crate::wire::{CLASSIC_MSS, Offer, ReliabilitySet};
 
 /// Largest window an end offers or uses, in segments. Below 2^15 so that 16 bits of acknowledgement
@@ -62,6 +63,8 @@ pub struct ConnConfig {
     pub connect_timeout: Duration,
     /// Routers a frame may cross, 1 to 15.
     pub hop_limit: u8,
+    /// What decides how much may be in flight.
+    pub congestion: Controller,
 }
 
 impl Default for ConnConfig {
@@ -82,6 +85,7 @@ impl Default for ConnConfig {
             // timeout a caller would want by default.
             connect_timeout: Duration::from_secs(15),
             hop_limit: crate::wire::Flags::MAX_HOPS,
+            congestion: Controller::default(),
         }
     }
 }

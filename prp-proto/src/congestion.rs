@@ -1,16 +1,19 @@
-//! How much may be in flight when the network, not the receiver, is the bottleneck.
+//! How much may be in flight when the network, not the receiver, is the bottleneck (SPEC PRP-CC-1 to 4).
 //!
 //! The mechanism counts bytes and finds losses; a [`Congestion`] controller decides what they mean.
 
 mod aimd;
+mod delay;
 
 use alloc::boxed::Box;
 use alloc::format;
 use core::fmt;
 use core::hash::{Hash, Hasher};
+use core::str::FromStr;
 use core::time::Duration;
 
 pub use aimd::Aimd;
+pub use delay::Delay;
 
 use crate::time::Instant;
 
@@ -57,6 +60,18 @@ impl Hash for dyn Congestion {
     }
 }
 
+/// News of losses.
+#[derive(Copy, Clone, Debug)]
+pub struct LossSample {
+    /// When they were found.
+    pub now: Instant,
+    /// Bytes newly taken for lost, frame cost included.
+    pub lost: usize,
+    /// They are the first of their flight: everything lost before was sent before the answer to an
+    /// earlier loss took effect.
+    pub new_flight: bool,
+}
+
 /// A congestion controller: one per connection.
 pub trait Congestion: CloneCongestion + fmt::Debug + Send {
     /// Bytes that may be in flight, frame cost included.
@@ -65,8 +80,8 @@ pub trait Congestion: CloneCongestion + fmt::Debug + Send {
     /// Segments arrived.
     fn on_ack(&mut self, sample: &AckSample);
 
-    /// At least one segment of this flight was lost. Called once per flight, not per segment.
-    fn on_loss(&mut self, now: Instant);
+    /// Segments were lost.
+    fn on_loss(&mut self, sample: &LossSample);
 
     /// Nothing was heard for a retransmission timeout.
     fn on_timeout(&mut self, now: Instant);
@@ -77,5 +92,77 @@ pub trait Congestion: CloneCongestion + fmt::Debug + Send {
     /// The pace to send at, in bytes per second; `None` sends as the window opens.
     fn pacing_rate(&self) -> Option<u64> {
         None
+    }
+}
+
+/// The controllers there are, by name.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
+pub enum Controller {
+    /// [`Aimd`]: every loss means that a queue is full.
+    Aimd,
+    /// [`Delay`]: a loss means that if the queue was long. docs/congestion.md has the experiments that
+    /// made it the default.
+    #[default]
+    Delay,
+}
+
+impl Controller {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Aimd, Self::Delay];
+
+    /// One at work, for segments that cost `segment` bytes each when full.
+    pub(crate) fn start(self, segment: usize) -> Box<dyn Congestion> {
+        match self {
+            Self::Aimd => Box::new(Aimd::new(segment)),
+            Self::Delay => Box::new(Delay::new(segment)),
+        }
+    }
+}
+
+impl fmt::Display for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Aimd => "aimd",
+            Self::Delay => "delay",
+        })
+    }
+}
+
+/// A name that no controller has.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct UnknownController;
+
+impl fmt::Display for UnknownController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected aimd or delay")
+    }
+}
+
+impl core::error::Error for UnknownController {}
+
+impl FromStr for Controller {
+    type Err = UnknownController;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "aimd" => Ok(Self::Aimd),
+            "delay" => Ok(Self::Delay),
+            _ => Err(UnknownController),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn controller__names_read_back() {
+        for controller in Controller::ALL {
+            assert_eq!(controller.to_string().parse(), Ok(controller));
+        }
+        assert_eq!("cubic".parse::<Controller>(), Err(UnknownController));
     }
 }

@@ -20,15 +20,31 @@ const FIRST_RTO: Duration = Duration::from_millis(50);
 /// slice is cheap, a window stalled for [`MIN_RTO`] is not.
 const MIN_PROBE: Duration = Duration::from_millis(3);
 
+/// Timeouts are longer by up to 255 of so many parts, half of themselves, as a random number of the
+/// connection has it: senders that lost everything to one full queue at one time must not come back at one
+/// time.
+const SPREAD_PARTS: u32 = 512;
+
 /// Smoothed round-trip time of a connection.
 #[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct Rtt {
     smoothed: Option<Duration>,
     variation: Duration,
     least: Option<Duration>,
+    /// By how many parts of [`SPREAD_PARTS`] of itself a timeout is longer.
+    spread: u8,
 }
 
 impl Rtt {
+    /// No measurements yet; `random` tells this connection's timeouts from others'.
+    pub(crate) fn new(random: u8) -> Self {
+        Self { spread: random, ..Self::default() }
+    }
+
+    fn spread(&self, timeout: Duration) -> Duration {
+        timeout + timeout * u32::from(self.spread) / SPREAD_PARTS
+    }
+
     /// Takes one measurement.
     pub(crate) fn sample(&mut self, rtt: Duration) {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
@@ -61,14 +77,14 @@ impl Rtt {
             None => FIRST_RTO,
             Some(smoothed) => (smoothed + self.variation * 4).max(MIN_RTO),
         };
-        first.saturating_mul(1 << backoff.min(8)).min(MAX_RTO)
+        self.spread(first).saturating_mul(1 << backoff.min(8)).min(MAX_RTO)
     }
 
     /// Timeout of a tail-loss probe, for a peer that may hold an acknowledgement for `held`.
     pub(crate) fn probe_timeout(&self, held: Duration) -> Duration {
         match self.smoothed {
             None => FIRST_RTO,
-            Some(smoothed) => (smoothed * 2 + held).max(MIN_PROBE),
+            Some(smoothed) => self.spread((smoothed * 2 + held).max(MIN_PROBE)),
         }
     }
 }
@@ -89,6 +105,17 @@ mod tests {
         assert!(rtt.rto(0) > Duration::from_millis(40));
         assert_eq!(rtt.rto(30), MAX_RTO);
         assert_eq!(rtt.least(), Some(Duration::from_micros(3)));
+    }
+
+    #[test]
+    fn new__spreads_timeouts_over_half_of_themselves() {
+        let mut rtts = [0, 128, 255].map(Rtt::new);
+        rtts.iter_mut().for_each(|rtt| rtt.sample(Duration::from_micros(50)));
+        let rto = rtts.map(|rtt| rtt.rto(0).as_millis());
+        assert_eq!(rto, [20, 25, 29]);
+        let probe = rtts.map(|rtt| rtt.probe_timeout(Duration::ZERO).as_micros());
+        assert_eq!(probe, [3000, 3750, 4494]);
+        assert_eq!(rtts[2].rto(30), MAX_RTO);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The subcommands. Each says whether all rules held, or why it could not begin.
 
+mod experiment;
 mod grid;
 mod replay;
 
 use core::fmt;
 use std::io::{self, Write};
 
+pub(crate) use experiment::{IncastArgs, LossArgs, incast, loss};
 pub(crate) use grid::{GridArgs, SoakArgs, grid, soak};
 pub(crate) use replay::{ReplayArgs, replay};
 

@@ -27,6 +27,8 @@ enum Command {
     Grid(command::GridArgs),
     Replay(command::ReplayArgs),
     Soak(command::SoakArgs),
+    Incast(command::IncastArgs),
+    Loss(command::LossArgs),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         Command::Grid(args) => Ok(command::grid(&args)),
         Command::Replay(args) => command::replay(&args),
         Command::Soak(args) => Ok(command::soak(&args)),
+        Command::Incast(args) => command::incast(&args),
+        Command::Loss(args) => command::loss(&args),
     };
     match ended {
         Ok(true) => ExitCode::SUCCESS,

@@ -31,6 +31,12 @@ impl<T> EventQueue<T> {
         self.heap.push(Entry { at, order: self.entered, what });
     }
 
+    /// What comes next, if it comes before `end`.
+    pub(crate) fn pop_before(&mut self, end: Instant) -> Option<(Instant, T)> {
+        self.heap.peek().filter(|entry| entry.at < end)?;
+        self.pop()
+    }
+
     pub(crate) fn pop(&mut self) -> Option<(Instant, T)> {
         self.heap.pop().map(|entry| (entry.at, entry.what))
     }

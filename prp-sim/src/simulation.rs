@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use prp_proto::time::Instant;
 
+use crate::link::Fate;
 use crate::node::Node;
 use crate::oracle;
 use crate::plan::Plan;
@@ -63,6 +64,23 @@ pub fn run(plan: &Plan, recorder: Recorder) -> Outcome {
     Outcome { tally: world.tally, violation, recorder: world.recorder }
 }
 
+/// Bytes that servers' applications had read at each of `times`, which ascend, by flow.
+///
+/// # Errors
+/// The rule that was broken, if one was.
+pub fn progress(plan: &Plan, times: &[Instant]) -> Result<(Vec<Vec<u64>>, Tally), Violation> {
+    let mut simulation = Simulation::new(plan, Recorder::default());
+    let mut samples = Vec::new();
+    for at in times {
+        let gone = simulation.go_until(*at);
+        gone.map_err(|what| Violation { at: simulation.now, what })?;
+        let mut read = vec![0; plan.flows.len()];
+        simulation.nodes.iter().for_each(|node| node.add_read(&mut read));
+        samples.push(read);
+    }
+    Ok((samples, simulation.world.tally))
+}
+
 struct Simulation<'a> {
     plan: &'a Plan,
     now: Instant,
@@ -70,8 +88,9 @@ struct Simulation<'a> {
     world: World,
     /// When the last application ended.
     over: Option<Instant>,
-    /// When the last connection ended and listeners closed: frames sent and frames under way.
-    silence: Option<(u64, u64)>,
+    /// When the last connection ended and listeners closed: frames sent, and frames under way less
+    /// those doubled until then.
+    silence: Option<(u64, i64)>,
 }
 
 impl<'a> Simulation<'a> {
@@ -98,16 +117,29 @@ impl<'a> Simulation<'a> {
 
     fn go(&mut self) -> Result<(), String> {
         while let Some((at, what)) = self.world.queue.pop() {
-            self.now = at;
-            self.world.tally.happenings += 1;
             if self.world.tally.happenings > MOST_HAPPENINGS {
                 return Err("it never ends: too much happens".into());
             }
-            self.happen(what)?;
-            self.look_around()?;
+            self.take(at, what)?;
         }
         self.check_silence()?;
         self.nodes.iter().try_for_each(Node::check_empty)
+    }
+
+    /// What happens until `end`.
+    fn go_until(&mut self, end: Instant) -> Result<(), String> {
+        while let Some((at, what)) = self.world.queue.pop_before(end) {
+            self.take(at, what)?;
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    fn take(&mut self, at: Instant, what: Happening) -> Result<(), String> {
+        self.now = at;
+        self.world.tally.happenings += 1;
+        self.happen(what)?;
+        self.look_around()
     }
 
     fn happen(&mut self, what: Happening) -> Result<(), String> {
@@ -178,7 +210,10 @@ impl<'a> Simulation<'a> {
             for (listener, l) in self.plan.listeners.iter().enumerate() {
                 self.nodes[l.node].unlisten(self.now, listener, &mut self.world);
             }
-            self.silence = Some((self.world.tally.frames, self.world.tally.in_flight));
+            let tally = &self.world.tally;
+            // What is doubled from now on is under way too.
+            let doubled = tally.fate(Fate::Duplicated) as i64;
+            self.silence = Some((tally.frames, tally.in_flight as i64 - doubled));
         }
         Ok(())
     }
@@ -189,7 +224,8 @@ impl<'a> Simulation<'a> {
             return Err("connections are left when nothing more will happen".into());
         };
         let since = self.world.tally.frames - frames;
-        if since > in_flight {
+        let in_flight = in_flight + self.world.tally.fate(Fate::Duplicated) as i64;
+        if since as i64 > in_flight {
             return Err(format!("{since} frames after the last connection, {in_flight} under way"));
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use prp_proto::config::{Classic, ConnConfig, Keepalive};
+use prp_proto::congestion::Controller;
 use prp_proto::seq::SeqWidth;
 use prp_proto::wire::{Reliability, ReliabilitySet};
 
@@ -99,7 +100,14 @@ impl Scene {
             interval: Duration::from_millis(500),
             probes: 2,
         };
-        ConnConfig { reliability, classic, keepalive: Some(keepalive), ..ConnConfig::default() }
+        ConnConfig {
+            reliability,
+            classic,
+            keepalive: Some(keepalive),
+            // It remembers the least: counts of rounds and round trips would be states that differ in nothing else.
+            congestion: Controller::Aimd,
+            ..ConnConfig::default()
+        }
     }
 
     /// How many bits of a segment number travel.

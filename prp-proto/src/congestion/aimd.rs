@@ -1,6 +1,6 @@
 //! Additive increase, multiplicative decrease (Jacobson 1988; RFC 5681), counted in bytes.
 
-use super::{AckSample, Congestion};
+use super::{AckSample, Congestion, LossSample};
 use crate::time::Instant;
 
 /// Additive increase by a segment per round trip, halving on loss.
@@ -60,8 +60,10 @@ impl Congestion for Aimd {
         }
     }
 
-    fn on_loss(&mut self, _now: Instant) {
-        self.shrink(self.window / 2);
+    fn on_loss(&mut self, sample: &LossSample) {
+        if sample.new_flight {
+            self.shrink(self.window / 2);
+        }
     }
 
     fn on_timeout(&mut self, _now: Instant) {
@@ -87,13 +89,17 @@ mod tests {
         AckSample { now, acked, in_flight: 0, limited, rtt: None, least_rtt: None }
     }
 
+    const LOSS: LossSample = LossSample { now: Instant::ZERO, lost: SEGMENT, new_flight: true };
+
     #[test]
     fn window__doubles_per_round_until_a_loss_then_grows_by_a_segment() {
         let mut c = Aimd::new(SEGMENT);
         let first = c.window();
         c.on_ack(&ack(first, true));
         assert_eq!(c.window(), 2 * first);
-        c.on_loss(Instant::ZERO);
+        c.on_loss(&LOSS);
+        assert_eq!(c.window(), first);
+        c.on_loss(&LossSample { new_flight: false, ..LOSS });
         assert_eq!(c.window(), first);
         c.on_ack(&ack(first, true));
         assert_eq!(c.window(), first + SEGMENT);
@@ -120,7 +126,7 @@ mod tests {
     fn window__comes_back_when_the_loss_was_none() {
         let mut c = Aimd::new(SEGMENT);
         let first = c.window();
-        c.on_loss(Instant::ZERO);
+        c.on_loss(&LOSS);
         c.on_spurious();
         assert_eq!(c.window(), first);
     }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Connection;
-use crate::congestion::AckSample;
+use crate::congestion::{AckSample, LossSample};
 use crate::error::ConnError;
 use crate::flight::before;
 use crate::recovery::{AckNews, OnGap};
@@ -250,8 +250,11 @@ impl Connection {
         }
         let new_flight =
             self.send.recovery_until.is_none_or(|until| !before(verdict.first_order, until));
+        // Going back throws segments away that were not lost: one was.
+        let lost = if policy.on_gap() == OnGap::Keep { verdict.lost as usize } else { 1 };
+        let lost = lost * usize::from(self.send.mss);
+        self.send.congestion.on_loss(&LossSample { now, lost, new_flight });
         if new_flight {
-            self.send.congestion.on_loss(now);
             self.send.recovery_until = Some(self.send.flight.next_order());
         }
     }

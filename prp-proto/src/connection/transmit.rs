@@ -1,10 +1,11 @@
 //! Data going out, and every other frame a connection sends (SPEC PRP-SEG-1 to 3).
 
 use alloc::boxed::Box;
+use core::time::Duration;
 
 use super::{Connection, Seed, Terms};
 use crate::buffer::SendBuffer;
-use crate::congestion::{AckSample, Aimd, Congestion};
+use crate::congestion::{AckSample, Congestion, Controller};
 use crate::flight::Flight;
 use crate::recovery::RecoveryState;
 use crate::rtt::Rtt;
@@ -18,6 +19,10 @@ use crate::wire::{
     ResetReason, TransportHeader,
 };
 
+/// Most of the time lost by a late timer that a paced sender makes up for. Sleeping threads are late by tens of
+/// microseconds, and by a time slice now and then.
+const MADE_UP_FOR: Duration = Duration::from_millis(1);
+
 /// The sending half of a connection.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Sender {
@@ -29,6 +34,11 @@ pub(crate) struct Sender {
     pub(super) edge: Seq,
     pub(super) rtt: Rtt,
     pub(super) congestion: Box<dyn Congestion>,
+    controller: Controller,
+    /// The pace has held something back since the last news.
+    held_back: bool,
+    /// When what was sent so far will have been sent at the controller's pace.
+    sent_until: Instant,
     pub(super) recovery: RecoveryState,
     /// Losses among transmissions before this one belong to a flight already answered for.
     pub(super) recovery_until: Option<u32>,
@@ -67,8 +77,11 @@ impl Sender {
             flight: Flight::new(seed.first),
             window: 0,
             edge: seed.first,
-            rtt: Rtt::default(),
-            congestion: Box::new(Aimd::new(usize::from(CLASSIC_MSS))),
+            rtt: Rtt::new(seed.id as u8),
+            congestion: seed.config.congestion.start(usize::from(CLASSIC_MSS)),
+            controller: seed.config.congestion,
+            held_back: false,
+            sent_until: seed.now,
             recovery: RecoveryState::default(),
             recovery_until: None,
             look_again: None,
@@ -94,12 +107,12 @@ impl Sender {
         self.edge = self.flight.base() + self.window;
         let safe = CLASSIC_MSS - if terms.crc { CRC_LEN as u16 } else { 0 };
         self.mss = terms.mss.min(safe.max(self.proven));
-        self.congestion = Box::new(Aimd::new(usize::from(terms.mss)));
+        self.congestion = self.controller.start(usize::from(terms.mss));
     }
 
     /// Whether the congestion window is what holds data back, or would with one more segment.
     pub(super) fn is_congestion_limited(&self) -> bool {
-        self.flight.cost() + usize::from(self.mss) >= self.congestion.window()
+        self.held_back || self.flight.cost() + usize::from(self.mss) >= self.congestion.window()
     }
 
     /// Everything before `upto` is delivered.
@@ -110,6 +123,7 @@ impl Sender {
     /// News from the peer: the path is alive.
     pub(super) fn on_progress(&mut self, now: Instant, sample: AckSample) {
         self.congestion.on_ack(&sample);
+        self.held_back = false;
         self.tail_probes = 0;
         self.asked = None;
         self.backoff = 0;
@@ -153,6 +167,21 @@ impl Sender {
         self.forced
             || self.flight.cost() == 0
             || self.flight.cost() + cost <= self.congestion.window()
+    }
+
+    /// When the pace allows a segment to go out, if not at `now`.
+    fn pace_holds(&self, now: Instant) -> Option<Instant> {
+        let held = !self.forced && self.congestion.pacing_rate().is_some() && self.sent_until > now;
+        held.then_some(self.sent_until)
+    }
+
+    /// Counts `cost` bytes that go out at `now` against the pace.
+    fn note_paced(&mut self, now: Instant, cost: usize) {
+        let Some(rate) = self.congestion.pacing_rate() else { return };
+        let nanos = (cost as u64).saturating_mul(1_000_000_000) / rate.max(1);
+        let time = Duration::from_nanos(nanos);
+        // Timers are late; what that costs may be made up for, so that the rate is kept.
+        self.sent_until = self.sent_until.max(now - time.min(MADE_UP_FOR)) + time;
     }
 
     pub(super) fn window_open(&self) -> bool {
@@ -215,6 +244,9 @@ impl Connection {
 
     /// Whether a segment, new or repeated, may go out now.
     fn has_sendable(&self) -> bool {
+        if self.timers.is_set(Timer::Pace) && !self.send.forced {
+            return false;
+        }
         let fits = self.send.may_send(usize::from(self.send.mss));
         if self.send.flight.has_lost() && fits {
             return true;
@@ -260,6 +292,9 @@ impl Connection {
 
     /// Sends one data segment, a repeat before a new one; whether there was one.
     fn transmit_segment(&mut self, now: Instant, batch: &mut TransmitBatch) -> bool {
+        if self.is_held_back(now) {
+            return false;
+        }
         if let Some((seq, segment)) = self.send.flight.next_lost() {
             if !self.send.may_send(usize::from(segment.len)) {
                 return false;
@@ -267,7 +302,7 @@ impl Connection {
             self.send.flight.resent(seq, now);
             self.stats.retransmitted += 1;
             self.send.loss_from = now;
-            self.push_segment(batch, seq, Flags::RTX);
+            self.push_segment(now, batch, seq, Flags::RTX);
             return true;
         }
         if !self.send.window_open() || !self.send.may_send(usize::from(self.send.mss)) {
@@ -290,13 +325,28 @@ impl Connection {
         }
         self.stats.segments_sent += 1;
         self.send.loss_from = now;
-        self.push_segment(batch, seq, Flags::NONE);
+        self.push_segment(now, batch, seq, Flags::NONE);
         true
     }
 
-    fn push_segment(&mut self, batch: &mut TransmitBatch, seq: Seq, flags: Flags) {
+    /// Whether the pace holds back what there is to send; the timer is set for it then.
+    fn is_held_back(&mut self, now: Instant) -> bool {
+        let Some(until) = self.send.pace_holds(now) else { return false };
+        if self.timers.is_set(Timer::Pace) {
+            return true;
+        }
+        let waiting = self.has_sendable();
+        if waiting {
+            self.send.held_back = true;
+            self.timers.set(Timer::Pace, until);
+        }
+        waiting
+    }
+
+    fn push_segment(&mut self, now: Instant, batch: &mut TransmitBatch, seq: Seq, flags: Flags) {
         self.send.forced = false;
         let Some(segment) = self.send.flight.get(seq).copied() else { return };
+        self.send.note_paced(now, usize::from(segment.len));
         let mut header = self.header(seq, segment.len);
         if self.terms.extended {
             header.flags |= flags;

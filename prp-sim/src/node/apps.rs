@@ -242,6 +242,13 @@ impl Node {
         }
     }
 
+    /// Adds what applications that were asked have read so far, by flow.
+    pub(crate) fn add_read(&self, by_flow: &mut [u64]) {
+        for session in self.apps.sessions.values().filter(|s| s.record.role == Role::Server) {
+            by_flow[session.record.flow] += session.record.read;
+        }
+    }
+
     /// Whether the process has let go of everything once its applications and listeners have.
     pub(crate) fn check_empty(&self) -> Result<(), String> {
         let name = self.index + 1;

@@ -6,6 +6,7 @@ use super::nodes_stay;
 use crate::ledger::FlowRecord;
 use crate::plan::{Closing, FlowPlan, Plan};
 use crate::session::{EndRecord, How, Role};
+use crate::tally::Tally;
 
 /// The other end's.
 const fn other(role: Role) -> Role {
@@ -37,6 +38,7 @@ pub(super) fn check_flushed(
     plan: &Plan,
     flow: &FlowPlan,
     record: &FlowRecord,
+    tally: &Tally,
 ) -> Result<(), String> {
     let closes = flow.listener.is_none_or(|l| plan.listeners[l].until.is_some());
     if closes || !nodes_stay(plan, flow) {
@@ -59,8 +61,11 @@ pub(super) fn check_flushed(
         let careless = |peer: &EndRecord| peer.how == How::Aborted;
         let left_early = |peer: &EndRecord| !peer.eof && peer.error.is_none();
         let any = |check: &dyn Fn(&EndRecord) -> bool| record.ends(other(end.role)).any(check);
-        // It died before anybody had accepted it, and this end was told.
-        let stillborn = end.error.is_some() && record.ends(other(end.role)).next().is_none();
+        // It died before anybody had accepted it, and this end was told, or had left. Policy `detect`
+        // lets connections die of a lost EOC.
+        let detect = end.terms.is_some_and(|t| t.reliability == Reliability::Detect);
+        let stillborn = (end.error.is_some() || (detect && tally.harmed() > 0))
+            && record.ends(other(end.role)).next().is_none();
         if !any(&has) && !stillborn && !any(&careless) && !any(&left_early) {
             let peers: Vec<_> = record.ends(other(end.role)).map(|p| (p.read, p.error)).collect();
             let role = end.role;

@@ -12,8 +12,9 @@ use crate::plan::{FlowPlan, Plan};
 use crate::session::{EndRecord, How, Role};
 use crate::tally::Tally;
 
-/// Least silence that a peer with the default settings takes for death: the timeout of a request.
-const LEAST_TIMEOUT: Duration = Duration::from_secs(14);
+/// Least silence that a peer with the default settings may take for death: the timeout of a request is 15 s,
+/// repeats come every second, and two of them may be lost or find a full backlog.
+const LEAST_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Looks for the cause of every error of a flow.
 pub(super) fn check_errors(

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use prp_proto::config::{Classic, ConnConfig, Keepalive};
+use prp_proto::congestion::Controller;
 use prp_proto::wire::{Offer, Reliability, ReliabilitySet};
 
 use super::Mood;
@@ -75,6 +76,7 @@ impl Settings {
                 _ => default.user_timeout,
             },
             hop_limit: self.hop_limit,
+            congestion: rng.pick(&Controller::ALL),
             ..default
         }
     }
@@ -103,8 +105,8 @@ fn classic(rng: &mut SimRng, client: bool) -> ConnConfig {
     ConnConfig {
         classic,
         reliability: ReliabilitySet::ALL,
-        send_buffer: 1 << 20,
-        recv_buffer: 1 << 20,
+        send_buffer: 1 << 22,
+        recv_buffer: 1 << 22,
         ..ConnConfig::default()
     }
 }

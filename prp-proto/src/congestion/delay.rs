@@ -1,0 +1,216 @@
+//! AIMD that asks the delay what a loss means, and goes below one segment in flight.
+//!
+//! A full queue delays what passes it before it drops anything, a bad cable does not. A loss while the
+//! queue is short, as far as round trips tell, is therefore answered by repeating the segment and nothing
+//! else (the idea of TCP Veno, Fu and Liew 2003), unless so much is lost that no cable can be that bad.
+//! Delay alone never shrinks the window: here a round trip grows as often because somebody else had the
+//! processor as because a queue did.
+//!
+//! Many senders to one receiver may have room for less than one segment each. Windows below [`PACED`]
+//! segments are therefore kept by time, as in Swift (Kumar et al. 2020): one segment every so many round
+//! trips.
+
+use core::time::Duration;
+
+use super::{AckSample, Congestion, LossSample};
+use crate::time::Instant;
+
+/// Segments a new connection may send at once: RFC 6928's ten. A receive ring holds hundreds.
+const INITIAL_SEGMENTS: usize = 10;
+
+/// Windows below so many segments are paced. Larger ones are clocked by acknowledgements, without timers.
+const PACED: usize = 4;
+
+/// Segments that may be in flight whatever the window: the second one's arrival reveals the loss of the
+/// first, and makes the acknowledgement of both due.
+const LEAST_IN_FLIGHT: usize = 2;
+
+/// The least window is this part of a segment: five hundred senders find room in a queue of sixteen frames.
+const LEAST_PART: usize = 16;
+
+/// Windows below so many segments grow slowly while the queue is long: thirty senders with a segment each must not add thirty
+/// segments to a queue of forty in one round trip.
+const SMALL: usize = 32;
+
+/// A small window grows in a round trip by this part of itself, or of a segment if that is more: the
+/// first keeps losses rare, the second makes small windows equal in the end.
+const GROWTH_PART: usize = 32;
+
+/// A loss at more than this part of the longest queue seen lately is taken for congestion.
+const LONG_QUEUE: u32 = 2;
+
+/// ... and any loss at a queue that takes longer than this: sixteen full frames at 1 Gbit/s, enough to keep
+/// a link busy, and less than shallow switches hold.
+const SURELY_LONG: Duration = Duration::from_micros(200);
+
+/// More than one in so many lost is congestion whatever the delay.
+const BEARABLE: usize = 8;
+
+/// ... counted over two rounds of at least so many: of 128 segments a cable that loses one in twenty loses
+/// more than one in eight once in ten thousand times.
+const ROUND_SEGMENTS: usize = 64;
+
+/// How long the longest and shortest round trips are remembered, at least.
+const MEMORY: Duration = Duration::from_secs(5);
+
+/// A controller that tells full queues from bad cables.
+#[derive(Clone, Debug)]
+pub struct Delay {
+    segment: usize,
+    /// Bytes; less than a segment is a segment every so many round trips.
+    window: usize,
+    threshold: usize,
+    before_loss: Option<(usize, usize)>,
+    rtt: Option<Duration>,
+    least: Extreme,
+    most: Extreme,
+    /// Bytes acknowledged and lost in this round, and in the last one.
+    round: (usize, usize),
+    last_round: (usize, usize),
+}
+
+/// The smallest or largest of the values of the last while: of the present epoch and the one before.
+#[derive(Copy, Clone, Debug, Default)]
+struct Extreme {
+    now: Option<Duration>,
+    before: Option<Duration>,
+    since: Instant,
+}
+
+impl Extreme {
+    fn take(&mut self, now: Instant, value: Duration, better: fn(Duration, Duration) -> Duration) {
+        if now.since(self.since) >= MEMORY {
+            self.since = now;
+            self.before = self.now.take();
+        }
+        self.now = Some(self.now.map_or(value, |old| better(old, value)));
+    }
+
+    fn value(&self, better: fn(Duration, Duration) -> Duration) -> Option<Duration> {
+        match (self.now, self.before) {
+            (Some(a), Some(b)) => Some(better(a, b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+impl Delay {
+    /// A controller for segments that cost `segment` bytes each when full.
+    pub fn new(segment: usize) -> Self {
+        Self {
+            segment,
+            window: segment * INITIAL_SEGMENTS,
+            threshold: usize::MAX,
+            before_loss: None,
+            rtt: None,
+            least: Extreme::default(),
+            most: Extreme::default(),
+            round: (0, 0),
+            last_round: (0, 0),
+        }
+    }
+
+    fn least_window(&self) -> usize {
+        self.segment / LEAST_PART
+    }
+
+    fn take_rtt(&mut self, now: Instant, rtt: Duration) {
+        let smooth = self.rtt.map_or(rtt, |old| (old * 7 + rtt) / 8);
+        self.rtt = Some(smooth);
+        self.least.take(now, rtt, Duration::min);
+        // Of the smoothed: one round trip during which somebody else had the processor says nothing.
+        self.most.take(now, smooth, Duration::max);
+    }
+
+    /// Time in queues now, and the longest lately.
+    fn queues(&self) -> Option<(Duration, Duration)> {
+        let least = self.least.value(Duration::min)?;
+        let most = self.most.value(Duration::max)?;
+        Some((self.rtt?.saturating_sub(least), most.saturating_sub(least)))
+    }
+
+    fn queue_is_long(&self) -> bool {
+        // Nothing known: believe the worst.
+        self.queues().is_none_or(|(now, longest)| now >= (longest / LONG_QUEUE).min(SURELY_LONG))
+    }
+
+    /// Whether more is lost than a cable can be blamed for.
+    fn loses_many(&self) -> bool {
+        let acked = self.round.0 + self.last_round.0;
+        let lost = self.round.1 + self.last_round.1;
+        lost * BEARABLE > acked + lost
+    }
+
+    fn count(&mut self, acked: usize, lost: usize) {
+        self.round.0 += acked;
+        self.round.1 += lost;
+        let enough = self.window.max(self.segment * ROUND_SEGMENTS);
+        if self.round.0 + self.round.1 >= enough {
+            self.last_round = core::mem::take(&mut self.round);
+        }
+    }
+
+    fn shrink(&mut self, to: usize) {
+        self.before_loss = Some((self.window, self.threshold));
+        self.window = to.max(self.least_window());
+        self.threshold = self.window;
+    }
+}
+
+impl Congestion for Delay {
+    fn window(&self) -> usize {
+        self.window.max(self.segment * LEAST_IN_FLIGHT)
+    }
+
+    fn on_ack(&mut self, sample: &AckSample) {
+        if let Some(rtt) = sample.rtt {
+            self.take_rtt(sample.now, rtt);
+        }
+        self.count(sample.acked, 0);
+        if !sample.limited {
+            return;
+        }
+        if self.window < self.threshold {
+            self.window = self.window.saturating_add(sample.acked);
+            return;
+        }
+        // A segment for every window of acknowledged bytes is a segment in a round trip.
+        let whole = self.segment * sample.acked / self.window;
+        if self.window < self.segment * SMALL && self.queue_is_long() {
+            let part = whole.max(sample.acked) / GROWTH_PART;
+            self.window += part.min(sample.acked / 2);
+        } else {
+            self.window += whole.min(sample.acked / 2);
+        }
+    }
+
+    fn on_loss(&mut self, sample: &LossSample) {
+        self.count(0, sample.lost);
+        if !sample.new_flight {
+            return;
+        }
+        if self.threshold == usize::MAX || self.queue_is_long() || self.loses_many() {
+            self.shrink(self.window / 2);
+        }
+    }
+
+    fn on_timeout(&mut self, _now: Instant) {
+        self.shrink(self.window / 2);
+    }
+
+    fn on_spurious(&mut self) {
+        if let Some((window, threshold)) = self.before_loss.take() {
+            self.window = self.window.max(window);
+            self.threshold = threshold;
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        let rtt = self.rtt.filter(|_| self.window < self.segment * PACED)?;
+        let nanos = u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX).max(1);
+        Some((self.window as u64).saturating_mul(1_000_000_000) / nanos)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use super::*;
+
+const SEGMENT: usize = 1548;
+
+fn at(us: u64) -> Instant {
+    Instant::from_nanos(us * 1000)
+}
+
+fn ack(c: &mut Delay, now: u64, acked: usize, rtt: u64) {
+    let rtt = Some(Duration::from_micros(rtt));
+    let sample =
+        AckSample { now: at(now), acked, in_flight: 0, limited: true, rtt, least_rtt: rtt };
+    c.on_ack(&sample);
+}
+
+fn lose(c: &mut Delay, now: u64) {
+    c.on_loss(&LossSample { now: at(now), lost: SEGMENT, new_flight: true });
+}
+
+/// A controller that has seen round trips of 100 us and of a millisecond, and one congestion.
+fn seasoned() -> Delay {
+    let mut c = Delay::new(SEGMENT);
+    for i in 0..40 {
+        ack(&mut c, i, 10 * SEGMENT, 100);
+    }
+    for i in 40..80 {
+        ack(&mut c, i, SEGMENT, 1000);
+    }
+    lose(&mut c, 80);
+    c
+}
+
+/// PRP-CC-2.
+#[test]
+fn loss__counts_only_while_the_queue_is_long() {
+    let mut c = seasoned();
+    let before = c.window();
+    lose(&mut c, 90);
+    assert_eq!(c.window(), before / 2, "the queue takes almost a millisecond");
+    for i in 100..200 {
+        ack(&mut c, i, SEGMENT, 110);
+    }
+    let before = c.window();
+    lose(&mut c, 210);
+    assert_eq!(c.window(), before, "the queue is empty");
+    c.on_loss(&LossSample { now: at(220), lost: SEGMENT, new_flight: false });
+    assert_eq!(c.window(), before);
+}
+
+/// PRP-CC-2: no cable is that bad.
+#[test]
+fn loss__counts_when_it_is_much() {
+    let mut c = seasoned();
+    for i in 100..300 {
+        ack(&mut c, i, SEGMENT, 110);
+    }
+    let before = c.window();
+    for i in 300..1000 {
+        lose(&mut c, i);
+        ack(&mut c, i, SEGMENT, 110);
+    }
+    assert!(c.window() < before / 2);
+}
+
+#[test]
+fn loss__the_first_ends_slow_start() {
+    let mut c = Delay::new(SEGMENT);
+    ack(&mut c, 1, 10 * SEGMENT, 100);
+    assert_eq!(c.window(), 20 * SEGMENT);
+    lose(&mut c, 2);
+    assert_eq!(c.window(), 10 * SEGMENT);
+    ack(&mut c, 3, 10 * SEGMENT, 100);
+    assert!(c.window() <= 11 * SEGMENT);
+}
+
+/// PRP-CC-3: below four segments the pace says what the window no longer can.
+#[test]
+fn pace__takes_over_from_small_windows() {
+    let mut c = seasoned();
+    assert_eq!(c.pacing_rate(), None);
+    let mut last = u64::MAX;
+    for i in 0..30 {
+        for j in 0..50 {
+            ack(&mut c, 1000 * i + j, 0, 1000);
+        }
+        lose(&mut c, 1000 * i + 60);
+        if let Some(rate) = c.pacing_rate() {
+            assert!(rate <= last);
+            last = rate;
+        }
+    }
+    assert_eq!(c.window(), LEAST_IN_FLIGHT * SEGMENT);
+    // Expect: a sixteenth of a segment in a millisecond.
+    let least = (SEGMENT / LEAST_PART) as u64 * 1000;
+    assert!((least..least * 11 / 10).contains(&last), "{last}");
+    // Expect: acknowledgements bring it back.
+    for i in 0..3000 {
+        ack(&mut c, 40_000 + i, SEGMENT, 100);
+    }
+    assert_eq!(c.pacing_rate(), None);
+}
+
+#[test]
+fn window__does_not_grow_while_something_else_limits() {
+    let mut c = Delay::new(SEGMENT);
+    let sample = AckSample {
+        now: at(1),
+        acked: SEGMENT,
+        in_flight: 0,
+        limited: false,
+        rtt: None,
+        least_rtt: None,
+    };
+    c.on_ack(&sample);
+    assert_eq!(c.window(), INITIAL_SEGMENTS * SEGMENT);
+}
+
+#[test]
+fn window__comes_back_when_the_loss_was_none() {
+    let mut c = seasoned();
+    let before = c.window();
+    lose(&mut c, 90);
+    c.on_spurious();
+    assert_eq!(c.window(), before);
+}
+
+/// Round trips of long ago are forgotten: the way may have changed.
+#[test]
+fn extreme__forgets_after_two_epochs() {
+    let mut least = Extreme::default();
+    let (five, seven) = (Duration::from_micros(5), Duration::from_micros(7));
+    least.take(at(1), five, Duration::min);
+    for second in 1..=12 {
+        least.take(at(second * 1_000_000), seven, Duration::min);
+    }
+    assert_eq!(least.value(Duration::min), Some(seven));
+}
