@@ -30,7 +30,7 @@ const LEAST_PART: usize = 16;
 
 /// Windows below so many segments grow slowly while the queue is long: thirty senders with a segment each must not add thirty
 /// segments to a queue of forty in one round trip.
-const SMALL: usize = 32;
+const SMALL: usize = 8;
 
 /// A small window grows in a round trip by this part of itself, or of a segment if that is more: the
 /// first keeps losses rare, the second makes small windows equal in the end.
