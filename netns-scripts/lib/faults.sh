@@ -23,13 +23,17 @@ note_fault() {
         value=${value%\%}%
     fi
     words=${FAULTS:-loss=0% dup=0% reorder=0% corrupt=0% seed=$((RANDOM * 32768 + RANDOM))}
-    FAULTS=$(sed "s/$name=[^ ]*/$name=$value/" <<<"$words")
+    local -a settings=()
+    read -ra settings <<<"$words"
+    # Each element that sets NAME, with the new value.
+    FAULTS="${settings[*]/#$name=*/$name=$value}"
 }
 
 # plan_faults: whatever is needed for them is found before anything is made.
 plan_faults() {
     [[ -n $FAULTS ]] || return 0
     need_tools ethtool
+    # shellcheck disable=SC2034  # plan.sh reads it
     PLAN_WIRE=(wire)
     PLAN+=" faulty"
     local target=${CARGO_TARGET_DIR:-$here/../target}

@@ -11,7 +11,6 @@ package_of() {
     python3) echo python3-minimal ;;
     sha256sum | head | df) echo coreutils ;;
     openssl) echo openssl ;;
-    ethtool) echo ethtool ;;
     rust-src) echo rust-src ;;
     *) echo util-linux ;;
     esac
