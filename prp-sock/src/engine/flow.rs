@@ -20,9 +20,12 @@ const SLACK: Duration = Duration::from_micros(50);
 /// Shorter naps are not worth the timer.
 const SHORTEST: Duration = Duration::from_micros(30);
 
-/// Longer ones would be felt at the end of a flow, and a flow so slow is not one that keeps a processor
-/// busy.
+/// Longer ones would be felt at the end of a flow.
 const LONGEST: Duration = Duration::from_micros(150);
+
+/// Frames that make a nap worth its timer. A flow so slow that fewer gather is not one that keeps a
+/// processor busy.
+const FEWEST: u32 = 16;
 
 /// Frames after which older ones count half: the rate is that of the last few milliseconds.
 const MEMORY: u32 = 4 * SUSTAINED;
@@ -75,11 +78,11 @@ impl Flow {
         if self.frames < SUSTAINED {
             return None;
         }
-        let asleep = now.since(self.since) * self.gather / self.frames;
-        let nap = asleep.checked_sub(SLACK)?;
-        let worthwhile = nap >= SHORTEST && asleep <= LONGEST;
-        self.napped = worthwhile;
-        worthwhile.then_some(nap)
+        let elapsed = now.since(self.since);
+        let nap = (elapsed * self.gather / self.frames).min(LONGEST).checked_sub(SLACK)?;
+        let is_fast = elapsed * FEWEST / self.frames <= LONGEST;
+        self.napped = is_fast && nap >= SHORTEST;
+        self.napped.then_some(nap)
     }
 }
 
@@ -105,6 +108,9 @@ mod tests {
         // 64 frames at 2 us are 128 us, of which the kernel adds 50 by itself.
         let nap = flow.nap(now).unwrap();
         assert!((75..=80).contains(&nap.as_micros()), "{nap:?}");
+        // At 5 us they would take too long.
+        let (mut slower, now) = self::flow(512, 5_000, 10_000);
+        assert_eq!(slower.nap(now), Some(LONGEST - SLACK));
     }
 
     #[test]
@@ -115,7 +121,7 @@ mod tests {
         };
         assert!(nap(512, 2_000, SUSTAINED - 2).is_none(), "not yet a flow");
         assert!(nap(64, 3_500, 10_000).is_none(), "so few frames come before one could sleep");
-        assert!(nap(512, 10_000, 10_000).is_none(), "too slow to nap through");
+        assert!(nap(512, 20_000, 10_000).is_none(), "too slow to nap through");
         assert!(nap(0, 2_000, 10_000).is_none(), "nobody knows what fits");
     }
 
