@@ -279,8 +279,8 @@ pub const LIST: &[Mutation] = &[
         "a repeat does not say that it is one",
         "sending",
         TRANSMIT,
-        "self.push_segment(batch, seq, Flags::RTX);",
-        "self.push_segment(batch, seq, Flags::NONE);",
+        "self.push_segment(now, batch, seq, Flags::RTX);",
+        "self.push_segment(now, batch, seq, Flags::NONE);",
     ),
     mutation(
         Unit,
