@@ -7,6 +7,7 @@ use std::any::Any;
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -138,10 +139,19 @@ fn text(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("panicked").to_owned()
 }
 
+/// Set to [`lock_path`] for processes inside a user namespace: there everybody is root, and would meet
+/// root's file.
+pub(crate) const LOCK: &str = "PRP_TESTS_LOCK";
+
+/// What tests of one user lock, whichever file or process they come from.
+pub(crate) fn lock_path() -> PathBuf {
+    let own = || format!("/tmp/prp-tests-{}.lock", nix::unistd::geteuid()).into();
+    std::env::var_os(LOCK).map_or_else(own, PathBuf::from)
+}
+
 /// Waits for the turn of a test of this load: any number of light ones, or one heavy one.
 fn turn(load: Load) -> io::Result<Flock<File>> {
-    let path = format!("/tmp/prp-tests-{}.lock", nix::unistd::geteuid());
-    let file = File::options().create(true).append(true).open(path)?;
+    let file = File::options().create(true).append(true).open(lock_path())?;
     let how = match load {
         Load::Light => FlockArg::LockShared,
         Load::Heavy => FlockArg::LockExclusive,

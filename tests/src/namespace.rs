@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use nix::sched::{CloneFlags, setns};
 
-use crate::harness::{Test, run_here, run_none};
+use crate::harness::{LOCK, Test, lock_path, run_here, run_none};
 use crate::privilege;
 use crate::scratch::TempFile;
 use crate::topology::Topology;
@@ -43,7 +43,7 @@ pub fn run_on_pair(tests: &[Test], hosts: impl FnOnce(&Topology) -> Option<TempF
         Some(hosts) => topology.node(1).command_with_hosts(hosts.path(), program),
         None => topology.node(1).command(program),
     };
-    command.args(std::env::args_os().skip(1));
+    command.args(std::env::args_os().skip(1)).env(LOCK, lock_path());
     for (number, (path, hosts)) in (1..).zip(PATHS.into_iter().zip(HOSTS)) {
         let node = topology.node(number);
         command.env(path, node.field("path"));
