@@ -1,27 +1,27 @@
 //! What the engine's lock protects.
 
+mod devices;
+mod slots;
+
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, Port};
 use prp_proto::endpoint::{Endpoint, Sink};
-use prp_proto::event::{ConnHandle, Event, ListenHandle, Readiness};
+use prp_proto::event::{Event, ListenHandle, Readiness};
 use prp_proto::route::RouteTable;
-use prp_proto::state::{ReceiveSide, State};
 use prp_proto::time::Instant;
 
 use super::claims::Claims;
-use super::device_slot::{DeviceCounters, DeviceSlot};
+use super::device_slot::DeviceSlot;
 use super::doors::Doors;
 use super::flow::Flow;
 use super::guard::Calls;
-use super::readiness::{ReadinessFd, Shown};
-use super::slot::{Interest, Slot};
+use super::readiness::Shown;
+use super::slot::Slot;
 use super::spin::SpinRecord;
 use super::steering::Steering;
 use super::steward::Stewardship;
@@ -38,15 +38,8 @@ const SEND_FRAMES: usize = 32;
 /// ... and bytes: four of the largest frames.
 const SEND_BYTES: usize = 256 * 1024;
 
-/// Turns taken to empty devices that are about to be replaced: what a few windows hold.
-const LAST_TURNS: usize = 64;
-
 /// How long an engine without listeners and connections stays ready for the next one.
 const RETIRE_AFTER: Duration = Duration::from_secs(10);
-
-/// How long after an error to look whether an interface is there again, and how often: well under the time
-/// after which peers give up.
-const REVIVE_AFTER: Duration = Duration::from_millis(500);
 
 /// The state of an engine.
 #[derive(Debug)]
@@ -245,40 +238,6 @@ impl Core {
         self.steering.disturb(&mut self.calls);
     }
 
-    /// Receives and sends by `fresh` devices from now on, each in the place that is given; the old ones.
-    /// Frames that both have got are nothing new to the protocol.
-    pub(super) fn replace_devices(
-        &mut self,
-        now: Instant,
-        mut fresh: Vec<(usize, Box<dyn FrameIo>)>,
-    ) -> io::Result<Vec<(usize, Box<dyn FrameIo>)>> {
-        fresh.iter_mut().try_for_each(|(_, device)| device.set_filter(&self.filter))?;
-        // Windows bound what can be there; the other end's clock may be faster than ours.
-        for _ in 0..LAST_TURNS {
-            if self.turn(now, None) == 0 {
-                break;
-            }
-        }
-        let swap = |devices: &mut [DeviceSlot], with: &mut [(usize, Box<dyn FrameIo>)]| {
-            for (at, io) in with {
-                if let Some(slot) = devices.get_mut(*at) {
-                    slot.replace(io);
-                }
-            }
-        };
-        swap(&mut self.devices, &mut fresh);
-        match Doors::new(&self.devices) {
-            Ok(doors) => self.doors = doors,
-            Err(e) => {
-                swap(&mut self.devices, &mut fresh);
-                return Err(e);
-            }
-        }
-        // Whoever sleeps does so on the old sockets.
-        self.calls.wake_all(&mut self.driver.iter().map(Waiter::waker).collect());
-        Ok(fresh)
-    }
-
     /// Hands the endpoint's events to whom they concern.
     fn dispatch(&mut self, now: Instant) {
         while let Some(event) = self.endpoint.poll_event() {
@@ -309,175 +268,9 @@ impl Core {
         }
     }
 
-    /// Puts `waker` on the list of those who wait for `interest`.
-    pub(crate) fn register(&mut self, interest: Interest, waker: &Waker) {
-        if let Some(slot) = self.slot(interest) {
-            slot.register(interest, waker);
-        }
-    }
-
-    /// As [`Self::register`], for a task: the one that polled last.
-    pub(crate) fn register_task(&mut self, interest: Interest, task: &Waker) {
-        let task = task.clone();
-        let before = self.slot(interest).and_then(|slot| slot.register_task(interest, task));
-        self.calls.discard(before);
-    }
-
-    /// Takes `waker` off the list.
-    pub(crate) fn forget(&mut self, interest: Interest, waker: &Waker) {
-        if let Some(slot) = self.slot(interest) {
-            slot.forget(waker);
-        }
-    }
-
-    /// Threads on the lists of those who wait.
-    #[cfg(test)]
-    pub(super) fn registered(&self) -> usize {
-        self.slots.iter().chain(self.listeners.values()).map(Slot::registered).sum()
-    }
-
-    fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
-        match interest {
-            Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
-                if self.slots.len() <= c.slot() {
-                    self.slots.resize_with(c.slot() + 1, Slot::default);
-                }
-                self.slots.get_mut(c.slot())
-            }
-            Interest::Accept(l) => Some(self.listeners.entry(l).or_default()),
-        }
-    }
-
-    /// A connection came into an application's hands: nobody waits for it yet.
-    pub(crate) fn open_slot(&mut self, conn: ConnHandle) {
-        self.clear_slot(conn);
-    }
-
-    /// ... and left them.
-    pub(crate) fn close_slot(&mut self, conn: ConnHandle) {
-        if self.clear_slot(conn) {
-            self.detached -= 1;
-        }
-    }
-
-    /// Makes a slot as new; whether it had a descriptor.
-    fn clear_slot(&mut self, conn: ConnHandle) -> bool {
-        let Some(slot) = self.slots.get_mut(conn.slot()) else { return false };
-        let slot = std::mem::take(slot);
-        let had_fd = slot.fd.is_some();
-        slot.discard(&mut self.calls);
-        had_fd
-    }
-
-    /// A listener is gone.
-    pub(crate) fn close_listener(&mut self, listener: ListenHandle) {
-        let Some(slot) = self.listeners.remove(&listener) else { return };
-        self.detached -= usize::from(slot.fd.is_some());
-        slot.discard(&mut self.calls);
-    }
-
-    /// The descriptor that shows what `interest`'s connection or listener is ready for.
-    pub(crate) fn readiness_fd(&mut self, interest: Interest) -> io::Result<Arc<UnixStream>> {
-        let Some(slot) = self.slot(interest) else {
-            return Err(io::ErrorKind::NotConnected.into());
-        };
-        let fd = match &slot.fd {
-            Some(fd) => fd.theirs(),
-            None => {
-                let fd = slot.fd.insert(ReadinessFd::new()?).theirs();
-                self.detached += 1;
-                fd
-            }
-        };
-        self.show_for(interest);
-        Ok(fd)
-    }
-
-    /// Brings the descriptor of `interest`'s connection or listener, if it has one, up to date. To be
-    /// done before the lock is let go: whatever happens after that is to be seen as an edge.
-    pub(crate) fn show_for(&mut self, interest: Interest) {
-        match interest {
-            Interest::Accept(listener) => self.show_listener(listener),
-            Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
-                self.show(c);
-            }
-        }
-    }
-
-    /// Brings a connection's descriptor, if it has one, up to date.
-    pub(crate) fn show(&mut self, conn: ConnHandle) {
-        let Some(fd) = self.slots.get_mut(conn.slot()).and_then(|s| s.fd.as_mut()) else { return };
-        let failed = self.failed.is_some();
-        let state = self.endpoint.state(conn);
-        // What is left of a finished connection only repeats an acknowledgement.
-        let over = state == State::Close || state.is_finished();
-        fd.show(Shown {
-            readable: failed || self.endpoint.is_readable(conn),
-            writable: failed || self.endpoint.is_writable(conn),
-            ended: over || matches!(state, State::Established { receive: ReceiveSide::Closed, .. }),
-            over,
-        });
-    }
-
-    pub(crate) fn show_listener(&mut self, listener: ListenHandle) {
-        let pending = self.failed.is_some() || self.endpoint.pending(listener) > 0;
-        if let Some(fd) = self.listeners.get_mut(&listener).and_then(|s| s.fd.as_mut()) {
-            fd.show(Shown { readable: pending, ..Shown::default() });
-        }
-    }
-
-    /// Makes sure the kernel passes frames for the ports we own.
-    pub(crate) fn refilter(&mut self) -> io::Result<()> {
-        if self.endpoint.ports().all(|port| self.filter.passes(port)) {
-            return Ok(());
-        }
-        self.filter = PortFilter::new(
-            self.endpoint.local_node(),
-            self.filter.is_steward(),
-            self.endpoint.ports(),
-        );
-        self.apply_filter()
-    }
-
-    /// The node's steward has ended: perhaps we are its successor.
-    pub(super) fn seek_stewardship(&mut self) {
-        let node = self.endpoint.local_node();
-        self.stewardship = Stewardship::seek(node);
-        if self.stewardship.is_ours() {
-            self.endpoint.set_steward(true);
-            self.filter = PortFilter::new(node, true, self.endpoint.ports());
-            if let Err(e) = self.apply_filter() {
-                self.fail(e.kind());
-            }
-        }
-    }
-
-    fn apply_filter(&mut self) -> io::Result<()> {
-        for device in &mut self.devices {
-            device.io.set_filter(&self.filter)?;
-        }
-        Ok(())
-    }
-
     /// Puts new routes in force.
     pub(crate) fn set_routes(&mut self, routes: RouteTable) {
         self.endpoint.set_routes(routes);
-    }
-
-    /// After a sleep: looks after the devices a while after one of them had an error, until all are there.
-    /// Not at once, since an interface that is being removed is still to be found.
-    pub(super) fn revive_devices(&mut self, now: Instant, troubled: bool) {
-        let due = self.revives.is_some_and(|at| now >= at);
-        if troubled || (due && !self.devices.iter_mut().all(|device| device.io.revive())) {
-            self.revives = Some(now + REVIVE_AFTER);
-        } else if due {
-            self.revives = None;
-        }
-    }
-
-    /// Counters of every device, in order.
-    pub(crate) fn device_counters(&mut self) -> impl Iterator<Item = DeviceCounters> {
-        self.devices.iter_mut().map(DeviceSlot::counters)
     }
 
     /// Sends one batch of what is due.

@@ -1,0 +1,106 @@
+//! The engine's devices: which frames the kernel passes to them, their replacement, their return after an
+//! error.
+
+use std::io;
+use std::time::Duration;
+
+use prp_proto::time::Instant;
+
+use super::Core;
+use crate::device::{FrameIo, PortFilter};
+use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
+use crate::engine::doors::Doors;
+use crate::engine::steward::Stewardship;
+use crate::engine::waiter::Waiter;
+
+/// Turns taken to empty devices that are about to be replaced: what a few windows hold.
+const LAST_TURNS: usize = 64;
+
+/// How long after an error to look whether an interface is there again, and how often: well under the time
+/// after which peers give up.
+const REVIVE_AFTER: Duration = Duration::from_millis(500);
+
+impl Core {
+    /// Receives and sends by `fresh` devices from now on, each in the place that is given; the old ones.
+    /// Frames that both have got are nothing new to the protocol.
+    pub(in crate::engine) fn replace_devices(
+        &mut self,
+        now: Instant,
+        mut fresh: Vec<(usize, Box<dyn FrameIo>)>,
+    ) -> io::Result<Vec<(usize, Box<dyn FrameIo>)>> {
+        fresh.iter_mut().try_for_each(|(_, device)| device.set_filter(&self.filter))?;
+        // Windows bound what can be there; the other end's clock may be faster than ours.
+        for _ in 0..LAST_TURNS {
+            if self.turn(now, None) == 0 {
+                break;
+            }
+        }
+        let swap = |devices: &mut [DeviceSlot], with: &mut [(usize, Box<dyn FrameIo>)]| {
+            for (at, io) in with {
+                if let Some(slot) = devices.get_mut(*at) {
+                    slot.replace(io);
+                }
+            }
+        };
+        swap(&mut self.devices, &mut fresh);
+        match Doors::new(&self.devices) {
+            Ok(doors) => self.doors = doors,
+            Err(e) => {
+                swap(&mut self.devices, &mut fresh);
+                return Err(e);
+            }
+        }
+        // Whoever sleeps does so on the old sockets.
+        self.calls.wake_all(&mut self.driver.iter().map(Waiter::waker).collect());
+        Ok(fresh)
+    }
+
+    /// Makes sure the kernel passes frames for the ports we own.
+    pub(crate) fn refilter(&mut self) -> io::Result<()> {
+        if self.endpoint.ports().all(|port| self.filter.passes(port)) {
+            return Ok(());
+        }
+        self.filter = PortFilter::new(
+            self.endpoint.local_node(),
+            self.filter.is_steward(),
+            self.endpoint.ports(),
+        );
+        self.apply_filter()
+    }
+
+    /// The node's steward has ended: perhaps we are its successor.
+    pub(in crate::engine) fn seek_stewardship(&mut self) {
+        let node = self.endpoint.local_node();
+        self.stewardship = Stewardship::seek(node);
+        if self.stewardship.is_ours() {
+            self.endpoint.set_steward(true);
+            self.filter = PortFilter::new(node, true, self.endpoint.ports());
+            if let Err(e) = self.apply_filter() {
+                self.fail(e.kind());
+            }
+        }
+    }
+
+    pub(super) fn apply_filter(&mut self) -> io::Result<()> {
+        for device in &mut self.devices {
+            device.io.set_filter(&self.filter)?;
+        }
+        Ok(())
+    }
+
+    /// After a sleep: looks after the devices a while after one of them had an error, until all are there.
+    /// Not at once, since an interface that is being removed is still to be found.
+    pub(in crate::engine) fn revive_devices(&mut self, now: Instant, troubled: bool) {
+        let due = self.revives.is_some_and(|at| now >= at);
+        if troubled || (due && !self.devices.iter_mut().all(|device| device.io.revive())) {
+            self.revives = Some(now + REVIVE_AFTER);
+        } else if due {
+            self.revives = None;
+        }
+    }
+
+    /// Counters of every device, in order.
+    pub(crate) fn device_counters(&mut self) -> impl Iterator<Item = DeviceCounters> {
+        self.devices.iter_mut().map(DeviceSlot::counters)
+    }
+}

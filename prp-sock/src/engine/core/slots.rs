@@ -1,0 +1,132 @@
+//! Who waits for which connection and listener, and the descriptors that show what those are ready for.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::task::Waker;
+
+use prp_proto::event::{ConnHandle, ListenHandle};
+use prp_proto::state::{ReceiveSide, State};
+
+use super::Core;
+use crate::engine::readiness::{ReadinessFd, Shown};
+use crate::engine::slot::{Interest, Slot};
+
+impl Core {
+    /// Puts `waker` on the list of those who wait for `interest`.
+    pub(crate) fn register(&mut self, interest: Interest, waker: &Waker) {
+        if let Some(slot) = self.slot(interest) {
+            slot.register(interest, waker);
+        }
+    }
+
+    /// As [`Self::register`], for a task: the one that polled last.
+    pub(crate) fn register_task(&mut self, interest: Interest, task: &Waker) {
+        let task = task.clone();
+        let before = self.slot(interest).and_then(|slot| slot.register_task(interest, task));
+        self.calls.discard(before);
+    }
+
+    /// Takes `waker` off the list.
+    pub(crate) fn forget(&mut self, interest: Interest, waker: &Waker) {
+        if let Some(slot) = self.slot(interest) {
+            slot.forget(waker);
+        }
+    }
+
+    /// Threads on the lists of those who wait.
+    #[cfg(test)]
+    pub(in crate::engine) fn registered(&self) -> usize {
+        self.slots.iter().chain(self.listeners.values()).map(Slot::registered).sum()
+    }
+
+    fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
+        match interest {
+            Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
+                if self.slots.len() <= c.slot() {
+                    self.slots.resize_with(c.slot() + 1, Slot::default);
+                }
+                self.slots.get_mut(c.slot())
+            }
+            Interest::Accept(l) => Some(self.listeners.entry(l).or_default()),
+        }
+    }
+
+    /// A connection came into an application's hands: nobody waits for it yet.
+    pub(crate) fn open_slot(&mut self, conn: ConnHandle) {
+        self.clear_slot(conn);
+    }
+
+    /// ... and left them.
+    pub(crate) fn close_slot(&mut self, conn: ConnHandle) {
+        if self.clear_slot(conn) {
+            self.detached -= 1;
+        }
+    }
+
+    /// Makes a slot as new; whether it had a descriptor.
+    fn clear_slot(&mut self, conn: ConnHandle) -> bool {
+        let Some(slot) = self.slots.get_mut(conn.slot()) else { return false };
+        let slot = std::mem::take(slot);
+        let had_fd = slot.fd.is_some();
+        slot.discard(&mut self.calls);
+        had_fd
+    }
+
+    /// A listener is gone.
+    pub(crate) fn close_listener(&mut self, listener: ListenHandle) {
+        let Some(slot) = self.listeners.remove(&listener) else { return };
+        self.detached -= usize::from(slot.fd.is_some());
+        slot.discard(&mut self.calls);
+    }
+
+    /// The descriptor that shows what `interest`'s connection or listener is ready for.
+    pub(crate) fn readiness_fd(&mut self, interest: Interest) -> io::Result<Arc<UnixStream>> {
+        let Some(slot) = self.slot(interest) else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let fd = match &slot.fd {
+            Some(fd) => fd.theirs(),
+            None => {
+                let fd = slot.fd.insert(ReadinessFd::new()?).theirs();
+                self.detached += 1;
+                fd
+            }
+        };
+        self.show_for(interest);
+        Ok(fd)
+    }
+
+    /// Brings the descriptor of `interest`'s connection or listener, if it has one, up to date. To be
+    /// done before the lock is let go: whatever happens after that is to be seen as an edge.
+    pub(crate) fn show_for(&mut self, interest: Interest) {
+        match interest {
+            Interest::Accept(listener) => self.show_listener(listener),
+            Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
+                self.show(c);
+            }
+        }
+    }
+
+    /// Brings a connection's descriptor, if it has one, up to date.
+    pub(crate) fn show(&mut self, conn: ConnHandle) {
+        let Some(fd) = self.slots.get_mut(conn.slot()).and_then(|s| s.fd.as_mut()) else { return };
+        let failed = self.failed.is_some();
+        let state = self.endpoint.state(conn);
+        // What is left of a finished connection only repeats an acknowledgement.
+        let over = state == State::Close || state.is_finished();
+        fd.show(Shown {
+            readable: failed || self.endpoint.is_readable(conn),
+            writable: failed || self.endpoint.is_writable(conn),
+            ended: over || matches!(state, State::Established { receive: ReceiveSide::Closed, .. }),
+            over,
+        });
+    }
+
+    pub(crate) fn show_listener(&mut self, listener: ListenHandle) {
+        let pending = self.failed.is_some() || self.endpoint.pending(listener) > 0;
+        if let Some(fd) = self.listeners.get_mut(&listener).and_then(|s| s.fd.as_mut()) {
+            fd.show(Shown { readable: pending, ..Shown::default() });
+        }
+    }
+}
