@@ -1,8 +1,10 @@
 //! Plots, as SVG.
 
 mod breakdown;
+mod canvas;
 mod distribution;
 mod goodput;
+mod lines;
 mod size;
 
 use std::path::Path;
@@ -12,11 +14,8 @@ use plotters::prelude::*;
 use super::runs::Runs;
 use crate::exit::{Code, Failure};
 
-/// Width and height, in pixels of a screen.
-const SIZE: (u32, u32) = (800, 500);
-
 /// Whatever plotters may say.
-type Drawn = Result<(), Box<dyn std::error::Error>>;
+type Drawn<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// A plot: the name of its file, and what draws it. Nothing is drawn of runs that are not there.
 type Plot = (&'static str, fn(&Runs, &Path) -> Drawn);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{Drawn, Runs, SIZE};
+use super::{Drawn, Runs, canvas};
 
 /// What a message of 64 bytes spends, in microseconds.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -46,21 +46,14 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
     if top <= 0.0 {
         return Ok(());
     }
-    let area = SVGBackend::new(path, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption("64 bytes one way between sleeping processes", ("sans-serif", 18))
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d(0.0..parts.len() as f64, 0.0..top * 1.4)?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .disable_y_mesh()
-        .x_labels(0)
-        .y_desc("microseconds")
-        .draw()?;
+    let sheet = canvas::sheet(path)?;
+    let mut chart = canvas::bars(
+        &sheet,
+        "64 bytes one way between sleeping processes",
+        parts.len(),
+        top,
+        "microseconds",
+    )?;
     type Part = fn(&Parts) -> f64;
     let kinds: [(&str, RGBColor, Part); 3] = [
         ("packet socket and wire (raw frames, spinning)", RGBColor(0x66, 0x6a, 0x73), |p| p.device),
@@ -79,18 +72,12 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
                 Rectangle::new([(left, low), (left + 0.5, *base)], colour.filled())
             })
             .collect();
-        let legend = move |(x, y)| Rectangle::new([(x, y - 5), (x + 15, y + 5)], colour.filled());
-        chart.draw_series(bars)?.label(name).legend(legend);
+        chart.draw_series(bars)?.label(name).legend(move |at| canvas::swatch(at, colour));
     }
     let names = parts.iter().zip(&bases).enumerate().map(|(n, (parts, height))| {
-        Text::new(parts.name, (n as f64 + 0.47, height + top * 0.05), ("sans-serif", 14))
+        canvas::name((n as f64 + 0.47, height + top * 0.05), parts.name)
     });
     chart.draw_series(names)?;
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .border_style(BLACK.mix(0.3))
-        .background_style(WHITE)
-        .draw()?;
-    Ok(area.present()?)
+    canvas::legend(&mut chart)?;
+    Ok(sheet.present()?)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{Drawn, Runs, SIZE, colour, title};
+use super::{Drawn, Runs, canvas, colour, title};
 use crate::perf::summary::keys;
 
 const MTUS: [u32; 3] = [1500, 9000, 65535];
@@ -23,16 +23,8 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
     if top <= 0.0 {
         return Ok(());
     }
-    let area = SVGBackend::new(path, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
-    let groups = MTUS.len() as f64;
-    let mut chart = ChartBuilder::on(&area)
-        .caption("Goodput of one stream", ("sans-serif", 18))
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d(0.0..groups, 0.0..top * 1.4)?;
-    chart.configure_mesh().disable_x_mesh().disable_y_mesh().x_labels(0).y_desc("Gbit/s").draw()?;
+    let sheet = canvas::sheet(path)?;
+    let mut chart = canvas::bars(&sheet, "Goodput of one stream", MTUS.len(), top, "Gbit/s")?;
     let width = FILLED / TRANSPORTS.len() as f64;
     for (n, transport) in TRANSPORTS.into_iter().enumerate() {
         let colour = colour(transport);
@@ -43,22 +35,19 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
                 colour.filled(),
             )
         });
-        let legend = move |(x, y)| Rectangle::new([(x, y - 5), (x + 15, y + 5)], colour.filled());
-        chart.draw_series(bars)?.label(title(transport)).legend(legend);
+        chart
+            .draw_series(bars)?
+            .label(title(transport))
+            .legend(move |at| canvas::swatch(at, colour));
     }
     // As an axis of numbers knows no names, they stand above the bars.
     let names = MTUS.into_iter().enumerate().map(|(group, mtu)| {
         let tallest =
             TRANSPORTS.map(|transport| value(mtu, transport)).into_iter().fold(0.0, f64::max);
         let at = (group as f64 + 0.35, tallest + top * 0.05);
-        Text::new(format!("MTU {mtu}"), at, ("sans-serif", 14))
+        canvas::name(at, format!("MTU {mtu}"))
     });
     chart.draw_series(names)?;
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .border_style(BLACK.mix(0.3))
-        .background_style(WHITE)
-        .draw()?;
-    Ok(area.present()?)
+    canvas::legend(&mut chart)?;
+    Ok(sheet.present()?)
 }
