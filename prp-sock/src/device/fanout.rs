@@ -2,9 +2,10 @@
 
 use libc::sock_filter as Instruction;
 
-use super::filter::{JA, JGE, LDH_ABS, RET, op};
+use super::filter::{LDH_ABS, RET, fork, op};
 
-/// Stretches of ports a program may tell apart, for whoever makes a map to see to it: three instructions each, of the 4096 the kernel allows.
+/// Stretches of ports a program may tell apart, for whoever makes a map to see to it: three instructions
+/// each, of the 4096 the kernel allows.
 pub(crate) const MAX_STRETCHES: usize = 1200;
 
 /// Destination port, from behind the Ethernet header: what is before that the program does not see.
@@ -50,13 +51,7 @@ fn search(stretches: &[(u16, u16)]) -> Vec<Instruction> {
         [(_, place)] => vec![op(RET, 0, 0, u32::from(*place))],
         _ => {
             let (left, right) = stretches.split_at(stretches.len() / 2);
-            let (low, high) = (search(left), search(right));
-            // Conditional jumps reach 255 instructions; the unconditional one reaches any number.
-            let mut program =
-                vec![op(JGE, 0, 1, u32::from(right[0].0)), op(JA, 0, 0, low.len() as u32)];
-            program.extend(low);
-            program.extend(high);
-            program
+            fork(right[0].0, search(left), search(right))
         }
     }
 }

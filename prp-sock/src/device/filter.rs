@@ -81,11 +81,7 @@ impl PortFilter {
             op(RET, 0, 0, DROP),
         ];
         if self.steward {
-            program.extend([
-                op(LDB_ABS, 0, 0, FLAGS_LOW),
-                op(JSET, 0, 1, CREQ),
-                op(RET, 0, 0, ACCEPT),
-            ]);
+            program.extend(requests());
         }
         program.push(op(LDH_ABS, 0, 0, DST_PORT));
         program.extend(search(&self.ranges));
@@ -114,15 +110,16 @@ impl RouterFilter {
             op(RET, 0, 0, ACCEPT),
         ];
         if self.steward {
-            program.extend([
-                op(LDB_ABS, 0, 0, FLAGS_LOW),
-                op(JSET, 0, 1, CREQ),
-                op(RET, 0, 0, ACCEPT),
-            ]);
+            program.extend(requests());
         }
         program.push(op(RET, 0, 0, DROP));
         program
     }
+}
+
+/// Passes requests, and goes on with whatever is none.
+fn requests() -> [Instruction; 3] {
+    [op(LDB_ABS, 0, 0, FLAGS_LOW), op(JSET, 0, 1, CREQ), op(RET, 0, 0, ACCEPT)]
 }
 
 /// A program that passes nothing: for a socket that is not ready yet.
@@ -148,15 +145,18 @@ fn search(ranges: &[(u16, u16)]) -> Vec<Instruction> {
         ],
         _ => {
             let (left, right) = ranges.split_at(ranges.len() / 2);
-            let (low, high) = (search(left), search(right));
-            // Conditional jumps reach 255 instructions; the unconditional one reaches any number.
-            let mut program =
-                vec![op(JGE, 0, 1, u32::from(right[0].0)), op(JA, 0, 0, low.len() as u32)];
-            program.extend(low);
-            program.extend(high);
-            program
+            fork(right[0].0, search(left), search(right))
         }
     }
+}
+
+/// Goes on with `low` if the accumulator is less than `at`, else with `high`.
+pub(super) fn fork(at: u16, low: Vec<Instruction>, high: Vec<Instruction>) -> Vec<Instruction> {
+    // Conditional jumps reach 255 instructions; the unconditional one reaches any number.
+    let mut program = vec![op(JGE, 0, 1, u32::from(at)), op(JA, 0, 0, low.len() as u32)];
+    program.extend(low);
+    program.extend(high);
+    program
 }
 
 /// Passes the ports between the two ranges that are closest to each other as well.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::device::filter::{JA, JGE};
 
 /// Runs a program as the kernel would, on what follows the Ethernet header of a frame for `port`.
 fn run(program: &[Instruction], port: u16) -> u32 {
