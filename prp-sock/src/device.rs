@@ -9,6 +9,8 @@ mod packet;
 #[cfg(any(test, feature = "testing"))]
 mod pipe;
 #[cfg(any(test, feature = "testing"))]
+mod tight;
+#[cfg(any(test, feature = "testing"))]
 mod wire;
 
 use std::fmt;
@@ -21,6 +23,8 @@ pub use interface::{Interface, interfaces};
 pub use packet::PacketDevice;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use pipe::PipeDevice;
+#[cfg(any(test, feature = "testing"))]
+pub use tight::TightDevice;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use wire::WireDevice;
 #[cfg(any(test, feature = "testing"))]

@@ -18,7 +18,7 @@ use prp_proto::route::RouteTable;
 
 use crate::builder::Builder;
 use crate::device::{FrameIo, PipeDevice, WireDevice};
-pub use crate::device::{Rule, Verdict};
+pub use crate::device::{Rule, TightDevice, Verdict};
 use crate::engine::{Engine, enlist};
 use crate::listener::PrpListener;
 use crate::stream::PrpStream;

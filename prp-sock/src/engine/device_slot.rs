@@ -114,90 +114,31 @@ impl DeviceSlot {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-    use std::os::fd::{AsFd, BorrowedFd};
-    use std::sync::Arc;
-
-    use parking_lot::Mutex;
-
     use super::*;
-    use crate::device::PortFilter;
-
-    /// A device that takes so many more frames, and loses or refuses single ones.
-    #[derive(Debug)]
-    struct Tight {
-        room: Arc<Mutex<usize>>,
-        taken: Arc<Mutex<Vec<u8>>>,
-        file: io::PipeReader,
-    }
-
-    const LOST: u8 = 100;
-    const TOO_BIG: u8 = 101;
-
-    impl FrameIo for Tight {
-        fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-            Ok(0)
-        }
-
-        fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
-            let mut sent = Sent::default();
-            for frame in frames {
-                let mut room = self.room.lock();
-                if *room == 0 {
-                    return Sent { full: true, ..sent };
-                }
-                let frame = frame.concat();
-                assert_eq!(frame[0], frame[1], "one frame of two pieces");
-                match frame[0] {
-                    TOO_BIG => return Sent { too_big: true, ..sent },
-                    LOST => sent.lost += 1,
-                    byte => self.taken.lock().push(byte),
-                }
-                sent.done += 1;
-                *room -= 1;
-            }
-            sent
-        }
-
-        fn as_fd(&self) -> BorrowedFd<'_> {
-            self.file.as_fd()
-        }
-
-        fn peek(&self) -> Peek {
-            Peek::Unknown
-        }
-
-        fn set_filter(&mut self, _: &PortFilter) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn take_overruns(&mut self) -> u64 {
-            3
-        }
-    }
+    use crate::device::TightDevice;
 
     #[test]
     fn send__keeps_in_order_what_the_device_does_not_take() {
-        let room = Arc::new(Mutex::new(2));
-        let taken = Arc::new(Mutex::new(Vec::new()));
-        let file = io::pipe().unwrap().0;
-        let mut slot =
-            DeviceSlot::new(Box::new(Tight { room: room.clone(), taken: taken.clone(), file }));
+        const TOO_BIG: u16 = TightDevice::TOO_BIG;
+        const LOST: u16 = TightDevice::LOST;
+        let device = TightDevice::new(2).unwrap();
+        let mut slot = DeviceSlot::new(Box::new(device.clone()));
         for round in 0..3 {
-            let frames = [[0; 1], [1; 1], [TOO_BIG; 1], [2; 1], [LOST; 1], [3; 1]];
-            slot.send(0..frames.len(), |i| [&frames[i], &[], &frames[i], &[]]);
+            let frames = [0, 1, TOO_BIG, 2, LOST, 3].map(u16::to_be_bytes);
+            slot.send(0..frames.len(), |i| [&frames[i][..1], &[], &frames[i][1..], &[]]);
             assert!(slot.is_stalled());
             assert!(!slot.unstall(), "there is still no room");
             // Expect: room for one frame at a time makes one frame at a time leave.
             for _ in 0..2 {
-                *room.lock() = 1;
+                device.set_room(1);
                 assert!(!slot.unstall());
             }
-            *room.lock() = 3;
+            device.set_room(3);
             assert!(slot.unstall() && !slot.is_stalled());
-            assert_eq!(*taken.lock(), [0, 1, 2, 3].repeat(round + 1));
+            assert_eq!(device.taken(), [0, 1, 2, 3].repeat(round + 1));
         }
         let counters = slot.counters();
-        assert_eq!((counters.too_big, counters.send_losses, counters.overruns), (3, 3, 3));
+        assert_eq!((counters.too_big, counters.send_losses), (3, 3));
+        assert_eq!(counters.overruns, TightDevice::OVERRUNS);
     }
 }

@@ -1,0 +1,91 @@
+//! A device that takes only so many frames, for tests of whoever sends.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{FrameIo, Peek, PortFilter, Sent};
+
+/// A device with little room. Its frames are numbers: two bytes, most significant first.
+#[derive(Clone, Debug)]
+pub struct TightDevice {
+    room: Arc<Mutex<usize>>,
+    taken: Arc<Mutex<Vec<u16>>>,
+    file: Arc<io::PipeReader>,
+}
+
+impl TightDevice {
+    /// A frame it loses, though there is room.
+    pub const LOST: u16 = u16::MAX - 1;
+
+    /// A frame it finds too big.
+    pub const TOO_BIG: u16 = u16::MAX;
+
+    /// What it says it has lost on receiving, each time it is asked.
+    pub const OVERRUNS: u64 = 3;
+
+    /// Frames it takes at most in a call.
+    const BATCH: usize = 64;
+
+    /// A device with room for so many frames. Its clones are the same device.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn new(room: usize) -> io::Result<Self> {
+        let (room, file) = (Arc::new(Mutex::new(room)), Arc::new(io::pipe()?.0));
+        Ok(Self { room, taken: Arc::default(), file })
+    }
+
+    /// Takes `room` more frames, whatever was left.
+    pub fn set_room(&self, room: usize) {
+        *self.room.lock() = room;
+    }
+
+    /// All it has taken, in order.
+    pub fn taken(&self) -> Vec<u16> {
+        self.taken.lock().clone()
+    }
+}
+
+impl FrameIo for TightDevice {
+    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+        let mut sent = Sent::default();
+        for frame in frames.take(Self::BATCH) {
+            let mut room = self.room.lock();
+            if *room == 0 {
+                return Sent { full: true, ..sent };
+            }
+            let frame = frame.concat();
+            match u16::from_be_bytes([frame[0], frame[1]]) {
+                Self::TOO_BIG => return Sent { too_big: true, ..sent },
+                Self::LOST => sent.lost += 1,
+                number => self.taken.lock().push(number),
+            }
+            *room -= 1;
+            sent.done += 1;
+        }
+        sent
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    fn peek(&self) -> Peek {
+        Peek::Unknown
+    }
+
+    fn set_filter(&mut self, _: &PortFilter) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn take_overruns(&mut self) -> u64 {
+        Self::OVERRUNS
+    }
+}
