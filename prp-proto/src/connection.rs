@@ -114,6 +114,8 @@ pub(crate) struct Connection {
     orphaned: Instant,
     /// The peer is known to have received our part of the handshake.
     pub(crate) confirmed: bool,
+    /// It is in the endpoint's roster.
+    pub(crate) enrolled: bool,
     /// When a credible frame last came.
     heard: Instant,
     /// Probes sent since.
@@ -174,6 +176,7 @@ impl Connection {
             orphan: false,
             orphaned: seed.now,
             confirmed: false,
+            enrolled: false,
             heard: seed.now,
             probes_unanswered: 0,
             challenged: None,

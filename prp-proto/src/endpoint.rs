@@ -19,6 +19,7 @@ mod output;
 mod port;
 mod refusal;
 mod request;
+mod roster;
 mod table;
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -31,6 +32,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 pub use crate::buffer::{Ending, MessagePart, Sink};
 pub use crate::connection::Terms;
 pub use refusal::OrphanRequest;
+pub use roster::{RosterChange, Standing};
 
 use crate::addr::{DeviceId, MacAddr, NodeId, Port};
 use crate::config::EndpointConfig;
@@ -46,6 +48,7 @@ use crate::wire::mss_for_mtu;
 use port::Ports;
 use refusal::Refusals;
 use request::Listener;
+use roster::Roster;
 use table::Table;
 
 /// A device of this node, as far as the protocol cares.
@@ -84,6 +87,7 @@ pub struct Endpoint {
     owing: Vec<ConnHandle>,
     /// We answer for ports that nobody on the node owns.
     steward: bool,
+    roster: Roster,
     stats: EndpointStats,
 }
 
@@ -114,6 +118,7 @@ impl Endpoint {
             spent: Vec::new(),
             owing: Vec::new(),
             steward: false,
+            roster: Roster::default(),
             stats: EndpointStats::default(),
             rng,
         }
@@ -258,6 +263,7 @@ impl Endpoint {
     fn settle(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.arm_quiet(now);
+        self.roster.note(conn);
         if !conn.queued_transmit && conn.wants_transmit() {
             conn.queued_transmit = true;
             self.transmit_queue.push_back(handle);
@@ -283,6 +289,7 @@ impl Endpoint {
 
     fn remove(&mut self, handle: ConnHandle) {
         let Some(conn) = self.table.remove(handle) else { return };
+        self.roster.strike(&conn);
         if !conn.confirmed && conn.is_server() {
             self.confirm(conn.remote.node);
         }

@@ -12,7 +12,7 @@ use core::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
-pub use answer::{Answer, answer, refuse};
+pub use answer::{Answer, answer, refuse, reset, reset_here};
 pub use stats::{ForwardDrop, ForwardDrops, ForwardStats};
 
 use crate::addr::{DeviceId, MacAddr, NodeId};

@@ -27,6 +27,7 @@ use crate::link::Link;
 use crate::metrics;
 use crate::neighbours::{Neighbour, Neighbours};
 use crate::privilege;
+use crate::register::Register;
 use crate::report::{self, Question, Reloaded, Reply};
 use crate::router::Router;
 use crate::settings::Settings;
@@ -48,6 +49,7 @@ pub struct Daemon {
     carrier: Carrier,
     neighbours: Neighbours,
     stewardship: Stewardship,
+    register: Register,
     control: Control,
     signals: SignalFd,
     loader: Loader,
@@ -71,6 +73,7 @@ impl Daemon {
         let table = Table::load(&settings, &[])?;
         let node = table.routes.local();
         let control = Control::bind(node)?;
+        let register = Register::open(node)?;
         let stewardship = Stewardship::seek(node);
         let ethertype = table.file.hosts().ethertype();
         let forwarder = Forwarder::new(ethertype, table.routes.clone(), Vec::new());
@@ -84,6 +87,7 @@ impl Daemon {
             carrier: Carrier::watch()?,
             neighbours,
             stewardship,
+            register,
             control,
             signals,
             loader: Loader::new()?,
@@ -117,6 +121,7 @@ impl Daemon {
             let now = self.clock.now();
             let busy = self.router.turn(now)? > 0;
             self.look_after_neighbours(now);
+            self.look_after_the_dead(now);
             if busy {
                 last_frame = now;
             }
@@ -128,7 +133,9 @@ impl Daemon {
                 continue;
             }
             last_chores = now;
-            let due = self.neighbours.next_timeout().map(|at| at.since(self.clock.now()));
+            let due =
+                self.neighbours.next_timeout().into_iter().chain(self.register.next_timeout());
+            let due = due.min().map(|at| at.since(self.clock.now()));
             let timeout = if busy || awake { Some(Duration::ZERO) } else { due };
             if self.wait(timeout)? && self.chores(now)? {
                 self.say_goodbye();
@@ -168,6 +175,15 @@ impl Daemon {
         probes.iter().for_each(|probe| self.router.probe(probe));
     }
 
+    /// Resets some connections of processes that have ended without closing them.
+    fn look_after_the_dead(&mut self, now: Instant) {
+        if self.register.next_timeout().is_none_or(|at| at > now) {
+            return;
+        }
+        let connections = self.register.resets(now, |port| self.router.is_free(port));
+        self.router.reset(&connections);
+    }
+
     fn say_goodbye(&mut self) {
         let farewells: Vec<_> = self.neighbours.farewells().collect();
         farewells.iter().for_each(|probe| self.router.probe(probe));
@@ -187,6 +203,7 @@ impl Daemon {
         fds.push(PollFd::new(self.signals.as_fd(), read));
         fds.push(PollFd::new(self.loader.bell(), read));
         fds.push(PollFd::new(self.carrier.as_fd(), read));
+        fds.push(PollFd::new(self.register.fd(), read));
         let link = self.stewardship.link();
         if let Some(link) = &link {
             // Nothing is ever said on it: it only breaks.
@@ -218,6 +235,7 @@ impl Daemon {
             self.wish(Wish { asker: None, dry_run: false });
         }
         self.carrier_news |= self.carrier.read()?;
+        self.register.turn(now);
         if !self.stewardship.is_ours() {
             self.seek_stewardship()?;
         }
@@ -268,7 +286,9 @@ impl Daemon {
             Question::Neighbours => serde_json::to_value(self.neighbour_lines()),
             Question::Counters => Ok(report::counters(&self.router)),
             Question::Metrics => {
-                Ok(metrics::text(&mut self.router, &self.neighbours, self.reloads).into())
+                let processes = self.register.len();
+                Ok(metrics::text(&mut self.router, &self.neighbours, processes, self.reloads)
+                    .into())
             }
             Question::Reload { dry_run } => {
                 if !dry_run && !self.control.may_change(asker) {
@@ -316,6 +336,7 @@ impl Daemon {
             reloads: self.reloads,
             last_error: self.last_error.clone(),
             steward: self.router.is_steward(),
+            processes: self.register.len(),
             devices: report::devices(&mut self.router),
         }
     }

@@ -11,6 +11,7 @@
 //! | [`link`], [`batch`] | a device with its queue, frames on their way to it |
 //! | [`router`] | links and decision together: one *turn* of work |
 //! | [`carrier`], [`neighbours`] | what the kernel says of devices; whom frames are sent to, and whether they live |
+//! | [`register`] | the processes of the node, and what is left of them when they are dead |
 //! | [`daemon`] | the loop: turns, sleep, signals, reloading |
 //! | [`cli`] | the command line |
 //! | [`privilege`] | which capability the daemon keeps |
@@ -29,6 +30,7 @@ pub mod link;
 pub mod metrics;
 pub mod neighbours;
 pub mod privilege;
+pub mod register;
 pub mod report;
 pub mod router;
 pub mod settings;

@@ -13,7 +13,12 @@ use crate::router::Router;
 type Labels = Vec<(&'static str, String)>;
 
 /// The text.
-pub fn text(router: &mut Router, neighbours: &Neighbours, reloads: u64) -> String {
+pub fn text(
+    router: &mut Router,
+    neighbours: &Neighbours,
+    processes: usize,
+    reloads: u64,
+) -> String {
     let mut registry = Registry::with_prefix("prp_routed");
     totals(&mut registry, router, reloads);
     drops(&mut registry, router);
@@ -25,6 +30,9 @@ pub fn text(router: &mut Router, neighbours: &Neighbours, reloads: u64) -> Strin
         usable.get_or_create(&labels).set(i64::from(neighbour.usable));
     }
     registry.register("neighbour_usable", "Whether frames are sent to a neighbour", usable);
+    let registered: Gauge = Gauge::default();
+    registered.set(i64::try_from(processes).unwrap_or(i64::MAX));
+    registry.register("registered_processes", "Processes that have registered", registered);
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
@@ -44,6 +52,7 @@ fn totals(registry: &mut Registry, router: &Router, reloads: u64) {
     counter(registry, "local_frames", "Frames for this node's control port", stats.local);
     counter(registry, "echoes_answered", "Echoes answered", said.echoes);
     counter(registry, "requests_refused", "Requests to ports nobody owns", said.refusals);
+    counter(registry, "connections_reset", "Resets in the name of dead processes", said.resets);
     counter(registry, "answers_suppressed", "Answers beyond the limit", said.suppressed);
     counter(registry, "reloads", "Times prphosts was put in force again", reloads);
 }

@@ -60,6 +60,8 @@ pub struct Status {
     pub last_error: Option<String>,
     /// Whether it refuses requests to ports nobody owns.
     pub steward: bool,
+    /// Processes of the node that have registered.
+    pub processes: usize,
     /// Devices.
     pub devices: Vec<Device>,
 }
@@ -204,6 +206,7 @@ pub fn counters(router: &Router) -> serde_json::Value {
         "dropped": drops,
         "echoes_answered": said.echoes,
         "requests_refused": said.refusals,
+        "connections_reset": said.resets,
         "answers_suppressed": said.suppressed,
     })
 }

@@ -3,14 +3,15 @@
 use std::io;
 
 use prp_proto::addr::{DeviceId, MacAddr, Port};
-use prp_proto::forward::{Answer, Forwarder, Outcome, answer, refuse};
+use prp_proto::endpoint::Standing;
+use prp_proto::forward::{Answer, Forwarder, Outcome, answer, refuse, reset, reset_here};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
 use prp_proto::wire::{
     EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader, TransportHeader,
     sealed,
 };
-use prp_sock::node::Claims;
+use prp_sock::node::{Claims, FrameIo, PacketDevice, interfaces};
 
 use crate::allowance::Allowance;
 use crate::batch::Batch;
@@ -52,6 +53,8 @@ pub struct PresenceCounters {
     pub echoes: u64,
     /// Requests refused.
     pub refusals: u64,
+    /// Resets in the name of dead processes.
+    pub resets: u64,
     /// What went unsaid because there was too much of it.
     pub suppressed: u64,
 }
@@ -138,6 +141,36 @@ impl Router {
         };
         self.batch.push(probe.device, &sealed(head, &[&probe.block.emit()]), &[]);
         self.flush();
+    }
+
+    /// Whether nobody on the node owns `port`.
+    pub fn is_free(&self, port: Port) -> bool {
+        self.presence.claims.is_free(port)
+    }
+
+    /// Resets connections of a process that is dead.
+    pub fn reset(&mut self, connections: &[Standing]) {
+        let here = self.forwarder.local();
+        for standing in connections.iter().filter(|s| s.remote.node != here) {
+            if let Some(reset) = reset(&self.forwarder, standing) {
+                self.presence.said.resets += 1;
+                self.batch.push(reset.device, &reset.bytes, &[]);
+            }
+        }
+        self.flush();
+        let mut inside = connections.iter().filter(|s| s.remote.node == here).peekable();
+        if inside.peek().is_none() {
+            return;
+        }
+        // The way from the node to itself, which a router has no other use for.
+        let ethertype = self.forwarder.ethertype();
+        let found = interfaces().into_iter().find(|i| i.loopback);
+        let Some(Ok(mut device)) = found.map(|i| PacketDevice::open(&i, ethertype)) else { return };
+        for standing in inside {
+            let frame = reset_here(&self.forwarder, standing);
+            let sent = device.send(&mut std::iter::once([frame.as_slice(), &[], &[], &[]]));
+            self.presence.said.resets += sent.done as u64;
+        }
     }
 
     fn flush(&mut self) {

@@ -18,6 +18,7 @@ mod keeper;
 mod kick;
 mod poll_set;
 mod readiness;
+mod registration;
 mod registry;
 mod slot;
 mod spin;

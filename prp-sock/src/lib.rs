@@ -16,7 +16,7 @@
 //! | address | `10.0.0.3:80`, DNS names | `3:80`, names in prphosts |
 //! | needs | nothing | CAP_NET_RAW, or a user namespace |
 //! | who moves the data | the kernel | threads of this process: the one that waits, or a background one |
-//! | process killed by SIGKILL | peers get a reset at once | peers time out, or get a reset when they send |
+//! | process killed by SIGKILL | peers get a reset at once | so they do with prp-routed on the node; else they time out, or get a reset when they send |
 //! | process exits | the kernel delivers what was written | so does `exit`, for up to 30 s |
 //! | `fork` | both processes have the socket | the child's copy is of no use |
 //! | Nagle's algorithm | on by default | there is none |
@@ -36,6 +36,7 @@ mod hosts;
 mod listener;
 #[cfg(feature = "raw")]
 pub mod raw;
+mod register;
 mod stats;
 mod stream;
 mod sys;
@@ -53,6 +54,9 @@ pub mod node {
         interfaces,
     };
     pub use crate::engine::{Claims, Stewardship};
+    pub use crate::register::{
+        DownHop, DownHops, LedgerReader, name as register_name, receive_ledger, user_of,
+    };
 }
 
 pub use addr::{Resolver, ToPrpAddrs};

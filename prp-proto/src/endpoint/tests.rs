@@ -6,6 +6,7 @@ mod hostile;
 mod idle;
 mod loss;
 mod port;
+mod roster;
 mod transfer;
 mod window;
 

@@ -1,10 +1,11 @@
-//! Answers of the node itself: to echoes, about echoes that went no further, and to requests for ports
-//! nobody owns (SPEC PRP-NODE, PRP-RST-2).
+//! What the node says for itself: to echoes, about echoes that went no further, to requests for ports
+//! nobody owns, and to the peers of processes that were killed (SPEC PRP-NODE, PRP-RST-2, PRP-RST-7).
 
 use alloc::vec::Vec;
 
 use super::{Flow, ForwardDrop, Forwarder};
-use crate::addr::{DeviceId, NodeId, Port};
+use crate::addr::{DeviceId, MacAddr, NodeId, Port};
+use crate::endpoint::Standing;
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
     CrcKey, EthernetHeader, Flags, Frame, Head, NetworkHeader, NodeBlock, NodeKind, Offer,
@@ -61,6 +62,34 @@ pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
     build(forwarder, network.src, own, peer, Flags::RST, &[&block.emit()])
 }
 
+/// The reset of a connection whose process is gone, in its name (SPEC PRP-RST-7). None where no way leads to
+/// the peer, and if that is on this node: see [`reset_here`].
+pub fn reset(forwarder: &Forwarder, standing: &Standing) -> Option<Answer> {
+    let Standing { local, remote, .. } = *standing;
+    build(forwarder, remote.node, local, remote.port, Flags::RST, &[&aborted(standing)])
+}
+
+/// As [`reset`], for a peer on this very node: the frame, for the loopback device.
+pub fn reset_here(forwarder: &Forwarder, standing: &Standing) -> Vec<u8> {
+    let Standing { local, remote, .. } = *standing;
+    let (none, node) = (MacAddr::ZERO, forwarder.local());
+    let ethernet = EthernetHeader { dst: none, src: none, ethertype: forwarder.ethertype() };
+    let network = NetworkHeader { src: node, dst: node };
+    let transport = header(local, remote.port, Flags::RST);
+    sealed(Head { ethernet, network, transport }, &[&aborted(standing)])
+}
+
+fn aborted(standing: &Standing) -> [u8; ResetBlock::LEN] {
+    let Standing { own_id: sender, peer_id: receiver, .. } = *standing;
+    ResetBlock { reason: ResetReason::Aborted, receiver, sender }.emit()
+}
+
+fn header(src: Port, dst: Port, flags: Flags) -> TransportHeader {
+    let mut header = TransportHeader::new(src, dst, Seq::default(), SeqWidth::Bits20, 0);
+    header.flags |= flags;
+    header
+}
+
 fn build(
     forwarder: &Forwarder,
     to: NodeId,
@@ -78,9 +107,7 @@ fn build(
     };
     let next = forwarder.next_hop(to, flow, None).ok()?;
     let src = forwarder.devices().get(usize::from(next.device.0))?.mac;
-    let mut transport =
-        TransportHeader::new(src_port, dst_port, Seq::default(), SeqWidth::Bits20, 0);
-    transport.flags |= flags;
+    let transport = header(src_port, dst_port, flags);
     let head = Head {
         ethernet: EthernetHeader { dst: next.mac, src, ethertype },
         network: NetworkHeader { src: local, dst: to },

@@ -28,6 +28,7 @@ use super::steward::Stewardship;
 use super::wait::earliest;
 use super::waiter::Waiter;
 use crate::device::{FrameIo, PortFilter};
+use crate::register::Ledger;
 
 /// Frames received per turn from one device, so that nobody holds the lock for long.
 const RECEIVE_TURN: usize = 32;
@@ -48,6 +49,8 @@ pub(crate) struct Core {
     pub(crate) claims: Claims,
     pub(super) stewardship: Stewardship,
     pub(crate) steering: Steering,
+    /// For the node's router, if it has one.
+    pub(super) ledger: Option<Ledger>,
     devices: Vec<DeviceSlot>,
     /// The devices' sockets, for those who do not hold the lock.
     pub(super) doors: Arc<Doors>,
@@ -99,6 +102,7 @@ impl Core {
             claims: Claims::new(node),
             stewardship,
             steering: Steering::default(),
+            ledger: None,
             devices,
             doors,
             filter,
@@ -262,6 +266,7 @@ impl Core {
                 }
             }
         }
+        self.note_roster();
         while let Some(port) = self.endpoint.poll_released_port() {
             self.steering.release(port, &mut self.calls);
             self.claims.release(port);

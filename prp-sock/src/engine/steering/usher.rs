@@ -21,6 +21,7 @@ use crate::engine::core::Core;
 use crate::engine::doors::{Doors, take_errors};
 use crate::engine::kick::Kick;
 use crate::engine::poll_set::PollSet;
+use crate::engine::registration::Registration;
 use crate::engine::steward::Stewardship;
 use crate::engine::wait::earliest;
 use crate::engine::waiter::Waiter;
@@ -121,7 +122,14 @@ impl Engine {
         let waiter = self.usher.waiter.clone();
         self.lock().steering.usher = Some(waiter.waker());
         let engine = Arc::downgrade(self);
-        let work = Work { devices, ethertype, role: Role::None, missing: Vec::new(), due: None };
+        let work = Work {
+            devices,
+            ethertype,
+            role: Role::None,
+            registration: Registration::new(),
+            missing: Vec::new(),
+            due: None,
+        };
         std::thread::Builder::new()
             .name("prp-usher".into())
             .stack_size(256 * 1024)
@@ -162,6 +170,7 @@ struct Work {
     devices: Vec<Interface>,
     ethertype: u16,
     role: Role,
+    registration: Registration,
     /// Devices whose sockets are of no use, until their interfaces are there again.
     missing: Vec<usize>,
     /// When to look again, whatever happens.
@@ -175,6 +184,7 @@ impl Work {
             waiter.take_call();
             self.due = None;
             self.look(&alive);
+            self.due = earliest(self.due, self.registration.look(&alive));
             let doors = self.watched(&alive);
             let timeout = self.due.map(|due| due.since(alive.now()));
             drop(alive);
@@ -326,6 +336,7 @@ impl Work {
             Role::Other(client) if client.over => {}
             Role::Other(client) => set.push(client.link.as_fd(), PollFlags::POLLIN),
         }
+        self.registration.fd().into_iter().for_each(|fd| set.push(fd, PollFlags::POLLIN));
         let before = set.fds().len();
         for fd in doors.into_iter().flat_map(Doors::fds) {
             set.push(fd, PollFlags::empty());
