@@ -95,6 +95,10 @@ pub(crate) struct Connection {
     /// Number of our first segment, which handshake frames repeat.
     first: Seq,
     pub(crate) path: Path,
+    /// Ways that were tried before this one.
+    pub(crate) turns: u8,
+    /// Nothing has come back for so long that this way may be dead.
+    pub(crate) lost: bool,
     pub(crate) send: Sender,
     pub(crate) recv: Receiver,
     pub(crate) request: Request,
@@ -117,7 +121,7 @@ pub(crate) struct Connection {
     /// It is in the endpoint's roster.
     pub(crate) enrolled: bool,
     /// When a credible frame last came.
-    heard: Instant,
+    pub(crate) heard: Instant,
     /// Probes sent since.
     probes_unanswered: u8,
     /// When the peer was last asked whether it had sent something we did not believe.
@@ -164,6 +168,8 @@ impl Connection {
             ids: Ids { local: seed.id, remote: 0 },
             first: seed.first,
             path: seed.path,
+            turns: 0,
+            lost: false,
             send: Sender::new(seed),
             recv: Receiver::new(seed),
             request: Request::default(),

@@ -21,6 +21,7 @@ mod refusal;
 mod request;
 mod roster;
 mod table;
+mod way;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -34,17 +35,15 @@ pub use crate::connection::Terms;
 pub use refusal::OrphanRequest;
 pub use roster::{RosterChange, Standing};
 
-use crate::addr::{DeviceId, MacAddr, NodeId, Port};
+use crate::addr::{MacAddr, NodeId, Port};
 use crate::config::EndpointConfig;
 use crate::connection::Connection;
 use crate::event::{ConnHandle, Event};
-use crate::route::{Route, RouteTable};
+use crate::route::{RouteTable, Ways};
 use crate::seq::{Seq, SeqWidth};
 use crate::stats::{ConnStats, EndpointStats};
 use crate::time::Instant;
 use crate::timer::TimerQueue;
-use crate::transmit::Path;
-use crate::wire::mss_for_mtu;
 use port::Ports;
 use refusal::Refusals;
 use request::Listener;
@@ -68,6 +67,7 @@ pub struct Device {
 pub struct Endpoint {
     config: EndpointConfig,
     routes: RouteTable,
+    ways: Ways,
     devices: Vec<Device>,
     rng: ChaCha8Rng,
     table: Table,
@@ -105,6 +105,7 @@ impl Endpoint {
         Self {
             config,
             routes,
+            ways: Ways::default(),
             devices,
             table: Table::new(hasher.clone()),
             listeners: BTreeMap::new(),
@@ -184,63 +185,6 @@ impl Endpoint {
             + self.proven.allocation_size()
             + self.unconfirmed.allocation_size()
             + self.routes.heap_size()
-    }
-
-    /// Replaces the routes. Connections to nodes that have a way keep running along the new one; those
-    /// to nodes without one time out unless it comes back.
-    pub fn set_routes(&mut self, routes: RouteTable) {
-        self.routes = routes;
-        for handle in self.table.handles() {
-            let Some(node) = self.table.get(handle).map(|c| c.remote.node) else { continue };
-            if let (Some((path, _)), Some(conn)) = (self.path(node), self.table.get_mut(handle)) {
-                conn.path = path;
-            }
-        }
-    }
-
-    /// Replaces what is known of a device, after its address or MTU has changed.
-    pub fn set_device(&mut self, id: DeviceId, device: Device) {
-        if let Some(slot) = self.devices.get_mut(usize::from(id.0)) {
-            *slot = device;
-        }
-        let routes = self.routes.clone();
-        self.set_routes(routes);
-    }
-
-    /// The way to `node` and the largest segment its device takes.
-    fn path(&self, node: NodeId) -> Option<(Path, u16)> {
-        let (id, dst_mac, limit) = match self.routes.lookup(node) {
-            Route::Local => {
-                let at = self.devices.iter().position(|d| d.loopback)?;
-                (DeviceId(at as u16), self.devices[at].mac, None)
-            }
-            Route::Via(hops) => {
-                let hop = hops.first()?;
-                (hop.device, hop.mac, hop.mtu)
-            }
-            _ => return None,
-        };
-        let device = self.devices.get(usize::from(id.0))?;
-        let mtu = limit.map_or(device.mtu, |limit| device.mtu.min(limit));
-        let path = Path {
-            device: id,
-            src_mac: device.mac,
-            dst_mac,
-            ethertype: self.config.ethertype,
-            src: self.routes.local(),
-            dst: node,
-        };
-        Some((path, mss_for_mtu(mtu, false)?))
-    }
-
-    /// Segments of what size are known to reach `node`. To ourselves and to nodes whose MTU prphosts
-    /// states, all of them.
-    fn proven_size(&self, node: NodeId) -> u16 {
-        match self.routes.lookup(node) {
-            Route::Local => u16::MAX,
-            Route::Via([hop, ..]) if hop.mtu.is_some() => u16::MAX,
-            _ => self.proven.get(&node).copied().unwrap_or(0),
-        }
     }
 
     /// A connection id: anything but zero.

@@ -8,16 +8,15 @@ mod answer;
 mod stats;
 
 use alloc::vec::Vec;
-use core::hash::BuildHasher;
-
-use foldhash::fast::FixedState;
 
 pub use answer::{Answer, answer, refuse, reset, reset_here};
 pub use stats::{ForwardDrop, ForwardDrops, ForwardStats};
 
+pub use crate::route::Flow;
+
 use crate::addr::{DeviceId, MacAddr, NodeId};
 use crate::endpoint::Device;
-use crate::route::{NextHop, Route, RouteTable};
+use crate::route::{NextHop, Route, RouteTable, Ways};
 use crate::wire::{ETHERNET_LEN, Flags, Frame, HEADER_LEN, Head};
 
 /// How frames leave: the device, and the headers in front of what came after the old ones.
@@ -46,8 +45,7 @@ pub struct Forwarder {
     ethertype: u16,
     routes: RouteTable,
     devices: Vec<Device>,
-    /// Next hops that are not to be used. Few at any time, and mostly none.
-    down: Vec<(DeviceId, MacAddr)>,
+    ways: Ways,
     stats: ForwardStats,
 }
 
@@ -55,7 +53,7 @@ impl Forwarder {
     /// A router for the local node of `routes`, on `devices` (indexed by [`DeviceId`]).
     pub fn new(ethertype: u16, routes: RouteTable, devices: Vec<Device>) -> Self {
         let stats = ForwardStats::default();
-        Self { ethertype, routes, devices, down: Vec::new(), stats }
+        Self { ethertype, routes, devices, ways: Ways::default(), stats }
     }
 
     /// The node this is.
@@ -100,18 +98,12 @@ impl Forwarder {
 
     /// Says whether a next hop may be used; whether that is new.
     pub fn set_usable(&mut self, device: DeviceId, mac: MacAddr, usable: bool) -> bool {
-        let known = self.down.iter().position(|hop| *hop == (device, mac));
-        match (known, usable) {
-            (Some(at), true) => drop(self.down.swap_remove(at)),
-            (None, false) => self.down.push((device, mac)),
-            _ => return false,
-        }
-        true
+        self.ways.set_usable(device, mac, usable)
     }
 
     /// Whether a next hop may be used.
     pub fn is_usable(&self, device: DeviceId, mac: MacAddr) -> bool {
-        self.down.is_empty() || !self.down.contains(&(device, mac))
+        self.ways.is_usable(device, mac)
     }
 
     /// Decides about a frame that `device` received, and counts it. Never panics, whatever the bytes are.
@@ -194,46 +186,10 @@ impl Forwarder {
             Route::Via(hops) => hops,
             Route::Local | Route::NoRoute(_) => return Err(ForwardDrop::NoRoute),
         };
-        let usable = |hop: &&NextHop| self.is_usable(hop.device, hop.mac);
-        let onward = |hop: &&NextHop| from != Some((hop.device, hop.mac));
-        let best = hops.iter().filter(usable).find(onward);
-        let Some(best) = best else {
-            // Back is better than nowhere: the neighbour will not send it here again if it has another
-            // way, and if it has none the hop limit ends it.
-            let back = hops.iter().find(usable);
-            // A neighbour whose router is dead may well be alive.
-            let itself = || hops.iter().find(|hop| hop.node == node);
-            return back.or_else(itself).copied().ok_or(ForwardDrop::AllDown);
-        };
-        let equals =
-            || hops.iter().filter(usable).filter(onward).filter(|hop| hop.metric == best.metric);
-        let count = equals().count();
-        if count < 2 {
-            return Ok(*best);
-        }
-        let pick = flow.hash(self.routes.local()) as usize % count;
-        Ok(equals().nth(pick).copied().unwrap_or(*best))
-    }
-}
-
-/// What the frames of one direction of a connection have in common.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
-pub struct Flow {
-    /// The node that sends.
-    pub src: u16,
-    /// The node that receives.
-    pub dst: u16,
-    /// The sender's port.
-    pub src_port: u16,
-    /// The receiver's port.
-    pub dst_port: u16,
-}
-
-impl Flow {
-    /// The router is part of it: if all routers divided flows alike, the second in a row would only see
-    /// one half, and use only one of its ways.
-    fn hash(self, router: NodeId) -> u64 {
-        FixedState::with_seed(u64::from(router.number())).hash_one(self)
+        let found = self.ways.choose(hops, self.routes.local(), flow, from);
+        // A neighbour whose router is dead may well be alive.
+        let itself = || hops.iter().find(|hop| hop.node == node);
+        found.or_else(itself).copied().ok_or(ForwardDrop::AllDown)
     }
 }
 

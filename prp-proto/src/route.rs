@@ -5,6 +5,9 @@
 //! two array accesses. Nodes reached by the same next hops share one list of them.
 
 mod build;
+mod ways;
+
+pub use ways::{Flow, Ways};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -14,6 +14,10 @@ use crate::wire::ResetReason;
 /// Tail-loss probes before the retransmission timeout: one lost probe is bad luck, two are an outage.
 const TAIL_PROBES: u8 = 2;
 
+/// Timeouts in a row, or questions without an answer, after which another way is tried (SPEC PRP-WAY-2). One
+/// may be a queue that was full.
+const LOST_AFTER: u32 = 2;
+
 /// Size probes sent before the classic segment size is taken for all the path carries.
 const SIZE_PROBES: u8 = 5;
 
@@ -83,6 +87,7 @@ impl Connection {
         } else {
             self.stats.timeouts += 1;
             self.send.backoff += 1;
+            self.lost |= self.send.backoff >= LOST_AFTER;
             self.send.recovery_until = Some(self.send.flight.next_order());
             self.send.congestion.on_timeout(now);
             self.send.flight.mark_all_lost();
@@ -97,6 +102,7 @@ impl Connection {
         }
         self.pending.probe = true;
         self.send.backoff += 1;
+        self.lost |= now.since(self.heard) >= self.send.rtt.rto(LOST_AFTER);
         self.arm_persist(now);
     }
 
@@ -159,6 +165,7 @@ impl Connection {
             self.send.trim();
             self.recv.trim();
             self.probes_unanswered += 1;
+            self.lost |= u32::from(self.probes_unanswered) > LOST_AFTER;
             self.pending.probe = true;
             self.timers.set(Timer::Keepalive, now + keepalive.interval);
         }

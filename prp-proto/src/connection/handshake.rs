@@ -27,6 +27,8 @@ const MAX_RETRY: Duration = Duration::from_secs(1);
 pub(crate) struct Request {
     pause: Duration,
     give_up: Instant,
+    /// An odd number of requests has been repeated.
+    odd: bool,
 }
 
 /// What a server-side connection is made from.
@@ -44,8 +46,11 @@ impl Connection {
         let mut conn = Self::new(seed);
         conn.step(StateEvent::Request);
         conn.pending.request = true;
-        conn.request =
-            Request { pause: FIRST_RETRY, give_up: seed.now + conn.config.connect_timeout };
+        conn.request = Request {
+            pause: FIRST_RETRY,
+            give_up: seed.now + conn.config.connect_timeout,
+            odd: false,
+        };
         conn.timers.set(Timer::Request, seed.now + FIRST_RETRY);
         conn
     }
@@ -150,6 +155,8 @@ impl Connection {
             return;
         }
         self.pending.request = true;
+        self.lost |= self.request.odd;
+        self.request.odd = !self.request.odd;
         self.request.pause = (self.request.pause * 2).min(MAX_RETRY);
         let next = (now + self.request.pause).min(self.request.give_up);
         self.timers.set(Timer::Request, next);

@@ -82,8 +82,8 @@ impl Endpoint {
         config: ConnConfig,
         claim: impl FnMut(Port) -> bool,
     ) -> Result<ConnHandle, ConnectError> {
-        let (path, device_mss) =
-            self.path(remote.node).ok_or(ConnectError::NoRoute(remote.node))?;
+        let no_route = ConnectError::NoRoute(remote.node);
+        let device_mss = self.largest_segment(remote.node).ok_or(no_route)?;
         let (table, node) = (&self.table, self.local_node());
         // A connection needs two ends: from an address to itself there is none (SPEC PRP-PORT-5).
         let taken = |port| table.find(port, remote).is_some() || PrpAddr::new(node, port) == remote;
@@ -94,6 +94,7 @@ impl Endpoint {
         if taken(port) {
             return Err(ConnectError::InUse);
         }
+        let path = self.path(port, remote, 0).ok_or(no_route)?;
         let width = match config.classic {
             Classic::Refuse => SeqWidth::Bits20,
             Classic::Allow | Classic::Only => SeqWidth::Bits16,

@@ -59,6 +59,9 @@ impl Endpoint {
         }
         let peer = PrpAddr::new(network.src, frame.head.transport.src_port);
         let known = self.table.find(frame.head.transport.dst_port, peer);
+        if let Some(handle) = known {
+            self.follow(now, handle, device, &frame);
+        }
         if frame.flags().contains(Flags::CREQ) {
             return self.on_request(now, &frame, peer, known).map(|()| Disposition::Accepted);
         }

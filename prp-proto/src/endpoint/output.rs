@@ -57,6 +57,7 @@ impl Endpoint {
             let Some(conn) = self.table.get_mut(handle) else { continue };
             conn.queued_deadlines.remove(at);
             conn.on_time(now);
+            self.turn_aside(handle);
             self.settle(handle, now);
         }
     }

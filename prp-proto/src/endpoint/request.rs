@@ -77,7 +77,8 @@ impl Endpoint {
         peer: PrpAddr,
         offer: Option<Offer>,
     ) -> Result<(), DropReason> {
-        let (path, device_mss) = self.path(peer.node).ok_or(DropReason::BadSource)?;
+        let path = self.path(port, peer, 0).ok_or(DropReason::BadSource)?;
+        let device_mss = self.largest_segment(peer.node).ok_or(DropReason::BadSource)?;
         let (asked, width) = match offer {
             Some(offer) => (Asked::Offer(offer), SeqWidth::Bits20),
             None => (Asked::Classic, SeqWidth::Bits16),
@@ -130,7 +131,7 @@ impl Endpoint {
             self.send_refusal(now, port, peer, offer.id, ResetReason::Refused);
             return DropReason::Refused;
         }
-        if let Some((path, _)) = self.path(peer.node)
+        if let Some(path) = self.path(port, peer, 0)
             && self.steward
         {
             let refusal = refusal(path, port, peer.port, ResetReason::Refused, offer.id, 0);
@@ -148,7 +149,7 @@ impl Endpoint {
         receiver: u32,
         reason: ResetReason,
     ) {
-        if let Some((path, _)) = self.path(peer.node)
+        if let Some(path) = self.path(port, peer, 0)
             && self.refusals.push(now, refusal(path, port, peer.port, reason, receiver, 0))
         {
             self.stats.refusals_sent += 1;

@@ -8,6 +8,7 @@ mod loss;
 mod port;
 mod roster;
 mod transfer;
+mod way;
 mod window;
 
 use alloc::boxed::Box;

@@ -1,0 +1,154 @@
+//! By which way the frames of this node leave (SPEC PRP-WAY).
+
+use core::time::Duration;
+
+use super::{Device, Endpoint};
+use crate::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
+use crate::event::ConnHandle;
+use crate::route::{Flow, NextHop, Route, RouteTable, Ways};
+use crate::time::Instant;
+use crate::transmit::Path;
+use crate::wire::{Flags, Frame, mss_for_mtu};
+
+/// How long a connection must have heard nothing before a repeat that comes by another way is taken for a sign
+/// that its own is dead: longer than repeats take to come where only frames are lost.
+const SILENCE: Duration = Duration::from_millis(10);
+
+impl Endpoint {
+    /// Replaces the routes. Connections to nodes that have a way keep running along the new one; those
+    /// to nodes without one time out unless it comes back.
+    pub fn set_routes(&mut self, routes: RouteTable) {
+        self.routes = routes;
+        self.set_out_anew();
+    }
+
+    /// Replaces what is known of next hops. Connections go on by the best that is usable.
+    pub fn set_ways(&mut self, ways: Ways) {
+        if self.ways != ways {
+            self.ways = ways;
+            self.set_out_anew();
+        }
+    }
+
+    /// Replaces what is known of a device, after its address or MTU has changed.
+    pub fn set_device(&mut self, id: DeviceId, device: Device) {
+        if let Some(slot) = self.devices.get_mut(usize::from(id.0)) {
+            *slot = device;
+        }
+        self.set_out_anew();
+    }
+
+    /// The way the frames of a connection take: device, and hardware address of the next hop.
+    pub fn way(&self, conn: ConnHandle) -> Option<(DeviceId, MacAddr)> {
+        self.table.get(conn).map(|c| (c.path.device, c.path.dst_mac))
+    }
+
+    /// Every connection takes its best way (SPEC PRP-WAY-4).
+    fn set_out_anew(&mut self) {
+        for handle in self.table.handles() {
+            if let Some(conn) = self.table.get_mut(handle) {
+                conn.turns = 0;
+                self.set_out(handle);
+            }
+        }
+    }
+
+    fn set_out(&mut self, handle: ConnHandle) {
+        let Some(conn) = self.table.get(handle) else { return };
+        let path = self.path(conn.local.port, conn.remote, conn.turns);
+        if let (Some(path), Some(conn)) = (path, self.table.get_mut(handle)) {
+            conn.path = path;
+        }
+    }
+
+    /// A connection gets no answer: its next way may be better (SPEC PRP-WAY-2).
+    pub(super) fn turn_aside(&mut self, handle: ConnHandle) {
+        let Some(conn) = self.table.get_mut(handle) else { return };
+        let lost = core::mem::take(&mut conn.lost);
+        if lost && self.routes.lookup(conn.remote.node).next_hops().len() > 1 {
+            conn.turns = conn.turns.wrapping_add(1);
+            self.set_out(handle);
+        }
+    }
+
+    /// The peer repeats itself by another way than ours, and nothing comes by ours: it has found one that is
+    /// not dead (SPEC PRP-WAY-3).
+    pub(super) fn follow(
+        &mut self,
+        now: Instant,
+        handle: ConnHandle,
+        device: DeviceId,
+        frame: &Frame<'_>,
+    ) {
+        let mac = frame.head.ethernet.src;
+        let Some(conn) = self.table.get_mut(handle) else { return };
+        if !frame.flags().intersects(Flags::RTX | Flags::CREQ)
+            || (conn.path.device, conn.path.dst_mac) == (device, mac)
+            || now.since(conn.heard) < SILENCE
+            || !self.ways.is_usable(device, mac)
+        {
+            return;
+        }
+        if let Some(ours) = self.devices.get(usize::from(device.0)).filter(|d| !d.loopback) {
+            conn.path = Path { device, src_mac: ours.mac, dst_mac: mac, ..conn.path };
+        }
+    }
+
+    /// The way from `local` to `remote` after `turns` others.
+    pub(super) fn path(&self, local: Port, remote: PrpAddr, turns: u8) -> Option<Path> {
+        let node = remote.node;
+        let (id, dst_mac) = match self.routes.lookup(node) {
+            Route::Local => {
+                let at = self.devices.iter().position(|d| d.loopback)?;
+                (DeviceId(at as u16), self.devices[at].mac)
+            }
+            Route::Via(hops) => {
+                let here = self.routes.local();
+                let flow = Flow {
+                    src: here.number(),
+                    dst: node.number(),
+                    src_port: local.number(),
+                    dst_port: remote.port.number(),
+                };
+                let hop = self.ways.own(hops, here, flow, turns)?;
+                (hop.device, hop.mac)
+            }
+            Route::NoRoute(_) => return None,
+        };
+        let device = self.devices.get(usize::from(id.0))?;
+        Some(Path {
+            device: id,
+            src_mac: device.mac,
+            dst_mac,
+            ethertype: self.config.ethertype,
+            src: self.routes.local(),
+            dst: node,
+        })
+    }
+
+    /// The largest segment that fits every way to `node` (SPEC PRP-WAY-5).
+    pub(super) fn largest_segment(&self, node: NodeId) -> Option<u16> {
+        let mtu = match self.routes.lookup(node) {
+            Route::Local => self.devices.iter().find(|d| d.loopback)?.mtu,
+            Route::Via(hops) => {
+                let fits = |hop: &NextHop| {
+                    let device = self.devices.get(usize::from(hop.device.0))?.mtu;
+                    Some(hop.mtu.map_or(device, |mtu| mtu.min(device)))
+                };
+                hops.iter().filter_map(fits).min()?
+            }
+            Route::NoRoute(_) => return None,
+        };
+        mss_for_mtu(mtu, false)
+    }
+
+    /// Segments of what size are known to reach `node`. To ourselves and to nodes whose MTU prphosts
+    /// states for every way, all of them.
+    pub(super) fn proven_size(&self, node: NodeId) -> u16 {
+        match self.routes.lookup(node) {
+            Route::Local => u16::MAX,
+            Route::Via(hops) if hops.iter().all(|hop| hop.mtu.is_some()) => u16::MAX,
+            _ => self.proven.get(&node).copied().unwrap_or(0),
+        }
+    }
+}
