@@ -28,6 +28,7 @@ pub struct RouteTable {
     slots: Box<[Slot]>,
     /// The lists that slots point into, one after another.
     hops: Box<[NextHop]>,
+    choice: bool,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -120,6 +121,11 @@ impl RouteTable {
         all.sort_by_key(|hop| (hop.device, hop.mac, hop.metric));
         all.dedup_by_key(|hop| (hop.device, hop.mac));
         all
+    }
+
+    /// Whether some node can be reached in more than one way.
+    pub const fn has_choice(&self) -> bool {
+        self.choice
     }
 
     /// The highest number of a node in prphosts, or of the local node.

@@ -15,12 +15,13 @@ use prp_proto::addr::DeviceId;
 use prp_proto::endpoint::Device;
 use prp_proto::forward::Forwarder;
 use prp_proto::time::Instant;
-use prp_sock::node::{FrameIo, Interface, PacketDevice, RouterFilter, Stewardship};
+use prp_sock::node::{
+    Carrier, DownHop, DownHops, FrameIo, Interface, PacketDevice, RouterFilter, Stewardship,
+};
 use sd_notify::NotifyState;
 use socket2::SockRef;
 use tracing::{info, warn};
 
-use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::control::{Asker, Control};
 use crate::link::Link;
@@ -155,11 +156,9 @@ impl Daemon {
         for (device, mac, block) in std::mem::take(&mut self.router.heard) {
             self.neighbours.hear(now, device, mac, &block);
         }
-        let indices: Vec<u32> = self.router.links.iter().map(Link::index).collect();
-        let carrier = &self.carrier;
-        let up = |device: DeviceId| {
-            indices.get(usize::from(device.0)).is_none_or(|index| carrier.is_up(*index))
-        };
+        let names = self.router.links.iter().map(Link::name);
+        let down: Vec<bool> = names.map(|name| !self.carrier.is_up(name)).collect();
+        let up = |device: DeviceId| down.get(usize::from(device.0)).is_none_or(|down| !down);
         let mut probes = Vec::new();
         let forwarder = &mut self.router.forwarder;
         self.neighbours.turn(
@@ -173,6 +172,18 @@ impl Daemon {
             },
         );
         probes.iter().for_each(|probe| self.router.probe(probe));
+        self.tell_processes(now);
+    }
+
+    /// Tells the node's processes which neighbours not to use.
+    fn tell_processes(&mut self, now: Instant) {
+        let down = self.neighbours.iter().filter(|neighbour| !neighbour.usable);
+        let hop = |neighbour: &Neighbour| {
+            let link = self.router.links.get(usize::from(neighbour.hop.device.0))?;
+            Some(DownHop { device: link.name().to_owned(), mac: neighbour.hop.mac })
+        };
+        let down = DownHops(down.filter_map(hop).collect());
+        self.register.tell(now, &down);
     }
 
     /// Resets some connections of processes that have ended without closing them.
@@ -313,7 +324,7 @@ impl Daemon {
                 device: link.map_or_else(String::new, |link| link.name().to_owned()),
                 mac: hop.mac.to_string(),
                 usable: neighbour.usable,
-                carrier: link.is_none_or(|link| self.carrier.is_up(link.index())),
+                carrier: link.is_none_or(|link| self.carrier.is_up(link.name())),
                 liveness: neighbour.liveness(),
                 routes: neighbour.routes,
                 changes: neighbour.changes,
@@ -414,7 +425,7 @@ impl Daemon {
             let ours = Device { mac: interface.mac, mtu: device.mtu(), loopback: false };
             let fd = device.as_fd().try_clone_to_owned()?;
             device.set_router_filter(&filter)?;
-            let link = Link::new(&interface.name, interface.index, Box::new(device));
+            let link = Link::new(&interface.name, Box::new(device));
             opened.push((ours, fd, link));
         }
         for (device, fd, link) in opened {

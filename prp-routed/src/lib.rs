@@ -10,7 +10,7 @@
 //! | [`table`] | a reading of prphosts, and how it differs from another |
 //! | [`link`], [`batch`] | a device with its queue, frames on their way to it |
 //! | [`router`] | links and decision together: one *turn* of work |
-//! | [`carrier`], [`neighbours`] | what the kernel says of devices; whom frames are sent to, and whether they live |
+//! | [`neighbours`] | whom frames are sent to, and whether they live |
 //! | [`register`] | the processes of the node, and what is left of them when they are dead |
 //! | [`daemon`] | the loop: turns, sleep, signals, reloading |
 //! | [`cli`] | the command line |
@@ -21,7 +21,6 @@
 
 pub mod allowance;
 pub mod batch;
-pub mod carrier;
 pub mod cli;
 pub mod clock;
 pub mod control;

@@ -25,8 +25,6 @@ pub struct LinkCounters {
 #[derive(Debug)]
 pub struct Link {
     name: String,
-    /// The kernel's number for it.
-    index: u32,
     /// Frames in and out.
     pub io: Box<dyn FrameIo>,
     queue: VecDeque<Vec<u8>>,
@@ -36,20 +34,15 @@ pub struct Link {
 }
 
 impl Link {
-    /// The device `io`, called `name`, the kernel's number `index`.
-    pub fn new(name: impl Into<String>, index: u32, io: Box<dyn FrameIo>) -> Self {
+    /// The device `io`, called `name`.
+    pub fn new(name: impl Into<String>, io: Box<dyn FrameIo>) -> Self {
         let (queue, spare) = (VecDeque::new(), Vec::new());
-        Self { name: name.into(), index, io, queue, spare, counters: LinkCounters::default() }
+        Self { name: name.into(), io, queue, spare, counters: LinkCounters::default() }
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The kernel's number for it.
-    pub const fn index(&self) -> u32 {
-        self.index
     }
 
     /// Whether frames wait for room.

@@ -9,6 +9,7 @@
 
 mod claims;
 mod core;
+mod detours;
 mod device_slot;
 mod doors;
 mod exit;

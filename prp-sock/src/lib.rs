@@ -28,6 +28,7 @@
 
 mod addr;
 mod builder;
+mod carrier;
 mod clock;
 mod device;
 mod engine;
@@ -49,6 +50,7 @@ pub mod tokio;
 /// Not for applications, and not stable.
 #[doc(hidden)]
 pub mod node {
+    pub use crate::carrier::Carrier;
     pub use crate::device::{
         FrameIo, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter, Sent,
         interfaces,

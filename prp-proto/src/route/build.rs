@@ -51,8 +51,10 @@ pub(super) fn build(
         }
     });
     builder.slots[usize::from(local.number())] = Slot::Local;
+    let choice = builder.slots.iter().any(|slot| matches!(slot, Slot::Via { len: 2.., .. }));
     RouteTable {
         local,
+        choice,
         slots: builder.slots.into_boxed_slice(),
         hops: builder.hops.into_boxed_slice(),
     }

@@ -28,6 +28,8 @@ const BELIEVED_FOR: Duration = Duration::from_secs(10);
 pub(super) struct Registration {
     link: Option<UnixStream>,
     bytes: Vec<u8>,
+    /// Next hops that are not to be used.
+    pub(super) said: DownHops,
     /// Since when there has been a router, or none.
     since: Instant,
     look_at: Instant,
@@ -42,6 +44,7 @@ impl Registration {
         Self {
             link: None,
             bytes: Vec::new(),
+            said: DownHops::default(),
             since: Instant::ZERO,
             look_at: Instant::ZERO,
             pause: LOOK_AGAIN.0,
@@ -61,8 +64,7 @@ impl Registration {
             match self.hear() {
                 Ok(None) => return None,
                 Ok(Some(down)) => {
-                    self.forget_at = None;
-                    engine.avoid(&down);
+                    (self.forget_at, self.said) = (None, down);
                     return None;
                 }
                 Err(_) => self.lose(engine, now),
@@ -72,7 +74,7 @@ impl Registration {
             self.seek(engine, now);
         }
         if self.forget_at.take_if(|at| *at <= now).is_some() {
-            engine.avoid(&DownHops::default());
+            self.said = DownHops::default();
         }
         if self.link.is_some() {
             return self.forget_at;
@@ -151,9 +153,4 @@ impl Core {
             ledger.note(change);
         }
     }
-}
-
-impl Engine {
-    /// Uses other neighbours than these.
-    fn avoid(&self, _down: &DownHops) {}
 }

@@ -199,6 +199,8 @@ impl Engine {
             let only = self.only_device.as_deref();
             let routes = routes(file.hosts(), local, &self.device_names, only);
             self.lock().set_routes(routes);
+            // There may be a choice of ways now.
+            self.usher.call();
         }
     }
 }

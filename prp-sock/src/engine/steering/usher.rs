@@ -18,6 +18,7 @@ use super::office::{Office, user};
 use super::{Steering, Trouble};
 use crate::device::{FrameIo, Interface, PacketDevice};
 use crate::engine::core::Core;
+use crate::engine::detours::Detours;
 use crate::engine::doors::{Doors, take_errors};
 use crate::engine::kick::Kick;
 use crate::engine::poll_set::PollSet;
@@ -57,6 +58,11 @@ impl Usher {
     pub(in crate::engine) fn new() -> io::Result<Self> {
         let waiter = Waiter::new(Kick::new()?);
         Ok(Self { waiter, changes: Mutex::new(0), changed: Condvar::new() })
+    }
+
+    /// Makes it look at the state of things now.
+    pub(in crate::engine) fn call(&self) {
+        self.waiter.waker().wake();
     }
 
     fn note_change(&self) {
@@ -104,7 +110,7 @@ impl Engine {
             };
             drop(core);
             if news {
-                self.usher.waiter.waker().wake();
+                self.usher.call();
             }
             let mut changes = self.usher.changes.lock();
             if *changes == seen {
@@ -127,6 +133,7 @@ impl Engine {
             ethertype,
             role: Role::None,
             registration: Registration::new(),
+            detours: Detours::default(),
             missing: Vec::new(),
             due: None,
         };
@@ -171,6 +178,7 @@ struct Work {
     ethertype: u16,
     role: Role,
     registration: Registration,
+    detours: Detours,
     /// Devices whose sockets are of no use, until their interfaces are there again.
     missing: Vec<usize>,
     /// When to look again, whatever happens.
@@ -185,6 +193,7 @@ impl Work {
             self.due = None;
             self.look(&alive);
             self.due = earliest(self.due, self.registration.look(&alive));
+            self.due = earliest(self.due, self.detours.look(&alive, &self.registration.said));
             let doors = self.watched(&alive);
             let timeout = self.due.map(|due| due.since(alive.now()));
             drop(alive);
@@ -336,7 +345,8 @@ impl Work {
             Role::Other(client) if client.over => {}
             Role::Other(client) => set.push(client.link.as_fd(), PollFlags::POLLIN),
         }
-        self.registration.fd().into_iter().for_each(|fd| set.push(fd, PollFlags::POLLIN));
+        let others = self.registration.fd().into_iter().chain(self.detours.fd());
+        others.for_each(|fd| set.push(fd, PollFlags::POLLIN));
         let before = set.fds().len();
         for fd in doors.into_iter().flat_map(Doors::fds) {
             set.push(fd, PollFlags::empty());

@@ -18,6 +18,8 @@ const GET_LINK: u16 = 18;
 const REQUEST_DUMP: u16 = 0x301;
 const HEADER: usize = 16;
 const LINK_INFO: usize = 16;
+const ATTRIBUTE: usize = 4;
+const IF_NAME: u16 = 3;
 const UP: u32 = 1;
 const LOWER_UP: u32 = 0x1_0000;
 
@@ -28,7 +30,8 @@ const BUFFER: usize = 32 * 1024;
 #[derive(Debug)]
 pub struct Carrier {
     socket: OwnedFd,
-    devices: HashMap<u32, bool>,
+    /// By name: a device that is removed and made again has another number.
+    devices: HashMap<String, bool>,
     buffer: Vec<u8>,
 }
 
@@ -78,10 +81,9 @@ impl Carrier {
         }
     }
 
-    /// Whether the device with the kernel's number `index` has a carrier. One the kernel has said nothing
-    /// of is taken to.
-    pub fn is_up(&self, index: u32) -> bool {
-        self.devices.get(&index).copied().unwrap_or(true)
+    /// Whether the device called `name` has a carrier. One the kernel has said nothing of is taken to.
+    pub fn is_up(&self, name: &str) -> bool {
+        self.devices.get(name).copied().unwrap_or(true)
     }
 }
 
@@ -92,19 +94,36 @@ impl AsFd for Carrier {
 }
 
 /// Notes what a packet of netlink messages says.
-fn note(devices: &mut HashMap<u32, bool>, mut packet: &[u8]) {
+fn note(devices: &mut HashMap<String, bool>, mut packet: &[u8]) {
     while let Some(length) = u32_at(packet, 0) {
         let length = (length as usize).max(HEADER);
-        let kind = packet.get(4..6).and_then(|b| b.try_into().ok()).map(u16::from_ne_bytes);
-        if let (Some(index), Some(flags)) = (u32_at(packet, HEADER + 4), u32_at(packet, HEADER + 8))
-        {
+        let message = packet.get(..length).unwrap_or_default();
+        let kind = u16_at(message, 4);
+        let name = name(message.get(HEADER + LINK_INFO..).unwrap_or_default());
+        if let (Some(name), Some(flags)) = (name, u32_at(message, HEADER + 8)) {
             let up = kind == Some(NEW_LINK) && flags & UP != 0 && flags & LOWER_UP != 0;
             if matches!(kind, Some(NEW_LINK | DEL_LINK)) {
-                devices.insert(index, up);
+                devices.insert(name, up);
             }
         }
         packet = packet.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
+}
+
+/// The device's name among its attributes.
+fn name(mut attributes: &[u8]) -> Option<String> {
+    loop {
+        let length = usize::from(u16_at(attributes, 0)?).max(ATTRIBUTE);
+        if u16_at(attributes, 2) == Some(IF_NAME) {
+            let name = attributes.get(ATTRIBUTE..length)?.split(|b| *b == 0).next()?;
+            return String::from_utf8(name.to_vec()).ok();
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -115,14 +134,18 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn message(kind: u16, index: u32, flags: u32, rest: usize) -> Vec<u8> {
-        let mut bytes = vec![0; HEADER + LINK_INFO + rest];
+    fn message(kind: u16, name: &str, flags: u32, rest: usize) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER + LINK_INFO];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[HEADER + 8..HEADER + 12].copy_from_slice(&flags.to_ne_bytes());
+        for (kind, value) in [(1, &vec![7; rest][..]), (IF_NAME, name.as_bytes())] {
+            bytes.extend(((ATTRIBUTE + value.len()) as u16).to_ne_bytes());
+            bytes.extend(kind.to_ne_bytes());
+            bytes.extend(value);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+        }
         let length = bytes.len() as u32;
         bytes[..4].copy_from_slice(&length.to_ne_bytes());
-        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-        bytes[HEADER + 4..HEADER + 8].copy_from_slice(&index.to_ne_bytes());
-        bytes[HEADER + 8..HEADER + 12].copy_from_slice(&flags.to_ne_bytes());
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes
     }
 
@@ -130,21 +153,25 @@ mod tests {
     fn note__takes_the_state_of_every_device_of_a_packet() {
         let mut devices = HashMap::new();
         let packet = [
-            message(NEW_LINK, 2, UP | LOWER_UP, 5),
-            message(NEW_LINK, 3, UP, 0),
-            message(3, 0, 0, 0),
-            message(NEW_LINK, 4, LOWER_UP, 1),
+            message(NEW_LINK, "eth2", UP | LOWER_UP, 5),
+            message(NEW_LINK, "eth3", UP, 0),
+            message(3, "eth0", 0, 0),
+            message(NEW_LINK, "eth4", LOWER_UP, 1),
         ];
         note(&mut devices, &packet.concat());
-        assert_eq!(devices, HashMap::from([(2, true), (3, false), (4, false)]));
-        note(&mut devices, &message(DEL_LINK, 2, UP | LOWER_UP, 0));
-        assert!(!devices[&2]);
+        let expected = [("eth2", true), ("eth3", false), ("eth4", false)];
+        assert_eq!(devices, HashMap::from(expected.map(|(name, up)| (name.to_owned(), up))));
+        note(&mut devices, &message(DEL_LINK, "eth2", UP | LOWER_UP, 0));
+        assert!(!devices["eth2"]);
+        // Expect: it is known again when it has been made again.
+        note(&mut devices, &message(NEW_LINK, "eth2", UP | LOWER_UP, 0));
+        assert!(devices["eth2"]);
     }
 
     #[test]
     fn note__survives_what_no_kernel_says() {
-        for cut in 0..60 {
-            let mut packet = message(NEW_LINK, 2, UP, 16);
+        for cut in 0..80 {
+            let mut packet = message(NEW_LINK, "eth2", UP, 16);
             packet.truncate(cut);
             note(&mut HashMap::new(), &packet);
         }
@@ -155,7 +182,7 @@ mod tests {
     #[test]
     fn watch__knows_the_devices_of_this_machine() {
         let carrier = Carrier::watch().expect("a netlink socket");
-        assert!(!carrier.devices.is_empty());
-        assert!(carrier.is_up(u32::MAX), "nothing is known of that one");
+        assert!(carrier.devices.contains_key("lo"));
+        assert!(carrier.is_up("no such"), "nothing is known of that one");
     }
 }

@@ -1,0 +1,115 @@
+//! Which next hops this process does not use: those whose device has no carrier, and those that the node's
+//! router says are dead. What nobody says, connections find out themselves (SPEC PRP-WAY-2).
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use prp_proto::addr::DeviceId;
+use prp_proto::route::Ways;
+use prp_proto::time::Instant;
+
+use super::Engine;
+use crate::carrier::Carrier;
+use crate::register::DownHops;
+
+/// How long a carrier that has come back must have been there before it is used again: as the router does by
+/// default, so that a link that comes and goes does not take its traffic along.
+const HOLD: Duration = Duration::from_secs(1);
+
+/// What is known of next hops, where there is a choice.
+#[derive(Debug, Default)]
+pub(super) struct Detours {
+    carrier: Option<Carrier>,
+    /// It could not be had once.
+    blind: bool,
+    /// Devices not to be used, and when they may be again if they have a carrier.
+    down: BTreeMap<DeviceId, Option<Instant>>,
+    /// What is in force.
+    ways: Ways,
+}
+
+impl Detours {
+    /// What to poll for news.
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.carrier.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Puts in force what is known, the router having `said` so much; when to be called again by itself.
+    pub(super) fn look(&mut self, engine: &Engine, said: &DownHops) -> Option<Instant> {
+        if !engine.lock().endpoint.routes().has_choice() {
+            // Nothing to choose from: not even a descriptor is spent on it.
+            self.carrier = None;
+            return None;
+        }
+        if self.carrier.is_none() && !self.blind {
+            self.carrier = Carrier::watch().ok();
+            self.blind = self.carrier.is_none();
+        }
+        let now = engine.now();
+        if let Some(carrier) = &mut self.carrier {
+            self.blind |= carrier.read().is_err();
+            note(&mut self.down, now, engine.device_names(), |name| carrier.is_up(name));
+        }
+        if self.blind {
+            self.carrier = None;
+            self.down.clear();
+        }
+        let id = |name: &str| {
+            let at = engine.device_names().iter().position(|known| known == name)?;
+            Some(DeviceId(at as u16))
+        };
+        let hops = said.0.iter().filter_map(|hop| Some((id(&hop.device)?, hop.mac))).collect();
+        let ways = Ways::without(hops, self.down.keys().copied().collect());
+        if ways != self.ways {
+            self.ways = ways.clone();
+            let mut core = engine.lock();
+            core.endpoint.set_ways(ways);
+            engine.finish(core, now);
+        }
+        self.down.values().flatten().min().copied()
+    }
+}
+
+/// Notes which devices have no carrier, and which have had one for long enough.
+fn note(
+    down: &mut BTreeMap<DeviceId, Option<Instant>>,
+    now: Instant,
+    names: &[String],
+    is_up: impl Fn(&str) -> bool,
+) {
+    for (at, name) in names.iter().enumerate() {
+        let device = DeviceId(at as u16);
+        if !is_up(name) {
+            down.insert(device, None);
+        } else if let Some(again) = down.get_mut(&device) {
+            let again = *again.get_or_insert(now + HOLD);
+            if again <= now {
+                down.remove(&device);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn note__a_lost_carrier_at_once_and_a_found_one_after_a_pause() {
+        let names = ["eth0".to_owned(), "eth1".to_owned()];
+        let mut down = BTreeMap::new();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        note(&mut down, at(0), &names, |name| name == "eth0");
+        assert_eq!(down, BTreeMap::from([(DeviceId(1), None)]));
+        note(&mut down, at(100), &names, |_| true);
+        assert_eq!(down, BTreeMap::from([(DeviceId(1), Some(at(1100)))]));
+        // Expect: the pause begins anew when it comes and goes.
+        note(&mut down, at(1000), &names, |name| name == "eth0");
+        note(&mut down, at(1050), &names, |_| true);
+        note(&mut down, at(1200), &names, |_| true);
+        assert_eq!(down, BTreeMap::from([(DeviceId(1), Some(at(2050)))]));
+        note(&mut down, at(2050), &names, |_| true);
+        assert_eq!(down, BTreeMap::new());
+    }
+}

@@ -1,0 +1,112 @@
+//! Streams that begin or end at a node of a ring, and leave a way that is dead for the other one.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use prp_routed::report::Question;
+use prp_tests::puppet::Puppet;
+use prp_tests::router::{Router, ask};
+use prp_tests::seed;
+use prp_tests::topology::Topology;
+use prp_tests::wait;
+
+prp_tests::main! {
+    heavy:
+        cut__a_stream_to_a_neighbour_goes_round,
+        cut__a_stream_of_nodes_without_routers_goes_round,
+        silence__the_node_s_router_tells_of_a_dead_neighbour,
+        silence__nodes_without_routers_find_out_themselves;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
+const MIB: u64 = 1 << 20;
+
+/// A ring of four with a stream from node 1 on its way, whose best way is by node 2.
+struct Ring {
+    topology: Topology,
+    routers: Vec<(u8, Router)>,
+    client: Puppet,
+    server: Puppet,
+}
+
+impl Ring {
+    fn under_way(test: &str, to: u8, routers: &[u8]) -> Self {
+        let topology = Topology::up("ring", ["4"]);
+        let routers =
+            routers.iter().map(|n| (*n, Router::start(&topology.node(*n), ROUTED))).collect();
+        let mut client = Puppet::start(&topology.node(1), PUPPET);
+        let mut server = Puppet::start(&topology.node(to), PUPPET);
+        server.ok(format!("listen l {to}:80"));
+        client.ok(format!("connect s {to}:80"));
+        server.ok("accept l s");
+        server.ok("bg drain drain s");
+        client.ok(format!("bg send send s {} {}", seed::of(test), 256 * MIB));
+        Self { topology, routers, client, server }
+    }
+
+    /// Waits until router `node` has forwarded a part of the stream.
+    fn passes(&self, node: u8) {
+        wait::until(format!("frames through {node}"), || {
+            (self.forwarded(node) > MIB).then_some(())
+        });
+    }
+
+    fn forwarded(&self, node: u8) -> u64 {
+        let counters = ask(&self.topology.node(node), ASK, &Question::Counters);
+        counters["forwarded_bytes"].as_u64().expect("a number")
+    }
+
+    fn kill(&mut self, node: u8) {
+        self.routers.retain(|(number, _)| *number != node);
+    }
+
+    fn arrives(mut self) {
+        let sent = self.client.ok("join send");
+        self.client.ok("shutdown s write");
+        assert_eq!(self.server.ok("join drain"), sent);
+    }
+}
+
+/// The kernel says at once that there is no carrier.
+fn cut__a_stream_to_a_neighbour_goes_round() {
+    let ring = Ring::under_way("cut__a_stream_to_a_neighbour_goes_round", 2, &[1, 2, 3, 4]);
+    assert_eq!(ring.forwarded(4), 0, "the short way first");
+    ring.topology.say(["link", "1", "down", "eth0"]);
+    ring.passes(4);
+    ring.arrives();
+}
+
+fn cut__a_stream_of_nodes_without_routers_goes_round() {
+    let test = "cut__a_stream_of_nodes_without_routers_goes_round";
+    let ring = Ring::under_way(test, 3, &[2, 4]);
+    ring.passes(2);
+    ring.topology.say(["link", "1", "down", "eth0"]);
+    ring.passes(4);
+    ring.arrives();
+}
+
+/// Router 2 is dead, and its links have a carrier. Router 1 notices, for it probes, and tells.
+fn silence__the_node_s_router_tells_of_a_dead_neighbour() {
+    let test = "silence__the_node_s_router_tells_of_a_dead_neighbour";
+    let mut ring = Ring::under_way(test, 3, &[1, 2, 3, 4]);
+    wait::until("router 2 to be known to router 1 as alive", || {
+        let neighbours = ask(&ring.topology.node(1), ASK, &Question::Neighbours);
+        let lines = neighbours.as_array().expect("a list");
+        lines.iter().any(|n| n["node"] == 2 && n["liveness"] == "up").then_some(())
+    });
+    ring.passes(2);
+    ring.kill(2);
+    ring.passes(4);
+    ring.arrives();
+}
+
+/// Nobody is there to tell: timeouts do, at the sending end, and repeats that come by another way at the
+/// receiving one.
+fn silence__nodes_without_routers_find_out_themselves() {
+    let test = "silence__nodes_without_routers_find_out_themselves";
+    let mut ring = Ring::under_way(test, 3, &[2, 4]);
+    ring.passes(2);
+    ring.kill(2);
+    ring.passes(4);
+    ring.arrives();
+}
