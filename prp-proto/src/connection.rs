@@ -230,6 +230,12 @@ impl Connection {
         }
     }
 
+    /// Whether its way may change on a suspicion: frames that overtake others on the new one end a connection that
+    /// does not repeat.
+    pub(crate) fn may_turn(&self) -> bool {
+        self.state == State::ConnWait || self.terms.policy().retains()
+    }
+
     /// Whether somebody asked us for it.
     pub(crate) const fn is_server(&self) -> bool {
         self.server

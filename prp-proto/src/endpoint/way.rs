@@ -64,7 +64,7 @@ impl Endpoint {
     /// A connection gets no answer: its next way may be better (SPEC PRP-WAY-2).
     pub(super) fn turn_aside(&mut self, handle: ConnHandle) {
         let Some(conn) = self.table.get_mut(handle) else { return };
-        let lost = core::mem::take(&mut conn.lost);
+        let lost = core::mem::take(&mut conn.lost) && conn.may_turn();
         if lost && self.routes.lookup(conn.remote.node).next_hops().len() > 1 {
             conn.turns = conn.turns.wrapping_add(1);
             self.set_out(handle);
@@ -85,6 +85,7 @@ impl Endpoint {
         if !frame.flags().intersects(Flags::RTX | Flags::CREQ)
             || (conn.path.device, conn.path.dst_mac) == (device, mac)
             || now.since(conn.heard) < SILENCE
+            || !conn.may_turn()
             || !self.ways.is_usable(device, mac)
         {
             return;
