@@ -31,6 +31,7 @@ pub mod forward;
 pub mod hosts;
 pub mod liveness;
 pub mod plan;
+mod reasons;
 mod recovery;
 pub mod route;
 mod rtt;

@@ -1,33 +1,14 @@
 //! Counters: what was moved, and what was dropped and why.
 
-use core::fmt;
 use core::hash::{Hash, Hasher};
-use core::ops::Index;
 
-use crate::wire::FrameError;
-
-/// Declares [`DropReason`] once, with its names and its count.
-macro_rules! drop_reasons {
-    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// Why a received frame went no further. Never an error to an application.
-        #[derive(Copy, Clone, Eq, PartialEq, Debug)]
-        pub enum DropReason {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl DropReason {
-            /// Every reason.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// Its name in statistics: stable, lower case, underscores.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
-            }
-        }
-    };
-}
+use crate::reasons::drop_reasons;
 
 drop_reasons! {
+    /// Why a received frame went no further. Never an error to an application.
+    enum DropReason;
+    /// Dropped frames by reason.
+    struct Drops;
     /// Shorter than the headers.
     Truncated = "truncated",
     /// Another EtherType, or a VLAN tag in front of ours.
@@ -76,55 +57,10 @@ drop_reasons! {
     Closed = "closed",
 }
 
-impl From<FrameError> for DropReason {
-    fn from(e: FrameError) -> Self {
-        match e {
-            FrameError::Truncated => Self::Truncated,
-            FrameError::EtherType => Self::EtherType,
-            FrameError::Node => Self::BadNode,
-            FrameError::Length => Self::BadLength,
-        }
-    }
-}
-
-impl fmt::Display for DropReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Dropped frames by reason.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
-pub struct Drops([u64; DropReason::ALL.len()]);
-
-impl Default for Drops {
-    fn default() -> Self {
-        Self([0; DropReason::ALL.len()])
-    }
-}
-
 impl Drops {
-    /// Counts one.
-    pub fn count(&mut self, why: DropReason) {
-        self.0[why as usize] += 1;
-    }
-
-    /// All of them together.
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
     /// The reasons that occurred, with their counts.
-    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
-        DropReason::ALL.iter().map(|why| (*why, self[*why])).filter(|(_, n)| *n > 0)
-    }
-}
-
-impl Index<DropReason> for Drops {
-    type Output = u64;
-
-    fn index(&self, why: DropReason) -> &u64 {
-        &self.0[why as usize]
+    pub fn occurred(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
+        self.iter().filter(|(_, n)| *n > 0)
     }
 }
 

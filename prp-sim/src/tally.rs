@@ -84,7 +84,7 @@ impl Tally {
 
     /// Takes an endpoint's counters at its end.
     pub(crate) fn add_endpoint(&mut self, stats: &EndpointStats) {
-        for (why, n) in stats.drops.iter() {
+        for (why, n) in stats.drops.occurred() {
             *self.drops.entry(DropReason::name(why)).or_default() += n;
         }
     }

@@ -1,115 +1,34 @@
 //! What a router has moved, and what it dropped and why.
 
-use core::fmt;
-use core::ops::Index;
+use crate::reasons::drop_reasons;
 
-use crate::wire::FrameError;
-
-/// Why a router drops a frame.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum ForwardDrop {
+drop_reasons! {
+    /// Why a router drops a frame.
+    enum ForwardDrop;
+    /// Dropped frames by reason.
+    struct ForwardDrops;
     /// Shorter than the headers.
-    Truncated,
+    Truncated = "truncated",
     /// Another EtherType, or a VLAN tag in front of ours.
-    EtherType,
+    EtherType = "ethertype",
     /// A reserved node number.
-    BadNode,
+    BadNode = "bad_node",
     /// `length` points past the end.
-    BadLength,
+    BadLength = "bad_length",
     /// Sent to another hardware address.
-    NotOurMac,
+    NotOurMac = "not_our_mac",
     /// The source hardware address is none by which its source node is reached.
-    BadSource,
+    BadSource = "bad_source",
     /// It has crossed as many routers as it may.
-    HopLimit,
+    HopLimit = "hop_limit",
     /// prphosts has no way to its destination.
-    NoRoute,
+    NoRoute = "no_route",
     /// All next hops to its destination are down.
-    AllDown,
+    AllDown = "all_down",
     /// Larger than what the next link takes.
-    TooBig,
+    TooBig = "too_big",
     /// The next link's queue was full, or the link lost it.
-    SendFailed,
-}
-
-impl ForwardDrop {
-    /// Every reason.
-    pub const ALL: [Self; 11] = [
-        Self::Truncated,
-        Self::EtherType,
-        Self::BadNode,
-        Self::BadLength,
-        Self::NotOurMac,
-        Self::BadSource,
-        Self::HopLimit,
-        Self::NoRoute,
-        Self::AllDown,
-        Self::TooBig,
-        Self::SendFailed,
-    ];
-
-    /// Its name in statistics: stable, lower case, underscores.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Truncated => "truncated",
-            Self::EtherType => "ethertype",
-            Self::BadNode => "bad_node",
-            Self::BadLength => "bad_length",
-            Self::NotOurMac => "not_our_mac",
-            Self::BadSource => "bad_source",
-            Self::HopLimit => "hop_limit",
-            Self::NoRoute => "no_route",
-            Self::AllDown => "all_down",
-            Self::TooBig => "too_big",
-            Self::SendFailed => "send_failed",
-        }
-    }
-}
-
-impl From<FrameError> for ForwardDrop {
-    fn from(e: FrameError) -> Self {
-        match e {
-            FrameError::Truncated => Self::Truncated,
-            FrameError::EtherType => Self::EtherType,
-            FrameError::Node => Self::BadNode,
-            FrameError::Length => Self::BadLength,
-        }
-    }
-}
-
-impl fmt::Display for ForwardDrop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// Dropped frames by reason.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct ForwardDrops([u64; ForwardDrop::ALL.len()]);
-
-impl ForwardDrops {
-    /// Counts one.
-    pub fn count(&mut self, why: ForwardDrop) {
-        self.0[why as usize] += 1;
-    }
-
-    /// All of them together.
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    /// Every reason with its count.
-    pub fn iter(&self) -> impl Iterator<Item = (ForwardDrop, u64)> + '_ {
-        ForwardDrop::ALL.iter().map(|why| (*why, self[*why]))
-    }
-}
-
-impl Index<ForwardDrop> for ForwardDrops {
-    type Output = u64;
-
-    fn index(&self, why: ForwardDrop) -> &u64 {
-        &self.0[why as usize]
-    }
+    SendFailed = "send_failed",
 }
 
 /// Counters of a router.

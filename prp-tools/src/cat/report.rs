@@ -45,7 +45,7 @@ fn terms_line(terms: &Terms) -> String {
 
 fn stats_lines(stats: &ConnStats) -> [String; 3] {
     let mut drops = String::new();
-    for (why, n) in stats.drops.iter() {
+    for (why, n) in stats.drops.occurred() {
         let _ = write!(drops, "{}{why} {n}", if drops.is_empty() { "" } else { ", " });
     }
     [

@@ -71,7 +71,7 @@ impl Counters {
     }
 
     fn drops_until(&self, now: &Self) -> BTreeMap<String, u64> {
-        let protocol = now.endpoint.drops.iter();
+        let protocol = now.endpoint.drops.occurred();
         let protocol = protocol.map(|(why, n)| (why.name(), n - self.endpoint.drops[why]));
         let names = ["ring_full", "send_lost", "too_big"];
         let devices = names.into_iter().zip(now.devices.iter().zip(self.devices));

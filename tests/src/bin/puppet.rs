@@ -134,15 +134,13 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
             .map_or_else(|| "none".to_owned(), |e| format!("{:?}", e.kind()))),
         ("drops", []) => {
             let drops = stream.endpoint_stats()?.drops;
-            let each = drops.iter().filter(|(_, n)| *n > 0);
+            let each = drops.occurred();
             Ok(each.map(|(r, n)| format!("{}={n} ", r.name())).collect())
         }
         ("drops", [reason]) => {
             let reason = DropReason::ALL.iter().find(|r| r.name() == *reason);
             let reason = *reason.ok_or_else(|| invalid("no such reason"))?;
-            let stats = stream.endpoint_stats()?;
-            let n = stats.drops.iter().find(|(r, _)| *r == reason).map_or(0, |(_, n)| n);
-            Ok(n.to_string())
+            Ok(stream.endpoint_stats()?.drops[reason].to_string())
         }
         ("too_big", []) => {
             Ok(stream.device_stats()?.iter().map(|d| d.too_big).sum::<u64>().to_string())
