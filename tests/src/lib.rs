@@ -7,6 +7,7 @@
 //! | [`harness`] | runs the tests of one file: skips, deadlines, heavy tests alone |
 //! | [`topology`] | brings a topology up for a test and takes it down after it |
 //! | [`puppet`] | a process on a node that does what a test tells it, step by step |
+//! | [`stream`] | a stream between two puppets, and what is sent over it |
 //! | [`pattern`] | reproducible bytes and their digest |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`program`] | programs of other crates |
@@ -23,6 +24,7 @@ pub mod puppet;
 pub mod router;
 pub mod scratch;
 pub mod seed;
+pub mod stream;
 mod sweep;
 pub mod topology;
 pub mod wait;

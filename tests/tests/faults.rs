@@ -4,9 +4,9 @@
 use std::thread;
 use std::time::Duration;
 
-use prp_tests::pattern::Tally;
 use prp_tests::puppet::Puppet;
 use prp_tests::seed;
+use prp_tests::stream::{self, exchange};
 use prp_tests::topology::{Link, Topology};
 use prp_tests::wait;
 
@@ -36,33 +36,10 @@ fn scene(faults: &str, settings: &str, seed: u64) -> (Topology, Puppet, Puppet) 
     (topology, client, server)
 }
 
+/// Puppets on both nodes with a stream `s` between them: the client, with settings, and the server.
 fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
-    let [mut client, mut server] = [1, 2].map(|node| Puppet::start(&topology.node(node), PUPPET));
-    server.ok("listen l 2:80");
-    client.ok(format!("connect s 2:80{settings}"));
-    server.ok("accept l s");
+    let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], settings);
     (client, server)
-}
-
-/// Sends `bytes` both ways at once, while something happens.
-fn exchange(
-    client: &mut Puppet,
-    server: &mut Puppet,
-    seed: u64,
-    bytes: u64,
-    meanwhile: impl FnOnce(&mut Puppet),
-) {
-    for (end, seed) in [(&mut *client, seed), (&mut *server, seed + 1)] {
-        end.ok("bg drain drain s");
-        end.ok(format!("bg send send s {seed} {bytes}"));
-    }
-    meanwhile(client);
-    for end in [&mut *client, &mut *server] {
-        end.ok("join send");
-        end.ok("shutdown s write");
-    }
-    assert_eq!(client.ok("join drain"), Tally::expected(seed + 1, bytes).to_string());
-    assert_eq!(server.ok("join drain"), Tally::expected(seed, bytes).to_string());
 }
 
 /// How often something has happened, both ways together.

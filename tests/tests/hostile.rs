@@ -4,10 +4,10 @@
 
 use std::process::{Child, Stdio};
 
-use prp_tests::pattern::Tally;
 use prp_tests::puppet::Puppet;
 use prp_tests::scratch::TempFile;
 use prp_tests::seed;
+use prp_tests::stream::{self, exchange};
 use prp_tests::topology::Topology;
 use prp_tests::wait;
 
@@ -33,26 +33,7 @@ const GROWTH: u64 = 64 << 10;
 
 /// A client on node 1 and a server on node 2 with a stream `s` between them; the client's address.
 fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet, String) {
-    let [mut client, mut server] = [1, 2].map(|node| Puppet::start(&topology.node(node), PUPPET));
-    server.ok("listen l 2:80");
-    let addr = client.ok(format!("connect s 2:80{settings}"));
-    server.ok("accept l s");
-    (client, server, addr)
-}
-
-/// Sends both ways while `meanwhile` happens; both ends must get what was sent.
-fn exchange(client: &mut Puppet, server: &mut Puppet, bytes: u64, meanwhile: impl FnOnce()) {
-    for (end, seed) in [(&mut *client, 1), (&mut *server, 2)] {
-        end.ok("bg drain drain s");
-        end.ok(format!("bg send send s {seed} {bytes}"));
-    }
-    meanwhile();
-    for end in [&mut *client, &mut *server] {
-        end.ok("join send");
-        end.ok("shutdown s write");
-    }
-    assert_eq!(client.ok("join drain"), Tally::expected(2, bytes).to_string());
-    assert_eq!(server.ok("join drain"), Tally::expected(1, bytes).to_string());
+    stream::connected(PUPPET, topology, [1, 2], settings)
 }
 
 /// Starts an attacker on node `at` with the addresses of its frames: hardware `[to, from]`, PRP `[from, to]`.
@@ -94,7 +75,7 @@ fn from_the_right_address(kind: &str, settings: &str, reason: &str) {
     let macs = [2, 1].map(|n| topology.node(n).field("mac"));
     let (mut client, mut server, addr) = connected(&topology, settings);
     let before = number(&mut server, "rss");
-    exchange(&mut client, &mut server, 32 * MIB, || {
+    exchange(&mut client, &mut server, 1, 32 * MIB, |_| {
         ends_well(attack(&topology, 1, [&macs[0], &macs[1]], [&addr, "2:80"], kind, FRAMES));
     });
     // A full ring loses the others before anybody has looked at them.
@@ -117,7 +98,7 @@ fn third_node__claims_to_be_another_one() {
     let topology = Topology::up("star", ["3"]);
     let macs = [2, 3].map(|n| topology.node(n).field("mac"));
     let (mut client, mut server, addr) = connected(&topology, "");
-    exchange(&mut client, &mut server, 32 * MIB, || {
+    exchange(&mut client, &mut server, 1, 32 * MIB, |_| {
         for kind in ["reset", "data", "request"] {
             let addrs = [&addr[..], "2:80"];
             ends_well(attack(&topology, 3, [&macs[0], &macs[1]], addrs, kind, 20_000));
@@ -132,7 +113,7 @@ fn requests__a_million_beside_a_transfer() {
     let macs = [2, 3].map(|n| topology.node(n).field("mac"));
     let (mut client, mut server, _) = connected(&topology, "");
     let before = number(&mut server, "rss");
-    exchange(&mut client, &mut server, 32 * MIB, || {
+    exchange(&mut client, &mut server, 1, 32 * MIB, |_| {
         let addrs = ["3:0", "2:80"];
         ends_well(attack(&topology, 3, [&macs[0], &macs[1]], addrs, "request", 1_000_000));
     });
@@ -149,7 +130,7 @@ fn ports__closed_ones_at_line_rate() {
     let macs = [2, 3].map(|n| topology.node(n).field("mac"));
     let (mut client, mut server, _) = connected(&topology, "");
     let before = number(&mut server, "rss");
-    exchange(&mut client, &mut server, 32 * MIB, || {
+    exchange(&mut client, &mut server, 1, 32 * MIB, |_| {
         for kind in ["request", "data"] {
             let addrs = ["3:9", "2:0"];
             ends_well(attack(&topology, 3, [&macs[0], &macs[1]], addrs, kind, 100_000));
@@ -165,7 +146,7 @@ fn sizes__cut_and_contradictory_frames() {
     let topology = Topology::pair();
     let macs = [2, 1].map(|n| topology.node(n).field("mac"));
     let (mut client, mut server, addr) = connected(&topology, " crc=yes");
-    exchange(&mut client, &mut server, 32 * MIB, || {
+    exchange(&mut client, &mut server, 1, 32 * MIB, |_| {
         ends_well(attack(&topology, 1, [&macs[0], &macs[1]], [&addr, "2:80"], "sizes", 50_000));
     });
     assert_drops(&mut server, "bad_length", 1000);
@@ -190,7 +171,7 @@ fn replay__of_the_same_connection_and_of_one_that_is_over() {
     };
     let (mut client, mut server, addr) = connected(&topology, "");
     let port = addr.split(':').nth(1).expect("a port").to_owned();
-    exchange(&mut client, &mut server, 32 * MIB, || {
+    exchange(&mut client, &mut server, 1, 32 * MIB, |_| {
         recorder.next_line();
         replay();
     });
@@ -204,7 +185,7 @@ fn replay__of_the_same_connection_and_of_one_that_is_over() {
     let again = format!("connect s 2:80 crc=yes port={port}");
     wait::until("the port", || client.ask(&again).ok());
     server.ok("accept l s");
-    exchange(&mut client, &mut server, 32 * MIB, replay);
+    exchange(&mut client, &mut server, 1, 32 * MIB, |_| replay());
 }
 
 /// Somebody edits prphosts while everything runs: nonsense is ignored, and what is right is put in force.
@@ -220,7 +201,7 @@ fn hosts__swapped_again_and_again_under_load() {
     server.ok("accept l s");
     let mut other = Puppet::run("other", topology.node(1).command_with_hosts(file.path(), PUPPET));
     let lie = good.replace("02:00:00:00:00:02", "02:00:00:00:00:99");
-    exchange(&mut client, &mut server, 64 * MIB, || {
+    exchange(&mut client, &mut server, 1, 64 * MIB, |_| {
         for round in 0..50 {
             let text = [&good[..], "nonsense\n", "", &lie][round % 4];
             file.replace(text);

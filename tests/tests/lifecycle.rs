@@ -2,6 +2,7 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use prp_tests::puppet::Puppet;
+use prp_tests::stream;
 use prp_tests::topology::Topology;
 
 prp_tests::main! {
@@ -43,10 +44,7 @@ fn puppet(topology: &Topology, node: u8) -> Puppet {
 
 /// Puppets on both nodes with a stream `s` between them; the client, on node 1, with settings.
 fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
-    let (mut client, mut server) = (puppet(topology, 1), puppet(topology, 2));
-    server.ok("listen l 2:80");
-    client.ok(format!("connect s 2:80{settings}"));
-    server.ok("accept l s");
+    let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], settings);
     (client, server)
 }
 

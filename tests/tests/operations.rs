@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 use prp_tests::pattern::Tally;
 use prp_tests::puppet::Puppet;
 use prp_tests::seed;
+use prp_tests::stream;
 use prp_tests::topology::Topology;
 
 prp_tests::main! {
@@ -25,11 +26,9 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const MIB: u64 = 1 << 20;
 
+/// Puppets on both nodes with a stream `s` between them: the client, with settings, and the server.
 fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
-    let [mut client, mut server] = [1, 2].map(|node| Puppet::start(&topology.node(node), PUPPET));
-    server.ok("listen l 2:80");
-    client.ok(format!("connect s 2:80{settings}"));
-    server.ok("accept l s");
+    let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], settings);
     (client, server)
 }
 

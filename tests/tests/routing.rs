@@ -7,6 +7,7 @@ use prp_tests::pattern::Tally;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::{Router, ask};
 use prp_tests::seed;
+use prp_tests::stream::{self, send};
 use prp_tests::topology::Topology;
 use prp_tests::wait;
 
@@ -35,20 +36,8 @@ fn routers(topology: &Topology, nodes: impl IntoIterator<Item = u8>) -> Vec<Rout
 
 /// A stream `s` from a puppet on node `from` to one on node `to`.
 fn connected(topology: &Topology, from: u8, to: u8) -> (Puppet, Puppet) {
-    let mut client = Puppet::start(&topology.node(from), PUPPET);
-    let mut server = Puppet::start(&topology.node(to), PUPPET);
-    server.ok(format!("listen l {to}:80"));
-    client.ok(format!("connect s {to}:80"));
-    server.ok("accept l s");
+    let (client, server, _) = stream::connected(PUPPET, topology, [from, to], "");
     (client, server)
-}
-
-/// Sends `bytes` one way and compares their digests.
-fn send(from: &mut Puppet, to: &mut Puppet, seed: u64, bytes: u64) {
-    to.ok("bg drain drain s");
-    let sent = from.ok(format!("send s {seed} {bytes}"));
-    from.ok("shutdown s write");
-    assert_eq!(to.ok("join drain"), sent);
 }
 
 fn counter(topology: &Topology, node: u8, name: &str) -> u64 {

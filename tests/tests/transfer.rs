@@ -3,9 +3,9 @@
 
 use std::process::Command;
 
-use prp_tests::pattern::Tally;
 use prp_tests::puppet::Puppet;
 use prp_tests::seed;
+use prp_tests::stream::{self, exchange, send};
 use prp_tests::topology::{Link, Topology};
 use prp_tests::wait;
 
@@ -29,23 +29,8 @@ const MIB: u64 = 1 << 20;
 
 /// Puppets on both nodes with a stream `s` between them: the client on node 1, the server on node 2.
 fn connected(topology: &Topology) -> (Puppet, Puppet) {
-    let [client, server] = [1, 2].map(|node| Puppet::start(&topology.node(node), PUPPET));
-    connect(client, server, "2:80")
-}
-
-fn connect(mut client: Puppet, mut server: Puppet, at: &str) -> (Puppet, Puppet) {
-    server.ok(format!("listen l {at}"));
-    client.ok(format!("connect s {at}"));
-    server.ok("accept l s");
+    let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], "");
     (client, server)
-}
-
-/// Sends `bytes` one way and compares their digests.
-fn send(from: &mut Puppet, to: &mut Puppet, seed: u64, bytes: u64) {
-    to.ok("bg drain drain s");
-    let sent = from.ok(format!("send s {seed} {bytes}"));
-    from.ok("shutdown s write");
-    assert_eq!(to.ok("join drain"), sent);
 }
 
 fn transfer__a_gibibyte() {
@@ -58,47 +43,33 @@ fn transfer__both_ways_at_once() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology);
     let seed = seed::of("transfer__both_ways_at_once");
-    exchange(&mut client, &mut server, seed, 128 * MIB);
-}
-
-/// Sends `bytes` both ways at once.
-fn exchange(client: &mut Puppet, server: &mut Puppet, seed: u64, bytes: u64) {
-    for (end, seed) in [(&mut *client, seed), (&mut *server, seed + 1)] {
-        end.ok("bg drain drain s");
-        end.ok(format!("bg send send s {seed} {bytes}"));
-    }
-    for end in [&mut *client, &mut *server] {
-        end.ok("join send");
-        end.ok("shutdown s write");
-    }
-    assert_eq!(client.ok("join drain"), Tally::expected(seed + 1, bytes).to_string());
-    assert_eq!(server.ok("join drain"), Tally::expected(seed, bytes).to_string());
+    exchange(&mut client, &mut server, seed, 128 * MIB, |_| ());
 }
 
 fn transfer__jumbo_frames() {
     let topology = Topology::pair_with(["--mtu", "9000"]);
     let (mut client, mut server) = connected(&topology);
-    exchange(&mut client, &mut server, 9000, 64 * MIB);
+    exchange(&mut client, &mut server, 9000, 64 * MIB, |_| ());
 }
 
 fn transfer__largest_mtu() {
     let topology = Topology::pair_with(["--mtu", "65535"]);
     let (mut client, mut server) = connected(&topology);
-    exchange(&mut client, &mut server, 65_535, 64 * MIB);
+    exchange(&mut client, &mut server, 65_535, 64 * MIB, |_| ());
 }
 
 fn transfer__over_a_slow_link() {
     let topology = Topology::pair_with(["--rate", "100mbit"]);
     let (mut client, mut server) = connected(&topology);
-    exchange(&mut client, &mut server, 100, 16 * MIB);
+    exchange(&mut client, &mut server, 100, 16 * MIB, |_| ());
 }
 
 fn transfer__within_a_node() {
     let topology = Topology::pair();
     let node = topology.node(1);
-    let (client, server) = (Puppet::start(&node, PUPPET), Puppet::start(&node, PUPPET));
-    let (mut client, mut server) = connect(client, server, "1:80");
-    exchange(&mut client, &mut server, 11, 64 * MIB);
+    let [mut client, mut server] = [(), ()].map(|()| Puppet::start(&node, PUPPET));
+    stream::connect(&mut client, &mut server, "1:80", "");
+    exchange(&mut client, &mut server, 11, 64 * MIB, |_| ());
 }
 
 /// Whoever waits must let the other one have the core.
@@ -109,11 +80,12 @@ fn transfer__two_processes_on_one_core() {
         command.args(["-c", "0", PUPPET]);
         Puppet::run(format!("puppet on node {node}, core 0"), command)
     };
-    let (mut client, mut server) = connect(on_first_core(1), on_first_core(2), "2:80");
+    let [mut client, mut server] = [1, 2].map(on_first_core);
+    stream::connect(&mut client, &mut server, "2:80", "");
     server.ok("bg pong pong s 2000");
     client.ok("ping s 2000");
     server.ok("join pong");
-    exchange(&mut client, &mut server, 1, 32 * MIB);
+    exchange(&mut client, &mut server, 1, 32 * MIB, |_| ());
 }
 
 fn transfer__goes_on_after_the_link_was_down() {
@@ -170,7 +142,7 @@ fn with_garbage(topology: &Topology, kind: &str, client: &mut Puppet, server: &m
     command.args(["eth0", &topology.node(2).field("mac"), &seed.to_string(), kind]);
     let mut garbage = Puppet::run("garbage", command);
     garbage.ok("start");
-    exchange(client, server, seed, 64 * MIB);
+    exchange(client, server, seed, 64 * MIB, |_| ());
     let sent: u64 = garbage.ok("stop").parse().expect("a number");
     assert!(sent > 1000, "only {sent} frames of garbage");
 }
