@@ -1,0 +1,107 @@
+# shellcheck shell=bash
+# `up` that fails, is killed or interrupted on its way.
+# shellcheck disable=SC2154 # topo, scratch, A and B are of check-topo, said is of `ends`
+
+# Puts in the place of each tool one that counts the calls, and at call number $AT kills topo or fails. What was called
+# at the time of the kill goes on.
+make_shims() {
+    local tool real
+    mkdir -p "$scratch/shims"
+    for tool in ip tc nsenter setsid unshare mv mkdir; do
+        real=$(type -P "$tool")
+        cat >"$scratch/shims/$tool" <<SHIM
+#!/bin/sh
+# Not this one: it asks whether we are root, and the answer decides where everything is.
+[ "\$1" != --mount=/proc/self/ns/mnt ] || exec "$real" "\$@"
+read -r n <"$scratch/count"
+n=\$((n + 1))
+echo "\$n" >"$scratch/count"
+if [ "\$n" = "\$AT" ]; then
+    [ "\$THEN" = kill ] || { echo "made to fail" >&2; exit 1; }
+    read -r pid <"$scratch/up.pid"
+    kill -KILL "\$pid"
+    # Long enough for whatever comes after the kill to come first.
+    sleep 0.1
+fi
+exec "$real" "\$@"
+SHIM
+        chmod 755 "$scratch/shims/$tool"
+    done
+}
+
+# up_until N kill|fail: the status of `up` that was hit at the Nth call.
+up_until() {
+    local status=0
+    echo 0 >"$scratch/count"
+    # shellcheck disable=SC2016 # for the shell inside
+    AT=$1 THEN=$2 PATH=$scratch/shims:$PATH sh -c 'echo $$ >"$1/up.pid"; exec "$2" up pair --rate 1gbit' sh \
+        "$scratch" "$topo" >"$scratch/said" 2>&1 || status=$?
+    echo "$status"
+}
+
+check_failing_up() {
+    make_shims
+    local n status
+    for ((n = 1; n < 200; n++)); do
+        status=$(up_until "$n" fail)
+        if ((status)); then
+            is "lines said when call $n failed" 1 "$(wc -l <"$scratch/said")"
+            grep -q '^topo: ' "$scratch/said" || fail "call $n failed with: $(cat "$scratch/said")"
+            nothing_left
+        else
+            # Some failures are none, as when a look at the carrier is repeated.
+            "$topo" down
+            (($(<"$scratch/count") >= n)) || break
+        fi
+    done
+    ((n > 10 && n < 200)) || fail "$n calls were hit"
+}
+
+check_killed_up() {
+    make_shims
+    local n status
+    for ((n = 1; n < 200; n++)); do
+        status=$(up_until "$n" kill)
+        ((status)) || break
+        is "status of the killed up" 137 "$status"
+        ends 0 "$topo" down
+        nothing_left
+    done
+    ((n > 10 && n < 200)) || fail "$n calls were hit"
+    "$topo" down
+}
+
+check_killed_then_up() {
+    make_shims
+    local n status
+    for ((n = 1; n < 200; n++)); do
+        status=$(up_until "$n" kill)
+        ((status)) || break
+        # Killed at its last step, it may have been through.
+        ! "$topo" exec 1 -- true || is "devices" "up up" "$(table | cut -d ' ' -f 7 | paste -sd ' ')"
+        ends 0 "$topo" up pair --rate 1gbit
+        is "devices" "up up" "$(table | cut -d ' ' -f 7 | paste -sd ' ')"
+        "$topo" down
+        nothing_left
+    done
+    ((n > 10 && n < 200)) || fail "$n calls were hit"
+    "$topo" down
+}
+
+check_interrupted_up() {
+    local delay
+    for delay in 0.01 0.02 0.03 0.04 0.05 0.06; do
+        timeout -s INT "$delay" "$topo" up pair >/dev/null 2>&1 || true
+        timeout -s TERM "$delay" "$topo" up pair >/dev/null 2>&1 || true
+        # Either it was through, or it has cleaned up by itself.
+        "$topo" exec 1 -- true 2>/dev/null || nothing_left
+        "$topo" down
+    done
+}
+
+check_the_breaks() {
+    check "a failed up takes back what it made" check_failing_up
+    check "a killed up is cleared by down" check_killed_up
+    check "a killed up is cleared by up" check_killed_then_up
+    check "an interrupted up clears itself" check_interrupted_up
+}

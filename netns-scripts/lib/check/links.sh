@@ -1,0 +1,151 @@
+# shellcheck shell=bash
+# The links: what goes over them, how large, how fast, with which faults.
+# shellcheck disable=SC2154 # topo, scratch, A and B are of check-topo, said is of `ends`
+
+check_tcp() {
+    need_python
+    "$topo" up pair
+    listen 2 server
+    is "answer and own address" "world 10.99.0.1" "$(talk 1 10.99.0.2)"
+    listen 1 server
+    is "answer and own address" "world 10.99.0.2" "$(talk 2 10.99.0.1)"
+    # A node's own address and lo.
+    listen 1 server
+    is "answer" "world 10.99.0.1" "$(talk 1 10.99.0.1)"
+}
+
+# Not a frame may be on the link but those of the connection: no ARP, no IPv6.
+check_quiet() {
+    need_python
+    "$topo" up pair
+    "$topo" exec 2 -- python3 -c '
+import socket, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind(("eth0", 3))
+print("ready", flush=True)
+seen, end = set(), time.monotonic() + 1.5
+while (left := end - time.monotonic()) > 0:
+    s.settimeout(left)
+    try:
+        seen.add(s.recv(2000)[12:14].hex())
+    except TimeoutError:
+        pass
+print(*sorted(seen))' >"$scratch/seen" &
+    local pid=$!
+    soon grep -q ready "$scratch/seen"
+    "$topo" link 1 down
+    "$topo" link 1 up
+    listen 2 server
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.2)"
+    wait "$pid"
+    is "types of frames" 0800 "$(tail -n 1 "$scratch/seen")"
+}
+
+check_mtu() {
+    need_python
+    local mtu
+    for mtu in 68 9000 65535; do
+        "$topo" up pair --mtu "$mtu"
+        is "MTU of node 1" "$mtu" "$("$topo" exec 1 -- cat /sys/class/net/eth0/mtu)"
+        is "MTU of node 2" "$mtu" "$("$topo" exec 2 -- cat /sys/class/net/eth0/mtu)"
+        is "MTU in list" "$mtu $mtu" "$(table | cut -d ' ' -f 5 | paste -sd ' ')"
+        sink 2 1 sink
+        frames 1 1 $((mtu + 14)) 02:00:00:00:00:01 02:00:00:00:00:02
+        soon grep -q "^1 $((mtu + 14)) " "$scratch/sink"
+        "$topo" down
+    done
+}
+
+# As many frames as need about 300 ms: all must arrive, and take that long. A queue shorter than the socket's buffer
+# would end the sender with ENOBUFS, a bucket smaller than a frame would let none through.
+check_rate() {
+    need_python
+    local mtu rate bits count took expected
+    for mtu in 68 1500 65535; do
+        for rate in 20mbit 0.4gbit; do
+            "$topo" up pair --mtu "$mtu" --rate "$rate"
+            is "rates" "${rate/0.4gbit/400mbit} ${rate/0.4gbit/400mbit}" "$(table | cut -d ' ' -f 6 | paste -sd ' ')"
+            bits=20000000
+            [[ $rate == 20mbit ]] || bits=400000000
+            count=$((bits * 3 / 10 / 8 / (mtu + 14) + 1))
+            # More small frames a second than a script can send would measure the script.
+            ((count < 10000)) || count=10000
+            sink 2 "$count" sink
+            frames 1 "$count" $((mtu + 14)) 02:00:00:00:00:01 02:00:00:00:00:02
+            soon grep -q "^$count " "$scratch/sink"
+            took=$(tail -n 1 "$scratch/sink" | cut -d ' ' -f 3)
+            expected=$((count * (mtu + 14) * 8000 / bits))
+            # The bucket's worth goes at once; an upper bound would measure the machine's load.
+            ((took * 10 >= (expected - (mtu + 14) * 16000 / bits - 3) * 9)) ||
+                fail "$count frames of $((mtu + 14)) at $rate took $took ms instead of $expected"
+            "$topo" down
+        done
+    done
+}
+
+check_change_rate() {
+    "$topo" up pair
+    "$topo" rate 50mbit
+    is rates "50mbit 50mbit" "$(table | cut -d ' ' -f 6 | paste -sd ' ')"
+    ends 0 "$topo" up pair --rate 50mbit
+    "$topo" rate none
+    is rates "none none" "$(table | cut -d ' ' -f 6 | paste -sd ' ')"
+    ends 0 "$topo" up pair
+}
+
+# Every frame of some hundred, so that nothing is left to chance.
+check_faults() {
+    need_python
+    if [[ -z ${PRP_WIRE-} ]] && ! cargo --version >/dev/null 2>&1; then skip "no PRP_WIRE and no cargo to build one"; fi
+    ends 0 "$topo" up pair --loss 100% --dup=0 --seed 7
+    [[ $said == *'with faults'* ]] || fail "$said"
+    frames 1 200 100 02:00:00:00:00:01 02:00:00:00:00:02
+    soon counted 'way=1 frames=200 lost=200 doubled=0'
+    ends 0 "$topo" faults --loss 0% --dup 100%
+    is settings "loss=0% dup=100% reorder=0% corrupt=0% seed=7" "$("$topo" faults | head -n 1)"
+    sink 2 400 sink
+    frames 1 200 100 02:00:00:00:00:01 02:00:00:00:00:02
+    soon grep -q '^400 100 ' "$scratch/sink"
+    ends 0 "$topo" faults --dup 0
+    listen 2 server
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.2)"
+    # The same again changes nothing, and other faults are other settings of the same links.
+    ends 0 "$topo" up pair --loss 0.5%
+    [[ $said == *already* && $("$topo" faults) == loss=0.5%* ]] || fail "$said"
+    ends 1 "$topo" up pair
+    [[ $said == *"topo down"* ]] || fail "$said"
+    ends 2 "$topo" faults --seed 8
+    ends 0 "$topo" down
+    nothing_left
+    ends 1 env PRP_WIRE=/no/wire "$topo" up pair --loss 1%
+    nothing_left
+    "$topo" up pair
+    ends 1 "$topo" faults --loss 1%
+    [[ $said == *'--loss 0%'* ]] || fail "$said"
+}
+
+check_link() {
+    need_python
+    "$topo" up pair
+    local routes
+    routes=$("$topo" exec 1 -- sh -c 'ip route; ip neigh; ip -br -4 addr')
+    "$topo" link 1 down
+    is states "down no-carrier" "$(table | cut -d ' ' -f 7 | paste -sd ' ')"
+    "$topo" link 1 up eth0
+    is states "up up" "$(table | cut -d ' ' -f 7 | paste -sd ' ')"
+    is routes "$routes" "$("$topo" exec 1 -- sh -c 'ip route; ip neigh; ip -br -4 addr')"
+    listen 2 server
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.2)"
+    ends 2 "$topo" link 1 up eth1
+    ends 2 "$topo" link 1 sideways
+}
+
+check_the_links() {
+    check "TCP goes between the nodes" check_tcp
+    check "the link is quiet" check_quiet
+    check "--mtu is in force" check_mtu
+    check "--rate is in force and blocks the sender" check_rate
+    check "rate changes the rate" check_change_rate
+    check "faults are in force and can be changed" check_faults
+    check "link goes down and up, with its routes" check_link
+}

@@ -1,0 +1,112 @@
+# shellcheck shell=bash
+# Each kind of topology: its devices, its routes.
+# shellcheck disable=SC2154 # topo, scratch, A and B are of check-topo, said is of `ends`
+
+# A chain, whose ends reach each other through the middle.
+check_chain() {
+    need_python
+    "$topo" up chain 4 --rate 1gbit
+    is list "1 eth0 02:00:00:00:00:01 10.99.0.1 1500 1gbit up 2:eth0
+2 eth0 02:00:00:00:00:02 10.99.0.2 1500 1gbit up 1:eth0
+2 eth1 02:00:00:00:01:02 10.99.0.2 1500 1gbit up 3:eth0
+3 eth0 02:00:00:00:01:03 10.99.0.3 1500 1gbit up 2:eth1
+3 eth1 02:00:00:00:02:03 10.99.0.3 1500 1gbit up 4:eth0
+4 eth0 02:00:00:00:02:04 10.99.0.4 1500 1gbit up 3:eth1" "$(table)"
+    is "prphosts of 2" "1 02:00:00:00:00:01 eth0 node1
+2 02:00:00:00:00:02 eth0 node2
+3 02:00:00:00:01:03 eth1 node3
+4 via 3 node4" "$(routes 2)"
+    listen 4 server
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.4)"
+    "$topo" link 2 down eth1
+    "$topo" link 2 up
+    listen 1 server
+    is "answer after a link was down" "world 10.99.0.4" "$(talk 4 10.99.0.1)"
+    "$topo" down
+    nothing_left
+}
+
+# Nodes around a switch, which sees to it that frames reach the node they are for.
+check_star() {
+    need_python
+    "$topo" up star 3
+    is "devices of the switch" "p0 p1 p2" "$(table | grep ^sw1 | cut -d ' ' -f 2 | paste -sd ' ')"
+    is "prphosts of 3" "1 02:00:00:00:00:01 eth0 node1
+2 02:00:00:00:01:02 eth0 node2
+3 02:00:00:00:02:03 eth0 node3" "$(routes 3)"
+    listen 3 server
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.3)"
+    sink 2 1 sink
+    frames 3 1 1514 02:00:00:00:02:03 02:00:00:00:01:02
+    soon grep -q "^1 1514 " "$scratch/sink"
+    "$topo" down
+    nothing_left
+}
+
+# A ring has a way round the other side for every node; the shorter one is the better.
+check_ring() {
+    need_python
+    "$topo" up ring 5
+    is "prphosts of 1" "1 02:00:00:00:00:01 eth0 node1
+2 02:00:00:00:00:02 eth0, 02:00:00:00:04:05 eth1 metric 49 node2
+3 via 2, via 5 metric 17 node3
+4 via 5, via 2 metric 16 node4
+5 02:00:00:00:04:05 eth1, 02:00:00:00:00:02 eth0 metric 48 node5" "$(routes 1)"
+    listen 3 server
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.3)"
+    "$topo" down
+    nothing_left
+}
+
+# The best way flips the lowest bit in which the nodes differ (e-cube order), and all other neighbours stand behind it.
+check_hypercube() {
+    need_python
+    "$topo" up hypercube 3
+    is "links" 24 "$(table | wc -l)"
+    is "neighbours of 6" "eth0 5:eth0 eth1 8:eth1 eth2 2:eth2" \
+        "$(table | awk '$1 == 6 { print $2, $8 }' | paste -sd ' ')"
+    is "prphosts of 1" "1 02:00:00:00:00:01 eth0 node1
+2 02:00:00:00:00:02 eth0, 02:00:00:00:04:03 eth1 metric 33, 02:00:00:00:08:05 eth2 metric 34 node2
+3 02:00:00:00:04:03 eth1, 02:00:00:00:00:02 eth0 metric 32, 02:00:00:00:08:05 eth2 metric 34 node3
+4 via 2, via 3 metric 1, via 5 metric 34 node4
+5 02:00:00:00:08:05 eth2, 02:00:00:00:00:02 eth0 metric 32, 02:00:00:00:04:03 eth1 metric 33 node5
+6 via 2, via 5 metric 2, via 3 metric 33 node6
+7 via 3, via 5 metric 2, via 2 metric 32 node7
+8 via 2, via 3 metric 1, via 5 metric 2 node8" "$(routes 1)"
+    listen 8 server
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.8)"
+    "$topo" down
+    nothing_left
+}
+
+# Whether a topology really is one function: a node behind a switch.
+check_another_topology() {
+    need_python
+    cp -r "$here" "$scratch/more"
+    cat >>"$scratch/more/lib/links.sh" <<'MORE'
+links_annex() {
+    echo 1 sw1
+    echo 2 sw1
+    echo 3 sw1
+    echo 3 4
+}
+MORE
+    topo=$scratch/more/topo
+    "$topo" up annex
+    is "prphosts of 1" "1 02:00:00:00:00:01 eth0 node1
+2 02:00:00:00:01:02 eth0 node2
+3 02:00:00:00:02:03 eth0 node3
+4 via 3 node4" "$(routes 1)"
+    listen 4 server
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.4)"
+    "$topo" down
+    nothing_left
+}
+
+check_the_topologies() {
+    check "a chain" check_chain
+    check "a star" check_star
+    check "a ring" check_ring
+    check "a hypercube" check_hypercube
+    check "a topology more is a function more" check_another_topology
+}
