@@ -25,7 +25,6 @@ pub mod plan;
 mod queue;
 pub mod recorder;
 pub mod rng;
-mod router;
 pub mod scenario;
 mod session;
 pub mod simulation;

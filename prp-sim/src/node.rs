@@ -9,6 +9,7 @@ use prp_proto::addr::{DeviceId, MacAddr, Port};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint, Sink};
 use prp_proto::event::Disposition;
+use prp_proto::forward::{Departure, Forwarder, Outcome};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
@@ -16,7 +17,6 @@ use prp_proto::{TransmitBatch, wire};
 
 use crate::link::QueueLimit;
 use crate::plan::{NodePlan, Plan};
-use crate::router;
 use crate::topology::{Jack, Place, mac, node_id};
 use crate::world::{Happening, World};
 use apps::Apps;
@@ -38,8 +38,8 @@ pub(crate) struct Node {
     index: usize,
     plan: NodePlan,
     pub(crate) endpoint: Endpoint,
-    routes: RouteTable,
-    devices: Vec<Device>,
+    /// What becomes of frames for other nodes; routes and devices, too.
+    forwarder: Forwarder,
     ring: VecDeque<(DeviceId, Vec<u8>)>,
     /// Ports the process owns against others of its node.
     claims: BTreeSet<Port>,
@@ -66,13 +66,13 @@ impl Node {
             devices.push(Device { mac, mtu: config.mtu, loopback: false });
         }
         devices.push(Device { mac: MacAddr::ZERO, mtu: 65536, loopback: true });
-        let endpoint = endpoint(&routes, &devices, world.seeds.seed());
+        let forwarder = Forwarder::new(wire::ETHERTYPE, routes, devices);
+        let endpoint = endpoint(&forwarder, world.seeds.seed());
         Self {
             index,
             plan: node_plan,
             endpoint,
-            routes,
-            devices,
+            forwarder,
             ring: VecDeque::new(),
             claims: BTreeSet::new(),
             apps: Apps::default(),
@@ -160,24 +160,12 @@ impl Node {
         let mut sink = lender.map(|(conn, _)| Sink::new(conn, &mut lent));
         let mut count = 0;
         while count < TURN as u32
-            && let Some((device, mut frame)) = self.ring.pop_front()
+            && let Some((device, frame)) = self.ring.pop_front()
         {
             count += 1;
             world.tally.in_flight -= 1;
             match self.endpoint.handle_frame(now, device, &frame, sink.as_mut()) {
-                Disposition::Transit(_) => {
-                    match router::forward(&self.endpoint, &self.devices, &mut frame) {
-                        Ok(out) => {
-                            world.tally.routed += 1;
-                            world.send(now, self.jack(out), frame);
-                        }
-                        Err(why) => {
-                            *world.tally.route_drops.entry(why.name()).or_default() += 1;
-                            let what = format_args!("node{} {}", self.index + 1, why.name());
-                            world.recorder.note(now, 2, what);
-                        }
-                    }
-                }
+                Disposition::Transit(_) => self.forward(now, device, frame, world),
                 Disposition::Dropped(why) => {
                     let what = format_args!("node{} dropped a frame: {why}", self.index + 1);
                     world.recorder.note(now, 3 + why as u64, what);
@@ -191,6 +179,25 @@ impl Node {
             self.apps.take_lent(now, conn, &lent[..filled], plan)?;
         }
         Ok(count)
+    }
+
+    /// Sends a frame for another node on its way (SPEC PRP-FWD, PRP-HOPS).
+    fn forward(&self, now: Instant, device: DeviceId, mut frame: Vec<u8>, world: &mut World) {
+        match self.forwarder.decide(device, &frame) {
+            Outcome::Forward(Departure { device, head }) => {
+                frame[..wire::HEADER_LEN].copy_from_slice(&head);
+                world.tally.routed += 1;
+                world.send(now, self.jack(device), frame);
+            }
+            Outcome::Dropped(why, _) => self.not_forwarded(now, why.name(), world),
+            // The endpoint has said that it is not for this node.
+            Outcome::Local(_) => self.not_forwarded(now, "local", world),
+        }
+    }
+
+    fn not_forwarded(&self, now: Instant, why: &'static str, world: &mut World) {
+        *world.tally.route_drops.entry(why).or_default() += 1;
+        world.recorder.note(now, 2, format_args!("node{} {why}", self.index + 1));
     }
 
     /// Lets applications and endpoint go on until neither has anything to do.
@@ -237,7 +244,7 @@ impl Node {
             let enough = limit.saturating_sub(TURN);
             (wire.waiting(now) > enough).then(|| wire.waits_no_more_than(enough / 2))
         };
-        (0..self.devices.len()).filter_map(full).max()
+        (0..self.forwarder.devices().len()).filter_map(full).max()
     }
 
     /// Decides when to run next.
@@ -268,7 +275,7 @@ impl Node {
         world.recorder.note(now, 100, what);
         self.kill_apps(world);
         world.tally.add_endpoint(self.endpoint.stats());
-        self.endpoint = endpoint(&self.routes, &self.devices, world.seeds.seed());
+        self.endpoint = endpoint(&self.forwarder, world.seeds.seed());
         world.tally.in_flight -= self.ring.len() as u64;
         world.tally.ring_lost += self.ring.len() as u64;
         self.ring.clear();
@@ -317,9 +324,10 @@ fn memory_limit(send: usize, recv: usize, mss: usize) -> usize {
         + send.max(recv)
 }
 
-fn endpoint(routes: &RouteTable, devices: &[Device], seed: [u8; 32]) -> Endpoint {
+fn endpoint(forwarder: &Forwarder, seed: [u8; 32]) -> Endpoint {
+    let (routes, devices) = (forwarder.routes().clone(), forwarder.devices().to_vec());
     let config = EndpointConfig::default();
-    let mut endpoint = Endpoint::new(config, routes.clone(), devices.to_vec(), seed);
+    let mut endpoint = Endpoint::new(config, routes, devices, seed);
     // The only process of its node answers for all of its ports.
     endpoint.set_steward(true);
     endpoint
