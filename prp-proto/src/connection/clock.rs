@@ -149,6 +149,11 @@ impl Connection {
         if self.confirmed { self.config.keepalive } else { Some(UNCONFIRMED) }
     }
 
+    /// Asks the peer of a new connection whether it has our CACK, without waiting for data to show it.
+    pub(crate) fn ask_to_confirm(&mut self) {
+        self.pending.probe = self.terms.extended;
+    }
+
     fn on_keepalive_timer(&mut self, now: Instant) {
         let Some(keepalive) = self.keepalive() else { return };
         if !matches!(self.state, State::Established { .. }) {

@@ -17,6 +17,7 @@ impl Connection {
             _ => return Err(WriteError::Closed),
         }
         let takes_room = !bytes.is_empty() || ending == Ending::Message;
+        self.send.fit_buffer();
         if self.send.buf.room() == 0 && takes_room {
             return Err(WriteError::Blocked);
         }
@@ -31,6 +32,11 @@ impl Connection {
     /// Bytes that can be written at once; `None` once writing fails or would.
     pub(crate) fn writable(&self) -> Option<usize> {
         self.state.can_send().then(|| self.send.buf.room())
+    }
+
+    /// Whether a writer that has waited should go on: there is room worth it, or writing would fail.
+    pub(crate) fn invites_writing(&self) -> bool {
+        !self.state.can_send() || self.send.buf.has_worthwhile_room()
     }
 
     /// Whether the peer has acknowledged everything written, the end included if it was announced, or

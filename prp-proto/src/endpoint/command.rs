@@ -242,11 +242,11 @@ impl Endpoint {
         self.table.get(conn).map_or(0, Connection::unread)
     }
 
-    /// Whether a write would return at once: there is room, or it would fail.
+    /// Whether a writer that has waited should go on: half of the send buffer is free, or writing would fail.
     pub fn is_writable(&self, conn: ConnHandle) -> bool {
         match self.table.get(conn) {
             Some(c) if c.state == State::ConnWait => false,
-            Some(c) => c.writable() != Some(0),
+            Some(c) => c.invites_writing(),
             None => true,
         }
     }

@@ -97,7 +97,7 @@ impl Endpoint {
             now,
         };
         let first = frame.head.transport.first_seq(width);
-        let conn = match Connection::accept(&seed, asked, first) {
+        let mut conn = match Connection::accept(&seed, asked, first) {
             Ok(conn) => conn,
             Err(reason) => {
                 self.send_refusal(now, port, peer, offer.map_or(0, |o| o.id), reason);
@@ -105,9 +105,13 @@ impl Endpoint {
             }
         };
         let handle = conn.handle;
+        let unconfirmed = self.unconfirmed.entry(peer.node).or_insert(0);
+        *unconfirmed += 1;
+        if *unconfirmed > self.config.unconfirmed_per_peer / 2 {
+            conn.ask_to_confirm();
+        }
         self.table.insert(conn);
         self.ports.conn_started(port);
-        *self.unconfirmed.entry(peer.node).or_insert(0) += 1;
         self.stats.accepted += 1;
         if let Some(listener) = self.listeners.get_mut(&port) {
             listener.queue.push_back(handle);

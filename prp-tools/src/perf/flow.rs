@@ -12,6 +12,10 @@ use super::control::Amount;
 /// Bytes of a write and of a read: as iperf3 does, enough that system calls do not count.
 const CHUNK: usize = 128 * 1024;
 
+/// What streams are made of. All of them the same: memory each of hundreds would touch first is not to be
+/// part of a measurement.
+static SOURCE: [u8; CHUNK] = [0x5a; CHUNK];
+
 /// Sends back each message of `size` bytes until there are no more; how many bytes came.
 ///
 /// # Errors
@@ -93,7 +97,6 @@ pub(super) fn answer(mut conn: &Conn) -> io::Result<()> {
 /// # Errors
 /// Those of the connection.
 pub(super) fn source(mut conn: &Conn, amount: Amount, sent: &AtomicU64) -> io::Result<()> {
-    let chunk = vec![0x5a; CHUNK];
     let begun = Instant::now();
     let mut done = 0;
     loop {
@@ -105,7 +108,7 @@ pub(super) fn source(mut conn: &Conn, amount: Amount, sent: &AtomicU64) -> io::R
         if next == 0 {
             return conn.end();
         }
-        conn.write_all(&chunk[..next])?;
+        conn.write_all(&SOURCE[..next])?;
         done += next as u64;
         sent.fetch_add(next as u64, Ordering::Relaxed);
     }

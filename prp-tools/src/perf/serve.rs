@@ -143,9 +143,8 @@ fn work(door: &Door<'_>, job: &Job) -> io::Result<(u64, Vec<Conn>)> {
             Ok((received, vec![conn]))
         }
         Work::Stream { streams, send } => {
-            let conns = (0..streams).map(|_| door.accept()).collect::<io::Result<Vec<_>>>()?;
             let received = AtomicU64::new(0);
-            transfer(&conns, send, &received)?;
+            let conns = transfer(door, streams, send, &received)?;
             Ok((received.into_inner(), conns))
         }
         Work::Accept { count } => {
@@ -168,8 +167,15 @@ fn raw_work(link: &mut RawLink, work: &Work) -> io::Result<()> {
     }
 }
 
-/// Receives on all connections until their ends, sends if asked to, and ends the own directions.
-fn transfer(conns: &[Conn], send: Option<Amount>, received: &AtomicU64) -> io::Result<()> {
+/// Accepts so many connections, receives on all until their ends, sends if asked to, and ends the own
+/// directions; the connections. Each has its thread before the next one is accepted: when the client begins to
+/// send there is nothing left to set up.
+fn transfer(
+    door: &Door<'_>,
+    streams: u32,
+    send: Option<Amount>,
+    received: &AtomicU64,
+) -> io::Result<Vec<Conn>> {
     let sent = AtomicU64::new(0);
     let one = |conn: &Conn| match send {
         None => flow::sink(conn, received).and_then(|()| conn.end()),
@@ -179,8 +185,10 @@ fn transfer(conns: &[Conn], send: Option<Amount>, received: &AtomicU64) -> io::R
         }),
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = conns.iter().map(|conn| scope.spawn(|| one(conn))).collect();
-        threads.into_iter().try_for_each(|thread| joined(thread.join()))
+        let begin = |conn: Conn| scope.spawn(|| one(&conn).map(|()| conn));
+        let threads: Vec<_> =
+            (0..streams).map(|_| door.accept().map(begin)).collect::<io::Result<_>>()?;
+        threads.into_iter().map(|thread| joined(thread.join())).collect()
     })
 }
 

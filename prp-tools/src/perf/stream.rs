@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Instant;
@@ -141,10 +142,9 @@ fn streams(
     let conns = (0..args.streams).map(|_| leg.connect()).collect::<io::Result<Vec<_>>>();
     let conns = conns.map_err(|e| leg.failure(&e))?;
     let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
-    let begun = Instant::now();
     let how = (args.each(), args.bidir);
     let moved = display.watch(leg.transport(), &sent, || transfer(&conns, how, &sent, &received));
-    moved.map_err(|e| leg.failure(&e))?;
+    let begun = moved.map_err(|e| leg.failure(&e))?;
     let elapsed = begun.elapsed().as_secs_f64();
     let (ours, theirs) = leg.end(conns)?;
     Ok((elapsed, (Outcome { received: received.into_inner(), ..ours }, theirs)))
@@ -165,14 +165,16 @@ fn raw(
 }
 
 /// Sends on all connections, and receives until the server has ended its directions, which it does when
-/// it has everything.
+/// it has everything. When it began: once every stream had its thread, since it is not threads that are measured.
 fn transfer(
     conns: &[Conn],
     (each, bidir): (Amount, bool),
     sent: &AtomicU64,
     received: &AtomicU64,
-) -> io::Result<()> {
+) -> io::Result<Instant> {
+    let ready = Barrier::new(conns.len() + 1);
     let one = |conn| {
+        ready.wait();
         if !bidir {
             // Not at once: a thread that waited to receive would be in the way of the one that sends.
             return flow::source(conn, each, sent).and_then(|()| flow::sink(conn, received));
@@ -183,8 +185,11 @@ fn transfer(
         })
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = conns.iter().map(|conn| scope.spawn(move || one(conn))).collect();
-        threads.into_iter().try_for_each(|thread| joined(thread.join()))
+        let threads: Vec<_> = conns.iter().map(|conn| scope.spawn(|| one(conn))).collect();
+        ready.wait();
+        let begun = Instant::now();
+        threads.into_iter().try_for_each(|thread| joined(thread.join()))?;
+        Ok(begun)
     })
 }
 

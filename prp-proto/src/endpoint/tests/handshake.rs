@@ -33,6 +33,20 @@ fn connect__survives_lost_and_doubled_frames() {
     }
 }
 
+/// PRP-CONN-6: nobody is held up by connections on which nothing was said yet.
+#[test]
+fn connect__many_in_a_row_without_data() {
+    let mut pair = Pair::default();
+    pair.server.endpoint.listen(Port::new(80), 1000, ConnConfig::default()).unwrap();
+    let begun = pair.time;
+    for n in 0..500 {
+        let c = pair.connect(80, ConnConfig::default());
+        assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::OPEN), "number {n}");
+    }
+    assert_eq!(pair.server.endpoint.stats().drops[DropReason::PeerLimit], 0);
+    assert!(pair.time.since(begun) < 20 * MS, "no request had to be repeated");
+}
+
 #[test]
 fn connect__refused_at_once_where_nobody_listens() {
     let mut pair = Pair::default();

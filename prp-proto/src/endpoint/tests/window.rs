@@ -117,6 +117,50 @@ fn write__blocks_at_the_send_buffer_and_tells_when_there_is_room() {
     assert_eq!(pair.read_available(ToServer, s), pattern(30_000)[..10_000]);
 }
 
+/// A writer is not woken for every acknowledgement.
+#[test]
+fn write__is_invited_when_half_the_buffer_is_free() {
+    let mut pair = Pair::default();
+    let config = ConnConfig { send_buffer: 60_000, ..ConnConfig::default() };
+    let (c, s) = pair.established_with(config, small_buffer());
+    let now = pair.time;
+    assert_eq!(pair.client.endpoint.write(now, c, &pattern(90_000), Ending::Write), Ok(60_000));
+    pair.client.events.clear();
+    pair.drive_for(100 * MS);
+    // The peer has taken its 20,000 and reads none of them.
+    assert!(pair.client.endpoint.room(c).is_some_and(|room| (15_000..20_000).contains(&room)));
+    let writable = |e: &Event| matches!(e, Event::Conn(h, r) if *h == c && r.writable);
+    assert!(!pair.client.events.iter().any(writable) && !pair.client.endpoint.is_writable(c));
+    pair.read_available(ToServer, s);
+    pair.drive_for(100 * MS);
+    assert!(pair.client.events.iter().any(writable) && pair.client.endpoint.is_writable(c));
+}
+
+/// Hundreds of streams that share a link are not to hold half a megabyte each.
+#[test]
+fn write__buffer_grows_with_what_may_be_in_flight() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let written = |pair: &mut Pair| {
+        pair.client.endpoint.write(pair.time, c, &pattern(1_000_000), Ending::Write).unwrap()
+    };
+    let first = written(&mut pair);
+    assert_eq!(first, 128 * 1024);
+    let mut got = 0;
+    assert!(pair.drive_until(|p| {
+        got += p.read_available(ToServer, s).len();
+        p.client.endpoint.is_flushed(c)
+    }));
+    for _ in 0..20 {
+        written(&mut pair);
+        assert!(pair.drive_until(|p| {
+            got += p.read_available(ToServer, s).len();
+            p.client.endpoint.is_flushed(c)
+        }));
+    }
+    assert_eq!(written(&mut pair), 512 * 1024, "the limit");
+}
+
 /// PRP-WIN-1: messages without bytes take room too, or a reader that sleeps would hold any number of
 /// their ends.
 #[test]
