@@ -9,6 +9,7 @@
 //! | [`settings`] | what `prp-routed.toml` and the command line say |
 //! | [`table`] | a reading of prphosts, and how it differs from another |
 //! | [`link`], [`batch`] | a device with its queue, frames on their way to it |
+//! | [`pour`] | whether bytes pour in, so that frames may gather |
 //! | [`router`] | links and decision together: one *turn* of work |
 //! | [`neighbours`] | whom frames are sent to, and whether they live |
 //! | [`register`] | the processes of the node, and what is left of them when they are dead |
@@ -28,6 +29,7 @@ pub mod daemon;
 pub mod link;
 pub mod metrics;
 pub mod neighbours;
+pub mod pour;
 pub mod privilege;
 pub mod register;
 pub mod report;

@@ -50,17 +50,21 @@ impl Link {
         !self.queue.is_empty()
     }
 
-    /// Sends `frames` behind those that wait; keeps what the device does not take, as far as there is
+    /// Sends `frames`, each of two pieces, behind those that wait; keeps what the device does not take, as far as there is
     /// room, and counts the rest.
-    pub fn send<'a>(&mut self, frames: impl Iterator<Item = &'a [u8]>, stats: &mut ForwardStats) {
+    pub fn send<'a>(
+        &mut self,
+        frames: impl Iterator<Item = [&'a [u8]; 2]>,
+        stats: &mut ForwardStats,
+    ) {
         let mut frames = frames.peekable();
         if self.unstall(stats) {
             while frames.peek().is_some() {
                 let mut pieces: Vec<[&[u8]; 4]> = Vec::with_capacity(BATCH);
-                pieces.extend(frames.by_ref().take(BATCH).map(|f| [f, &[], &[], &[]]));
+                pieces.extend(frames.by_ref().take(BATCH).map(|[a, b]| [a, b, &[], &[]]));
                 let done = self.send_some(&pieces, stats);
                 if done < pieces.len() {
-                    pieces[done..].iter().for_each(|p| self.enqueue(p[0], stats));
+                    pieces[done..].iter().for_each(|p| self.enqueue([p[0], p[1]], stats));
                     break;
                 }
             }
@@ -95,7 +99,7 @@ impl Link {
                 self.lose(0, stats);
             }
             if sent.too_big {
-                self.lose(pieces[at][0].len(), stats);
+                self.lose(pieces[at].iter().map(|p| p.len()).sum(), stats);
                 at += 1;
             } else if sent.full || sent.done == 0 {
                 break;
@@ -104,13 +108,13 @@ impl Link {
         at
     }
 
-    fn enqueue(&mut self, frame: &[u8], stats: &mut ForwardStats) {
+    fn enqueue(&mut self, frame: [&[u8]; 2], stats: &mut ForwardStats) {
         if self.queue.len() >= QUEUE {
-            return self.lose(frame.len(), stats);
+            return self.lose(frame[0].len() + frame[1].len(), stats);
         }
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
-        copy.extend_from_slice(frame);
+        frame.iter().for_each(|piece| copy.extend_from_slice(piece));
         self.queue.push_back(copy);
     }
 

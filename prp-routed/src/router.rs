@@ -4,7 +4,9 @@ use std::io;
 
 use prp_proto::addr::{DeviceId, MacAddr, Port};
 use prp_proto::endpoint::Standing;
-use prp_proto::forward::{Answer, Forwarder, Outcome, answer, refuse, reset, reset_here};
+use prp_proto::forward::{
+    Answer, Departure, Forwarder, Outcome, answer, refuse, reset, reset_here,
+};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
 use prp_proto::wire::{
@@ -95,31 +97,56 @@ impl Router {
     /// A device is gone for good.
     pub fn turn(&mut self, now: Instant) -> io::Result<usize> {
         let mut frames = 0;
-        for (index, link) in self.links.iter_mut().enumerate() {
-            let id = DeviceId(index as u16);
-            let (forwarder, batch) = (&mut self.forwarder, &mut self.batch);
-            let (presence, heard) = (&mut self.presence, &mut self.heard);
-            let n = link.io.receive(RECEIVE_TURN, &mut |bytes| match forwarder
-                .handle_frame(id, bytes)
-            {
-                Outcome::Forward(departure) => {
-                    batch.push(departure.device, &departure.head, &bytes[HEADER_LEN..]);
-                }
-                Outcome::Local(frame) => match LivenessBlock::of(&frame) {
-                    Some(block) => heard.push((id, frame.head.ethernet.src, block)),
-                    None => presence.hear(now, forwarder, &frame, batch),
-                },
-                Outcome::Dropped(why, Some(frame)) => {
-                    let said = || answer(forwarder, &frame, Some(why));
-                    presence.echo(now, said, batch);
-                }
-                Outcome::Dropped(_, None) => {}
-            })?;
-            link.counters.received += n as u64;
+        for index in 0..self.links.len() {
+            let n = match self.pass_on(now, index)? {
+                Some(n) => n,
+                None => self.take_in(now, index)?,
+            };
+            self.links[index].counters.received += n as u64;
             frames += n;
         }
         self.flush();
         Ok(frames)
+    }
+
+    /// Forwards frames right from the memory that link `index` shares with the kernel; how many there were, or
+    /// none if it shares none.
+    fn pass_on(&mut self, now: Instant, index: usize) -> io::Result<Option<usize>> {
+        let Self { forwarder, links, heard, batch, presence } = self;
+        let (before, rest) = links.split_at_mut(index);
+        let Some((link, after)) = rest.split_first_mut() else { return Ok(None) };
+        let mut mind = Mind { now, id: DeviceId(index as u16), forwarder, batch, presence, heard };
+        let mut passing: Vec<(Departure, &[u8])> = Vec::new();
+        let held = link.io.hold(RECEIVE_TURN, &mut |bytes| match mind.judge(bytes) {
+            // Its own socket is busy with the frames that are held.
+            Some(departure) if departure.device == mind.id => mind.copy(&departure, bytes),
+            Some(departure) => passing.push((departure, &bytes[HEADER_LEN..])),
+            None => {}
+        });
+        let Some(held) = held else { return Ok(None) };
+        let others = before.iter_mut().enumerate();
+        for (at, other) in others.chain((index + 1..).zip(after)) {
+            let to = |passing: &&(Departure, &[u8])| usize::from(passing.0.device.0) == at;
+            if passing.iter().any(|p| to(&p)) {
+                let frames = passing.iter().filter(to);
+                let pieces = frames.map(|(departure, rest)| [&departure.head[..], rest]);
+                other.send(pieces, mind.forwarder.stats_mut());
+            }
+        }
+        let frames = held.frames();
+        link.io.release(held)?;
+        Ok(Some(frames))
+    }
+
+    /// Receives from link `index`, and puts what is to go on into the batch.
+    fn take_in(&mut self, now: Instant, index: usize) -> io::Result<usize> {
+        let Self { forwarder, links, heard, batch, presence } = self;
+        let mut mind = Mind { now, id: DeviceId(index as u16), forwarder, batch, presence, heard };
+        links[index].io.receive(RECEIVE_TURN, &mut |bytes| {
+            if let Some(departure) = mind.judge(bytes) {
+                mind.copy(&departure, bytes);
+            }
+        })
     }
 
     /// Whether a device holds frames it could not take.
@@ -175,12 +202,46 @@ impl Router {
 
     fn flush(&mut self) {
         for (index, link) in self.links.iter_mut().enumerate() {
-            let mut frames = self.batch.frames_for(DeviceId(index as u16)).peekable();
+            let frames = self.batch.frames_for(DeviceId(index as u16));
+            let mut frames = frames.map(|frame| [frame, &[]]).peekable();
             if frames.peek().is_some() || link.is_stalled() {
                 link.send(frames, self.forwarder.stats_mut());
             }
         }
         self.batch.clear();
+    }
+}
+
+/// What it takes to decide about the frames of one link.
+struct Mind<'a> {
+    now: Instant,
+    id: DeviceId,
+    forwarder: &'a mut Forwarder,
+    batch: &'a mut Batch,
+    presence: &'a mut Presence,
+    heard: &'a mut Vec<(DeviceId, MacAddr, LivenessBlock)>,
+}
+
+impl Mind<'_> {
+    /// How a frame goes on, if it does. What it is to this node itself is done.
+    fn judge(&mut self, bytes: &[u8]) -> Option<Departure> {
+        match self.forwarder.handle_frame(self.id, bytes) {
+            Outcome::Forward(departure) => return Some(departure),
+            Outcome::Local(frame) => match LivenessBlock::of(&frame) {
+                Some(block) => self.heard.push((self.id, frame.head.ethernet.src, block)),
+                None => self.presence.hear(self.now, self.forwarder, &frame, self.batch),
+            },
+            Outcome::Dropped(why, Some(frame)) => {
+                let said = || answer(self.forwarder, &frame, Some(why));
+                self.presence.echo(self.now, said, self.batch);
+            }
+            Outcome::Dropped(_, None) => {}
+        }
+        None
+    }
+
+    fn copy(&mut self, departure: &Departure, bytes: &[u8]) {
+        self.batch.push(departure.device, &departure.head, &bytes[HEADER_LEN..]);
     }
 }
 

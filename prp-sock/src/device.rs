@@ -47,6 +47,21 @@ pub struct Sent {
     pub down: bool,
 }
 
+/// Frames that were shown and are still in the memory they came to.
+#[derive(Debug)]
+#[must_use = "the device waits for their memory"]
+pub struct Held {
+    pub(crate) frames: usize,
+    pub(crate) losing: bool,
+}
+
+impl Held {
+    /// How many there are.
+    pub const fn frames(&self) -> usize {
+        self.frames
+    }
+}
+
 /// How to find out without a lock whether a frame waits.
 #[derive(Clone, Debug)]
 pub enum Peek {
@@ -63,6 +78,20 @@ pub trait FrameIo: fmt::Debug + Send {
     /// # Errors
     /// The device is gone for good.
     fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
+
+    /// Shows up to `max` received frames to `take` without giving their memory back: that is what
+    /// [`Self::release`] does. None from a device that shares no memory with the kernel.
+    fn hold<'a>(&'a self, _max: usize, _take: &mut dyn FnMut(&'a [u8])) -> Option<Held> {
+        None
+    }
+
+    /// Gives back the memory of frames that were held.
+    ///
+    /// # Errors
+    /// The device is gone for good.
+    fn release(&mut self, _held: Held) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Sends frames, each given in pieces.
     fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent;

@@ -52,7 +52,7 @@ pub mod tokio;
 pub mod node {
     pub use crate::carrier::Carrier;
     pub use crate::device::{
-        FrameIo, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter, Sent,
+        FrameIo, Held, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter, Sent,
         interfaces,
     };
     pub use crate::engine::{Claims, Stewardship};

@@ -5,7 +5,7 @@ use super::*;
 /// Sends the frames `numbers` and says how many the device has by then.
 fn send(link: &mut Link, numbers: impl Iterator<Item = u16>, stats: &mut ForwardStats) {
     let frames: Vec<_> = numbers.map(u16::to_be_bytes).collect();
-    link.send(frames.iter().map(<[u8; 2]>::as_slice), stats);
+    link.send(frames.iter().map(|f| [&f[..1], &f[1..]]), stats);
 }
 
 #[test]

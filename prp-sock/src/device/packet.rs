@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
-use super::{FrameIo, Interface, Peek, Sent};
+use super::{FrameIo, Held, Interface, Peek, Sent};
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::RxRing;
@@ -122,6 +122,26 @@ impl FrameIo for PacketDevice {
                 Ok(n)
             }
         }
+    }
+
+    fn hold<'a>(&'a self, max: usize, take: &mut dyn FnMut(&'a [u8])) -> Option<Held> {
+        match &self.receiver {
+            Receiver::Ring(ring) => {
+                let (frames, losing) = ring.hold(max, take);
+                Some(Held { frames, losing })
+            }
+            Receiver::Queue(_) => None,
+        }
+    }
+
+    fn release(&mut self, held: Held) -> io::Result<()> {
+        if let Receiver::Ring(ring) = &mut self.receiver {
+            ring.release(held.frames);
+        }
+        if held.losing {
+            self.overruns += u64::from(packet::dropped(self.socket.as_fd())?);
+        }
+        Ok(())
     }
 
     fn send<'a>(&mut self, frames: &mut dyn Iterator<Item = [&'a [u8]; 4]>) -> Sent {

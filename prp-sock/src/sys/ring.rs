@@ -130,10 +130,24 @@ impl RxRing {
     pub(crate) fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> (usize, bool) {
         let mut losing = false;
         for n in 0..max {
-            let next = self.map.next.load(Ordering::Relaxed);
-            let status = self.map.status(next);
+            let (one, lost) = self.hold(1, take);
+            losing |= lost;
+            if one == 0 {
+                return (n, losing);
+            }
+            self.release(1);
+        }
+        (max, losing)
+    }
+
+    /// Shows up to `max` frames to `take`, in order of arrival, and leaves them where they are. Says how many there
+    /// were, and whether the kernel has had to drop frames.
+    pub(crate) fn hold<'a>(&'a self, max: usize, take: &mut dyn FnMut(&'a [u8])) -> (usize, bool) {
+        let mut losing = false;
+        let mut next = self.map.next.load(Ordering::Relaxed);
+        for n in 0..max.min(self.map.slots as usize) {
             // Acquire: what the kernel wrote into the slot before it set the bit is visible after this.
-            let bits = status.load(Ordering::Acquire);
+            let bits = self.map.status(next).load(Ordering::Acquire);
             if bits & libc::TP_STATUS_USER == 0 {
                 return (n, losing);
             }
@@ -141,12 +155,30 @@ impl RxRing {
             if bits & libc::TP_STATUS_VLAN_VALID == 0 {
                 take(self.frame(next));
             }
-            // Release: our reads of the slot end before the kernel may write to it again.
-            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            let after = if next + 1 == self.map.slots { 0 } else { next + 1 };
-            self.map.next.store(after, Ordering::Relaxed);
+            next = self.after(next);
         }
         (max, losing)
+    }
+
+    /// Gives the slots of the first `count` frames back, as many as were shown: nobody looks at them any more, as
+    /// `&mut` says.
+    pub(crate) fn release(&mut self, count: usize) {
+        let mut next = self.map.next.load(Ordering::Relaxed);
+        for _ in 0..count {
+            let status = self.map.status(next);
+            if status.load(Ordering::Relaxed) & libc::TP_STATUS_USER == 0 {
+                break;
+            }
+            // Release: our reads of the slot end before the kernel may write to it again.
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            next = self.after(next);
+        }
+        self.map.next.store(next, Ordering::Relaxed);
+    }
+
+    /// The slot after `index`.
+    fn after(&self, index: u32) -> u32 {
+        if index + 1 == self.map.slots { 0 } else { index + 1 }
     }
 
     /// The frame in slot `index`, which is ours.
@@ -158,7 +190,7 @@ impl RxRing {
         let offset = usize::from(header.tp_mac).min(self.map.slot);
         let len = (header.tp_snaplen as usize).min(self.map.slot - offset);
         // SAFETY: `offset + len` is at most the slot's size, so the range lies inside the slot, which is
-        // ours for as long as this borrow lives: `receive` gives it back only after `take` returned.
+        // ours for as long as this borrow lives: `release`, which gives it back, wants `&mut self`.
         unsafe { std::slice::from_raw_parts(slot.as_ptr().add(offset), len) }
     }
 }
