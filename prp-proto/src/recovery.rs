@@ -56,12 +56,27 @@ pub(crate) struct RecoveryState {
     rewound: Option<(Seq, Instant)>,
     /// Selective repeat: how patient to be with late segments; grows with every false alarm.
     patience: u32,
+    /// ... and flights with losses since the last one.
+    calm: u32,
 }
 
 impl RecoveryState {
-    /// A retransmission turned out to be needless.
-    pub(crate) fn on_spurious(&mut self) {
+    /// A retransmission turned out to be needless. What was late for a timeout (`by_time`) says nothing about
+    /// the order in which frames arrive.
+    pub(crate) fn on_spurious(&mut self, by_time: bool) {
+        if by_time {
+            return;
+        }
         self.patience = (self.patience + 1).min(selective_repeat::MAX_PATIENCE);
+        self.calm = 0;
+    }
+
+    /// Another flight has lost segments.
+    pub(crate) fn on_flight(&mut self) {
+        self.calm += 1;
+        if self.calm >= selective_repeat::CALM {
+            (self.patience, self.calm) = (0, 0);
+        }
     }
 }
 

@@ -17,8 +17,13 @@ pub(crate) const MAX_RTO: Duration = Duration::from_secs(2);
 const FIRST_RTO: Duration = Duration::from_millis(50);
 
 /// Least tail-loss probe timeout: one frame sent needlessly when the peer lost the processor for a
-/// slice is cheap, a window stalled for [`MIN_RTO`] is not.
-const MIN_PROBE: Duration = Duration::from_millis(3);
+/// slice is cheap, a window stalled for [`MIN_RTO`] is not. Where one frame in twenty is lost, an
+/// acknowledgement of all that is in flight is lost hundreds of times in a second.
+const MIN_PROBE: Duration = Duration::from_millis(1);
+
+/// Timeouts in a row for each doubling. A full queue that drops whatever of ours comes to it may do so for
+/// many timeouts; a sender that waits ever longer does not come back before the others have all of it.
+const TIMEOUTS_PER_DOUBLING: u32 = 4;
 
 /// Timeouts are longer by up to 255 of so many parts, half of themselves, as a random number of the
 /// connection has it: senders that lost everything to one full queue at one time must not come back at one
@@ -77,15 +82,19 @@ impl Rtt {
             None => FIRST_RTO,
             Some(smoothed) => (smoothed + self.variation * 4).max(MIN_RTO),
         };
-        self.spread(first).saturating_mul(1 << backoff.min(8)).min(MAX_RTO)
+        self.spread(first)
+            .saturating_mul(1 << (backoff / TIMEOUTS_PER_DOUBLING).min(8))
+            .min(MAX_RTO)
     }
 
-    /// Timeout of a tail-loss probe, for a peer that may hold an acknowledgement for `held`.
-    pub(crate) fn probe_timeout(&self, held: Duration) -> Duration {
-        match self.smoothed {
-            None => FIRST_RTO,
+    /// Timeout of a tail-loss probe after `probes` others in vain, for a peer that may hold an
+    /// acknowledgement for `held`. Doubles from the second on, up to the retransmission timeout.
+    pub(crate) fn probe_timeout(&self, held: Duration, probes: u8) -> Duration {
+        let first = match self.smoothed {
+            None => return FIRST_RTO,
             Some(smoothed) => self.spread((smoothed * 2 + held).max(MIN_PROBE)),
-        }
+        };
+        (first * (1 << probes.saturating_sub(1).min(8))).min(self.rto(0))
     }
 }
 
@@ -103,6 +112,8 @@ mod tests {
             rtt.sample(Duration::from_millis(40));
         }
         assert!(rtt.rto(0) > Duration::from_millis(40));
+        assert_eq!(rtt.rto(3), rtt.rto(0));
+        assert_eq!(rtt.rto(4), rtt.rto(0) * 2);
         assert_eq!(rtt.rto(30), MAX_RTO);
         assert_eq!(rtt.least(), Some(Duration::from_micros(3)));
     }
@@ -113,8 +124,8 @@ mod tests {
         rtts.iter_mut().for_each(|rtt| rtt.sample(Duration::from_micros(50)));
         let rto = rtts.map(|rtt| rtt.rto(0).as_millis());
         assert_eq!(rto, [20, 25, 29]);
-        let probe = rtts.map(|rtt| rtt.probe_timeout(Duration::ZERO).as_micros());
-        assert_eq!(probe, [3000, 3750, 4494]);
+        let probe = rtts.map(|rtt| rtt.probe_timeout(Duration::ZERO, 0).as_micros());
+        assert_eq!(probe, [1000, 1250, 1498]);
         assert_eq!(rtts[2].rto(30), MAX_RTO);
     }
 
@@ -122,8 +133,10 @@ mod tests {
     fn probe__comes_before_the_timeout() {
         let mut rtt = Rtt::default();
         rtt.sample(Duration::from_micros(50));
-        let held = Duration::from_millis(1);
-        assert!(rtt.probe_timeout(held) < rtt.rto(0));
-        assert_eq!(rtt.probe_timeout(held), MIN_PROBE);
+        let held = Duration::from_micros(500);
+        let probes =
+            [0, 1, 2, 3, 4, 5, 200].map(|probes| rtt.probe_timeout(held, probes).as_millis());
+        assert_eq!(probes, [1, 1, 2, 4, 8, 16, 20]);
+        assert_eq!(rtt.rto(0), MIN_RTO);
     }
 }

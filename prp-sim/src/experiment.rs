@@ -24,6 +24,9 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 /// Port of the receiver.
 const PORT: Port = Port::new(80);
 
+/// How far a cable's rate may be from what it is said to be, in millionths: as much as Ethernet allows.
+const TOLERANCE: u64 = 100;
+
 /// Payload that a wire carries at most, of a thousand bits on it: 1484 of 1514 and 24 bytes.
 const PAYLOAD: u64 = 1_000_000 * 1484 / 1538;
 
@@ -130,6 +133,15 @@ impl Experiment {
         // The receiver is the first node, and hangs on the first cable.
         let to_receiver = WireConfig { queue: self.queue, ..wire.clone() };
         let mut wires = vec![[wire.clone(), wire]; topology.cables().len()];
+        // No two clocks are alike. In exact step with the receiver's cable a sender could fill each place in
+        // the queue at the moment it becomes free, and keep all others out for ever.
+        for [up, down] in &mut wires {
+            for wire in [up, down] {
+                let parts = rng.below(2 * TOLERANCE + 1);
+                wire.bits_per_second =
+                    self.rate - self.rate * TOLERANCE / 1_000_000 + self.rate * parts / 1_000_000;
+            }
+        }
         wires[0][1] = to_receiver;
         let config = ConnConfig {
             reliability: ReliabilitySet::only(self.reliability),

@@ -36,8 +36,9 @@ const SMALL: usize = 8;
 /// first keeps losses rare, the second makes small windows equal in the end.
 const GROWTH_PART: usize = 32;
 
-/// A loss at more than this part of the longest queue seen lately is taken for congestion.
-const LONG_QUEUE: u32 = 2;
+/// A loss at more than this part of the longest queue seen lately is taken for congestion. At a half, one sender of
+/// thirty-two that has grown early can keep a queue of twenty frames to itself: what it sees is short of the queue it made then.
+const LONG_QUEUE: u32 = 3;
 
 /// ... and any loss at a queue that takes longer than this: sixteen full frames at 1 Gbit/s, enough to keep
 /// a link busy, and less than shallow switches hold.

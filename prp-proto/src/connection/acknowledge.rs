@@ -249,6 +249,7 @@ impl Connection {
         if verdict.lost == 0 {
             return;
         }
+        self.send.repeat_owed = true;
         let new_flight =
             self.send.recovery_until.is_none_or(|until| !before(verdict.first_order, until));
         // Going back throws segments away that were not lost: one was.
@@ -257,6 +258,7 @@ impl Connection {
         self.send.congestion.on_loss(&LossSample { now, lost, new_flight });
         if new_flight {
             self.send.recovery_until = Some(self.send.flight.next_order());
+            self.send.recovery.on_flight();
         }
     }
 
@@ -286,8 +288,10 @@ impl Connection {
             2 => echo.retransmitted,
             _ => false,
         };
-        let round = now.since(segment.sent);
-        clear.then(|| round.saturating_sub(Duration::from_nanos(u64::from(echo.held_ns))))
+        let held = Duration::from_nanos(u64::from(echo.held_ns));
+        // Clocks are read once for many frames. Nothing takes no time.
+        let round = now.since(segment.sent).checked_sub(held).filter(|r| !r.is_zero());
+        round.filter(|_| clear)
     }
 
     /// The original of a segment we had taken for lost and sent again has arrived after all.

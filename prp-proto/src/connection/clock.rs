@@ -11,8 +11,9 @@ use crate::time::Instant;
 use crate::timer::Timer;
 use crate::wire::ResetReason;
 
-/// Tail-loss probes before the retransmission timeout: one lost probe is bad luck, two are an outage.
-const TAIL_PROBES: u8 = 2;
+/// Tail-loss probes before the retransmission timeout, at growing distances up to it: two lost ones are an outage or a
+/// full queue, and a full queue has room now and then.
+const TAIL_PROBES: u8 = 5;
 
 /// Timeouts in a row, or questions without an answer, after which another way is tried (SPEC PRP-WAY-2). One
 /// may be a queue that was full.
@@ -56,13 +57,20 @@ impl Connection {
             return;
         }
         let rtt = &self.send.rtt;
-        let wait = if self.send.tail_probes < TAIL_PROBES && !self.send.flight.has_lost() {
-            rtt.probe_timeout(ACK_DELAY).min(rtt.rto(0))
+        let wait = if self.may_probe() {
+            rtt.probe_timeout(ACK_DELAY, self.send.tail_probes)
         } else {
             rtt.rto(self.send.backoff)
         };
         let at = self.send.loss_from + wait;
         self.timers.set(Timer::Loss, self.send.look_again.map_or(at, |look| look.min(at)));
+    }
+
+    /// Whether news may be asked for by sending a segment again, before the retransmission timeout. Not where
+    /// it is the pace that holds lost segments back.
+    fn may_probe(&self) -> bool {
+        let held_back = self.send.flight.has_lost() && self.timers.is_set(Timer::Pace);
+        self.send.tail_probes < TAIL_PROBES && !held_back
     }
 
     fn on_loss_timer(&mut self, now: Instant) {
@@ -81,7 +89,7 @@ impl Connection {
             self.send.asked.get_or_insert(self.send.probes);
             self.pending.probe = true;
             self.send.backoff += 1;
-        } else if self.send.tail_probes < TAIL_PROBES && !self.send.flight.has_lost() {
+        } else if self.may_probe() {
             self.send.tail_probes += 1;
             self.send.probe_tail();
         } else {
@@ -90,6 +98,7 @@ impl Connection {
             self.lost |= self.send.backoff >= LOST_AFTER;
             self.send.recovery_until = Some(self.send.flight.next_order());
             self.send.congestion.on_timeout(now);
+            self.send.timed_out = true;
             self.send.flight.mark_all_lost();
         }
         self.arm_loss();

@@ -64,6 +64,10 @@ pub(crate) struct Sender {
     pub(super) loss_from: Instant,
     /// A segment may go out whatever the congestion window says: a probe.
     forced: bool,
+    /// A repeat may go out although the congestion window is full.
+    pub(super) repeat_owed: bool,
+    /// The losses being repaired were taken for such because of time alone.
+    pub(super) timed_out: bool,
     /// Largest segment known to get through.
     pub(super) mss: u16,
     pub(super) proven: u16,
@@ -99,6 +103,8 @@ impl Sender {
             waiting_since: seed.now,
             loss_from: seed.now,
             forced: false,
+            repeat_owed: false,
+            timed_out: false,
             mss: CLASSIC_MSS,
             proven: seed.proven,
             size_probes: 0,
@@ -145,13 +151,16 @@ impl Sender {
         self.backoff = 0;
         self.waiting_since = now;
         self.loss_from = now;
+        // Something has left the network, so a repeat may enter it (SPEC PRP-CC-4).
+        self.repeat_owed = true;
         if self.recovery_until.is_some() && !self.flight.has_lost() && !self.flight.has_received() {
             self.recovery_until = None;
+            self.timed_out = false;
         }
     }
 
     pub(super) fn on_spurious(&mut self) {
-        self.recovery.on_spurious();
+        self.recovery.on_spurious(self.timed_out);
         self.congestion.on_spurious();
     }
 
@@ -162,7 +171,10 @@ impl Sender {
 
     /// Puts the tail up for sending again, past the congestion window.
     pub(super) fn probe_tail(&mut self) {
-        self.flight.probe_tail();
+        // What is known to be lost and waits for the window is the better question.
+        if !self.flight.has_lost() {
+            self.flight.probe_tail();
+        }
         self.forced = true;
     }
 
@@ -183,6 +195,12 @@ impl Sender {
         self.forced
             || self.flight.cost() == 0
             || self.flight.cost() + cost <= self.congestion.window()
+    }
+
+    /// Whether a lost segment could go out again now.
+    fn may_repeat(&self, cost: usize) -> bool {
+        let owed = self.repeat_owed && self.congestion.pacing_rate().is_none();
+        owed || self.may_send(cost)
     }
 
     /// When the pace allows a segment to go out, if not at `now`.
@@ -263,11 +281,11 @@ impl Connection {
         if self.timers.is_set(Timer::Pace) && !self.send.forced {
             return false;
         }
-        let fits = self.send.may_send(usize::from(self.send.mss));
-        if self.send.flight.has_lost() && fits {
+        let mss = usize::from(self.send.mss);
+        if self.send.flight.has_lost() && self.send.may_repeat(mss) {
             return true;
         }
-        if !self.send.window_open() || !fits {
+        if !self.send.window_open() || !self.send.may_send(mss) {
             return false;
         }
         let idle = self.send.flight.is_empty();
@@ -312,9 +330,10 @@ impl Connection {
             return false;
         }
         if let Some((seq, segment)) = self.send.flight.next_lost() {
-            if !self.send.may_send(usize::from(segment.len)) {
+            if !self.send.may_repeat(usize::from(segment.len)) {
                 return false;
             }
+            self.send.repeat_owed = false;
             self.send.flight.resent(seq, now);
             self.stats.retransmitted += 1;
             self.send.loss_from = now;

@@ -17,6 +17,7 @@ use core::time::Duration;
 
 use crate::addr::{NodeId, Port, PrpAddr};
 use crate::config::{Classic, ConnConfig, Keepalive};
+use crate::congestion::Controller;
 use crate::endpoint::Ending;
 use crate::error::{ConnError, ReadError, WriteError};
 use crate::event::{ConnHandle, Event};

@@ -47,6 +47,27 @@ fn loss__counts_only_while_the_queue_is_long() {
     assert_eq!(c.window(), before);
 }
 
+/// PRP-CC-2: a third of the longest is long, however short that is.
+#[test]
+fn loss__counts_at_a_third_of_the_longest_queue() {
+    for (rtt, halves) in [(150, true), (130, false)] {
+        let mut c = Delay::new(SEGMENT);
+        for i in 0..40 {
+            ack(&mut c, i, SEGMENT, 100);
+        }
+        for i in 40..120 {
+            ack(&mut c, i, SEGMENT, 220);
+        }
+        lose(&mut c, 120);
+        for i in 121..200 {
+            ack(&mut c, i, SEGMENT, rtt);
+        }
+        let before = c.window();
+        lose(&mut c, 200);
+        assert_eq!(c.window() < before, halves, "{rtt} us, between 100 and 220");
+    }
+}
+
 /// PRP-CC-2: no cable is that bad.
 #[test]
 fn loss__counts_when_it_is_much() {
