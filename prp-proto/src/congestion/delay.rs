@@ -47,6 +47,9 @@ const SURELY_LONG: Duration = Duration::from_micros(200);
 /// More than one in so many lost is congestion whatever the delay.
 const BEARABLE: usize = 8;
 
+/// Each lost part of what was sent takes so many times itself from the window: at one in sixteen the half of it.
+const YIELD_PER_LOSS: usize = 8;
+
 /// ... counted over two rounds of at least so many: of 128 segments a cable that loses one in twenty loses
 /// more than one in eight once in ten thousand times.
 const ROUND_SEGMENTS: usize = 64;
@@ -142,6 +145,16 @@ impl Delay {
         lost * BEARABLE > acked + lost
     }
 
+    /// What a loss at a long queue takes from the window: as much as is lost says, at most half. Where the
+    /// queue is everybody's, much is lost; where it is that of a host whose processor somebody else has, little.
+    fn share_to_yield(&self) -> usize {
+        let acked = self.round.0 + self.last_round.0;
+        let lost = self.round.1 + self.last_round.1;
+        let part =
+            self.window as u64 * (lost * YIELD_PER_LOSS) as u64 / (acked + lost).max(1) as u64;
+        (part as usize).min(self.window / 2)
+    }
+
     fn count(&mut self, acked: usize, lost: usize) {
         self.round.0 += acked;
         self.round.1 += lost;
@@ -190,8 +203,10 @@ impl Congestion for Delay {
         if !sample.new_flight {
             return;
         }
-        if self.threshold == usize::MAX || self.queue_is_long() || self.loses_many() {
+        if self.threshold == usize::MAX || self.loses_many() {
             self.shrink(self.window / 2);
+        } else if self.queue_is_long() {
+            self.shrink(self.window - self.share_to_yield());
         }
     }
 
