@@ -9,6 +9,8 @@ pub enum Catcher {
     Explore,
     /// The fuzz targets over corpora and seeded inputs.
     Fuzz,
+    /// Some hundred simulated networks.
+    Simulation,
 }
 
 impl Catcher {
@@ -20,6 +22,7 @@ impl Catcher {
                 &["run", "--quiet", "--profile", "checked", "-p", "prp-check", "--", "explore"]
             }
             Self::Fuzz => &["test", "--quiet", "-p", "prp-check", "--test", "fuzz_smoke"],
+            Self::Simulation => &["test", "--quiet", "-p", "prp-sim", "--lib", "grid::"],
         }
     }
 
@@ -29,6 +32,7 @@ impl Catcher {
             Self::Unit => "unit tests",
             Self::Explore => "exhaustive check",
             Self::Fuzz => "fuzz smoke",
+            Self::Simulation => "simulation",
         }
     }
 }
@@ -61,7 +65,7 @@ const fn mutation(
     Mutation { name, what, file, old, new, catcher }
 }
 
-use Catcher::{Explore, Fuzz, Unit};
+use Catcher::{Explore, Fuzz, Simulation, Unit};
 
 const ACK: &str = "prp-proto/src/connection/acknowledge.rs";
 const CLOCK: &str = "prp-proto/src/connection/clock.rs";
@@ -338,6 +342,14 @@ pub const LIST: &[Mutation] = &[
         ACK,
         "if self.recv.ack.unacked >= every ||",
         "if self.recv.ack.unacked >= 1 ||",
+    ),
+    mutation(
+        Simulation,
+        "an acknowledgement is acknowledged",
+        "acknowledgement",
+        DISPATCH,
+        "                self.on_ack(now, ack.next, Some(&ack))",
+        "                self.ack_now();\n                self.on_ack(now, ack.next, Some(&ack))",
     ),
     mutation(
         Unit,
