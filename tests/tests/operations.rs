@@ -1,14 +1,17 @@
-//! What happens to machines and processes in operation: stopped, forked, out of descriptors, with an interface
-//! that is taken away or changed. docs/operations.md states each outcome.
+//! What happens to machines and processes in operation: stopped, forked, out of descriptors or memory, with a
+//! clock that is set, with an interface that is taken away or changed. docs/operations.md states each outcome.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::ffi::OsString;
+use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_tests::pattern::Tally;
 use prp_tests::puppet::Puppet;
+use prp_tests::scratch::TempFile;
 use prp_tests::seed;
 use prp_tests::stream;
 use prp_tests::topology::Topology;
@@ -19,6 +22,9 @@ prp_tests::main! {
         stopped__sender_goes_on,
         fork__child_is_told_and_parent_goes_on,
         limits__no_descriptor_left,
+        limits__no_memory_for_devices,
+        limits__no_memory_for_buffers,
+        clock__set_again_and_again,
         interface__removed_and_made_again,
         mtu__lowered_under_a_connection;
 }
@@ -50,7 +56,7 @@ fn send_while(seed: u64, topology: &Topology, meanwhile: impl FnOnce(&Puppet, &P
 
 /// Longer than many retransmission timeouts, shorter than the 15 seconds after which a silent peer is
 /// given up.
-const STOPPED: Duration = Duration::from_secs(3);
+const STOPPED: Duration = Duration::from_secs(10);
 
 fn stopped(of: impl FnOnce(&Puppet, &Puppet) -> Pid, name: &str) {
     // Slow enough for the transfer to be still going on, whatever the machine.
@@ -99,6 +105,98 @@ fn limits__no_descriptor_left() {
     assert_eq!(server.ok("read s 9"), "on");
     client.ok("limit files 256");
     client.ok("connect u 2:80");
+}
+
+/// Whoever has no memory for the rings of its devices does without them, or is told so by `connect`; it is
+/// not aborted. With memory again, all works.
+fn limits__no_memory_for_devices() {
+    let topology = Topology::pair();
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    server.tell("serve l");
+    let (mut told, mut done) = (0, 0);
+    // MiB of addresses, from what the program itself needs to what it needs with everything.
+    for limit in 3..=9 {
+        let mut client = Puppet::start(&topology.node(1), PUPPET);
+        client.ok(format!("limit memory {limit}"));
+        match client.ask("connect s 2:80") {
+            Err((kind, text)) => {
+                assert_eq!(kind, "OutOfMemory", "{limit} MiB: {text}");
+                told += 1;
+            }
+            Ok(_) => {
+                client.ok("write s on");
+                assert_eq!(client.ok("read s 9"), "on", "{limit} MiB");
+                done += 1;
+            }
+        }
+        client.ok("limit memory 4000");
+        client.ok("connect t 2:80");
+        client.ok("write t again");
+        assert_eq!(client.ok("read t 9"), "again", "{limit} MiB");
+    }
+    assert!(told > 0 && done > 0, "{told} were told, {done} had enough");
+}
+
+/// Without memory for what is written `write` says so, having taken nothing; the stream stays, as do others.
+fn limits__no_memory_for_buffers() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    client.ok("limit memory 12");
+    let mut told = 0;
+    for n in 0..12 {
+        client.ok(format!("connect t{n} 2:80"));
+        client.ok(format!("set t{n} nonblocking 1"));
+        // More than the other side, which reads nothing, lets pass.
+        let (kind, text) = client.ask(format!("send t{n} {n} 100000000")).expect_err("too much");
+        assert!(kind == "WouldBlock" || kind == "OutOfMemory", "{kind}: {text}");
+        told += u32::from(kind == "OutOfMemory");
+    }
+    assert!(told > 0, "12 MiB are not enough for all buffers");
+    client.ok("write s on");
+    assert_eq!(server.ok("read s 9"), "on");
+    client.ok("limit memory 4000");
+    client.ok("write t11 more");
+}
+
+/// Both processes see the clock on the wall jump by a day back and an hour on, at every look. Nothing may
+/// come of it, neither of deadlines nor of data: only the monotonic clock is read, which cannot be set.
+fn clock__set_again_and_again() {
+    let library = TempFile::new("");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/jumping_clock.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-O", "-o"]).arg(library.path()).arg(source);
+    assert!(compiler.status().expect("there is a C compiler").success(), "{source}");
+    let topology = Topology::pair();
+    let preloaded = |node: u8, program: &str| {
+        let mut command = topology.node(node).command("env");
+        let mut setting = OsString::from("LD_PRELOAD=");
+        setting.push(library.path());
+        command.arg(setting).arg(program);
+        command
+    };
+    // Expect: what is preloaded works.
+    let said = preloaded(1, "date").arg("+%s").output().expect("there is date").stdout;
+    let shown: i64 = String::from_utf8_lossy(&said).trim().parse().expect("seconds");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs() as i64;
+    assert!((shown - now).abs() > 1800, "date says {shown}, it is {now}");
+
+    let [mut client, mut server] =
+        [1, 2].map(|n| Puppet::run(format!("puppet on node {n}"), preloaded(n, PUPPET)));
+    stream::connect(&mut client, &mut server, "2:80", " user_timeout=2000");
+    stream::exchange(&mut client, &mut server, seed::of("clock"), 32 * MIB, |_| ());
+    client.ok("drop s");
+    server.ok("drop s");
+    // Deadlines come, and not before their time by the clock that is not set.
+    client.ok("connect t 2:80 user_timeout=2000");
+    client.ok("set t read_timeout 1000");
+    let begun = Instant::now();
+    assert_eq!(client.fails("read t 1"), "WouldBlock");
+    server.kill();
+    client.ok("write t hello?");
+    client.ok("set t read_timeout 60000");
+    assert_eq!(client.fails("read t 1"), "TimedOut");
+    assert!(begun.elapsed() >= Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
 /// As when a driver is loaded anew: the same name and hardware address, another device.

@@ -65,7 +65,7 @@ impl PacketDevice {
             Ok(ring) => Receiver::Ring(ring),
             Err(_) => {
                 packet::force_receive_buffer(socket.as_fd(), QUEUE_BYTES)?;
-                Receiver::Queue(RecvVec::new(frame, RECV_BATCH))
+                Receiver::Queue(RecvVec::new(frame, RECV_BATCH)?)
             }
         };
         // By name: since it was listed it may have been removed and made again.

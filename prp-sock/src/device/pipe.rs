@@ -38,7 +38,7 @@ impl PipeDevice {
     /// The end behind `socket`, which is connected to the other one.
     pub(crate) fn new(socket: UnixDatagram, mtu: u32) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let queue = RecvVec::new(mtu as usize + 14, 16);
+        let queue = RecvVec::new(mtu as usize + 14, 16)?;
         Ok(Self { socket, queue, sender: SendVec::default() })
     }
 }

@@ -82,9 +82,15 @@ pub(crate) struct RecvVec {
 
 impl RecvVec {
     /// Room for `frames` frames of `frame` bytes.
-    pub(crate) fn new(frame: usize, frames: usize) -> Self {
+    ///
+    /// # Errors
+    /// `OutOfMemory`: with large frames it is a megabyte, and whoever asks can say so to the application.
+    pub(crate) fn new(frame: usize, frames: usize) -> io::Result<Self> {
         let frames = frames.min(MAX_BATCH);
-        Self { buffer: vec![0; frame * frames], frame, lens: Vec::with_capacity(frames) }
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(frame * frames)?;
+        buffer.resize(frame * frames, 0);
+        Ok(Self { buffer, frame, lens: Vec::with_capacity(frames) })
     }
 
     /// Receives what is there without blocking, up to `max` frames; how many there were.

@@ -113,7 +113,16 @@ impl RxRing {
             )
         };
         if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            let error = io::Error::last_os_error();
+            // Or frames would go on into a ring that nobody sees.
+            let none = libc::tpacket_req {
+                tp_block_size: 0,
+                tp_block_nr: 0,
+                tp_frame_size: 0,
+                tp_frame_nr: 0,
+            };
+            set(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &none)?;
+            return Err(error);
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let map = Arc::new(Mapping { base, slot, slots, next: AtomicU32::new(0) });
