@@ -73,7 +73,8 @@ struct Common {
     port: u16,
 
     /// Measure this too, in turns with PRP: tcp (or tcp=ADDRESS where the node's address is not
-    /// 10.99.0.NODE), tcp-no-offload (frames no larger than the MTU), raw (plain packet sockets).
+    /// 10.99.0.NODE), tcp-no-offload (frames no larger than the MTU, checksums computed),
+    /// tcp-no-segmentation (checksums still left to the device), raw (plain packet sockets).
     /// May be given several times
     #[arg(long = "vs", value_name = "WHAT")]
     versus: Vec<Versus>,

@@ -7,7 +7,7 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
 use super::{FrameIo, Held, Interface, Peek, Sent};
-use crate::sys::mmsg::{RecvVec, SendVec};
+use crate::sys::mmsg::{MAX_BATCH, RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::RxRing;
 
@@ -86,6 +86,53 @@ impl PacketDevice {
             || packet::bind(socket, index, self.ethertype).is_ok()
     }
 
+    /// Sends as many frames as a batch takes.
+    #[inline(never)]
+    fn send_batch<'a>(
+        &mut self,
+        first: [&'a [u8]; 4],
+        second: [&'a [u8]; 4],
+        others: &mut dyn Iterator<Item = [&'a [u8]; 4]>,
+    ) -> Sent {
+        let mut batch = [[&[][..]; 4]; MAX_BATCH];
+        let mut count = 0;
+        for (slot, frame) in batch.iter_mut().zip([first, second].into_iter().chain(others)) {
+            *slot = frame;
+            count += 1;
+        }
+        self.send_all(&batch[..count])
+    }
+
+    /// Sends frames until the device takes no more.
+    fn send_all(&mut self, frames: &[[&[u8]; 4]]) -> Sent {
+        let mut sent = Sent::default();
+        while sent.done < frames.len() {
+            match self.sender.send(self.socket.as_fd(), frames[sent.done..].iter().copied()) {
+                Ok(n) => sent.done += n,
+                Err(e) => match e.raw_os_error() {
+                    Some(libc::EAGAIN) => {
+                        sent.full = true;
+                        break;
+                    }
+                    Some(libc::EMSGSIZE) => {
+                        sent.too_big = true;
+                        break;
+                    }
+                    Some(libc::EINTR) => {}
+                    Some(libc::ENXIO) if self.rebind() => {}
+                    // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO: so
+                    // is the interface, for now. All are losses, as anywhere else on the way.
+                    why => {
+                        sent.done += 1;
+                        sent.lost += 1;
+                        sent.down |= matches!(why, Some(libc::ENETDOWN | libc::ENXIO));
+                    }
+                },
+            }
+        }
+        sent
+    }
+
     /// Receives every frame from now on.
     ///
     /// # Errors
@@ -144,40 +191,13 @@ impl FrameIo for PacketDevice {
         Ok(())
     }
 
-    fn send<'a>(&mut self, frames: &mut dyn Iterator<Item = [&'a [u8]; 4]>) -> Sent {
-        let mut batch: [[&'a [u8]; 4]; crate::sys::mmsg::MAX_BATCH] =
-            [[&[]; 4]; crate::sys::mmsg::MAX_BATCH];
-        let mut count = 0;
-        for (slot, frame) in batch.iter_mut().zip(frames) {
-            *slot = frame;
-            count += 1;
+    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+        let Some(first) = frames.next() else { return Sent::default() };
+        match frames.next() {
+            // A message alone should not pay for room for a batch.
+            None => self.send_all(&[first]),
+            Some(second) => self.send_batch(first, second, frames),
         }
-        let mut sent = Sent::default();
-        while sent.done < count {
-            match self.sender.send(self.socket.as_fd(), batch[sent.done..count].iter().copied()) {
-                Ok(n) => sent.done += n,
-                Err(e) => match e.raw_os_error() {
-                    Some(libc::EAGAIN) => {
-                        sent.full = true;
-                        break;
-                    }
-                    Some(libc::EMSGSIZE) => {
-                        sent.too_big = true;
-                        break;
-                    }
-                    Some(libc::EINTR) => {}
-                    Some(libc::ENXIO) if self.rebind() => {}
-                    // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO: so
-                    // is the interface, for now. All are losses, as anywhere else on the way.
-                    why => {
-                        sent.done += 1;
-                        sent.lost += 1;
-                        sent.down |= matches!(why, Some(libc::ENETDOWN | libc::ENXIO));
-                    }
-                },
-            }
-        }
-        sent
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {

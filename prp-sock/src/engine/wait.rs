@@ -25,6 +25,12 @@ use crate::sys::process;
 /// sender that waits for one must not wait for the whole budget.
 const IDLE_AFTER: Duration = Duration::from_micros(4);
 
+/// A turn of looking that took no longer than this had no other thread in it.
+const ALONE: Duration = Duration::from_micros(2);
+
+/// Looks between two system calls that yield, where nobody takes the offer: about as long as the call takes.
+const LOOKS: usize = 16;
+
 /// Something to wait for.
 pub(crate) trait Wait {
     /// What it gives.
@@ -249,11 +255,17 @@ impl Engine {
     ) -> bool {
         let blind = doors.are_blind();
         let mut acknowledged = false;
+        let mut before = start;
         loop {
             if me.is_called() || doors.frame_waits() || (blind && doors.poll_now()) {
                 return true;
             }
             let now = self.now();
+            // Who yields in vain has the processor for itself and misses frames while it does.
+            if now.since(before) < ALONE && (0..LOOKS).any(|_| look_again(doors)) {
+                return true;
+            }
+            before = now;
             if until.is_some_and(|at| now >= at) {
                 return true;
             }
@@ -319,6 +331,12 @@ impl Engine {
         core.revive_devices(self.now(), troubled);
         (core, slept)
     }
+}
+
+/// Whether a frame waits, some instructions later.
+fn look_again(doors: &Doors) -> bool {
+    std::hint::spin_loop();
+    doors.frame_waits()
 }
 
 /// Whether a sleep ended by a signal that the application wants to hear of.

@@ -8,6 +8,10 @@ use super::cvt;
 /// Most frames per call.
 pub(crate) const MAX_BATCH: usize = 64;
 
+/// A frame up to this size that leaves alone is put together for `send`: copying so little costs less than the kernel's
+/// way through the lists of `sendmmsg`.
+const SMALL: usize = 512;
+
 /// Scatter lists for `sendmmsg`, kept between calls so that sending allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct SendVec {
@@ -32,7 +36,14 @@ impl SendVec {
         frames: impl Iterator<Item = [&'a [u8]; 4]>,
     ) -> io::Result<usize> {
         self.clear();
-        for frame in frames.take(MAX_BATCH) {
+        let mut frames = frames.take(MAX_BATCH).peekable();
+        let first = frames.next();
+        if let (Some(frame), None) = (first, frames.peek())
+            && frame.iter().map(|piece| piece.len()).sum::<usize>() <= SMALL
+        {
+            return send_small(fd, frame).map(|()| 1);
+        }
+        for frame in first.into_iter().chain(frames) {
             self.starts.push(self.pieces.len());
             let used = frame.into_iter().filter(|p| !p.is_empty());
             self.pieces.extend(
@@ -70,6 +81,21 @@ impl SendVec {
         self.starts.clear();
         self.headers.clear();
     }
+}
+
+/// Sends one frame of at most [`SMALL`] bytes.
+fn send_small(fd: BorrowedFd<'_>, frame: [&[u8]; 4]) -> io::Result<()> {
+    let mut bytes = [0; SMALL];
+    let mut len = 0;
+    for piece in frame {
+        bytes[len..len + piece.len()].copy_from_slice(piece);
+        len += piece.len();
+    }
+    // SAFETY: the first `len` bytes of `bytes` are readable and outlive the call, which writes nothing.
+    let sent =
+        unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), len, libc::MSG_DONTWAIT) };
+    // Packets leave whole or not at all.
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Buffers for `recvmmsg`.

@@ -49,7 +49,7 @@ impl Counters {
                 outcome.retransmitted = stats.map(|stats| stats.retransmitted).sum();
                 outcome.drops = self.drops_until(&now);
             }
-            Transport::Tcp | Transport::TcpNoOffload => {
+            Transport::Tcp | Transport::TcpNoOffload | Transport::TcpNoSegmentation => {
                 outcome.retransmitted = now.tcp_repeats.saturating_sub(self.tcp_repeats);
             }
             Transport::Raw => {}

@@ -1,5 +1,6 @@
-//! Segmentation offloads of a device, which let the kernel's TCP hand over 64 KiB at a time where others
-//! hand over frames. Turned off for a while they leave TCP with the frames everybody has.
+//! Offloads of a device. Segmentation lets the kernel's TCP hand over 64 KiB at a time where others hand over
+//! frames, and on a virtual link nobody computes a checksum that is offloaded. Turned off for a while they leave
+//! TCP with what it would do on a card that knows nothing of it.
 
 use std::io::{self, ErrorKind};
 use std::process::{Command, Stdio};
@@ -7,13 +8,22 @@ use std::process::{Command, Stdio};
 use prp_sock::raw::FirstHop;
 use prp_sock::{HostsFile, NodeId};
 
-/// What gathers or cuts frames, by ethtool's long name and by its short one. Checksum offload stays on:
-/// PRP computes none either.
-const FEATURES: [(&str, &str); 3] = [
+use super::transport::Transport;
+
+/// A feature of a device, by ethtool's long name and by its short one.
+type Feature = (&'static str, &'static str);
+
+/// What gathers or cuts frames.
+const SEGMENTATION: [Feature; 3] = [
     ("tcp-segmentation-offload", "tso"),
     ("generic-segmentation-offload", "gso"),
     ("generic-receive-offload", "gro"),
 ];
+
+/// What computes and checks checksums, and what needs that. In this order: the first ones turn the later ones
+/// off, and are needed to turn them on.
+const CHECKSUMS: [Feature; 3] =
+    [("tx-checksumming", "tx"), ("rx-checksumming", "rx"), ("scatter-gather", "sg")];
 
 /// Offloads are off until this is dropped.
 #[derive(Debug)]
@@ -24,13 +34,27 @@ pub(super) struct OffloadsOff {
 }
 
 impl OffloadsOff {
-    /// Turns them off on the device that leads to `node`.
+    /// Turns those off that `transport` does without, on the device that leads to `node`.
     ///
     /// # Errors
     /// If ethtool is missing or may not do it.
-    pub(super) fn toward(hosts: &HostsFile, node: NodeId) -> io::Result<Self> {
+    pub(super) fn of(
+        transport: Transport,
+        hosts: &HostsFile,
+        node: NodeId,
+    ) -> io::Result<Option<Self>> {
+        match transport {
+            Transport::Prp | Transport::Tcp | Transport::Raw => Ok(None),
+            Transport::TcpNoSegmentation => Self::toward(hosts, node, &SEGMENTATION).map(Some),
+            Transport::TcpNoOffload => {
+                Self::toward(hosts, node, &[CHECKSUMS, SEGMENTATION].concat()).map(Some)
+            }
+        }
+    }
+
+    fn toward(hosts: &HostsFile, node: NodeId, unwanted: &[Feature]) -> io::Result<Self> {
         let device = FirstHop::toward(hosts, node)?.device;
-        let features = features_on(&ethtool(&["-k", &device])?);
+        let features = features_on(&ethtool(&["-k", &device])?, unwanted);
         // From here on dropping it mends what was done, even if that was not all.
         let off = Self { device, features };
         off.set("off")?;
@@ -51,22 +75,22 @@ impl Drop for OffloadsOff {
     }
 }
 
-/// Which of [`FEATURES`] are on and can be turned off, in what `ethtool -k` printed.
-fn features_on(text: &str) -> Vec<&'static str> {
+/// Which of `unwanted` are on and can be turned off, in what `ethtool -k` printed.
+fn features_on(text: &str, unwanted: &[Feature]) -> Vec<&'static str> {
     let is_on = |long: &str| {
         let value =
             text.lines().find_map(|line| line.trim().strip_prefix(long)?.strip_prefix(": "));
         value == Some("on")
     };
-    FEATURES.into_iter().filter(|(long, _)| is_on(long)).map(|(_, short)| short).collect()
+    unwanted.iter().filter(|(long, _)| is_on(long)).map(|(_, short)| *short).collect()
 }
 
 fn ethtool(words: &[&str]) -> io::Result<String> {
     let ran = Command::new("ethtool").args(words).stdin(Stdio::null()).output();
     let output = ran.map_err(|e| match e.kind() {
-        ErrorKind::NotFound => {
-            io::Error::other("tcp-no-offload needs ethtool: apt install ethtool, on both nodes")
-        }
+        ErrorKind::NotFound => io::Error::other(
+            "TCP without offloads needs ethtool: apt install ethtool, on both nodes",
+        ),
         _ => e,
     })?;
     if output.status.success() {
@@ -85,12 +109,13 @@ mod tests {
         let text = "Features for eth0:\nrx-checksumming: on\n\
                     tcp-segmentation-offload: on\n\ttx-tcp-segmentation: on\n\
                     generic-segmentation-offload: on\ngeneric-receive-offload: off\n";
-        assert_eq!(features_on(text), ["tso", "gso"]);
+        assert_eq!(features_on(text, &SEGMENTATION), ["tso", "gso"]);
+        assert_eq!(features_on(text, &CHECKSUMS), ["rx"]);
         let fixed = text.replace(
             "generic-segmentation-offload: on",
             "generic-segmentation-offload: on [fixed]",
         );
-        assert_eq!(features_on(&fixed), ["tso"]);
-        assert!(features_on("").is_empty());
+        assert_eq!(features_on(&fixed, &SEGMENTATION), ["tso"]);
+        assert!(features_on("", &SEGMENTATION).is_empty());
     }
 }

@@ -95,10 +95,7 @@ impl Server {
 
     fn leg(&self, control: &PrpStream, job: &Job) -> io::Result<Outcome> {
         let (hosts, peer) = (HostsFile::cached(&self.hosts)?, control.peer_addr()?.node);
-        let _offloads = match job.transport {
-            Transport::TcpNoOffload => Some(OffloadsOff::toward(&hosts, peer)?),
-            Transport::Prp | Transport::Tcp | Transport::Raw => None,
-        };
+        let _offloads = OffloadsOff::of(job.transport, &hosts, peer)?;
         if job.transport == Transport::Raw {
             let mut link = RawLink::open(&hosts, peer, job.leg, job.wait)?;
             let counters = Counters::read(job.transport, control);

@@ -119,9 +119,7 @@ impl Session {
     ) -> Result<Leg<'_>, Failure> {
         let number = self.next_leg.replace(self.next_leg.get().wrapping_add(1));
         let job = Job { leg: number, transport, wait, work };
-        let offloads = (transport == Transport::TcpNoOffload)
-            .then(|| OffloadsOff::toward(&self.hosts, self.node))
-            .transpose()
+        let offloads = OffloadsOff::of(transport, &self.hosts, self.node)
             .map_err(|e| Failure::local("turning offloads off", &e))?;
         let counters = Counters::read(transport, &self.control);
         match self.ask(&Request::Run(job)).map_err(|e| self.failure(&e))? {
@@ -158,7 +156,7 @@ impl Leg<'_> {
                 builder.connect((self.session.node, Port::new(self.port))).map(Conn::Prp)
             }
             Transport::Raw => Err(io::Error::other("raw frames know no connections")),
-            Transport::Tcp | Transport::TcpNoOffload => {
+            Transport::Tcp | Transport::TcpNoOffload | Transport::TcpNoSegmentation => {
                 let addr = SocketAddr::new(self.session.tcp, self.port);
                 Conn::tcp(TcpStream::connect(addr)?, self.wait == WaitMode::Spin)
             }
@@ -170,7 +168,7 @@ impl Leg<'_> {
         let Session { tcp, name, .. } = self.session;
         match self.transport {
             Transport::Prp => Failure::network(format_args!("PRP to {name}"), error),
-            Transport::Tcp | Transport::TcpNoOffload => {
+            Transport::Tcp | Transport::TcpNoOffload | Transport::TcpNoSegmentation => {
                 Failure::network(format_args!("TCP to {tcp}:{}", self.port), error)
             }
             Transport::Raw => Failure::network(format_args!("raw frames to {name}"), error),

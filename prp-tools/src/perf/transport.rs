@@ -15,8 +15,11 @@ pub(crate) enum Transport {
     Prp,
     /// The kernel's TCP as it comes.
     Tcp,
-    /// The kernel's TCP without segmentation offloads: the same frames as everybody's.
+    /// The kernel's TCP without offloads: the same frames as everybody's, and the checksums that PRP leaves to
+    /// the link.
     TcpNoOffload,
+    /// The kernel's TCP without segmentation offloads: the same frames, but on a virtual link no checksums.
+    TcpNoSegmentation,
     /// Frames of plain packet sockets.
     Raw,
 }
@@ -28,6 +31,7 @@ impl Transport {
             Self::Prp => "prp",
             Self::Tcp => "tcp",
             Self::TcpNoOffload => "tcp_no_offload",
+            Self::TcpNoSegmentation => "tcp_no_segmentation",
             Self::Raw => "raw",
         }
     }
@@ -61,8 +65,13 @@ impl FromStr for Versus {
         let transport = match name {
             "tcp" => Transport::Tcp,
             "tcp-no-offload" => Transport::TcpNoOffload,
+            "tcp-no-segmentation" => Transport::TcpNoSegmentation,
             "raw" if addr.is_none() => Transport::Raw,
-            _ => return Err("expected tcp, tcp=ADDRESS, tcp-no-offload or raw".into()),
+            _ => {
+                return Err(
+                    "expected tcp, tcp=ADDRESS, tcp-no-offload, tcp-no-segmentation or raw".into(),
+                );
+            }
         };
         Ok(Self { transport, addr })
     }

@@ -22,7 +22,7 @@ pub(super) fn all(runs: &Runs) -> Value {
         }
     }
     for mtu in [1500, 9000, 65535] {
-        for transport in ["prp", "tcp", "tcp_no_offload", "raw"] {
+        for transport in ["prp", "tcp", "tcp_no_offload", "tcp_no_segmentation", "raw"] {
             let value = runs.number(&format!("stream.mtu{mtu}"), &gbps(transport));
             put(&format!("goodput_gbps.mtu{mtu}.{transport}"), value);
         }
@@ -43,7 +43,7 @@ pub(super) fn all(runs: &Runs) -> Value {
         let path = format!("results.{transport}.p50_us.median");
         put(&format!("one_core_latency_us.{transport}"), runs.number("latency.onecore", &path));
     }
-    for transport in ["prp", "tcp_no_offload"] {
+    for transport in ["prp", "tcp_no_offload", "tcp_no_segmentation"] {
         let path = format!("results.{transport}.cpu_s_per_gb");
         put(&format!("cpu_s_per_gb.{transport}"), runs.number("stream.mtu1500", &path));
     }

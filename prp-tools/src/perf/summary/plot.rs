@@ -43,6 +43,7 @@ fn colour(transport: &str) -> RGBColor {
         "prp" => RGBColor(0x1b, 0x6c, 0xa8),
         "tcp" => RGBColor(0xd1, 0x49, 0x5b),
         "tcp_no_offload" => RGBColor(0xed, 0xae, 0x49),
+        "tcp_no_segmentation" => RGBColor(0x9c, 0x6b, 0x30),
         _ => RGBColor(0x66, 0x6a, 0x73),
     }
 }
@@ -53,6 +54,7 @@ fn title(transport: &str) -> &str {
         "prp" => "PRP",
         "tcp" => "TCP",
         "tcp_no_offload" => "TCP without offloads",
+        "tcp_no_segmentation" => "TCP without segmentation offload",
         _ => "raw frames",
     }
 }

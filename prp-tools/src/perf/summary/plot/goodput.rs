@@ -8,7 +8,7 @@ use super::{Drawn, Runs, canvas, colour, title};
 use crate::perf::summary::keys;
 
 const MTUS: [u32; 3] = [1500, 9000, 65535];
-const TRANSPORTS: [&str; 4] = ["prp", "raw", "tcp_no_offload", "tcp"];
+const TRANSPORTS: [&str; 5] = ["prp", "raw", "tcp_no_offload", "tcp_no_segmentation", "tcp"];
 
 /// Of the room a group has, the part its bars take.
 const FILLED: f64 = 0.8;
