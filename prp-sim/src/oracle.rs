@@ -29,6 +29,11 @@ pub(crate) fn judge(plan: &Plan, ledger: &Ledger, tally: &mut Tally) -> Result<(
     work::check(plan, ledger, tally)
 }
 
+/// Whether nobody listens for a flow, or its listener is closed at some time.
+fn listening_ends(plan: &Plan, flow: &FlowPlan) -> bool {
+    flow.listener.is_none_or(|l| plan.listeners[l].until.is_some())
+}
+
 /// Whether both nodes of a flow are what the plan says of them all the time it lasts: neither is ever
 /// restarted.
 fn nodes_stay(plan: &Plan, flow: &FlowPlan) -> bool {

@@ -6,7 +6,7 @@ use prp_proto::error::ConnError;
 use prp_proto::wire::Reliability;
 
 use super::delivery::breaks_off;
-use super::nodes_stay;
+use super::{listening_ends, nodes_stay};
 use crate::ledger::FlowRecord;
 use crate::plan::{FlowPlan, Plan};
 use crate::session::{EndRecord, How, Role};
@@ -56,7 +56,7 @@ fn refusal(plan: &Plan, flow: &FlowPlan) -> bool {
 
 /// Somebody broke off, or forgot.
 fn broken_off(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, end: &EndRecord) -> bool {
-    let closes = flow.listener.is_none_or(|l| plan.listeners[l].until.is_some());
+    let closes = listening_ends(plan, flow);
     // Its own farewell was lost, and then it no longer knew the connection.
     let gave_up = |peer: &EndRecord| {
         use ConnError::{Gap, PeerGap, TimedOut};
@@ -133,7 +133,7 @@ fn forsaken(
     end: &EndRecord,
     tally: &Tally,
 ) -> bool {
-    let closes = flow.listener.is_none_or(|l| plan.listeners[l].until.is_some());
+    let closes = listening_ends(plan, flow);
     let broke_off = |peer: &EndRecord| {
         peer.role != end.role && (peer.error.is_some() || breaks_off(flow, peer.role))
     };

@@ -5,7 +5,7 @@ use core::time::Duration;
 use prp_proto::time::Instant;
 
 use super::delivery::breaks_off;
-use super::nodes_stay;
+use super::{listening_ends, nodes_stay};
 use crate::ledger::{FlowRecord, Ledger};
 use crate::plan::{FlowPlan, Plan};
 use crate::tally::Tally;
@@ -45,7 +45,7 @@ fn limit(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, harmed: bool) -> Dur
     // A reset is sent once. If it is lost, and the other end has nothing to send, nobody tells it.
     let gone = !record.ends.is_empty()
         && (harmed || record.ends.iter().any(|end| breaks_off(flow, end.role)));
-    let closes = flow.listener.is_none_or(|l| plan.listeners[l].until.is_some());
+    let closes = listening_ends(plan, flow);
     let cut_off = plan.wires.iter().flatten().flat_map(|w| &w.outages).any(|o| o.1 > plan.healed);
     if gone || closes || cut_off || !nodes_stay(plan, flow) {
         DEATH_WITHIN
