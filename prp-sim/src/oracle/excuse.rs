@@ -124,8 +124,8 @@ fn silence(plan: &Plan, flow: &FlowPlan) -> bool {
     !nodes_stay(plan, flow) || spans.fold(Duration::ZERO, Duration::saturating_add) >= LEAST_TIMEOUT
 }
 
-/// The peer broke off, or its listener closed, its reset was lost, and it has since given up its port: nobody answers for that
-/// any more but to requests (SPEC PRP-RST-2).
+/// The peer broke off, or its listener closed, its reset was lost, and it has since given up its port:
+/// nobody answers for that any more but to requests (SPEC PRP-RST-2).
 fn forsaken(
     plan: &Plan,
     flow: &FlowPlan,
