@@ -28,6 +28,9 @@ struct Arguments {
     /// Microseconds to look for frames after the last one, before sleeping
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin: Option<u64>,
+    /// Serve counters for Prometheus at http://ADDRESS/metrics [default: as the settings say, else not]
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<std::net::SocketAddr>,
 }
 
 /// Runs the daemon as the command line says; what `main` returns.
@@ -60,6 +63,7 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     if let Some(spin) = arguments.spin {
         settings.spin = std::time::Duration::from_micros(spin);
     }
+    settings.metrics = arguments.metrics.or(settings.metrics);
     let mut daemon = Daemon::start(settings)?;
     daemon.run()
 }

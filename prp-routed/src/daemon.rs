@@ -26,7 +26,6 @@ use tracing::{info, warn};
 use crate::clock::Clock;
 use crate::control::{Asker, Control};
 use crate::link::Link;
-use crate::metrics;
 use crate::neighbours::{Neighbour, Neighbours};
 use crate::pour::{NAP, Pour};
 use crate::privilege;
@@ -35,6 +34,7 @@ use crate::report::{self, Question, Reloaded, Reply};
 use crate::router::Router;
 use crate::settings::Settings;
 use crate::table::Table;
+use crate::{exporter, metrics};
 use loader::{Loader, Wish};
 
 /// How often a router that is always busy looks after everything else.
@@ -110,6 +110,9 @@ impl Daemon {
         daemon.open_links(&devices)?;
         daemon.neighbours.follow(&daemon.table.routes, daemon.clock.now());
         privilege::reduce()?;
+        if let Some(address) = daemon.settings.metrics {
+            exporter::serve(address, daemon.table.routes.local())?;
+        }
         // Without a service manager nobody listens.
         let _ = sd_notify::notify(&[NotifyState::Ready]);
         info!(node = node.number(), nodes = daemon.table.file.hosts().len(), "routing");

@@ -17,6 +17,7 @@
 //! | [`cli`] | the command line |
 //! | [`privilege`] | which capability the daemon keeps |
 //! | [`control`], [`report`], [`metrics`] | the socket `prp routed` talks to, and what it tells |
+//! | [`exporter`] | counters over HTTP |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
@@ -26,6 +27,7 @@ pub mod cli;
 pub mod clock;
 pub mod control;
 pub mod daemon;
+pub mod exporter;
 pub mod link;
 pub mod metrics;
 pub mod neighbours;

@@ -1,6 +1,7 @@
 //! What `prp-routed.toml` and the command line say.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub struct Settings {
     pub spin: Duration,
     /// How to find out whether neighbours live.
     pub liveness: LivenessSettings,
+    /// Where counters are served over HTTP, if they are.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Default for Settings {
@@ -39,6 +42,7 @@ impl Default for Settings {
             node: None,
             spin: SPIN,
             liveness: LivenessSettings::default(),
+            metrics: None,
         }
     }
 }
@@ -50,6 +54,7 @@ struct Text {
     hosts: Option<PathBuf>,
     node: Option<u16>,
     spin_us: Option<u64>,
+    metrics: Option<SocketAddr>,
     #[serde(default)]
     liveness: LivenessText,
 }
@@ -105,6 +110,7 @@ impl Settings {
             }
         }
         settings.liveness = liveness(&text.liveness)?;
+        settings.metrics = text.metrics;
         Ok(settings)
     }
 }
@@ -156,7 +162,9 @@ mod tests {
     #[test]
     fn parse__takes_what_is_there_and_leaves_the_rest() {
         assert_eq!(Settings::parse(""), Ok(Settings::default()));
-        let settings = Settings::parse("hosts = '/x'\nnode = 7\nspin_us = 0\n").unwrap();
+        let text = "hosts = '/x'\nnode = 7\nspin_us = 0\nmetrics = '[::1]:9470'\n";
+        let settings = Settings::parse(text).unwrap();
+        assert_eq!(settings.metrics, Some("[::1]:9470".parse().unwrap()));
         assert_eq!(settings.hosts, Path::new("/x"));
         assert_eq!((settings.node, settings.spin), (NodeId::new(7), Duration::ZERO));
         let text = "[liveness]\ninterval_ms = 17\nmultiplier = 3\nhold_ms = 0\n";
@@ -175,6 +183,7 @@ mod tests {
             ("node = 0", "65534"),
             ("node = 'a'", "invalid type"),
             ("spin_us = 1000001", "at most"),
+            ("metrics = '9470'", "socket address"),
             ("[liveness]\ninterval_ms = 5", "10 to 60000"),
             ("[liveness]\nmultiplier = 1", "2 to 50"),
             ("[liveness]\nhold_ms = 60001", "at most"),
