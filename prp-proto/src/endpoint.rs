@@ -92,7 +92,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint for the local node of `routes`, on `devices` (indexed by [`DeviceId`]). All
+    /// An endpoint for the local node of `routes`, on `devices` (indexed by [`DeviceId`](crate::addr::DeviceId)). All
     /// randomness comes from `seed`: initial numbers, connection ids, hash keys.
     pub fn new(
         config: EndpointConfig,
