@@ -23,10 +23,6 @@ use crate::wire::{
 /// microseconds, and by a time slice now and then.
 const MADE_UP_FOR: Duration = Duration::from_millis(1);
 
-/// The send buffer of a connection that may have little in flight, unless less was asked for: a writer
-/// that is away for a tenth of a millisecond leaves enough for a link of 5 Gbit/s.
-const LEAST_BUFFER: usize = 128 * 1024;
-
 /// The sending half of a connection.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Sender {
@@ -40,7 +36,7 @@ pub(crate) struct Sender {
     pub(super) congestion: Box<dyn Congestion>,
     controller: Controller,
     /// Bytes that are kept at most.
-    most_buffered: usize,
+    pub(super) most_buffered: usize,
     /// The pace has held something back since the last news.
     held_back: bool,
     /// When what was sent so far will have been sent at the controller's pace.
@@ -126,15 +122,6 @@ impl Sender {
     /// Whether the congestion window is what holds data back, or would with one more segment.
     pub(super) fn is_congestion_limited(&self) -> bool {
         self.held_back || self.flight.cost() + usize::from(self.mss) >= self.congestion.window()
-    }
-
-    /// Brings the limit of the buffer to what the connection can use: twice what may be in flight. Of hundreds of
-    /// streams that share a link each has little in flight, and what waits behind that costs memory and
-    /// caches and gains nothing. Before a reader that is slow all of it is of use.
-    pub(super) fn fit_buffer(&mut self) {
-        let two_windows = self.congestion.window().saturating_mul(2);
-        let useful = if self.window_open() { two_windows } else { usize::MAX };
-        self.buf.set_limit(useful.max(LEAST_BUFFER).min(self.most_buffered));
     }
 
     /// Everything before `upto` is delivered.
