@@ -172,24 +172,27 @@ fn transfer(
     sent: &AtomicU64,
     received: &AtomicU64,
 ) -> io::Result<Instant> {
-    let ready = Barrier::new(conns.len() + 1);
+    let ready = Barrier::new(conns.len());
     let one = |conn| {
         ready.wait();
+        // Whoever came last is here at once; others may wait for a processor.
+        let begun = Instant::now();
         if !bidir {
             // Not at once: a thread that waited to receive would be in the way of the one that sends.
-            return flow::source(conn, each, sent).and_then(|()| flow::sink(conn, received));
+            let sent = flow::source(conn, each, sent);
+            return sent.and_then(|()| flow::sink(conn, received)).map(|()| begun);
         }
         thread::scope(|both| {
             let reader = both.spawn(|| flow::sink(conn, received));
-            flow::source(conn, each, sent).and_then(|()| joined(reader.join()))
+            let sent = flow::source(conn, each, sent);
+            sent.and_then(|()| joined(reader.join())).map(|()| begun)
         })
     };
     thread::scope(|scope| {
         let threads: Vec<_> = conns.iter().map(|conn| scope.spawn(|| one(conn))).collect();
-        ready.wait();
-        let begun = Instant::now();
-        threads.into_iter().try_for_each(|thread| joined(thread.join()))?;
-        Ok(begun)
+        let begun: io::Result<Vec<_>> =
+            threads.into_iter().map(|thread| joined(thread.join())).collect();
+        Ok(begun?.into_iter().min().unwrap_or_else(Instant::now))
     })
 }
 
