@@ -11,11 +11,12 @@ use std::io::{self, ErrorKind, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use prp_sock::{Builder, Classic, Port, PrpStream, Reliability};
+use clap::Args;
+use prp_sock::{Builder, Classic, Port, PrpStream};
 
 use crate::exit::{Failure, say};
 use crate::hosts;
+use crate::policy::Policy;
 use crate::signals::{Signals, die_of};
 use copy::Trouble;
 use input::Input;
@@ -106,27 +107,6 @@ pub(crate) struct CatArgs {
     /// No progress, no summary
     #[arg(short, long)]
     quiet: bool,
-}
-
-/// [`Reliability`] as an argument.
-#[derive(Copy, Clone, Debug, Eq, PartialEq, ValueEnum)]
-enum Policy {
-    /// The paper's: a loss ends the connection with an error
-    Detect,
-    /// Send everything again from the loss on
-    GoBackN,
-    /// Send again what was lost
-    SelectiveRepeat,
-}
-
-impl From<Policy> for Reliability {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::Detect => Self::Detect,
-            Policy::GoBackN => Self::GoBackN,
-            Policy::SelectiveRepeat => Self::SelectiveRepeat,
-        }
-    }
 }
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {

@@ -6,6 +6,7 @@ mod exit;
 mod hosts;
 mod perf;
 mod ping;
+mod policy;
 mod probe;
 mod routed;
 mod signals;

@@ -30,6 +30,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::exit::Failure;
+use crate::policy::Policy;
 use transport::{Transport, Versus, WaitMode};
 
 /// Where a server listens, both PRP and TCP: next to iperf3's port.
@@ -82,6 +83,10 @@ struct Common {
     /// How threads of both ends wait for data
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     wait: WaitMode,
+
+    /// What PRP does about lost segments, if not selective-repeat
+    #[arg(long, value_enum, value_name = "POLICY")]
+    reliability: Option<Policy>,
 
     /// Turns of each transport; figures are medians over them
     #[arg(long, value_name = "N", default_value_t = 5)]

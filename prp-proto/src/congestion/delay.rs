@@ -50,6 +50,10 @@ const BEARABLE: usize = 8;
 /// Each lost part of what was sent takes so many times itself from the window: at one in sixteen the half of it.
 const YIELD_PER_LOSS: usize = 8;
 
+/// ... but no less than this part of the window: who has much must yield more than who has little, or a queue that
+/// loses little is never shared evenly.
+const LEAST_YIELD: usize = 4;
+
 /// ... counted over two rounds of at least so many: of 128 segments a cable that loses one in twenty loses
 /// more than one in eight once in ten thousand times.
 const ROUND_SEGMENTS: usize = 64;
@@ -145,14 +149,14 @@ impl Delay {
         lost * BEARABLE > acked + lost
     }
 
-    /// What a loss at a long queue takes from the window: as much as is lost says, at most half. Where the
+    /// What a loss at a long queue takes from the window: as much as is lost says, a quarter to a half. Where the
     /// queue is everybody's, much is lost; where it is that of a host whose processor somebody else has, little.
     fn share_to_yield(&self) -> usize {
         let acked = self.round.0 + self.last_round.0;
         let lost = self.round.1 + self.last_round.1;
         let part =
             self.window as u64 * (lost * YIELD_PER_LOSS) as u64 / (acked + lost).max(1) as u64;
-        (part as usize).min(self.window / 2)
+        (part as usize).clamp(self.window / LEAST_YIELD, self.window / 2)
     }
 
     fn count(&mut self, acked: usize, lost: usize) {

@@ -6,16 +6,14 @@ fn incast(controller: Controller, kib: usize, seed: u64) -> Finding {
     experiment.run().unwrap()
 }
 
-/// Thirty-two senders to one receiver over a switch that queues 21 full frames for it, or 43: the receiver's
-/// cable stays full, and everybody gets a share of it. A queue of 87 frames takes more than a second to share
-/// evenly.
+/// Thirty-two senders to one receiver over a switch that queues 21 full frames for it, or 43, or 87: the
+/// receiver's cable stays full, and everybody gets a share of it.
 #[test]
 fn incast__full_and_fair() {
-    let shallow = [(32, 1), (32, 3), (32, 5), (64, 1), (64, 6)].map(|(kib, seed)| (kib, seed, 0.9));
-    for (kib, seed, fairness) in shallow.into_iter().chain([(128, 1, 0.8)]) {
+    for (kib, seed) in [(32, 1), (32, 3), (32, 5), (64, 1), (64, 6), (128, 1)] {
         let found = incast(Controller::default(), kib, seed);
         assert!(found.share >= 0.9, "{kib} KiB, seed {seed}: {found:?}");
-        assert!(found.fairness >= fairness, "{kib} KiB, seed {seed}: {found:?}");
+        assert!(found.fairness >= 0.9, "{kib} KiB, seed {seed}: {found:?}");
     }
 }
 

@@ -1,6 +1,8 @@
 use clap::Parser;
 use clap::error::ErrorKind as Usage;
 
+use prp_sock::Reliability;
+
 use super::*;
 
 #[derive(Debug, Parser)]

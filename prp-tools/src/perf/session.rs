@@ -18,6 +18,7 @@ use super::serve::builder;
 use super::transport::{Transport, WaitMode};
 use crate::exit::{Code, Failure};
 use crate::hosts;
+use crate::policy::Policy;
 
 /// How long a server may take to answer: it answers at once unless it serves somebody else.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,6 +31,7 @@ pub(super) struct Session {
     node: NodeId,
     name: String,
     tcp: IpAddr,
+    reliability: Option<Policy>,
     /// The number of the next leg.
     next_leg: Cell<u32>,
     /// Where the server runs.
@@ -75,6 +77,7 @@ impl Session {
             node,
             name,
             tcp: tcp.unwrap_or_else(|| tcp_default(node)),
+            reliability: common.reliability,
             server: Machine::default(),
         };
         session.greet()?;
@@ -152,7 +155,10 @@ impl Leg<'_> {
     pub(super) fn connect(&self) -> io::Result<Conn> {
         match self.transport {
             Transport::Prp => {
-                let builder = builder(self.session.hosts.path(), self.wait);
+                let mut builder = builder(self.session.hosts.path(), self.wait);
+                if let Some(policy) = self.session.reliability {
+                    builder = builder.reliability(policy.into());
+                }
                 builder.connect((self.session.node, Port::new(self.port))).map(Conn::Prp)
             }
             Transport::Raw => Err(io::Error::other("raw frames know no connections")),
