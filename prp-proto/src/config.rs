@@ -51,7 +51,7 @@ pub struct ConnConfig {
     pub crc: bool,
     /// Largest segment to offer, in bytes; the device's MTU lowers it further.
     pub max_segment: u16,
-    /// Bytes written and not yet acknowledged that are kept at most; fewer while little may be in flight.
+    /// Bytes written and not yet acknowledged that are kept.
     pub send_buffer: usize,
     /// Bytes received and not yet read that are kept.
     pub recv_buffer: usize,

@@ -99,9 +99,7 @@ impl Builder {
         self
     }
 
-    /// Bytes written and not yet acknowledged that are kept at most; 512 KiB by default. While the peer
-    /// reads, what is more than 128 KiB is only used as far as twice as much may be in flight, so that many
-    /// streams do not hold half a megabyte each.
+    /// Bytes written and not yet acknowledged that are kept; 512 KiB by default.
     #[must_use]
     pub fn send_buffer(mut self, bytes: usize) -> Self {
         self.config.send_buffer = bytes;

@@ -50,11 +50,6 @@ impl SendBuffer {
         }
     }
 
-    /// Bytes that are kept from now on. What is more than that already stays.
-    pub(crate) fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
-    }
-
     /// Whether there is room that is worth waking a writer for: half of the limit, or it would be
     /// woken for every acknowledgement.
     pub(crate) fn has_worthwhile_room(&self) -> bool {

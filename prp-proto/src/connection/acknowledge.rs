@@ -205,7 +205,6 @@ impl Connection {
         self.send.edge = self.send.edge.max(next + self.send.window);
         if let Some(upto) = acked.upto {
             self.send.release(upto);
-            self.send.fit_buffer();
             self.ready.writable |= self.send.buf.has_worthwhile_room();
         }
         if let Some(rtt) = rtt {

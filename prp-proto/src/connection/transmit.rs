@@ -35,8 +35,6 @@ pub(crate) struct Sender {
     pub(super) rtt: Rtt,
     pub(super) congestion: Box<dyn Congestion>,
     controller: Controller,
-    /// Bytes that are kept at most.
-    pub(super) most_buffered: usize,
     /// The pace has held something back since the last news.
     held_back: bool,
     /// When what was sent so far will have been sent at the controller's pace.
@@ -86,7 +84,6 @@ impl Sender {
             rtt: Rtt::new(seed.id as u8),
             congestion: seed.config.congestion.start(usize::from(CLASSIC_MSS)),
             controller: seed.config.congestion,
-            most_buffered: seed.config.send_limit(),
             held_back: false,
             sent_until: seed.now,
             recovery: RecoveryState::default(),

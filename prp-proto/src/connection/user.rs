@@ -1,25 +1,9 @@
 //! What the application asks of a connection.
 
 use super::Connection;
-use super::transmit::Sender;
 use crate::buffer::{Ending, MessagePart};
 use crate::error::{ConnError, ReadError, WriteError};
 use crate::state::{ReceiveSide, State};
-
-/// The send buffer of a connection that may have little in flight, unless less was asked for: a writer
-/// that is away for a tenth of a millisecond leaves enough for a link of 5 Gbit/s.
-const LEAST_BUFFER: usize = 128 * 1024;
-
-impl Sender {
-    /// Brings the limit of the buffer to what the connection can use: twice what may be in flight. Of hundreds of
-    /// streams that share a link each has little in flight, and what waits behind that costs memory and
-    /// caches and gains nothing. Before a reader that is slow all of it is of use.
-    pub(super) fn fit_buffer(&mut self) {
-        let two_windows = self.congestion.window().saturating_mul(2);
-        let useful = if self.window_open() { two_windows } else { usize::MAX };
-        self.buf.set_limit(useful.max(LEAST_BUFFER).min(self.most_buffered));
-    }
-}
 
 impl Connection {
     /// Takes what fits of `bytes`.
@@ -33,7 +17,6 @@ impl Connection {
             _ => return Err(WriteError::Closed),
         }
         let takes_room = !bytes.is_empty() || ending == Ending::Message;
-        self.send.fit_buffer();
         if self.send.buf.room() == 0 && takes_room {
             return Err(WriteError::Blocked);
         }

@@ -136,31 +136,6 @@ fn write__is_invited_when_half_the_buffer_is_free() {
     assert!(pair.client.events.iter().any(writable) && pair.client.endpoint.is_writable(c));
 }
 
-/// Hundreds of streams that share a link are not to hold half a megabyte each.
-#[test]
-fn write__buffer_grows_with_what_may_be_in_flight() {
-    let mut pair = Pair::default();
-    let (c, s) = pair.established();
-    let written = |pair: &mut Pair| {
-        pair.client.endpoint.write(pair.time, c, &pattern(1_000_000), Ending::Write).unwrap()
-    };
-    let first = written(&mut pair);
-    assert_eq!(first, 128 * 1024);
-    let mut got = 0;
-    assert!(pair.drive_until(|p| {
-        got += p.read_available(ToServer, s).len();
-        p.client.endpoint.is_flushed(c)
-    }));
-    for _ in 0..20 {
-        written(&mut pair);
-        assert!(pair.drive_until(|p| {
-            got += p.read_available(ToServer, s).len();
-            p.client.endpoint.is_flushed(c)
-        }));
-    }
-    assert_eq!(written(&mut pair), 512 * 1024, "the limit");
-}
-
 /// PRP-WIN-1: messages without bytes take room too, or a reader that sleeps would hold any number of
 /// their ends.
 #[test]
