@@ -4,9 +4,10 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
 use prp_sock::NodeId;
 
+use crate::check;
 use crate::daemon::Daemon;
 use crate::settings::Settings;
 
@@ -14,8 +15,44 @@ use crate::settings::Settings;
 ///
 /// SIGHUP reads prphosts again; SIGTERM and SIGINT stop it. `prp routed` tells how it is.
 #[derive(Debug, Parser)]
-#[command(name = "prp-routed", version)]
+#[command(name = "prp-routed", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    daemon: DaemonArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say what is wrong with settings and prphosts, and route nothing
+    ///
+    /// Ends with 0 if nothing is wrong, else with 1.
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Settings [default: /etc/prp-routed.toml, if there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// prphosts [default: as the settings say, else $PRP_HOSTS, else /etc/prphosts]
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    hosts: Option<PathBuf>,
+    /// In place of this node's prphosts check those of all nodes, prphosts.NODE or NODE/prphosts in this folder: loops,
+    /// missing next hops, nodes that are not reached, other ways back than there
+    #[arg(long, value_name = "DIR")]
+    all: Option<PathBuf>,
+    /// The node this machine is [default: as the settings say, else $PRP_NODE, else by its hardware addresses]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
+    node: Option<NodeId>,
+    /// Print what there is to say as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct DaemonArgs {
     /// Settings [default: /etc/prp-routed.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -36,8 +73,11 @@ struct Arguments {
 /// Runs the daemon as the command line says; what `main` returns.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(Command::Check(what)) = &arguments.command {
+        return check(what);
+    }
     log_to_standard_error();
-    match run(&arguments) {
+    match run(&arguments.daemon) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             for line in e.to_string().lines() {
@@ -51,7 +91,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> io::Result<()> {
+fn run(arguments: &DaemonArgs) -> io::Result<()> {
     let mut settings = match &arguments.config {
         Some(path) => Settings::load(path)?,
         None => Settings::system()?,
@@ -66,6 +106,23 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     settings.metrics = arguments.metrics.or(settings.metrics);
     let mut daemon = Daemon::start(settings)?;
     daemon.run()
+}
+
+/// Checks what there is to check; nothing is opened but files.
+fn check(what: &CheckArgs) -> ExitCode {
+    let (mut report, settings) = check::settings(what.config.as_deref());
+    if let Some(folder) = &what.all {
+        report = report.and(check::cluster(folder));
+    } else if let Some(mut settings) = settings {
+        if let Some(hosts) = &what.hosts {
+            settings.hosts.clone_from(hosts);
+        }
+        settings.node = what.node.or(settings.node);
+        report = report.and(check::daemon(&settings));
+    }
+    let printed = report.print("prp-routed", what.json);
+    let read = !printed.is_err_and(|e| e.kind() != ErrorKind::BrokenPipe);
+    if read && report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// One line an event, `key=value`; the service manager adds the time.

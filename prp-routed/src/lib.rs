@@ -15,6 +15,7 @@
 //! | [`register`] | the processes of the node, and what is left of them when they are dead |
 //! | [`daemon`] | the loop: turns, sleep, signals, reloading |
 //! | [`cli`] | the command line |
+//! | [`check`] | what is wrong with settings and prphosts, of one node or of all |
 //! | [`privilege`] | which capability the daemon keeps |
 //! | [`control`], [`report`], [`metrics`] | the socket `prp routed` talks to, and what it tells |
 //! | [`exporter`] | counters over HTTP |
@@ -23,6 +24,7 @@
 
 pub mod allowance;
 pub mod batch;
+pub mod check;
 pub mod cli;
 pub mod clock;
 pub mod control;

@@ -1,5 +1,6 @@
 //! What `prp-routed.toml` and the command line say.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,37 @@ impl Default for Settings {
     }
 }
 
+/// A mistake in settings. Prints as what follows the name of the file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SettingsError {
+    /// Line and column, from 1, where there is a place.
+    pub place: Option<(u32, u32)>,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl SettingsError {
+    fn of(text: &str, error: &toml::de::Error) -> Self {
+        let place = error.span().and_then(|span| {
+            let before = text.get(..span.start)?;
+            let line = before.rsplit('\n').next()?;
+            Some((before.matches('\n').count() as u32 + 1, line.chars().count() as u32 + 1))
+        });
+        Self { place, what: error.message().trim().replace('\n', "; ") }
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
 /// The file as it is written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,8 +107,8 @@ impl Settings {
     pub fn load(path: &Path) -> io::Result<Self> {
         let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
         let text = std::fs::read_to_string(path).map_err(named)?;
-        Self::parse(&text).map_err(|what| {
-            let message = format!("{}: {what}", path.display());
+        Self::parse(&text).map_err(|e| {
+            let message = format!("{}{e}", path.display());
             io::Error::new(io::ErrorKind::InvalidData, message)
         })
     }
@@ -93,8 +125,16 @@ impl Settings {
         }
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
-        let text: Text = toml::from_str(text).map_err(|e| e.to_string())?;
+    /// The settings that `text` is.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn parse(text: &str) -> Result<Self, SettingsError> {
+        let text: Text = toml::from_str(text).map_err(|e| SettingsError::of(text, &e))?;
+        Self::of(text).map_err(|what| SettingsError { place: None, what })
+    }
+
+    fn of(text: Text) -> Result<Self, String> {
         let mut settings = Self::default();
         if let Some(hosts) = text.hosts {
             settings.hosts = hosts;
@@ -188,7 +228,7 @@ mod tests {
             ("[liveness]\nmultiplier = 1", "2 to 50"),
             ("[liveness]\nhold_ms = 60001", "at most"),
         ] {
-            let said = Settings::parse(text).unwrap_err();
+            let said = Settings::parse(text).unwrap_err().to_string();
             assert!(said.contains(word), "{text}: {said}");
         }
     }

@@ -1,12 +1,12 @@
 //! `prp hosts`: what prphosts says.
 
-mod cluster;
 mod generate;
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use prp_routed::check::{self, Report};
 use prp_sock::{HostsFile, Resolver};
 
 use crate::exit::{Code, Failure};
@@ -33,6 +33,9 @@ enum HostsCommand {
         /// node reach every other one?
         #[arg(long, value_name = "DIR")]
         all: Option<PathBuf>,
+        /// Print what there is to say as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Write each node's prphosts for a network of a common shape.
     #[command(after_help = crate::exit::HELP)]
@@ -54,8 +57,12 @@ enum HostsCommand {
 /// Runs `prp hosts`.
 pub(crate) fn run(args: &HostsArgs) -> Result<(), Failure> {
     let text = match &args.command {
-        HostsCommand::Check { all: Some(folder), .. } => cluster::check(folder)?,
-        HostsCommand::Check { file, all: None } => check(&path_or_default(file.as_deref()))?,
+        HostsCommand::Check { all: Some(folder), json, .. } => {
+            return tell(&check::cluster(folder), *json);
+        }
+        HostsCommand::Check { file, all: None, json } => {
+            return tell(&check::hosts(&path_or_default(file.as_deref())), *json);
+        }
         HostsCommand::Generate(args) => generate::run(args)?,
         HostsCommand::Resolve { name, hosts } => {
             resolve(&load(&path_or_default(hosts.as_deref()))?, name)?
@@ -78,54 +85,14 @@ pub(crate) fn load(path: &Path) -> Result<HostsFile, Failure> {
     HostsFile::cached(path).map_err(|e| Failure::new(Code::Failed, e.to_string()))
 }
 
-fn check(path: &Path) -> Result<String, Failure> {
-    let file = match HostsFile::load(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::InvalidData => {
-            // As compilers print them, for editors to follow.
-            eprintln!("{e}");
-            return Err(Failure::new(Code::Failed, String::new()));
-        }
-        Err(e) => return Err(Failure::new(Code::Failed, e.to_string())),
-    };
-    let hosts = file.hosts();
-    let names: usize = hosts.entries().map(|entry| entry.names().len()).sum();
-    let devices: Vec<_> = hosts.devices().collect();
-    Ok(format!(
-        "{}: {}, {}, {}; {}",
-        path.display(),
-        count(hosts.len(), "node"),
-        count(names, "name"),
-        match devices[..] {
-            [] => "no devices".into(),
-            [only] => format!("device {only}"),
-            _ => format!("devices {}", devices.join(" ")),
-        },
-        whoami(&file)
-    ))
-}
-
-/// Which node this machine is, or why that cannot be told.
-fn whoami(file: &HostsFile) -> String {
-    let found = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node());
-    let node = match found {
-        Ok(node) => node,
-        Err(e) => {
-            let why = e.to_string();
-            let prefix = format!("{}: ", file.path().display());
-            let why = why.strip_prefix(&prefix).unwrap_or(&why);
-            return format!("which node this machine is cannot be told: {why}");
-        }
-    };
-    match (file.hosts().entry(node), file.hosts().name(node)) {
-        (None, _) => format!("PRP_NODE says this machine is node {node}, which has no line"),
-        (_, None) => format!("this machine is node {node}"),
-        (_, Some(name)) => format!("this machine is node {node} ({name})"),
+/// Prints what was found; it fails if anything is wrong.
+fn tell(report: &Report, json: bool) -> Result<(), Failure> {
+    match report.print("prp", json) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),
+        // What there is to complain about has been said.
+        _ if report.ok => Ok(()),
+        _ => Err(Failure::new(Code::Failed, String::new())),
     }
-}
-
-fn count(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 fn resolve(file: &HostsFile, name: &str) -> Result<String, Failure> {

@@ -87,3 +87,44 @@ fn write_all(plan: &Plan, folder: &Path) -> Result<String, Failure> {
     let last = plan.nodes();
     Ok(format!("{0}/prphosts.1 to {0}/prphosts.{last}", folder.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use tempfile::tempdir;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Words {
+        #[command(flatten)]
+        generate: GenerateArgs,
+    }
+
+    fn generate(words: &[&str]) -> Result<String, Failure> {
+        let words = [&["generate"], words].concat();
+        run(&Words::parse_from(words).generate)
+    }
+
+    #[test]
+    fn generate__prints_one_or_writes_all() {
+        let printed = generate(&["chain", "2", "--node", "1"]).expect("it exists");
+        assert!(printed.starts_with("1 02:00:00:00:00:01 eth0 node1\n2 "), "{printed}");
+        for wrong in [&["chain", "2"][..], &["chain", "2", "--node", "3"], &["ring", "99"]] {
+            generate(wrong).expect_err("it cannot be done");
+        }
+    }
+
+    #[test]
+    fn generate__what_is_written_is_found_right() {
+        for words in [&["ring", "5"][..], &["hypercube", "3"], &["tree", "2", "2"], &["star", "4"]]
+        {
+            let folder = tempdir().expect("a temporary folder");
+            let out = folder.path().to_str().expect("a plain name");
+            let said = generate(&[words, &["--out", out]].concat()).expect("it is written");
+            assert!(said.starts_with(out), "{said}");
+            let report = prp_routed::check::cluster(folder.path());
+            assert!(report.ok && report.summary.contains("reach each other"), "{report:?}");
+        }
+    }
+}

@@ -23,27 +23,6 @@ fn look_up(text: &str, name: &str) -> Result<String, Failure> {
 }
 
 #[test]
-fn check__counts_and_says_who_we_are() {
-    let file = file(CLUSTER);
-    let path = file.path().display();
-    let line = check(file.path()).expect("no mistakes");
-    assert!(line.starts_with(&format!("{path}: 3 nodes, 4 names, device eth0; ")), "{line}");
-}
-
-#[test]
-fn check__of_an_empty_file_is_not_in_the_plural() {
-    let file = file("# nobody here\n");
-    let line = check(file.path()).expect("no mistakes");
-    assert!(line.contains(": 0 nodes, 0 names, no devices; which node this machine is"), "{line}");
-}
-
-#[test]
-fn check__a_file_with_mistakes_fails() {
-    let file = file("1 02:00:00:00:00:01\n");
-    assert_eq!(check(file.path()), Err(Failure::new(Code::Failed, "")));
-}
-
-#[test]
 fn resolve__finds_names_and_numbers() {
     let beta = "2  02:00:00:00:00:02 eth0  beta b.cluster  mtu=9000";
     for name in ["beta", "B.Cluster", "2"] {

@@ -1,0 +1,265 @@
+//! What is wrong with settings and prphosts, before a daemon is asked to live with it: `prp-routed check` and
+//! `prp hosts check`.
+
+mod cluster;
+
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use prp_proto::hosts::{Hosts, HostsError};
+use prp_proto::route::Route;
+use prp_sock::{HostsFile, Resolver};
+use serde::Serialize;
+
+use crate::settings::Settings;
+use crate::table::Table;
+
+pub use cluster::cluster;
+
+/// Notes told of one kind: what is so of one line of prphosts is so of many nodes.
+const MAX_NOTES: usize = 20;
+
+/// What a check has found.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Report {
+    /// Nothing is wrong.
+    pub ok: bool,
+    /// What was looked at, in a line.
+    pub summary: String,
+    /// What is wrong.
+    pub faults: Vec<Finding>,
+    /// What may be meant, and may surprise.
+    pub notes: Vec<Finding>,
+}
+
+/// One thing a check has found.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Finding {
+    /// The file, or the folder.
+    pub file: String,
+    /// The line of it, from 1.
+    pub line: Option<u32>,
+    /// The column of that, from 1.
+    pub column: Option<u32>,
+    /// What there is.
+    pub what: String,
+    /// What to do about it.
+    pub mend: Option<String>,
+    /// How many more pairs of nodes have the same trouble for the same reason.
+    pub alike: usize,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        for number in self.line.iter().chain(&self.column) {
+            write!(f, ":{number}")?;
+        }
+        write!(f, ": {}", self.what)?;
+        if let Some(mend) = &self.mend {
+            write!(f, "; {mend}")?;
+        }
+        match self.alike {
+            0 => Ok(()),
+            1 => f.write_str(" (and another pair of nodes alike)"),
+            n => write!(f, " (and {n} other pairs of nodes alike)"),
+        }
+    }
+}
+
+impl Finding {
+    fn new(path: &Path, what: impl Into<String>) -> Self {
+        Self { file: path.display().to_string(), what: what.into(), ..Self::default() }
+    }
+
+    /// Of `path`, what was said with its name before it.
+    fn said(path: &Path, said: &str) -> Self {
+        let prefix = format!("{}: ", path.display());
+        Self::new(path, said.strip_prefix(&prefix).unwrap_or(said))
+    }
+}
+
+impl Report {
+    fn new(summary: impl Into<String>, faults: Vec<Finding>, notes: Vec<Finding>) -> Self {
+        Self { ok: faults.is_empty(), summary: summary.into(), faults, notes }
+    }
+
+    fn failed(summary: impl Into<String>, fault: Finding) -> Self {
+        Self::new(summary, vec![fault], Vec::new())
+    }
+
+    /// Prints it, as JSON where that is wanted: what was looked at and notes on standard output; what is wrong on
+    /// standard error, as compilers do, for editors to follow, and in the name of `program` where there is no line.
+    ///
+    /// # Errors
+    /// Nobody reads standard output.
+    pub fn print(&self, program: &str, json: bool) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if json {
+            let text = serde_json::to_string_pretty(self)?;
+            return writeln!(out, "{text}");
+        }
+        for fault in &self.faults {
+            let name = if fault.line.is_some() { String::new() } else { format!("{program}: ") };
+            // Where nobody listens there is nobody to complain to.
+            let _ = writeln!(io::stderr(), "{name}{fault}");
+        }
+        if self.ok {
+            writeln!(out, "{}", self.summary)?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.ok &= other.ok;
+        let said = [self.summary, other.summary].into_iter().filter(|summary| !summary.is_empty());
+        self.summary = said.collect::<Vec<_>>().join("\n");
+        self.faults.extend(other.faults);
+        self.notes.extend(other.notes);
+        self
+    }
+}
+
+/// Reads a prphosts.
+fn read(path: &Path) -> Result<Hosts, Vec<Finding>> {
+    let bytes = std::fs::read(path).map_err(|e| vec![Finding::new(path, e.to_string())])?;
+    Hosts::parse(&bytes).map_err(|errors| {
+        let finding = |e: &HostsError| {
+            let (line, column, said) = (e.line(), e.column(), e.to_string());
+            let what = said.strip_prefix(&format!("{line}:{column}: ")).unwrap_or(&said);
+            Finding { line: Some(line), column: Some(column), ..Finding::new(path, what) }
+        };
+        let mut all: Vec<_> = errors.iter().map(finding).collect();
+        let unlisted = errors.total().saturating_sub(all.len());
+        if unlisted > 0 {
+            all.push(Finding::new(path, format!("and {unlisted} mistakes more")));
+        }
+        all
+    })
+}
+
+/// Checks one prphosts by itself.
+pub fn hosts(path: &Path) -> Report {
+    let file = match HostsFile::load(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::InvalidData => {
+            // It may have been mended meanwhile; then what was said of it is told as it was said.
+            let said = || vec![Finding::said(path, &e.to_string())];
+            return Report::new("", read(path).err().unwrap_or_else(said), Vec::new());
+        }
+        Err(e) => return Report::failed("", Finding::said(path, &e.to_string())),
+    };
+    let hosts = file.hosts();
+    let names: usize = hosts.entries().map(|entry| entry.names().len()).sum();
+    let devices: Vec<_> = hosts.devices().collect();
+    let devices = match devices[..] {
+        [] => "no devices".into(),
+        [only] => format!("device {only}"),
+        _ => format!("devices {}", devices.join(" ")),
+    };
+    let (nodes, names) = (count(hosts.len(), "node"), count(names, "name"));
+    let (path, who) = (path.display(), whoami(&file));
+    Report::new(format!("{path}: {nodes}, {names}, {devices}; {who}"), Vec::new(), Vec::new())
+}
+
+/// Which node this machine is, or why that cannot be told.
+fn whoami(file: &HostsFile) -> String {
+    let found = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node());
+    let node = match found {
+        Ok(node) => node,
+        Err(e) => {
+            let why = Finding::said(file.path(), &e.to_string()).what;
+            return format!("which node this machine is cannot be told: {why}");
+        }
+    };
+    match (file.hosts().entry(node), file.hosts().name(node)) {
+        (None, _) => format!("PRP_NODE says this machine is node {node}, which has no line"),
+        (_, None) => format!("this machine is node {node}"),
+        (_, Some(name)) => format!("this machine is node {node} ({name})"),
+    }
+}
+
+/// "3 nodes", "1 node".
+fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Checks settings, those at `config` or else the system's; and the settings, if they are right.
+pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
+    let default = Path::new(crate::settings::DEFAULT_PATH);
+    let path = config.unwrap_or(default);
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) if config.is_none() && e.kind() == ErrorKind::NotFound => {
+            let summary = format!("{}: not there; the defaults hold", path.display());
+            return (Report::new(summary, Vec::new(), Vec::new()), Some(Settings::default()));
+        }
+        Err(e) => return (Report::failed("", Finding::new(path, e.to_string())), None),
+    };
+    match Settings::parse(&text) {
+        Ok(settings) => {
+            let summary = format!("{}: settings without a mistake", path.display());
+            (Report::new(summary, Vec::new(), Vec::new()), Some(settings))
+        }
+        Err(e) => {
+            let (line, column) = e.place.unzip();
+            let finding = Finding { line, column, ..Finding::new(path, e.what) };
+            (Report::failed("", finding), None)
+        }
+    }
+}
+
+/// Checks what a daemon with `settings` would begin with: its prphosts, and what this machine has of it.
+pub fn daemon(settings: &Settings) -> Report {
+    let path = &settings.hosts;
+    let of_file = hosts(path);
+    if !of_file.ok {
+        return of_file;
+    }
+    match Table::load(settings, &[]) {
+        Ok(table) => {
+            let notes = notes(path, &table);
+            of_file.and(Report::new(own_summary(path, &table), Vec::new(), notes))
+        }
+        Err(e) => of_file.and(Report::failed("", fault_of_table(path, &e))),
+    }
+}
+
+fn fault_of_table(path: &Path, error: &io::Error) -> Finding {
+    let mend = "say which node it is: `node` in the settings, `self` in prphosts, or its line";
+    Finding { mend: Some(mend.into()), ..Finding::said(path, &error.to_string()) }
+}
+
+fn own_summary(path: &Path, table: &Table) -> String {
+    let own = table.routes.local();
+    let nodes = table.file.hosts().nodes();
+    let reached = nodes.filter(|n| matches!(table.routes.lookup(*n), Route::Via(_))).count();
+    let devices: Vec<_> = table.devices.iter().map(|d| d.name.as_str()).collect();
+    let devices = if devices.is_empty() { "no device".into() } else { devices.join(" ") };
+    let nodes = count(reached, "other node");
+    format!("{}: as node {own}, by {devices}, it reaches {nodes}", path.display())
+}
+
+/// What this machine does not have, and whom it does not reach.
+fn notes(path: &Path, table: &Table) -> Vec<Finding> {
+    let hosts = table.file.hosts();
+    let missing = hosts.devices().filter(|name| table.devices.iter().all(|d| d.name != *name));
+    let devices = missing.map(|name| Finding {
+        mend: Some("routes by it begin to hold when prphosts is read again and it is there".into()),
+        ..Finding::new(path, format!("this machine has no device {name}"))
+    });
+    let lost = hosts.entries().filter_map(|entry| match table.routes.lookup(entry.node()) {
+        Route::NoRoute(why) => Some(Finding {
+            line: Some(entry.line()),
+            ..Finding::new(path, format!("node {} is not reached: {why}", entry.node()))
+        }),
+        Route::Local | Route::Via(_) => None,
+    });
+    devices.take(MAX_NOTES).chain(lost.take(MAX_NOTES)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+use std::fs;
+
+use prp_proto::plan::Plan;
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+
+/// The files of `plan`, each changed by `spoil`.
+fn folder(plan: &Plan, spoil: impl Fn(u16, String) -> String) -> TempDir {
+    let folder = tempdir().expect("a temporary folder");
+    for node in 1..=plan.nodes() {
+        let file = folder.path().join(format!("prphosts.{node}"));
+        fs::write(file, spoil(node, plan.hosts(node))).expect("room");
+    }
+    folder
+}
+
+fn words(findings: &[Finding], folder: &TempDir) -> Vec<String> {
+    let prefix = format!("{}/", folder.path().display());
+    findings.iter().map(|f| f.to_string().replace(&prefix, "")).collect()
+}
+
+#[test]
+fn cluster__that_is_right() {
+    for plan in [Plan::ring(5), Plan::hypercube(3), Plan::tree(2, 2), Plan::star(4)] {
+        let folder = folder(&plan.expect("a possible size"), |_, text| text);
+        let report = cluster(folder.path());
+        assert!(report.ok, "{report:?}");
+        assert!(report.summary.contains("reach each other"), "{}", report.summary);
+    }
+}
+
+#[test]
+fn cluster__ways_that_differ_are_told_of_and_no_fault() {
+    let folder = folder(&Plan::hypercube(2).expect("a possible size"), |_, text| text);
+    let report = cluster(folder.path());
+    assert!(report.ok);
+    assert_eq!(
+        words(&report.notes, &folder),
+        [
+            "prphosts.1:4: from 1 to 4 by 2, and back by 3",
+            "prphosts.2:3: from 2 to 3 by 1, and back by 4"
+        ]
+    );
+}
+
+#[test]
+fn cluster__names_file_line_and_mend_and_each_once() {
+    let chain = Plan::chain(4).expect("a possible size");
+    // Node 4 does not know 1, and 3 sends back what is for 4.
+    let folder = folder(&chain, |node, text| match node {
+        4 => text.replace("1 via 3 node1\n", ""),
+        3 => {
+            let lines = text.lines().map(|l| if l.starts_with("4 ") { "4 via 2" } else { l });
+            lines.map(|line| format!("{line}\n")).collect()
+        }
+        _ => text,
+    });
+    let report = cluster(folder.path());
+    assert!(!report.ok);
+    let said = words(&report.faults, &folder);
+    let has = |text: &str| assert!(said.iter().any(|s| s == text), "{text}: {said:#?}");
+    has("prphosts.4: from 4 to 1: node 4 has no line for 1; add a line, `1 via NODE`");
+    has(
+        "prphosts.3:4: from 1 to 4: frames go in a circle: node 3 sends them to node 2, where they have \
+         been; name another next hop here, or on the line for 4 of node 2 (and another pair of nodes alike)",
+    );
+}
+
+#[test]
+fn cluster__files_that_cannot_be_read_or_belong_to_nobody() {
+    let folder = folder(&Plan::chain(2).expect("a possible size"), |_, text| text);
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("room");
+    write("readme", "");
+    write("prphosts.7", "1 here\n");
+    write("again", "self 2\n2 02:00:00:00:00:02 eth0\n");
+    let said = words(&cluster(folder.path()).faults, &folder);
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].starts_with("prphosts.2: of node 2, and so is "), "{said:?}");
+    assert!(said[1].starts_with("prphosts.7:1:3: expected "), "{said:?}");
+    assert!(said[2].starts_with("readme: whose is it?; call it prphosts.NODE"), "{said:?}");
+    let empty = tempdir().expect("a temporary folder");
+    assert!(!cluster(empty.path()).ok);
+    assert!(!cluster(&empty.path().join("nowhere")).ok);
+}
+
+#[test]
+fn settings__mistakes_with_their_place() {
+    let folder = tempdir().expect("a temporary folder");
+    let file = folder.path().join("prp-routed.toml");
+    fs::write(&file, "# mine\nspin_us = 7\n\nhots = 'x'\n").expect("room");
+    let (report, read) = settings(Some(&file));
+    assert!(!report.ok && read.is_none());
+    assert_eq!((report.faults[0].line, report.faults[0].column), (Some(4), Some(1)));
+    assert!(report.faults[0].what.contains("hots"), "{report:?}");
+    fs::write(&file, "node = 0\n").expect("room");
+    let (report, _) = settings(Some(&file));
+    assert!(report.faults[0].to_string().ends_with("node = 0: 1 to 65534"), "{report:?}");
+    let (report, _) = settings(Some(&folder.path().join("nowhere")));
+    assert!(!report.ok, "one that is named has to be there");
+}
+
+#[test]
+fn daemon__what_it_would_begin_with() {
+    let folder = tempdir().expect("a temporary folder");
+    let file = folder.path().join("prphosts");
+    fs::write(&file, "self 1\n1 02:00:00:00:01:01 test0\n2 02:00:00:00:00:02 test0\n")
+        .expect("room");
+    let own = Settings { hosts: file, ..Settings::default() };
+    let report = daemon(&own);
+    assert!(report.ok, "{report:?}");
+    assert!(report.summary.contains("as node 1, by no device, it reaches 0 other nodes"));
+    let said = words(&report.notes, &folder);
+    assert!(said[0].starts_with("prphosts: this machine has no device test0; "), "{said:?}");
+    assert!(said[1].starts_with("prphosts:3: node 2 is not reached: this machine"), "{said:?}");
+    let other = Settings { node: prp_sock::NodeId::new(9), ..own };
+    let fault = daemon(&other).faults[0].to_string();
+    assert!(fault.contains("node 9, which this is, has no line; say which"), "{fault}");
+}
+
+#[test]
+fn hosts__counts_and_says_who_we_are() {
+    let folder = tempdir().expect("a temporary folder");
+    let file = folder.path().join("prphosts");
+    let said = |text: &str| {
+        fs::write(&file, text).expect("room");
+        hosts(&file)
+    };
+    let cluster = "self 2\n1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 eth0 beta b\n\
+        9 via 2 metric 10, via 1 metric 20 epsilon\n";
+    let summary = said(cluster).summary;
+    let start = format!("{}: 3 nodes, 4 names, device eth0; this machine is", file.display());
+    assert!(summary.starts_with(&start), "{summary}");
+    let summary = said("# nobody here\n").summary;
+    assert!(summary.contains(": 0 nodes, 0 names, no devices; which node this machine is"));
+    let report = said("1 02:00:00:00:00:01\n");
+    assert!(!report.ok && report.faults[0].column.is_some(), "{report:?}");
+}
