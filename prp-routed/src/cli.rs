@@ -68,6 +68,10 @@ struct DaemonArgs {
     /// Serve counters for Prometheus at http://ADDRESS/metrics [default: as the settings say, else not]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<std::net::SocketAddr>,
+    /// Become this user once sockets are open, with CAP_NET_RAW alone; only root can [default: as the settings say,
+    /// else stay who it is]
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
 }
 
 /// Runs the daemon as the command line says; what `main` returns.
@@ -104,6 +108,7 @@ fn run(arguments: &DaemonArgs) -> io::Result<()> {
         settings.spin = std::time::Duration::from_micros(spin);
     }
     settings.metrics = arguments.metrics.or(settings.metrics);
+    settings.user = arguments.user.clone().or(settings.user);
     let mut daemon = Daemon::start(settings)?;
     daemon.run()
 }

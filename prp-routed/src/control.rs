@@ -171,11 +171,23 @@ impl Client {
 /// # Errors
 /// `ConnectionRefused` if none runs; what the daemon says; `TimedOut` if it says nothing for 30 s.
 pub fn ask(node: NodeId, question: &Question) -> io::Result<serde_json::Value> {
+    ask_within(node, question, PATIENCE)
+}
+
+/// As [`ask`], waiting for so long.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_within(
+    node: NodeId,
+    question: &Question,
+    patience: Duration,
+) -> io::Result<serde_json::Value> {
     let mut stream = UnixStream::connect_addr(&name(node)?).map_err(|e| {
         let message = format!("no prp-routed runs for node {node} here ({e}): start it first");
         io::Error::new(e.kind(), message)
     })?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
     let mut line = serde_json::to_vec(question)?;
     line.push(b'\n');
     stream.write_all(&line)?;

@@ -1,6 +1,9 @@
 //! The loop: turns of work while there is any, then sleep until a frame, a signal, a question or a timer.
 
+mod answers;
 mod loader;
+mod reload;
+mod startup;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,33 +11,26 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::prctl::set_timerslack;
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signal::Signal;
+use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 use prp_proto::addr::DeviceId;
-use prp_proto::endpoint::Device;
-use prp_proto::forward::Forwarder;
 use prp_proto::time::Instant;
-use prp_sock::node::{
-    Carrier, DownHop, DownHops, FrameIo, Interface, PacketDevice, RouterFilter, Stewardship,
-};
-use sd_notify::NotifyState;
+use prp_sock::node::{Carrier, DownHop, DownHops, RouterFilter, Stewardship};
 use socket2::SockRef;
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::control::{Asker, Control};
+use crate::control::Control;
 use crate::link::Link;
 use crate::neighbours::{Neighbour, Neighbours};
+use crate::notify::Manager;
 use crate::pour::{NAP, Pour};
-use crate::privilege;
 use crate::register::Register;
-use crate::report::{self, Question, Reloaded, Reply};
+use crate::report::Reply;
 use crate::router::Router;
 use crate::settings::Settings;
 use crate::table::Table;
-use crate::{exporter, metrics};
 use loader::{Loader, Wish};
 
 /// How often a router that is always busy looks after everything else.
@@ -60,6 +56,7 @@ pub struct Daemon {
     control: Control,
     signals: SignalFd,
     loader: Loader,
+    manager: Manager,
     /// A device has found or lost its carrier.
     carrier_news: bool,
     reloads: u64,
@@ -67,58 +64,6 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Reads prphosts, opens its devices, and takes the node's name.
-    ///
-    /// # Errors
-    /// A mistake in prphosts, a missing privilege, another daemon that runs: each with its mend.
-    pub fn start(settings: Settings) -> io::Result<Self> {
-        // Before any thread is started, since each takes over which signals it leaves to others.
-        let mut set = SigSet::empty();
-        [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].into_iter().for_each(|s| set.add(s));
-        set.thread_block()?;
-        let signals = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-        // A nap is as long as it is said to be. Without that, 50 us longer.
-        let _ = set_timerslack(1000);
-        let table = Table::load(&settings, &[])?;
-        let node = table.routes.local();
-        let control = Control::bind(node)?;
-        let register = Register::open(node)?;
-        let stewardship = Stewardship::seek(node);
-        let ethertype = table.file.hosts().ethertype();
-        let forwarder = Forwarder::new(ethertype, table.routes.clone(), Vec::new());
-        let neighbours = Neighbours::new(settings.liveness);
-        let mut daemon = Self {
-            settings,
-            clock: Clock::start(),
-            router: Router::new(forwarder, Vec::new()),
-            table,
-            poll_fds: Vec::new(),
-            carrier: Carrier::watch()?,
-            neighbours,
-            pour: Pour::default(),
-            stewardship,
-            register,
-            control,
-            signals,
-            loader: Loader::new()?,
-            carrier_news: true,
-            reloads: 0,
-            last_error: None,
-        };
-        daemon.router.set_steward(daemon.stewardship.is_ours());
-        let devices = daemon.table.devices.clone();
-        daemon.open_links(&devices)?;
-        daemon.neighbours.follow(&daemon.table.routes, daemon.clock.now());
-        privilege::reduce()?;
-        if let Some(address) = daemon.settings.metrics {
-            exporter::serve(address, daemon.table.routes.local())?;
-        }
-        // Without a service manager nobody listens.
-        let _ = sd_notify::notify(&[NotifyState::Ready]);
-        info!(node = node.number(), nodes = daemon.table.file.hosts().len(), "routing");
-        Ok(daemon)
-    }
-
     /// The node this is.
     pub fn node(&self) -> u16 {
         self.table.routes.local().number()
@@ -132,6 +77,7 @@ impl Daemon {
         let (mut last_frame, mut last_chores) = (self.clock.now(), self.clock.now());
         loop {
             let now = self.clock.now();
+            self.manager.beat(now);
             let busy = self.router.turn(now)? > 0;
             let pours = self.pour.note(now, self.router.forwarder.stats().bytes);
             self.look_after_neighbours(now);
@@ -149,14 +95,32 @@ impl Daemon {
                 continue;
             }
             last_chores = now;
-            let due =
-                self.neighbours.next_timeout().into_iter().chain(self.register.next_timeout());
-            let due = due.min().map(|at| at.since(self.clock.now()));
+            let due = self.next_timeout().map(|at| at.since(self.clock.now()));
             let timeout = if busy || awake { Some(Duration::ZERO) } else { due };
             if self.wait(timeout)? && self.chores(now)? {
                 self.say_goodbye();
                 info!("stopped");
                 return Ok(());
+            }
+        }
+    }
+
+    /// When there is something to do by itself.
+    fn next_timeout(&self) -> Option<Instant> {
+        let due = [self.neighbours.next_timeout(), self.register.next_timeout()];
+        due.into_iter().flatten().chain(self.manager.next_timeout()).min()
+    }
+
+    /// How it is, in a line.
+    fn summary(&self) -> String {
+        let names: Vec<_> = self.router.links.iter().map(Link::name).collect();
+        let nodes = self.table.file.hosts().len();
+        let words = format!("node {} of {nodes}, by {}", self.node(), names.join(" "));
+        match &self.last_error {
+            None => words,
+            Some(why) => {
+                let first = why.lines().next().unwrap_or_default();
+                format!("{words}; prphosts not read again: {first}")
             }
         }
     }
@@ -213,7 +177,7 @@ impl Daemon {
     fn say_goodbye(&mut self) {
         let farewells: Vec<_> = self.neighbours.farewells().collect();
         farewells.iter().for_each(|probe| self.router.probe(probe));
-        let _ = sd_notify::notify(&[NotifyState::Stopping]);
+        self.manager.stopping();
     }
 
     /// Sleeps until something happens, at most for `timeout`; whether there are chores.
@@ -302,164 +266,9 @@ impl Daemon {
     }
 
     fn wish(&mut self, wish: Wish) {
+        if !wish.dry_run {
+            self.manager.reloading();
+        }
         self.loader.wish(wish, &self.settings, &self.table.devices);
     }
-
-    fn asked(&mut self, now: Instant, asker: Asker, question: &Question) {
-        let value = match question {
-            Question::Status => serde_json::to_value(self.status(now)),
-            Question::Routes => serde_json::to_value(report::routes(&self.table)),
-            Question::Neighbours => serde_json::to_value(self.neighbour_lines()),
-            Question::Counters => Ok(report::counters(&self.router)),
-            Question::Metrics => {
-                let processes = self.register.len();
-                Ok(metrics::text(&mut self.router, &self.neighbours, processes, self.reloads)
-                    .into())
-            }
-            Question::Reload { dry_run } => {
-                if !dry_run && !self.control.may_change(asker) {
-                    let why = "only root and the daemon's own user may reload".into();
-                    return self.control.answer(asker, &Reply::Error(why));
-                }
-                return self.wish(Wish { asker: Some(asker), dry_run: *dry_run });
-            }
-        };
-        let reply = value.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok);
-        self.control.answer(asker, &reply);
-    }
-
-    fn neighbour_lines(&self) -> Vec<report::NeighbourLine> {
-        let hosts = self.table.file.hosts();
-        let line = |neighbour: &Neighbour| {
-            let hop = neighbour.hop;
-            let link = self.router.links.get(usize::from(hop.device.0));
-            report::NeighbourLine {
-                node: hop.node.number(),
-                name: hosts.name(hop.node).map(str::to_owned),
-                device: link.map_or_else(String::new, |link| link.name().to_owned()),
-                mac: hop.mac.to_string(),
-                usable: neighbour.usable,
-                carrier: link.is_none_or(|link| self.carrier.is_up(link.name())),
-                liveness: neighbour.liveness(),
-                routes: neighbour.routes,
-                changes: neighbour.changes,
-            }
-        };
-        self.neighbours.iter().map(line).collect()
-    }
-
-    fn status(&mut self, now: Instant) -> report::Status {
-        let hosts = self.table.file.hosts();
-        let node = self.table.routes.local();
-        report::Status {
-            node: node.number(),
-            name: hosts.name(node).map(str::to_owned),
-            version: env!("CARGO_PKG_VERSION"),
-            pid: std::process::id(),
-            uptime: now.since(Instant::ZERO).as_secs(),
-            hosts: self.table.file.path().display().to_string(),
-            nodes: hosts.len(),
-            reloads: self.reloads,
-            last_error: self.last_error.clone(),
-            steward: self.router.is_steward(),
-            processes: self.register.len(),
-            devices: report::devices(&mut self.router),
-        }
-    }
-
-    /// prphosts has been read again: puts it in force unless something is wrong with it or everybody
-    /// only wished to know.
-    fn loaded(&mut self, table: io::Result<Table>, wishes: &[Wish]) {
-        let table = table.and_then(|table| self.compatible(table));
-        let apply = wishes.iter().any(|wish| !wish.dry_run);
-        let outcome = table.and_then(|table| {
-            let changes = self.table.changes(&table);
-            if apply {
-                self.put_in_force(table)?;
-            }
-            Ok(changes)
-        });
-        match &outcome {
-            Ok(changes) if apply => info!(changed = changes.len(), "prphosts read again"),
-            Err(e) if apply => warn!("prphosts not put in force: {e}"),
-            _ => {}
-        }
-        if apply {
-            self.last_error = outcome.as_ref().err().map(ToString::to_string);
-        }
-        for wish in wishes {
-            let Some(asker) = wish.asker else { continue };
-            let reply = match &outcome {
-                Ok(changes) => {
-                    let report = serde_json::to_value(Reloaded::new(!wish.dry_run, changes));
-                    report.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok)
-                }
-                Err(e) => Reply::Error(format!("{e}\nthe routes so far stay in force")),
-            };
-            self.control.answer(asker, &reply);
-        }
-    }
-
-    /// What cannot change while it runs.
-    fn compatible(&self, table: Table) -> io::Result<Table> {
-        let (old, new) = (self.table.routes.local(), table.routes.local());
-        let refuse = |what: String| {
-            let message = format!("{}: {what}; restart prp-routed", table.file.path().display());
-            Err(io::Error::new(io::ErrorKind::InvalidData, message))
-        };
-        if old != new {
-            return refuse(format!("this machine would be node {new} and no longer {old}"));
-        }
-        let (old, new) = (self.table.file.hosts().ethertype(), table.file.hosts().ethertype());
-        if old != new {
-            return refuse(format!("the EtherType would be {new:#06x} and no longer {old:#06x}"));
-        }
-        Ok(table)
-    }
-
-    /// All at once, between two frames; what can fail comes first.
-    fn put_in_force(&mut self, table: Table) -> io::Result<()> {
-        let added = table.devices[self.table.devices.len()..].to_vec();
-        self.open_links(&added)?;
-        self.router.forwarder.set_routes(table.routes.clone());
-        self.neighbours.follow(&table.routes, self.clock.now());
-        self.carrier_news = true;
-        self.table = table;
-        self.reloads += 1;
-        Ok(())
-    }
-
-    fn open_links(&mut self, added: &[Interface]) -> io::Result<()> {
-        let hosts = self.table.file.hosts();
-        let filter =
-            RouterFilter { node: self.table.routes.local(), steward: self.router.is_steward() };
-        let mut opened = Vec::new();
-        for interface in added {
-            let mut device = PacketDevice::open(interface, hosts.ethertype())
-                .map_err(|e| explain(&e, interface))?;
-            let ours = Device { mac: interface.mac, mtu: device.mtu(), loopback: false };
-            let fd = device.as_fd().try_clone_to_owned()?;
-            device.set_router_filter(&filter)?;
-            let link = Link::new(&interface.name, Box::new(device));
-            opened.push((ours, fd, link));
-        }
-        for (device, fd, link) in opened {
-            self.router.forwarder.add_device(device);
-            self.poll_fds.push(fd);
-            self.router.links.push(link);
-        }
-        Ok(())
-    }
-}
-
-/// Says what is missing, and how to mend it, where the kernel only says no.
-fn explain(error: &io::Error, interface: &Interface) -> io::Error {
-    let name = &interface.name;
-    let message = match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EPERM | Errno::EACCES) => format!(
-            "{name}: a packet socket needs CAP_NET_RAW: run as root, or see etc/prp-routed.service"
-        ),
-        _ => format!("{name}: opening a packet socket: {error}"),
-    };
-    io::Error::new(error.kind(), message)
 }

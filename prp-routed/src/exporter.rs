@@ -1,92 +1,199 @@
 //! The counters for Prometheus over HTTP, where that is wanted: a thread that asks the daemon as anybody may.
+//!
+//! Whoever reaches the port may be slow, or mean ill: what they can have of the daemon is bounded here. The
+//! router's own thread answers at most one question in [`FRESH`], however many requests come.
 
+use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
 
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use prp_sock::NodeId;
-use tiny_http::{Header, Method, Request, Response, Server};
+use tokio::net::TcpStream;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-use crate::control::ask;
+use crate::control::ask_within;
 use crate::report::Question;
 
 /// What the text is.
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Serves the counters of `node`'s daemon at `http://ADDRESS/metrics`; the address, whose port is a real one where
-/// zero was asked for. To be called when the daemon has given up its privileges.
-///
-/// # Errors
-/// The address cannot be had.
-pub fn serve(address: SocketAddr, node: NodeId) -> io::Result<SocketAddr> {
-    let named = |e| io::Error::other(format!("metrics = \"{address}\": {e}"));
-    let server = Server::http(address).map_err(named)?;
-    let bound = server.server_addr().to_ip().unwrap_or(address);
-    info!(address = %bound, "metrics");
-    std::thread::Builder::new().name("metrics".into()).spawn(move || {
-        for request in server.incoming_requests() {
-            // Who has gone meanwhile needs no answer.
-            let _ = answer(request, node);
-        }
-    })?;
-    Ok(bound)
+/// Connections at a time: a cluster has one or two collectors. More wait in the kernel's queue.
+const CONNECTIONS: usize = 16;
+
+/// How long a client may take over its request: collectors send it in one segment.
+const REQUEST_TIME: Duration = Duration::from_secs(2);
+
+/// ... and over everything, the answer included, which is some kilobytes.
+const CONNECTION_TIME: Duration = Duration::from_secs(10);
+
+/// The longest head of a request, and what is buffered for a connection: the least that hyper has.
+const BUFFER: usize = 8192;
+
+/// Most headers: those of browsers are half as many.
+const HEADERS: usize = 48;
+
+/// How long what the daemon has said is given to others who ask: shorter than any collector's interval.
+const FRESH: Duration = Duration::from_millis(250);
+
+/// How long the daemon may take over its answer: it makes one in microseconds.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long no connection is taken after one could not be: there are no descriptors, most likely.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The socket, without anybody who answers yet.
+#[derive(Debug)]
+pub struct Exporter {
+    listener: TcpListener,
 }
 
-fn answer(request: Request, node: NodeId) -> io::Result<()> {
-    if request.url() != "/metrics" || *request.method() != Method::Get {
-        return request.respond(Response::from_string("GET /metrics\n").with_status_code(404));
+/// What the daemon said last.
+#[derive(Debug, Default)]
+struct Said(Option<(Instant, Result<Bytes, String>)>);
+
+/// What every connection shares.
+#[derive(Debug)]
+struct Shared {
+    node: NodeId,
+    said: Mutex<Said>,
+}
+
+impl Exporter {
+    /// Takes the address: before privileges are given up, since some ports need one.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let named =
+            |e: io::Error| io::Error::new(e.kind(), format!("metrics = \"{address}\": {e}"));
+        let listener = TcpListener::bind(address).map_err(named)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener })
     }
-    match ask(node, &Question::Metrics) {
-        Ok(value) => {
-            let text = value.as_str().unwrap_or_default();
-            let header = Header::from_bytes("Content-Type", TYPE);
-            let response = Response::from_string(text);
-            request.respond(header.into_iter().fold(response, Response::with_header))
+
+    /// Serves the counters of `node`'s daemon at `http://ADDRESS/metrics`; the address, whose port is a real one
+    /// where zero was asked for. To be called when privileges have been given up: its threads take over what
+    /// there is.
+    ///
+    /// # Errors
+    /// There are no descriptors, or no thread can be had.
+    pub fn serve(self, node: NodeId) -> io::Result<SocketAddr> {
+        let bound = self.listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            // For questions to the daemon, which are one at a time.
+            .max_blocking_threads(1)
+            .thread_name("metrics-ask")
+            .build()?;
+        info!(address = %bound, "metrics");
+        let shared = Arc::new(Shared { node, said: Mutex::default() });
+        std::thread::Builder::new().name("metrics".into()).spawn(move || {
+            if let Err(e) = runtime.block_on(accept(self.listener, shared)) {
+                warn!("metrics: {e}");
+            }
+        })?;
+        Ok(bound)
+    }
+}
+
+/// Takes connections for as long as the daemon lives.
+async fn accept(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
+        match listener.accept().await {
+            Ok((stream, _)) => drop(tokio::spawn(converse(stream, shared.clone(), place))),
+            Err(_) => sleep(PAUSE).await,
         }
-        Err(e) => {
-            warn!("metrics: {e}");
-            request.respond(Response::from_string(e.to_string()).with_status_code(503))
+    }
+}
+
+/// One request, within bounds.
+async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphorePermit) {
+    let service = service_fn(move |request| answer(request, shared.clone()));
+    let mut http = http1::Builder::new();
+    http.keep_alive(false).half_close(true).timer(TokioTimer::new());
+    http.header_read_timeout(REQUEST_TIME).max_buf_size(BUFFER).max_headers(HEADERS);
+    let connection = http.serve_connection(TokioIo::new(stream), service);
+    // Who is too slow, has gone, or speaks something else, needs no answer.
+    let _ = timeout(CONNECTION_TIME, connection).await;
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    shared: Arc<Shared>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let plain = |status, text: &'static str| {
+        let mut response = Response::new(Full::from(text));
+        *response.status_mut() = status;
+        response
+    };
+    if request.uri().path() != "/metrics" {
+        return Ok(plain(StatusCode::NOT_FOUND, "GET /metrics\n"));
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "GET /metrics\n");
+        response.headers_mut().insert(ALLOW, const { allowed() });
+        return Ok(response);
+    }
+    Ok(match shared.text().await {
+        Ok(text) => {
+            let mut response = Response::new(Full::from(text));
+            response.headers_mut().insert(CONTENT_TYPE, const { openmetrics() });
+            response
         }
+        Err(why) => {
+            let mut response = Response::new(Full::from(why));
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            response
+        }
+    })
+}
+
+const fn allowed() -> hyper::header::HeaderValue {
+    hyper::header::HeaderValue::from_static("GET, HEAD")
+}
+
+const fn openmetrics() -> hyper::header::HeaderValue {
+    hyper::header::HeaderValue::from_static(TYPE)
+}
+
+impl Shared {
+    /// What the daemon says, or has just said.
+    async fn text(&self) -> Result<Bytes, String> {
+        let mut said = self.said.lock().await;
+        if let Some((at, text)) = &said.0
+            && at.elapsed() < FRESH
+        {
+            return text.clone();
+        }
+        let node = self.node;
+        let asked =
+            tokio::task::spawn_blocking(move || ask_within(node, &Question::Metrics, PATIENCE));
+        let text = match asked.await {
+            Ok(Ok(value)) => Ok(Bytes::from(value.as_str().unwrap_or_default().to_owned())),
+            Ok(Err(e)) => Err(format!("{e}\n")),
+            Err(e) => Err(format!("{e}\n")),
+        };
+        if let Err(why) = &text {
+            warn!("metrics: {}", why.trim_end());
+        }
+        said.0 = Some((Instant::now(), text.clone()));
+        text
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::TcpStream;
-
-    use super::*;
-    use crate::control::Control;
-    use crate::report::Reply;
-
-    fn request(address: SocketAddr, line: &str) -> String {
-        let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        said
-    }
-
-    #[test]
-    fn serve__gives_what_the_daemon_says_and_nothing_else() {
-        let node = NodeId::new(65_110).unwrap();
-        let address = serve("127.0.0.1:0".parse().unwrap(), node).unwrap();
-        assert!(request(address, "GET /metrics").starts_with("HTTP/1.1 503"), "no daemon runs");
-        for other in ["GET /", "POST /metrics", "GET /metrics/../x"] {
-            assert!(request(address, other).starts_with("HTTP/1.1 404"), "{other}");
-        }
-        let mut control = Control::bind(node).unwrap();
-        let asking = std::thread::spawn(move || request(address, "GET /metrics"));
-        let mut asked = Vec::new();
-        while asked.is_empty() {
-            asked = control.turn();
-            std::thread::yield_now();
-        }
-        for (asker, question) in asked {
-            assert!(matches!(question, Ok(Question::Metrics)));
-            control.answer(asker, &Reply::Ok("frames 7\n".into()));
-        }
-        let said = asking.join().unwrap();
-        assert!(said.starts_with("HTTP/1.1 200") && said.ends_with("frames 7\n"), "{said}");
-    }
-}
+mod tests;

@@ -16,7 +16,8 @@
 //! | [`daemon`] | the loop: turns, sleep, signals, reloading |
 //! | [`cli`] | the command line |
 //! | [`check`] | what is wrong with settings and prphosts, of one node or of all |
-//! | [`privilege`] | which capability the daemon keeps |
+//! | [`privilege`], [`seccomp`] | which user it becomes, which capability it keeps, which system calls it gives up |
+//! | [`notify`] | what the service manager is told, and its watchdog |
 //! | [`control`], [`report`], [`metrics`] | the socket `prp routed` talks to, and what it tells |
 //! | [`exporter`] | counters over HTTP |
 #![forbid(unsafe_code)]
@@ -33,10 +34,12 @@ pub mod exporter;
 pub mod link;
 pub mod metrics;
 pub mod neighbours;
+pub mod notify;
 pub mod pour;
 pub mod privilege;
 pub mod register;
 pub mod report;
 pub mod router;
+pub mod seccomp;
 pub mod settings;
 pub mod table;

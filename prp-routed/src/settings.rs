@@ -34,6 +34,8 @@ pub struct Settings {
     pub liveness: LivenessSettings,
     /// Where counters are served over HTTP, if they are.
     pub metrics: Option<SocketAddr>,
+    /// The user to become once sockets are open, if it is to be another one.
+    pub user: Option<String>,
 }
 
 impl Default for Settings {
@@ -44,6 +46,7 @@ impl Default for Settings {
             spin: SPIN,
             liveness: LivenessSettings::default(),
             metrics: None,
+            user: None,
         }
     }
 }
@@ -87,6 +90,7 @@ struct Text {
     node: Option<u16>,
     spin_us: Option<u64>,
     metrics: Option<SocketAddr>,
+    user: Option<String>,
     #[serde(default)]
     liveness: LivenessText,
 }
@@ -151,6 +155,7 @@ impl Settings {
         }
         settings.liveness = liveness(&text.liveness)?;
         settings.metrics = text.metrics;
+        settings.user = text.user;
         Ok(settings)
     }
 }
@@ -202,10 +207,13 @@ mod tests {
     #[test]
     fn parse__takes_what_is_there_and_leaves_the_rest() {
         assert_eq!(Settings::parse(""), Ok(Settings::default()));
-        let text = "hosts = '/x'\nnode = 7\nspin_us = 0\nmetrics = '[::1]:9470'\n";
+        let text = "hosts = '/x'\nnode = 7\nspin_us = 0\nmetrics = '[::1]:9470'\nuser = 'x'\n";
         let settings = Settings::parse(text).unwrap();
         assert_eq!(settings.metrics, Some("[::1]:9470".parse().unwrap()));
-        assert_eq!(settings.hosts, Path::new("/x"));
+        assert_eq!(
+            (settings.hosts.as_path(), settings.user.as_deref()),
+            (Path::new("/x"), Some("x"))
+        );
         assert_eq!((settings.node, settings.spin), (NodeId::new(7), Duration::ZERO));
         let text = "[liveness]\ninterval_ms = 17\nmultiplier = 3\nhold_ms = 0\n";
         let liveness = Settings::parse(text).unwrap().liveness;

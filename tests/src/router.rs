@@ -68,7 +68,8 @@ impl Router {
         kill(self.pid(), signal).expect("it runs");
     }
 
-    fn pid(&self) -> Pid {
+    /// Its process.
+    pub fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }
 

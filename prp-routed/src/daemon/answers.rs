@@ -1,0 +1,75 @@
+//! What the daemon answers to those who ask.
+
+use prp_proto::time::Instant;
+
+use super::Daemon;
+use super::loader::Wish;
+use crate::control::Asker;
+use crate::metrics;
+use crate::neighbours::Neighbour;
+use crate::report::{self, Question, Reply};
+
+impl Daemon {
+    /// Somebody asks.
+    pub(super) fn asked(&mut self, now: Instant, asker: Asker, question: &Question) {
+        let value = match question {
+            Question::Status => serde_json::to_value(self.status(now)),
+            Question::Routes => serde_json::to_value(report::routes(&self.table)),
+            Question::Neighbours => serde_json::to_value(self.neighbour_lines()),
+            Question::Counters => Ok(report::counters(&self.router)),
+            Question::Metrics => {
+                let processes = self.register.len();
+                Ok(metrics::text(&mut self.router, &self.neighbours, processes, self.reloads)
+                    .into())
+            }
+            Question::Reload { dry_run } => {
+                if !dry_run && !self.control.may_change(asker) {
+                    let why = "only root and the daemon's own user may reload".into();
+                    return self.control.answer(asker, &Reply::Error(why));
+                }
+                return self.wish(Wish { asker: Some(asker), dry_run: *dry_run });
+            }
+        };
+        let reply = value.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok);
+        self.control.answer(asker, &reply);
+    }
+
+    fn neighbour_lines(&self) -> Vec<report::NeighbourLine> {
+        let hosts = self.table.file.hosts();
+        let line = |neighbour: &Neighbour| {
+            let hop = neighbour.hop;
+            let link = self.router.links.get(usize::from(hop.device.0));
+            report::NeighbourLine {
+                node: hop.node.number(),
+                name: hosts.name(hop.node).map(str::to_owned),
+                device: link.map_or_else(String::new, |link| link.name().to_owned()),
+                mac: hop.mac.to_string(),
+                usable: neighbour.usable,
+                carrier: link.is_none_or(|link| self.carrier.is_up(link.name())),
+                liveness: neighbour.liveness(),
+                routes: neighbour.routes,
+                changes: neighbour.changes,
+            }
+        };
+        self.neighbours.iter().map(line).collect()
+    }
+
+    fn status(&mut self, now: Instant) -> report::Status {
+        let hosts = self.table.file.hosts();
+        let node = self.table.routes.local();
+        report::Status {
+            node: node.number(),
+            name: hosts.name(node).map(str::to_owned),
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            uptime: now.since(Instant::ZERO).as_secs(),
+            hosts: self.table.file.path().display().to_string(),
+            nodes: hosts.len(),
+            reloads: self.reloads,
+            last_error: self.last_error.clone(),
+            steward: self.router.is_steward(),
+            processes: self.register.len(),
+            devices: report::devices(&mut self.router),
+        }
+    }
+}

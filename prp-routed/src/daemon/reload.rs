@@ -1,0 +1,124 @@
+//! Other routes, from one frame to the next.
+
+use std::io;
+
+use nix::errno::Errno;
+use prp_proto::endpoint::Device;
+use prp_sock::node::{FrameIo, Interface, PacketDevice, RouterFilter};
+use tracing::{info, warn};
+
+use super::Daemon;
+use super::loader::Wish;
+use crate::link::Link;
+use crate::privilege;
+use crate::report::{Reloaded, Reply};
+use crate::table::Table;
+
+impl Daemon {
+    /// prphosts has been read again: puts it in force unless something is wrong with it or everybody
+    /// only wished to know.
+    pub(super) fn loaded(&mut self, table: io::Result<Table>, wishes: &[Wish]) {
+        let table = table.map_err(explain_reading).and_then(|table| self.compatible(table));
+        let apply = wishes.iter().any(|wish| !wish.dry_run);
+        let outcome = table.and_then(|table| {
+            let changes = self.table.changes(&table);
+            if apply {
+                self.put_in_force(table)?;
+            }
+            Ok(changes)
+        });
+        match &outcome {
+            Ok(changes) if apply => info!(changed = changes.len(), "prphosts read again"),
+            Err(e) if apply => warn!("prphosts not put in force: {e}"),
+            _ => {}
+        }
+        if apply {
+            self.last_error = outcome.as_ref().err().map(ToString::to_string);
+            self.manager.ready(&self.summary());
+        }
+        for wish in wishes {
+            let Some(asker) = wish.asker else { continue };
+            let reply = match &outcome {
+                Ok(changes) => {
+                    let report = serde_json::to_value(Reloaded::new(!wish.dry_run, changes));
+                    report.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok)
+                }
+                Err(e) => Reply::Error(format!("{e}\nthe routes so far stay in force")),
+            };
+            self.control.answer(asker, &reply);
+        }
+    }
+
+    /// What cannot change while it runs.
+    fn compatible(&self, table: Table) -> io::Result<Table> {
+        let (old, new) = (self.table.routes.local(), table.routes.local());
+        let refuse = |what: String| {
+            let message = format!("{}: {what}; restart prp-routed", table.file.path().display());
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        };
+        if old != new {
+            return refuse(format!("this machine would be node {new} and no longer {old}"));
+        }
+        let (old, new) = (self.table.file.hosts().ethertype(), table.file.hosts().ethertype());
+        if old != new {
+            return refuse(format!("the EtherType would be {new:#06x} and no longer {old:#06x}"));
+        }
+        Ok(table)
+    }
+
+    /// All at once, between two frames; what can fail comes first.
+    fn put_in_force(&mut self, table: Table) -> io::Result<()> {
+        let added = table.devices[self.table.devices.len()..].to_vec();
+        self.open_links(&added)?;
+        self.router.forwarder.set_routes(table.routes.clone());
+        self.neighbours.follow(&table.routes, self.clock.now());
+        self.carrier_news = true;
+        self.table = table;
+        self.reloads += 1;
+        Ok(())
+    }
+
+    /// Opens a packet socket on each device of `added`, for routing.
+    pub(super) fn open_links(&mut self, added: &[Interface]) -> io::Result<()> {
+        let hosts = self.table.file.hosts();
+        let filter =
+            RouterFilter { node: self.table.routes.local(), steward: self.router.is_steward() };
+        let mut opened = Vec::new();
+        for interface in added {
+            let mut device = PacketDevice::open(interface, hosts.ethertype())
+                .map_err(|e| explain(&e, interface))?;
+            let ours = Device { mac: interface.mac, mtu: device.mtu(), loopback: false };
+            let fd = device.as_fd().try_clone_to_owned()?;
+            device.set_router_filter(&filter)?;
+            let link = Link::new(&interface.name, Box::new(device));
+            opened.push((ours, fd, link));
+        }
+        for (device, fd, link) in opened {
+            self.router.forwarder.add_device(device);
+            self.poll_fds.push(fd);
+            self.router.links.push(link);
+        }
+        Ok(())
+    }
+}
+
+/// Says who it is that may not read a file: not who started the daemon, perhaps.
+fn explain_reading(error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return error;
+    }
+    let message = format!("{error}, as user {}: let that user read it", privilege::own_name());
+    io::Error::new(io::ErrorKind::PermissionDenied, message)
+}
+
+/// Says what is missing, and how to mend it, where the kernel only says no.
+fn explain(error: &io::Error, interface: &Interface) -> io::Error {
+    let name = &interface.name;
+    let message = match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EPERM | Errno::EACCES) => format!(
+            "{name}: a packet socket needs CAP_NET_RAW: run as root, or see etc/prp-routed.service"
+        ),
+        _ => format!("{name}: opening a packet socket: {error}"),
+    };
+    io::Error::new(error.kind(), message)
+}

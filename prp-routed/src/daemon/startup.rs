@@ -1,0 +1,120 @@
+//! How a daemon starts, step by step. The order of the steps is the point: each needs something that a later
+//! one gives up.
+
+use std::fs::File;
+use std::io;
+
+use nix::sys::prctl::set_timerslack;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use prp_proto::forward::Forwarder;
+use prp_sock::node::{Carrier, Stewardship};
+use tracing::{info, warn};
+
+use super::Daemon;
+use super::loader::Loader;
+use crate::clock::Clock;
+use crate::control::Control;
+use crate::exporter::Exporter;
+use crate::neighbours::Neighbours;
+use crate::notify::Manager;
+use crate::pour::Pour;
+use crate::privilege::{self, Identity};
+use crate::register::Register;
+use crate::router::Router;
+use crate::seccomp;
+use crate::settings::Settings;
+use crate::table::Table;
+
+impl Daemon {
+    /// Reads prphosts, opens its devices, takes the node's name, and gives up what it does not need any more.
+    ///
+    /// # Errors
+    /// A mistake in prphosts, a missing privilege, another daemon that runs: each with its mend.
+    pub fn start(settings: Settings) -> io::Result<Self> {
+        // 1. What must be found before anything is opened.
+        let identity = settings.user.as_deref().map(Identity::find).transpose()?;
+        let manager = Manager::find();
+        // 2. Sockets: files are read and names taken with the rights it was started with.
+        let daemon = Self::open(settings, manager)?;
+        let exporter = daemon.settings.metrics.map(Exporter::bind).transpose()?;
+        // 3. The user and its capabilities, while there is one thread: they are a thread's own.
+        privilege::reduce(identity.as_ref())?;
+        // 4. System calls. Threads take that over too.
+        if let Err(e) = seccomp::confine() {
+            warn!("system calls are not filtered: {e}");
+        }
+        // 5. Threads, and whoever waits for the router.
+        daemon.check_reload();
+        if let Some(exporter) = exporter {
+            exporter.serve(daemon.table.routes.local())?;
+        }
+        daemon.manager.ready(&daemon.summary());
+        let nodes = daemon.table.file.hosts().len();
+        info!(node = daemon.node(), nodes, "routing");
+        Ok(daemon)
+    }
+
+    /// A daemon with all its sockets.
+    fn open(settings: Settings, manager: Manager) -> io::Result<Self> {
+        // Before any thread is started, since each takes over which signals it leaves to others.
+        let mut set = SigSet::empty();
+        [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].into_iter().for_each(|s| set.add(s));
+        set.thread_block()?;
+        let signals = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        // A nap is as long as it is said to be. Without that, 50 us longer.
+        let _ = set_timerslack(1000);
+        more_descriptors();
+        let table = Table::load(&settings, &[])?;
+        let node = table.routes.local();
+        let control = Control::bind(node)?;
+        let register = Register::open(node)?;
+        let stewardship = Stewardship::seek(node);
+        let ethertype = table.file.hosts().ethertype();
+        let forwarder = Forwarder::new(ethertype, table.routes.clone(), Vec::new());
+        let neighbours = Neighbours::new(settings.liveness);
+        let mut daemon = Self {
+            settings,
+            clock: Clock::start(),
+            router: Router::new(forwarder, Vec::new()),
+            table,
+            poll_fds: Vec::new(),
+            carrier: Carrier::watch()?,
+            neighbours,
+            pour: Pour::default(),
+            stewardship,
+            register,
+            control,
+            signals,
+            loader: Loader::new()?,
+            manager,
+            carrier_news: true,
+            reloads: 0,
+            last_error: None,
+        };
+        daemon.router.set_steward(daemon.stewardship.is_ours());
+        let devices = daemon.table.devices.clone();
+        daemon.open_links(&devices)?;
+        daemon.neighbours.follow(&daemon.table.routes, daemon.clock.now());
+        Ok(daemon)
+    }
+
+    /// Says so if prphosts cannot be read again as whoever this is now.
+    fn check_reload(&self) {
+        if let Err(e) = File::open(&self.settings.hosts) {
+            let (file, user) = (self.settings.hosts.display(), privilege::own_name());
+            warn!("{file}: {e} as user {user}: reading it again will fail, and change nothing");
+        }
+    }
+}
+
+/// As many descriptors as there may be: each process of the node costs some.
+fn more_descriptors() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // With those there are it does as well, for fewer processes.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}

@@ -1,0 +1,131 @@
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::thread::yield_now;
+
+use super::*;
+use crate::control::Control;
+use crate::report::Reply;
+
+/// Exporters of different tests ask different nodes.
+fn serve(number: u16) -> (NodeId, SocketAddr) {
+    let node = NodeId::new(number).expect("a node");
+    let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
+    (node, exporter.serve(node).expect("a thread"))
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    TcpStream::connect(address).expect("it listens")
+}
+
+/// What comes until the other end closes.
+fn rest(mut stream: &TcpStream) -> String {
+    let mut said = Vec::new();
+    // Reset by a server that did not read everything: what it said before counts.
+    let _ = stream.read_to_end(&mut said);
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+fn request(address: SocketAddr, line: &str) -> String {
+    let mut stream = connect(address);
+    write!(stream, "{line} HTTP/1.1\r\nHost: x\r\n\r\n").expect("it reads");
+    rest(&stream)
+}
+
+/// Answers like a daemon, for as long as `asking` runs; how often it was asked.
+fn answering<T: Send + 'static>(
+    node: NodeId,
+    asking: impl FnOnce() -> T + Send + 'static,
+) -> (T, usize) {
+    let mut control = Control::bind(node).expect("a free name");
+    let asking = std::thread::spawn(asking);
+    let mut times = 0;
+    while !asking.is_finished() {
+        for (asker, question) in control.turn() {
+            assert!(matches!(question, Ok(Question::Metrics)));
+            times += 1;
+            control.answer(asker, &Reply::Ok(format!("frames {times}\n").into()));
+        }
+        yield_now();
+    }
+    (asking.join().expect("it does not panic"), times)
+}
+
+#[test]
+fn serve__gives_what_the_daemon_says_and_nothing_else() {
+    let (node, address) = serve(65_110);
+    for (other, code) in [
+        ("GET /", "404"),
+        ("GET /metrics/../x", "404"),
+        ("POST /metrics", "405"),
+        ("PUT /metrics", "405"),
+        ("DELETE /metrics", "405"),
+    ] {
+        assert!(request(address, other).starts_with(&format!("HTTP/1.1 {code}")), "{other}");
+    }
+    let ([got, head], _) = answering(node, move || {
+        ["GET /metrics", "HEAD /metrics"].map(|line| request(address, line))
+    });
+    assert!(got.starts_with("HTTP/1.1 200") && got.ends_with("\r\n\r\nframes 1\n"), "{got}");
+    assert!(got.contains("content-type: application/openmetrics-text"), "{got}");
+    assert!(got.contains("connection: close"), "{got}");
+    assert!(head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+#[test]
+fn serve__without_a_daemon_says_so() {
+    let (_, address) = serve(65_111);
+    let said = request(address, "GET /metrics");
+    assert!(said.starts_with("HTTP/1.1 503") && said.contains("no prp-routed runs"), "{said}");
+}
+
+#[test]
+fn serve__many_requests_are_one_question() {
+    let (node, address) = serve(65_112);
+    let ((first, again), times) = answering(node, move || {
+        // All within the time in which an answer is fresh, unless this machine is held up for that long.
+        let start = std::time::Instant::now();
+        let all: Vec<_> = (0..20).map(|_| request(address, "GET /metrics")).collect();
+        let fresh = start.elapsed() < FRESH;
+        (all.len(), fresh)
+    });
+    assert_eq!(first, 20);
+    assert!(times == 1 || !again, "{times} questions");
+}
+
+/// Everything here waits for the server to close, and it does.
+#[test]
+fn serve__what_is_slow_or_too_large_is_cut_off() {
+    let (_, address) = serve(65_113);
+    // Silence, and a head that never ends, for as long as the server has patience.
+    let silent = connect(address);
+    let mut slow = connect(address);
+    slow.write_all(b"GET /metrics HTTP/1.1\r\nx: ").expect("room");
+    // A head longer than the buffer, one with too many headers, something else altogether.
+    let head = |headers: String| format!("GET /metrics HTTP/1.1\r\n{headers}\r\n");
+    let long = head(format!("x: {}\r\n", "y".repeat(4 * BUFFER)));
+    let many = head((0..=HEADERS).map(|n| format!("x{n}: y\r\n")).collect());
+    for text in [long, many, "\u{16}\u{3}\u{1}nonsense\r\n\r\n".into()] {
+        let mut stream = connect(address);
+        // It may have closed before all of it is written.
+        let _ = stream.write_all(text.as_bytes());
+        let _ = stream.shutdown(Shutdown::Write);
+        let said = rest(&stream);
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{said}");
+    }
+    for stream in [silent, slow] {
+        assert!(!rest(&stream).starts_with("HTTP/1.1 200"));
+    }
+}
+
+/// All places are taken by clients who say nothing; who comes then is served when one of them has been cut off.
+#[test]
+fn serve__places_are_few_and_come_free() {
+    let (_, address) = serve(65_114);
+    let silent: Vec<_> = (0..CONNECTIONS).map(|_| connect(address)).collect();
+    assert!(request(address, "GET /").starts_with("HTTP/1.1 404"));
+    let cut_off = |mut stream: &TcpStream| {
+        stream.set_nonblocking(true).expect("a socket");
+        !matches!(stream.read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    };
+    assert!(silent.iter().any(cut_off), "served while all places were taken");
+}

@@ -1,0 +1,293 @@
+//! prp-routed as a service: whose process it is and what that may do, what the service manager is told, and its
+//! watchdog.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use nix::sys::ptrace;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use prp_routed::report::Question;
+use prp_tests::harness::skip;
+use prp_tests::puppet::Puppet;
+use prp_tests::router::{Router, ask};
+use prp_tests::scratch::TempFile;
+use prp_tests::stream::{self, send};
+use prp_tests::topology::{Node, Topology};
+use prp_tests::wait;
+
+prp_tests::main! {
+    light:
+        user__becomes_it_and_routes_with_one_capability,
+        user__may_not_read_prphosts_again,
+        user__that_it_cannot_become,
+        confinement__without_another_user,
+        manager__hears_of_readiness_reloads_and_the_end,
+        watchdog__is_silent_when_the_loop_stands;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
+
+/// A user every system has, and its number.
+const NOBODY: (&str, &str) = ("nobody", "65534");
+
+/// How often the watchdog wants to hear of it; the loop says it twice as often.
+const WATCHDOG: Duration = Duration::from_millis(200);
+
+/// A chain of three, with real users in it.
+fn chain() -> Topology {
+    let topology = Topology::up("chain", ["3"]);
+    if topology.is_rootless() {
+        skip("root: a user namespace has one user");
+    }
+    topology
+}
+
+/// The daemon on `node` with another prphosts and these arguments.
+fn start(node: &Node<'_>, hosts: &Path, arguments: &[&str]) -> Router {
+    let mut command = node.command_with_hosts(hosts, ROUTED);
+    command.args(arguments);
+    Router::run(command)
+}
+
+/// Lines of the kernel's view of a process.
+fn state(router: &Router) -> String {
+    fs::read_to_string(format!("/proc/{}/status", router.pid())).expect("it runs")
+}
+
+fn field<'a>(state: &'a str, name: &str) -> Vec<&'a str> {
+    let line = state.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no {name} in {state}")).split_whitespace().collect()
+}
+
+/// CAP_NET_RAW and nothing else, no way to more, and system calls filtered.
+fn is_confined(state: &str) {
+    for name in ["CapPrm:", "CapEff:"] {
+        assert_eq!(field(state, name), ["0000000000002000"], "{name}");
+    }
+    for name in ["CapInh:", "CapAmb:"] {
+        assert_eq!(field(state, name), ["0000000000000000"], "{name}");
+    }
+    assert_eq!(field(state, "NoNewPrivs:"), ["1"]);
+    assert_eq!(field(state, "Seccomp:"), ["2"]);
+}
+
+fn status(node: &Node<'_>) -> serde_json::Value {
+    ask(node, ASK, &Question::Status)
+}
+
+fn user__becomes_it_and_routes_with_one_capability() {
+    let topology = chain();
+    let node = topology.node(2);
+    let text = node.hosts();
+    // At first only one of its devices: the other one is opened by the user it has become.
+    let few: String =
+        text.lines().filter(|l| !l.contains("eth1")).map(|line| format!("{line}\n")).collect();
+    let hosts = TempFile::new(few);
+    let router = start(&node, hosts.path(), &["--user", NOBODY.0]);
+    let state = state(&router);
+    let [id, group] = ["Uid:", "Gid:"].map(|name| field(&state, name));
+    assert_eq!((id, group.len()), (vec![NOBODY.1; 4], 4));
+    assert!(group.iter().all(|group| *group != "0"), "{group:?}");
+    assert_eq!(field(&state, "Groups:"), [""; 0], "{state}");
+    is_confined(&state);
+    let threads = fs::read_dir(format!("/proc/{}/task", router.pid())).expect("it runs");
+    for thread in threads {
+        let path = thread.expect("a thread").path().join("status");
+        is_confined(&fs::read_to_string(path).expect("it runs"));
+    }
+    assert_eq!(status(&node)["devices"].as_array().map(Vec::len), Some(1));
+    hosts.replace(&text);
+    router.signal(Signal::SIGHUP);
+    wait::until("the other device", || {
+        (status(&node)["devices"].as_array().map(Vec::len) == Some(2)).then_some(())
+    });
+    let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
+    send(&mut client, &mut server, 7, 1 << 20);
+    // Processes of root believe it: its sockets are from before.
+    let mut own = Puppet::start(&node, PUPPET);
+    own.ok("listen l 2:80");
+    wait::until("a process that has registered", || {
+        (status(&node)["processes"] != 0).then_some(())
+    });
+    assert!(router.stop().contains("stopped"));
+}
+
+fn user__may_not_read_prphosts_again() {
+    let topology = chain();
+    let node = topology.node(2);
+    let hosts = TempFile::new(node.hosts());
+    let router = start(&node, hosts.path(), &["--user", NOBODY.0]);
+    assert!(!router.log().contains("reading it again will fail"), "{}", router.log());
+    fs::set_permissions(hosts.path(), fs::Permissions::from_mode(0o600)).expect("our file");
+    router.signal(Signal::SIGHUP);
+    let said =
+        wait::until("the complaint", || status(&node)["last_error"].as_str().map(str::to_owned));
+    let name = hosts.path().display().to_string();
+    assert!(said.starts_with(&name) && said.contains("as user nobody: let that"), "{said}");
+    assert_eq!((&status(&node)["reloads"], &status(&node)["nodes"]), (&0.into(), &3.into()));
+    let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
+    send(&mut client, &mut server, 8, 1 << 20);
+    fs::set_permissions(hosts.path(), fs::Permissions::from_mode(0o644)).expect("our file");
+    router.signal(Signal::SIGHUP);
+    wait::until("the next reading", || (status(&node)["reloads"] == 1).then_some(()));
+    assert_eq!(status(&node)["last_error"], serde_json::Value::Null);
+    // Who starts with a file that it cannot read again is told at once.
+    drop(router);
+    fs::set_permissions(hosts.path(), fs::Permissions::from_mode(0o600)).expect("our file");
+    let router = start(&node, hosts.path(), &["--user", NOBODY.0]);
+    assert!(router.log().contains("reading it again will fail"), "{}", router.log());
+}
+
+fn failed(mut command: Command) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = command.output().expect("topo runs");
+    (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+}
+
+fn user__that_it_cannot_become() {
+    let topology = chain();
+    let node = topology.node(2);
+    let mut command = node.command(ROUTED);
+    command.args(["--user", "no-such-user"]);
+    let (code, said) = failed(command);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("user = \"no-such-user\": no such user; make it"), "{said}");
+    // Somebody else may not, and is told what to do. The copy is where everybody may run it.
+    let program = TempFile::copy(ROUTED);
+    let mut command = node.command("setpriv");
+    command.args(["--reuid", NOBODY.1, "--clear-groups"]).arg(program.path());
+    command.args(["--user", "root"]);
+    let (code, said) = failed(command);
+    assert_eq!(code, Some(6), "{said}");
+    assert!(said.contains("only root may become another user, and this is user 65534"), "{said}");
+}
+
+fn confinement__without_another_user() {
+    let topology = chain();
+    let node = topology.node(2);
+    let hosts = TempFile::new(node.hosts());
+    let router = start(&node, hosts.path(), &["--metrics", "127.0.0.1:9470"]);
+    is_confined(&state(&router));
+    let tasks = format!("/proc/{}/task", router.pid());
+    let threads = || fs::read_dir(&tasks).expect("it runs").map(|t| t.expect("a thread").path());
+    assert!(threads().count() > 1, "the exporter has a thread");
+    threads().for_each(|path| {
+        is_confined(&fs::read_to_string(path.join("status")).expect("it runs"));
+    });
+    let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
+    send(&mut client, &mut server, 9, 1 << 20);
+}
+
+/// A service manager's socket, and a daemon that knows of it.
+struct Service {
+    socket: UnixDatagram,
+    _path: TempFile,
+    router: Router,
+}
+
+impl Service {
+    fn start(topology: &Topology, hosts: &Path) -> Self {
+        let path = TempFile::new("");
+        fs::remove_file(path.path()).expect("our file");
+        let socket = UnixDatagram::bind(path.path()).expect("a free name");
+        socket.set_read_timeout(Some(wait::PATIENCE)).expect("a socket");
+        // The variables go to the daemon, past `topo`.
+        let mut command = topology.node(2).command_with_hosts(hosts, "env");
+        command.arg(format!("NOTIFY_SOCKET={}", path.path().display()));
+        command.arg(format!("WATCHDOG_USEC={}", WATCHDOG.as_micros()));
+        command.arg(ROUTED).args(["--metrics", "127.0.0.1:9470"]);
+        Self { socket, _path: path, router: Router::run(command) }
+    }
+
+    /// The next message.
+    fn next(&self) -> Option<String> {
+        let mut buffer = [0; 512];
+        match self.socket.recv(&mut buffer) {
+            Ok(n) => Some(String::from_utf8_lossy(&buffer[..n]).into_owned()),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
+            Err(e) => panic!("{e}"),
+        }
+    }
+
+    /// The next one that is not the watchdog's.
+    fn word(&self) -> String {
+        loop {
+            let said = self.next().expect("the daemon says something");
+            if said != "WATCHDOG=1\n" {
+                return said;
+            }
+        }
+    }
+
+    fn beats(&self) {
+        while self.next().expect("the loop turns") != "WATCHDOG=1\n" {}
+    }
+}
+
+fn manager__hears_of_readiness_reloads_and_the_end() {
+    let topology = Topology::up("chain", ["3"]);
+    let hosts = TempFile::new(topology.node(2).hosts());
+    let service = Service::start(&topology, hosts.path());
+    assert_eq!(service.word(), "READY=1\nSTATUS=node 2 of 3, by eth0 eth1\n");
+    service.beats();
+    let reloads = || {
+        service.router.signal(Signal::SIGHUP);
+        let said = service.word();
+        let time = said.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("both lines");
+        time.trim_end().parse::<u64>().expect("a number of microseconds");
+        service.word()
+    };
+    assert_eq!(reloads(), "READY=1\nSTATUS=node 2 of 3, by eth0 eth1\n");
+    hosts.replace("2 nonsense\n");
+    let said = reloads();
+    assert!(said.starts_with("READY=1\nSTATUS=node 2 of 3, by eth0 eth1; prphosts not"), "{said}");
+    let Service { socket, _path, router } = service;
+    router.stop();
+    let mut last = String::new();
+    socket.set_nonblocking(true).expect("a socket");
+    let mut buffer = [0; 512];
+    while let Ok(n) = socket.recv(&mut buffer) {
+        last = String::from_utf8_lossy(&buffer[..n]).into_owned();
+    }
+    assert_eq!(last, "STOPPING=1\nSTATUS=stopping\n");
+}
+
+/// Only the loop's own thread is held: the others go on, and say nothing in its place.
+fn watchdog__is_silent_when_the_loop_stands() {
+    let topology = chain();
+    let hosts = TempFile::new(topology.node(2).hosts());
+    let service = Service::start(&topology, hosts.path());
+    (0..3).for_each(|_| service.beats());
+    let main = service.router.pid();
+    ptrace::seize(main, ptrace::Options::empty()).expect("root may");
+    ptrace::interrupt(main).expect("it is seized");
+    let stopped = waitpid(main, Some(WaitPidFlag::__WALL)).expect("it is seized");
+    assert!(
+        matches!(stopped, WaitStatus::PtraceEvent(..) | WaitStatus::Stopped(..)),
+        "{stopped:?}"
+    );
+    let others = fs::read_dir(format!("/proc/{main}/task")).expect("it runs");
+    let mut states = others.map(|task| {
+        let stat = fs::read_to_string(task.expect("a thread").path().join("stat"));
+        let stat = stat.expect("it runs");
+        stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).expect("a state")
+    });
+    assert!(states.any(|state| state != 't' && state != 'T'), "another thread is not stopped");
+    // What it had said before.
+    service.socket.set_nonblocking(true).expect("a socket");
+    while service.next().is_some() {}
+    service.socket.set_nonblocking(false).expect("a socket");
+    service.socket.set_read_timeout(Some(WATCHDOG * 5)).expect("a socket");
+    assert_eq!(service.next(), None, "somebody says that the loop turns");
+    service.socket.set_read_timeout(Some(wait::PATIENCE)).expect("a socket");
+    ptrace::detach(main, None::<Signal>).expect("it is seized");
+    service.beats();
+}
