@@ -31,6 +31,7 @@ use crate::report::Reply;
 use crate::router::Router;
 use crate::settings::Settings;
 use crate::table::Table;
+use crate::usher::Usher;
 use loader::{Loader, Wish};
 
 /// How often a router that is always busy looks after everything else.
@@ -52,6 +53,8 @@ pub struct Daemon {
     neighbours: Neighbours,
     pour: Pour,
     stewardship: Stewardship,
+    /// As the steward: who serves the other processes.
+    usher: Option<Usher>,
     register: Register,
     control: Control,
     signals: SignalFd,
@@ -261,8 +264,19 @@ impl Daemon {
             for link in &mut self.router.links {
                 link.io.set_router_filter(&filter)?;
             }
+            self.start_usher();
         }
         Ok(())
+    }
+
+    /// As the steward, serves the node's processes. Without that each of them receives by its own means.
+    fn start_usher(&mut self) {
+        let Stewardship::Ours(listener) = &self.stewardship else { return };
+        let ethertype = self.table.file.hosts().ethertype();
+        match Usher::start(listener, &self.table.devices, ethertype) {
+            Ok(usher) => self.usher = Some(usher),
+            Err(e) => warn!("processes are not put into rows: {e}"),
+        }
     }
 
     fn wish(&mut self, wish: Wish) {

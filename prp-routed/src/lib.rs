@@ -13,6 +13,7 @@
 //! | [`router`] | links and decision together: one *turn* of work |
 //! | [`neighbours`] | whom frames are sent to, and whether they live |
 //! | [`register`] | the processes of the node, and what is left of them when they are dead |
+//! | [`usher`] | many processes of the node: each frame to the one it is for |
 //! | [`daemon`] | the loop: turns, sleep, signals, reloading |
 //! | [`cli`] | the command line |
 //! | [`check`] | what is wrong with settings and prphosts, of one node or of all |
@@ -43,3 +44,4 @@ pub mod router;
 pub mod seccomp;
 pub mod settings;
 pub mod table;
+pub mod usher;

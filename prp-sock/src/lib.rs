@@ -39,6 +39,7 @@ mod listener;
 pub mod raw;
 mod register;
 mod stats;
+mod steering;
 mod stream;
 mod sys;
 #[cfg(any(test, feature = "testing"))]
@@ -59,6 +60,7 @@ pub mod node {
     pub use crate::register::{
         DownHop, DownHops, LedgerReader, name as register_name, receive_ledger, user_of,
     };
+    pub use crate::steering::{Office, Whom};
 }
 
 pub use addr::{Resolver, ToPrpAddrs};

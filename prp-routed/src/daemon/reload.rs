@@ -74,6 +74,9 @@ impl Daemon {
         self.neighbours.follow(&table.routes, self.clock.now());
         self.carrier_news = true;
         self.table = table;
+        if let Some(usher) = &self.usher {
+            usher.follow(&self.table.devices);
+        }
         self.reloads += 1;
         Ok(())
     }

@@ -37,7 +37,7 @@ impl Daemon {
         let identity = settings.user.as_deref().map(Identity::find).transpose()?;
         let manager = Manager::find();
         // 2. Sockets: files are read and names taken with the rights it was started with.
-        let daemon = Self::open(settings, manager)?;
+        let mut daemon = Self::open(settings, manager)?;
         let exporter = daemon.settings.metrics.map(Exporter::bind).transpose()?;
         // 3. The user and its capabilities, while there is one thread: they are a thread's own.
         privilege::reduce(identity.as_ref())?;
@@ -47,6 +47,7 @@ impl Daemon {
         }
         // 5. Threads, and whoever waits for the router.
         daemon.check_reload();
+        daemon.start_usher();
         if let Some(exporter) = exporter {
             exporter.serve(daemon.table.routes.local())?;
         }
@@ -84,6 +85,7 @@ impl Daemon {
             neighbours,
             pour: Pour::default(),
             stewardship,
+            usher: None,
             register,
             control,
             signals,

@@ -1,14 +1,10 @@
 //! Many processes on one node: each frame to the one process it is for, whatever their number.
 //!
 //! docs/steering.md has the plan. A process begins by itself, with a filter on sockets of its own. After a
-//! while it asks the node's steward to put these sockets into rows ([`office`]); from then on ports have to
+//! while it asks the node's steward to put these sockets into rows ([`crate::steering`]); from then on ports have to
 //! be agreed with the steward. At any disturbance it opens new sockets and is by itself again
 //! ([`usher`]); nothing that others do or fail to do can keep it from that.
 
-mod book;
-mod message;
-mod office;
-mod row;
 mod usher;
 
 use std::collections::BTreeSet;
@@ -17,9 +13,9 @@ use std::task::Waker;
 
 use prp_proto::addr::Port;
 
-use self::message::{Reply, Request};
 use super::claims::Claims;
 use super::guard::Calls;
+use crate::steering::message::{Reply, Request};
 pub(super) use usher::Usher;
 
 /// Ports a process reserves at first for connections to come; then as many as it has.

@@ -13,8 +13,6 @@ use parking_lot::{Condvar, Mutex};
 use prp_proto::addr::Port;
 use prp_proto::time::Instant;
 
-use super::message::{MAX_PORTS, Reply, Request};
-use super::office::{Office, user};
 use super::{Steering, Trouble};
 use crate::device::{FrameIo, Interface, PacketDevice};
 use crate::engine::core::Core;
@@ -27,6 +25,9 @@ use crate::engine::steward::Stewardship;
 use crate::engine::wait::earliest;
 use crate::engine::waiter::Waiter;
 use crate::engine::{CoreGuard, Engine};
+use crate::register::is_router;
+use crate::steering::message::{MAX_PORTS, Reply, Request};
+use crate::steering::{Office, Whom};
 use crate::sys::rights;
 
 /// How long a process is by itself before it asks to join: one that soon ends is not worth the trouble.
@@ -223,7 +224,8 @@ impl Work {
         if !known {
             let office = match (&core.stewardship, &link) {
                 (Stewardship::Ours(listener), _) => {
-                    Office::open(listener, self.devices.clone(), self.ethertype).ok()
+                    let devices = self.devices.clone();
+                    Office::open(listener, devices, self.ethertype, Whom::OwnUser).ok()
                 }
                 _ => None,
             };
@@ -363,8 +365,9 @@ impl Work {
 
 impl Client {
     fn new(link: Arc<UnixStream>, join_at: Instant) -> Self {
-        // Another user's process could have our frames sent elsewhere; the administrator's may anyway.
-        let trusted = rights::peer_user(link.as_fd()).is_ok_and(|other| other == user());
+        // Another user's process could have our frames sent elsewhere; the administrator's may anyway, and so may
+        // the node's router.
+        let trusted = is_router(&link);
         Self {
             link,
             bytes: Vec::new(),

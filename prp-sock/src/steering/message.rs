@@ -7,11 +7,11 @@ use prp_proto::addr::Port;
 const HEAD: usize = 8;
 
 /// Ports a message may carry. A process that owns more is on its own.
-pub(super) const MAX_PORTS: usize = 4096;
+pub(crate) const MAX_PORTS: usize = 4096;
 
 /// What a process tells the steward.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Request {
+pub(crate) enum Request {
     /// Is anybody there who answers?
     Hello,
     /// Take my sockets, which come with this, into the rows of their devices. These ports are mine.
@@ -28,7 +28,7 @@ pub(super) enum Request {
 
 /// What the steward tells a process.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// Your sockets are going to be in a row.
     Enlisted,
     /// Your ports are known, and frames for them come to you.
@@ -62,7 +62,7 @@ fn take(bytes: &mut Vec<u8>) -> Option<(u8, u32, Vec<Port>)> {
 
 impl Request {
     /// As bytes, with the number that the reply is to carry.
-    pub(super) fn encode(&self, number: u32) -> Vec<u8> {
+    pub(crate) fn encode(&self, number: u32) -> Vec<u8> {
         match self {
             Self::Join(ports) => encode(1, number, ports),
             Self::Claim(port) => encode(2, number, &[*port]),
@@ -75,7 +75,7 @@ impl Request {
 
     /// Takes one off the front of `bytes`, if it is all there. One that makes no sense is none, and what
     /// is behind it neither.
-    pub(super) fn take(bytes: &mut Vec<u8>) -> Option<(u32, Self)> {
+    pub(crate) fn take(bytes: &mut Vec<u8>) -> Option<(u32, Self)> {
         let (kind, number, ports) = take(bytes)?;
         let request = match (kind, &ports[..]) {
             (1, _) => Self::Join(ports),
@@ -93,7 +93,7 @@ impl Request {
 
 impl Reply {
     /// As bytes, in answer to request `number`.
-    pub(super) fn encode(self, number: u32) -> Vec<u8> {
+    pub(crate) fn encode(self, number: u32) -> Vec<u8> {
         match self {
             Self::Enlisted => encode(1, number, &[]),
             Self::Steered => encode(2, number, &[]),
@@ -103,7 +103,7 @@ impl Reply {
     }
 
     /// Takes one off the front of `bytes`, if it is all there.
-    pub(super) fn take(bytes: &mut Vec<u8>) -> Option<(u32, Self)> {
+    pub(crate) fn take(bytes: &mut Vec<u8>) -> Option<(u32, Self)> {
         let (kind, number, ports) = take(bytes)?;
         let reply = match (kind, &ports[..]) {
             (1, []) => Self::Enlisted,

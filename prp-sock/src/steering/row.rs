@@ -45,6 +45,11 @@ impl SocketRow {
         if up? { Ok(()) } else { Err(io::ErrorKind::NetworkDown.into()) }
     }
 
+    /// How many sockets it has.
+    pub(super) fn len(&self) -> usize {
+        self.sockets.len()
+    }
+
     /// Sends every port's frames where `book` says.
     ///
     /// # Errors
