@@ -39,6 +39,17 @@ pub enum Outcome<'a> {
     Dropped(ForwardDrop, Option<Frame<'a>>),
 }
 
+/// What is known of the frames for a node before they come: a router that does not look at each itself goes by that.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Settled {
+    /// Who takes them.
+    pub hop: NextHop,
+    /// The longest that the way there takes, Ethernet header included.
+    pub longest: usize,
+    /// It takes those too that it has brought itself. Otherwise those go another way.
+    pub back: bool,
+}
+
 /// A router's view: where frames go, and which ways are open.
 #[derive(Debug)]
 pub struct Forwarder {
@@ -47,13 +58,14 @@ pub struct Forwarder {
     devices: Vec<Device>,
     ways: Ways,
     stats: ForwardStats,
+    revision: u64,
 }
 
 impl Forwarder {
     /// A router for the local node of `routes`, on `devices` (indexed by [`DeviceId`]).
     pub fn new(ethertype: u16, routes: RouteTable, devices: Vec<Device>) -> Self {
         let stats = ForwardStats::default();
-        Self { ethertype, routes, devices, ways: Ways::default(), stats }
+        Self { ethertype, routes, devices, ways: Ways::default(), stats, revision: 0 }
     }
 
     /// The node this is.
@@ -89,16 +101,25 @@ impl Forwarder {
     /// Puts other routes in force: from the next frame on, all at once.
     pub fn set_routes(&mut self, routes: RouteTable) {
         self.routes = routes;
+        self.revision += 1;
     }
 
     /// Adds a device; it gets the next number.
     pub fn add_device(&mut self, device: Device) {
         self.devices.push(device);
+        self.revision += 1;
     }
 
     /// Says whether a next hop may be used; whether that is new.
     pub fn set_usable(&mut self, device: DeviceId, mac: MacAddr, usable: bool) -> bool {
-        self.ways.set_usable(device, mac, usable)
+        let new = self.ways.set_usable(device, mac, usable);
+        self.revision += u64::from(new);
+        new
+    }
+
+    /// Another number after each change to what becomes of frames.
+    pub const fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Whether a next hop may be used.
@@ -159,8 +180,7 @@ impl Forwarder {
         };
         let next = self.next_hop(network.dst, flow, Some((arrival, ethernet.src)))?;
         let out = self.devices.get(usize::from(next.device.0)).ok_or(ForwardDrop::NoRoute)?;
-        let mtu = next.mtu.map_or(out.mtu, |mtu| mtu.min(out.mtu));
-        if bytes.len() > mtu as usize + ETHERNET_LEN {
+        if bytes.len() > longest(&next, out) {
             return Err(ForwardDrop::TooBig);
         }
         let mut head = frame.head;
@@ -187,10 +207,32 @@ impl Forwarder {
             Route::Local | Route::NoRoute(_) => return Err(ForwardDrop::NoRoute),
         };
         let found = self.ways.choose(hops, self.routes.local(), flow, from);
-        // A neighbour whose router is dead may well be alive.
-        let itself = || hops.iter().find(|hop| hop.node == node);
-        found.or_else(itself).copied().ok_or(ForwardDrop::AllDown)
+        found.or_else(|| itself(hops, node)).copied().ok_or(ForwardDrop::AllDown)
     }
+
+    /// What becomes of well-formed frames for `node` from their right sources, whatever else they say: none where they
+    /// are dropped, are for this node, or go by their flow.
+    pub fn settled(&self, node: NodeId) -> Option<Settled> {
+        let hops = self.routes.lookup(node).next_hops();
+        let usable = hops.iter().any(|hop| self.ways.is_usable(hop.device, hop.mac));
+        let (hop, back) = if usable {
+            self.ways.settled(hops).map(|(hop, back)| (*hop, back))?
+        } else {
+            (*itself(hops, node)?, true)
+        };
+        let out = self.devices.get(usize::from(hop.device.0))?;
+        Some(Settled { hop, longest: longest(&hop, out), back })
+    }
+}
+
+/// A neighbour whose router is dead may well be alive: how `node` itself is reached where no way is usable.
+fn itself(hops: &[NextHop], node: NodeId) -> Option<&NextHop> {
+    hops.iter().find(|hop| hop.node == node)
+}
+
+/// The longest frame that goes by `hop`, over device `out`.
+fn longest(hop: &NextHop, out: &Device) -> usize {
+    hop.mtu.map_or(out.mtu, |mtu| mtu.min(out.mtu)) as usize + ETHERNET_LEN
 }
 
 #[cfg(test)]

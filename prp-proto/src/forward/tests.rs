@@ -383,3 +383,74 @@ proptest! {
         prop_assert_eq!(stats.frames + stats.local + stats.drops.total(), 1);
     }
 }
+
+/// A router with random ways to 9 by 1, 2, 3 and 4, of which some are down: metrics, and whether they are usable.
+fn arb_ways() -> impl Strategy<Value = [(u16, bool); 4]> {
+    proptest::array::uniform4((0..3u16, proptest::bool::weighted(0.7)))
+}
+
+fn router_by(ways: [(u16, bool); 4], mtu: u32) -> Forwarder {
+    let via: Vec<String> =
+        (1..).zip(ways).map(|(n, (metric, _))| alloc::format!("via {n} metric {metric}")).collect();
+    let text = alloc::format!(
+        "5 02:00:00:00:00:a0 eth0\n1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n\
+         3 02:00:00:00:00:03 eth1\n4 02:00:00:00:00:04 eth1 mtu={mtu}\n9 {}\n",
+        via.join(", ")
+    );
+    let mut router = router(&text, 5);
+    for (n, (_, usable)) in (1..).zip(ways) {
+        router.set_usable(DeviceId(u16::from(n > 2)), mac(n), usable);
+    }
+    router
+}
+
+proptest! {
+    //= PRP-FWD-3, PRP-FWD-4, type=test
+    #[test]
+    fn settled__is_what_every_frame_gets(
+        ways in arb_ways(),
+        mtu in 1000..2000u32,
+        src_port in any::<u16>(),
+    ) {
+        let router = router_by(ways, mtu);
+        for dst in [1, 2, 3, 4, 5, 9, 12] {
+            let flow = Flow { src: 1, dst, src_port, dst_port: 80 };
+            let hop = |from| router.next_hop(node(dst), flow, from).ok();
+            let froms = [(0, 1), (0, 2), (1, 3), (1, 4)].map(|(d, n)| (DeviceId(d), mac(n)));
+            let Some(settled) = router.settled(node(dst)) else {
+                // Expect: nothing is settled only where frames go nowhere, or two ways are equally good.
+                let alike = (0..).zip(ways).filter(|(_, way)| way.1).map(|(_, way)| way.0);
+                let best = alike.clone().min();
+                prop_assert!(hop(None).is_none() || alike.filter(|m| Some(*m) == best).count() > 1);
+                continue;
+            };
+            prop_assert_eq!(hop(None), Some(settled.hop));
+            let itself = (settled.hop.device, settled.hop.mac);
+            for from in froms {
+                let expected = from != itself || settled.back;
+                prop_assert_eq!(hop(Some(from)) == Some(settled.hop), expected, "{} from {:?}", dst, from);
+            }
+            let device = router.devices()[usize::from(settled.hop.device.0)].mtu;
+            let room = if settled.hop.mac == mac(4) { mtu.min(device) } else { device };
+            prop_assert_eq!(settled.longest, room as usize + ETHERNET_LEN);
+        }
+    }
+}
+
+#[test]
+fn revision__tells_of_every_change_and_of_nothing_else() {
+    let mut router = router(MIDDLE, 5);
+    let mut seen = router.revision();
+    let mut is_new =
+        |router: &Forwarder| core::mem::replace(&mut seen, router.revision()) != router.revision();
+    forwarded(&mut router, 0, &from_1(7, 0));
+    router.set_usable(DeviceId(1), mac(3), true);
+    assert!(!is_new(&router));
+    router.set_usable(DeviceId(1), mac(3), false);
+    assert!(is_new(&router));
+    let routes = router.routes().clone();
+    router.set_routes(routes);
+    assert!(is_new(&router));
+    router.add_device(Device { mac: mac(9), mtu: 1500, loopback: false });
+    assert!(is_new(&router));
+}

@@ -85,6 +85,18 @@ impl Ways {
         equals().nth(flow.hash(router) as usize % count)
     }
 
+    /// What [`Self::choose`] says of `hops` whatever the flow is, and whether that holds for frames from that next hop
+    /// too. None where the flow decides, and where none is usable.
+    pub fn settled<'a>(&self, hops: &'a [NextHop]) -> Option<(&'a NextHop, bool)> {
+        let mut usable = hops.iter().filter(|hop| self.is_usable(hop.device, hop.mac));
+        let best = usable.next()?;
+        match usable.next() {
+            // There is no other: it goes back where it came from.
+            None => Some((best, true)),
+            Some(second) => (second.metric != best.metric).then_some((best, false)),
+        }
+    }
+
     /// The next hop for frames of this node's own, of `flow`, after `turns` others have been tried in vain:
     /// at first that of [`Self::choose`], then the others in order, and so on. Where none is usable they are
     /// tried all the same.
