@@ -19,7 +19,7 @@ use std::os::fd::BorrowedFd;
 
 pub(crate) use fanout::{MAX_STRETCHES, PortMap};
 pub use filter::{PortFilter, RouterFilter};
-pub use interface::{Interface, interfaces};
+pub use interface::{Interface, interfaces, number_and_mtu};
 pub use packet::PacketDevice;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use pipe::PipeDevice;

@@ -54,13 +54,14 @@ pub mod node {
     pub use crate::carrier::Carrier;
     pub use crate::device::{
         FrameIo, Held, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter, Sent,
-        interfaces,
+        interfaces, number_and_mtu,
     };
     pub use crate::engine::{Claims, Stewardship};
     pub use crate::register::{
         DownHop, DownHops, LedgerReader, name as register_name, receive_ledger, user_of,
     };
     pub use crate::steering::{Office, Whom};
+    pub use crate::sys::bpf::{FrameHook, FrameProgram, SharedWords};
 }
 
 pub use addr::{Resolver, ToPrpAddrs};

@@ -1,6 +1,11 @@
 //! The network interfaces of this machine, in this thread's network namespace.
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
 use prp_proto::addr::MacAddr;
+
+use crate::sys::packet;
 
 /// An interface that could carry frames.
 #[derive(Clone, Debug)]
@@ -26,4 +31,13 @@ pub fn interfaces() -> Vec<Interface> {
             name: i.name,
         })
         .collect()
+}
+
+/// The kernel's number of the interface called `name`, in the network namespace of `socket`, and the bytes after the Ethernet
+/// header it takes. Both may change while the name stays.
+///
+/// # Errors
+/// `ENODEV` if there is none of that name.
+pub fn number_and_mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<(u32, u32)> {
+    Ok((packet::index(socket, name)?, packet::mtu(socket, name)?))
 }
