@@ -9,6 +9,7 @@ use prp_sock::NodeId;
 
 use crate::check;
 use crate::daemon::Daemon;
+use crate::kernel::KernelForwarding;
 use crate::settings::Settings;
 
 /// Forwards PRP frames by the static routes of prphosts, and answers for this node.
@@ -65,6 +66,9 @@ struct DaemonArgs {
     /// Microseconds to look for frames after the last one, before sleeping
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin: Option<u64>,
+    /// Whether the kernel forwards what it can by itself [default: as the settings say, else auto]
+    #[arg(long, value_name = "WHEN")]
+    kernel_forwarding: Option<KernelForwarding>,
     /// Serve counters for Prometheus at http://ADDRESS/metrics [default: as the settings say, else not]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<std::net::SocketAddr>,
@@ -106,6 +110,9 @@ fn run(arguments: &DaemonArgs) -> io::Result<()> {
     settings.node = arguments.node.or(settings.node);
     if let Some(spin) = arguments.spin {
         settings.spin = std::time::Duration::from_micros(spin);
+    }
+    if let Some(wanted) = arguments.kernel_forwarding {
+        settings.kernel_forwarding = wanted;
     }
     settings.metrics = arguments.metrics.or(settings.metrics);
     settings.user = arguments.user.clone().or(settings.user);

@@ -84,6 +84,7 @@ impl Daemon {
             let busy = self.router.turn(now)? > 0;
             let pours = self.pour.note(now, self.router.forwarder.stats().bytes);
             self.look_after_neighbours(now);
+            self.router.instruct_kernel();
             self.look_after_the_dead(now);
             if busy {
                 last_frame = now;
@@ -227,7 +228,10 @@ impl Daemon {
             }
             self.wish(Wish { asker: None, dry_run: false });
         }
-        self.carrier_news |= self.carrier.read()?;
+        if self.carrier.read()? {
+            self.carrier_news = true;
+            self.router.devices_changed();
+        }
         self.register.turn(now);
         if !self.stewardship.is_ours() {
             self.seek_stewardship()?;

@@ -11,6 +11,7 @@
 //! | [`link`], [`batch`] | a device with its queue, frames on their way to it |
 //! | [`pour`] | whether bytes pour in, so that frames may gather |
 //! | [`router`] | links and decision together: one *turn* of work |
+//! | [`kernel`] | the part that the kernel forwards by itself |
 //! | [`neighbours`] | whom frames are sent to, and whether they live |
 //! | [`register`] | the processes of the node, and what is left of them when they are dead |
 //! | [`usher`] | many processes of the node: each frame to the one it is for |
@@ -32,6 +33,7 @@ pub mod clock;
 pub mod control;
 pub mod daemon;
 pub mod exporter;
+pub mod kernel;
 pub mod link;
 pub mod metrics;
 pub mod neighbours;

@@ -47,8 +47,11 @@ fn counter(registry: &mut Registry, name: &str, help: &str, value: u64) {
 
 fn totals(registry: &mut Registry, router: &Router, reloads: u64) {
     let (stats, said) = (router.forwarder.stats(), router.said());
-    counter(registry, "forwarded_frames", "Frames sent on", stats.frames);
-    counter(registry, "forwarded_bytes", "Bytes of frames sent on", stats.bytes);
+    let by_kernel = router.kernel.total();
+    counter(registry, "forwarded_frames", "Frames sent on", stats.frames + by_kernel.frames);
+    counter(registry, "forwarded_bytes", "Bytes of frames sent on", stats.bytes + by_kernel.bytes);
+    let frames = by_kernel.frames;
+    counter(registry, "kernel_forwarded_frames", "Of those, by the kernel itself", frames);
     counter(registry, "local_frames", "Frames for this node's control port", stats.local);
     counter(registry, "echoes_answered", "Echoes answered", said.echoes);
     counter(registry, "requests_refused", "Requests to ports nobody owns", said.refusals);

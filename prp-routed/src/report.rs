@@ -60,6 +60,8 @@ pub struct Status {
     pub last_error: Option<String>,
     /// Whether it refuses requests to ports nobody owns.
     pub steward: bool,
+    /// Whether the kernel forwards by itself what needs no thought, and if not why.
+    pub kernel_forwarding: String,
     /// Processes of the node that have registered.
     pub processes: usize,
     /// Devices.
@@ -160,16 +162,18 @@ impl Reloaded {
 /// The devices of `router`.
 pub fn devices(router: &mut Router) -> Vec<Device> {
     let ours = router.forwarder.devices().to_vec();
-    let links = router.links.iter_mut().zip(ours);
+    let Router { links, kernel, .. } = router;
+    let links = links.iter_mut().zip(ours).enumerate();
     links
-        .map(|(link, device)| {
+        .map(|(index, (link, device))| {
+            let by_kernel = kernel.counted(index);
             link.counters.overruns += link.io.take_overruns();
             Device {
                 device: link.name().to_owned(),
                 mac: device.mac.to_string(),
                 mtu: device.mtu,
-                received: link.counters.received,
-                sent: link.counters.sent,
+                received: link.counters.received + by_kernel.frames,
+                sent: link.counters.sent + by_kernel.sent,
                 overruns: link.counters.overruns,
                 dropped: link.counters.dropped,
             }
@@ -195,13 +199,14 @@ pub fn routes(table: &Table) -> Vec<RouteLine> {
 
 /// What `router` has moved, dropped and said.
 pub fn counters(router: &Router) -> serde_json::Value {
-    let stats = router.forwarder.stats();
+    let (stats, by_kernel) = (router.forwarder.stats(), router.kernel.total());
     let drops: serde_json::Map<_, _> =
         stats.drops.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
     let said = router.said();
     serde_json::json!({
-        "forwarded_frames": stats.frames,
-        "forwarded_bytes": stats.bytes,
+        "forwarded_frames": stats.frames + by_kernel.frames,
+        "forwarded_bytes": stats.bytes + by_kernel.bytes,
+        "forwarded_by_kernel": by_kernel.frames,
         "local_frames": stats.local,
         "dropped": drops,
         "echoes_answered": said.echoes,

@@ -17,6 +17,7 @@ use prp_sock::node::{Claims, FrameIo, PacketDevice, interfaces};
 
 use crate::allowance::Allowance;
 use crate::batch::Batch;
+use crate::kernel::Kernel;
 use crate::link::Link;
 use crate::neighbours::Probe;
 
@@ -31,6 +32,8 @@ pub struct Router {
     pub forwarder: Forwarder,
     /// By [`DeviceId`].
     pub links: Vec<Link>,
+    /// What the kernel forwards by itself.
+    pub kernel: Kernel,
     /// Probes of neighbours that have come: from which device and hardware address.
     pub heard: Vec<(DeviceId, MacAddr, LivenessBlock)>,
     batch: Batch,
@@ -72,7 +75,7 @@ impl Router {
             said: PresenceCounters::default(),
         };
         let (heard, batch) = (Vec::new(), Batch::default());
-        Self { forwarder, links, heard, batch, presence }
+        Self { forwarder, links, kernel: Kernel::Off, heard, batch, presence }
     }
 
     /// From now on requests to ports nobody owns are refused, or not.
@@ -112,7 +115,7 @@ impl Router {
     /// Forwards frames right from the memory that link `index` shares with the kernel; how many there were, or
     /// none if it shares none.
     fn pass_on(&mut self, now: Instant, index: usize) -> io::Result<Option<usize>> {
-        let Self { forwarder, links, heard, batch, presence } = self;
+        let Self { forwarder, links, heard, batch, presence, .. } = self;
         let (before, rest) = links.split_at_mut(index);
         let Some((link, after)) = rest.split_first_mut() else { return Ok(None) };
         let mut mind = Mind { now, id: DeviceId(index as u16), forwarder, batch, presence, heard };
@@ -140,13 +143,26 @@ impl Router {
 
     /// Receives from link `index`, and puts what is to go on into the batch.
     fn take_in(&mut self, now: Instant, index: usize) -> io::Result<usize> {
-        let Self { forwarder, links, heard, batch, presence } = self;
+        let Self { forwarder, links, heard, batch, presence, .. } = self;
         let mut mind = Mind { now, id: DeviceId(index as u16), forwarder, batch, presence, heard };
         links[index].io.receive(RECEIVE_TURN, &mut |bytes| {
             if let Some(departure) = mind.judge(bytes) {
                 mind.copy(&departure, bytes);
             }
         })
+    }
+
+    /// Devices may have been removed and made again, or be other than they were.
+    pub fn devices_changed(&mut self) {
+        for link in &mut self.links {
+            link.io.revive();
+        }
+        self.kernel.devices_changed();
+    }
+
+    /// Has the kernel forward as we would, if that has changed.
+    pub fn instruct_kernel(&mut self) {
+        self.kernel.follow(&self.forwarder, &self.links);
     }
 
     /// Whether a device holds frames it could not take.

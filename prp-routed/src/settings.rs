@@ -9,6 +9,7 @@ use std::time::Duration;
 use prp_sock::{HostsFile, NodeId};
 use serde::Deserialize;
 
+use crate::kernel::KernelForwarding;
 use crate::neighbours::LivenessSettings;
 
 /// Where settings are unless the command line says otherwise. Without this file the defaults hold.
@@ -30,6 +31,8 @@ pub struct Settings {
     pub node: Option<NodeId>,
     /// How long to look for frames before sleeping.
     pub spin: Duration,
+    /// Whether the kernel is to forward what it can.
+    pub kernel_forwarding: KernelForwarding,
     /// How to find out whether neighbours live.
     pub liveness: LivenessSettings,
     /// Where counters are served over HTTP, if they are.
@@ -44,6 +47,7 @@ impl Default for Settings {
             hosts: HostsFile::default_path(),
             node: None,
             spin: SPIN,
+            kernel_forwarding: KernelForwarding::default(),
             liveness: LivenessSettings::default(),
             metrics: None,
             user: None,
@@ -89,6 +93,8 @@ struct Text {
     hosts: Option<PathBuf>,
     node: Option<u16>,
     spin_us: Option<u64>,
+    #[serde(default)]
+    kernel_forwarding: KernelForwarding,
     metrics: Option<SocketAddr>,
     user: Option<String>,
     #[serde(default)]
@@ -153,6 +159,7 @@ impl Settings {
                 return Err(format!("spin_us = {spin}: at most {}", MAX_SPIN.as_micros()));
             }
         }
+        settings.kernel_forwarding = text.kernel_forwarding;
         settings.liveness = liveness(&text.liveness)?;
         settings.metrics = text.metrics;
         settings.user = text.user;

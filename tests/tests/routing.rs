@@ -15,9 +15,12 @@ prp_tests::main! {
     heavy:
         hypercube__all_to_all,
         failover__a_stream_survives_a_cut_link,
-        failover__a_stream_survives_a_killed_router;
+        failover__a_stream_survives_a_killed_router,
+        failover__in_user_space_a_stream_survives_a_cut_link,
+        failover__in_user_space_a_stream_survives_a_killed_router;
     light:
         chain__five_nodes_end_to_end,
+        chain__in_user_space_five_nodes_end_to_end,
         star__eight_nodes_on_a_switch,
         chain__a_router_killed_and_restarted,
         reload__a_hundred_times_under_load,
@@ -29,9 +32,22 @@ const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 const MIB: u64 = 1 << 20;
 
-/// A router on each of `nodes`.
-fn routers(topology: &Topology, nodes: impl IntoIterator<Item = u8>) -> Vec<Router> {
-    nodes.into_iter().map(|n| Router::start(&topology.node(n), ROUTED)).collect()
+/// Routers that have the kernel forward where they may, and those that never do.
+const ANY: &[&str] = &[];
+const USER_SPACE: &[&str] = &["--kernel-forwarding", "off"];
+
+/// A router on each of `nodes`, with these arguments.
+fn routers(
+    topology: &Topology,
+    nodes: impl IntoIterator<Item = u8>,
+    arguments: &[&str],
+) -> Vec<Router> {
+    let start = |node| {
+        let mut command = topology.node(node).command(ROUTED);
+        command.args(arguments);
+        Router::run(command)
+    };
+    nodes.into_iter().map(start).collect()
 }
 
 /// A stream `s` from a puppet on node `from` to one on node `to`.
@@ -47,8 +63,16 @@ fn counter(topology: &Topology, node: u8, name: &str) -> u64 {
 }
 
 fn chain__five_nodes_end_to_end() {
+    five_nodes_end_to_end(ANY);
+}
+
+fn chain__in_user_space_five_nodes_end_to_end() {
+    five_nodes_end_to_end(USER_SPACE);
+}
+
+fn five_nodes_end_to_end(arguments: &[&str]) {
     let topology = Topology::up("chain", ["5"]);
-    let routers = routers(&topology, 2..=4);
+    let routers = routers(&topology, 2..=4, arguments);
     let (mut client, mut server) = connected(&topology, 1, 5);
     let seed = seed::of("chain__five_nodes_end_to_end");
     send(&mut client, &mut server, seed, 64 * MIB);
@@ -67,7 +91,7 @@ fn chain__five_nodes_end_to_end() {
 /// No router is needed there, and routers beside the streams are in nobody's way.
 fn star__eight_nodes_on_a_switch() {
     let topology = Topology::up("star", ["8"]);
-    let _routers = routers(&topology, 1..=8);
+    let _routers = routers(&topology, 1..=8, ANY);
     all_to_all(&topology, 8, MIB);
     for node in 1..=8 {
         assert_eq!(counter(&topology, node, "/forwarded_frames"), 0, "node {node}");
@@ -76,7 +100,7 @@ fn star__eight_nodes_on_a_switch() {
 
 fn hypercube__all_to_all() {
     let topology = Topology::up("hypercube", ["3"]);
-    let routers = routers(&topology, 1..=8);
+    let routers = routers(&topology, 1..=8, ANY);
     all_to_all(&topology, 8, 2 * MIB);
     drop(routers);
 }
@@ -124,9 +148,9 @@ struct Cube {
 
 impl Cube {
     /// With a stream of `bytes` on its way, as far as router 4.
-    fn under_way(seed: u64, bytes: u64) -> Self {
+    fn under_way(seed: u64, bytes: u64, arguments: &[&str]) -> Self {
         let topology = Topology::up("hypercube", ["3"]);
-        let routers = routers(&topology, 1..=8);
+        let routers = routers(&topology, 1..=8, arguments);
         wait::until("router 4 to be known to router 2 as alive", || {
             let neighbours = ask(&topology.node(2), ASK, &Question::Neighbours);
             let lines = neighbours.as_array().expect("a list");
@@ -150,8 +174,16 @@ impl Cube {
 
 /// Router 4 loses its link to 8, and goes round by 3 and 7.
 fn failover__a_stream_survives_a_cut_link() {
+    a_cut_link(ANY);
+}
+
+fn failover__in_user_space_a_stream_survives_a_cut_link() {
+    a_cut_link(USER_SPACE);
+}
+
+fn a_cut_link(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_cut_link");
-    let mut cube = Cube::under_way(seed, 256 * MIB);
+    let mut cube = Cube::under_way(seed, 256 * MIB, arguments);
     cube.topology.say(["link", "4", "down", "eth2"]);
     wait::until("frames on the way round", || {
         (counter(&cube.topology, 3, "/forwarded_bytes") > MIB).then_some(())
@@ -161,8 +193,16 @@ fn failover__a_stream_survives_a_cut_link() {
 
 /// Router 4 says nothing any more; router 2 notices, and goes by 6.
 fn failover__a_stream_survives_a_killed_router() {
+    a_killed_router(ANY);
+}
+
+fn failover__in_user_space_a_stream_survives_a_killed_router() {
+    a_killed_router(USER_SPACE);
+}
+
+fn a_killed_router(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_killed_router");
-    let mut cube = Cube::under_way(seed, 256 * MIB);
+    let mut cube = Cube::under_way(seed, 256 * MIB, arguments);
     drop(cube.routers.remove(3));
     wait::until("frames on the way round", || {
         (counter(&cube.topology, 6, "/forwarded_bytes") > MIB).then_some(())

@@ -68,6 +68,7 @@ impl Daemon {
             reloads: self.reloads,
             last_error: self.last_error.clone(),
             steward: self.router.is_steward(),
+            kernel_forwarding: self.router.kernel.standing(),
             processes: self.register.len(),
             devices: report::devices(&mut self.router),
         }

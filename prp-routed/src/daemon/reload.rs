@@ -98,6 +98,7 @@ impl Daemon {
         }
         for (device, fd, link) in opened {
             self.router.forwarder.add_device(device);
+            self.router.kernel.add(&link);
             self.poll_fds.push(fd);
             self.router.links.push(link);
         }

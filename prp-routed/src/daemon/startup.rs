@@ -17,6 +17,7 @@ use super::loader::Loader;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::exporter::Exporter;
+use crate::kernel::Kernel;
 use crate::neighbours::Neighbours;
 use crate::notify::Manager;
 use crate::pour::Pour;
@@ -36,7 +37,7 @@ impl Daemon {
         // 1. What must be found before anything is opened.
         let identity = settings.user.as_deref().map(Identity::find).transpose()?;
         let manager = Manager::find();
-        // 2. Sockets: files are read and names taken with the rights it was started with.
+        // 2. Sockets, and programs for the kernel: files are read and names taken with the rights it was started with.
         let mut daemon = Self::open(settings, manager)?;
         let exporter = daemon.settings.metrics.map(Exporter::bind).transpose()?;
         // 3. The user and its capabilities, while there is one thread: they are a thread's own.
@@ -57,7 +58,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// A daemon with all its sockets.
+    /// A daemon with all its sockets, and the kernel's part.
     fn open(settings: Settings, manager: Manager) -> io::Result<Self> {
         // Before any thread is started, since each takes over which signals it leaves to others.
         let mut set = SigSet::empty();
@@ -99,6 +100,8 @@ impl Daemon {
         let devices = daemon.table.devices.clone();
         daemon.open_links(&devices)?;
         daemon.neighbours.follow(&daemon.table.routes, daemon.clock.now());
+        let Router { forwarder, links, .. } = &daemon.router;
+        daemon.router.kernel = Kernel::start(daemon.settings.kernel_forwarding, forwarder, links)?;
         Ok(daemon)
     }
 

@@ -1,0 +1,257 @@
+//! Forwarding in the kernel: a program at each device, in front of the packet sockets, sends on at once what needs no
+//! thought. All else comes up as it would without. `docs/routing.md` tells what that is, and why nothing goes wrong.
+//!
+//! | module | noun |
+//! | --- | --- |
+//! | [`assembler`] | instructions with labels |
+//! | `program` | the program, as a commented listing |
+//! | [`layout`] | the memory shared with it |
+//! | `table` | what is written there |
+
+pub mod assembler;
+pub mod layout;
+mod program;
+mod table;
+
+use std::io::{self, ErrorKind};
+use std::os::fd::BorrowedFd;
+
+use clap::ValueEnum;
+use prp_proto::addr::DeviceId;
+use prp_proto::forward::Forwarder;
+use prp_proto::wire::ETHERNET_LEN;
+use prp_sock::node::{FrameHook, FrameProgram, SharedWords, number_and_mtu};
+use serde::Deserialize;
+use tracing::{info, warn};
+
+use crate::link::Link;
+use layout::{DEVICES, Layout};
+use program::{Place, program};
+pub use table::Counted;
+use table::{Exit, Table, half};
+
+/// Whether the kernel is to forward what it can.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelForwarding {
+    /// Where it may and can.
+    #[default]
+    Auto,
+    /// No.
+    Off,
+    /// Where it may not or cannot, the daemon does not start.
+    Required,
+}
+
+/// The kernel's part in forwarding.
+#[derive(Debug, Default)]
+pub enum Kernel {
+    /// It has none, as the settings say.
+    #[default]
+    Off,
+    /// It has none, and why.
+    Denied(String),
+    /// It forwards.
+    Works(FastPath),
+}
+
+/// What it takes.
+#[derive(Debug)]
+pub struct FastPath {
+    words: SharedWords,
+    layout: Layout,
+    /// By [`DeviceId`].
+    doors: Vec<Door>,
+    /// What was published last.
+    published: Option<u64>,
+    /// Devices may have changed since.
+    stale: bool,
+}
+
+/// A device.
+#[derive(Debug)]
+struct Door {
+    name: String,
+    /// While this lives the program runs for what the device receives.
+    hook: Option<FrameHook>,
+    exit: Option<Exit>,
+}
+
+impl Kernel {
+    /// Gives the kernel the programs for `links`, the devices of `forwarder`, if `wanted`. Until the first
+    /// [`Self::follow`] they pass everything up.
+    ///
+    /// # Errors
+    /// If it is required: why it cannot be.
+    pub fn start(
+        wanted: KernelForwarding,
+        forwarder: &Forwarder,
+        links: &[Link],
+    ) -> io::Result<Self> {
+        if wanted == KernelForwarding::Off {
+            return Ok(Self::Off);
+        }
+        match FastPath::start(forwarder, links) {
+            Ok(path) => Ok(Self::Works(path)),
+            Err(e) if wanted == KernelForwarding::Required => Err(io::Error::new(
+                e.kind(),
+                format!("kernel forwarding is required, and not to be had: {e}"),
+            )),
+            Err(e) => {
+                info!("the kernel does not forward for this router: {e}");
+                Ok(Self::Denied(e.to_string()))
+            }
+        }
+    }
+
+    /// A device is new. The privilege to put a program there is given up, so what it receives is forwarded in user
+    /// space.
+    pub fn add(&mut self, link: &Link) {
+        if let Self::Works(path) = self {
+            path.doors.push(Door { name: link.name().to_owned(), hook: None, exit: None });
+            path.stale = true;
+            warn!(device = link.name(), "forwards in user space what it receives, until a restart");
+        }
+    }
+
+    /// Devices may have lost their carrier, been removed and made again, or take other frames than before.
+    pub fn devices_changed(&mut self) {
+        if let Self::Works(path) = self {
+            path.stale = true;
+        }
+    }
+
+    /// Has the kernel forward as `forwarder` would from now on, if anything has changed.
+    pub fn follow(&mut self, forwarder: &Forwarder, links: &[Link]) {
+        if let Self::Works(path) = self {
+            path.follow(forwarder, links);
+        }
+    }
+
+    /// What it has forwarded, by device.
+    pub fn counted(&self, device: usize) -> Counted {
+        match self {
+            Self::Works(path) => path.table().counted(device),
+            Self::Off | Self::Denied(_) => Counted::default(),
+        }
+    }
+
+    /// What it has forwarded altogether: frames and bytes.
+    pub fn total(&self) -> Counted {
+        (0..DEVICES).map(|device| self.counted(device)).fold(Counted::default(), |sum, one| {
+            Counted {
+                frames: sum.frames + one.frames,
+                bytes: sum.bytes + one.bytes,
+                sent: sum.sent + one.sent,
+            }
+        })
+    }
+
+    /// Whether it forwards, in a line for people.
+    pub fn standing(&self) -> String {
+        match self {
+            Self::Off => "no: kernel_forwarding is off".into(),
+            Self::Denied(why) => format!("no: {why}"),
+            Self::Works(path) => {
+                let left = path.doors.iter().filter(|door| door.hook.is_none());
+                let names: Vec<&str> = left.map(|door| door.name.as_str()).collect();
+                match names[..] {
+                    [] => "yes".into(),
+                    _ => format!("yes, but for what comes by {}", names.join(", ")),
+                }
+            }
+        }
+    }
+}
+
+impl FastPath {
+    fn start(forwarder: &Forwarder, links: &[Link]) -> io::Result<Self> {
+        let routes = forwarder.routes();
+        let layout = Layout::for_cluster(routes.highest(), routes.neighbours().len());
+        let words = SharedWords::new("prp_routed", layout.words()).map_err(explain)?;
+        let mut doors = Vec::new();
+        for (index, (link, device)) in links.iter().zip(forwarder.devices()).enumerate() {
+            let exit = exit(link.io.as_fd(), link.name());
+            let place = Place {
+                device: DeviceId(index as u16),
+                mac: device.mac,
+                ethertype: forwarder.ethertype(),
+            };
+            let hook = match exit.filter(|_| index < DEVICES) {
+                Some(exit) => {
+                    let text = program(&place, &layout, words.number());
+                    let program = FrameProgram::load("prp_routed", &text).map_err(explain)?;
+                    Some(program.hook(exit.index).map_err(explain_hook)?)
+                }
+                None => None,
+            };
+            doors.push(Door { name: link.name().to_owned(), hook, exit });
+        }
+        Ok(Self { words, layout, doors, published: None, stale: false })
+    }
+
+    fn table(&self) -> Table<'_> {
+        Table { words: self.words.words(), layout: self.layout }
+    }
+
+    fn follow(&mut self, forwarder: &Forwarder, links: &[Link]) {
+        let revision = Some(forwarder.revision());
+        if std::mem::take(&mut self.stale) {
+            let before: Vec<_> = self.doors.iter().map(|door| door.exit).collect();
+            for (door, link) in self.doors.iter_mut().zip(links) {
+                door.look(link);
+            }
+            if !self.doors.iter().map(|door| door.exit).eq(before) {
+                self.published = None;
+            }
+        }
+        if self.published != revision {
+            let exits: Vec<_> = self.doors.iter().take(DEVICES).map(|door| door.exit).collect();
+            self.table().put_in_force(&half(&self.layout, forwarder, &exits));
+            self.published = revision;
+        }
+    }
+}
+
+impl Door {
+    /// Sees what the device is now.
+    fn look(&mut self, link: &Link) {
+        let exit = exit(link.io.as_fd(), &self.name);
+        let number = |exit: &Option<Exit>| exit.map(|exit| exit.index);
+        if number(&exit) != number(&self.exit) && self.hook.take().is_some() {
+            // The kernel took the program away with the device.
+            warn!(
+                device = self.name,
+                "is another one; forwards in user space what it receives, until a restart"
+            );
+        }
+        self.exit = exit;
+    }
+}
+
+/// What device `name` is, if there is one.
+fn exit(socket: BorrowedFd<'_>, name: &str) -> Option<Exit> {
+    let (index, mtu) = number_and_mtu(socket, name).ok()?;
+    Some(Exit { index, longest: mtu as usize + ETHERNET_LEN })
+}
+
+/// Says what is missing where the kernel only says no.
+fn explain(error: io::Error) -> io::Error {
+    let why = match error.kind() {
+        ErrorKind::PermissionDenied => "needs CAP_BPF and CAP_NET_ADMIN, and no user namespace",
+        ErrorKind::Unsupported => "this kernel runs no programs (CONFIG_BPF_SYSCALL)",
+        _ => return error,
+    };
+    io::Error::new(error.kind(), why)
+}
+
+fn explain_hook(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::InvalidInput {
+        let why = "needs Linux 6.6, with CONFIG_NET_XGRESS";
+        return io::Error::new(ErrorKind::Unsupported, why);
+    }
+    explain(error)
+}
+
+#[cfg(test)]
+mod tests;

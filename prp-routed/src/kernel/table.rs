@@ -1,0 +1,142 @@
+//! Writes what the program reads, a half at a time.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use prp_proto::addr::{DeviceId, MacAddr, NodeId};
+use prp_proto::forward::Forwarder;
+
+use super::layout::{
+    COUNTER, COUNTER_BYTES, COUNTER_SENT, COUNTERS, DEVICES, GENERATION, HALVES, Layout, NEIGHBOUR,
+    NEIGHBOUR_EXIT, NEIGHBOUR_HEAD, PROBES, ROW, ROW_LIST, key,
+};
+
+/// A device frames can leave by.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) struct Exit {
+    /// The kernel's number of it.
+    pub(super) index: u32,
+    /// The longest frame it takes at present.
+    pub(super) longest: usize,
+}
+
+/// What the kernel has counted of a device.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct Counted {
+    /// Frames it received that went on.
+    pub frames: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Frames that went on by it.
+    pub sent: u64,
+}
+
+/// The table in the memory `words`.
+#[derive(Debug)]
+pub(super) struct Table<'a> {
+    pub(super) words: &'a [AtomicU64],
+    pub(super) layout: Layout,
+}
+
+impl Table<'_> {
+    /// Puts `half` in force: for the next frame, all at once.
+    pub(super) fn put_in_force(&self, half: &[u64]) {
+        let generation = self.words[GENERATION].load(Ordering::Relaxed);
+        let start = (HALVES + (generation as usize + 1) % 2 * self.layout.half()) / 8;
+        // A program that sees any of what is written from here on also sees that its half is in force no more.
+        fence(Ordering::SeqCst);
+        for (to, from) in self.words[start..].iter().zip(half) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        self.words[GENERATION].store(generation.wrapping_add(1), Ordering::Release);
+    }
+
+    /// What was counted of `device`.
+    pub(super) fn counted(&self, device: usize) -> Counted {
+        if device >= DEVICES {
+            return Counted::default();
+        }
+        let at = COUNTERS + device * COUNTER;
+        let load = |offset: usize| self.words[(at + offset) / 8].load(Ordering::Relaxed);
+        Counted { frames: load(0), bytes: load(COUNTER_BYTES), sent: load(COUNTER_SENT) }
+    }
+}
+
+/// A half that says what `forwarder` has settled, over devices `exits`.
+pub(super) fn half(layout: &Layout, forwarder: &Forwarder, exits: &[Option<Exit>]) -> Vec<u64> {
+    let mut half = vec![0; layout.half() / 8];
+    let (neighbours, rows) = half.split_at_mut(layout.rows_at() / 8);
+    let numbers = write_neighbours(layout, neighbours, forwarder, exits);
+    for number in 1..=forwarder.routes().highest() {
+        let row =
+            rows.get_mut(usize::from(number) * ROW / 8..).and_then(|row| row.get_mut(..ROW / 8));
+        if let (Some(row), Some(node)) = (row, NodeId::new(number)) {
+            write_row(row, forwarder, exits, &numbers, node);
+        }
+    }
+    half
+}
+
+/// Puts the neighbours into their places; their numbers.
+fn write_neighbours(
+    layout: &Layout,
+    places: &mut [u64],
+    forwarder: &Forwarder,
+    exits: &[Option<Exit>],
+) -> HashMap<(DeviceId, MacAddr), u16> {
+    let mut numbers = HashMap::new();
+    for hop in forwarder.routes().neighbours() {
+        let device = usize::from(hop.device.0);
+        let (Some(Some(exit)), Some(ours)) = (exits.get(device), forwarder.devices().get(device))
+        else {
+            continue;
+        };
+        let key = key(hop.device, hop.mac);
+        let mut near = (0..PROBES).map(|probe| (layout.home(key) + probe) % layout.places());
+        let Some(place) = near.find(|place| places[place * NEIGHBOUR / 8] == 0) else { continue };
+        let mut head = [0; 16];
+        head[..6].copy_from_slice(&hop.mac.0);
+        head[6..12].copy_from_slice(&ours.mac.0);
+        let entry = &mut places[place * NEIGHBOUR / 8..][..NEIGHBOUR / 8];
+        entry[0] = key;
+        entry[NEIGHBOUR_EXIT / 8] = u64::from(exit.index) | (device as u64) << 32;
+        for (word, bytes) in entry[NEIGHBOUR_HEAD / 8..].iter_mut().zip(head.chunks_exact(8)) {
+            *word = u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+        }
+        numbers.insert((hop.device, hop.mac), place as u16 + 1);
+    }
+    numbers
+}
+
+/// Writes the row of `node`.
+fn write_row(
+    row: &mut [u64],
+    forwarder: &Forwarder,
+    exits: &[Option<Exit>],
+    numbers: &HashMap<(DeviceId, MacAddr), u16>,
+    node: NodeId,
+) {
+    let number_of = |device, mac| numbers.get(&(device, mac)).copied();
+    let mut first = None;
+    if let Some(settled) = forwarder.settled(node) {
+        let exit = exits.get(usize::from(settled.hop.device.0)).copied().flatten();
+        first = number_of(settled.hop.device, settled.hop.mac);
+        if let (Some(exit), Some(_)) = (exit, first) {
+            let longest = settled.longest.min(exit.longest) as u64;
+            row[0] = longest | u64::from(settled.back) << 32;
+        }
+    }
+    let hops = forwarder.routes().lookup(node).next_hops();
+    let others = hops.iter().filter_map(|hop| number_of(hop.device, hop.mac));
+    let others = others.filter(|other| Some(*other) != first);
+    let mut list = [0u16; (ROW - ROW_LIST) / 2];
+    list.iter_mut().zip(first.into_iter().chain(others)).for_each(|(to, from)| *to = from);
+    for (word, four) in row[ROW_LIST / 8..].iter_mut().zip(list.chunks_exact(4)) {
+        let mut bytes = [0; 8];
+        bytes
+            .chunks_exact_mut(2)
+            .zip(four)
+            .for_each(|(to, n)| to.copy_from_slice(&n.to_ne_bytes()));
+        *word = u64::from_ne_bytes(bytes);
+    }
+}
