@@ -33,7 +33,7 @@ enum Command {
     },
     /// Plant small mistakes, one at a time, in a copy of the sources, and see that each is caught.
     Mutants {
-        /// Only mutations whose name contains this.
+        /// Only mutations whose name, or part of the core, contains this.
         #[arg(long, default_value = "")]
         name: String,
     },
@@ -83,7 +83,8 @@ fn explore(deep: bool, name: &str, limit: u64) -> ExitCode {
 fn mutants(name: &str) -> io::Result<ExitCode> {
     let tree = Tree::copy(Path::new("."), Path::new("target/mutants"))?;
     let mut reports = Vec::new();
-    for mutation in mutants::LIST.iter().filter(|mutation| mutation.name.contains(name)) {
+    let chosen = |m: &&mutants::Mutation| m.name.contains(name) || m.what.contains(name);
+    for mutation in mutants::all().filter(chosen) {
         let report = mutants::run(&tree, mutation)?;
         eprintln!("{}: {}", report.name, report.caught.as_deref().unwrap_or("SURVIVED"));
         reports.push(report);

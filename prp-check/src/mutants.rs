@@ -3,12 +3,19 @@
 //! Works on a copy of the tree, never on the tree itself.
 
 mod list;
+mod routers;
 mod run;
 mod tree;
 
 pub use list::{Catcher, LIST, Mutation};
+pub use routers::ROUTERS;
 pub use run::{Report, run, table};
 pub use tree::Tree;
+
+/// All of them.
+pub fn all() -> impl Iterator<Item = &'static Mutation> {
+    LIST.iter().chain(ROUTERS)
+}
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,9 @@ prp_tests::main! {
         cut__a_stream_of_nodes_without_routers_goes_round,
         silence__the_node_s_router_tells_of_a_dead_neighbour,
         silence__nodes_without_routers_find_out_themselves;
+    light:
+        carrier__alone_tells_a_process_of_a_cut,
+        router__alone_tells_a_process_of_a_dead_neighbour;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -109,4 +112,62 @@ fn silence__nodes_without_routers_find_out_themselves() {
     ring.kill(2);
     ring.passes(4);
     ring.arrives();
+}
+
+/// Too short for a connection to find out itself: its first request is repeated after 50 ms, and leaves by another
+/// way when two have had no answer (SPEC PRP-WAY-2).
+const TOO_SHORT_TO_FIND_OUT: &str = "timeout=30";
+
+/// A listener on node `to`, whose end of every connection is dropped.
+fn listener(topology: &Topology, to: u8) -> Puppet {
+    let mut server = Puppet::start(&topology.node(to), PUPPET);
+    server.ok(format!("listen l {to}:80"));
+    server
+}
+
+/// Waits until a new connection to node `to` stands at once: until somebody has told the process which way not to
+/// use. New ones begin each time with what it was told and nothing else.
+fn connects_at_once(client: &mut Puppet, to: u8) {
+    wait::until("a connection at the first request", || {
+        client.ask(format!("connect s {to}:80 {TOO_SHORT_TO_FIND_OUT}")).ok()
+    });
+}
+
+/// Node 2's end of the link goes: node 1 has no router, its device is up and takes every frame, and nobody but the
+/// kernel says that the link has no carrier.
+fn carrier__alone_tells_a_process_of_a_cut() {
+    let topology = Topology::up("ring", ["4"]);
+    let _routers: Vec<_> = [3, 4].map(|n| Router::start(&topology.node(n), ROUTED)).into();
+    let _server = listener(&topology, 2);
+    let mut client = Puppet::start(&topology.node(1), PUPPET);
+    connects_at_once(&mut client, 2);
+    let forwarded = || {
+        let counters = ask(&topology.node(4), ASK, &Question::Counters);
+        counters["forwarded_bytes"].as_u64().expect("a number")
+    };
+    assert_eq!(forwarded(), 0, "the short way first");
+    topology.say(["link", "2", "down", "eth0"]);
+    connects_at_once(&mut client, 2);
+    assert!(forwarded() > 0, "the way round");
+}
+
+/// Router 2 is dead, and its links have a carrier: nobody but node 1's own router knows.
+fn router__alone_tells_a_process_of_a_dead_neighbour() {
+    let topology = Topology::up("ring", ["4"]);
+    let mut routers: Vec<_> = [1, 2, 3, 4].map(|n| Router::start(&topology.node(n), ROUTED)).into();
+    let knows = |node: u8, dead: u8, usable: bool| {
+        wait::until(format!("router {node} to know how {dead} is"), || {
+            let neighbours = ask(&topology.node(node), ASK, &Question::Neighbours);
+            let lines = neighbours.as_array().expect("a list");
+            let found = lines.iter().find(|n| n["node"] == dead).expect("a neighbour");
+            (found["usable"] == usable && (!usable || found["liveness"] == "up")).then_some(())
+        });
+    };
+    [1, 3].into_iter().for_each(|node| knows(node, 2, true));
+    let _server = listener(&topology, 3);
+    let mut client = Puppet::start(&topology.node(1), PUPPET);
+    connects_at_once(&mut client, 3);
+    drop(routers.remove(1));
+    [1, 3].into_iter().for_each(|node| knows(node, 2, false));
+    connects_at_once(&mut client, 3);
 }

@@ -19,6 +19,7 @@ prp_tests::main! {
         loops__of_two_and_three_routers_end_at_the_hop_limit,
         tools__ping_and_trace_through_routers,
         tools__routed_tells_and_reloads,
+        tools__routed_dry_run_tells_what_would_change,
         presence__refuses_at_once_where_no_program_runs;
 }
 
@@ -151,6 +152,37 @@ fn tools__routed_tells_and_reloads() {
         assert_eq!(code, Some(0), "{words:?}: {said}");
         assert!(said.contains(expected), "{words:?}: {said}");
     }
+}
+
+/// What comes, what goes and what moves, each with its ways before and after; and nothing of it is in force.
+fn tools__routed_dry_run_tells_what_would_change() {
+    let topology = Topology::up("chain", ["4"]);
+    let node = topology.node(2);
+    let text = node.hosts();
+    let hosts = TempFile::new(&text);
+    let _router = Router::run(node.command_with_hosts(hosts.path(), ROUTED));
+    let routes = || ask(&node, ASK, &Question::Routes);
+    let before = routes();
+    // Node 4 is to be reached by 1, and 9 is new.
+    let moved = text.lines().filter(|line| !line.starts_with("4 "));
+    let moved: String = moved.map(|line| format!("{line}\n")).collect();
+    hosts.replace(format!("{moved}4 via 1\n9 via 3 far\n"));
+    let (code, said) = run(&node, &["routed", "reload", "--dry-run"]);
+    assert_eq!(code, Some(0), "{said}");
+    let lines: Vec<Vec<&str>> =
+        said.lines().map(|line| line.split_whitespace().collect()).collect();
+    let has = |words: &[&str]| assert!(lines.contains(&words.to_vec()), "{words:?}: {said}");
+    has(&["applied", "false"]);
+    has(&["changed", "2"]);
+    has(&["4", "3", "02:00:00:00:01:03", "eth1", "1", "02:00:00:00:00:01", "eth0"]);
+    has(&["9", "3", "02:00:00:00:01:03", "eth1"]);
+    assert_eq!(routes(), before, "nothing has changed");
+    assert_eq!(ask(&node, ASK, &Question::Status)["reloads"], 0);
+    // A file with a mistake fails dry as well.
+    hosts.replace("4 by mistake\n");
+    let (code, said) = run(&node, &["routed", "reload", "--dry-run"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(":1:3: expected ") && said.contains("stay in force"), "{said}");
 }
 
 /// Without the router a request to a node where no program uses PRP is answered by nobody.

@@ -1,6 +1,8 @@
 //! Routers between real nodes: streams through them, loops, reloading, absence.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::time::{Duration, Instant};
+
 use nix::sys::signal::Signal;
 use prp_routed::report::Question;
 use prp_tests::pattern::Tally;
@@ -214,7 +216,10 @@ fn a_killed_router(arguments: &[&str]) {
     assert_eq!((&dead["usable"], &dead["changes"]), (&false.into(), &1.into()));
 }
 
-/// `kill -9` of the only router, and a new one: streams wait and go on.
+/// How long streams wait for a router at least: systemd is back in 200 ms, people take longer.
+const ABSENCE: Duration = Duration::from_secs(2);
+
+/// `kill -9` of the only router, and a new one after some time: streams wait and go on.
 fn chain__a_router_killed_and_restarted() {
     let topology = Topology::up("chain", ["3"]);
     let router = Router::start(&topology.node(2), ROUTED);
@@ -226,15 +231,31 @@ fn chain__a_router_killed_and_restarted() {
         (counter(&topology, 2, "/forwarded_bytes") > MIB).then_some(())
     });
     drop(router);
+    let gone = Instant::now();
     let before: u64 = client.ok("retransmitted s").parse().expect("a number");
     wait::until("the loss to be noticed", || {
         let now: u64 = client.ok("retransmitted s").parse().expect("a number");
         (now > before).then_some(())
     });
+    // What is tried is an absence of this length.
+    std::thread::sleep(ABSENCE.saturating_sub(gone.elapsed()));
     let _router = Router::start(&topology.node(2), ROUTED);
     let sent = client.ok("join send");
     client.ok("shutdown s write");
     assert_eq!(server.ok("join drain"), sent);
+}
+
+/// The sockets a process has, by the kernel's numbers. Frames that wait in one are lost with it.
+fn packet_sockets(topology: &Topology, router: &Router) -> Vec<String> {
+    let open = std::fs::read_dir(format!("/proc/{}/fd", router.pid())).expect("it runs");
+    let links = open.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    let open: Vec<_> = links.map(|link| link.display().to_string()).collect();
+    let table = topology.node(2).run("cat", &["/proc/net/packet"]);
+    let numbers = table.lines().skip(1).filter_map(|line| line.split_whitespace().last());
+    let sockets = numbers.map(|number| format!("socket:[{number}]"));
+    let mut own: Vec<_> = sockets.filter(|socket| open.contains(socket)).collect();
+    own.sort();
+    own
 }
 
 /// prphosts is replaced and read again while a stream goes through: not a frame of it is lost.
@@ -245,6 +266,8 @@ fn reload__a_hundred_times_under_load() {
     let text = node.hosts();
     let hosts = prp_tests::scratch::TempFile::new(&text);
     let router = Router::run(node.command_with_hosts(hosts.path(), ROUTED));
+    let sockets = packet_sockets(&topology, &router);
+    assert_eq!(sockets.len(), 2, "{sockets:?}");
     let (mut client, mut server) = connected(&topology, 1, 3);
     server.ok("bg drain drain s");
     let seed = seed::of("reload__a_hundred_times_under_load");
@@ -265,6 +288,8 @@ fn reload__a_hundred_times_under_load() {
     for why in ["bad_source", "no_route", "all_down", "send_failed"] {
         assert_eq!(counter(&topology, 2, &format!("/dropped/{why}")), 0, "{why}");
     }
+    // Expect: the same sockets, with whatever waits in them, from the first to the last.
+    assert_eq!(packet_sockets(&topology, &router), sockets);
 }
 
 fn reload__a_wrong_file_changes_nothing() {

@@ -54,7 +54,7 @@ pub struct Mutation {
     pub catcher: Catcher,
 }
 
-const fn mutation(
+pub(super) const fn mutation(
     catcher: Catcher,
     name: &'static str,
     what: &'static str,

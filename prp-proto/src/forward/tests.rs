@@ -190,6 +190,28 @@ fn next_hop__spreads_flows_over_equals_and_keeps_each_on_its_way() {
     assert!(taken[2].min(taken[3]) > 64, "{taken:?}");
 }
 
+//= PRP-FWD-4, type=test
+#[test]
+fn next_hop__routers_in_a_row_do_not_divide_alike() {
+    // The same neighbours, seen from two routers: were they to agree, the second one would see only flows that
+    // go one way for it.
+    let others = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n3 02:00:00:00:00:03 eth1\n\
+                  9 via 2 metric 1, via 3 metric 1\n";
+    let routers: Vec<_> = (10..26)
+        .map(|own| router(&alloc::format!("{own} 02:00:00:00:00:a0 eth0\n{others}"), own))
+        .collect();
+    let way = |at: usize, src_port| {
+        let flow = Flow { src: 1, dst: 9, src_port, dst_port: 80 };
+        routers[at].next_hop(node(9), flow, None).unwrap().node
+    };
+    for first in 0..routers.len() {
+        for second in 0..first {
+            let alike = (0..256).filter(|port| way(first, *port) == way(second, *port)).count();
+            assert!((64..192).contains(&alike), "{first} and {second}: {alike} of 256");
+        }
+    }
+}
+
 /// Frames between routers whose prphosts send them round in circles end after 15 of them.
 fn circles(routers: &mut [Forwarder], mut at: usize, mut frame: Vec<u8>) -> usize {
     let mut crossed = 0;

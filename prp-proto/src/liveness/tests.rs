@@ -133,6 +133,42 @@ fn session__alone_asks_once_a_second() {
     assert_eq!(asked, 10);
 }
 
+/// A probe as the other end, by its number 8, would send it to our session 7.
+fn probe(state: LivenessState, yours: u32) -> LivenessBlock {
+    LivenessBlock { state, multiplier: 3, mine: 8, yours, interval_us: 20_000, least_us: 20_000 }
+}
+
+//= PRP-LIVE-2, type=test
+#[test]
+fn handle__probes_that_make_no_sense_are_no_news_and_no_sign_of_life() {
+    let wrong = [
+        // For a session before we restarted, or of somebody else.
+        probe(LivenessState::Up, 99),
+        probe(LivenessState::Down, 99),
+        // Who does not know us cannot have heard us.
+        probe(LivenessState::Init, 0),
+        probe(LivenessState::Up, 0),
+        LivenessBlock { mine: 0, ..probe(LivenessState::Down, 0) },
+        LivenessBlock { multiplier: 0, ..probe(LivenessState::Down, 0) },
+    ];
+    let fresh = Session::new(config(20), 7, Instant::ZERO);
+    let mut up = fresh.clone();
+    assert!(up.handle(Instant::ZERO, &probe(LivenessState::Init, 7)));
+    assert_eq!(up.state(), LivenessState::Up);
+    for block in wrong {
+        let mut session = fresh.clone();
+        assert!(!session.handle(Instant::ZERO, &block), "{block:?}");
+        assert_eq!(session.state(), LivenessState::Down, "{block:?}");
+        let said = session.poll(Instant::ZERO).expect("the first probe is due");
+        assert_eq!(said.yours, 0, "{block:?}: its number is not learnt");
+        // Nor does it keep a session alive, or change how long one waits.
+        let mut session = up.clone();
+        assert!(!session.handle(Instant::ZERO + 59 * MS, &block), "{block:?}");
+        assert_eq!(session.detection(), 60 * MS);
+        assert!(session.handle_timeout(Instant::ZERO + 60 * MS), "{block:?}");
+    }
+}
+
 fn arb_block() -> impl Strategy<Value = LivenessBlock> {
     let number = prop_oneof![Just(0u32), Just(7), Just(8), any::<u32>()];
     (0..4u8, any::<u8>(), number.clone(), number, any::<u32>(), any::<u32>()).prop_map(
