@@ -12,6 +12,7 @@ use prp_proto::route::Route;
 use prp_sock::{HostsFile, Resolver};
 use serde::Serialize;
 
+use crate::privilege::Identity;
 use crate::settings::Settings;
 use crate::table::Table;
 
@@ -201,6 +202,10 @@ pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
     };
     match Settings::parse(&text) {
         Ok(settings) => {
+            let user = settings.user.as_deref().map(Identity::look_up).transpose();
+            if let Err(e) = user {
+                return (Report::failed("", Finding::new(path, e.to_string())), Some(settings));
+            }
             let summary = format!("{}: settings without a mistake", path.display());
             (Report::new(summary, Vec::new(), Vec::new()), Some(settings))
         }

@@ -15,11 +15,28 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Looks `name` up: a user's name, or number.
+    /// Looks `name` up, whom this process is to become.
     ///
     /// # Errors
     /// There is no such user; or this process may not become it.
     pub fn find(name: &str) -> io::Result<Self> {
+        let user = Self::look_up(name)?;
+        let own = geteuid();
+        if !own.is_root() && own != user.uid {
+            let what = format!(
+                "user = \"{name}\": only root may become another user, and this is user {own}: start it as root, or as {}",
+                user.name
+            );
+            return Err(io::Error::new(ErrorKind::PermissionDenied, what));
+        }
+        Ok(user)
+    }
+
+    /// Looks `name` up: a user's name, or number.
+    ///
+    /// # Errors
+    /// There is no such user.
+    pub fn look_up(name: &str) -> io::Result<Self> {
         let found = match name.parse() {
             Ok(number) => User::from_uid(Uid::from_raw(number)),
             Err(_) => User::from_name(name),
@@ -30,14 +47,6 @@ impl Identity {
             let mend = "no such user; make it (useradd --system), or name another";
             error(ErrorKind::NotFound, mend.into())
         })?;
-        let own = geteuid();
-        if !own.is_root() && own != user.uid {
-            let what = format!(
-                "only root may become another user, and this is user {own}: start it as root, or as {}",
-                user.name
-            );
-            return Err(error(ErrorKind::PermissionDenied, what));
-        }
         Ok(Self { name: user.name, uid: user.uid, gid: user.gid })
     }
 

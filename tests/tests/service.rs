@@ -28,6 +28,7 @@ prp_tests::main! {
         user__may_not_read_prphosts_again,
         user__that_it_cannot_become,
         confinement__without_another_user,
+        unit__leaves_the_daemon_what_it_does,
         manager__hears_of_readiness_reloads_and_the_end,
         watchdog__is_silent_when_the_loop_stands;
 }
@@ -184,6 +185,40 @@ fn confinement__without_another_user() {
     });
     let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
     send(&mut client, &mut server, 9, 1 << 20);
+}
+
+/// The sample unit's user, capabilities and system calls: any other call would end the daemon.
+fn unit__leaves_the_daemon_what_it_does() {
+    const UNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../etc/prp-routed.service");
+    let topology = chain();
+    let known = Command::new("systemd-analyze").args(["syscall-filter", "@default"]).output();
+    if !known.is_ok_and(|output| output.status.success()) {
+        skip("systemd-analyze, which knows what is in the sets of a unit");
+    }
+    let node = topology.node(2);
+    let hosts = TempFile::new(node.hosts());
+    let [unit, program] = [UNIT, ROUTED].map(TempFile::copy);
+    let sandbox = TempFile::copy(env!("CARGO_BIN_EXE_sandboxed"));
+    let mut command = node.command_with_hosts(hosts.path(), "setpriv");
+    command.args(["--reuid", NOBODY.1, "--clear-groups", "--no-new-privs"]);
+    command.args(["--inh-caps", "+net_raw", "--ambient-caps", "+net_raw"]);
+    command.args(["--bounding-set", "-all,+net_raw"]);
+    command.arg(sandbox.path()).arg(unit.path()).arg(program.path());
+    command.args(["--metrics", "127.0.0.1:9470"]);
+    let router = Router::run(command);
+    let state = state(&router);
+    assert_eq!(field(&state, "Uid:"), [NOBODY.1; 4]);
+    is_confined(&state);
+    // Expect: it routes, reads its files again, serves a process that registers, and ends by itself.
+    let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
+    send(&mut client, &mut server, 10, 1 << 20);
+    hosts.replace(format!("{}9 via 3 far\n", node.hosts()));
+    router.signal(Signal::SIGHUP);
+    wait::until("the next reading", || (status(&node)["reloads"] == 1).then_some(()));
+    let curl =
+        "exec 3<>/dev/tcp/127.0.0.1/9470; printf 'GET /metrics HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
+    assert!(node.run("bash", &["-c", curl]).contains("prp_routed_reloads_total 1"));
+    assert!(router.stop().contains("stopped"));
 }
 
 /// A service manager's socket, and a daemon that knows of it.

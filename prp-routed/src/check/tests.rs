@@ -96,6 +96,9 @@ fn settings__mistakes_with_their_place() {
     fs::write(&file, "node = 0\n").expect("room");
     let (report, _) = settings(Some(&file));
     assert!(report.faults[0].to_string().ends_with("node = 0: 1 to 65534"), "{report:?}");
+    fs::write(&file, "user = 'no-such-user'\n").expect("room");
+    let fault = settings(Some(&file)).0.faults[0].to_string();
+    assert!(fault.contains("no such user; make it"), "{fault}");
     let (report, _) = settings(Some(&folder.path().join("nowhere")));
     assert!(!report.ok, "one that is named has to be there");
 }
