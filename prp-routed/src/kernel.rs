@@ -78,8 +78,7 @@ struct Door {
 }
 
 impl Kernel {
-    /// Gives the kernel the programs for `links`, the devices of `forwarder`, if `wanted`. Until the first
-    /// [`Self::follow`] they pass everything up.
+    /// Gives the kernel the programs for `links`, the devices of `forwarder`, if `wanted`.
     ///
     /// # Errors
     /// If it is required: why it cannot be.
@@ -92,7 +91,10 @@ impl Kernel {
             return Ok(Self::Off);
         }
         match FastPath::start(forwarder, links) {
-            Ok(path) => Ok(Self::Works(path)),
+            Ok(mut path) => {
+                path.follow(forwarder, links);
+                Ok(Self::Works(path))
+            }
             Err(e) if wanted == KernelForwarding::Required => Err(io::Error::new(
                 e.kind(),
                 format!("kernel forwarding is required, and not to be had: {e}"),

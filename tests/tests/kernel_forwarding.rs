@@ -19,6 +19,8 @@ prp_tests::main! {
         auto__the_kernel_forwards_and_is_counted,
         auto__forwards_by_new_routes_without_its_privilege,
         auto__a_device_made_again_is_served_in_user_space,
+        auto__a_lowered_mtu_is_noticed,
+        auto__goes_on_while_the_daemon_is_stopped,
         mixed__three_routers_of_which_one_does_it_itself,
         required__fails_where_it_may_not_and_auto_says_why;
 }
@@ -87,11 +89,15 @@ fn auto__the_kernel_forwards_and_is_counted() {
     assert!(metrics.as_str().expect("text").contains(&line), "{metrics}");
 }
 
-/// One frame after the other from node 1 to `to`, which need not be there.
+/// Requests from node 1 to `to`, which need not be there.
 fn frames(topology: &Topology, to: &str, count: &str) {
+    frames_of("request", topology, to, count);
+}
+
+fn frames_of(kind: &str, topology: &Topology, to: &str, count: &str) {
     let macs = ["02:00:00:00:00:02", "02:00:00:00:00:01"];
     let mut attacker = topology.node(1).command(ATTACKER);
-    attacker.arg("eth0").args(macs).args(["1:80", to, "request", count, "7"]);
+    attacker.arg("eth0").args(macs).args(["1:80", to, kind, count, "7"]);
     assert!(attacker.output().expect("it starts").status.success());
 }
 
@@ -147,6 +153,35 @@ fn auto__a_device_made_again_is_served_in_user_space() {
     let more = |name: &str| number(&after, name) - number(&said, name);
     let (all, kernel) = (more("/forwarded_frames"), more("/forwarded_by_kernel"));
     assert!(kernel > 0 && all - kernel > MIB / 1500, "{said} {after}");
+}
+
+/// Whole frames for a link that takes them no more are not the kernel's.
+fn auto__a_lowered_mtu_is_noticed() {
+    let topology = chain("3");
+    let node = topology.node(2);
+    let _router = start(&node, "required");
+    frames_of("data", &topology, "3:80", "32");
+    assert!(by_kernel(&node) > 0);
+    node.run("ip", &["link", "set", "eth1", "mtu", "1400"]);
+    wait::until("a frame to be lost at the device", || {
+        frames_of("data", &topology, "3:80", "1");
+        (number(&counters(&node), "/dropped/send_failed") > 0).then_some(())
+    });
+    // Expect: small ones still go.
+    let before = by_kernel(&node);
+    frames(&topology, "3:80", "10");
+    assert_eq!(by_kernel(&node), before + 10);
+}
+
+fn auto__goes_on_while_the_daemon_is_stopped() {
+    let topology = chain("3");
+    let node = topology.node(2);
+    let router = start(&node, "required");
+    frames(&topology, "3:80", "10");
+    router.signal(Signal::SIGSTOP);
+    frames(&topology, "3:80", "10");
+    router.signal(Signal::SIGCONT);
+    assert_eq!(by_kernel(&node), 20);
 }
 
 fn mixed__three_routers_of_which_one_does_it_itself() {
