@@ -76,8 +76,10 @@ pub(crate) struct Core {
     pub(super) keeper_polls: bool,
     /// When whoever sleeps in `poll` looks at the time again by itself.
     pub(super) looks_again: Option<Instant>,
-    /// When the keeper, which watches a driver, does.
+    /// When the keeper, which watches a driver, looks at the time and does what is due.
     pub(super) keeper_looks: Option<Instant>,
+    /// A driver has slept in `poll` since the keeper looked.
+    pub(super) driver_slept: bool,
     /// When an application thread last stopped driving.
     pub(super) left: Instant,
     /// When the engine ends, unless somebody uses it.
@@ -120,6 +122,7 @@ impl Core {
             keeper_polls: false,
             looks_again: None,
             keeper_looks: None,
+            driver_slept: false,
             left: Instant::ZERO,
             retires: None,
             revives: None,

@@ -23,6 +23,10 @@ use super::waiter::Waiter;
 /// timer. Peers repeat nothing before three milliseconds.
 const TICK: Duration = Duration::from_millis(2);
 
+/// ... at most, and at least, where a driver sleeps between frames and leaves the timers to it. Less than what most of
+/// them, those of acknowledgements, are set for: so hardly one that is set meanwhile is due before.
+const SHORT_TICK: (Duration, Duration) = (Duration::from_micros(400), Duration::from_micros(50));
+
 /// Ticks without any activity after which the keeper sleeps until called.
 const QUIET_TICKS: u32 = 16;
 
@@ -115,7 +119,7 @@ impl Engine {
         if core.next_timeout().is_some_and(|at| at <= now) {
             core.pump(now);
         }
-        let until = if quiet { core.overlooked(TICK) } else { Some(now + TICK) };
+        let until = if quiet { core.overlooked(TICK) } else { Some(Self::next_look(&mut core, now)) };
         core.keeper_parked = quiet;
         core.keeper_looks = until;
         drop(core);
@@ -123,6 +127,15 @@ impl Engine {
         let mut core = self.lock();
         core.keeper_parked = false;
         core.keeper_looks = None;
+    }
+
+    /// When to look at the clock again while somebody drives.
+    fn next_look(core: &mut Core, now: Instant) -> Instant {
+        if !std::mem::take(&mut core.driver_slept) {
+            return now + TICK;
+        }
+        let (longest, shortest) = (now + SHORT_TICK.0, now + SHORT_TICK.1);
+        core.next_timeout().map_or(longest, |due| due.clamp(shortest, longest))
     }
 
     /// Nobody drives: takes a turn, then sleeps until something happens.

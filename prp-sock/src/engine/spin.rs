@@ -26,6 +26,8 @@ const RETRY_EVERY: u32 = 32;
 pub(super) struct SpinRecord {
     vain: u32,
     skipped: u32,
+    /// Somebody else took the processor when it was last offered.
+    crowded: bool,
 }
 
 impl SpinRecord {
@@ -45,10 +47,17 @@ impl SpinRecord {
         }
     }
 
-    /// A wait was over before its budget was, or not.
-    pub(super) fn note(&mut self, paid: bool) {
+    /// Whether nobody else wanted the processor when it was last offered. Who is not alone had better offer it before
+    /// it looks many times: who takes it may be the peer.
+    pub(super) const fn is_alone(&self) -> bool {
+        !self.crowded
+    }
+
+    /// A wait was over before its budget was, or not; and whether the thread was alone.
+    pub(super) fn note(&mut self, paid: bool, alone: bool) {
+        self.crowded = !alone;
         if paid {
-            *self = Self::default();
+            (self.vain, self.skipped) = (0, 0);
         } else {
             self.vain = self.vain.saturating_add(1);
         }
@@ -64,13 +73,13 @@ mod tests {
         let mut record = SpinRecord::default();
         for _ in 0..PATIENCE {
             assert_eq!(record.budget(SpinPolicy::Adaptive), ADAPTIVE_BUDGET);
-            record.note(false);
+            record.note(false, true);
         }
         let tried = (0..RETRY_EVERY)
             .filter(|_| record.budget(SpinPolicy::Adaptive) > Duration::ZERO)
             .count();
         assert_eq!(tried, 1);
-        record.note(true);
+        record.note(true, true);
         assert_eq!(record.budget(SpinPolicy::Adaptive), ADAPTIVE_BUDGET);
     }
 
@@ -78,7 +87,7 @@ mod tests {
     fn budget__fixed_is_fixed() {
         let mut record = SpinRecord::default();
         for _ in 0..100 {
-            record.note(false);
+            record.note(false, true);
         }
         let policy = SpinPolicy::Fixed(Duration::from_micros(7));
         assert_eq!(record.budget(policy), Duration::from_micros(7));

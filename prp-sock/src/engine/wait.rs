@@ -25,8 +25,8 @@ use crate::sys::process;
 /// sender that waits for one must not wait for the whole budget.
 const IDLE_AFTER: Duration = Duration::from_micros(4);
 
-/// A turn of looking that took no longer than this had no other thread in it.
-const ALONE: Duration = Duration::from_micros(2);
+/// A `sched_yield` that took no longer than this gave the processor to nobody.
+const ALONE: Duration = Duration::from_micros(1);
 
 /// Looks between two system calls that yield, where nobody takes the offer: about as long as the call takes.
 const LOOKS: usize = 16;
@@ -139,8 +139,9 @@ impl Engine {
         waiting: &Waiting<'_>,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
+        let mut now;
         let outcome = loop {
-            let now = self.now();
+            now = self.now();
             waiting.me.take_call();
             let frames = wait.turn(&mut core, now);
             if let Some(out) = wait.attempt(&mut core, now) {
@@ -153,15 +154,15 @@ impl Engine {
                 core.bump();
                 continue;
             }
+            // Only for as long as others may do the work: who takes a turn itself need not be called.
             core.register(waiting.interest, &waiting.waker);
             let (after, slept) = self.idle(core, waiting, now);
             core = after;
+            core.forget(waiting.interest, &waiting.waker);
             if is_interrupted(&slept) {
                 break Err(WaitError::Interrupted);
             }
         };
-        let now = self.now();
-        core.forget(waiting.interest, &waiting.waker);
         core.show_for(waiting.interest);
         core.driver = None;
         core.left = now;
@@ -198,10 +199,11 @@ impl Engine {
         if !budget.is_zero() {
             core.looks_again = Some(now + budget);
             let doors = core.doors.clone();
+            let mut alone = core.spin.is_alone();
             drop(core);
-            let paid = self.spin(&doors, waiting.me, now, budget, until);
+            let paid = self.spin(&doors, waiting.me, now, budget, until, &mut alone);
             core = self.lock();
-            core.spin.note(paid);
+            core.spin.note(paid, alone);
             if paid {
                 return (core, Ok(()));
             }
@@ -212,8 +214,11 @@ impl Engine {
         if core.has_more() {
             return (core, Ok(()));
         }
-        let until = earliest(waiting.deadline, core.next_timeout());
+        // What the keeper sees to needs no timer of ours, which would cost more than the system call it is for.
+        let due = core.next_timeout().filter(|due| core.keeper_looks.is_none_or(|at| at > *due));
+        let until = earliest(waiting.deadline, due);
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
+        core.driver_slept = true;
         self.sleep(core, waiting.me, until)
     }
 
@@ -244,7 +249,8 @@ impl Engine {
         (self.lock(), polled.map(drop).map_err(io::Error::from))
     }
 
-    /// Looks for a frame or a call without sleeping; whether there was something to do.
+    /// Looks for a frame or a call without sleeping; whether there was something to do. `alone` says whether nobody
+    /// else wants this processor, as far as is known.
     fn spin(
         &self,
         doors: &Doors,
@@ -252,20 +258,19 @@ impl Engine {
         start: Instant,
         budget: Duration,
         until: Option<Instant>,
+        alone: &mut bool,
     ) -> bool {
         let blind = doors.are_blind();
         let mut acknowledged = false;
-        let mut before = start;
+        let mut now = start;
         loop {
             if me.is_called() || doors.frame_waits() || (blind && doors.poll_now()) {
                 return true;
             }
-            let now = self.now();
-            // Who yields in vain has the processor for itself and misses frames while it does.
-            if now.since(before) < ALONE && (0..LOOKS).any(|_| look_again(doors)) {
+            // Who yields in vain misses frames while it does.
+            if *alone && (0..LOOKS).any(|_| look_again(doors, me)) {
                 return true;
             }
-            before = now;
             if until.is_some_and(|at| now >= at) {
                 return true;
             }
@@ -280,7 +285,10 @@ impl Engine {
                 core.pump(now);
             }
             // Always yield: the peer may need this very processor.
+            let before = self.now();
             std::thread::yield_now();
+            now = self.now();
+            *alone = now.since(before) < ALONE;
         }
     }
 
@@ -333,10 +341,10 @@ impl Engine {
     }
 }
 
-/// Whether a frame waits, some instructions later.
-fn look_again(doors: &Doors) -> bool {
+/// Whether there is a frame or a call, some instructions later.
+fn look_again(doors: &Doors, me: &Waiter) -> bool {
     std::hint::spin_loop();
-    doors.frame_waits()
+    doors.frame_waits() || me.is_called()
 }
 
 /// Whether a sleep ended by a signal that the application wants to hear of.

@@ -56,7 +56,8 @@ impl Waiter {
 
     /// Whether somebody has called since the last time; forgets it.
     pub(super) fn take_call(&self) -> bool {
-        self.state.swap(AWAKE, Ordering::AcqRel) == CALLED
+        // A look is cheaper than an exchange, and most of the time all there is to do.
+        self.is_called() && self.state.swap(AWAKE, Ordering::AcqRel) == CALLED
     }
 
     /// Whether somebody has called.
