@@ -227,6 +227,7 @@ impl Endpoint {
                 self.remove(handle);
             } else {
                 self.table.unlink(handle);
+                self.ports.ends_freed();
             }
         }
     }

@@ -227,7 +227,7 @@ impl PrpListener {
         };
         let listener =
             core.endpoint.listen(port, backlog, builder.config).map_err(error::listen)?;
-        if let Err(e) = core.refilter() {
+        if let Err(e) = core.refilter(port) {
             core.endpoint.unlisten(engine.now(), listener);
             return Err(e);
         }

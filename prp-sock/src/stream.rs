@@ -229,7 +229,8 @@ impl PrpStream {
             }
         };
         core.open_slot(conn);
-        if let Err(e) = core.refilter() {
+        let port = core.endpoint.ends(conn).map(|(ours, _)| ours.port);
+        if let Some(Err(e)) = port.map(|port| core.refilter(port)) {
             core.endpoint.release(now, conn, true);
             return Err(e);
         }

@@ -89,7 +89,7 @@ impl Endpoint {
         let taken = |port| table.find(port, remote).is_some() || PrpAddr::new(node, port) == remote;
         let port = match local {
             Some(port) => port,
-            None => self.ports.pick(claim, taken).ok_or(ConnectError::InUse)?,
+            None => self.ports.pick(remote, claim, taken).ok_or(ConnectError::InUse)?,
         };
         if taken(port) {
             return Err(ConnectError::InUse);

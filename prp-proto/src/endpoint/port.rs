@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::addr::Port;
+use crate::addr::{Port, PrpAddr};
 
 /// Ports given to outgoing connections that are kept after their last connection ended, ready for the
 /// next one: owning a port costs system calls, keeping it a descriptor.
@@ -24,6 +24,11 @@ struct Use {
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Ports {
     owned: BTreeMap<u16, Use>,
+    /// How many of the paper's 1024 are among them.
+    classic: u16,
+    /// The peer for which none of them that may be shared was left when it was last looked for, if nothing has
+    /// changed that since: a process that connects again and again should not look at all of them each time.
+    full_for: Option<PrpAddr>,
     /// Owned, not named and without a connection.
     idle: Vec<u16>,
     /// Given up since the driver last asked.
@@ -36,6 +41,8 @@ impl Ports {
     pub(super) fn new(random: u32) -> Self {
         Self {
             owned: BTreeMap::new(),
+            classic: 0,
+            full_for: None,
             idle: Vec::new(),
             released: Vec::new(),
             cursor: (random % u32::from(Port::LAST_CLASSIC.number())) as u16,
@@ -54,7 +61,7 @@ impl Ports {
     /// Takes `port`, which the driver has made ours, because somebody asked for it by number.
     pub(super) fn name(&mut self, port: Port) {
         self.idle.retain(|p| *p != port.number());
-        self.owned.entry(port.number()).or_default().named = true;
+        self.own(port).named = true;
     }
 
     pub(super) fn set_listening(&mut self, port: Port, listening: bool) {
@@ -67,14 +74,23 @@ impl Ports {
 
     pub(super) fn conn_started(&mut self, port: Port) {
         self.idle.retain(|p| *p != port.number());
-        self.owned.entry(port.number()).or_default().conns += 1;
+        self.own(port).conns += 1;
     }
 
     pub(super) fn conn_ended(&mut self, port: Port) {
         if let Some(usage) = self.owned.get_mut(&port.number()) {
             usage.conns = usage.conns.saturating_sub(1);
+            if usage.conns > 0 {
+                // Its peer can have it again.
+                self.full_for = None;
+            }
         }
         self.release_if_unused(port);
+    }
+
+    /// The ends of a connection are free for another one, though its port is still in use.
+    pub(super) fn ends_freed(&mut self) {
+        self.full_for = None;
     }
 
     /// A port for an outgoing connection: an idle one of ours, else a new one of the paper's 1024, else
@@ -83,20 +99,41 @@ impl Ports {
     /// already, or it is the peer itself.
     pub(super) fn pick(
         &mut self,
+        peer: PrpAddr,
         mut claim: impl FnMut(Port) -> bool,
         taken: impl Fn(Port) -> bool,
     ) -> Option<Port> {
         self.pick_classic(&mut claim, &taken)
-            .or_else(|| {
-                let shared = self.owned.iter().filter(|(_, usage)| !usage.named);
-                shared.map(|(port, _)| Port::new(*port)).find(|port| !taken(*port))
-            })
+            .or_else(|| self.share(peer, &taken))
             .or_else(|| self.pick_wide(claim, taken))
     }
 
     /// A port for a listener: as [`Self::pick`], but none that connections have.
     pub(super) fn pick_unused(&mut self, mut claim: impl FnMut(Port) -> bool) -> Option<Port> {
         self.pick_classic(&mut claim, |_| false).or_else(|| self.pick_wide(claim, |_| false))
+    }
+
+    /// One of ours that others use, but for other peers.
+    fn share(&mut self, peer: PrpAddr, taken: impl Fn(Port) -> bool) -> Option<Port> {
+        if self.full_for == Some(peer) {
+            return None;
+        }
+        let mut shared = self.owned.iter().filter(|(_, usage)| !usage.named);
+        let port = shared.find_map(|(port, _)| Some(Port::new(*port)).filter(|port| !taken(*port)));
+        if port.is_none() {
+            self.full_for = Some(peer);
+        }
+        port
+    }
+
+    /// What is known of `port`, which is ours from now on if it was not.
+    fn own(&mut self, port: Port) -> &mut Use {
+        let number = port.number();
+        self.owned.entry(number).or_insert_with(|| {
+            self.classic += u16::from(port <= Port::LAST_CLASSIC);
+            self.full_for = None;
+            Use::default()
+        })
     }
 
     fn pick_classic(
@@ -108,11 +145,14 @@ impl Ports {
             return Some(Port::new(self.idle.swap_remove(at)));
         }
         let classic = Port::LAST_CLASSIC.number();
+        if self.classic == classic {
+            return None;
+        }
         for _ in 0..classic {
             self.cursor = self.cursor % classic + 1;
             let port = Port::new(self.cursor);
             if !self.owns(port) && !taken(port) && claim(port) {
-                self.owned.insert(port.number(), Use::default());
+                self.own(port);
                 return Some(port);
             }
         }
@@ -128,7 +168,7 @@ impl Ports {
             self.wide_cursor = self.wide_cursor.wrapping_add(1) | FIRST_WIDE;
             let port = Port::new(self.wide_cursor);
             if !self.owns(port) && !taken(port) && claim(port) {
-                self.owned.insert(port.number(), Use::default());
+                self.own(port);
                 return Some(port);
             }
         }
@@ -152,6 +192,7 @@ impl Ports {
             return;
         }
         self.owned.remove(&port.number());
+        self.classic -= u16::from(port <= Port::LAST_CLASSIC);
         self.released.push(port);
     }
 }

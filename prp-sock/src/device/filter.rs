@@ -65,7 +65,9 @@ impl PortFilter {
 
     /// Whether frames for `port` pass.
     pub fn passes(&self, port: Port) -> bool {
-        self.ranges.iter().any(|(lo, hi)| (*lo..=*hi).contains(&port.number()))
+        let port = port.number();
+        let at = self.ranges.partition_point(|(_, last)| *last < port);
+        self.ranges.get(at).is_some_and(|(first, _)| *first <= port)
     }
 
     /// Whether it is the steward's.

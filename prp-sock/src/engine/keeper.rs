@@ -119,7 +119,8 @@ impl Engine {
         if core.next_timeout().is_some_and(|at| at <= now) {
             core.pump(now);
         }
-        let until = if quiet { core.overlooked(TICK) } else { Some(Self::next_look(&mut core, now)) };
+        let until =
+            if quiet { core.overlooked(TICK) } else { Some(Self::next_look(&mut core, now)) };
         core.keeper_parked = quiet;
         core.keeper_looks = until;
         drop(core);

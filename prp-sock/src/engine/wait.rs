@@ -85,7 +85,7 @@ impl Engine {
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let mut core = self.lock();
-        let now = self.now();
+        let mut now = self.now();
         if let Some(out) = wait.attempt(&mut core, now) {
             core.show_for(interest);
             self.finish(core, now);
@@ -97,11 +97,11 @@ impl Engine {
             if core.driver.is_none() {
                 core.driver = Some(me.clone());
                 self.keeper.step_aside(&mut core);
-                return self.drive(core, &waiting, wait);
+                return self.drive(core, now, &waiting, wait);
             }
             let (woken, slept) = self.follow(core, &waiting);
             core = woken;
-            let now = self.now();
+            now = self.now();
             let outcome = match wait.attempt(&mut core, now) {
                 Some(out) => Ok(out),
                 None if deadline.is_some_and(|d| now >= d) => Err(WaitError::TimedOut),
@@ -136,12 +136,11 @@ impl Engine {
     fn drive<'a, W: Wait>(
         &'a self,
         mut core: CoreGuard<'a>,
+        mut now: Instant,
         waiting: &Waiting<'_>,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
-        let mut now;
         let outcome = loop {
-            now = self.now();
             waiting.me.take_call();
             let frames = wait.turn(&mut core, now);
             if let Some(out) = wait.attempt(&mut core, now) {
@@ -152,12 +151,14 @@ impl Engine {
             }
             if frames > 0 || core.has_more() {
                 core.bump();
+                now = self.now();
                 continue;
             }
             // Only for as long as others may do the work: who takes a turn itself need not be called.
             core.register(waiting.interest, &waiting.waker);
             let (after, slept) = self.idle(core, waiting, now);
             core = after;
+            now = self.now();
             core.forget(waiting.interest, &waiting.waker);
             if is_interrupted(&slept) {
                 break Err(WaitError::Interrupted);
@@ -285,7 +286,7 @@ impl Engine {
                 core.pump(now);
             }
             // Always yield: the peer may need this very processor.
-            let before = self.now();
+            let before = if *alone { self.now() } else { now };
             std::thread::yield_now();
             now = self.now();
             *alone = now.since(before) < ALONE;

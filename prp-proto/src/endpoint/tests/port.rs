@@ -31,6 +31,29 @@ fn pick__classic_ports_first_then_shared_ones_then_wide_ones() {
     assert!(local(&pair, c) >= 32768);
 }
 
+/// ... also where a look at all of them was in vain before, and something has changed since.
+#[test]
+fn pick__shares_again_what_has_become_free_for_a_peer() {
+    let mut pair = Pair::default();
+    let (a, b) = (Pair::server_addr(80), Pair::server_addr(81));
+    let mut to_a: Vec<_> = (0..1024).map(|_| connect_to(&mut pair, a)).collect();
+    let to_b: Vec<_> = (0..1024).map(|_| connect_to(&mut pair, b)).collect();
+    for wide in 0..3 {
+        let c = connect_to(&mut pair, a);
+        assert!(local(&pair, c) >= 32768, "{wide}");
+    }
+    // Expect: a port that still has a connection to the other peer is shared again.
+    let gone = to_a.swap_remove(500);
+    let port = local(&pair, gone);
+    pair.client.endpoint.release(pair.time, gone, true);
+    pair.drive();
+    let c = connect_to(&mut pair, a);
+    assert_eq!(local(&pair, c), port);
+    let c = connect_to(&mut pair, b);
+    assert!(local(&pair, c) >= 32768);
+    assert!(to_b.iter().any(|c| local(&pair, *c) == port));
+}
+
 #[test]
 fn pick__skips_what_other_processes_own_and_what_is_named() {
     let mut pair = Pair::default();

@@ -4,6 +4,7 @@
 use std::io;
 use std::time::Duration;
 
+use prp_proto::addr::Port;
 use prp_proto::time::Instant;
 
 use super::Core;
@@ -55,9 +56,9 @@ impl Core {
         Ok(fresh)
     }
 
-    /// Makes sure the kernel passes frames for the ports we own.
-    pub(crate) fn refilter(&mut self) -> io::Result<()> {
-        if self.endpoint.ports().all(|port| self.filter.passes(port)) {
+    /// Makes sure the kernel passes frames for `port`, which has just become ours.
+    pub(crate) fn refilter(&mut self, port: Port) -> io::Result<()> {
+        if self.filter.passes(port) {
             return Ok(());
         }
         self.filter = PortFilter::new(
