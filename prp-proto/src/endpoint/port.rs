@@ -74,6 +74,9 @@ impl Ports {
 
     pub(super) fn conn_started(&mut self, port: Port) {
         self.idle.retain(|p| *p != port.number());
+        if !self.owns(port) {
+            self.full_for = None;
+        }
         self.own(port).conns += 1;
     }
 
@@ -103,9 +106,13 @@ impl Ports {
         mut claim: impl FnMut(Port) -> bool,
         taken: impl Fn(Port) -> bool,
     ) -> Option<Port> {
-        self.pick_classic(&mut claim, &taken)
+        let port = self
+            .pick_classic(&mut claim, &taken)
             .or_else(|| self.share(peer, &taken))
-            .or_else(|| self.pick_wide(claim, taken))
+            .or_else(|| self.pick_wide(claim, taken));
+        // Another peer may share what this one got.
+        self.full_for = self.full_for.filter(|full_for| *full_for == peer);
+        port
     }
 
     /// A port for a listener: as [`Self::pick`], but none that connections have.
@@ -131,7 +138,6 @@ impl Ports {
         let number = port.number();
         self.owned.entry(number).or_insert_with(|| {
             self.classic += u16::from(port <= Port::LAST_CLASSIC);
-            self.full_for = None;
             Use::default()
         })
     }
