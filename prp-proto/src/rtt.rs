@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::time::saturating_nanos;
+
 /// Least retransmission timeout.
 ///
 /// A round trip here takes microseconds, a time slice of a busy kernel milliseconds: with both ends on
@@ -28,16 +30,27 @@ const TIMEOUTS_PER_DOUBLING: u32 = 4;
 /// Timeouts are longer by up to 255 of so many parts, half of themselves, as a random number of the
 /// connection has it: senders that lost everything to one full queue at one time must not come back at one
 /// time.
-const SPREAD_PARTS: u32 = 512;
+const SPREAD_PARTS: u64 = 512;
+
+/// Round trips are taken for no longer than this.
+const LONGEST_RTT: Duration = Duration::from_secs(3600);
 
 /// Smoothed round-trip time of a connection.
+///
+/// Nanoseconds in plain numbers inside: timeouts are worked out for every segment and every acknowledgement, and the
+/// parts of a [`Duration`] make each step of that several times as long.
 #[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct Rtt {
-    smoothed: Option<Duration>,
-    variation: Duration,
-    least: Option<Duration>,
+    smoothed: Option<u64>,
+    variation: u64,
+    least: Option<u64>,
     /// By how many parts of [`SPREAD_PARTS`] of itself a timeout is longer.
     spread: u8,
+}
+
+/// Nanoseconds of a constant.
+const fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
 }
 
 impl Rtt {
@@ -46,12 +59,14 @@ impl Rtt {
         Self { spread: random, ..Self::default() }
     }
 
-    fn spread(&self, timeout: Duration) -> Duration {
-        timeout + timeout * u32::from(self.spread) / SPREAD_PARTS
+    fn spread(&self, timeout: u64) -> u64 {
+        timeout + timeout * u64::from(self.spread) / SPREAD_PARTS
     }
 
     /// Takes one measurement.
     pub(crate) fn sample(&mut self, rtt: Duration) {
+        // An hour is longer than any connection waits, and leaves room to calculate.
+        let rtt = saturating_nanos(rtt).min(nanos(LONGEST_RTT));
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         match self.smoothed {
             None => {
@@ -59,42 +74,43 @@ impl Rtt {
                 self.variation = rtt / 2;
             }
             Some(smoothed) => {
-                let error = smoothed.abs_diff(rtt);
-                self.variation = (self.variation * 3 + error) / 4;
+                self.variation = (self.variation * 3 + smoothed.abs_diff(rtt)) / 4;
                 self.smoothed = Some((smoothed * 7 + rtt) / 8);
             }
         }
     }
 
     /// The smoothed estimate, if there was a measurement.
-    pub(crate) const fn smoothed(&self) -> Option<Duration> {
-        self.smoothed
+    pub(crate) fn smoothed(&self) -> Option<Duration> {
+        self.smoothed.map(Duration::from_nanos)
     }
 
     /// The least measurement.
-    pub(crate) const fn least(&self) -> Option<Duration> {
-        self.least
+    pub(crate) fn least(&self) -> Option<Duration> {
+        self.least.map(Duration::from_nanos)
     }
 
     /// Timeout after `backoff` timeouts in a row.
     pub(crate) fn rto(&self, backoff: u32) -> Duration {
+        Duration::from_nanos(self.rto_nanos(backoff))
+    }
+
+    fn rto_nanos(&self, backoff: u32) -> u64 {
         let first = match self.smoothed {
-            None => FIRST_RTO,
-            Some(smoothed) => (smoothed + self.variation * 4).max(MIN_RTO),
+            None => nanos(FIRST_RTO),
+            Some(smoothed) => (smoothed + self.variation * 4).max(nanos(MIN_RTO)),
         };
-        self.spread(first)
-            .saturating_mul(1 << (backoff / TIMEOUTS_PER_DOUBLING).min(8))
-            .min(MAX_RTO)
+        let doublings = (backoff / TIMEOUTS_PER_DOUBLING).min(8);
+        self.spread(first).saturating_mul(1 << doublings).min(nanos(MAX_RTO))
     }
 
     /// Timeout of a tail-loss probe after `probes` others in vain, for a peer that may hold an
     /// acknowledgement for `held`. Doubles from the second on, up to the retransmission timeout.
     pub(crate) fn probe_timeout(&self, held: Duration, probes: u8) -> Duration {
-        let first = match self.smoothed {
-            None => return FIRST_RTO,
-            Some(smoothed) => self.spread((smoothed * 2 + held).max(MIN_PROBE)),
-        };
-        (first * (1 << probes.saturating_sub(1).min(8))).min(self.rto(0))
+        let Some(smoothed) = self.smoothed else { return FIRST_RTO };
+        let first = self.spread((smoothed * 2 + saturating_nanos(held)).max(nanos(MIN_PROBE)));
+        let doublings = probes.saturating_sub(1).min(8);
+        Duration::from_nanos((first << doublings).min(self.rto_nanos(0)))
     }
 }
 

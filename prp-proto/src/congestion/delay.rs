@@ -13,7 +13,7 @@
 use core::time::Duration;
 
 use super::{AckSample, Congestion, LossSample};
-use crate::time::Instant;
+use crate::time::{Instant, saturating_nanos};
 
 /// Segments a new connection may send at once: RFC 6928's ten. A receive ring holds hundreds.
 const INITIAL_SEGMENTS: usize = 10;
@@ -38,7 +38,7 @@ const GROWTH_PART: usize = 32;
 
 /// A loss at more than this part of the longest queue seen lately is taken for congestion. At a half, one sender of
 /// thirty-two that has grown early can keep a queue of twenty frames to itself: what it sees is short of the queue it made then.
-const LONG_QUEUE: u32 = 3;
+const LONG_QUEUE: u64 = 3;
 
 /// ... and any loss at a queue that takes longer than this: sixteen full frames at 1 Gbit/s, enough to keep
 /// a link busy, and less than shallow switches hold.
@@ -69,7 +69,8 @@ pub struct Delay {
     window: usize,
     threshold: usize,
     before_loss: Option<(usize, usize)>,
-    rtt: Option<Duration>,
+    /// Smoothed, in nanoseconds.
+    rtt: Option<u64>,
     least: Extreme,
     most: Extreme,
     /// Bytes acknowledged and lost in this round, and in the last one.
@@ -77,16 +78,16 @@ pub struct Delay {
     last_round: (usize, usize),
 }
 
-/// The smallest or largest of the values of the last while: of the present epoch and the one before.
+/// The smallest or largest of the values, in nanoseconds, of the last while: of the present epoch and the one before.
 #[derive(Copy, Clone, Debug, Default)]
 struct Extreme {
-    now: Option<Duration>,
-    before: Option<Duration>,
+    now: Option<u64>,
+    before: Option<u64>,
     since: Instant,
 }
 
 impl Extreme {
-    fn take(&mut self, now: Instant, value: Duration, better: fn(Duration, Duration) -> Duration) {
+    fn take(&mut self, now: Instant, value: u64, better: fn(u64, u64) -> u64) {
         if now.since(self.since) >= MEMORY {
             self.since = now;
             self.before = self.now.take();
@@ -94,7 +95,7 @@ impl Extreme {
         self.now = Some(self.now.map_or(value, |old| better(old, value)));
     }
 
-    fn value(&self, better: fn(Duration, Duration) -> Duration) -> Option<Duration> {
+    fn value(&self, better: fn(u64, u64) -> u64) -> Option<u64> {
         match (self.now, self.before) {
             (Some(a), Some(b)) => Some(better(a, b)),
             (a, b) => a.or(b),
@@ -123,23 +124,25 @@ impl Delay {
     }
 
     fn take_rtt(&mut self, now: Instant, rtt: Duration) {
+        // Leaves room to calculate.
+        let rtt = saturating_nanos(rtt).min(u64::MAX / 8);
         let smooth = self.rtt.map_or(rtt, |old| (old * 7 + rtt) / 8);
         self.rtt = Some(smooth);
-        self.least.take(now, rtt, Duration::min);
+        self.least.take(now, rtt, u64::min);
         // Of the smoothed: one round trip during which somebody else had the processor says nothing.
-        self.most.take(now, smooth, Duration::max);
+        self.most.take(now, smooth, u64::max);
     }
 
     /// Time in queues now, and the longest lately.
-    fn queues(&self) -> Option<(Duration, Duration)> {
-        let least = self.least.value(Duration::min)?;
-        let most = self.most.value(Duration::max)?;
+    fn queues(&self) -> Option<(u64, u64)> {
+        let least = self.least.value(u64::min)?;
+        let most = self.most.value(u64::max)?;
         Some((self.rtt?.saturating_sub(least), most.saturating_sub(least)))
     }
 
     fn queue_is_long(&self) -> bool {
         // Nothing known: believe the worst.
-        self.queues().is_none_or(|(now, longest)| now >= (longest / LONG_QUEUE).min(SURELY_LONG))
+        self.queues().is_none_or(|(now, longest)| now >= (longest / LONG_QUEUE).min(saturating_nanos(SURELY_LONG)))
     }
 
     /// Whether more is lost than a cable can be blamed for.
@@ -227,8 +230,7 @@ impl Congestion for Delay {
 
     fn pacing_rate(&self) -> Option<u64> {
         let rtt = self.rtt.filter(|_| self.window < self.segment * PACED)?;
-        let nanos = u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX).max(1);
-        Some((self.window as u64).saturating_mul(1_000_000_000) / nanos)
+        Some((self.window as u64).saturating_mul(1_000_000_000) / rtt.max(1))
     }
 }
 
