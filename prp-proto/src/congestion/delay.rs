@@ -142,7 +142,9 @@ impl Delay {
 
     fn queue_is_long(&self) -> bool {
         // Nothing known: believe the worst.
-        self.queues().is_none_or(|(now, longest)| now >= (longest / LONG_QUEUE).min(saturating_nanos(SURELY_LONG)))
+        self.queues().is_none_or(|(now, longest)| {
+            now >= (longest / LONG_QUEUE).min(saturating_nanos(SURELY_LONG))
+        })
     }
 
     /// Whether more is lost than a cable can be blamed for.

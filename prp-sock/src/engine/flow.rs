@@ -23,9 +23,10 @@ const SHORTEST: Duration = Duration::from_micros(30);
 /// Longer ones would be felt at the end of a flow.
 const LONGEST: Duration = Duration::from_micros(150);
 
-/// Frames that make a nap worth its timer. A flow so slow that fewer gather is not one that keeps a
-/// processor busy.
-const FEWEST: u32 = 16;
+/// Frames that make a nap worth its timer: those of a flow at which looking for [`ADAPTIVE_BUDGET`](super::spin) would
+/// pay, and keep a processor busy for frames that come every ten or twenty microseconds. Where they come more rarely
+/// looking does not pay, and readers sleep anyway.
+const FEWEST: u32 = 4;
 
 /// Frames after which older ones count half: the rate is that of the last few milliseconds.
 const MEMORY: u32 = 4 * SUSTAINED;
@@ -121,7 +122,8 @@ mod tests {
         };
         assert!(nap(512, 2_000, SUSTAINED - 2).is_none(), "not yet a flow");
         assert!(nap(64, 3_500, 10_000).is_none(), "so few frames come before one could sleep");
-        assert!(nap(512, 20_000, 10_000).is_none(), "too slow to nap through");
+        assert!(nap(512, 20_000, 10_000).is_some(), "looking would keep a processor busy");
+        assert!(nap(512, 40_000, 10_000).is_none(), "too slow to nap through");
         assert!(nap(0, 2_000, 10_000).is_none(), "nobody knows what fits");
     }
 
