@@ -171,3 +171,19 @@ fn faults__a_chain_that_is_too_long() {
     let ends: Vec<_> = faults.iter().map(|f| (f.from.number(), f.to.number(), f.what)).collect();
     assert_eq!(ends, [(1, last, FaultKind::TooFar), (last, 1, FaultKind::TooFar)]);
 }
+
+#[test]
+fn faults__a_node_that_sends_back_is_a_loop_and_no_missing_way_back() {
+    let three = "1 via 2\n2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0\n9 via 2\n";
+    let (one, two) = (alloc::format!("{ONE}9 via 2\n"), alloc::format!("{TWO}9 via 3\n"));
+    let faults = cluster(&[(1, &one), (2, &two), (3, three)]).faults();
+    let found: Vec<_> =
+        faults.iter().map(|f| (f.from.number(), f.at.number(), f.line, f.what)).collect();
+    let node = |number| NodeId::new(number).unwrap();
+    let back = |number| FaultKind::Loop { back: node(number) };
+    // Each is told of where frames are for the second time.
+    assert_eq!(
+        found,
+        [(1, 3, Some(4), back(2)), (2, 3, Some(4), back(2)), (3, 2, Some(4), back(3))]
+    );
+}

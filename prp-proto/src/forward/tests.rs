@@ -1,3 +1,5 @@
+mod edges;
+
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
