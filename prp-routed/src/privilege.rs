@@ -86,12 +86,11 @@ pub fn reduce(identity: Option<&Identity>) -> io::Result<()> {
         identity.assume()?;
     }
     let set = |which, to: &CapsHashSet| caps::set(None, which, to).map_err(io::Error::other);
-    // Ambient ones would be handed on by an execve, inheritable ones by one of a file that has them.
-    set(CapSet::Ambient, &CapsHashSet::new())?;
     // Effective ones must be permitted: another user has none of them in effect, and root has all.
     set(CapSet::Effective, &CapsHashSet::new())?;
     set(CapSet::Permitted, &kept)?;
     set(CapSet::Effective, &kept)?;
+    // Ambient ones, which an execve would hand on, go with inheritable ones (capabilities(7)).
     set(CapSet::Inheritable, &CapsHashSet::new())?;
     set_no_new_privs()?;
     Ok(())
