@@ -40,13 +40,13 @@ pub enum Outcome<'a> {
 }
 
 /// What is known of the frames for a node before they come: a router that does not look at each itself goes by that.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settled {
-    /// Who takes them.
-    pub hop: NextHop,
-    /// The longest that the way there takes, Ethernet header included.
+    /// Who takes them: one, or several that share them by [`Flow::hash`], in this order.
+    pub hops: Vec<NextHop>,
+    /// The longest that all of them take, Ethernet header included.
     pub longest: usize,
-    /// It takes those too that it has brought itself. Otherwise those go another way.
+    /// It takes those too that it has brought itself. Otherwise those are decided about one by one.
     pub back: bool,
 }
 
@@ -211,17 +211,19 @@ impl Forwarder {
     }
 
     /// What becomes of well-formed frames for `node` from their right sources, whatever else they say: none where they
-    /// are dropped, are for this node, or go by their flow.
+    /// are dropped or are for this node.
     pub fn settled(&self, node: NodeId) -> Option<Settled> {
-        let hops = self.routes.lookup(node).next_hops();
-        let usable = hops.iter().any(|hop| self.ways.is_usable(hop.device, hop.mac));
-        let (hop, back) = if usable {
-            self.ways.settled(hops).map(|(hop, back)| (*hop, back))?
-        } else {
-            (*itself(hops, node)?, true)
+        let list = self.routes.lookup(node).next_hops();
+        let (mut hops, back) = self.ways.settled(list);
+        if hops.is_empty() {
+            hops.push(*itself(list, node)?);
+        }
+        let longest = |hop: &NextHop| {
+            self.devices.get(usize::from(hop.device.0)).map(|out| longest(hop, out))
         };
-        let out = self.devices.get(usize::from(hop.device.0))?;
-        Some(Settled { hop, longest: longest(&hop, out), back })
+        // None, which is the least, where a hop has no device.
+        let longest = hops.iter().map(longest).min()??;
+        Some(Settled { hops, longest, back })
     }
 }
 

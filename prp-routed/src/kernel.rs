@@ -181,7 +181,7 @@ impl FastPath {
             };
             let hook = match exit.filter(|_| index < DEVICES) {
                 Some(exit) => {
-                    let text = program(&place, &layout, words.number());
+                    let text = program(forwarder.local(), &place, &layout, words.number());
                     let program = FrameProgram::load("prp_routed", &text).map_err(explain)?;
                     Some(program.hook(exit.index).map_err(explain_hook)?)
                 }

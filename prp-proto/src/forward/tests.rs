@@ -442,20 +442,23 @@ proptest! {
             let hop = |from| router.next_hop(node(dst), flow, from).ok();
             let froms = [(0, 1), (0, 2), (1, 3), (1, 4)].map(|(d, n)| (DeviceId(d), mac(n)));
             let Some(settled) = router.settled(node(dst)) else {
-                // Expect: nothing is settled only where frames go nowhere, or two ways are equally good.
-                let alike = (0..).zip(ways).filter(|(_, way)| way.1).map(|(_, way)| way.0);
-                let best = alike.clone().min();
-                prop_assert!(hop(None).is_none() || alike.filter(|m| Some(*m) == best).count() > 1);
+                prop_assert_eq!(hop(None), None);
                 continue;
             };
-            prop_assert_eq!(hop(None), Some(settled.hop));
-            let itself = (settled.hop.device, settled.hop.mac);
+            let chosen = settled.hops[flow.hash(node(5)) as usize % settled.hops.len()];
+            prop_assert_eq!(hop(None), Some(chosen));
             for from in froms {
-                let expected = from != itself || settled.back;
-                prop_assert_eq!(hop(Some(from)) == Some(settled.hop), expected, "{} from {:?}", dst, from);
+                // Expect: who is not among those who take them changes nothing, and who is only if there is another.
+                let among = settled.hops.iter().any(|hop| (hop.device, hop.mac) == from);
+                if !among || settled.back {
+                    prop_assert_eq!(hop(Some(from)), Some(chosen), "{} from {:?}", dst, from);
+                } else {
+                    let away = hop(Some(from)).filter(|hop| (hop.device, hop.mac) != from);
+                    prop_assert!(away.is_some(), "{} from {:?}", dst, from);
+                }
             }
-            let device = router.devices()[usize::from(settled.hop.device.0)].mtu;
-            let room = if settled.hop.mac == mac(4) { mtu.min(device) } else { device };
+            let room = |hop: &NextHop| if hop.mac == mac(4) { mtu.min(1500) } else { 1500 };
+            let room = settled.hops.iter().map(room).min().unwrap_or_default();
             prop_assert_eq!(settled.longest, room as usize + ETHERNET_LEN);
         }
     }

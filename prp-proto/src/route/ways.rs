@@ -1,15 +1,15 @@
 //! Which of several next hops frames take (SPEC PRP-FWD-3, PRP-FWD-4, PRP-WAY).
 
 use alloc::vec::Vec;
-use core::hash::BuildHasher;
-
-use foldhash::fast::FixedState;
 
 use super::NextHop;
 use crate::addr::{DeviceId, MacAddr, NodeId};
 
 /// Makes numbers that are close to each other differ in all their bits: the golden ratio's.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Those of SplitMix64.
+const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 
 /// What the frames of one direction of a connection have in common.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
@@ -25,19 +25,27 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// The router is part of it: if all routers divided flows alike, the second in a row would only see
-    /// one half, and use only one of its ways.
-    fn hash(self, router: NodeId) -> u64 {
-        let flow = FixedState::default().hash_one(self);
+    /// What routers multiply their numbers with, to mix them into [`Self::hash`].
+    pub const SPREAD: u64 = SPREAD;
+
+    /// What [`Self::hash`] multiplies with, in turn.
+    pub const FACTORS: [u64; 2] = FACTORS;
+
+    /// By what router `router` divides flows. It is part of it: if all routers divided flows alike, the second in a row
+    /// would only see one half, and use only one of its ways. The sums are plain ones of 64 bits, since a program in the
+    /// kernel has to come to the same result.
+    pub fn hash(self, router: NodeId) -> u64 {
+        let nodes = u64::from(self.src) | u64::from(self.dst) << 16;
+        let flow = nodes | u64::from(self.src_port) << 32 | u64::from(self.dst_port) << 48;
         mixed(flow ^ u64::from(router.number()).wrapping_mul(SPREAD))
     }
 }
 
-/// Every bit of a number in every other one: the end of SplitMix64 (Steele, Lea, Flood 2014). The hasher alone, with
-/// the router as its seed, has two routers send up to four fifths of all flows alike.
+/// Every bit of a number in every other one: the end of SplitMix64 (Steele, Lea, Flood 2014). With less of it two
+/// routers may send up to four fifths of all flows alike.
 const fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let number = (number ^ (number >> 30)).wrapping_mul(FACTORS[0]);
+    let number = (number ^ (number >> 27)).wrapping_mul(FACTORS[1]);
     number ^ (number >> 31)
 }
 
@@ -97,16 +105,13 @@ impl Ways {
         equals().nth(flow.hash(router) as usize % count)
     }
 
-    /// What [`Self::choose`] says of `hops` whatever the flow is, and whether that holds for frames from that next hop
-    /// too. None where the flow decides, and where none is usable.
-    pub fn settled<'a>(&self, hops: &'a [NextHop]) -> Option<(&'a NextHop, bool)> {
-        let mut usable = hops.iter().filter(|hop| self.is_usable(hop.device, hop.mac));
-        let best = usable.next()?;
-        match usable.next() {
-            // There is no other: it goes back where it came from.
-            None => Some((best, true)),
-            Some(second) => (second.metric != best.metric).then_some((best, false)),
-        }
+    /// Those among `hops`, the best first, of which [`Self::choose`] takes one for frames that none of them has brought:
+    /// several share flows by their hash. And whether there is no other, so that frames go back where they came from.
+    pub fn settled(&self, hops: &[NextHop]) -> (Vec<NextHop>, bool) {
+        let usable = || hops.iter().filter(|hop| self.is_usable(hop.device, hop.mac));
+        let best = usable().next().map(|hop| hop.metric);
+        let equals = usable().filter(|hop| Some(hop.metric) == best).copied().collect();
+        (equals, usable().nth(1).is_none())
     }
 
     /// The next hop for frames of this node's own, of `flow`, after `turns` others have been tried in vain:

@@ -60,6 +60,10 @@ pub enum Alu {
     Lsh = 0x60,
     /// Shifts to the right, zeros following.
     Rsh = 0x70,
+    /// The rest of a division.
+    Mod = 0x90,
+    /// Bit by bit: one of both.
+    Xor = 0xa0,
     /// Replaces.
     Mov = 0xb0,
 }

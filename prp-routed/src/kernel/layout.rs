@@ -19,8 +19,8 @@
 //!
 //! | row, bytes | what |
 //! | --- | --- |
-//! | 0 | lower half: the longest frame that goes on without a look, 0 for none; upper half: 1 if also back to whom it came from |
-//! | 8 | sixteen numbers of neighbours, 0 for none: those that may bring the node's frames; the first takes frames for it |
+//! | 0 | lower half: the longest frame that goes on without a look, 0 for none; upper half: 1 if also back to whom it came from, 2 and more if so many neighbours share its frames |
+//! | 8 | sixteen numbers of neighbours, 0 for none: those that may bring the node's frames; the first takes frames for it, or the first so many share them |
 
 use prp_proto::addr::{DeviceId, MacAddr};
 use prp_proto::route::MAX_NEXT_HOPS;

@@ -5,11 +5,12 @@
 //! R6 is the frame, R7 the half of the table that is in force, R8 the neighbour that brought the frame and later the one that
 //! gets it, R9 the whole table.
 
-use prp_proto::addr::{DeviceId, MacAddr};
+use prp_proto::addr::{DeviceId, MacAddr, NodeId};
+use prp_proto::forward::Flow;
 use prp_proto::route::MAX_NEXT_HOPS;
 use prp_proto::wire::{ETHERNET_LEN, Flags, HEADER_LEN};
 
-use super::assembler::Alu::{Add, And, Lsh, Mul, Or, Rsh, Sub};
+use super::assembler::Alu::{Add, And, Lsh, Mod, Mul, Or, Rsh, Sub, Xor};
 use super::assembler::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use super::assembler::Size::{Byte, Double, Half, Word};
 use super::assembler::When::{Eq, Ge, Gt, Ne};
@@ -49,14 +50,16 @@ const DST_MAC: i16 = HEAD;
 const SRC_MAC: i16 = HEAD + 6;
 const SRC_NODE: i16 = HEAD + ETHERNET_LEN as i16;
 const DST_NODE: i16 = SRC_NODE + 2;
+const SRC_PORT: i16 = SRC_NODE + 4;
+const DST_PORT: i16 = SRC_NODE + 6;
 const LENGTH: i16 = HEAD + 24;
 /// The byte of the flags whose upper half is HOPS (SPEC PRP-FLAGS-1).
 const HOPS: i16 = HEAD + 28;
 const HOPS_ONE: i32 = 0x10;
 const HOPS_MOST: i32 = (Flags::MAX_HOPS as i32) << 4;
 
-/// The program for `place`, over the table of `layout` in map `table`.
-pub(super) fn program(place: &Place, layout: &Layout, table: i32) -> Vec<u64> {
+/// The program for `place` of node `router`, over the table of `layout` in map `table`.
+pub(super) fn program(router: NodeId, place: &Place, layout: &Layout, table: i32) -> Vec<u64> {
     let mut asm = Assembler::default();
     let up = asm.label();
     let mut text = Text { asm, layout: *layout, up };
@@ -64,7 +67,7 @@ pub(super) fn program(place: &Place, layout: &Layout, table: i32) -> Vec<u64> {
     text.half_in_force(table);
     text.neighbour(place);
     text.source();
-    text.destination();
+    text.destination(router);
     text.new_head();
     text.same_generation();
     text.go(place);
@@ -171,24 +174,66 @@ impl Text {
     }
 
     /// R8 = the neighbour who gets it (SPEC PRP-FWD-3), if that is settled and takes frames of this length.
-    fn destination(&mut self) {
+    fn destination(&mut self, router: NodeId) {
         self.row(R3, DST_NODE);
         let (up, asm) = (self.up, &mut self.asm);
         asm.load(Double, R1, R3, 0);
         asm.set_low(R2, R1);
         asm.load(Word, R4, R6, SKB_LEN);
         asm.jump_if(Gt, R4, R2, up);
-        asm.load(Half, R5, R3, ROW_LIST as i16);
-        let onward = asm.label();
-        asm.jump_if(Ne, R5, R8, onward);
         asm.alu(Rsh, R1, 32);
+        asm.load(Half, R5, R3, ROW_LIST as i16);
+        let (shared, onward) = (asm.label(), asm.label());
+        asm.jump_if(Gt, R1, 1, shared);
+        asm.jump_if(Ne, R5, R8, onward);
         asm.jump_if(Eq, R1, 0, up);
+        asm.jump(onward);
+        asm.bind(shared);
+        self.share(router);
+        let asm = &mut self.asm;
         asm.bind(onward);
         asm.alu(Sub, R5, 1);
         asm.alu(And, R5, self.layout.places() as i32 - 1);
         asm.alu(Mul, R5, NEIGHBOUR as i32);
         asm.set(R8, R7);
         asm.alu(Add, R8, R5);
+    }
+
+    /// R5 = that of the first R1 neighbours of row R3 whose turn it is (SPEC PRP-FWD-4), if none of them has brought it.
+    fn share(&mut self, router: NodeId) {
+        let (up, asm) = (self.up, &mut self.asm);
+        let others = asm.label();
+        for at in 0..MAX_NEXT_HOPS {
+            asm.jump_if(Eq, R1, at as i32, others);
+            asm.load(Half, R2, R3, (ROW_LIST + 2 * at) as i16);
+            asm.jump_if(Eq, R2, R8, up);
+        }
+        asm.bind(others);
+        // R2 = Flow::hash, step by step.
+        asm.set(R2, 0);
+        for field in [DST_PORT, SRC_PORT, DST_NODE, SRC_NODE] {
+            asm.alu(Lsh, R2, 16);
+            asm.load(Half, R4, R10, field);
+            asm.network_order(R4);
+            asm.alu(Or, R2, R4);
+        }
+        asm.set_double(R4, u64::from(router.number()).wrapping_mul(Flow::SPREAD));
+        asm.alu(Xor, R2, R4);
+        for (shift, factor) in [30, 27].into_iter().zip(Flow::FACTORS) {
+            asm.set(R4, R2);
+            asm.alu(Rsh, R4, shift);
+            asm.alu(Xor, R2, R4);
+            asm.set_double(R4, factor);
+            asm.alu(Mul, R2, R4);
+        }
+        asm.set(R4, R2);
+        asm.alu(Rsh, R4, 31);
+        asm.alu(Xor, R2, R4);
+        asm.alu(Mod, R2, R1);
+        asm.alu(And, R2, MAX_NEXT_HOPS as i32 - 1);
+        asm.alu(Lsh, R2, 1);
+        asm.alu(Add, R3, R2);
+        asm.load(Half, R5, R3, ROW_LIST as i16);
     }
 
     /// On the stack: new hardware addresses, one hop more (SPEC PRP-FWD-2).

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use prp_proto::addr::{DeviceId, MacAddr, NodeId};
 use prp_proto::forward::Forwarder;
+use prp_proto::route::NextHop;
 
 use super::layout::{
     COUNTER, COUNTER_BYTES, COUNTER_SENT, COUNTERS, DEVICES, GENERATION, HALVES, Layout, NEIGHBOUR,
@@ -117,20 +118,23 @@ fn write_row(
     node: NodeId,
 ) {
     let number_of = |device, mac| numbers.get(&(device, mac)).copied();
-    let mut first = None;
+    let mut takers = Vec::new();
     if let Some(settled) = forwarder.settled(node) {
-        let exit = exits.get(usize::from(settled.hop.device.0)).copied().flatten();
-        first = number_of(settled.hop.device, settled.hop.mac);
-        if let (Some(exit), Some(_)) = (exit, first) {
-            let longest = settled.longest.min(exit.longest) as u64;
-            row[0] = longest | u64::from(settled.back) << 32;
+        // Who has no number, or no device at present, is served in user space, with those who share frames with it.
+        let exit = |hop: &NextHop| exits.get(usize::from(hop.device.0)).copied().flatten();
+        let room = settled.hops.iter().map(|hop| exit(hop).map_or(0, |exit| exit.longest)).min();
+        takers.extend(settled.hops.iter().filter_map(|hop| number_of(hop.device, hop.mac)));
+        if let Some(room) = room.filter(|_| takers.len() == settled.hops.len()) {
+            let share = if takers.len() > 1 { takers.len() as u64 } else { settled.back.into() };
+            row[0] = settled.longest.min(room) as u64 | share << 32;
         }
     }
     let hops = forwarder.routes().lookup(node).next_hops();
     let others = hops.iter().filter_map(|hop| number_of(hop.device, hop.mac));
-    let others = others.filter(|other| Some(*other) != first);
+    let others = others.filter(|other| !takers.contains(other));
     let mut list = [0u16; (ROW - ROW_LIST) / 2];
-    list.iter_mut().zip(first.into_iter().chain(others)).for_each(|(to, from)| *to = from);
+    let all = takers.iter().copied().chain(others);
+    list.iter_mut().zip(all).for_each(|(to, from)| *to = from);
     for (word, four) in row[ROW_LIST / 8..].iter_mut().zip(list.chunks_exact(4)) {
         let mut bytes = [0; 8];
         bytes
