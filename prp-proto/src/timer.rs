@@ -41,19 +41,29 @@ const ALL: [Timer; TIMERS] = [
     Timer::Quiet,
 ];
 
-/// The deadlines of one connection.
-#[derive(Copy, Clone, Debug, Default, Hash)]
+/// The deadline of a timer that is not set: in five hundred years.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
+/// The deadlines of one connection. Plain instants, so that the earliest, which is looked for after everything that
+/// happens to a connection, is that of eight numbers side by side.
+#[derive(Copy, Clone, Debug, Hash)]
 pub(crate) struct TimerTable {
-    at: [Option<Instant>; TIMERS],
+    at: [Instant; TIMERS],
+}
+
+impl Default for TimerTable {
+    fn default() -> Self {
+        Self { at: [NEVER; TIMERS] }
+    }
 }
 
 impl TimerTable {
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
-        self.at[timer as usize] = Some(at);
+        self.at[timer as usize] = at;
     }
 
     pub(crate) fn stop(&mut self, timer: Timer) {
-        self.at[timer as usize] = None;
+        self.at[timer as usize] = NEVER;
     }
 
     pub(crate) fn stop_all(&mut self) {
@@ -61,17 +71,19 @@ impl TimerTable {
     }
 
     pub(crate) fn is_set(&self, timer: Timer) -> bool {
-        self.at[timer as usize].is_some()
+        self.at[timer as usize] != NEVER
     }
 
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.at.iter().flatten().min().copied()
+        let earliest = self.at.iter().fold(NEVER, |earliest, at| earliest.min(*at));
+        (earliest != NEVER).then_some(earliest)
     }
 
     /// Takes one timer that is due at `now`.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Timer> {
-        let due = ALL.into_iter().find(|t| self.at[*t as usize].is_some_and(|at| at <= now))?;
+        let is_due = |timer: &Timer| self.is_set(*timer) && self.at[*timer as usize] <= now;
+        let due = ALL.into_iter().find(is_due)?;
         self.stop(due);
         Some(due)
     }

@@ -39,6 +39,16 @@ impl Endpoint {
         !self.transmit_queue.is_empty() || !self.refusals.is_empty()
     }
 
+    /// Whether any of the `poll_*` calls for frames, events, ports and the roster may have something. Cheaper than to
+    /// ask them all, where mostly there is nothing.
+    pub fn has_news(&self) -> bool {
+        self.wants_transmit()
+            || !self.spent.is_empty()
+            || !self.event_queue.is_empty()
+            || self.ports.has_released()
+            || self.roster.has_news()
+    }
+
     /// The pieces of frame `index` of `batch`, in order; some may be empty.
     pub fn frame<'a>(&'a self, batch: &'a TransmitBatch, index: usize) -> [&'a [u8]; 4] {
         batch.pieces(index, |conn, at, len| {

@@ -181,6 +181,11 @@ impl Ports {
         None
     }
 
+    /// Whether [`Self::poll_released`] has one.
+    pub(super) const fn has_released(&self) -> bool {
+        !self.released.is_empty()
+    }
+
     /// Takes a port that was given up.
     pub(super) fn poll_released(&mut self) -> Option<Port> {
         self.released.pop()

@@ -39,6 +39,11 @@ pub(super) struct Roster {
 }
 
 impl Roster {
+    /// Whether something has changed.
+    pub(super) fn has_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+
     /// Notes whether `conn` stands, if that is new.
     pub(super) fn note(&mut self, conn: &mut Connection) {
         if self.wanted && conn.enrolled != stands(conn) {

@@ -167,12 +167,21 @@ impl Core {
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);
         }
+        // Often there is nothing left to do: a message just read has been seen to when it came.
+        if !self.endpoint.has_news() && self.is_unstalled() {
+            return self.note_use(now);
+        }
         self.transmit(now);
         self.dispatch(now);
         // Some events are answered, and some answers free what others wait for.
         if self.endpoint.wants_transmit() {
             self.transmit(now);
         }
+        self.note_use(now);
+    }
+
+    /// Notes whether anybody uses the engine.
+    fn note_use(&mut self, now: Instant) {
         if !self.endpoint.is_idle() {
             self.retires = None;
         } else if self.retires.is_none() {
