@@ -1,7 +1,7 @@
 //! The counters for Prometheus over HTTP, where that is wanted: a thread that asks the daemon as anybody may.
 //!
 //! Whoever reaches the port may be slow, or mean ill: what they can have of the daemon is bounded here. The
-//! router's own thread answers at most one question in [`FRESH`], however many requests come.
+//! router's own thread answers at most one question in `FRESH`, however many requests come.
 
 use std::convert::Infallible;
 use std::io;
