@@ -2,8 +2,10 @@
 //! the steward or the link fails.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
+use prp_tests::crowd::{
+    self, SOCKETS, connect, in_rows, kill_others, signal, sockets, transfer, until_in_rows,
+};
 use prp_tests::puppet::Puppet;
 use prp_tests::topology::{Link, Topology};
 use prp_tests::wait::until;
@@ -24,67 +26,14 @@ prp_tests::main! {
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// Sockets of a process on a node of a pair: on its device and on the loopback device.
-const SOCKETS: usize = 2;
-
-/// Lines of what the kernel says of the packet sockets on node 2 that have `word` in them.
-fn sockets(topology: &Topology, word: &str) -> usize {
-    let said = topology.node(2).run("ss", &["--packet", "--extended", "--numeric"]);
-    said.matches(word).count()
-}
-
-fn in_rows(topology: &Topology) -> usize {
-    sockets(topology, "fanout(") / SOCKETS
-}
-
-/// Waits until so many processes on node 2 are in rows, or have been.
-fn until_in_rows(topology: &Topology, processes: usize) {
-    until(format!("{processes} processes in rows"), || {
-        (in_rows(topology) >= processes).then_some(())
-    });
-}
-
 /// A process on node 2 that listens on `port`.
 fn listener(topology: &Topology, port: usize) -> Puppet {
-    let mut process = Puppet::start(&topology.node(2), PUPPET);
-    process.ok(format!("listen l 2:{port}"));
-    process
+    crowd::listener(topology, PUPPET, port)
 }
 
 /// So many of them, on ports from 100 up; the first is the steward, the others are in rows.
 fn crowd(topology: &Topology, processes: usize) -> Vec<Puppet> {
-    let all: Vec<_> = (0..processes).map(|n| listener(topology, 100 + n)).collect();
-    until_in_rows(topology, processes - 1);
-    all
-}
-
-/// A stream `sN` to each process N of `servers`, which calls it `s`.
-fn connect(client: &mut Puppet, servers: &mut [Puppet]) {
-    for (number, server) in servers.iter_mut().enumerate() {
-        client.ok(format!("connect s{number} 2:{}", 100 + number));
-        server.ok("accept l s");
-    }
-}
-
-/// Sends so many bytes to each process N of `servers` that is in `which`, all at once, lets `meanwhile`
-/// happen when they have begun, and expects that everything arrives.
-fn transfer(
-    client: &mut Puppet,
-    servers: &mut Vec<Puppet>,
-    bytes: u64,
-    which: impl Fn(usize) -> bool,
-    meanwhile: impl FnOnce(&mut Vec<Puppet>),
-) {
-    let numbers: Vec<_> = (0..servers.len()).filter(|n| which(*n)).collect();
-    for number in &numbers {
-        servers[*number].ok(format!("bg take take s {bytes}"));
-        client.ok(format!("bg send{number} send s{number} {number} {bytes}"));
-    }
-    meanwhile(servers);
-    for number in numbers {
-        let sent = client.ok(format!("join send{number}"));
-        assert_eq!(servers[number].ok("join take"), sent, "to process {number}");
-    }
+    crowd::crowd(topology, PUPPET, processes, processes - 1)
 }
 
 fn rows__only_where_they_pay() {
@@ -124,7 +73,7 @@ fn rows__worn_by_those_who_end_are_given_up() {
     transfer(&mut client, &mut all, 8 << 20, |_| true, |_| drop(rest));
     // The sockets of those who have ended are kept in their places, and in the end they go.
     until("the end of all old sockets", || {
-        (sockets(&topology, "p_raw") == 4 * SOCKETS).then_some(())
+        (sockets(&topology).matches("p_raw").count() == 4 * SOCKETS).then_some(())
     });
     until_in_rows(&topology, 3);
     transfer(&mut client, &mut all, 1 << 20, |_| true, |_| ());
@@ -136,11 +85,7 @@ fn kill__several_at_once_while_streams_run() {
     let mut client = Puppet::start(&topology.node(1), PUPPET);
     connect(&mut client, &mut all);
     let survives = |n: usize| n % 3 != 1;
-    transfer(&mut client, &mut all, 4 << 20, survives, |all| {
-        let doomed: Vec<_> = (0..all.len()).filter(|n| !survives(*n)).collect();
-        doomed.iter().for_each(|n| signal(&all[*n], Signal::SIGKILL));
-        doomed.iter().for_each(|n| assert_eq!(all[*n].wait(), -9));
-    });
+    transfer(&mut client, &mut all, 4 << 20, survives, |all| kill_others(all, survives));
     // Their ports are free, and whoever has them next is reached.
     let mut next = listener(&topology, 101);
     client.ok("connect t 2:101");
@@ -283,8 +228,4 @@ fn ports__move_between_members() {
         until("the port to be free", || all[other].ask("listen p 2:333").ok());
         all[other].ok("drop p");
     }
-}
-
-fn signal(process: &Puppet, signal: Signal) {
-    kill(Pid::from_raw(process.pid().cast_signed()), signal).expect("it is there");
 }

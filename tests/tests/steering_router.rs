@@ -4,15 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use prp_routed::report::Question;
+use prp_tests::crowd::{self, SOCKETS, connect, kill_others, sockets, transfer, until_in_rows};
 use prp_tests::harness::skip;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::{Router, ask};
 use prp_tests::scratch::TempFile;
 use prp_tests::topology::{Link, Topology};
-use prp_tests::wait::until;
 
 prp_tests::main! {
     heavy:
@@ -29,20 +27,6 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 
-/// Sockets of a process on a node of a pair: on its device and on the loopback device.
-const SOCKETS: usize = 2;
-
-/// What the kernel says of the packet sockets on node 2.
-fn sockets(topology: &Topology) -> String {
-    topology.node(2).run("ss", &["--packet", "--extended", "--numeric"])
-}
-
-fn until_in_rows(topology: &Topology, processes: usize) {
-    until(format!("{processes} processes in rows"), || {
-        (sockets(topology).matches("fanout(").count() >= processes * SOCKETS).then_some(())
-    });
-}
-
 fn router(topology: &Topology) -> Router {
     let router = Router::start(&topology.node(2), ROUTED);
     assert_eq!(ask(&topology.node(2), ASK, &Question::Status)["steward"], true);
@@ -50,48 +34,12 @@ fn router(topology: &Topology) -> Router {
 }
 
 fn listener(topology: &Topology, port: usize) -> Puppet {
-    let mut process = Puppet::start(&topology.node(2), PUPPET);
-    process.ok(format!("listen l 2:{port}"));
-    process
+    crowd::listener(topology, PUPPET, port)
 }
 
 /// So many processes on node 2, on ports from 100 up, all of them in rows.
 fn crowd(topology: &Topology, processes: usize) -> Vec<Puppet> {
-    let all: Vec<_> = (0..processes).map(|n| listener(topology, 100 + n)).collect();
-    until_in_rows(topology, processes);
-    all
-}
-
-/// A stream `sN` to each process N of `servers`, which calls it `s`.
-fn connect(client: &mut Puppet, servers: &mut [Puppet]) {
-    for (number, server) in servers.iter_mut().enumerate() {
-        client.ok(format!("connect s{number} 2:{}", 100 + number));
-        server.ok("accept l s");
-    }
-}
-
-/// Sends so many bytes to each process N of `servers` that is in `which`, all at once, while something happens.
-fn transfer(
-    client: &mut Puppet,
-    servers: &mut Vec<Puppet>,
-    bytes: u64,
-    which: impl Fn(usize) -> bool,
-    meanwhile: impl FnOnce(&mut Vec<Puppet>),
-) {
-    let numbers: Vec<_> = (0..servers.len()).filter(|n| which(*n)).collect();
-    for number in &numbers {
-        servers[*number].ok(format!("bg take take s {bytes}"));
-        client.ok(format!("bg send{number} send s{number} {number} {bytes}"));
-    }
-    meanwhile(servers);
-    for number in numbers {
-        let sent = client.ok(format!("join send{number}"));
-        assert_eq!(servers[number].ok("join take"), sent, "to process {number}");
-    }
-}
-
-fn signal(process: &Puppet, signal: Signal) {
-    kill(Pid::from_raw(process.pid().cast_signed()), signal).expect("it is there");
+    crowd::crowd(topology, PUPPET, processes, processes)
 }
 
 fn router__keeps_rows_while_processes_die() {
@@ -101,11 +49,7 @@ fn router__keeps_rows_while_processes_die() {
     let mut client = Puppet::start(&topology.node(1), PUPPET);
     connect(&mut client, &mut all);
     let survives = |n: usize| n % 3 != 1;
-    transfer(&mut client, &mut all, 4 << 20, survives, |all| {
-        let doomed: Vec<_> = (0..all.len()).filter(|n| !survives(*n)).collect();
-        doomed.iter().for_each(|n| signal(&all[*n], Signal::SIGKILL));
-        doomed.iter().for_each(|n| assert_eq!(all[*n].wait(), -9));
-    });
+    transfer(&mut client, &mut all, 4 << 20, survives, |all| kill_others(all, survives));
     // Their places are kept, so nobody else's has changed: the others' streams go on, on the ports they have.
     until_in_rows(&topology, 16);
     transfer(&mut client, &mut all, 1 << 20, survives, |_| ());
