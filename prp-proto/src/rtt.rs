@@ -48,11 +48,6 @@ pub(crate) struct Rtt {
     spread: u8,
 }
 
-/// Nanoseconds of a constant.
-const fn nanos(duration: Duration) -> u64 {
-    duration.as_nanos() as u64
-}
-
 impl Rtt {
     /// No measurements yet; `random` tells this connection's timeouts from others'.
     pub(crate) fn new(random: u8) -> Self {
@@ -66,7 +61,7 @@ impl Rtt {
     /// Takes one measurement.
     pub(crate) fn sample(&mut self, rtt: Duration) {
         // An hour is longer than any connection waits, and leaves room to calculate.
-        let rtt = saturating_nanos(rtt).min(nanos(LONGEST_RTT));
+        let rtt = saturating_nanos(rtt).min(saturating_nanos(LONGEST_RTT));
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         match self.smoothed {
             None => {
@@ -97,18 +92,19 @@ impl Rtt {
 
     fn rto_nanos(&self, backoff: u32) -> u64 {
         let first = match self.smoothed {
-            None => nanos(FIRST_RTO),
-            Some(smoothed) => (smoothed + self.variation * 4).max(nanos(MIN_RTO)),
+            None => saturating_nanos(FIRST_RTO),
+            Some(smoothed) => (smoothed + self.variation * 4).max(saturating_nanos(MIN_RTO)),
         };
         let doublings = (backoff / TIMEOUTS_PER_DOUBLING).min(8);
-        self.spread(first).saturating_mul(1 << doublings).min(nanos(MAX_RTO))
+        self.spread(first).saturating_mul(1 << doublings).min(saturating_nanos(MAX_RTO))
     }
 
     /// Timeout of a tail-loss probe after `probes` others in vain, for a peer that may hold an
     /// acknowledgement for `held`. Doubles from the second on, up to the retransmission timeout.
     pub(crate) fn probe_timeout(&self, held: Duration, probes: u8) -> Duration {
         let Some(smoothed) = self.smoothed else { return FIRST_RTO };
-        let first = self.spread((smoothed * 2 + saturating_nanos(held)).max(nanos(MIN_PROBE)));
+        let first =
+            self.spread((smoothed * 2 + saturating_nanos(held)).max(saturating_nanos(MIN_PROBE)));
         let doublings = probes.saturating_sub(1).min(8);
         Duration::from_nanos((first << doublings).min(self.rto_nanos(0)))
     }

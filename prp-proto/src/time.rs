@@ -53,6 +53,7 @@ impl fmt::Debug for Instant {
 }
 
 /// Nanoseconds of `d`, or `u64::MAX` where they do not fit.
-pub(crate) fn saturating_nanos(d: Duration) -> u64 {
-    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
+pub(crate) const fn saturating_nanos(d: Duration) -> u64 {
+    let nanos = d.as_nanos();
+    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
 }

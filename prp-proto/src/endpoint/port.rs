@@ -74,9 +74,6 @@ impl Ports {
 
     pub(super) fn conn_started(&mut self, port: Port) {
         self.idle.retain(|p| *p != port.number());
-        if !self.owns(port) {
-            self.full_for = None;
-        }
         self.own(port).conns += 1;
     }
 
@@ -106,13 +103,13 @@ impl Ports {
         mut claim: impl FnMut(Port) -> bool,
         taken: impl Fn(Port) -> bool,
     ) -> Option<Port> {
-        let port = self
-            .pick_classic(&mut claim, &taken)
-            .or_else(|| self.share(peer, &taken))
-            .or_else(|| self.pick_wide(claim, taken));
-        // Another peer may share what this one got.
-        self.full_for = self.full_for.filter(|full_for| *full_for == peer);
-        port
+        let port = self.pick_classic(&mut claim, &taken).or_else(|| self.share(peer, &taken));
+        port.or_else(|| {
+            let port = self.pick_wide(claim, taken);
+            // The new one is the only one that came, and this peer has it.
+            self.full_for = Some(peer);
+            port
+        })
     }
 
     /// A port for a listener: as [`Self::pick`], but none that connections have.
@@ -121,16 +118,12 @@ impl Ports {
     }
 
     /// One of ours that others use, but for other peers.
-    fn share(&mut self, peer: PrpAddr, taken: impl Fn(Port) -> bool) -> Option<Port> {
+    fn share(&self, peer: PrpAddr, taken: impl Fn(Port) -> bool) -> Option<Port> {
         if self.full_for == Some(peer) {
             return None;
         }
-        let mut shared = self.owned.iter().filter(|(_, usage)| !usage.named);
-        let port = shared.find_map(|(port, _)| Some(Port::new(*port)).filter(|port| !taken(*port)));
-        if port.is_none() {
-            self.full_for = Some(peer);
-        }
-        port
+        let shared = self.owned.iter().filter(|(_, usage)| !usage.named);
+        shared.map(|(port, _)| Port::new(*port)).find(|port| !taken(*port))
     }
 
     /// What is known of `port`, which is ours from now on if it was not.
@@ -138,6 +131,7 @@ impl Ports {
         let number = port.number();
         self.owned.entry(number).or_insert_with(|| {
             self.classic += u16::from(port <= Port::LAST_CLASSIC);
+            self.full_for = None;
             Use::default()
         })
     }
