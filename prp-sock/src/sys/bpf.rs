@@ -2,11 +2,11 @@
 //! this process. Making any of it takes CAP_BPF and CAP_NET_ADMIN; using it afterwards takes nothing.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::ptr::NonNull;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 
 use super::cvt;
+use super::memory::SharedMemory;
 
 // From linux/bpf.h: commands, kinds, flags.
 const MAP_CREATE: libc::c_int = 0;
@@ -108,14 +108,9 @@ struct TestRun {
 #[derive(Debug)]
 pub struct SharedWords {
     fd: OwnedFd,
-    base: NonNull<AtomicU64>,
+    memory: SharedMemory,
     len: usize,
 }
-
-// SAFETY: the mapping is plain memory, valid in every thread until `drop`, and only given out as atomics.
-unsafe impl Send for SharedWords {}
-// SAFETY: as above.
-unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
     /// `len` words.
@@ -137,42 +132,20 @@ impl SharedWords {
                 map_name: name_of(name),
             },
         )?;
-        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours; the result is
-        // checked before use.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { fd, base, len })
+        let memory = SharedMemory::map(fd.as_fd(), bytes)?;
+        Ok(Self { fd, memory, len })
     }
 
     /// The words.
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping has `len` words, is aligned to a page, and lives as long as `self`. The kernel's programs
         // change it from outside, as atomics allow.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
+        unsafe { std::slice::from_raw_parts(self.memory.base().cast().as_ptr(), self.len) }
     }
 
     /// The descriptor by which a program names this memory when it is loaded.
     pub fn number(&self) -> RawFd {
         self.fd.as_raw_fd()
-    }
-}
-
-impl Drop for SharedWords {
-    fn drop(&mut self) {
-        // SAFETY: `base` and the length are those of the mapping, and nobody borrows its words any more.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len * size_of::<AtomicU64>()) };
     }
 }
 

@@ -1,42 +1,29 @@
 //! PACKET_RX_RING, TPACKET_V2: frames in memory shared with the kernel, no system call per frame.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::memory::SharedMemory;
 use super::packet::set;
 
-/// Memory shared with the kernel, unmapped when the last user is gone.
+/// The slots, in memory shared with the kernel. The kernel and we hand them to each other through their status words,
+/// which are only touched atomically; a slot's contents are only read by the one `&mut RxRing`.
 #[derive(Debug)]
 struct Mapping {
-    base: NonNull<u8>,
+    memory: SharedMemory,
     slot: usize,
     slots: u32,
     /// The slot the kernel fills next.
     next: AtomicU32,
 }
 
-// SAFETY: the mapping is plain memory, valid in every thread until `drop`. The kernel and we hand slots
-// to each other through their status words, which are only touched atomically; a slot's contents are
-// only read by the one `&mut RxRing`.
-unsafe impl Send for Mapping {}
-// SAFETY: as above: a shared `Mapping` only gives access to status words.
-unsafe impl Sync for Mapping {}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: `base` and the length are those mmap returned and was given; nobody uses them after
-        // this, since every user holds the `Arc` this `Mapping` lives in.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.slot * self.slots as usize) };
-    }
-}
-
 impl Mapping {
     fn slot_at(&self, index: u32) -> NonNull<u8> {
         // SAFETY: `index` is below `slots` in every caller, so the offset lies inside the mapping.
-        unsafe { self.base.add(index as usize * self.slot) }
+        unsafe { self.memory.base().add(index as usize * self.slot) }
     }
 
     /// The word through which kernel and user hand the slot to each other.
@@ -99,21 +86,8 @@ impl RxRing {
             tp_frame_nr: slots,
         };
         set(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        let len = slot * slots as usize;
-        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours; the
-        // result is checked before use.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            let error = io::Error::last_os_error();
+        let memory = SharedMemory::map(fd, slot * slots as usize);
+        if memory.is_err() {
             // Or frames would go on into a ring that nobody sees.
             let none = libc::tpacket_req {
                 tp_block_size: 0,
@@ -122,10 +96,8 @@ impl RxRing {
                 tp_frame_nr: 0,
             };
             set(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &none)?;
-            return Err(error);
         }
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let map = Arc::new(Mapping { base, slot, slots, next: AtomicU32::new(0) });
+        let map = Arc::new(Mapping { memory: memory?, slot, slots, next: AtomicU32::new(0) });
         Ok(Self { map })
     }
 

@@ -1,0 +1,56 @@
+//! Memory that this process and the kernel both see.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+
+/// Memory behind a descriptor, shared with the kernel; unmapped when this is dropped. Only its place is given out: who
+/// makes references of it says why they are sound.
+#[derive(Debug)]
+pub(super) struct SharedMemory {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is plain memory, valid in every thread until `drop`, and nothing here looks into it.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMemory {}
+
+impl SharedMemory {
+    /// The first `len` bytes of what `fd` stands for, to be read and written.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; what `fd` does not allow.
+    pub(super) fn map(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours; the result is
+        // checked before use.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { base, len })
+    }
+
+    /// Where it begins: at a page. It has as many bytes as were asked for, as long as `self` lives.
+    pub(super) const fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: `base` and `len` are those mmap returned and was given, and who uses the memory holds `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
