@@ -5,6 +5,7 @@
 pub(crate) mod bpf;
 pub(crate) mod fanout;
 pub(crate) mod futex;
+mod memory;
 pub(crate) mod mmsg;
 pub(crate) mod packet;
 pub(crate) mod process;

@@ -3,7 +3,8 @@
 //!
 //! What it does is what [`prp_proto::forward`] does with the same frame; a test holds the two against each other.
 //! R6 is the frame, R7 the half of the table that is in force, R8 the neighbour that brought the frame and later the one that
-//! gets it, R9 the whole table.
+//! gets it, R9 the whole table. Numbers read from the table are masked before they say where to read: that stays inside the
+//! table even if it is written meanwhile, and the kernel's verifier wants to see it.
 
 use prp_proto::addr::{DeviceId, MacAddr, NodeId};
 use prp_proto::forward::Flow;
@@ -96,11 +97,8 @@ impl Text {
         asm.jump_if(Ne, R1, i32::from(place.ethertype.to_be()), up);
         asm.load(Word, R1, R6, SKB_VLAN_PRESENT);
         asm.jump_if(Ne, R1, 0, up);
-        asm.set(R1, R6);
-        asm.set(R2, 0);
-        asm.set(R3, R10);
-        asm.alu(Add, R3, i32::from(HEAD));
-        asm.set(R4, HEADER_LEN as i32);
+        self.both_heads();
+        let asm = &mut self.asm;
         asm.call(SKB_LOAD_BYTES);
         asm.jump_if(Ne, R0, 0, up);
         // Loads are at multiples of their size: a hardware address takes two.
@@ -263,12 +261,8 @@ impl Text {
 
     /// Writes the new head, counts, and sends.
     fn go(&mut self, place: &Place) {
+        self.both_heads();
         let (up, asm) = (self.up, &mut self.asm);
-        asm.set(R1, R6);
-        asm.set(R2, 0);
-        asm.set(R3, R10);
-        asm.alu(Add, R3, i32::from(HEAD));
-        asm.set(R4, HEADER_LEN as i32);
         asm.set(R5, 0);
         asm.call(SKB_STORE_BYTES);
         asm.jump_if(Ne, R0, 0, up);
@@ -287,6 +281,16 @@ impl Text {
         asm.set(R2, 0);
         asm.call(REDIRECT);
         asm.exit();
+    }
+
+    /// R1 to R4 = the frame, where its head begins, the head on the stack, the bytes of a head: what calls that copy it take.
+    fn both_heads(&mut self) {
+        let asm = &mut self.asm;
+        asm.set(R1, R6);
+        asm.set(R2, 0);
+        asm.set(R3, R10);
+        asm.alu(Add, R3, i32::from(HEAD));
+        asm.set(R4, HEADER_LEN as i32);
     }
 
     /// `to` = where the row of the node at `offset` of the stack is.

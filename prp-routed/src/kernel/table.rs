@@ -101,9 +101,7 @@ fn write_neighbours(
         let entry = &mut places[place * NEIGHBOUR / 8..][..NEIGHBOUR / 8];
         entry[0] = key;
         entry[NEIGHBOUR_EXIT / 8] = u64::from(exit.index) | (device as u64) << 32;
-        for (word, bytes) in entry[NEIGHBOUR_HEAD / 8..].iter_mut().zip(head.chunks_exact(8)) {
-            *word = u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
-        }
+        write_bytes(&mut entry[NEIGHBOUR_HEAD / 8..], &head);
         numbers.insert((hop.device, hop.mac), place as u16 + 1);
     }
     numbers
@@ -132,15 +130,16 @@ fn write_row(
     let hops = forwarder.routes().lookup(node).next_hops();
     let others = hops.iter().filter_map(|hop| number_of(hop.device, hop.mac));
     let others = others.filter(|other| !takers.contains(other));
-    let mut list = [0u16; (ROW - ROW_LIST) / 2];
+    let mut list = [0; ROW - ROW_LIST];
     let all = takers.iter().copied().chain(others);
-    list.iter_mut().zip(all).for_each(|(to, from)| *to = from);
-    for (word, four) in row[ROW_LIST / 8..].iter_mut().zip(list.chunks_exact(4)) {
-        let mut bytes = [0; 8];
-        bytes
-            .chunks_exact_mut(2)
-            .zip(four)
-            .for_each(|(to, n)| to.copy_from_slice(&n.to_ne_bytes()));
-        *word = u64::from_ne_bytes(bytes);
+    for (to, number) in list.chunks_exact_mut(2).zip(all) {
+        to.copy_from_slice(&number.to_ne_bytes());
     }
+    write_bytes(&mut row[ROW_LIST / 8..], &list);
+}
+
+/// Has `words` lie in memory as `bytes` do, whose number is a multiple of eight.
+fn write_bytes(words: &mut [u64], bytes: &[u8]) {
+    let (eights, _) = bytes.as_chunks();
+    words.iter_mut().zip(eights).for_each(|(word, eight)| *word = u64::from_ne_bytes(*eight));
 }
