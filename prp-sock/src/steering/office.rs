@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
-use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
+use nix::unistd::geteuid;
 use prp_proto::time::Instant;
 
-use super::book::{Book, Member};
+use super::book::Member;
 use super::client::Client;
 use super::desk::{Desk, Means};
-use super::row::SocketRow;
 use crate::device::Interface;
 use crate::sys::rights;
 
@@ -125,7 +124,7 @@ impl Office {
                     let user = rights::peer_user(link.as_fd()).ok();
                     let desk = self.desks.entry(user.unwrap_or(u32::MAX)).or_default();
                     let deaf = match self.whom {
-                        Whom::OwnUser => user != Some(own_user()),
+                        Whom::OwnUser => user != Some(geteuid().as_raw()),
                         Whom::Everybody { .. } => user.is_none() || desk.len() >= MAX_OF_USER,
                     };
                     desk.welcome(Client::new(Member(self.next), link, deaf));
@@ -144,26 +143,18 @@ impl Office {
 /// Has the kernel send frames where the books say; the users for whom that failed. It takes its time for each row,
 /// so all are told at once.
 fn steer(desks: &BTreeMap<u32, Desk>) -> Vec<u32> {
-    let rows = desks.iter().flat_map(|(user, desk)| desk.rows_to_steer().map(move |r| (*user, r)));
-    let mut rows: Vec<(u32, (&SocketRow, &Book))> = rows.collect();
-    let last = rows.pop();
+    let mut rows = desks.iter().flat_map(|(user, desk)| {
+        let rows = desk.rows_to_steer();
+        rows.map(|(row, book)| (*user, move || row.steer(book).is_ok()))
+    });
+    let first = rows.next();
     std::thread::scope(|scope| {
-        let others = rows.into_iter();
-        let others: Vec<(u32, ScopedJoinHandle<'_, io::Result<()>>)> = others
-            .map(|(user, (row, book))| (user, scope.spawn(move || row.steer(book))))
-            .collect();
-        let last = last.map(|(user, (row, book))| (user, row.steer(book).is_ok()));
-        let ended = |(user, thread): (u32, ScopedJoinHandle<'_, io::Result<()>>)| {
-            (user, thread.join().is_ok_and(|steered| steered.is_ok()))
-        };
-        let all = others.into_iter().map(ended).chain(last);
-        all.filter(|(_, steered)| !steered).map(|(user, _)| user).collect()
+        let others: Vec<_> = rows.map(|(user, steer)| (user, scope.spawn(steer))).collect();
+        let first = first.map(|(user, steer)| (user, steer()));
+        let others =
+            others.into_iter().map(|(user, thread)| (user, thread.join().unwrap_or(false)));
+        first.into_iter().chain(others).filter(|(_, done)| !done).map(|(user, _)| user).collect()
     })
-}
-
-/// Who runs this process.
-pub(crate) fn own_user() -> u32 {
-    nix::unistd::geteuid().as_raw()
 }
 
 #[cfg(test)]
