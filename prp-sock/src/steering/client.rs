@@ -71,8 +71,8 @@ impl Client {
         1 + self.fds.len() + waiting
     }
 
-    /// Takes what has come.
-    pub(super) fn receive(&mut self) {
+    /// Takes what has come; of descriptors none if they are `short`.
+    pub(super) fn receive(&mut self, short: bool) {
         let mut buffer = [0; 4096];
         let mut taken = 0;
         while taken < TURN {
@@ -82,7 +82,7 @@ impl Client {
                     taken += n;
                     self.bytes.extend_from_slice(&buffer[..n]);
                     // No message has more; those of somebody who sends them without one are closed.
-                    let room = rights::MAX_FDS - self.fds.len();
+                    let room = if short { 0 } else { rights::MAX_FDS - self.fds.len() };
                     self.fds.extend(fds.into_iter().take(room));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,

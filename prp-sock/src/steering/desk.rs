@@ -11,6 +11,7 @@ use prp_proto::time::Instant;
 use super::book::{Book, Member};
 use super::client::{Client, Standing};
 use super::message::{Reply, Request};
+use super::office::Whom;
 use super::row::{SocketRow, device_of};
 use crate::device::Interface;
 
@@ -33,14 +34,23 @@ pub(super) struct Desk {
     answers: Vec<(Member, u32, Reply)>,
 }
 
-/// The devices there are, and how many descriptors may be taken for sockets.
+/// The devices there are, and what other users' processes leave of the descriptors.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Means<'a> {
     pub(super) devices: &'a [Interface],
     pub(super) ethertype: u16,
     pub(super) now: Instant,
-    /// No more descriptors can be had for sockets.
-    pub(super) short: bool,
+    pub(super) whom: Whom,
+    /// Descriptors that the processes of others cost.
+    pub(super) others: usize,
+}
+
+impl Means<'_> {
+    /// Whether there are none for more sockets of a user who has `held`. One user may have half of all, so that others
+    /// get rows too.
+    fn is_short(&self, held: usize) -> bool {
+        self.whom.is_short(self.others + held) || self.whom.is_short(2 * held)
+    }
 }
 
 impl Desk {
@@ -74,11 +84,16 @@ impl Desk {
     /// Hears what there is to hear, and puts those who wait for it into rows. [`Self::rows_to_steer`] and
     /// [`Self::conclude`] are to follow.
     pub(super) fn attend(&mut self, means: Means<'_>) {
+        // Counted as it grows: what comes at once may be more than there is.
+        let mut held = self.held();
         for at in 0..self.clients.len() {
-            self.clients[at].receive();
+            let short = means.is_short(held);
+            let before = self.clients[at].held();
+            self.clients[at].receive(short);
             while let Some((number, request)) = self.clients[at].next_request() {
-                self.serve(at, number, request, means);
+                self.serve(at, number, request, short, means.now);
             }
+            held = held - before + self.clients[at].held();
         }
         self.bury();
         let joining = self.clients.iter().filter(|c| c.standing.counts()).count();
@@ -111,13 +126,13 @@ impl Desk {
         self.retired.iter().map(|(since, ..)| *since + GRACE).min()
     }
 
-    fn serve(&mut self, at: usize, number: u32, request: Request, means: Means<'_>) {
+    fn serve(&mut self, at: usize, number: u32, request: Request, short: bool, now: Instant) {
         let client = &mut self.clients[at];
         let member = client.member;
         let mut reply = Some(Reply::Steered);
         match request {
             Request::Hello => {}
-            Request::Join(ports) if means.short || !self.book.has_room(ports.len()) => {
+            Request::Join(ports) if short || !self.book.has_room(ports.len()) => {
                 client.fds.clear();
                 reply = Some(Reply::Withdraw);
             }
@@ -146,7 +161,7 @@ impl Desk {
             Request::Leave(disorder) => {
                 self.part_with(at);
                 if disorder {
-                    self.give_up_rows(means.now);
+                    self.give_up_rows(now);
                 }
                 reply = None;
             }

@@ -38,7 +38,7 @@ pub enum Whom {
 
 impl Whom {
     /// Whether `held` descriptors leave no room for those of another process.
-    fn is_short(self, held: usize) -> bool {
+    pub(super) fn is_short(self, held: usize) -> bool {
         matches!(self, Self::Everybody { descriptors } if held + rights::MAX_FDS > descriptors)
     }
 }
@@ -87,12 +87,12 @@ impl Office {
     /// Does what there is to do, which may take the kernel some 10 ms; when to look again by itself.
     pub fn work(&mut self, now: Instant) -> Option<Instant> {
         self.welcome(now);
-        let all_short = self.is_short();
+        let mut held = self.held();
         for desk in self.desks.values_mut() {
-            // One user may have half of them, so that others get rows too.
-            let short = all_short || self.whom.is_short(2 * desk.held());
-            let means = Means { devices: &self.devices, ethertype: self.ethertype, now, short };
-            desk.attend(means);
+            let others = held - desk.held();
+            let (devices, ethertype, whom) = (&self.devices[..], self.ethertype, self.whom);
+            desk.attend(Means { devices, ethertype, now, whom, others });
+            held = others + desk.held();
         }
         let steered = steer(&self.desks);
         let desks = self.desks.iter_mut();
@@ -102,9 +102,9 @@ impl Office {
         due.into_iter().chain(self.deaf_until).min()
     }
 
-    /// Whether so many descriptors are taken that processes have to stay by themselves.
-    fn is_short(&self) -> bool {
-        self.whom.is_short(self.desks.values().map(Desk::held).sum())
+    /// Descriptors that all processes cost together.
+    fn held(&self) -> usize {
+        self.desks.values().map(Desk::held).sum()
     }
 
     fn welcome(&mut self, now: Instant) {
@@ -114,7 +114,7 @@ impl Office {
         self.deaf_until = None;
         loop {
             let clients: usize = self.desks.values().map(Desk::len).sum();
-            if clients >= MAX_CLIENTS || self.is_short() {
+            if clients >= MAX_CLIENTS || self.whom.is_short(self.held()) {
                 // Who is not taken waits in the kernel's queue, and its connection breaks as well when we end.
                 self.deaf_until = Some(now + PAUSE);
                 return;

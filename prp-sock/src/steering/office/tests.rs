@@ -73,6 +73,25 @@ fn work__without_descriptors_processes_stay_by_themselves() {
 }
 
 #[test]
+fn work__who_asks_at_once_gets_no_more_than_who_asks_in_turn() {
+    let descriptors = rights::MAX_FDS + 6;
+    let join = Request::Join(vec![Port::new(80)]);
+    // As sockets to join with, and without a message they belong to.
+    for (request, fds, second) in
+        [(join, 2, Reply::Withdraw), (Request::Hello, rights::MAX_FDS, Reply::Steered)]
+    {
+        let (mut office, address) = office(Whom::Everybody { descriptors });
+        let links = [(); 2].map(|()| UnixStream::connect_addr(&address).expect("it listens"));
+        links.iter().for_each(|link| send(link, 1, &request, fds));
+        office.work(at(0));
+        assert_eq!(heard(&links[0]), Some((1, Reply::Steered)));
+        assert_eq!(heard(&links[1]), Some((1, second)));
+        let held: usize = office.desks.values().map(Desk::held).sum();
+        assert_eq!(held, 2 + fds);
+    }
+}
+
+#[test]
 fn work__without_descriptors_nobody_is_taken_for_a_while() {
     let (mut office, address) = office(Whom::Everybody { descriptors: rights::MAX_FDS - 1 });
     let link = UnixStream::connect_addr(&address).expect("the kernel takes it");
