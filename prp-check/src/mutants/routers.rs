@@ -138,8 +138,8 @@ pub const ROUTERS: &[Mutation] = &[
         "all routers divide flows alike",
         "routes",
         WAYS,
-        "mixed(flow ^ u64::from(router.number()).wrapping_mul(SPREAD))",
-        "mixed(flow ^ u64::from(router.number()) & SPREAD & 1)",
+        "mixed(flow ^ u64::from(router.number()).wrapping_mul(Self::SPREAD))",
+        "mixed(flow ^ u64::from(router.number()) & Self::SPREAD & 1)",
     ),
     mutation(
         Unit,

@@ -5,12 +5,6 @@ use alloc::vec::Vec;
 use super::NextHop;
 use crate::addr::{DeviceId, MacAddr, NodeId};
 
-/// Makes numbers that are close to each other differ in all their bits: the golden ratio's.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Those of SplitMix64.
-const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
-
 /// What the frames of one direction of a connection have in common.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub struct Flow {
@@ -25,11 +19,12 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// What routers multiply their numbers with, to mix them into [`Self::hash`].
-    pub const SPREAD: u64 = SPREAD;
+    /// What routers multiply their numbers with, to mix them into [`Self::hash`]: the golden ratio's bits make numbers
+    /// that are close to each other differ in all of theirs.
+    pub const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// What [`Self::hash`] multiplies with, in turn.
-    pub const FACTORS: [u64; 2] = FACTORS;
+    /// What [`Self::hash`] multiplies with, in turn: those of SplitMix64.
+    pub const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 
     /// By what router `router` divides flows. It is part of it: if all routers divided flows alike, the second in a row
     /// would only see one half, and use only one of its ways. The sums are plain ones of 64 bits, since a program in the
@@ -37,15 +32,15 @@ impl Flow {
     pub fn hash(self, router: NodeId) -> u64 {
         let nodes = u64::from(self.src) | u64::from(self.dst) << 16;
         let flow = nodes | u64::from(self.src_port) << 32 | u64::from(self.dst_port) << 48;
-        mixed(flow ^ u64::from(router.number()).wrapping_mul(SPREAD))
+        mixed(flow ^ u64::from(router.number()).wrapping_mul(Self::SPREAD))
     }
 }
 
 /// Every bit of a number in every other one: the end of SplitMix64 (Steele, Lea, Flood 2014). With less of it two
 /// routers may send up to four fifths of all flows alike.
 const fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(FACTORS[0]);
-    let number = (number ^ (number >> 27)).wrapping_mul(FACTORS[1]);
+    let number = (number ^ (number >> 30)).wrapping_mul(Flow::FACTORS[0]);
+    let number = (number ^ (number >> 27)).wrapping_mul(Flow::FACTORS[1]);
     number ^ (number >> 31)
 }
 
