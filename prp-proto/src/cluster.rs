@@ -109,8 +109,8 @@ impl Cluster {
     /// The nodes frames pass from `from` to `to`, both included.
     fn follow(&self, from: NodeId, to: NodeId) -> Result<Vec<NodeId>, Fault> {
         let fault = |at, what| {
-            let subject = if matches!(what, FaultKind::Dropped { .. }) { from } else { to };
-            Fault { from, to, at, line: self.line(at, subject), what }
+            let fault = Fault { from, to, at, line: None, what };
+            Fault { line: self.line(at, fault.subject()), ..fault }
         };
         if from == to && self.line(to, to).is_none() {
             return Err(fault(to, FaultKind::Missing));
@@ -152,10 +152,11 @@ impl Cluster {
     /// Whether frames of `member` reach the next hop they are sent to.
     fn arrives(&self, member: &Member, hop: &NextHop) -> Result<(), FaultKind> {
         let next = hop.node;
-        if let Some([owner, ..]) = self.owners.get(&hop.mac).map(Vec::as_slice)
-            && !self.owners[&hop.mac].contains(&next)
+        let owners = self.owners.get(&hop.mac).map_or(&[][..], Vec::as_slice);
+        if let [owner, ..] = *owners
+            && !owners.contains(&next)
         {
-            return Err(FaultKind::Mistaken { next, owner: *owner });
+            return Err(FaultKind::Mistaken { next, owner });
         }
         let theirs = self.members.get(&next).map(|other| other.hosts.ethertype());
         if theirs.is_some_and(|ethertype| ethertype != member.hosts.ethertype()) {

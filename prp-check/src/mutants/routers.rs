@@ -226,8 +226,8 @@ pub const ROUTERS: &[Mutation] = &[
         "another node's hardware address is a next hop's",
         "cluster",
         CLUSTER,
-        "            && !self.owners[&hop.mac].contains(&next)",
-        "            && self.owners[&hop.mac].is_empty()",
+        "            && !owners.contains(&next)",
+        "            && owners.is_empty()",
     ),
     mutation(
         Unit,

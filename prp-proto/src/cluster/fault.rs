@@ -58,6 +58,11 @@ pub enum FaultKind {
 }
 
 impl Fault {
+    /// The node whose line in the file is wrong, or missing.
+    pub const fn subject(&self) -> NodeId {
+        if matches!(self.what, FaultKind::Dropped { .. }) { self.from } else { self.to }
+    }
+
     /// What to do about it.
     pub fn mend(&self) -> Mend<'_> {
         Mend(self)

@@ -54,10 +54,9 @@ fn told(cluster: &Cluster, paths: &Paths) -> Vec<Finding> {
     let mut seen: BTreeMap<Key, usize> = BTreeMap::new();
     let mut findings: Vec<Finding> = Vec::new();
     for fault in cluster.faults() {
-        let Fault { from, to, at, line, what } = fault;
+        let Fault { at, line, what, .. } = fault;
         // Without a line it is a line that is missing, for one of the two.
-        let subject = if matches!(what, FaultKind::Dropped { .. }) { from } else { to };
-        let key = (at, line, line.is_none().then_some(subject), what);
+        let key = (at, line, line.is_none().then(|| fault.subject()), what);
         if let Some(known) = seen.get(&key) {
             findings[*known].alike += 1;
             continue;
