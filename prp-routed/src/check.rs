@@ -92,10 +92,18 @@ impl Report {
 
     /// Prints it, as JSON where that is wanted: what was looked at and notes on standard output; what is wrong on
     /// standard error, as compilers do, for editors to follow, and in the name of `program` where there is no line.
+    /// Nobody reading it is no failure.
     ///
     /// # Errors
-    /// Nobody reads standard output.
+    /// Standard output takes nothing.
     pub fn print(&self, program: &str, json: bool) -> io::Result<()> {
+        match self.write(program, json) {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        }
+    }
+
+    fn write(&self, program: &str, json: bool) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if json {
             let text = serde_json::to_string_pretty(self)?;

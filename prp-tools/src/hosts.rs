@@ -87,12 +87,9 @@ pub(crate) fn load(path: &Path) -> Result<HostsFile, Failure> {
 
 /// Prints what was found; it fails if anything is wrong.
 fn tell(report: &Report, json: bool) -> Result<(), Failure> {
-    match report.print("prp", json) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),
-        // What there is to complain about has been said.
-        _ if report.ok => Ok(()),
-        _ => Err(Failure::new(Code::Failed, String::new())),
-    }
+    report.print("prp", json).map_err(|e| Failure::local("standard output", &e))?;
+    // What there is to complain about has been said.
+    if report.ok { Ok(()) } else { Err(Failure::new(Code::Failed, String::new())) }
 }
 
 fn resolve(file: &HostsFile, name: &str) -> Result<String, Failure> {
