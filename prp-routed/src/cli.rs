@@ -32,21 +32,38 @@ enum Command {
     Check(CheckArgs),
 }
 
+/// What daemon and check go by.
 #[derive(Debug, Args)]
-struct CheckArgs {
+struct Sources {
     /// Settings [default: /etc/prp-routed.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// prphosts [default: as the settings say, else $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
+    /// The node this machine is [default: as the settings say, else $PRP_NODE, else by its hardware addresses]
+    #[arg(long, value_name = "NUMBER")]
+    node: Option<NodeId>,
+}
+
+impl Sources {
+    /// What the command line says counts more than `settings`.
+    fn apply(&self, settings: &mut Settings) {
+        if let Some(hosts) = &self.hosts {
+            settings.hosts.clone_from(hosts);
+        }
+        settings.node = self.node.or(settings.node);
+    }
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    #[command(flatten)]
+    sources: Sources,
     /// In place of this node's prphosts check those of all nodes, prphosts.NODE or NODE/prphosts in this folder: loops,
     /// missing next hops, nodes that are not reached, other ways back than there
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["hosts", "node"])]
     all: Option<PathBuf>,
-    /// The node this machine is [default: as the settings say, else $PRP_NODE, else by its hardware addresses]
-    #[arg(long, value_name = "NUMBER", conflicts_with = "all")]
-    node: Option<NodeId>,
     /// Print what there is to say as JSON
     #[arg(long)]
     json: bool,
@@ -54,15 +71,8 @@ struct CheckArgs {
 
 #[derive(Debug, Args)]
 struct DaemonArgs {
-    /// Settings [default: /etc/prp-routed.toml, if there is one]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// prphosts [default: as the settings say, else $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
-    hosts: Option<PathBuf>,
-    /// The node this machine is [default: $PRP_NODE, else by its hardware addresses]
-    #[arg(long, value_name = "NUMBER")]
-    node: Option<NodeId>,
+    #[command(flatten)]
+    sources: Sources,
     /// Microseconds to look for frames after the last one, before sleeping
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin: Option<u64>,
@@ -100,14 +110,11 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: &DaemonArgs) -> io::Result<()> {
-    let mut settings = match &arguments.config {
+    let mut settings = match &arguments.sources.config {
         Some(path) => Settings::load(path)?,
         None => Settings::system()?,
     };
-    if let Some(hosts) = &arguments.hosts {
-        settings.hosts.clone_from(hosts);
-    }
-    settings.node = arguments.node.or(settings.node);
+    arguments.sources.apply(&mut settings);
     if let Some(spin) = arguments.spin {
         settings.spin = std::time::Duration::from_micros(spin);
     }
@@ -122,14 +129,11 @@ fn run(arguments: &DaemonArgs) -> io::Result<()> {
 
 /// Checks what there is to check; nothing is opened but files.
 fn check(what: &CheckArgs) -> ExitCode {
-    let (mut report, settings) = check::settings(what.config.as_deref());
+    let (mut report, settings) = check::settings(what.sources.config.as_deref());
     if let Some(folder) = &what.all {
         report = report.and(check::cluster(folder));
     } else if let Some(mut settings) = settings {
-        if let Some(hosts) = &what.hosts {
-            settings.hosts.clone_from(hosts);
-        }
-        settings.node = what.node.or(settings.node);
+        what.sources.apply(&mut settings);
         report = report.and(check::daemon(&settings));
     }
     let printed = report.print("prp-routed", what.json).is_ok();
