@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -58,15 +58,12 @@ pub struct Exporter {
     listener: TcpListener,
 }
 
-/// What the daemon said last.
-#[derive(Debug, Default)]
-struct Said(Option<(Instant, Result<Bytes, String>)>);
-
 /// What every connection shares.
 #[derive(Debug)]
 struct Shared {
     node: NodeId,
-    said: Mutex<Said>,
+    /// What the daemon said last, and when.
+    said: Mutex<Option<(Instant, Result<Bytes, String>)>>,
 }
 
 impl Exporter {
@@ -135,46 +132,35 @@ async fn answer(
     request: Request<Incoming>,
     shared: Arc<Shared>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let plain = |status, text: &'static str| {
-        let mut response = Response::new(Full::from(text));
-        *response.status_mut() = status;
-        response
-    };
     if request.uri().path() != "/metrics" {
         return Ok(plain(StatusCode::NOT_FOUND, "GET /metrics\n"));
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "GET /metrics\n");
-        response.headers_mut().insert(ALLOW, const { allowed() });
+        response.headers_mut().insert(ALLOW, const { HeaderValue::from_static("GET, HEAD") });
         return Ok(response);
     }
     Ok(match shared.text().await {
         Ok(text) => {
-            let mut response = Response::new(Full::from(text));
-            response.headers_mut().insert(CONTENT_TYPE, const { openmetrics() });
+            let mut response = plain(StatusCode::OK, text);
+            response.headers_mut().insert(CONTENT_TYPE, const { HeaderValue::from_static(TYPE) });
             response
         }
-        Err(why) => {
-            let mut response = Response::new(Full::from(why));
-            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            response
-        }
+        Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, why),
     })
 }
 
-const fn allowed() -> hyper::header::HeaderValue {
-    hyper::header::HeaderValue::from_static("GET, HEAD")
-}
-
-const fn openmetrics() -> hyper::header::HeaderValue {
-    hyper::header::HeaderValue::from_static(TYPE)
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    response
 }
 
 impl Shared {
     /// What the daemon says, or has just said.
     async fn text(&self) -> Result<Bytes, String> {
         let mut said = self.said.lock().await;
-        if let Some((at, text)) = &said.0
+        if let Some((at, text)) = &*said
             && at.elapsed() < FRESH
         {
             return text.clone();
@@ -190,7 +176,7 @@ impl Shared {
         if let Err(why) = &text {
             warn!("metrics: {}", why.trim_end());
         }
-        said.0 = Some((Instant::now(), text.clone()));
+        *said = Some((Instant::now(), text.clone()));
         text
     }
 }
