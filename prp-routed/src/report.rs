@@ -161,9 +161,8 @@ impl Reloaded {
 
 /// The devices of `router`.
 pub fn devices(router: &mut Router) -> Vec<Device> {
-    let ours = router.forwarder.devices().to_vec();
-    let Router { links, kernel, .. } = router;
-    let links = links.iter_mut().zip(ours).enumerate();
+    let Router { forwarder, links, kernel, .. } = router;
+    let links = links.iter_mut().zip(forwarder.devices()).enumerate();
     links
         .map(|(index, (link, device))| {
             let by_kernel = kernel.counted(index);
