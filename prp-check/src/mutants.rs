@@ -7,8 +7,9 @@ mod routers;
 mod run;
 mod tree;
 
-pub use list::{Catcher, LIST, Mutation};
-pub use routers::ROUTERS;
+use list::LIST;
+pub use list::{Catcher, Mutation};
+use routers::ROUTERS;
 pub use run::{Report, run, table};
 pub use tree::Tree;
 

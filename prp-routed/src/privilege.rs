@@ -50,11 +50,6 @@ impl Identity {
         Ok(Self { name: user.name, uid: user.uid, gid: user.gid })
     }
 
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Becomes this user, in no group but its own, with the capabilities there are.
     fn assume(&self) -> io::Result<()> {
         if geteuid() == self.uid {
@@ -111,7 +106,7 @@ mod tests {
     fn find__by_name_and_by_number() {
         let root = Identity::find("0");
         if geteuid().is_root() {
-            assert_eq!(root.expect("there is one").name(), "root");
+            assert_eq!(root.expect("there is one").name, "root");
             assert_eq!(Identity::find("root").expect("there is one").uid, Uid::from_raw(0));
         } else {
             let said = root.expect_err("it is another user").to_string();

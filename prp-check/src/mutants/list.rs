@@ -81,7 +81,7 @@ const SEQ: &str = "prp-proto/src/seq.rs";
 const TRANSMIT: &str = "prp-proto/src/connection/transmit.rs";
 
 /// Every mutation.
-pub const LIST: &[Mutation] = &[
+pub(super) const LIST: &[Mutation] = &[
     // Handshake.
     mutation(
         Explore,

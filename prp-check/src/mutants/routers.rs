@@ -12,7 +12,7 @@ const ROUTE: &str = "prp-proto/src/route.rs";
 const WAYS: &str = "prp-proto/src/route/ways.rs";
 
 /// Those of routers.
-pub const ROUTERS: &[Mutation] = &[
+pub(super) const ROUTERS: &[Mutation] = &[
     mutation(
         Unit,
         "a frame for another station is forwarded",
