@@ -6,13 +6,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 use prp_routed::report::Question;
 use prp_tests::harness::skip;
 use prp_tests::puppet::Puppet;
@@ -61,7 +62,17 @@ fn start(node: &Node<'_>, hosts: &Path, arguments: &[&str]) -> Router {
 
 /// Lines of the kernel's view of a process.
 fn state(router: &Router) -> String {
-    fs::read_to_string(format!("/proc/{}/status", router.pid())).expect("it runs")
+    read(format!("/proc/{}/status", router.pid()))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).expect("it runs")
+}
+
+/// Where the kernel's view of each thread is.
+fn threads(process: Pid) -> impl Iterator<Item = PathBuf> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    threads.map(|thread| thread.expect("a thread").path())
 }
 
 fn field<'a>(state: &'a str, name: &str) -> Vec<&'a str> {
@@ -100,11 +111,7 @@ fn user__becomes_it_and_routes_with_one_capability() {
     assert!(group.iter().all(|group| *group != "0"), "{group:?}");
     assert_eq!(field(&state, "Groups:"), [""; 0], "{state}");
     is_confined(&state);
-    let threads = fs::read_dir(format!("/proc/{}/task", router.pid())).expect("it runs");
-    for thread in threads {
-        let path = thread.expect("a thread").path().join("status");
-        is_confined(&fs::read_to_string(path).expect("it runs"));
-    }
+    threads(router.pid()).for_each(|thread| is_confined(&read(thread.join("status"))));
     assert_eq!(status(&node)["devices"].as_array().map(Vec::len), Some(1));
     hosts.replace(&text);
     router.signal(Signal::SIGHUP);
@@ -177,12 +184,8 @@ fn confinement__without_another_user() {
     let hosts = TempFile::new(node.hosts());
     let router = start(&node, hosts.path(), &["--metrics", "127.0.0.1:9470"]);
     is_confined(&state(&router));
-    let tasks = format!("/proc/{}/task", router.pid());
-    let threads = || fs::read_dir(&tasks).expect("it runs").map(|t| t.expect("a thread").path());
-    assert!(threads().count() > 1, "the exporter has a thread");
-    threads().for_each(|path| {
-        is_confined(&fs::read_to_string(path.join("status")).expect("it runs"));
-    });
+    assert!(threads(router.pid()).count() > 1, "the exporter has a thread");
+    threads(router.pid()).for_each(|thread| is_confined(&read(thread.join("status"))));
     let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
     send(&mut client, &mut server, 9, 1 << 20);
 }
@@ -309,10 +312,8 @@ fn watchdog__is_silent_when_the_loop_stands() {
         matches!(stopped, WaitStatus::PtraceEvent(..) | WaitStatus::Stopped(..)),
         "{stopped:?}"
     );
-    let others = fs::read_dir(format!("/proc/{main}/task")).expect("it runs");
-    let mut states = others.map(|task| {
-        let stat = fs::read_to_string(task.expect("a thread").path().join("stat"));
-        let stat = stat.expect("it runs");
+    let mut states = threads(main).map(|thread| {
+        let stat = read(thread.join("stat"));
         stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).expect("a state")
     });
     assert!(states.any(|state| state != 't' && state != 'T'), "another thread is not stopped");
