@@ -7,7 +7,8 @@ package_of() {
     ip | tc) echo iproute2 ;;
     ethtool) echo ethtool ;;
     find) echo findutils ;;
-    cc) echo gcc ;;
+    # Not gcc alone: without recommended packages that links nothing, for want of the C library's own files.
+    cc) echo build-essential ;;
     python3) echo python3-minimal ;;
     sha256sum | head | df) echo coreutils ;;
     openssl) echo openssl ;;
