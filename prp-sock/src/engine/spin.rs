@@ -26,8 +26,7 @@ const RETRY_EVERY: u32 = 32;
 pub(super) struct SpinRecord {
     vain: u32,
     skipped: u32,
-    /// Somebody else took the processor when it was last offered.
-    crowded: bool,
+    looks: Looks,
 }
 
 impl SpinRecord {
@@ -47,19 +46,45 @@ impl SpinRecord {
         }
     }
 
-    /// Whether nobody else wanted the processor when it was last offered. Who is not alone had better offer it before
-    /// it looks many times: who takes it may be the peer.
-    pub(super) const fn is_alone(&self) -> bool {
-        !self.crowded
+    /// How often to look between two offers of the processor, to begin with.
+    pub(super) const fn looks(&self) -> Looks {
+        self.looks
     }
 
-    /// A wait was over before its budget was, or not; and whether the thread was alone.
-    pub(super) fn note(&mut self, paid: bool, alone: bool) {
-        self.crowded = !alone;
+    /// A wait was over before its budget was, or not; and how often it looked in the end.
+    pub(super) fn note(&mut self, paid: bool, looks: Looks) {
+        self.looks = looks;
         if paid {
             (self.vain, self.skipped) = (0, 0);
         } else {
             self.vain = self.vain.saturating_add(1);
+        }
+    }
+}
+
+/// Looks between two offers of the processor.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Looks(usize);
+
+impl Looks {
+    /// About as long as an offer that nobody takes: a frame that comes during one is seen late.
+    const FEW: usize = 16;
+
+    /// A few microseconds: whoever comes to want the processor does not wait longer than that.
+    const MANY: usize = 64;
+
+    pub(super) const fn number(self) -> usize {
+        self.0
+    }
+
+    /// After an offer that somebody took, or nobody. Who takes it may be the peer, so it is offered again before
+    /// anything else; the longer nobody does, the less often it is.
+    pub(super) const fn after(self, taken: bool) -> Self {
+        match self.0 {
+            _ if taken => Self(0),
+            0 => Self(Self::FEW),
+            n if n < Self::MANY => Self(2 * n),
+            n => Self(n),
         }
     }
 }
@@ -73,13 +98,13 @@ mod tests {
         let mut record = SpinRecord::default();
         for _ in 0..PATIENCE {
             assert_eq!(record.budget(SpinPolicy::Adaptive), ADAPTIVE_BUDGET);
-            record.note(false, true);
+            record.note(false, Looks::default());
         }
         let tried = (0..RETRY_EVERY)
             .filter(|_| record.budget(SpinPolicy::Adaptive) > Duration::ZERO)
             .count();
         assert_eq!(tried, 1);
-        record.note(true, true);
+        record.note(true, Looks::default());
         assert_eq!(record.budget(SpinPolicy::Adaptive), ADAPTIVE_BUDGET);
     }
 
@@ -87,9 +112,20 @@ mod tests {
     fn budget__fixed_is_fixed() {
         let mut record = SpinRecord::default();
         for _ in 0..100 {
-            record.note(false, true);
+            record.note(false, Looks::default());
         }
         let policy = SpinPolicy::Fixed(Duration::from_micros(7));
         assert_eq!(record.budget(policy), Duration::from_micros(7));
+    }
+
+    #[test]
+    fn looks__grow_while_nobody_takes_the_processor() {
+        let mut looks = Looks::default();
+        let grown = [(); 5].map(|()| {
+            looks = looks.after(false);
+            looks.number()
+        });
+        assert_eq!(grown, [16, 32, 64, 64, 64]);
+        assert_eq!(looks.after(true).number(), 0);
     }
 }

@@ -17,7 +17,7 @@ use super::doors::{Doors, take_errors};
 use super::guard::CoreGuard;
 use super::poll_set::PollSet;
 use super::slot::Interest;
-use super::spin::SpinPolicy;
+use super::spin::{Looks, SpinPolicy};
 use super::waiter::Waiter;
 use crate::sys::process;
 
@@ -27,9 +27,6 @@ const IDLE_AFTER: Duration = Duration::from_micros(4);
 
 /// A `sched_yield` that took no longer than this gave the processor to nobody.
 const ALONE: Duration = Duration::from_micros(1);
-
-/// Looks between two system calls that yield, where nobody takes the offer: about as long as the call takes.
-const LOOKS: usize = 16;
 
 /// Something to wait for.
 pub(crate) trait Wait {
@@ -200,11 +197,11 @@ impl Engine {
         if !budget.is_zero() {
             core.looks_again = Some(now + budget);
             let doors = core.doors.clone();
-            let mut alone = core.spin.is_alone();
+            let mut looks = core.spin.looks();
             drop(core);
-            let paid = self.spin(&doors, waiting.me, now, budget, until, &mut alone);
+            let paid = self.spin(&doors, waiting.me, now, budget, until, &mut looks);
             core = self.lock();
-            core.spin.note(paid, alone);
+            core.spin.note(paid, looks);
             if paid {
                 return (core, Ok(()));
             }
@@ -250,8 +247,7 @@ impl Engine {
         (self.lock(), polled.map(drop).map_err(io::Error::from))
     }
 
-    /// Looks for a frame or a call without sleeping; whether there was something to do. `alone` says whether nobody
-    /// else wants this processor, as far as is known.
+    /// Looks for a frame or a call without sleeping; whether there was something to do.
     fn spin(
         &self,
         doors: &Doors,
@@ -259,7 +255,7 @@ impl Engine {
         start: Instant,
         budget: Duration,
         until: Option<Instant>,
-        alone: &mut bool,
+        looks: &mut Looks,
     ) -> bool {
         let blind = doors.are_blind();
         let mut acknowledged = false;
@@ -268,9 +264,12 @@ impl Engine {
             if me.is_called() || doors.frame_waits() || (blind && doors.poll_now()) {
                 return true;
             }
-            // Who yields in vain misses frames while it does.
-            if *alone && (0..LOOKS).any(|_| look_again(doors, me)) {
-                return true;
+            // Where looks say nothing, nobody looks.
+            if looks.number() > 0 && !blind {
+                if (0..looks.number()).any(|_| look_again(doors, me)) {
+                    return true;
+                }
+                now = self.now();
             }
             if until.is_some_and(|at| now >= at) {
                 return true;
@@ -284,12 +283,14 @@ impl Engine {
                 let mut core = self.lock();
                 core.endpoint.handle_idle(now);
                 core.pump(now);
+                drop(core);
+                now = self.now();
             }
             // Always yield: the peer may need this very processor.
-            let before = if *alone { self.now() } else { now };
             std::thread::yield_now();
+            let offered = now;
             now = self.now();
-            *alone = now.since(before) < ALONE;
+            *looks = looks.after(now.since(offered) >= ALONE);
         }
     }
 
