@@ -38,6 +38,11 @@ impl Doors {
         self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
     }
 
+    /// As [`Self::frame_waits`], for who will take it at once.
+    pub(super) fn expects_frame(&self) -> bool {
+        self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.expects_frame()))
+    }
+
     /// Whether no look can say that no frame waits.
     pub(super) fn are_blind(&self) -> bool {
         self.peeks.iter().any(|p| matches!(p, Peek::Unknown))

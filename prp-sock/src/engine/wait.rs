@@ -261,7 +261,7 @@ impl Engine {
         let mut acknowledged = false;
         let mut now = start;
         loop {
-            if me.is_called() || doors.frame_waits() || (blind && doors.poll_now()) {
+            if me.is_called() || doors.expects_frame() || (blind && doors.poll_now()) {
                 return true;
             }
             // Where looks say nothing, nobody looks.
@@ -346,7 +346,7 @@ impl Engine {
 /// Whether there is a frame or a call, some instructions later.
 fn look_again(doors: &Doors, me: &Waiter) -> bool {
     std::hint::spin_loop();
-    doors.frame_waits() || me.is_called()
+    doors.expects_frame() || me.is_called()
 }
 
 /// Whether a sleep ended by a signal that the application wants to hear of.
