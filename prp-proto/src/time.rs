@@ -54,6 +54,5 @@ impl fmt::Debug for Instant {
 
 /// Nanoseconds of `d`, or `u64::MAX` where they do not fit.
 pub(crate) const fn saturating_nanos(d: Duration) -> u64 {
-    let nanos = d.as_nanos();
-    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
+    d.as_secs().saturating_mul(1_000_000_000).saturating_add(d.subsec_nanos() as u64)
 }

@@ -1,4 +1,7 @@
 //! Many frames per system call.
+//!
+//! What sends does so by the bare system call: C libraries make a point at which threads may be cancelled of it, which
+//! costs time, and a thread that ended there would leave the engine locked.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -65,7 +68,8 @@ impl SendVec {
         // a slice borrowed for `'a`, which outlives this call. The kernel reads them, and writes only
         // the lengths inside `headers`, whose number is given.
         let sent = unsafe {
-            libc::sendmmsg(
+            libc::syscall(
+                libc::SYS_sendmmsg,
                 fd.as_raw_fd(),
                 self.headers.as_mut_ptr(),
                 self.headers.len() as libc::c_uint,
@@ -73,7 +77,7 @@ impl SendVec {
             )
         };
         self.clear();
-        cvt(sent).map(|n| n as usize)
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
     }
 
     fn clear(&mut self) {
@@ -92,8 +96,17 @@ fn send_small(fd: BorrowedFd<'_>, frame: [&[u8]; 4]) -> io::Result<()> {
         len += piece.len();
     }
     // SAFETY: the first `len` bytes of `bytes` are readable and outlive the call, which writes nothing.
-    let sent =
-        unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), len, libc::MSG_DONTWAIT) };
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            fd.as_raw_fd(),
+            bytes.as_ptr(),
+            len,
+            libc::MSG_DONTWAIT,
+            std::ptr::null::<libc::sockaddr>(),
+            0,
+        )
+    };
     // Packets leave whole or not at all.
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
