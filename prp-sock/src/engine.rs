@@ -12,6 +12,7 @@ mod core;
 mod detours;
 mod device_slot;
 mod doors;
+mod driver;
 mod exit;
 mod flow;
 mod guard;

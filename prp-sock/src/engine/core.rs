@@ -18,10 +18,11 @@ use prp_proto::time::Instant;
 use super::claims::Claims;
 use super::device_slot::DeviceSlot;
 use super::doors::Doors;
+use super::driver::Driver;
 use super::flow::Flow;
 use super::guard::Calls;
 use super::readiness::Shown;
-use super::slot::Slot;
+use super::slot::{Interest, Slot};
 use super::spin::SpinRecord;
 use super::steering::Steering;
 use super::steward::Stewardship;
@@ -61,7 +62,7 @@ pub(crate) struct Core {
     /// To be made when the lock is let go.
     pub(super) calls: Calls,
     /// The application thread that drives.
-    pub(super) driver: Option<Arc<Waiter>>,
+    pub(super) driver: Option<Driver>,
     /// Application threads that wait while another one drives, longest first.
     pub(super) followers: Vec<Arc<Waiter>>,
     /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
@@ -262,12 +263,18 @@ impl Core {
                     if let Some(slot) = self.slots.get_mut(conn.slot()) {
                         slot.wake(ready, &mut self.calls);
                     }
+                    if let Some(driver) = &mut self.driver {
+                        driver.note_conn(conn, ready, &mut self.calls);
+                    }
                     self.show(conn);
                 }
                 Event::Incoming(listener) => {
                     if let Some(slot) = self.listeners.get_mut(&listener) {
                         let ready = Readiness { readable: true, ..Readiness::default() };
                         slot.wake(ready, &mut self.calls);
+                    }
+                    if let Some(driver) = &mut self.driver {
+                        driver.note_incoming(listener, &mut self.calls);
                     }
                     self.show_listener(listener);
                 }
@@ -302,11 +309,26 @@ impl Core {
         }
         let everything =
             Readiness { readable: true, writable: true, connected: true, flushed: true };
+        self.call_driver();
         for slot in self.slots.iter_mut().chain(self.listeners.values_mut()) {
             slot.wake(everything, &mut self.calls);
             if let Some(fd) = &mut slot.fd {
                 fd.show(Shown { readable: true, writable: true, ended: true, over: true });
             }
+        }
+    }
+
+    /// What the driver, which is the caller, is to be called for.
+    pub(super) fn set_driver_interest(&mut self, interest: Option<Interest>) {
+        if let Some(driver) = &mut self.driver {
+            driver.set_interest(interest);
+        }
+    }
+
+    /// Has the driver look at the state of things anew.
+    pub(super) fn call_driver(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.call(&mut self.calls);
         }
     }
 

@@ -22,6 +22,19 @@ pub(crate) enum Interest {
     Accept(ListenHandle),
 }
 
+impl Interest {
+    /// Whether this is what somebody waits for who waits for `ready` of `conn`.
+    pub(super) fn is_met_by(self, conn: ConnHandle, ready: Readiness) -> bool {
+        match self {
+            Self::Read(c) => c == conn && ready.readable,
+            Self::Write(c) => c == conn && ready.writable,
+            Self::Connect(c) => c == conn && ready.connected,
+            Self::Flush(c) => c == conn && ready.flushed,
+            Self::Accept(_) => false,
+        }
+    }
+}
+
 /// Who waits, and a descriptor to show it if the application asked for one.
 #[derive(Debug, Default)]
 pub(super) struct Slot {

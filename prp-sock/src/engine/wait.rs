@@ -3,7 +3,6 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -14,11 +13,12 @@ use prp_proto::time::Instant;
 use super::Engine;
 use super::core::Core;
 use super::doors::{Doors, take_errors};
+use super::driver::Driver;
 use super::guard::CoreGuard;
 use super::poll_set::PollSet;
 use super::slot::Interest;
 use super::spin::{Looks, SpinPolicy};
-use super::waiter::Waiter;
+use super::waiter::{Seat, Waiter};
 use crate::sys::process;
 
 /// How long a spinning thread waits for frames before it sends acknowledgements it had held back: a
@@ -51,16 +51,14 @@ pub(crate) enum WaitError {
     Interrupted,
 }
 
-/// Who waits, for what and how.
-struct Waiting<'a> {
-    me: &'a Arc<Waiter>,
-    waker: Waker,
+/// For what a thread waits, and how.
+struct Waiting {
     interest: Interest,
     deadline: Option<Instant>,
     policy: SpinPolicy,
 }
 
-impl Waiting<'_> {
+impl Waiting {
     /// How long to sleep through what comes, if that is the thing to do: a reader that is not told to spin,
     /// in a flow of data.
     fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
@@ -82,21 +80,35 @@ impl Engine {
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let mut core = self.lock();
-        let mut now = self.now();
+        let now = self.now();
         if let Some(out) = wait.attempt(&mut core, now) {
             core.show_for(interest);
             self.finish(core, now);
             return Ok(out);
         }
-        let me = Waiter::current(self.id, &self.driver_kick);
-        let waiting = Waiting { me: &me, waker: me.waker(), interest, deadline, policy };
+        let mut seat = Seat::take(self.id, &self.driver_kick);
+        let outcome =
+            self.wait_at(&mut seat, core, now, &Waiting { interest, deadline, policy }, wait);
+        seat.leave();
+        outcome
+    }
+
+    fn wait_at<'a, W: Wait>(
+        &'a self,
+        seat: &mut Seat,
+        mut core: CoreGuard<'a>,
+        mut now: Instant,
+        waiting: &Waiting,
+        wait: &mut W,
+    ) -> Result<W::Out, WaitError> {
+        let &Waiting { interest, deadline, .. } = waiting;
         loop {
             if core.driver.is_none() {
-                core.driver = Some(me.clone());
+                core.driver = Some(Driver::new(seat));
                 self.keeper.step_aside(&mut core);
-                return self.drive(core, now, &waiting, wait);
+                return self.drive(seat, core, now, waiting, wait);
             }
-            let (woken, slept) = self.follow(core, &waiting);
+            let (woken, slept) = self.follow(seat, core, waiting);
             core = woken;
             now = self.now();
             let outcome = match wait.attempt(&mut core, now) {
@@ -105,7 +117,7 @@ impl Engine {
                 None if is_interrupted(&slept) => Err(WaitError::Interrupted),
                 None => continue,
             };
-            core.forget(interest, &waiting.waker);
+            core.forget(interest, &seat.waker);
             core.show_for(interest);
             self.pass_on(&mut core);
             self.finish(core, now);
@@ -116,29 +128,31 @@ impl Engine {
     /// Sleeps while another thread drives, until called or promoted.
     fn follow<'a>(
         &'a self,
+        seat: &Seat,
         mut core: CoreGuard<'a>,
-        waiting: &Waiting<'_>,
+        waiting: &Waiting,
     ) -> (CoreGuard<'a>, io::Result<()>) {
-        core.register(waiting.interest, &waiting.waker);
-        core.followers.push(waiting.me.clone());
+        core.register(waiting.interest, &seat.waker);
+        core.followers.push(seat.waiter.clone());
         drop(core);
         let timeout = waiting.deadline.map(|d| d.since(self.now()));
-        let slept = waiting.me.park(timeout);
+        let slept = seat.waiter.park(timeout);
         let mut core = self.lock();
-        core.followers.retain(|f| !Arc::ptr_eq(f, waiting.me));
+        core.followers.retain(|f| !Arc::ptr_eq(f, &seat.waiter));
         (core, slept)
     }
 
     /// Does the work until `wait` has what it wants.
     fn drive<'a, W: Wait>(
         &'a self,
+        seat: &mut Seat,
         mut core: CoreGuard<'a>,
         mut now: Instant,
-        waiting: &Waiting<'_>,
+        waiting: &Waiting,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let outcome = loop {
-            waiting.me.take_call();
+            seat.waiter.take_call();
             let frames = wait.turn(&mut core, now);
             if let Some(out) = wait.attempt(&mut core, now) {
                 break Ok(out);
@@ -151,18 +165,19 @@ impl Engine {
                 now = self.now();
                 continue;
             }
-            // Only for as long as others may do the work: who takes a turn itself need not be called.
-            core.register(waiting.interest, &waiting.waker);
-            let (after, slept) = self.idle(core, waiting, now);
+            core.set_driver_interest(Some(waiting.interest));
+            let (after, slept) = self.idle(&seat.waiter, core, waiting, now);
             core = after;
             now = self.now();
-            core.forget(waiting.interest, &waiting.waker);
+            core.set_driver_interest(None);
             if is_interrupted(&slept) {
                 break Err(WaitError::Interrupted);
             }
         };
         core.show_for(waiting.interest);
-        core.driver = None;
+        if let Some(driver) = core.driver.take() {
+            driver.leave(seat);
+        }
         core.left = now;
         core.looks_again = None;
         self.pass_on(&mut core);
@@ -185,12 +200,13 @@ impl Engine {
     /// Waits for a frame, a call or a deadline: first looking, then asleep.
     fn idle<'a>(
         &'a self,
+        me: &Waiter,
         mut core: CoreGuard<'a>,
-        waiting: &Waiting<'_>,
+        waiting: &Waiting,
         now: Instant,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         if let Some(nap) = waiting.nap(&mut core, now) {
-            return self.nap(core, waiting, now + nap);
+            return self.nap(me, core, waiting, now + nap);
         }
         let until = earliest(waiting.deadline, core.next_timeout());
         let budget = core.spin.budget(waiting.policy);
@@ -199,7 +215,7 @@ impl Engine {
             let doors = core.doors.clone();
             let mut looks = core.spin.looks();
             drop(core);
-            let paid = self.spin(&doors, waiting.me, now, budget, until, &mut looks);
+            let paid = self.spin(&doors, me, now, budget, until, &mut looks);
             core = self.lock();
             core.spin.note(paid, looks);
             if paid {
@@ -217,21 +233,21 @@ impl Engine {
         let until = earliest(waiting.deadline, due);
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
         core.driver_slept = true;
-        self.sleep(core, waiting.me, until)
+        self.sleep(core, me, until)
     }
 
     /// Sleeps until `until` or called, whatever comes meanwhile.
     fn nap<'a>(
         &'a self,
+        me: &Waiter,
         mut core: CoreGuard<'a>,
-        waiting: &Waiting<'_>,
+        waiting: &Waiting,
         until: Instant,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         let now = self.now();
         // Acknowledges what has come: the sender may wait for that.
         core.endpoint.handle_idle(now);
         core.pump(now);
-        let me = waiting.me;
         if core.has_more() || me.begin_poll() {
             return (core, Ok(()));
         }

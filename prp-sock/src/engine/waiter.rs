@@ -1,7 +1,7 @@
 //! Somebody who sleeps, and how to wake them. `tests/waiter_model.rs` runs this file under every
 //! interleaving.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -31,22 +31,6 @@ pub(super) struct Waiter {
 impl Waiter {
     pub(super) fn new(kick: Arc<Kick>) -> Arc<Self> {
         Arc::new(Self { state: Word::new(AWAKE), kick })
-    }
-
-    /// This thread's waiter for the engine `id`. Kept, so that waiting allocates nothing.
-    pub(super) fn current(id: u64, kick: &Arc<Kick>) -> Arc<Self> {
-        thread_local! {
-            static CURRENT: RefCell<Option<(u64, Arc<Waiter>)>> = const { RefCell::new(None) };
-        }
-        let cached = CURRENT.try_with(|current| {
-            let mut current = current.borrow_mut();
-            match &*current {
-                Some((of, waiter)) if *of == id => waiter.clone(),
-                _ => current.insert((id, Self::new(kick.clone()))).1.clone(),
-            }
-        });
-        // A thread that is being torn down, dropping a stream with a linger time, has no cache.
-        cached.unwrap_or_else(|_| Self::new(kick.clone()))
     }
 
     /// As something to put on a list.
@@ -104,6 +88,36 @@ impl Waiter {
             self.state.store(AWAKE, Ordering::Release);
         }
         begun.is_err()
+    }
+}
+
+/// A thread's waiter, and what calls it. Each thread has one, which it takes while it waits and leaves for the next
+/// time: waiting allocates nothing, and counts no references.
+#[derive(Debug)]
+pub(super) struct Seat {
+    engine: u64,
+    pub(super) waiter: Arc<Waiter>,
+    pub(super) waker: Waker,
+}
+
+thread_local! {
+    static SEAT: Cell<Option<Seat>> = const { Cell::new(None) };
+}
+
+impl Seat {
+    /// This thread's, for `engine`.
+    pub(super) fn take(engine: u64, kick: &Arc<Kick>) -> Self {
+        // A thread that is being torn down, dropping a stream with a linger time, has none.
+        let left = SEAT.try_with(Cell::take).ok().flatten();
+        left.filter(|seat| seat.engine == engine).unwrap_or_else(|| {
+            let waiter = Waiter::new(kick.clone());
+            Self { engine, waker: waiter.waker(), waiter }
+        })
+    }
+
+    /// Leaves it for the next time.
+    pub(super) fn leave(self) {
+        let _ = SEAT.try_with(|seat| seat.set(Some(self)));
     }
 }
 

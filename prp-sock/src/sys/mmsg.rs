@@ -22,6 +22,8 @@ pub(crate) struct SendVec {
     /// Where each frame's pieces start.
     starts: Vec<usize>,
     headers: Vec<libc::mmsghdr>,
+    /// A small frame, put together.
+    small: Vec<u8>,
 }
 
 // SAFETY: the raw pointers inside are only valid, and only used, during `send`; between calls the vectors
@@ -44,7 +46,7 @@ impl SendVec {
         if let (Some(frame), None) = (first, frames.peek())
             && frame.iter().map(|piece| piece.len()).sum::<usize>() <= SMALL
         {
-            return send_small(fd, frame).map(|()| 1);
+            return self.send_small(fd, frame).map(|()| 1);
         }
         for frame in first.into_iter().chain(frames) {
             self.starts.push(self.pieces.len());
@@ -85,30 +87,26 @@ impl SendVec {
         self.starts.clear();
         self.headers.clear();
     }
-}
 
-/// Sends one frame of at most [`SMALL`] bytes.
-fn send_small(fd: BorrowedFd<'_>, frame: [&[u8]; 4]) -> io::Result<()> {
-    let mut bytes = [0; SMALL];
-    let mut len = 0;
-    for piece in frame {
-        bytes[len..len + piece.len()].copy_from_slice(piece);
-        len += piece.len();
+    /// Sends one frame of at most [`SMALL`] bytes.
+    fn send_small(&mut self, fd: BorrowedFd<'_>, frame: [&[u8]; 4]) -> io::Result<()> {
+        self.small.clear();
+        frame.iter().for_each(|piece| self.small.extend_from_slice(piece));
+        // SAFETY: the bytes are readable and outlive the call, which writes nothing.
+        let sent = unsafe {
+            libc::syscall(
+                libc::SYS_sendto,
+                fd.as_raw_fd(),
+                self.small.as_ptr(),
+                self.small.len(),
+                libc::MSG_DONTWAIT,
+                std::ptr::null::<libc::sockaddr>(),
+                0,
+            )
+        };
+        // Packets leave whole or not at all.
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
-    // SAFETY: the first `len` bytes of `bytes` are readable and outlive the call, which writes nothing.
-    let sent = unsafe {
-        libc::syscall(
-            libc::SYS_sendto,
-            fd.as_raw_fd(),
-            bytes.as_ptr(),
-            len,
-            libc::MSG_DONTWAIT,
-            std::ptr::null::<libc::sockaddr>(),
-            0,
-        )
-    };
-    // Packets leave whole or not at all.
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Buffers for `recvmmsg`.

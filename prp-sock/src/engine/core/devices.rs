@@ -12,7 +12,6 @@ use crate::device::{FrameIo, PortFilter};
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
 use crate::engine::doors::Doors;
 use crate::engine::steward::Stewardship;
-use crate::engine::waiter::Waiter;
 
 /// Turns taken to empty devices that are about to be replaced: what a few windows hold.
 const LAST_TURNS: usize = 64;
@@ -52,7 +51,7 @@ impl Core {
             }
         }
         // Whoever sleeps does so on the old sockets.
-        self.calls.wake_all(&mut self.driver.iter().map(Waiter::waker).collect());
+        self.call_driver();
         Ok(fresh)
     }
 

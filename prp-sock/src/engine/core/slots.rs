@@ -9,6 +9,8 @@ use prp_proto::event::{ConnHandle, ListenHandle};
 use prp_proto::state::{ReceiveSide, State};
 
 use super::Core;
+#[cfg(test)]
+use crate::engine::driver::Driver;
 use crate::engine::readiness::{ReadinessFd, Shown};
 use crate::engine::slot::{Interest, Slot};
 
@@ -37,7 +39,9 @@ impl Core {
     /// Threads on the lists of those who wait.
     #[cfg(test)]
     pub(in crate::engine) fn registered(&self) -> usize {
-        self.slots.iter().chain(self.listeners.values()).map(Slot::registered).sum()
+        let slots = self.slots.iter().chain(self.listeners.values());
+        let driver = self.driver.as_ref().is_some_and(Driver::waits);
+        slots.map(Slot::registered).sum::<usize>() + usize::from(driver)
     }
 
     fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
