@@ -90,15 +90,14 @@ impl Connection {
         self.recv.ack.discarded += 1;
     }
 
-    /// After reading: tells the peer if the window has opened by a quarter, or from nothing.
-    pub(crate) fn note_read(&mut self) {
-        self.take_held();
-        if !self.terms.extended || !self.state.can_receive() {
-            return;
+    /// After reading: tells the peer if the window has opened by a quarter, or from nothing. Whether anything came of it.
+    pub(crate) fn note_read(&mut self) -> bool {
+        let taken = self.take_held();
+        if !self.terms.extended || !self.state.can_receive() || !self.owes_window() {
+            return taken;
         }
-        if self.owes_window() {
-            self.ack_now();
-        }
+        self.ack_now();
+        true
     }
 
     /// Whether the peer should hear that there is more room than it knows of.

@@ -231,9 +231,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes what was kept and has become next. Where memory is short it stays kept, for the next read to
-    /// try again.
-    pub(super) fn take_held(&mut self) {
+    /// Takes what was kept and has become next; whether there was any. Where memory is short it stays kept, for the
+    /// next read to try again.
+    pub(super) fn take_held(&mut self) -> bool {
+        let mut taken = false;
         while let Some(Some(held)) = self.recv.held.front_mut() {
             let bytes = core::mem::take(&mut held.bytes);
             let mut flags = Flags::NONE;
@@ -247,8 +248,10 @@ impl Connection {
                 if let Some(Some(held)) = self.recv.held.front_mut() {
                     held.bytes = bytes;
                 }
-                return;
+                return taken;
             }
+            taken = true;
         }
+        taken
     }
 }

@@ -128,7 +128,13 @@ impl Endpoint {
         conn: ConnHandle,
         out: &mut [u8],
     ) -> Result<usize, ReadError> {
-        self.with(now, conn, |c| c.read(out)).unwrap_or(Ok(0))
+        let Some(c) = self.table.get_mut(conn) else { return Ok(0) };
+        let read = c.read(out);
+        // Nothing there has changed nothing.
+        if read != Err(ReadError::Blocked) {
+            self.note_command(now, conn);
+        }
+        read
     }
 
     /// Copies received bytes and keeps them.
@@ -159,7 +165,9 @@ impl Endpoint {
 
     /// After a [`Sink`](super::Sink) took data: tells the peer about the room it left.
     pub fn note_read(&mut self, now: Instant, conn: ConnHandle) {
-        self.with(now, conn, Connection::note_read);
+        if self.table.get_mut(conn).is_some_and(Connection::note_read) {
+            self.note_command(now, conn);
+        }
     }
 
     /// Takes what fits of `bytes`.
@@ -267,11 +275,16 @@ impl Endpoint {
         handle: ConnHandle,
         f: impl FnOnce(&mut Connection) -> T,
     ) -> Option<T> {
-        let conn = self.table.get_mut(handle)?;
-        let result = f(conn);
+        let result = f(self.table.get_mut(handle)?);
+        self.note_command(now, handle);
+        Some(result)
+    }
+
+    /// Sees to what follows from a command.
+    fn note_command(&mut self, now: Instant, handle: ConnHandle) {
+        let Some(conn) = self.table.get_mut(handle) else { return };
         // What was written into a closed window is sent by nobody: ask whether it has opened.
         conn.arm_persist(now);
         self.settle(handle, now);
-        Some(result)
     }
 }

@@ -34,16 +34,15 @@ impl Endpoint {
         batch.len()
     }
 
-    /// Whether [`Self::poll_transmit`] may find something to send.
+    /// Whether [`Self::poll_transmit`] may find something to do: frames to send, or sent ones to forget.
     pub fn wants_transmit(&self) -> bool {
-        !self.transmit_queue.is_empty() || !self.refusals.is_empty()
+        !self.transmit_queue.is_empty() || !self.refusals.is_empty() || !self.spent.is_empty()
     }
 
     /// Whether any of the `poll_*` calls for frames, events, ports and the roster may have something. Cheaper than to
     /// ask them all, where mostly there is nothing.
     pub fn has_news(&self) -> bool {
         self.wants_transmit()
-            || !self.spent.is_empty()
             || !self.event_queue.is_empty()
             || self.ports.has_released()
             || self.roster.has_news()

@@ -107,7 +107,12 @@ impl PacketDevice {
     fn send_all(&mut self, frames: &[[&[u8]; 4]]) -> Sent {
         let mut sent = Sent::default();
         while sent.done < frames.len() {
-            match self.sender.send(self.socket.as_fd(), frames[sent.done..].iter().copied()) {
+            let fd = self.socket.as_fd();
+            let taken = match frames[sent.done..] {
+                [frame] => self.sender.send_one(fd, frame).map(|()| 1),
+                ref frames => self.sender.send(fd, frames.iter().copied()),
+            };
+            match taken {
                 Ok(n) => sent.done += n,
                 Err(e) => match e.raw_os_error() {
                     Some(libc::EAGAIN) => {

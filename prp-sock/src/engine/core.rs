@@ -175,9 +175,7 @@ impl Core {
         self.transmit(now);
         self.dispatch(now);
         // Some events are answered, and some answers free what others wait for.
-        if self.endpoint.wants_transmit() {
-            self.transmit(now);
-        }
+        self.transmit(now);
         self.note_use(now);
     }
 
@@ -229,7 +227,10 @@ impl Core {
     }
 
     fn transmit(&mut self, now: Instant) {
-        if !self.devices.iter_mut().all(DeviceSlot::unstall) {
+        if !self.is_unstalled() && !self.devices.iter_mut().all(DeviceSlot::unstall) {
+            return;
+        }
+        if !self.endpoint.wants_transmit() {
             return;
         }
         self.batch.clear();

@@ -41,14 +41,7 @@ impl SendVec {
         frames: impl Iterator<Item = [&'a [u8]; 4]>,
     ) -> io::Result<usize> {
         self.clear();
-        let mut frames = frames.take(MAX_BATCH).peekable();
-        let first = frames.next();
-        if let (Some(frame), None) = (first, frames.peek())
-            && frame.iter().map(|piece| piece.len()).sum::<usize>() <= SMALL
-        {
-            return self.send_small(fd, frame).map(|()| 1);
-        }
-        for frame in first.into_iter().chain(frames) {
+        for frame in frames.take(MAX_BATCH) {
             self.starts.push(self.pieces.len());
             let used = frame.into_iter().filter(|p| !p.is_empty());
             self.pieces.extend(
@@ -88,8 +81,14 @@ impl SendVec {
         self.headers.clear();
     }
 
-    /// Sends one frame of at most [`SMALL`] bytes.
-    fn send_small(&mut self, fd: BorrowedFd<'_>, frame: [&[u8]; 4]) -> io::Result<()> {
+    /// Sends one frame, given in pieces, without blocking.
+    ///
+    /// # Errors
+    /// What happened to it.
+    pub(crate) fn send_one(&mut self, fd: BorrowedFd<'_>, frame: [&[u8]; 4]) -> io::Result<()> {
+        if frame.iter().map(|piece| piece.len()).sum::<usize>() > SMALL {
+            return self.send(fd, [frame].into_iter()).map(drop);
+        }
         self.small.clear();
         frame.iter().for_each(|piece| self.small.extend_from_slice(piece));
         // SAFETY: the bytes are readable and outlive the call, which writes nothing.
