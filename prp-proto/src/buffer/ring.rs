@@ -37,13 +37,19 @@ impl Ring {
 
     /// Appends `bytes`; grows if it must.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), TryReserveError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         self.reserve(bytes.len())?;
         let tail = self.wrap(self.head + self.len);
-        let first = bytes.len().min(self.data.len() - tail);
-        let (a, b) = bytes.split_at(first);
-        self.data[tail..tail + a.len()].copy_from_slice(a);
-        self.data[..b.len()].copy_from_slice(b);
         self.len += bytes.len();
+        if let Some(room) = self.data.get_mut(tail..tail + bytes.len()) {
+            room.copy_from_slice(bytes);
+            return Ok(());
+        }
+        let (a, b) = bytes.split_at(self.data.len() - tail);
+        self.data[tail..].copy_from_slice(a);
+        self.data[..b.len()].copy_from_slice(b);
         Ok(())
     }
 
@@ -58,6 +64,9 @@ impl Ring {
 
     /// Copies from the front into `out` and says how much there was; removes nothing.
     pub(super) fn peek(&self, out: &mut [u8]) -> usize {
+        if self.len == 0 {
+            return 0;
+        }
         let [a, b] = self.slices(0, out.len());
         out[..a.len()].copy_from_slice(a);
         out[a.len()..a.len() + b.len()].copy_from_slice(b);

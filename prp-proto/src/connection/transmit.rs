@@ -269,7 +269,8 @@ impl Connection {
         if self.send.flight.has_lost() && self.send.may_repeat(mss) {
             return true;
         }
-        if !self.send.window_open() || !self.send.may_send(mss) {
+        let nothing = !self.send.buf.has_unsent() && !self.wants_eoc();
+        if nothing || !self.send.window_open() || !self.send.may_send(mss) {
             return false;
         }
         let idle = self.send.flight.is_empty();
@@ -324,7 +325,8 @@ impl Connection {
             self.push_segment(now, batch, seq, Flags::RTX);
             return true;
         }
-        if !self.send.window_open() || !self.send.may_send(usize::from(self.send.mss)) {
+        let nothing = !self.send.buf.has_unsent() && !self.wants_eoc();
+        if nothing || !self.send.window_open() || !self.send.may_send(usize::from(self.send.mss)) {
             return false;
         }
         let idle = self.send.flight.is_empty();

@@ -55,17 +55,20 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// A [`FrameError`] for whatever is not a well-formed PRP frame.
     pub fn parse(bytes: &'a [u8], ethertype: u16) -> Result<Self, FrameError> {
-        let mut r = Reader::new(bytes);
+        // Of a known length: whether it ends within a field is asked once.
+        let Some((head, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
+            let ethernet = EthernetHeader::parse(&mut Reader::new(bytes));
+            let ours = ethernet.is_none_or(|header| header.ethertype == ethertype);
+            return Err(if ours { FrameError::Truncated } else { FrameError::EtherType });
+        };
+        let mut r = Reader::new(head);
         let ethernet = EthernetHeader::parse(&mut r).ok_or(FrameError::Truncated)?;
         if ethernet.ethertype != ethertype {
             return Err(FrameError::EtherType);
         }
-        if bytes.len() < HEADER_LEN {
-            return Err(FrameError::Truncated);
-        }
         let network = NetworkHeader::parse(&mut r).ok_or(FrameError::Node)?;
         let transport = TransportHeader::parse(&mut r).ok_or(FrameError::Truncated)?;
-        let payload = r.take(usize::from(transport.len)).ok_or(FrameError::Length)?;
+        let payload = rest.get(..usize::from(transport.len)).ok_or(FrameError::Length)?;
         Ok(Self { head: Head { ethernet, network, transport }, payload, bytes })
     }
 

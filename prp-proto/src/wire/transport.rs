@@ -180,6 +180,7 @@ impl TransportHeader {
         }
     }
 
+    #[inline]
     pub(super) fn parse(r: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             src_port: Port::new(r.u16()?),

@@ -90,7 +90,8 @@ impl SendVec {
             return self.send(fd, [frame].into_iter()).map(drop);
         }
         self.small.clear();
-        frame.iter().for_each(|piece| self.small.extend_from_slice(piece));
+        let used = frame.iter().filter(|piece| !piece.is_empty());
+        used.for_each(|piece| self.small.extend_from_slice(piece));
         // SAFETY: the bytes are readable and outlive the call, which writes nothing.
         let sent = unsafe {
             libc::syscall(

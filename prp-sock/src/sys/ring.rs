@@ -143,12 +143,13 @@ impl RxRing {
     pub(crate) fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> (usize, bool) {
         let mut losing = false;
         for n in 0..max {
-            let (one, lost) = self.hold(1, take);
-            losing |= lost;
-            if one == 0 {
-                return (n, losing);
+            let next = self.map.next.load(Ordering::Relaxed);
+            let Some(bits) = self.filled(next) else { return (n, losing) };
+            losing |= bits & libc::TP_STATUS_LOSING != 0;
+            if bits & libc::TP_STATUS_VLAN_VALID == 0 {
+                take(self.frame(next));
             }
-            self.release(1);
+            self.give_back(next);
         }
         (max, losing)
     }
@@ -159,11 +160,7 @@ impl RxRing {
         let mut losing = false;
         let mut next = self.map.next.load(Ordering::Relaxed);
         for n in 0..max.min(self.map.slots as usize) {
-            // Acquire: what the kernel wrote into the slot before it set the bit is visible after this.
-            let bits = self.map.status(next).load(Ordering::Acquire);
-            if bits & libc::TP_STATUS_USER == 0 {
-                return (n, losing);
-            }
+            let Some(bits) = self.filled(next) else { return (n, losing) };
             losing |= bits & libc::TP_STATUS_LOSING != 0;
             if bits & libc::TP_STATUS_VLAN_VALID == 0 {
                 take(self.frame(next));
@@ -176,17 +173,27 @@ impl RxRing {
     /// Gives the slots of the first `count` frames back, as many as were shown: nobody looks at them any more, as
     /// `&mut` says.
     pub(crate) fn release(&mut self, count: usize) {
-        let mut next = self.map.next.load(Ordering::Relaxed);
         for _ in 0..count {
-            let status = self.map.status(next);
-            if status.load(Ordering::Relaxed) & libc::TP_STATUS_USER == 0 {
-                break;
+            let next = self.map.next.load(Ordering::Relaxed);
+            if self.filled(next).is_none() {
+                return;
             }
-            // Release: our reads of the slot end before the kernel may write to it again.
-            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            next = self.after(next);
+            self.give_back(next);
         }
-        self.map.next.store(next, Ordering::Relaxed);
+    }
+
+    /// The status of slot `index`, if it has a frame, which is ours then.
+    fn filled(&self, index: u32) -> Option<u32> {
+        // Acquire: what the kernel wrote into the slot before it set the bit is visible after this.
+        let bits = self.map.status(index).load(Ordering::Acquire);
+        (bits & libc::TP_STATUS_USER != 0).then_some(bits)
+    }
+
+    /// Gives slot `index`, the first one, back to the kernel.
+    fn give_back(&mut self, index: u32) {
+        // Release: our reads of the slot end before the kernel may write to it again.
+        self.map.status(index).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.map.next.store(self.after(index), Ordering::Relaxed);
     }
 
     /// The slot after `index`.
