@@ -108,6 +108,10 @@ pub(crate) struct Connection {
     error: Option<ConnError>,
     /// What happened since the driver last asked.
     pub(crate) ready: Readiness,
+    /// A write has left less room than is worth waking a writer for.
+    starved: bool,
+    /// Somebody waits until everything written is acknowledged.
+    flush_awaited: bool,
     /// Somebody asked us for it, not we for it.
     server: bool,
     /// It is in the application's hands: taken from the backlog, or asked for.
@@ -177,6 +181,8 @@ impl Connection {
             timers: TimerTable::default(),
             error: None,
             ready: Readiness::default(),
+            starved: false,
+            flush_awaited: false,
             server: false,
             accepted: true,
             orphan: false,

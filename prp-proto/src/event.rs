@@ -38,13 +38,14 @@ pub enum Event {
 /// What a connection has become ready for.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
 pub struct Readiness {
-    /// Data, the end of data or an error can be read.
+    /// Data, the end of data or an error can be read. Not for data that went into a reader's own buffer.
     pub readable: bool,
-    /// Something can be written, or writing would fail at once.
+    /// There is room again where a write had left little, or writing would fail at once.
     pub writable: bool,
     /// The request was answered, one way or the other.
     pub connected: bool,
-    /// Everything written has been acknowledged, or never will be.
+    /// Everything written has been acknowledged, or never will be; for who has asked by
+    /// [`await_flushed`](crate::endpoint::Endpoint::await_flushed).
     pub flushed: bool,
 }
 

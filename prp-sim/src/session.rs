@@ -233,10 +233,10 @@ impl Session {
     }
 
     /// Whether everything written is acknowledged. Asked once, and again when an event says so.
-    fn is_flushed(&mut self, endpoint: &Endpoint) -> bool {
+    fn is_flushed(&mut self, endpoint: &mut Endpoint) -> bool {
         if !self.flushed && self.ask_flushed {
             self.ask_flushed = false;
-            self.flushed = endpoint.is_flushed(self.conn);
+            self.flushed = endpoint.await_flushed(self.conn);
         }
         self.flushed
     }

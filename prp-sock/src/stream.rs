@@ -392,7 +392,7 @@ impl Wait for DeliveredWait {
     fn attempt(&mut self, core: &mut Core, _: Instant) -> Option<io::Result<()>> {
         let delivered = match core.endpoint.state(self.conn) {
             State::ConnWait | State::Established { send: SendSide::Closing, .. } => false,
-            State::Established { .. } => core.endpoint.is_flushed(self.conn),
+            State::Established { .. } => core.endpoint.await_flushed(self.conn),
             State::Close | State::Listen => {
                 let error = core.endpoint.take_error(self.conn);
                 return Some(error.map_or(Ok(()), |e| Err(error::conn(e))));
@@ -410,7 +410,7 @@ impl Wait for FlushWait {
     type Out = ();
 
     fn attempt(&mut self, core: &mut Core, _: Instant) -> Option<()> {
-        core.endpoint.is_flushed(self.conn).then_some(())
+        core.endpoint.await_flushed(self.conn).then_some(())
     }
 }
 

@@ -89,27 +89,28 @@ impl RecvBuffer {
     }
 
     /// Appends the payload of the next segment in order, past the ring if the reader's buffer is at
-    /// hand and nothing waits before it.
+    /// hand and nothing waits before it; whether it left anything to read.
     pub(crate) fn push(
         &mut self,
         payload: &[u8],
         eom: bool,
         sink: Option<&mut Sink<'_>>,
-    ) -> Result<(), TryReserveError> {
+    ) -> Result<bool, TryReserveError> {
         let direct = match sink {
             Some(sink) if self.ring.len() == 0 && self.ends.is_empty() => sink.take(payload),
             _ => 0,
         };
         let rest = &payload[direct..];
-        if eom && (!rest.is_empty() || direct == 0) {
+        let ends = eom && (!rest.is_empty() || direct == 0);
+        if ends {
             self.ends.try_reserve(1)?;
         }
         self.ring.push(rest)?;
         self.consumed += direct as u64;
-        if eom && (!rest.is_empty() || direct == 0) {
+        if ends {
             self.ends.push_back(self.consumed + self.ring.len() as u64);
         }
-        Ok(())
+        Ok(ends || !rest.is_empty())
     }
 
     /// Moves bytes to the reader, across the ends of messages.

@@ -204,7 +204,10 @@ impl Connection {
         self.send.edge = self.send.edge.max(next + self.send.window);
         if let Some(upto) = acked.upto {
             self.send.release(upto);
-            self.ready.writable |= self.send.buf.has_worthwhile_room();
+            if self.starved && self.send.buf.has_worthwhile_room() {
+                self.starved = false;
+                self.ready.writable = true;
+            }
         }
         if let Some(rtt) = rtt {
             self.send.rtt.sample(rtt);
@@ -260,9 +263,10 @@ impl Connection {
         }
     }
 
-    /// Everything written is acknowledged: somebody may be waiting for just that.
+    /// Says so to whoever waits for it, if everything written is acknowledged.
     pub(super) fn note_flushed(&mut self) {
-        if self.flushed() {
+        if self.flush_awaited && self.flushed() {
+            self.flush_awaited = false;
             self.ready.flushed = true;
         }
     }

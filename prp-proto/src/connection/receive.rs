@@ -218,12 +218,13 @@ impl Connection {
             }
             let eom =
                 flags.contains(Flags::EOM) && !(flags.contains(Flags::EOC) && payload.is_empty());
-            self.recv.buf.push(payload, eom, sink).map_err(|_| DropReason::NoBuffer)?;
+            let kept = self.recv.buf.push(payload, eom, sink).map_err(|_| DropReason::NoBuffer)?;
+            self.ready.readable |= kept;
         }
         self.recv.advance();
         self.stats.bytes_received += payload.len() as u64;
-        self.ready.readable = true;
         if flags.contains(Flags::EOC) {
+            self.ready.readable = true;
             self.recv.ended = true;
             self.step(StateEvent::Eoc);
             self.on_half_closed();

@@ -20,7 +20,9 @@ impl Connection {
         if self.send.buf.room() == 0 && takes_room {
             return Err(WriteError::Blocked);
         }
-        self.send.buf.write(bytes, ending).map_err(|_| WriteError::NoMemory)
+        let written = self.send.buf.write(bytes, ending).map_err(|_| WriteError::NoMemory);
+        self.starved = !self.send.buf.has_worthwhile_room();
+        written
     }
 
     /// Says that nothing more of an unfinished write will come.
@@ -43,6 +45,12 @@ impl Connection {
     pub(crate) fn flushed(&self) -> bool {
         let established = matches!(self.state, State::Established { .. });
         !established || (self.send.is_drained() && !self.wants_eoc())
+    }
+
+    /// As [`Self::flushed`]; if not, there will be an event when it is.
+    pub(crate) fn await_flushed(&mut self) -> bool {
+        self.flush_awaited = !self.flushed();
+        !self.flush_awaited
     }
 
     /// Whether a read would return at once.

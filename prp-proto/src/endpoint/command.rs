@@ -269,6 +269,11 @@ impl Endpoint {
         self.table.get(conn).is_none_or(Connection::flushed)
     }
 
+    /// As [`Self::is_flushed`]; if not, there will be an event when it is.
+    pub fn await_flushed(&mut self, conn: ConnHandle) -> bool {
+        self.table.get_mut(conn).is_none_or(Connection::await_flushed)
+    }
+
     fn with<T>(
         &mut self,
         now: Instant,

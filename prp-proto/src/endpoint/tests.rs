@@ -1,6 +1,7 @@
 //! Two nodes in virtual time. Files by subject.
 
 mod close;
+mod event;
 mod handshake;
 mod hostile;
 mod idle;

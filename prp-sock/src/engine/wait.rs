@@ -110,6 +110,7 @@ impl Engine {
             }
             let (woken, slept) = self.follow(seat, core, waiting);
             core = woken;
+            core.forget(interest, &seat.waker);
             now = self.now();
             let outcome = match wait.attempt(&mut core, now) {
                 Some(out) => Ok(out),
@@ -117,7 +118,6 @@ impl Engine {
                 None if is_interrupted(&slept) => Err(WaitError::Interrupted),
                 None => continue,
             };
-            core.forget(interest, &seat.waker);
             core.show_for(interest);
             self.pass_on(&mut core);
             self.finish(core, now);
