@@ -62,9 +62,11 @@ impl SpinRecord {
     }
 }
 
-/// Looks between two offers of the processor.
+/// How often to look between two offers of the processor, by how many offers in a row nobody took.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Looks(usize);
+pub(super) struct Looks {
+    in_vain: u32,
+}
 
 impl Looks {
     /// About as long as an offer that nobody takes: a frame that comes during one is seen late.
@@ -73,19 +75,22 @@ impl Looks {
     /// A few microseconds: whoever comes to want the processor does not wait longer than that.
     const MANY: usize = 64;
 
+    /// Offers in a row that nobody took before [`Self::MANY`] looks. The scheduler may pass over a peer on the same
+    /// processor once or twice.
+    const CERTAIN: u32 = 16;
+
+    /// After an offer that somebody took the next one comes first: it may be the peer who takes it.
     pub(super) const fn number(self) -> usize {
-        self.0
+        match self.in_vain {
+            0 => 0,
+            1..Self::CERTAIN => Self::FEW,
+            _ => Self::MANY,
+        }
     }
 
-    /// After an offer that somebody took, or nobody. Who takes it may be the peer, so it is offered again before
-    /// anything else; the longer nobody does, the less often it is.
+    /// After an offer that somebody took, or nobody.
     pub(super) const fn after(self, taken: bool) -> Self {
-        match self.0 {
-            _ if taken => Self(0),
-            0 => Self(Self::FEW),
-            n if n < Self::MANY => Self(2 * n),
-            n => Self(n),
-        }
+        Self { in_vain: if taken { 0 } else { self.in_vain.saturating_add(1) } }
     }
 }
 
@@ -121,11 +126,12 @@ mod tests {
     #[test]
     fn looks__grow_while_nobody_takes_the_processor() {
         let mut looks = Looks::default();
-        let grown = [(); 5].map(|()| {
+        let grown = [(); 20].map(|()| {
             looks = looks.after(false);
             looks.number()
         });
-        assert_eq!(grown, [16, 32, 64, 64, 64]);
+        assert_eq!(grown[..15], [16; 15]);
+        assert_eq!(grown[15..], [64; 5]);
         assert_eq!(looks.after(true).number(), 0);
     }
 }
