@@ -264,9 +264,7 @@ impl Core {
                     if let Some(slot) = self.slots.get_mut(conn.slot()) {
                         slot.wake(ready, &mut self.calls);
                     }
-                    if let Some(driver) = &mut self.driver {
-                        driver.note_conn(conn, ready, &mut self.calls);
-                    }
+                    self.call_driver_if(|interest| interest.is_met_by(conn, ready));
                     self.show(conn);
                 }
                 Event::Incoming(listener) => {
@@ -274,9 +272,7 @@ impl Core {
                         let ready = Readiness { readable: true, ..Readiness::default() };
                         slot.wake(ready, &mut self.calls);
                     }
-                    if let Some(driver) = &mut self.driver {
-                        driver.note_incoming(listener, &mut self.calls);
-                    }
+                    self.call_driver_if(|interest| interest == Interest::Accept(listener));
                     self.show_listener(listener);
                 }
                 Event::Orphan(orphan) => {
@@ -330,6 +326,12 @@ impl Core {
     pub(super) fn call_driver(&mut self) {
         if let Some(driver) = &mut self.driver {
             driver.call(&mut self.calls);
+        }
+    }
+
+    fn call_driver_if(&mut self, is_there: impl FnOnce(Interest) -> bool) {
+        if let Some(driver) = &mut self.driver {
+            driver.call_if(is_there, &mut self.calls);
         }
     }
 

@@ -3,8 +3,6 @@
 use std::mem;
 use std::task::Waker;
 
-use prp_proto::event::{ConnHandle, ListenHandle, Readiness};
-
 use super::guard::Calls;
 use super::slot::Interest;
 use super::waiter::Seat;
@@ -39,16 +37,9 @@ impl Driver {
         calls.wake(self.waker.clone());
     }
 
-    /// Calls it if it waits for `ready` of `conn`.
-    pub(super) fn note_conn(&mut self, conn: ConnHandle, ready: Readiness, calls: &mut Calls) {
-        if self.waits_for.is_some_and(|interest| interest.is_met_by(conn, ready)) {
-            self.call(calls);
-        }
-    }
-
-    /// Calls it if it waits for connections of `listener`.
-    pub(super) fn note_incoming(&mut self, listener: ListenHandle, calls: &mut Calls) {
-        if self.waits_for == Some(Interest::Accept(listener)) {
+    /// Calls it if what it waits for is there.
+    pub(super) fn call_if(&mut self, is_there: impl FnOnce(Interest) -> bool, calls: &mut Calls) {
+        if self.waits_for.is_some_and(is_there) {
             self.call(calls);
         }
     }

@@ -80,37 +80,22 @@ impl Engine {
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let mut core = self.lock();
-        let now = self.now();
+        let mut now = self.now();
         if let Some(out) = wait.attempt(&mut core, now) {
             core.show_for(interest);
             self.finish(core, now);
             return Ok(out);
         }
         let mut seat = Seat::take(self.id, &self.driver_kick);
-        let outcome =
-            self.wait_at(&mut seat, core, now, &Waiting { interest, deadline, policy }, wait);
-        seat.leave();
-        outcome
-    }
-
-    fn wait_at<'a, W: Wait>(
-        &'a self,
-        seat: &mut Seat,
-        mut core: CoreGuard<'a>,
-        mut now: Instant,
-        waiting: &Waiting,
-        wait: &mut W,
-    ) -> Result<W::Out, WaitError> {
-        let &Waiting { interest, deadline, .. } = waiting;
-        loop {
+        let waiting = Waiting { interest, deadline, policy };
+        let outcome = loop {
             if core.driver.is_none() {
-                core.driver = Some(Driver::new(seat));
+                core.driver = Some(Driver::new(&mut seat));
                 self.keeper.step_aside(&mut core);
-                return self.drive(seat, core, now, waiting, wait);
+                break self.drive(&mut seat, core, now, &waiting, wait);
             }
-            let (woken, slept) = self.follow(seat, core, waiting);
+            let (woken, slept) = self.follow(&seat, core, &waiting);
             core = woken;
-            core.forget(interest, &seat.waker);
             now = self.now();
             let outcome = match wait.attempt(&mut core, now) {
                 Some(out) => Ok(out),
@@ -121,8 +106,10 @@ impl Engine {
             core.show_for(interest);
             self.pass_on(&mut core);
             self.finish(core, now);
-            return outcome;
-        }
+            break outcome;
+        };
+        seat.leave();
+        outcome
     }
 
     /// Sleeps while another thread drives, until called or promoted.
@@ -139,6 +126,7 @@ impl Engine {
         let slept = seat.waiter.park(timeout);
         let mut core = self.lock();
         core.followers.retain(|f| !Arc::ptr_eq(f, &seat.waiter));
+        core.forget(waiting.interest, &seat.waker);
         (core, slept)
     }
 
@@ -277,7 +265,7 @@ impl Engine {
         let mut acknowledged = false;
         let mut now = start;
         loop {
-            if me.is_called() || doors.expects_frame() || (blind && doors.poll_now()) {
+            if me.is_called() || doors.frame_waits() || (blind && doors.poll_now()) {
                 return true;
             }
             // Where looks say nothing, nobody looks.
@@ -362,7 +350,7 @@ impl Engine {
 /// Whether there is a frame or a call, some instructions later.
 fn look_again(doors: &Doors, me: &Waiter) -> bool {
     std::hint::spin_loop();
-    doors.expects_frame() || me.is_called()
+    doors.frame_waits() || me.is_called()
 }
 
 /// Whether a sleep ended by a signal that the application wants to hear of.
