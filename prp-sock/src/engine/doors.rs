@@ -33,14 +33,9 @@ impl Doors {
         self.fds.iter().map(AsFd::as_fd)
     }
 
-    /// Whether a look into shared memory shows a frame.
+    /// Whether a look into shared memory shows a frame, for who is about to take it.
     pub(super) fn frame_waits(&self) -> bool {
         self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
-    }
-
-    /// As [`Self::frame_waits`], for who will take it at once.
-    pub(super) fn expects_frame(&self) -> bool {
-        self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.expects_frame()))
     }
 
     /// Whether no look can say that no frame waits.

@@ -33,10 +33,10 @@ impl Mapping {
         unsafe { self.slot_at(index).cast::<AtomicU32>().as_ref() }
     }
 
-    /// Has the processor fetch the lines of the next slot in which a small frame lies, all at once: they come from the
+    /// Has the processor fetch the lines of slot `index` in which a small frame lies, all at once: they come from the
     /// processor that wrote them, and one after the other takes as long as handling the frame.
-    fn fetch(&self) {
-        let slot = self.slot_at(self.next.load(Ordering::Relaxed));
+    fn fetch(&self, index: u32) {
+        let slot = self.slot_at(index);
         // The first line has the status, and is here; a frame of 64 bytes ends in the third.
         for line in [64, 128] {
             // SAFETY: the slot is longer than that.
@@ -46,7 +46,11 @@ impl Mapping {
 
     fn has_frame(&self) -> bool {
         let next = self.next.load(Ordering::Relaxed);
-        self.status(next).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0
+        let has_frame = self.status(next).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0;
+        if has_frame {
+            self.fetch(next);
+        }
+        has_frame
     }
 }
 
@@ -67,18 +71,9 @@ fn prefetch(at: NonNull<u8>) {
 pub struct RingPeek(Arc<Mapping>);
 
 impl RingPeek {
-    /// Whether a frame waits.
+    /// Whether a frame waits; its first bytes are on their way to whoever asks then.
     pub fn has_frame(&self) -> bool {
         self.0.has_frame()
-    }
-
-    /// As [`Self::has_frame`], for who is about to take it: its first bytes are on their way here then.
-    pub(crate) fn expects_frame(&self) -> bool {
-        let has_frame = self.0.has_frame();
-        if has_frame {
-            self.0.fetch();
-        }
-        has_frame
     }
 
     /// Frames the ring holds.
@@ -144,11 +139,8 @@ impl RxRing {
         let mut losing = false;
         for n in 0..max {
             let next = self.map.next.load(Ordering::Relaxed);
-            let Some(bits) = self.filled(next) else { return (n, losing) };
-            losing |= bits & libc::TP_STATUS_LOSING != 0;
-            if bits & libc::TP_STATUS_VLAN_VALID == 0 {
-                take(self.frame(next));
-            }
+            let Some(lost) = self.show(next, take) else { return (n, losing) };
+            losing |= lost;
             self.give_back(next);
         }
         (max, losing)
@@ -160,11 +152,8 @@ impl RxRing {
         let mut losing = false;
         let mut next = self.map.next.load(Ordering::Relaxed);
         for n in 0..max.min(self.map.slots as usize) {
-            let Some(bits) = self.filled(next) else { return (n, losing) };
-            losing |= bits & libc::TP_STATUS_LOSING != 0;
-            if bits & libc::TP_STATUS_VLAN_VALID == 0 {
-                take(self.frame(next));
-            }
+            let Some(lost) = self.show(next, take) else { return (n, losing) };
+            losing |= lost;
             next = self.after(next);
         }
         (max, losing)
@@ -180,6 +169,15 @@ impl RxRing {
             }
             self.give_back(next);
         }
+    }
+
+    /// Shows the frame in slot `index`, if it has one, to `take`; whether the kernel has had to drop others.
+    fn show<'a>(&'a self, index: u32, take: &mut dyn FnMut(&'a [u8])) -> Option<bool> {
+        let bits = self.filled(index)?;
+        if bits & libc::TP_STATUS_VLAN_VALID == 0 {
+            take(self.frame(index));
+        }
+        Some(bits & libc::TP_STATUS_LOSING != 0)
     }
 
     /// The status of slot `index`, if it has a frame, which is ours then.
