@@ -15,6 +15,6 @@ pub(crate) mod ring;
 use std::io;
 
 /// The result of a system call that says -1 and sets `errno`.
-fn cvt(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+fn cvt<T: Default + PartialOrd>(result: T) -> io::Result<T> {
+    if result < T::default() { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -72,7 +72,7 @@ impl SendVec {
             )
         };
         self.clear();
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
+        cvt(sent).map(|n| n as usize)
     }
 
     fn clear(&mut self) {
@@ -105,7 +105,7 @@ impl SendVec {
             )
         };
         // Packets leave whole or not at all.
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        cvt(sent).map(drop)
     }
 }
 
