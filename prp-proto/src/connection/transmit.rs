@@ -265,16 +265,19 @@ impl Connection {
         if self.timers.is_set(Timer::Pace) && !self.send.forced {
             return false;
         }
-        let mss = usize::from(self.send.mss);
-        if self.send.flight.has_lost() && self.send.may_repeat(mss) {
+        if self.send.flight.has_lost() && self.send.may_repeat(usize::from(self.send.mss)) {
             return true;
         }
-        let nothing = !self.send.buf.has_unsent() && !self.wants_eoc();
-        if nothing || !self.send.window_open() || !self.send.may_send(mss) {
-            return false;
-        }
         let idle = self.send.flight.is_empty();
-        self.send.buf.peek_segment(self.send.mss, idle).is_some() || self.wants_eoc()
+        self.may_send_new()
+            && (self.send.buf.peek_segment(self.send.mss, idle).is_some() || self.wants_eoc())
+    }
+
+    /// Whether there is something that has no number yet, and both windows are open for it.
+    fn may_send_new(&self) -> bool {
+        (self.send.buf.has_unsent() || self.wants_eoc())
+            && self.send.window_open()
+            && self.send.may_send(usize::from(self.send.mss))
     }
 
     /// EOC is due: everything written has a number, EOC has none.
@@ -325,8 +328,7 @@ impl Connection {
             self.push_segment(now, batch, seq, Flags::RTX);
             return true;
         }
-        let nothing = !self.send.buf.has_unsent() && !self.wants_eoc();
-        if nothing || !self.send.window_open() || !self.send.may_send(usize::from(self.send.mss)) {
+        if !self.may_send_new() {
             return false;
         }
         let idle = self.send.flight.is_empty();
