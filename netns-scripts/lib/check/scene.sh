@@ -28,7 +28,7 @@ nothing_left() {
 }
 
 need_python() {
-    python3 -c '' 2>/dev/null || skip "no python3"
+    python3 -c 'import json, socket' 2>/dev/null || skip "no whole python3"
 }
 
 # listen NODE NAME / talk NODE ADDRESS: one TCP connection, which carries "hello" there and "world" back.
