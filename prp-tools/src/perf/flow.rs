@@ -114,14 +114,19 @@ pub(super) fn source(mut conn: &Conn, amount: Amount, sent: &AtomicU64) -> io::R
     }
 }
 
-/// Receives until the end, and counts in `received` meanwhile.
+/// Memory for [`sink`], touched already for the same reason as [`SOURCE`] is shared: the kernel gives zeros only once
+/// they are looked at.
+pub(super) fn chunk() -> Vec<u8> {
+    vec![0x5a; CHUNK]
+}
+
+/// Receives into `chunk` until the end, and counts in `received` meanwhile.
 ///
 /// # Errors
 /// Those of the connection.
-pub(super) fn sink(mut conn: &Conn, received: &AtomicU64) -> io::Result<()> {
-    let mut chunk = vec![0; CHUNK];
+pub(super) fn sink(mut conn: &Conn, received: &AtomicU64, chunk: &mut [u8]) -> io::Result<()> {
     loop {
-        match conn.read(&mut chunk)? {
+        match conn.read(chunk)? {
             0 => return Ok(()),
             n => received.fetch_add(n as u64, Ordering::Relaxed),
         };

@@ -165,26 +165,31 @@ fn raw_work(link: &mut RawLink, work: &Work) -> io::Result<()> {
 }
 
 /// Accepts so many connections, receives on all until their ends, sends if asked to, and ends the own
-/// directions; the connections. Each has its thread before the next one is accepted: when the client begins to
-/// send there is nothing left to set up.
+/// directions; the connections. Each has its thread before the next one is accepted, and all have their memory before
+/// the first: when the client begins to send there is nothing left to set up.
 fn transfer(
     door: &Door<'_>,
     streams: u32,
     send: Option<Amount>,
     received: &AtomicU64,
 ) -> io::Result<Vec<Conn>> {
+    let chunks: Vec<_> = (0..streams).map(|_| flow::chunk()).collect();
     let sent = AtomicU64::new(0);
-    let one = |conn: &Conn| match send {
-        None => flow::sink(conn, received).and_then(|()| conn.end()),
+    let one = |conn: &Conn, chunk: &mut [u8]| match send {
+        None => flow::sink(conn, received, chunk).and_then(|()| conn.end()),
         Some(amount) => thread::scope(|both| {
             let sender = both.spawn(|| flow::source(conn, amount, &sent));
-            flow::sink(conn, received).and_then(|()| joined(sender.join()))
+            flow::sink(conn, received, chunk).and_then(|()| joined(sender.join()))
         }),
     };
     thread::scope(|scope| {
-        let begin = |conn: Conn| scope.spawn(|| one(&conn).map(|()| conn));
-        let threads: Vec<_> =
-            (0..streams).map(|_| door.accept().map(begin)).collect::<io::Result<_>>()?;
+        let begin = |conn: Conn, mut chunk: Vec<u8>| {
+            scope.spawn(move || one(&conn, &mut chunk).map(|()| conn))
+        };
+        let threads: Vec<_> = chunks
+            .into_iter()
+            .map(|chunk| door.accept().map(|conn| begin(conn, chunk)))
+            .collect::<io::Result<_>>()?;
         threads.into_iter().map(|thread| joined(thread.join())).collect()
     })
 }

@@ -174,16 +174,18 @@ fn transfer(
 ) -> io::Result<Instant> {
     let ready = Barrier::new(conns.len());
     let one = |conn| {
+        // Where nothing but the end is to come, there is nothing to receive it into.
+        let mut chunk = if bidir { flow::chunk() } else { vec![0] };
         ready.wait();
         // Whoever came last is here at once; others may wait for a processor.
         let begun = Instant::now();
         if !bidir {
             // Not at once: a thread that waited to receive would be in the way of the one that sends.
             let sent = flow::source(conn, each, sent);
-            return sent.and_then(|()| flow::sink(conn, received)).map(|()| begun);
+            return sent.and_then(|()| flow::sink(conn, received, &mut chunk)).map(|()| begun);
         }
         thread::scope(|both| {
-            let reader = both.spawn(|| flow::sink(conn, received));
+            let reader = both.spawn(|| flow::sink(conn, received, &mut chunk));
             let sent = flow::source(conn, each, sent);
             sent.and_then(|()| joined(reader.join())).map(|()| begun)
         })
