@@ -11,6 +11,7 @@ mod close;
 mod dispatch;
 mod handshake;
 mod receive;
+mod sender;
 mod transmit;
 mod user;
 
@@ -18,7 +19,7 @@ use alloc::boxed::Box;
 
 pub(crate) use handshake::{Asked, Request};
 pub(crate) use receive::Receiver;
-pub(crate) use transmit::Sender;
+pub(crate) use sender::Sender;
 
 use crate::addr::PrpAddr;
 use crate::config::ConnConfig;

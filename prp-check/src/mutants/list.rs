@@ -77,6 +77,7 @@ const INPUT: &str = "prp-proto/src/endpoint/input.rs";
 const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
 const RECV_BUFFER: &str = "prp-proto/src/buffer/receive.rs";
 const REQUEST: &str = "prp-proto/src/endpoint/request.rs";
+const SENDER: &str = "prp-proto/src/connection/sender.rs";
 const SEQ: &str = "prp-proto/src/seq.rs";
 const TRANSMIT: &str = "prp-proto/src/connection/transmit.rs";
 
@@ -315,7 +316,7 @@ pub(super) const LIST: &[Mutation] = &[
         Unit,
         "the sender overruns the window by one",
         "sending",
-        TRANSMIT,
+        SENDER,
         "self.flight.next().before(self.edge)",
         "self.flight.next().before(self.edge + 1)",
     ),

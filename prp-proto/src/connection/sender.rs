@@ -1,0 +1,212 @@
+//! The sending half of a connection: what is under way, and what may go.
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+use super::{Seed, Terms};
+use crate::buffer::SendBuffer;
+use crate::congestion::{AckSample, Congestion, Controller};
+use crate::flight::Flight;
+use crate::recovery::RecoveryState;
+use crate::rtt::Rtt;
+use crate::seq::Seq;
+use crate::time::Instant;
+use crate::wire::{CLASSIC_MSS, CRC_LEN};
+
+/// Most of the time lost by a late timer that a paced sender makes up for. Sleeping threads are late by tens of
+/// microseconds, and by a time slice now and then.
+const MADE_UP_FOR: Duration = Duration::from_millis(1);
+
+/// The sending half of a connection.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Sender {
+    pub(super) buf: SendBuffer,
+    pub(super) flight: Flight,
+    /// Window the peer last stated, in segments.
+    pub(super) window: u32,
+    /// First number the peer has no room for yet. Never moves back.
+    pub(super) edge: Seq,
+    pub(super) rtt: Rtt,
+    pub(super) congestion: Box<dyn Congestion>,
+    controller: Controller,
+    /// The pace has held something back since the last news.
+    pub(super) held_back: bool,
+    /// When what was sent so far will have been sent at the controller's pace.
+    sent_until: Instant,
+    pub(super) recovery: RecoveryState,
+    /// Losses among transmissions before this one belong to a flight already answered for.
+    pub(super) recovery_until: Option<u32>,
+    /// When a segment that is late now counts as lost.
+    pub(super) look_again: Option<Instant>,
+    /// Tail-loss probes since the last news.
+    pub(super) tail_probes: u8,
+    /// Number of the next probe.
+    pub(super) probes: u8,
+    /// Policy `detect`: number of the first probe that asked for what is in flight since the last news.
+    pub(super) asked: Option<u8>,
+    /// Timeouts in a row.
+    pub(super) backoff: u32,
+    /// Since when the oldest unacknowledged segment has waited without any news.
+    pub(super) waiting_since: Instant,
+    /// What the loss timer counts from: when a segment was last sent, or news of one came.
+    pub(super) loss_from: Instant,
+    /// A segment may go out whatever the congestion window says: a probe.
+    pub(super) forced: bool,
+    /// A repeat may go out although the congestion window is full.
+    pub(super) repeat_owed: bool,
+    /// The losses being repaired were taken for such because of time alone.
+    pub(super) timed_out: bool,
+    /// Largest segment known to get through.
+    pub(super) mss: u16,
+    pub(super) proven: u16,
+    pub(super) size_probes: u8,
+    /// Sent bytes before this offset need not be kept (policy `detect`).
+    pub(super) spent: Option<u64>,
+    /// EOC has a number.
+    pub(super) eoc_sent: bool,
+    /// ... and the segment that carried it acknowledged the peer's EOC.
+    pub(super) eoc_closed_both: bool,
+}
+
+impl Sender {
+    pub(super) fn new(seed: &Seed) -> Self {
+        Self {
+            buf: SendBuffer::new(seed.config.send_limit()),
+            flight: Flight::new(seed.first),
+            window: 0,
+            edge: seed.first,
+            rtt: Rtt::new(seed.id as u8),
+            congestion: seed.config.congestion.start(usize::from(CLASSIC_MSS)),
+            controller: seed.config.congestion,
+            held_back: false,
+            sent_until: seed.now,
+            recovery: RecoveryState::default(),
+            recovery_until: None,
+            look_again: None,
+            tail_probes: 0,
+            probes: 0,
+            asked: None,
+            backoff: 0,
+            waiting_since: seed.now,
+            loss_from: seed.now,
+            forced: false,
+            repeat_owed: false,
+            timed_out: false,
+            mss: CLASSIC_MSS,
+            proven: seed.proven,
+            size_probes: 0,
+            spent: None,
+            eoc_sent: false,
+            eoc_closed_both: false,
+        }
+    }
+
+    /// The peer takes `window` segments on these terms.
+    pub(super) fn start(&mut self, terms: &Terms, window: u32) {
+        self.window = window.min(crate::config::MAX_WINDOW);
+        self.edge = self.flight.base() + self.window;
+        let safe = CLASSIC_MSS - if terms.crc { CRC_LEN as u16 } else { 0 };
+        self.mss = terms.mss.min(safe.max(self.proven));
+        self.congestion = self.controller.start(usize::from(terms.mss));
+    }
+
+    /// Whether the congestion window is what holds data back, or would with one more segment.
+    pub(super) fn is_congestion_limited(&self) -> bool {
+        self.held_back || self.flight.cost() + usize::from(self.mss) >= self.congestion.window()
+    }
+
+    /// Everything before `upto` is delivered.
+    pub(super) fn release(&mut self, upto: u64) {
+        self.buf.release(upto);
+    }
+
+    /// News from the peer: the path is alive.
+    pub(super) fn on_progress(&mut self, now: Instant, sample: AckSample) {
+        self.congestion.on_ack(&sample);
+        self.held_back = false;
+        self.tail_probes = 0;
+        self.asked = None;
+        self.backoff = 0;
+        self.waiting_since = now;
+        self.loss_from = now;
+        // Something has left the network, so a repeat may enter it (SPEC PRP-CC-4).
+        self.repeat_owed = true;
+        if self.recovery_until.is_some() && !self.flight.has_lost() && !self.flight.has_received() {
+            self.recovery_until = None;
+            self.timed_out = false;
+        }
+    }
+
+    pub(super) fn on_spurious(&mut self) {
+        self.recovery.on_spurious(self.timed_out);
+        self.congestion.on_spurious();
+    }
+
+    /// Whether the peer has everything that was written.
+    pub(super) fn is_drained(&self) -> bool {
+        self.flight.is_empty() && !self.buf.has_unsent()
+    }
+
+    /// Puts the tail up for sending again, past the congestion window.
+    pub(super) fn probe_tail(&mut self) {
+        // What is known to be lost and waits for the window is the better question.
+        if !self.flight.has_lost() {
+            self.flight.probe_tail();
+        }
+        self.forced = true;
+    }
+
+    /// Forgets what a policy without repeats has sent and the device has taken.
+    pub(super) fn release_spent(&mut self, acknowledged: bool, now: Instant) {
+        if let Some(upto) = self.spent.take() {
+            self.buf.release(upto);
+            if acknowledged {
+                let next = self.flight.next();
+                self.flight.ack_to(next, now);
+                self.edge = next + self.window;
+            }
+        }
+    }
+
+    /// Whether a segment could go out now.
+    pub(super) fn may_send(&self, cost: usize) -> bool {
+        self.forced
+            || self.flight.cost() == 0
+            || self.flight.cost() + cost <= self.congestion.window()
+    }
+
+    /// Whether a lost segment could go out again now.
+    pub(super) fn may_repeat(&self, cost: usize) -> bool {
+        let owed = self.repeat_owed && self.congestion.pacing_rate().is_none();
+        owed || self.may_send(cost)
+    }
+
+    /// When the pace allows a segment to go out, if not at `now`.
+    pub(super) fn pace_holds(&self, now: Instant) -> Option<Instant> {
+        let held = !self.forced && self.congestion.pacing_rate().is_some() && self.sent_until > now;
+        held.then_some(self.sent_until)
+    }
+
+    /// Counts `cost` bytes that go out at `now` against the pace.
+    pub(super) fn note_paced(&mut self, now: Instant, cost: usize) {
+        let Some(rate) = self.congestion.pacing_rate() else { return };
+        let nanos = (cost as u64).saturating_mul(1_000_000_000) / rate.max(1);
+        let time = Duration::from_nanos(nanos);
+        // Timers are late; what that costs may be made up for, so that the rate is kept.
+        self.sent_until = self.sent_until.max(now - time.min(MADE_UP_FOR)) + time;
+    }
+
+    pub(super) fn window_open(&self) -> bool {
+        self.flight.next().before(self.edge)
+    }
+
+    /// Gives back memory an idle connection does not need.
+    pub(super) fn trim(&mut self) {
+        self.buf.trim();
+        self.flight.trim();
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.buf.allocated() + self.flight.memory()
+    }
+}
