@@ -3,11 +3,13 @@
 mod receive;
 mod ring;
 mod send;
+mod stock;
 
 pub(crate) use receive::RecvBuffer;
 pub use receive::{MessagePart, Sink};
 pub use send::Ending;
 pub(crate) use send::SendBuffer;
+pub(crate) use stock::Stock;
 
 #[cfg(test)]
 mod tests;

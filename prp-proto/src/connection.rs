@@ -22,6 +22,7 @@ pub(crate) use receive::Receiver;
 pub(crate) use sender::Sender;
 
 use crate::addr::PrpAddr;
+use crate::buffer::Stock;
 use crate::config::ConnConfig;
 use crate::error::ConnError;
 use crate::event::{ConnHandle, Readiness};
@@ -251,6 +252,30 @@ impl Connection {
     /// Whether nothing is left to do or to say.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Close && self.pending.reset.is_none()
+    }
+
+    /// Makes room for `len` bytes that are about to be written, with memory from `stock` if it has some.
+    pub(crate) fn draw_to_write(&mut self, len: usize, now: Instant, stock: &mut Stock) {
+        if self.state.can_send() {
+            self.send.buf.draw(len, now, stock);
+        }
+    }
+
+    /// As [`Self::draw_to_write`], for what has arrived.
+    pub(crate) fn draw_to_receive(&mut self, len: usize, now: Instant, stock: &mut Stock) {
+        if self.state.can_receive() {
+            self.recv.buf.draw(len, now, stock);
+        }
+    }
+
+    /// Gives the memory of directions that are done to `stock`.
+    pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
+        if !self.state.can_send() {
+            self.send.buf.give_back(now, stock);
+        }
+        if !self.state.can_receive() {
+            self.recv.buf.give_back(now, stock);
+        }
     }
 
     /// Memory held beside the struct itself.

@@ -36,11 +36,13 @@ pub use refusal::OrphanRequest;
 pub use roster::{RosterChange, Standing};
 
 use crate::addr::{MacAddr, NodeId, Port};
+use crate::buffer::Stock;
 use crate::config::EndpointConfig;
 use crate::connection::Connection;
 use crate::event::{ConnHandle, Event};
 use crate::route::{RouteTable, Ways};
 use crate::seq::{Seq, SeqWidth};
+use crate::state::State;
 use crate::stats::{ConnStats, EndpointStats};
 use crate::time::Instant;
 use crate::timer::TimerQueue;
@@ -79,6 +81,8 @@ pub struct Endpoint {
     /// Connections per peer node that have not confirmed our CACK.
     unconfirmed: HashMap<NodeId, u16, foldhash::fast::FixedState>,
     timers: TimerQueue,
+    /// Memory of buffers that are not in use.
+    stock: Stock,
     transmit_queue: VecDeque<ConnHandle>,
     event_queue: VecDeque<Event>,
     /// Connections whose sent bytes need not be kept once the device has them.
@@ -114,6 +118,7 @@ impl Endpoint {
             proven: HashMap::with_hasher(hasher.clone()),
             unconfirmed: HashMap::with_hasher(hasher),
             timers: TimerQueue::default(),
+            stock: Stock::default(),
             transmit_queue: VecDeque::new(),
             event_queue: VecDeque::new(),
             spent: Vec::new(),
@@ -175,9 +180,11 @@ impl Endpoint {
         self.table.get(conn).map(|c| (size_of::<Connection>(), c.memory()))
     }
 
-    /// Bytes of heap the endpoint holds beside its connections: queues, timers, what it knows of nodes.
+    /// Bytes of heap the endpoint holds beside its connections: queues, timers, what it knows of nodes, and
+    /// for a second or two the memory of buffers that connections left behind.
     pub fn overhead(&self) -> usize {
         self.timers.memory()
+            + self.stock.held()
             + self.refusals.memory()
             + self.transmit_queue.capacity() * size_of::<ConnHandle>()
             + self.event_queue.capacity() * size_of::<Event>()
@@ -207,6 +214,9 @@ impl Endpoint {
     fn settle(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.arm_quiet(now);
+        if conn.state != State::OPEN {
+            conn.give_back(now, &mut self.stock);
+        }
         self.roster.note(conn);
         if !conn.queued_transmit && conn.wants_transmit() {
             conn.queued_transmit = true;

@@ -401,6 +401,22 @@ pub(super) const LIST: &[Mutation] = &[
         "(self.send.is_drained() && !self.wants_eoc())",
         "self.send.is_drained()",
     ),
+    mutation(
+        Unit,
+        "memory of buffers is kept for ever",
+        "buffers",
+        "prp-proto/src/buffer/stock.rs",
+        "self.unwanted = self.held;",
+        "self.unwanted = 0;",
+    ),
+    mutation(
+        Unit,
+        "a buffer that moves leaves behind what goes round its end",
+        "buffers",
+        "prp-proto/src/buffer/ring.rs",
+        "        memory[a.len()..a.len() + b.len()].copy_from_slice(b);\n",
+        "        let _ = b;\n",
+    ),
     // Wire and queues.
     mutation(
         Fuzz,

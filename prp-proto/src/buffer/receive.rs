@@ -3,7 +3,9 @@
 use alloc::collections::{TryReserveError, VecDeque};
 
 use super::ring::Ring;
+use super::stock::Stock;
 use crate::event::ConnHandle;
+use crate::time::Instant;
 
 /// A reader's own buffer, lent for the time its thread drives the endpoint: what arrives in order for
 /// its connection goes straight there instead of through the receive buffer.
@@ -151,6 +153,17 @@ impl RecvBuffer {
         if self.ends.is_empty() {
             self.ends = VecDeque::new();
         }
+    }
+
+    /// Makes room for `more` bytes with memory from `stock`, if there has to be more and some is there.
+    pub(crate) fn draw(&mut self, more: usize, now: Instant, stock: &mut Stock) {
+        let more = more.min(self.room());
+        self.ring.draw(more, self.limit.next_power_of_two(), now, stock);
+    }
+
+    /// Gives memory to `stock` if nothing is held.
+    pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
+        self.ring.give_back(now, stock);
     }
 
     fn advance(&mut self, n: usize) {

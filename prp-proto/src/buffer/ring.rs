@@ -3,6 +3,10 @@
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
+use core::mem;
+
+use super::stock::Stock;
+use crate::time::Instant;
 
 /// Least allocation. One classic segment and a half: a connection that exchanges short messages never
 /// grows past it.
@@ -88,16 +92,39 @@ impl Ring {
         }
     }
 
+    /// As [`Self::release_if_empty`], for others to use.
+    pub(super) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
+        if self.len == 0 && !self.data.is_empty() {
+            stock.put(now, mem::take(&mut self.data));
+        }
+    }
+
+    /// If it has to grow for `more` bytes, does so with memory from `stock`, should there be a piece of no more than
+    /// `most` bytes.
+    pub(super) fn draw(&mut self, more: usize, most: usize, now: Instant, stock: &mut Stock) {
+        let Some(capacity) = self.lacks(more).filter(|capacity| Stock::keeps(*capacity)) else {
+            return;
+        };
+        let Some(mut memory) = stock.take(capacity..=most.max(capacity)) else { return };
+        let [a, b] = self.slices(0, self.len);
+        memory[..a.len()].copy_from_slice(a);
+        memory[a.len()..a.len() + b.len()].copy_from_slice(b);
+        self.head = 0;
+        stock.put(now, mem::replace(&mut self.data, memory));
+    }
+
     const fn wrap(&self, at: usize) -> usize {
         if at >= self.data.len() { at - self.data.len() } else { at }
     }
 
-    fn reserve(&mut self, more: usize) -> Result<(), TryReserveError> {
+    /// What to grow to for `more` bytes, if they do not fit.
+    fn lacks(&self, more: usize) -> Option<usize> {
         let need = self.len + more;
-        if need <= self.data.len() {
-            return Ok(());
-        }
-        let capacity = need.next_power_of_two().max(FIRST);
+        (need > self.data.len()).then(|| need.next_power_of_two().max(FIRST))
+    }
+
+    fn reserve(&mut self, more: usize) -> Result<(), TryReserveError> {
+        let Some(capacity) = self.lacks(more) else { return Ok(()) };
         let mut grown = Vec::new();
         grown.try_reserve_exact(capacity)?;
         let [a, b] = self.slices(0, self.len);

@@ -3,6 +3,8 @@
 use alloc::collections::{TryReserveError, VecDeque};
 
 use super::ring::Ring;
+use super::stock::Stock;
+use crate::time::Instant;
 
 /// What a write says about the end of its bytes.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
@@ -136,9 +138,22 @@ impl SendBuffer {
         self.base += n;
     }
 
-    /// Drops everything: the connection is over.
+    /// Drops everything but the memory: the connection is over.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.limit);
+        let mut ring = core::mem::take(&mut self.ring);
+        ring.consume(ring.len());
+        *self = Self { ring, ..Self::new(self.limit) };
+    }
+
+    /// Makes room for `more` bytes with memory from `stock`, if there has to be more and some is there.
+    pub(crate) fn draw(&mut self, more: usize, now: Instant, stock: &mut Stock) {
+        let more = more.min(self.room());
+        self.ring.draw(more, self.limit.next_power_of_two(), now, stock);
+    }
+
+    /// Gives memory to `stock` if nothing is held.
+    pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
+        self.ring.give_back(now, stock);
     }
 
     /// Gives memory back if nothing is held.

@@ -8,6 +8,7 @@ use super::ring::Ring;
 use super::send::Span;
 use super::*;
 use crate::event::ConnHandle;
+use crate::time::Instant;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -87,6 +88,38 @@ proptest! {
         }
         prop_assert_eq!(receive.read_message(&mut [0; 1]), None);
     }
+}
+
+/// What is held goes along, also where it goes round the end of the old memory, which others can use then.
+#[test]
+fn ring__moves_to_memory_from_stock_with_what_it_holds() {
+    let mut stock = Stock::default();
+    let mut ring = Ring::default();
+    ring.push(&vec![0; 110_000]).unwrap();
+    ring.consume(100_000);
+    let data: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
+    ring.push(&data).unwrap();
+    ring.consume(ring.len() - data.len());
+    ring.draw(100_000, 1 << 20, Instant::ZERO, &mut stock);
+    assert_eq!(ring.allocated(), 128 * 1024, "nothing to be had");
+
+    let mut left = Ring::default();
+    left.push(&vec![0xff; 400_000]).unwrap();
+    left.give_back(Instant::ZERO, &mut stock);
+    assert_eq!(stock.held(), 0, "it still holds something");
+    left.consume(400_000);
+    left.give_back(Instant::ZERO, &mut stock);
+    assert_eq!((stock.held(), left.allocated()), (512 * 1024, 0));
+
+    ring.draw(1000, 1 << 20, Instant::ZERO, &mut stock);
+    assert_eq!(ring.allocated(), 128 * 1024, "so much fits");
+    ring.draw(100_000, 256 * 1024, Instant::ZERO, &mut stock);
+    assert_eq!(ring.allocated(), 128 * 1024, "more than it may have");
+    ring.draw(100_000, 1 << 20, Instant::ZERO, &mut stock);
+    assert_eq!((ring.allocated(), stock.held()), (512 * 1024, 128 * 1024));
+    let mut all = vec![0; data.len() + 1];
+    assert_eq!(ring.peek(&mut all), data.len());
+    assert_eq!(all[..data.len()], data);
 }
 
 #[test]

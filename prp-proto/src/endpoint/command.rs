@@ -181,7 +181,11 @@ impl Endpoint {
         bytes: &[u8],
         ending: Ending,
     ) -> Result<usize, WriteError> {
-        self.with(now, conn, |c| c.write(bytes, ending)).unwrap_or(Err(WriteError::Closed))
+        let Some(c) = self.table.get_mut(conn) else { return Err(WriteError::Closed) };
+        c.draw_to_write(bytes.len(), now, &mut self.stock);
+        let written = c.write(bytes, ending);
+        self.note_command(now, conn);
+        written
     }
 
     /// Says that nothing more of a write begun with [`Ending::More`] will come.

@@ -81,7 +81,11 @@ impl Endpoint {
         let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::NoConnection) };
         let was_confirmed = conn.confirmed;
         let was_waiting = conn.state == State::ConnWait;
-        let outcome = conn.on_frame(now, frame, sink.filter(|s| s.is_for(handle)));
+        let sink = sink.filter(|s| s.is_for(handle));
+        if sink.is_none() {
+            conn.draw_to_receive(frame.payload.len(), now, &mut self.stock);
+        }
+        let outcome = conn.on_frame(now, frame, sink);
         if let Err(why) = outcome {
             conn.stats.drops.count(why);
         }

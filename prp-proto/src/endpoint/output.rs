@@ -57,11 +57,12 @@ impl Endpoint {
 
     /// When [`Self::handle_timeout`] wants to be called next, at the latest.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        [self.timers.next(), self.stock.due()].into_iter().flatten().min()
     }
 
     /// Acts on everything that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.stock.expire(now);
         while let Some((at, handle)) = self.timers.pop_due(now) {
             let Some(conn) = self.table.get_mut(handle) else { continue };
             conn.queued_deadlines.remove(at);

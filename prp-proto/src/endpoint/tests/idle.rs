@@ -77,6 +77,42 @@ fn idle__memory_is_small_and_given_back() {
     }
 }
 
+/// Buffers of connections that have ended serve those that come next, and soon nobody.
+#[test]
+fn ended__memory_serves_the_next_connection_and_is_freed() {
+    let mut pair = Pair::default();
+    let listener = pair.listen(80, ConnConfig::default());
+    let fill = |pair: &mut Pair| {
+        let c = pair.connect(80, ConnConfig::default());
+        pair.drive();
+        let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
+        pair.write_all(ToServer, c, &pattern(400_000));
+        pair.drive();
+        let endpoints = [&pair.client.endpoint, &pair.server.endpoint];
+        let held = endpoints.map(|e| e.overhead() / 4096);
+        assert_eq!(held, [0, 0], "pages that no connection uses");
+        (c, s)
+    };
+    for _ in 0..2 {
+        let (c, s) = fill(&mut pair);
+        assert_eq!(pair.read_available(ToServer, s).len(), 400_000);
+        // Expect: both let go of it as soon as it is of no use, not when they are closed.
+        pair.client.endpoint.shutdown_send(pair.time, c);
+        pair.drive();
+        let kept = [&pair.client.endpoint, &pair.server.endpoint].map(|e| e.overhead() / 4096);
+        assert_eq!(kept, [512 / 4; 2], "pages for the next");
+        let buffers = [(&pair.client.endpoint, c), (&pair.server.endpoint, s)];
+        let buffers = buffers.map(|(endpoint, conn)| endpoint.memory(conn).unwrap().1 / 65536);
+        assert_eq!(buffers, [0, 0]);
+        pair.server.endpoint.release(pair.time, s, false);
+        pair.client.endpoint.release(pair.time, c, false);
+        pair.drive();
+    }
+    pair.drive_for(Duration::from_secs(3));
+    let endpoints = [&pair.client.endpoint, &pair.server.endpoint];
+    assert_eq!(endpoints.map(|e| e.overhead() / 4096), [0, 0]);
+}
+
 /// Deadlines that are overtaken by earlier ones are not queued again and again: what waits in the timer
 /// queue does not grow with the frames exchanged.
 #[test]
