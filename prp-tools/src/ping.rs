@@ -9,6 +9,10 @@ use prp_proto::wire::{Flags, NodeKind};
 use crate::exit::{Code, Failure};
 use crate::probe::{Heard, Prober};
 
+/// The last answer is waited for no less than this, however quickly echoes follow each other: a machine that is busy
+/// answers late.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Ask a node whether it is there; its prp-routed answers.
 ///
 /// A node answers when prp-routed runs on it, whatever else does. Ends well if any answer came.
@@ -20,7 +24,7 @@ pub(crate) struct PingArgs {
     /// How often to ask
     #[arg(short, long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     count: u16,
-    /// Milliseconds from one to the next, and how long to wait for the last answer at least
+    /// Milliseconds from one to the next; the last answer is waited for so long, and for a second at least
     #[arg(short, long, value_name = "MILLISECONDS", default_value_t = 1000)]
     interval: u64,
     /// Bytes of padding, which come back
@@ -40,9 +44,10 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
     for sequence in 1..=args.count {
         prober.send(node, sequence, args.routers, usize::from(args.size))?;
         tally.sent += 1;
-        let until = Instant::now() + interval;
+        let is_last = sequence == args.count;
+        let until = Instant::now() + if is_last { interval.max(PATIENCE) } else { interval };
         // The last one is only waited for as long as nothing has come.
-        while sequence < args.count || tally.heard < tally.sent {
+        while !is_last || tally.heard < tally.sent {
             let Some(heard) = prober.hear(until)? else { break };
             tally.note(&heard);
             let first = Flags::MAX_HOPS - args.routers;
