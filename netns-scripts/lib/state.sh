@@ -52,10 +52,10 @@ remove_lock() {
 # mounts around it. Entering one's own mount namespace is allowed to exactly those who may.
 may_make_namespaces() {
     ((EUID == 0)) || return 1
-    local name value caps=0 net_admin=12
-    while read -r name value; do
-        [[ $name != CapEff: ]] || caps=$value
-    done </proc/self/status
+    local status caps=0 net_admin=12
+    # At once: `read` goes back in the file after every line, and lines before may have another length by then.
+    status=$(</proc/self/status)
+    [[ ! $status =~ CapEff:[[:space:]]*([0-9a-f]+) ]] || caps=${BASH_REMATCH[1]}
     ((0x$caps >> net_admin & 1)) && [[ -w /run ]] && nsenter --mount=/proc/self/ns/mnt true 2>/dev/null
 }
 
