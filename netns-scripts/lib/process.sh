@@ -42,7 +42,8 @@ start_holder() {
     setsid unshare --user --map-root-user --net --mount -- sh -c "$program" sh "$STATE" \
         </dev/null >/dev/null 2>"$STATE/holder.errors" &
     local child=$! tries
-    disown
+    # It may have ended already, and what it said is read below.
+    disown 2>/dev/null || true
     for ((tries = 0; tries < 500; tries++)); do
         find_holder
         [[ -z $HOLDER ]] || break
