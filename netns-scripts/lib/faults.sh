@@ -79,7 +79,7 @@ start_wire() {
     # A session of its own, so that a Ctrl-C meant for somebody else does not cut the link.
     inside wire setsid "$WIRE" "$STATE/faults" "$STATE/counters" "${devices[@]}" \
         </dev/null >"$STATE/wire.said" 2>&1 9>&- &
-    disown
+    disown 2>/dev/null || true
     for ((tries = 0; tries < 500; tries++)); do
         ! grep -q ready "$STATE/wire.said" || return 0
         sleep 0.01

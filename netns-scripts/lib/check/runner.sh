@@ -61,12 +61,12 @@ ends() {
     ((status == want)) || fail "'$*' ended with $status instead of $want: $said"
 }
 
-# soon COMMAND...: waits up to five seconds until it succeeds.
+# soon COMMAND...: waits until it succeeds, for twenty seconds at most, since machines stall.
 soon() {
     local tries
-    for ((tries = 0; tries < 250; tries++)); do
+    for ((tries = 0; tries < 1000; tries++)); do
         ! "$@" >/dev/null 2>&1 || return 0
         sleep 0.02
     done
-    fail "not within five seconds: $*"
+    fail "not within twenty seconds: $*"
 }

@@ -77,7 +77,8 @@ s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
 s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
 s.bind(("eth0", 0x88B5))
-s.settimeout(2)
+# As long as `frames` may take to begin.
+s.settimeout(20)
 print("ready", flush=True)
 n = size = 0
 first = None
@@ -90,7 +91,9 @@ try:
         size = len(data)
         seconds, nanos = struct.unpack("qq", stamp[2])
         last = seconds * 1000 + nanos / 1e6
-        first = first or last
+        if first is None:
+            first = last
+            s.settimeout(2)
         n += struct.unpack("II", s.getsockopt(263, 6, 8))[0]  # SOL_PACKET, PACKET_STATISTICS: since the last call
 except (TimeoutError, BlockingIOError):
     pass
