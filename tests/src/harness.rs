@@ -44,12 +44,14 @@ impl Test {
     }
 }
 
-/// The `main` of a file of tests, which it lists: `main! { heavy: a, b; light: c, d; }`.
+/// The `main` of a file of tests, which it lists: `main! { heavy: a, b; light: c, d; }`. What is called `first` is done
+/// before any of them, and no test's time is spent on it.
 #[macro_export]
 macro_rules! main {
-    ($(heavy: $($heavy:ident),+ $(,)?;)? $(light: $($light:ident),+ $(,)?;)?) => {
+    ($(first: $first:path;)? $(heavy: $($heavy:ident),+ $(,)?;)? $(light: $($light:ident),+ $(,)?;)?) => {
         fn main() -> std::process::ExitCode {
             use $crate::harness::{Load, Test};
+            $($first();)?
             $crate::harness::run(&[
                 $($(Test::new(stringify!($heavy), Load::Heavy, $heavy),)+)?
                 $($(Test::new(stringify!($light), Load::Light, $light),)+)?

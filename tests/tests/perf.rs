@@ -13,6 +13,7 @@ use prp_tests::topology::{Node, Topology};
 use serde_json::Value;
 
 prp_tests::main! {
+    first: prp;
     light:
         latency__has_its_keys,
         stream__has_its_keys,

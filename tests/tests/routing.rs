@@ -221,7 +221,8 @@ const ABSENCE: Duration = Duration::from_secs(2);
 
 /// `kill -9` of the only router, and a new one after some time: streams wait and go on.
 fn chain__a_router_killed_and_restarted() {
-    let topology = Topology::up("chain", ["3"]);
+    // So slow that the transfer cannot be over before the router is gone, however late this thread is to kill it.
+    let topology = Topology::up("chain", ["3", "--rate", "200mbit"]);
     let router = Router::start(&topology.node(2), ROUTED);
     let (mut client, mut server) = connected(&topology, 1, 3);
     let seed = seed::of("chain__a_router_killed_and_restarted");
