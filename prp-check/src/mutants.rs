@@ -6,16 +6,18 @@ mod list;
 mod routers;
 mod run;
 mod tree;
+mod turns;
 
 use list::LIST;
 pub use list::{Catcher, Mutation};
 use routers::ROUTERS;
 pub use run::{Report, run, table};
 pub use tree::Tree;
+use turns::TURNS;
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = &'static Mutation> {
-    LIST.iter().chain(ROUTERS)
+    LIST.iter().chain(ROUTERS).chain(TURNS)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! The work is split by direction and by kind of frame:
 //! [`handshake`] makes it, [`receive`] takes data in, [`acknowledge`] gives and takes acknowledgements,
-//! [`dispatch`] sorts frames, [`transmit`] puts them out, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what
+//! [`dispatch`] sorts frames, [`transmit`] puts them out, [`turn`] says when new data may go, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what
 //! the application asks for.
 
 mod acknowledge;
@@ -13,6 +13,7 @@ mod handshake;
 mod receive;
 mod sender;
 mod transmit;
+mod turn;
 mod user;
 
 use alloc::boxed::Box;
@@ -20,6 +21,7 @@ use alloc::boxed::Box;
 pub(crate) use handshake::{Asked, Request};
 pub(crate) use receive::Receiver;
 pub(crate) use sender::Sender;
+pub(crate) use turn::Turn;
 
 use crate::addr::PrpAddr;
 use crate::buffer::Stock;
@@ -136,6 +138,7 @@ pub(crate) struct Connection {
     quiet_wanted: bool,
     pub(crate) stats: ConnStats,
     /// Bookkeeping of the endpoint: queued for sending, for an event, and for which deadlines.
+    pub(crate) turn: Turn,
     pub(crate) queued_transmit: bool,
     pub(crate) queued_event: bool,
     pub(crate) queued_owing: bool,
@@ -196,6 +199,7 @@ impl Connection {
             challenged: None,
             quiet_wanted: false,
             stats: ConnStats::default(),
+            turn: Turn::default(),
             queued_transmit: false,
             queued_event: false,
             queued_owing: false,

@@ -15,6 +15,7 @@ mod command;
 #[cfg(any(test, feature = "testing"))]
 mod fingerprint;
 mod input;
+mod lane;
 mod output;
 mod port;
 mod refusal;
@@ -23,6 +24,7 @@ mod roster;
 mod table;
 mod way;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
@@ -46,6 +48,7 @@ use crate::state::State;
 use crate::stats::{ConnStats, EndpointStats};
 use crate::time::Instant;
 use crate::timer::TimerQueue;
+use lane::Lanes;
 use port::Ports;
 use refusal::Refusals;
 use request::Listener;
@@ -84,6 +87,7 @@ pub struct Endpoint {
     /// Memory of buffers that are not in use.
     stock: Stock,
     transmit_queue: VecDeque<ConnHandle>,
+    lanes: Lanes,
     event_queue: VecDeque<Event>,
     /// Connections whose sent bytes need not be kept once the device has them.
     spent: Vec<ConnHandle>,
@@ -116,10 +120,11 @@ impl Endpoint {
             ports: Ports::new(rng.next_u32()),
             refusals: Refusals::new(config.refusals_per_second),
             proven: HashMap::with_hasher(hasher.clone()),
-            unconfirmed: HashMap::with_hasher(hasher),
+            unconfirmed: HashMap::with_hasher(hasher.clone()),
             timers: TimerQueue::default(),
             stock: Stock::default(),
             transmit_queue: VecDeque::new(),
+            lanes: Lanes::new(hasher),
             event_queue: VecDeque::new(),
             spent: Vec::new(),
             owing: Vec::new(),
@@ -186,6 +191,7 @@ impl Endpoint {
         self.timers.memory()
             + self.stock.held()
             + self.refusals.memory()
+            + self.lanes.memory()
             + self.transmit_queue.capacity() * size_of::<ConnHandle>()
             + self.event_queue.capacity() * size_of::<Event>()
             + (self.spent.capacity() + self.owing.capacity()) * size_of::<ConnHandle>()
@@ -218,9 +224,17 @@ impl Endpoint {
             conn.give_back(now, &mut self.stock);
         }
         self.roster.note(conn);
+        if let Some(in_flight) = conn.uncounted() {
+            self.lanes.count(&conn.turn, in_flight);
+            conn.turn.in_flight = in_flight;
+        }
         if !conn.queued_transmit && conn.wants_transmit() {
             conn.queued_transmit = true;
             self.transmit_queue.push_back(handle);
+        }
+        if conn.comes() {
+            conn.line_up();
+            self.lanes.line_up(handle, &conn.turn);
         }
         let heard_of = conn.accepted && !conn.orphan;
         if conn.ready.any() && !conn.queued_event && heard_of {
@@ -242,8 +256,16 @@ impl Endpoint {
         }
     }
 
+    /// Makes a connection one of ours.
+    fn admit(&mut self, mut conn: Box<Connection>) {
+        conn.turn = self.lanes.enter(conn.remote.node);
+        self.ports.conn_started(conn.local.port);
+        self.table.insert(conn);
+    }
+
     fn remove(&mut self, handle: ConnHandle) {
         let Some(conn) = self.table.remove(handle) else { return };
+        self.lanes.leave(&conn.turn);
         self.roster.strike(&conn);
         if !conn.confirmed && conn.is_server() {
             self.confirm(conn.remote.node);

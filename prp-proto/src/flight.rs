@@ -8,7 +8,7 @@ use crate::time::Instant;
 
 /// What one frame costs beside its payload when bytes in flight are counted: headers and the kernel's
 /// own bookkeeping, so that a window full of tiny segments is not a window without end.
-const FRAME_COST: usize = 64;
+pub(crate) const FRAME_COST: usize = 64;
 
 /// What is known of a segment's fate.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]

@@ -1,6 +1,7 @@
 //! Data going out, and every other frame a connection sends (SPEC PRP-SEG-1 to 3).
 
 use super::Connection;
+use crate::flight::FRAME_COST;
 use crate::seq::{Seq, SeqWidth};
 use crate::state::{SendSide, State};
 use crate::time::Instant;
@@ -53,7 +54,7 @@ impl Connection {
         p.ack || p.probe || p.size_probe || p.size_ack.is_some() || self.has_sendable()
     }
 
-    /// Whether a segment, new or repeated, may go out now.
+    /// Whether a segment, new or repeated, may go out now; a new one that must wait for its turn may not.
     fn has_sendable(&self) -> bool {
         if self.timers.is_set(Timer::Pace) && !self.send.forced {
             return false;
@@ -61,6 +62,11 @@ impl Connection {
         if self.send.flight.has_lost() && self.send.may_repeat(usize::from(self.send.mss)) {
             return true;
         }
+        self.turn.allows(self.send.flight.is_empty()) && self.has_new()
+    }
+
+    /// Whether something that has no number yet may go, as far as this connection's windows are concerned.
+    pub(super) fn has_new(&self) -> bool {
         let idle = self.send.flight.is_empty();
         self.may_send_new()
             && (self.send.buf.peek_segment(self.send.mss, idle).is_some() || self.wants_eoc())
@@ -121,13 +127,14 @@ impl Connection {
             self.push_segment(now, batch, seq, Flags::RTX);
             return true;
         }
-        if !self.may_send_new() {
+        let idle = self.send.flight.is_empty();
+        if !self.turn.allows(idle) || !self.may_send_new() {
             return false;
         }
-        let idle = self.send.flight.is_empty();
         let seq = if let Some(span) = self.send.buf.peek_segment(self.send.mss, idle) {
             self.send.buf.commit_segment(span);
             self.stats.bytes_sent += u64::from(span.len);
+            self.turn.spend(usize::from(span.len) + FRAME_COST);
             self.send.flight.push(span.at, span.len, span.eom, false, now)
         } else if self.wants_eoc() {
             self.send.eoc_sent = true;

@@ -112,8 +112,7 @@ impl Endpoint {
             now,
         };
         let conn = Connection::connect(&seed);
-        self.table.insert(conn);
-        self.ports.conn_started(port);
+        self.admit(conn);
         self.settle(seed.handle, now);
         Ok(seed.handle)
     }

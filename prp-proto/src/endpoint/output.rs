@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::addr::Port;
-use crate::event::Event;
+use crate::event::{ConnHandle, Event};
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
 
@@ -30,13 +30,50 @@ impl Endpoint {
             }
             self.settle(handle, now);
         }
+        while !batch.is_full() {
+            let Some((lane, handle)) = self.lanes.next() else { break };
+            self.give_turn(lane, handle, now, batch);
+        }
         self.stats.frames_sent += batch.len() as u64;
         batch.len()
     }
 
+    /// Has `handle`, the first in line on `lane`, send what new data it may.
+    fn give_turn(
+        &mut self,
+        lane: u32,
+        handle: ConnHandle,
+        now: Instant,
+        batch: &mut TransmitBatch,
+    ) {
+        let Some(conn) = self.table.get_mut(handle) else {
+            self.lanes.step_back(lane);
+            return self.lanes.go_on(lane);
+        };
+        if !self.lanes.has_room(&conn.turn) {
+            // Once somebody's data have arrived it is looked at again.
+            return;
+        }
+        conn.turn.give();
+        conn.transmit(now, batch, QUANTUM);
+        let over = conn.turn.take();
+        if over || !conn.wants_turn() {
+            conn.turn.leave();
+            self.lanes.step_back(lane);
+        }
+        if conn.has_spent() {
+            self.spent.push(handle);
+        }
+        self.settle(handle, now);
+        self.lanes.go_on(lane);
+    }
+
     /// Whether [`Self::poll_transmit`] may find something to do: frames to send, or sent ones to forget.
     pub fn wants_transmit(&self) -> bool {
-        !self.transmit_queue.is_empty() || !self.refusals.is_empty() || !self.spent.is_empty()
+        !self.transmit_queue.is_empty()
+            || self.lanes.is_any_listed()
+            || !self.refusals.is_empty()
+            || !self.spent.is_empty()
     }
 
     /// Whether any of the `poll_*` calls for frames, events, ports and the roster may have something. Cheaper than to

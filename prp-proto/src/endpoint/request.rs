@@ -110,8 +110,7 @@ impl Endpoint {
         if *unconfirmed > self.config.unconfirmed_per_peer / 2 {
             conn.ask_to_confirm();
         }
-        self.table.insert(conn);
-        self.ports.conn_started(port);
+        self.admit(conn);
         self.stats.accepted += 1;
         if let Some(listener) = self.listeners.get_mut(&port) {
             listener.queue.push_back(handle);

@@ -5,6 +5,7 @@ mod event;
 mod handshake;
 mod hostile;
 mod idle;
+mod lane;
 mod loss;
 mod port;
 mod roster;

@@ -211,7 +211,9 @@ impl Core {
     /// A deadline that has come into force while everybody slept, and that nobody would notice within
     /// `grace`.
     pub(super) fn overlooked(&self, grace: Duration) -> Option<Instant> {
-        let (due, looks) = (self.next_timeout()?, self.looks_again?);
+        // Mostly nobody sleeps, and that is the cheaper question.
+        let looks = self.looks_again?;
+        let due = self.next_timeout()?;
         let looks = self.keeper_looks.map_or(looks, |keeper| keeper.min(looks));
         (due + grace < looks).then_some(due)
     }

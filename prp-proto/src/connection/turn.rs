@@ -1,0 +1,101 @@
+//! A connection's turn to send new data, among those to the same node.
+
+use super::Connection;
+use crate::state::State;
+use crate::timer::Timer;
+
+/// Bytes, frame cost included, that a connection sends in its turn: enough for its reader to be worth waking, and for what
+/// was just written to be in a cache still.
+const BULK: usize = 64 * 1024;
+
+/// ... and one with so little to say, which passes the others.
+const BRIEF: usize = 16 * 1024;
+
+/// Where a connection stands among those to the same node.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Turn {
+    /// The endpoint's number for the way to the node.
+    pub(crate) lane: u32,
+    /// Bytes in flight, as counted there.
+    pub(crate) in_flight: usize,
+    /// It stands in line.
+    waits: bool,
+    /// ... of those with little to say.
+    brief: bool,
+    /// It may send now.
+    given: bool,
+    /// Bytes it may still send in its turn.
+    left: usize,
+}
+
+impl Turn {
+    /// Of a new connection.
+    pub(crate) fn on(lane: u32) -> Self {
+        Self { lane, ..Self::default() }
+    }
+
+    /// Whether it stands in the line of those with little to say.
+    pub(crate) const fn is_brief(&self) -> bool {
+        self.brief
+    }
+
+    /// Stands in line from now on, with `unsent` bytes to send.
+    pub(crate) fn line_up(&mut self, unsent: u64) {
+        self.waits = true;
+        self.brief = unsent <= BRIEF as u64;
+        self.left = if self.brief { BRIEF } else { BULK };
+    }
+
+    /// Begins or goes on.
+    pub(crate) fn give(&mut self) {
+        self.given = true;
+    }
+
+    /// Stops; whether its turn is used up.
+    pub(crate) fn take(&mut self) -> bool {
+        self.given = false;
+        self.left == 0
+    }
+
+    /// Has left the line.
+    pub(crate) fn leave(&mut self) {
+        self.waits = false;
+    }
+
+    /// Whether a new segment may go; `alone` says that nothing is in flight.
+    pub(super) const fn allows(&self, alone: bool) -> bool {
+        if self.waits { self.given && self.left > 0 } else { alone }
+    }
+
+    /// A new segment of this cost goes.
+    pub(super) fn spend(&mut self, cost: usize) {
+        self.left = self.left.saturating_sub(cost);
+    }
+}
+
+impl Connection {
+    /// Whether it has new data that may go as far as its own windows are concerned, and must wait for its turn.
+    pub(crate) fn wants_turn(&self) -> bool {
+        let paced = self.timers.is_set(Timer::Pace) && !self.send.forced;
+        matches!(self.state, State::Established { .. })
+            && (self.turn.waits || !self.send.flight.is_empty())
+            && self.has_new()
+            && !paced
+    }
+
+    /// Whether it has to get into line.
+    pub(crate) fn comes(&self) -> bool {
+        !self.turn.waits && self.wants_turn()
+    }
+
+    /// Gets into line.
+    pub(crate) fn line_up(&mut self) {
+        self.turn.line_up(self.send.buf.unsent());
+    }
+
+    /// Bytes in flight, if that is not what was counted last.
+    pub(crate) fn uncounted(&self) -> Option<usize> {
+        let cost = self.send.flight.cost();
+        (cost != self.turn.in_flight).then_some(cost)
+    }
+}
