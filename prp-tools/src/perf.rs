@@ -19,6 +19,7 @@ mod report;
 mod rounds;
 mod serve;
 mod session;
+mod steal;
 mod stream;
 mod summary;
 mod sweep;

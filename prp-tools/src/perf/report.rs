@@ -11,6 +11,7 @@ use super::control::Outcome;
 use super::machine::Machine;
 use super::rounds;
 use super::session::Session;
+use super::steal;
 use super::transport::Transport;
 use crate::exit::Failure;
 
@@ -29,6 +30,8 @@ pub(super) struct Report<S, R> {
     client: Machine,
     /// Where the server ran.
     server: Machine,
+    /// The part of the processor time the client's machine wanted that a hypervisor gave to others.
+    stolen: Option<f64>,
 }
 
 /// A figure over several rounds.
@@ -132,7 +135,7 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
             .filter_map(|(transport, r)| Some((*transport, rounds::ratio(&ours, &rounds(r))?)))
             .collect();
         let (client, server) = (Machine::here(), session.server.clone());
-        Self { command, settings, results, ratios, client, server }
+        Self { command, settings, results, ratios, client, server, stolen: session.stolen() }
     }
 
     /// Prints a table, or JSON, and writes JSON to a file.
@@ -152,6 +155,7 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
         let mut lines = table(&self.results);
         let ratios = self.ratios.iter();
         lines.extend(ratios.map(|(transport, r)| format!("prp / {transport}: {r:.2}")));
+        lines.extend(self.stolen.and_then(steal::warning));
         print(&lines)
     }
 

@@ -15,6 +15,7 @@ use super::machine::Machine;
 use super::offload::OffloadsOff;
 use super::raw::RawLink;
 use super::serve::builder;
+use super::steal::Steal;
 use super::transport::{Transport, WaitMode};
 use crate::exit::{Code, Failure};
 use crate::hosts;
@@ -36,6 +37,8 @@ pub(super) struct Session {
     next_leg: Cell<u32>,
     /// Where the server runs.
     pub(super) server: Machine,
+    /// When it began.
+    steal: Option<Steal>,
 }
 
 /// A leg that the server is ready for.
@@ -79,9 +82,15 @@ impl Session {
             tcp: tcp.unwrap_or_else(|| tcp_default(node)),
             reliability: common.reliability,
             server: Machine::default(),
+            steal: Steal::now(),
         };
         session.greet()?;
         Ok(session)
+    }
+
+    /// The part of the processor time this machine wanted since it began that a hypervisor gave to others.
+    pub(super) fn stolen(&self) -> Option<f64> {
+        Some(Steal::now()?.share_since(self.steal?))
     }
 
     fn greet(&mut self) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::report;
+use super::{report, steal};
 use crate::exit::{Code, Failure};
 use bars::Bar;
 use runs::Runs;
@@ -59,7 +59,8 @@ pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
         let written = File::create(path).and_then(|mut file| writeln!(file, "{text}"));
         written.map_err(|e| named(path, e))?;
     }
-    report::print(&table(&bars))
+    let warning = runs.stolen().and_then(steal::warning);
+    report::print(&table(&bars).into_iter().chain(warning).collect::<Vec<_>>())
 }
 
 fn table(bars: &[Bar]) -> Vec<String> {

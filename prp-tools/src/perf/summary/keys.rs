@@ -48,7 +48,10 @@ pub(super) fn all(runs: &Runs) -> Value {
         put(&format!("cpu_s_per_gb.{transport}"), runs.number("stream.mtu1500", &path));
     }
     put("ports31_goodput_gbps.prp", runs.median("stream.ports31", &gbps("prp")));
-    let machine = runs.machine("client").cloned().unwrap_or(Value::Null);
+    let mut machine = runs.machine("client").cloned().unwrap_or(Value::Null);
+    if let (Value::Object(machine), Some(stolen)) = (&mut machine, runs.stolen()) {
+        machine.insert("stolen".into(), stolen.into());
+    }
     keys.insert("machine".into(), machine);
     Value::Object(keys)
 }
@@ -135,6 +138,17 @@ mod tests {
             assert_eq!(found.and_then(Value::as_f64), Some(value), "{path}");
         }
         assert_eq!(all["machine"]["cores"], 2);
+    }
+
+    #[test]
+    fn all__tells_what_was_stolen_over_all_runs() {
+        let run = |stolen: f64| {
+            let mut run = latency(3.0, 6.0);
+            run["stolen"] = stolen.into();
+            run
+        };
+        let runs = Runs::of([("latency.block.64", run(0.5)), ("latency.spin.64", run(0.25))]);
+        assert_eq!(all(&runs)["machine"], json!({"cores": 2, "stolen": 0.375}));
     }
 
     #[test]

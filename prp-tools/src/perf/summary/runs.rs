@@ -63,6 +63,13 @@ impl Runs {
         rounds::median(&self.numbers(name, path))
     }
 
+    /// The part of its processor time that the machine missed: the mean over all runs.
+    pub(super) fn stolen(&self) -> Option<f64> {
+        let shares: Vec<_> =
+            self.0.values().filter_map(|run| run.get("stolen").and_then(Value::as_f64)).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    }
+
     /// What an end says of itself, in any run.
     pub(super) fn machine(&self, end: &str) -> Option<&Value> {
         self.0.values().find_map(|run| run.get(end))
