@@ -142,7 +142,7 @@ fn limits__no_memory_for_devices() {
 fn limits__no_memory_for_buffers() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
-    client.ok("limit memory 12");
+    client.ok("limit more_memory 5");
     let mut told = 0;
     for n in 0..12 {
         client.ok(format!("connect t{n} 2:80"));
@@ -152,7 +152,7 @@ fn limits__no_memory_for_buffers() {
         assert!(kind == "WouldBlock" || kind == "OutOfMemory", "{kind}: {text}");
         told += u32::from(kind == "OutOfMemory");
     }
-    assert!(told > 0, "12 MiB are not enough for all buffers");
+    assert!(told > 0, "5 MiB are not enough for all buffers");
     client.ok("write s on");
     assert_eq!(server.ok("read s 9"), "on");
     client.ok("limit memory 4000");
