@@ -1,5 +1,6 @@
 //! Bytes that follow from a seed, and digests of what arrived.
 
+use std::collections::TryReserveError;
 use std::fmt;
 use std::io::{self, Read, Write};
 
@@ -21,13 +22,26 @@ pub struct Pattern {
 
 impl Pattern {
     /// The pattern of `seed`.
+    ///
+    /// # Panics
+    /// If there is no memory for it.
     pub fn new(seed: u64) -> Self {
-        let mut stretch = vec![0; CHUNK];
+        Self::try_new(seed).expect("memory for a pattern")
+    }
+
+    /// As [`Self::new`], where memory may be short.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn try_new(seed: u64) -> Result<Self, TryReserveError> {
+        let mut stretch = Vec::new();
+        stretch.try_reserve_exact(CHUNK)?;
+        stretch.resize(CHUNK, 0);
         let mut dice: Dice = generator(seed);
         dice.fill(&mut stretch);
         let mut pattern = Self { stretch, number: 0, at: 0 };
         pattern.mark();
-        pattern
+        Ok(pattern)
     }
 
     fn mark(&mut self) {
@@ -89,7 +103,7 @@ impl fmt::Display for Tally {
 /// # Errors
 /// As writing.
 pub fn send(to: &mut impl Write, seed: u64, bytes: u64) -> io::Result<()> {
-    let (mut pattern, mut left) = (Pattern::new(seed), bytes);
+    let (mut pattern, mut left) = (Pattern::try_new(seed)?, bytes);
     while left > 0 {
         let piece = pattern.next(left.min(CHUNK as u64) as usize);
         to.write_all(piece)?;

@@ -86,7 +86,7 @@ fn perform(words: &[&str]) -> io::Result<String> {
             put(&STREAMS, name, stream);
             Ok(addr.to_string())
         }
-        ["rss"] => memory("VmRSS:").map(|kib| kib.to_string()),
+        ["rss"] => rss(),
         ["limit", resource, n] => limit(resource, number(n)?),
         ["serve", listener] => serve(&listener_of(listener)?),
         ["drop", name] => {
@@ -231,20 +231,18 @@ fn set(stream: &PrpStream, name: &str, value: u64) -> io::Result<String> {
     done()
 }
 
-/// Memory of this process in KiB: resident (`VmRSS:`), or address space (`VmSize:`).
-fn memory(what: &str) -> io::Result<u64> {
+/// Resident memory of this process.
+fn rss() -> io::Result<String> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(what));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    kib.ok_or_else(|| invalid("no such memory"))
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    kib.map(str::to_owned).ok_or_else(|| invalid("no VmRSS"))
 }
 
 fn limit(resource: &str, n: u64) -> io::Result<String> {
     let (resource, n) = match resource {
         "files" => (Resource::RLIMIT_NOFILE, n),
         "memory" => (Resource::RLIMIT_AS, n << 20),
-        // Beyond what there is: an arena that a thread happened to get is 64 MiB of addresses.
-        "more_memory" => (Resource::RLIMIT_AS, (memory("VmSize:")? << 10) + (n << 20)),
         _ => return Err(invalid("no such limit")),
     };
     let (_, hard) = getrlimit(resource)?;
