@@ -2,8 +2,8 @@
 //!
 //! The work is split by direction and by kind of frame:
 //! [`handshake`] makes it, [`receive`] takes data in, [`acknowledge`] gives and takes acknowledgements,
-//! [`dispatch`] sorts frames, [`transmit`] puts them out, [`turn`] says when new data may go, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what
-//! the application asks for.
+//! [`dispatch`] sorts frames, [`transmit`] puts them out, [`turn`] says when new data may go, [`close`]
+//! ends it, [`clock`] acts when time passes, [`user`] is what the application asks for.
 
 mod acknowledge;
 mod clock;
@@ -137,8 +137,9 @@ pub(crate) struct Connection {
     /// Both directions have just closed and the quiet time must start.
     quiet_wanted: bool,
     pub(crate) stats: ConnStats,
-    /// Bookkeeping of the endpoint: queued for sending, for an event, and for which deadlines.
+    /// Its turn to send new data, among those to the same node.
     pub(crate) turn: Turn,
+    /// Bookkeeping of the endpoint: queued for sending, for an event, and for which deadlines.
     pub(crate) queued_transmit: bool,
     pub(crate) queued_event: bool,
     pub(crate) queued_owing: bool,

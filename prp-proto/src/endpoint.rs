@@ -87,6 +87,7 @@ pub struct Endpoint {
     /// Memory of buffers that are not in use.
     stock: Stock,
     transmit_queue: VecDeque<ConnHandle>,
+    /// The ways to nodes, and whose turn it is there.
     lanes: Lanes,
     event_queue: VecDeque<Event>,
     /// Connections whose sent bytes need not be kept once the device has them.
@@ -233,8 +234,8 @@ impl Endpoint {
             self.transmit_queue.push_back(handle);
         }
         if conn.comes() {
-            conn.line_up();
-            self.lanes.line_up(handle, &conn.turn);
+            let brief = conn.line_up();
+            self.lanes.line_up(handle, &conn.turn, brief);
         }
         let heard_of = conn.accepted && !conn.orphan;
         if conn.ready.any() && !conn.queued_event && heard_of {

@@ -56,7 +56,7 @@ impl Connection {
 
     /// Whether a segment, new or repeated, may go out now; a new one that must wait for its turn may not.
     fn has_sendable(&self) -> bool {
-        if self.timers.is_set(Timer::Pace) && !self.send.forced {
+        if self.is_paced() {
             return false;
         }
         if self.send.flight.has_lost() && self.send.may_repeat(usize::from(self.send.mss)) {
@@ -150,6 +150,11 @@ impl Connection {
         self.send.loss_from = now;
         self.push_segment(now, batch, seq, Flags::NONE);
         true
+    }
+
+    /// Whether the pace holds it back, until the timer says otherwise.
+    pub(super) fn is_paced(&self) -> bool {
+        self.timers.is_set(Timer::Pace) && !self.send.forced
     }
 
     /// Whether the pace holds back what there is to send; the timer is set for it then.

@@ -2,7 +2,6 @@
 
 use super::Connection;
 use crate::state::State;
-use crate::timer::Timer;
 
 /// Bytes, frame cost included, that a connection sends in its turn: enough for its reader to be worth waking, and for what
 /// was just written to be in a cache still.
@@ -20,8 +19,6 @@ pub(crate) struct Turn {
     pub(crate) in_flight: usize,
     /// It stands in line.
     waits: bool,
-    /// ... of those with little to say.
-    brief: bool,
     /// It may send now.
     given: bool,
     /// Bytes it may still send in its turn.
@@ -34,16 +31,12 @@ impl Turn {
         Self { lane, ..Self::default() }
     }
 
-    /// Whether it stands in the line of those with little to say.
-    pub(crate) const fn is_brief(&self) -> bool {
-        self.brief
-    }
-
-    /// Stands in line from now on, with `unsent` bytes to send.
-    pub(crate) fn line_up(&mut self, unsent: u64) {
+    /// Stands in line from now on, with `unsent` bytes to send; whether in that of those with little to say.
+    pub(crate) fn line_up(&mut self, unsent: u64) -> bool {
+        let brief = unsent <= BRIEF as u64;
         self.waits = true;
-        self.brief = unsent <= BRIEF as u64;
-        self.left = if self.brief { BRIEF } else { BULK };
+        self.left = if brief { BRIEF } else { BULK };
+        brief
     }
 
     /// Begins or goes on.
@@ -76,11 +69,10 @@ impl Turn {
 impl Connection {
     /// Whether it has new data that may go as far as its own windows are concerned, and must wait for its turn.
     pub(crate) fn wants_turn(&self) -> bool {
-        let paced = self.timers.is_set(Timer::Pace) && !self.send.forced;
         matches!(self.state, State::Established { .. })
             && (self.turn.waits || !self.send.flight.is_empty())
             && self.has_new()
-            && !paced
+            && !self.is_paced()
     }
 
     /// Whether it has to get into line.
@@ -88,9 +80,9 @@ impl Connection {
         !self.turn.waits && self.wants_turn()
     }
 
-    /// Gets into line.
-    pub(crate) fn line_up(&mut self) {
-        self.turn.line_up(self.send.buf.unsent());
+    /// Gets into line; whether into that of those with little to say.
+    pub(crate) fn line_up(&mut self) -> bool {
+        self.turn.line_up(self.send.buf.unsent())
     }
 
     /// Bytes in flight, if that is not what was counted last.

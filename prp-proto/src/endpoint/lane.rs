@@ -51,9 +51,13 @@ impl Lane {
         }
     }
 
-    /// Those whose turn it is.
-    fn line(&mut self) -> &mut VecDeque<ConnHandle> {
-        let brief = !self.brief.is_empty() && (self.bulk.is_empty() || !self.brief_was_last);
+    /// Whether it is the turn of one with little to say.
+    fn is_brief_next(&self) -> bool {
+        !self.brief.is_empty() && (self.bulk.is_empty() || !self.brief_was_last)
+    }
+
+    /// The line of those with little to say, or of the others.
+    fn line(&mut self, brief: bool) -> &mut VecDeque<ConnHandle> {
         if brief { &mut self.brief } else { &mut self.bulk }
     }
 
@@ -120,11 +124,9 @@ impl Lanes {
         }
     }
 
-    /// Puts `conn`, whose turn it was or who comes, at the end of the line.
-    pub(super) fn line_up(&mut self, conn: ConnHandle, turn: &Turn) {
-        let lane = &mut self.lanes[turn.lane as usize];
-        let line = if turn.is_brief() { &mut lane.brief } else { &mut lane.bulk };
-        line.push_back(conn);
+    /// Puts `conn`, whose turn it was or who comes, at the end of its line: of those with little to say if it is `brief`.
+    pub(super) fn line_up(&mut self, conn: ConnHandle, turn: &Turn, brief: bool) {
+        self.lanes[turn.lane as usize].line(brief).push_back(conn);
         self.list(turn.lane);
     }
 
@@ -147,7 +149,8 @@ impl Lanes {
             let index = self.listed.pop_front()?;
             let lane = &mut self.lanes[index as usize];
             lane.listed = false;
-            if let Some(conn) = lane.line().front().copied() {
+            let brief = lane.is_brief_next();
+            if let Some(conn) = lane.line(brief).front().copied() {
                 return Some((index, conn));
             }
         }
@@ -161,9 +164,9 @@ impl Lanes {
     /// The turn of the first in line is over.
     pub(super) fn step_back(&mut self, index: u32) {
         let lane = &mut self.lanes[index as usize];
-        let brief = lane.brief.len();
-        lane.line().pop_front();
-        lane.brief_was_last = lane.brief.len() < brief;
+        let brief = lane.is_brief_next();
+        lane.line(brief).pop_front();
+        lane.brief_was_last = brief;
     }
 
     /// There is more to be done on a lane, if somebody waits there.

@@ -12,10 +12,11 @@ fn conn(index: u32) -> ConnHandle {
     ConnHandle { index, generation: 0 }
 }
 
-/// A turn with so much to say.
-fn turn(lanes: &mut Lanes, to: u16, unsent: u64) -> Turn {
+/// Has connection `index` line up, with so much to say.
+fn line_up(lanes: &mut Lanes, index: u32, to: u16, unsent: u64) -> Turn {
     let mut turn = lanes.enter(node(to));
-    turn.line_up(unsent);
+    let brief = turn.line_up(unsent);
+    lanes.line_up(conn(index), &turn, brief);
     turn
 }
 
@@ -32,8 +33,7 @@ fn next__brief_ones_pass_bulky_ones_but_for_every_second_turn() {
     let mut lanes = lanes();
     for index in 0..6 {
         let unsent = if index < 3 { 1 << 20 } else { 100 };
-        let turn = turn(&mut lanes, 1, unsent);
-        lanes.line_up(conn(index), &turn);
+        line_up(&mut lanes, index, 1, unsent);
     }
     let order: Vec<_> = core::iter::from_fn(|| serve(&mut lanes)).collect();
     assert_eq!(order, [3, 0, 4, 1, 5, 2]);
@@ -44,8 +44,7 @@ fn next__brief_ones_pass_bulky_ones_but_for_every_second_turn() {
 fn next__nodes_take_turns() {
     let mut lanes = lanes();
     for index in 0..4 {
-        let turn = turn(&mut lanes, 1 + index as u16 / 2, 1 << 20);
-        lanes.line_up(conn(index), &turn);
+        line_up(&mut lanes, index, 1 + index as u16 / 2, 1 << 20);
     }
     let order: Vec<_> = core::iter::from_fn(|| serve(&mut lanes)).collect();
     assert_eq!(order, [0, 2, 1, 3]);
@@ -54,16 +53,15 @@ fn next__nodes_take_turns() {
 #[test]
 fn room__is_what_others_to_the_same_node_leave() {
     let mut lanes = lanes();
-    let mut one = turn(&mut lanes, 1, 1 << 20);
-    let other = turn(&mut lanes, 1, 1 << 20);
-    let elsewhere = turn(&mut lanes, 2, 1 << 20);
+    let mut one = lanes.enter(node(1));
+    let elsewhere = lanes.enter(node(2));
+    let other = line_up(&mut lanes, 1, 1, 1 << 20);
     lanes.count(&one, SHARE);
     one.in_flight = SHARE;
     assert!(lanes.has_room(&one), "one alone has its own windows to mind, and no others");
     assert!(!lanes.has_room(&other));
     assert!(lanes.has_room(&elsewhere));
     // Expect: who waits is looked at once, and again as soon as something has arrived.
-    lanes.line_up(conn(1), &other);
     assert_eq!(lanes.next().map(|(_, conn)| conn), Some(conn(1)));
     assert_eq!(lanes.next(), None);
     lanes.count(&one, SHARE - 1);
@@ -75,14 +73,13 @@ fn room__is_what_others_to_the_same_node_leave() {
 fn leave__the_last_one_leaves_nothing() {
     let mut lanes = lanes();
     for round in 0..1000 {
-        let mut turn = turn(&mut lanes, 1 + round, 1 << 20);
+        let mut turn = line_up(&mut lanes, 0, 1 + round, 1 << 20);
         lanes.count(&turn, 1000);
         turn.in_flight = 1000;
-        lanes.line_up(conn(0), &turn);
         lanes.leave(&turn);
         assert!(lanes.next().is_none(), "nobody is there any more");
     }
     assert_eq!((lanes.lanes.len(), lanes.by_node.len()), (1, 0));
-    let turn = turn(&mut lanes, 1, 1);
+    let turn = lanes.enter(node(1));
     assert!(lanes.has_room(&turn) && lanes.lanes[0].in_flight == 0);
 }
