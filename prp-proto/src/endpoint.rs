@@ -8,7 +8,8 @@
 //! - **`poll_*`** take out what came of it.
 //!
 //! After any command or `handle_*` call the driver drains [`Endpoint::poll_transmit`] while the device
-//! has room, then [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says.
+//! has room (and calls [`Endpoint::handle_sent`] where it stops before nothing is left), then
+//! [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says.
 //! Calling any of them without need is harmless.
 
 mod command;
@@ -90,8 +91,8 @@ pub struct Endpoint {
     /// The ways to nodes, and whose turn it is there.
     lanes: Lanes,
     event_queue: VecDeque<Event>,
-    /// Connections whose sent bytes need not be kept once the device has them.
-    spent: Vec<ConnHandle>,
+    /// Connections of which something was sent that is not seen to yet.
+    sent: Vec<ConnHandle>,
     /// Connections that owe an acknowledgement they are holding back.
     owing: Vec<ConnHandle>,
     /// We answer for ports that nobody on the node owns.
@@ -127,7 +128,7 @@ impl Endpoint {
             transmit_queue: VecDeque::new(),
             lanes: Lanes::new(hasher),
             event_queue: VecDeque::new(),
-            spent: Vec::new(),
+            sent: Vec::new(),
             owing: Vec::new(),
             steward: false,
             roster: Roster::default(),
@@ -195,7 +196,7 @@ impl Endpoint {
             + self.lanes.memory()
             + self.transmit_queue.capacity() * size_of::<ConnHandle>()
             + self.event_queue.capacity() * size_of::<Event>()
-            + (self.spent.capacity() + self.owing.capacity()) * size_of::<ConnHandle>()
+            + (self.sent.capacity() + self.owing.capacity()) * size_of::<ConnHandle>()
             + self.proven.allocation_size()
             + self.unconfirmed.allocation_size()
             + self.routes.heap_size()
@@ -225,17 +226,10 @@ impl Endpoint {
             conn.give_back(now, &mut self.stock);
         }
         self.roster.note(conn);
-        if let Some(in_flight) = conn.uncounted() {
-            self.lanes.count(&conn.turn, in_flight);
-            conn.turn.in_flight = in_flight;
-        }
+        self.lanes.mind(conn);
         if !conn.queued_transmit && conn.wants_transmit() {
             conn.queued_transmit = true;
             self.transmit_queue.push_back(handle);
-        }
-        if conn.comes() {
-            let brief = conn.line_up();
-            self.lanes.line_up(handle, &conn.turn, brief);
         }
         let heard_of = conn.accepted && !conn.orphan;
         if conn.ready.any() && !conn.queued_event && heard_of {

@@ -44,22 +44,32 @@ const ALL: [Timer; TIMERS] = [
 /// The deadline of a timer that is not set: in five hundred years.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
-/// The deadlines of one connection. Plain instants, so that the earliest, which is looked for after everything that
-/// happens to a connection, is that of eight numbers side by side.
-#[derive(Copy, Clone, Debug, Hash)]
+/// The deadlines of one connection.
+#[derive(Copy, Clone, Debug)]
 pub(crate) struct TimerTable {
     at: [Instant; TIMERS],
+    /// None of them is earlier. It is asked for after everything that happens to a connection, and timers are set and
+    /// stopped all the time; so what was stopped is forgotten here only when it would have been due.
+    bound: Instant,
 }
 
 impl Default for TimerTable {
     fn default() -> Self {
-        Self { at: [NEVER; TIMERS] }
+        Self { at: [NEVER; TIMERS], bound: NEVER }
+    }
+}
+
+/// The bound decides when a connection is looked at, not what it then does.
+impl Hash for TimerTable {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.at.hash(state);
     }
 }
 
 impl TimerTable {
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = at;
+        self.bound = self.bound.min(at);
     }
 
     pub(crate) fn stop(&mut self, timer: Timer) {
@@ -74,18 +84,25 @@ impl TimerTable {
         self.at[timer as usize] != NEVER
     }
 
-    /// The earliest deadline.
+    /// When to look at the timers: at the earliest deadline, or before it.
     pub(crate) fn next(&self) -> Option<Instant> {
-        let earliest = self.at.iter().fold(NEVER, |earliest, at| earliest.min(*at));
-        (earliest != NEVER).then_some(earliest)
+        (self.bound != NEVER).then_some(self.bound)
+    }
+
+    /// The earliest deadline.
+    pub(crate) fn earliest(&self) -> Option<Instant> {
+        self.at.iter().copied().filter(|at| *at != NEVER).min()
     }
 
     /// Takes one timer that is due at `now`.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Timer> {
         let is_due = |timer: &Timer| self.is_set(*timer) && self.at[*timer as usize] <= now;
-        let due = ALL.into_iter().find(is_due)?;
-        self.stop(due);
-        Some(due)
+        let due = ALL.into_iter().find(is_due);
+        match due {
+            Some(timer) => self.stop(timer),
+            None => self.bound = self.earliest().unwrap_or(NEVER),
+        }
+        due
     }
 }
 

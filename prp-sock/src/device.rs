@@ -96,6 +96,11 @@ pub trait FrameIo: fmt::Debug + Send {
     /// Sends frames, each given in pieces.
     fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent;
 
+    /// Sends a frame alone: a message should not pay for what batches need.
+    fn send_one(&mut self, frame: [&[u8]; 4]) -> Sent {
+        self.send(&mut std::iter::once(frame))
+    }
+
     /// What to poll for frames to receive and for room to send.
     fn as_fd(&self) -> BorrowedFd<'_>;
 

@@ -106,6 +106,15 @@ impl Engine {
         self.after_command(core);
     }
 
+    /// As [`Self::finish`], right after a turn at `now`, which has done most of it.
+    fn finish_turn(&self, core: CoreGuard<'_>, now: Instant) {
+        if core.has_more() || core.doors.frame_waits() {
+            self.finish(core, now);
+        } else {
+            self.after_command(core);
+        }
+    }
+
     /// The local node.
     pub(crate) fn local_node(&self) -> NodeId {
         self.lock().endpoint.local_node()

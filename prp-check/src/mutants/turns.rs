@@ -1,12 +1,15 @@
-//! Mutations of who sends when, among the connections to a node.
+//! Mutations of who sends when, and of what is left to do once something is sent.
 
 use super::list::Catcher::Unit;
 use super::list::{Mutation, mutation};
 
 const LANE: &str = "prp-proto/src/endpoint/lane.rs";
+const OUTPUT: &str = "prp-proto/src/endpoint/output.rs";
+const TABLE: &str = "prp-proto/src/endpoint/table.rs";
+const TIMER: &str = "prp-proto/src/timer.rs";
 const TURN: &str = "prp-proto/src/connection/turn.rs";
 
-/// Those of turns.
+/// Those of turns, and of what comes after.
 pub(super) const TURNS: &[Mutation] = &[
     mutation(
         Unit,
@@ -63,5 +66,37 @@ pub(super) const TURNS: &[Mutation] = &[
         LANE,
         "            self.free.push(turn.lane);\n",
         "",
+    ),
+    mutation(
+        Unit,
+        "no deadline is set for what was sent",
+        "output",
+        OUTPUT,
+        "                conn.on_sent(now);\n",
+        "",
+    ),
+    mutation(
+        Unit,
+        "what could not be sent is not seen to",
+        "output",
+        OUTPUT,
+        "        if batch.is_empty() {\n            self.handle_sent(now);\n        }\n",
+        "",
+    ),
+    mutation(
+        Unit,
+        "frames find the connection that had their ends before",
+        "output",
+        TABLE,
+        "ends: u64) {\n        self.last = None;",
+        "ends: u64) {",
+    ),
+    mutation(
+        Unit,
+        "a timer that was stopped hides those that were not",
+        "output",
+        TIMER,
+        "None => self.bound = self.earliest().unwrap_or(NEVER),",
+        "None => self.bound = NEVER,",
     ),
 ];

@@ -93,16 +93,17 @@ impl Connection {
     /// After reading: tells the peer if the window has opened by a quarter, or from nothing. Whether anything came of it.
     pub(crate) fn note_read(&mut self) -> bool {
         let taken = self.take_held();
-        if !self.terms.extended || !self.state.can_receive() || !self.owes_window() {
+        let owes = |conn: &Self| conn.owes_window(conn.recv.window());
+        if !self.terms.extended || !self.state.can_receive() || !owes(self) {
             return taken;
         }
         self.ack_now();
         true
     }
 
-    /// Whether the peer should hear that there is more room than it knows of.
-    fn owes_window(&self) -> bool {
-        let gain = (self.recv.next + self.recv.window()).since(self.recv.told);
+    /// Whether the peer should hear that there is room for `window` segments, more than it knows of.
+    fn owes_window(&self, window: u32) -> bool {
+        let gain = (self.recv.next + window).since(self.recv.told);
         let was_shut = self.recv.told.since(self.recv.next) < 2;
         let quarter = (self.recv.promised / 4).max(1) as i32;
         gain >= quarter || (was_shut && gain >= 1)
@@ -114,12 +115,13 @@ impl Connection {
         if !self.terms.extended {
             return None;
         }
-        if self.recv.window() >= self.recv.promised && !self.recv.has_gap() {
+        let window = self.recv.window();
+        if window >= self.recv.promised && !self.recv.has_gap() {
             self.recv.edge = self.recv.edge.max(self.recv.next + self.recv.promised);
             // ... of which the peer may know only what the last frame said.
             self.recv.told = self.recv.told.max(self.recv.next + self.recv.stated);
             self.acknowledged();
-            if self.recv.ack.discarded == 0 && !self.owes_window() {
+            if self.recv.ack.discarded == 0 && !self.owes_window(window) {
                 self.pending.ack = false;
             }
         }
@@ -241,6 +243,10 @@ impl Connection {
 
     /// Asks the policy what is lost, and tells the congestion controller once per flight.
     pub(super) fn find_losses(&mut self, now: Instant, gap: bool) {
+        if self.send.flight.is_empty() {
+            self.send.look_again = None;
+            return;
+        }
         let rtt = self.send.rtt.smoothed().unwrap_or(ACK_DELAY);
         let news =
             AckNews { now, gap, rtt, least_rtt: self.send.rtt.least().unwrap_or(Duration::ZERO) };

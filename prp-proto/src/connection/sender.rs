@@ -157,14 +157,12 @@ impl Sender {
     }
 
     /// Forgets what a policy without repeats has sent and the device has taken.
-    pub(super) fn release_spent(&mut self, acknowledged: bool, now: Instant) {
-        if let Some(upto) = self.spent.take() {
-            self.buf.release(upto);
-            if acknowledged {
-                let next = self.flight.next();
-                self.flight.ack_to(next, now);
-                self.edge = next + self.window;
-            }
+    pub(super) fn release_spent(&mut self, upto: u64, acknowledged: bool, now: Instant) {
+        self.buf.release(upto);
+        if acknowledged {
+            let next = self.flight.next();
+            self.flight.ack_to(next, now);
+            self.edge = next + self.window;
         }
     }
 

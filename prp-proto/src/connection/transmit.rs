@@ -30,8 +30,6 @@ impl Connection {
                 left -= 1;
             }
             self.transmit_control(now, batch);
-            self.arm_loss();
-            self.arm_persist(now);
             if left == 0 || batch.is_full() {
                 return self.wants_transmit();
             }
@@ -54,9 +52,14 @@ impl Connection {
         p.ack || p.probe || p.size_probe || p.size_ack.is_some() || self.has_sendable()
     }
 
+    /// Whether it could send and has nothing in flight.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(self.state, State::Established { .. }) && self.send.flight.is_empty()
+    }
+
     /// Whether a segment, new or repeated, may go out now; a new one that must wait for its turn may not.
     fn has_sendable(&self) -> bool {
-        if self.is_paced() {
+        if !self.has_segment() || self.is_paced() {
             return false;
         }
         if self.send.flight.has_lost() && self.send.may_repeat(usize::from(self.send.mss)) {
@@ -72,11 +75,19 @@ impl Connection {
             && (self.send.buf.peek_segment(self.send.mss, idle).is_some() || self.wants_eoc())
     }
 
-    /// Whether there is something that has no number yet, and both windows are open for it.
+    /// Whether there is something that has no number yet. Mostly there is not, and that is asked first.
+    pub(super) fn has_unnumbered(&self) -> bool {
+        self.send.buf.has_unsent() || self.wants_eoc()
+    }
+
+    /// Whether there is a segment to send, new or repeated, once it may go.
+    fn has_segment(&self) -> bool {
+        self.has_unnumbered() || self.send.flight.has_lost()
+    }
+
+    /// Whether both windows are open for what has no number yet.
     fn may_send_new(&self) -> bool {
-        (self.send.buf.has_unsent() || self.wants_eoc())
-            && self.send.window_open()
-            && self.send.may_send(usize::from(self.send.mss))
+        self.send.window_open() && self.send.may_send(usize::from(self.send.mss))
     }
 
     /// EOC is due: everything written has a number, EOC has none.
@@ -113,7 +124,7 @@ impl Connection {
 
     /// Sends one data segment, a repeat before a new one; whether there was one.
     fn transmit_segment(&mut self, now: Instant, batch: &mut TransmitBatch) -> bool {
-        if self.is_held_back(now) {
+        if !self.has_segment() || self.is_held_back(now) {
             return false;
         }
         if let Some((seq, segment)) = self.send.flight.next_lost() {
@@ -274,14 +285,20 @@ impl Connection {
         self.send.buf.slices(at, len)
     }
 
-    /// Whether [`Self::release_spent`] has something to do.
-    pub(crate) const fn has_spent(&self) -> bool {
-        self.send.spent.is_some()
+    /// The device has taken what was sent: sets deadlines, forgets what need not be kept.
+    pub(crate) fn on_sent(&mut self, now: Instant) {
+        if matches!(self.state, State::Established { .. }) {
+            self.arm_loss();
+            self.arm_persist(now);
+        }
+        if !self.terms.policy().retains() {
+            self.release_spent(now);
+        }
     }
 
-    /// The device has taken the batch: what need not be kept can go.
-    pub(crate) fn release_spent(&mut self, now: Instant) {
-        self.send.release_spent(!self.terms.extended, now);
+    fn release_spent(&mut self, now: Instant) {
+        let Some(upto) = self.send.spent.take() else { return };
+        self.send.release_spent(upto, !self.terms.extended, now);
         if !self.terms.extended {
             self.ready.writable = true;
             self.on_classic_sent();

@@ -69,7 +69,8 @@ impl Turn {
 impl Connection {
     /// Whether it has new data that may go as far as its own windows are concerned, and must wait for its turn.
     pub(crate) fn wants_turn(&self) -> bool {
-        matches!(self.state, State::Established { .. })
+        self.has_unnumbered()
+            && matches!(self.state, State::Established { .. })
             && (self.turn.waits || !self.send.flight.is_empty())
             && self.has_new()
             && !self.is_paced()

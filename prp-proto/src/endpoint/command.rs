@@ -183,7 +183,13 @@ impl Endpoint {
         let Some(c) = self.table.get_mut(conn) else { return Err(WriteError::Closed) };
         c.draw_to_write(bytes.len(), now, &mut self.stock);
         let written = c.write(bytes, ending);
-        self.note_command(now, conn);
+        if c.is_quiet() && !c.queued_transmit {
+            // A message may well go at once, and what follows is seen to when it has.
+            c.queued_transmit = true;
+            self.transmit_queue.push_back(conn);
+        } else {
+            self.note_command(now, conn);
+        }
         written
     }
 

@@ -19,7 +19,7 @@ impl Endpoint {
         self.transmit_queue.hash(state);
         self.lanes.hash(state);
         self.event_queue.hash(state);
-        (&self.spent, &self.owing, self.steward).hash(state);
+        (&self.sent, &self.owing, self.steward).hash(state);
         let mut proven: Vec<_> = self.proven.iter().collect();
         proven.sort_unstable();
         proven.hash(state);
@@ -32,6 +32,6 @@ impl Endpoint {
     /// nothing is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let deadlines = self.table.handles().into_iter().filter_map(|h| self.table.get(h));
-        deadlines.filter_map(|conn| conn.timers.next()).min()
+        deadlines.filter_map(|conn| conn.timers.earliest()).min()
     }
 }

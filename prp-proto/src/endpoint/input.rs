@@ -58,7 +58,7 @@ impl Endpoint {
             return Err(DropReason::BadSource);
         }
         let peer = PrpAddr::new(network.src, frame.head.transport.src_port);
-        let known = self.table.find(frame.head.transport.dst_port, peer);
+        let known = self.table.find_for_frame(frame.head.transport.dst_port, peer);
         if let Some(handle) = known {
             self.follow(now, handle, device, &frame);
         }

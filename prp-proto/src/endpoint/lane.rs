@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 
 use crate::addr::NodeId;
-use crate::connection::Turn;
+use crate::connection::{Connection, Turn};
 use crate::event::ConnHandle;
 
 /// Bytes, frame costs included, that the others to a node may have in flight when a connection begins to send: the window of
@@ -116,7 +116,7 @@ impl Lanes {
     }
 
     /// The connection of `turn` has `in_flight` bytes in flight now.
-    pub(super) fn count(&mut self, turn: &Turn, in_flight: usize) {
+    fn count(&mut self, turn: &Turn, in_flight: usize) {
         let lane = &mut self.lanes[turn.lane as usize];
         lane.in_flight = lane.in_flight - turn.in_flight + in_flight;
         if in_flight < turn.in_flight && lane.has_waiting() {
@@ -124,8 +124,20 @@ impl Lanes {
         }
     }
 
+    /// After everything that touches a connection: counts what it has in flight, and puts it in line if it wants to be.
+    pub(super) fn mind(&mut self, conn: &mut Connection) {
+        if let Some(in_flight) = conn.uncounted() {
+            self.count(&conn.turn, in_flight);
+            conn.turn.in_flight = in_flight;
+        }
+        if conn.comes() {
+            let brief = conn.line_up();
+            self.line_up(conn.handle, &conn.turn, brief);
+        }
+    }
+
     /// Puts `conn`, whose turn it was or who comes, at the end of its line: of those with little to say if it is `brief`.
-    pub(super) fn line_up(&mut self, conn: ConnHandle, turn: &Turn, brief: bool) {
+    fn line_up(&mut self, conn: ConnHandle, turn: &Turn, brief: bool) {
         self.lanes[turn.lane as usize].line(brief).push_back(conn);
         self.list(turn.lane);
     }

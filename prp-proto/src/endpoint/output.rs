@@ -13,9 +13,10 @@ impl Endpoint {
     /// Fills `batch`, which must be empty, with frames to send now; how many there are.
     ///
     /// The frames borrow from send buffers: hand them to the device, by [`Self::frame`], before
-    /// anything else is asked of the endpoint.
+    /// anything else is asked of the endpoint. What follows from their having been sent, deadlines above all, is seen to by
+    /// [`Self::handle_sent`] or the next call: it need not hold up the frames.
     pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> usize {
-        self.release_spent(now);
+        self.handle_sent(now);
         while !batch.is_full() && self.refusals.transmit(batch) {}
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
@@ -25,14 +26,15 @@ impl Endpoint {
             if more {
                 self.transmit_queue.push_back(handle);
             }
-            if conn.has_spent() {
-                self.spent.push(handle);
-            }
-            self.settle(handle, now);
+            self.lanes.mind(conn);
+            self.sent.push(handle);
         }
         while !batch.is_full() {
             let Some((lane, handle)) = self.lanes.next() else { break };
             self.give_turn(lane, handle, now, batch);
+        }
+        if batch.is_empty() {
+            self.handle_sent(now);
         }
         self.stats.frames_sent += batch.len() as u64;
         batch.len()
@@ -61,19 +63,28 @@ impl Endpoint {
             conn.turn.leave();
             self.lanes.step_back(lane);
         }
-        if conn.has_spent() {
-            self.spent.push(handle);
-        }
-        self.settle(handle, now);
+        self.lanes.mind(conn);
         self.lanes.go_on(lane);
+        self.sent.push(handle);
     }
 
-    /// Whether [`Self::poll_transmit`] may find something to do: frames to send, or sent ones to forget.
+    /// The device has taken the last batch, or lost it: sets the deadlines of what was sent, and forgets what need not be
+    /// kept.
+    pub fn handle_sent(&mut self, now: Instant) {
+        while let Some(handle) = self.sent.pop() {
+            if let Some(conn) = self.table.get_mut(handle) {
+                conn.on_sent(now);
+                self.settle(handle, now);
+            }
+        }
+    }
+
+    /// Whether [`Self::poll_transmit`] may find something to do: frames to send, or sent ones to see to.
     pub fn wants_transmit(&self) -> bool {
         !self.transmit_queue.is_empty()
             || self.lanes.is_any_listed()
             || !self.refusals.is_empty()
-            || !self.spent.is_empty()
+            || !self.sent.is_empty()
     }
 
     /// Whether any of the `poll_*` calls for frames, events, ports and the roster may have something. Cheaper than to
@@ -94,7 +105,10 @@ impl Endpoint {
 
     /// When [`Self::handle_timeout`] wants to be called next, at the latest.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.timers.next(), self.stock.due()].into_iter().flatten().min()
+        match (self.timers.next(), self.stock.due()) {
+            (Some(timer), Some(stock)) => Some(timer.min(stock)),
+            (timer, stock) => timer.or(stock),
+        }
     }
 
     /// Acts on everything that is due.
@@ -139,14 +153,5 @@ impl Endpoint {
     /// A port this endpoint no longer uses: the driver gives it back to the node.
     pub fn poll_released_port(&mut self) -> Option<Port> {
         self.ports.poll_released()
-    }
-
-    fn release_spent(&mut self, now: Instant) {
-        while let Some(handle) = self.spent.pop() {
-            if let Some(conn) = self.table.get_mut(handle) {
-                conn.release_spent(now);
-                self.settle(handle, now);
-            }
-        }
     }
 }

@@ -30,12 +30,14 @@ pub(super) struct Table {
     free: Vec<u32>,
     live: usize,
     by_ends: HashMap<u64, u32, foldhash::fast::FixedState>,
+    /// What was looked up last: frames of a connection come in rows.
+    last: Option<(u64, u32)>,
 }
 
 impl Table {
     pub(super) fn new(hasher: foldhash::fast::FixedState) -> Self {
         let by_ends = HashMap::with_hasher(hasher);
-        Self { slots: Vec::new(), free: Vec::new(), live: 0, by_ends }
+        Self { slots: Vec::new(), free: Vec::new(), live: 0, by_ends, last: None }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -56,6 +58,7 @@ impl Table {
     pub(super) fn insert(&mut self, conn: Box<Connection>) {
         let index = conn.handle.index;
         self.by_ends.insert(key(conn.local.port, conn.remote), index);
+        self.last = None;
         self.live += 1;
         if self.free.last() == Some(&index) {
             self.free.pop();
@@ -87,6 +90,7 @@ impl Table {
     }
 
     fn forget_ends(&mut self, handle: ConnHandle, ends: u64) {
+        self.last = None;
         if self.by_ends.get(&ends) == Some(&handle.index) {
             self.by_ends.remove(&ends);
         }
@@ -104,6 +108,21 @@ impl Table {
 
     pub(super) fn find(&self, local: Port, remote: PrpAddr) -> Option<ConnHandle> {
         let index = *self.by_ends.get(&key(local, remote))?;
+        self.handle(index)
+    }
+
+    /// As [`Self::find`], for a frame.
+    pub(super) fn find_for_frame(&mut self, local: Port, remote: PrpAddr) -> Option<ConnHandle> {
+        let ends = key(local, remote);
+        let index = match self.last {
+            Some((last, index)) if last == ends => index,
+            _ => *self.by_ends.get(&ends)?,
+        };
+        self.last = Some((ends, index));
+        self.handle(index)
+    }
+
+    fn handle(&self, index: u32) -> Option<ConnHandle> {
         let generation = self.slots.get(index as usize)?.generation;
         Some(ConnHandle { index, generation })
     }

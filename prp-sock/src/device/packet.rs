@@ -199,10 +199,13 @@ impl FrameIo for PacketDevice {
     fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
         let Some(first) = frames.next() else { return Sent::default() };
         match frames.next() {
-            // A message alone should not pay for room for a batch.
-            None => self.send_all(&[first]),
+            None => self.send_one(first),
             Some(second) => self.send_batch(first, second, frames),
         }
+    }
+
+    fn send_one(&mut self, frame: [&[u8]; 4]) -> Sent {
+        self.send_all(&[frame])
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -248,6 +248,7 @@ impl Core {
             }
             next = end;
         }
+        self.endpoint.handle_sent(now);
         if self.devices.iter_mut().fold(false, |down, slot| slot.take_down() | down) {
             self.disturb();
         }

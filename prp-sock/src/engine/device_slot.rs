@@ -70,7 +70,11 @@ impl DeviceSlot {
     ) {
         let mut at = range.start;
         while at < range.end {
-            let sent = self.io.send(&mut (at..range.end).map(frame));
+            let sent = if at + 1 == range.end {
+                self.io.send_one(frame(at))
+            } else {
+                self.io.send(&mut (at..range.end).map(frame))
+            };
             at += sent.done + usize::from(sent.too_big);
             self.note(&sent);
             if sent.full {

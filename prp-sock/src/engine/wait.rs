@@ -169,7 +169,7 @@ impl Engine {
         core.left = now;
         core.looks_again = None;
         self.pass_on(&mut core);
-        self.finish(core, now);
+        self.finish_turn(core, now);
         outcome
     }
 

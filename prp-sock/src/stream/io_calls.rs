@@ -246,6 +246,13 @@ impl WriteWait<'_> {
         }
         (&[], self.ending)
     }
+
+    /// Bytes of room that a blocked writer with `left` to write goes on for: worth a system call, not every segment's.
+    fn worthwhile(&self, core: &Core, left: usize) -> usize {
+        let config = core.endpoint.conn_config(self.conn);
+        let limit = config.map_or(0, |c| c.send_buffer.max(ConnConfig::MIN_BUFFER));
+        left.min(WORTHWHILE).min(limit / 2)
+    }
 }
 
 impl Wait for WriteWait<'_> {
@@ -254,18 +261,13 @@ impl Wait for WriteWait<'_> {
     fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<io::Result<usize>> {
         loop {
             let (chunk, ending) = self.next();
-            let room = core.endpoint.room(self.conn);
-            // A blocked writer waits for room worth a system call, not for every segment's.
-            if !self.nonblocking && self.done > 0 {
-                let config = core.endpoint.conn_config(self.conn);
-                let limit = config.map_or(0, |c| c.send_buffer.max(ConnConfig::MIN_BUFFER));
-                let worthwhile = chunk.len().min(WORTHWHILE).min(limit / 2);
-                if room.is_some_and(|room| room < worthwhile) {
+            if self.done > 0 {
+                let Some(room) = core.endpoint.room(self.conn) else {
+                    return Some(Ok(self.done));
+                };
+                if !self.nonblocking && room < self.worthwhile(core, chunk.len()) {
                     return core.check().err().map(Err);
                 }
-            }
-            if room.is_none() && self.done > 0 {
-                return Some(Ok(self.done));
             }
             match core.endpoint.write(now, self.conn, chunk, ending) {
                 Ok(n) => {
@@ -279,10 +281,11 @@ impl Wait for WriteWait<'_> {
                 Err(WriteError::Blocked) => return core.check().err().map(Err),
                 Err(e) => return Some(Err(error::write(e))),
             }
+            // A message goes before anything else is looked at.
+            core.send_now(now);
             if self.done == self.total {
                 return Some(Ok(self.done));
             }
-            core.send_now(now);
         }
     }
 }

@@ -93,6 +93,33 @@ fn messages__keep_their_ends() {
     assert_eq!(pair.server.endpoint.read_message(pair.time, s, &mut buf), Ok(None));
 }
 
+/// The device gets frames before anything is done about them; then their deadlines stand, whether the driver says that they
+/// are sent or asks whether there are more.
+#[test]
+fn sent__deadlines_stand_once_the_device_has_the_frames() {
+    for says_so in [true, false] {
+        let mut pair = Pair::default();
+        let (c, _) = pair.established();
+        // What the handshake left to look at is over.
+        pair.drive_for(Duration::from_secs(1));
+        let now = pair.time;
+        let soon =
+            |pair: &Pair| pair.client.endpoint.poll_timeout().is_some_and(|at| at < now + 100 * MS);
+        assert!(!soon(&pair), "nothing waits for anything");
+        pair.client.endpoint.write(now, c, &pattern(64), Ending::Write).unwrap();
+        let mut batch = crate::TransmitBatch::new(32, 1 << 20);
+        assert_eq!(pair.client.endpoint.poll_transmit(now, &mut batch), 1);
+        assert!(!soon(&pair) && pair.client.endpoint.wants_transmit());
+        batch.clear();
+        if says_so {
+            pair.client.endpoint.handle_sent(now);
+        } else {
+            assert_eq!(pair.client.endpoint.poll_transmit(now, &mut batch), 0);
+        }
+        assert!(soon(&pair) && !pair.client.endpoint.wants_transmit());
+    }
+}
+
 #[test]
 fn sink__takes_arriving_data_past_the_receive_buffer() {
     let mut pair = Pair::default();
