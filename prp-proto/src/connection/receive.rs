@@ -178,7 +178,9 @@ impl Connection {
         }
         self.take(frame.payload, flags, sink)?;
         self.stats.segments_received += 1;
-        self.take_held();
+        if self.recv.has_gap() {
+            self.take_held();
+        }
         self.note_in_order(now);
         Ok(())
     }
