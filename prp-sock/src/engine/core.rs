@@ -81,7 +81,7 @@ pub(crate) struct Core {
     pub(super) keeper_looks: Option<Instant>,
     /// A driver has slept in `poll` since the keeper looked.
     pub(super) driver_slept: bool,
-    /// When an application thread last stopped driving.
+    /// When an application thread last stopped driving, or took frames in passing.
     pub(super) left: Instant,
     /// When the engine ends, unless somebody uses it.
     retires: Option<Instant>,
