@@ -31,8 +31,6 @@ pub struct AckSample {
     pub limited: bool,
     /// Round trip measured with it.
     pub rtt: Option<Duration>,
-    /// The least round trip measured so far.
-    pub least_rtt: Option<Duration>,
 }
 
 /// Makes a copy of a controller whose type is not known.

@@ -242,12 +242,18 @@ impl Endpoint {
             self.timers.push(at, handle);
         }
         if conn.is_over() {
-            if conn.orphan || !conn.accepted {
-                self.remove(handle);
-            } else {
-                self.table.unlink(handle);
-                self.ports.ends_freed();
-            }
+            self.on_over(handle);
+        }
+    }
+
+    /// A connection is over: nobody needs it, or only its ends are free.
+    #[cold]
+    fn on_over(&mut self, handle: ConnHandle) {
+        if self.table.get(handle).is_some_and(|conn| conn.orphan || !conn.accepted) {
+            self.remove(handle);
+        } else {
+            self.table.unlink(handle);
+            self.ports.ends_freed();
         }
     }
 

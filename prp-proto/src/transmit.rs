@@ -132,6 +132,7 @@ impl TransmitBatch {
     }
 
     /// Adds a frame whose payload stays in a send buffer; `pieces` is that payload, for the trailer.
+    #[inline]
     pub(crate) fn push_stream(
         &mut self,
         path: &Path,

@@ -86,7 +86,7 @@ mod tests {
 
     fn ack(acked: usize, limited: bool) -> AckSample {
         let now = Instant::ZERO;
-        AckSample { now, acked, in_flight: 0, limited, rtt: None, least_rtt: None }
+        AckSample { now, acked, in_flight: 0, limited, rtt: None }
     }
 
     const LOSS: LossSample = LossSample { now: Instant::ZERO, lost: SEGMENT, new_flight: true };

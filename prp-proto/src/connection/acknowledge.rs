@@ -111,6 +111,7 @@ impl Connection {
 
     /// The acknowledgement to put on an outgoing data segment. It slides the promised window, so where
     /// there is no longer room for that it repeats what was said before (SPEC PRP-WIN-4).
+    #[inline]
     pub(super) fn ride(&mut self) -> Option<Seq> {
         if !self.terms.extended {
             return None;
@@ -168,6 +169,10 @@ impl Connection {
         }
         let base = self.send.flight.base();
         let next = Seq::expand(u32::from(flags.ackno()), SeqWidth::Bits16, base);
+        if next == base {
+            // Most data says no more than that: a flow in one direction.
+            return Ok(());
+        }
         self.on_ack(now, next, None)
     }
 
@@ -221,14 +226,7 @@ impl Connection {
         if news > 0 {
             self.send.on_progress(
                 now,
-                AckSample {
-                    now,
-                    acked: news,
-                    in_flight: self.send.flight.cost(),
-                    limited,
-                    rtt,
-                    least_rtt: self.send.rtt.least(),
-                },
+                AckSample { now, acked: news, in_flight: self.send.flight.cost(), limited, rtt },
             );
         }
         self.find_losses(now, block.is_some_and(|b| b.gap));

@@ -18,23 +18,11 @@ impl Connection {
         sink: Option<&mut Sink<'_>>,
     ) -> Result<(), DropReason> {
         let flags = frame.flags();
-        if flags.contains(Flags::RST) {
-            if !frame.crc_ok(CrcKey::NONE) {
-                return Err(DropReason::BadCrc);
-            }
-            let block = ResetBlock::parse(frame.payload).ok_or(DropReason::Malformed)?;
-            return self.on_reset(now, &block);
-        }
-        if flags.contains(Flags::CACK) {
-            return self.on_accept(now, frame);
-        }
-        if self.state == State::ConnWait && self.is_probe_for_us(frame) {
-            // Our request was granted and the answer is lost (SPEC PRP-CONN-9).
-            self.pending.request = true;
-            return Ok(());
+        if flags.intersects(Flags::RST | Flags::CACK) {
+            return self.on_turning_point(now, frame);
         }
         if !matches!(self.state, State::Established { .. }) {
-            return Err(DropReason::BadState);
+            return self.on_untimely(frame);
         }
         if self.crc_in().is_some_and(|key| !frame.crc_ok(key)) {
             return Err(DropReason::BadCrc);
@@ -50,6 +38,30 @@ impl Connection {
             self.hear(now);
         }
         outcome
+    }
+
+    /// A frame that makes the connection or ends it.
+    #[cold]
+    fn on_turning_point(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), DropReason> {
+        if !frame.flags().contains(Flags::RST) {
+            return self.on_accept(now, frame);
+        }
+        if !frame.crc_ok(CrcKey::NONE) {
+            return Err(DropReason::BadCrc);
+        }
+        let block = ResetBlock::parse(frame.payload).ok_or(DropReason::Malformed)?;
+        self.on_reset(now, &block)
+    }
+
+    /// A frame before the connection stands, or after it is over.
+    #[cold]
+    fn on_untimely(&mut self, frame: &Frame<'_>) -> Result<(), DropReason> {
+        if self.state == State::ConnWait && self.is_probe_for_us(frame) {
+            // Our request was granted and the answer is lost (SPEC PRP-CONN-9).
+            self.pending.request = true;
+            return Ok(());
+        }
+        Err(DropReason::BadState)
     }
 
     /// Whether a frame is a probe that names our id, as only a server can that has our request.

@@ -54,6 +54,7 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     /// A [`FrameError`] for whatever is not a well-formed PRP frame.
+    #[inline]
     pub fn parse(bytes: &'a [u8], ethertype: u16) -> Result<Self, FrameError> {
         // Of a known length: whether it ends within a field is asked once.
         let Some((head, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {

@@ -80,21 +80,33 @@ impl Engine {
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let mut core = self.lock();
-        let mut now = self.now();
+        let now = self.now();
         if let Some(out) = wait.attempt(&mut core, now) {
             core.show_for(interest);
             self.finish(core, now);
             return Ok(out);
         }
+        self.wait_for(core, now, &Waiting { interest, deadline, policy }, wait)
+    }
+
+    /// Waits for what is not there yet.
+    #[inline(never)]
+    fn wait_for<'a, W: Wait>(
+        &'a self,
+        mut core: CoreGuard<'a>,
+        mut now: Instant,
+        waiting: &Waiting,
+        wait: &mut W,
+    ) -> Result<W::Out, WaitError> {
+        let Waiting { interest, deadline, .. } = *waiting;
         let mut seat = Seat::take(self.id, &self.driver_kick);
-        let waiting = Waiting { interest, deadline, policy };
         let outcome = loop {
             if core.driver.is_none() {
                 core.driver = Some(Driver::new(&mut seat));
                 self.keeper.step_aside(&mut core);
-                break self.drive(&mut seat, core, now, &waiting, wait);
+                break self.drive(&mut seat, core, now, waiting, wait);
             }
-            let (woken, slept) = self.follow(&seat, core, &waiting);
+            let (woken, slept) = self.follow(&seat, core, waiting);
             core = woken;
             now = self.now();
             let outcome = match wait.attempt(&mut core, now) {

@@ -8,8 +8,7 @@ fn at(us: u64) -> Instant {
 
 fn ack(c: &mut Delay, now: u64, acked: usize, rtt: u64) {
     let rtt = Some(Duration::from_micros(rtt));
-    let sample =
-        AckSample { now: at(now), acked, in_flight: 0, limited: true, rtt, least_rtt: rtt };
+    let sample = AckSample { now: at(now), acked, in_flight: 0, limited: true, rtt };
     c.on_ack(&sample);
 }
 
@@ -142,14 +141,7 @@ fn pace__takes_over_from_small_windows() {
 #[test]
 fn window__does_not_grow_while_something_else_limits() {
     let mut c = Delay::new(SEGMENT);
-    let sample = AckSample {
-        now: at(1),
-        acked: SEGMENT,
-        in_flight: 0,
-        limited: false,
-        rtt: None,
-        least_rtt: None,
-    };
+    let sample = AckSample { now: at(1), acked: SEGMENT, in_flight: 0, limited: false, rtt: None };
     c.on_ack(&sample);
     assert_eq!(c.window(), INITIAL_SEGMENTS * SEGMENT);
 }
