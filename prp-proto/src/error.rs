@@ -54,7 +54,10 @@ impl fmt::Display for ConnError {
                 "the peer lost a segment; the policy is detect, which does not recover losses",
             ),
             Self::TimedOut { waited } => write!(f, "no answer from the peer for {waited:?}"),
-            Self::NoRoute(node) => write!(f, "no route to node {node}: prphosts has no way there"),
+            Self::NoRoute(node) => write!(
+                f,
+                "no route to node {node}: prphosts has no way there by a device this machine has"
+            ),
             Self::ClassicPeer => f.write_str(
                 "the peer speaks only the classic protocol; allow classic peers or ask for detect",
             ),

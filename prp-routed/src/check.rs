@@ -9,6 +9,7 @@ use std::path::Path;
 
 use prp_proto::hosts::{Hosts, HostsError};
 use prp_proto::route::Route;
+use prp_sock::node::{Interface, interfaces};
 use prp_sock::{HostsFile, Resolver};
 use serde::Serialize;
 
@@ -150,17 +151,32 @@ fn read(path: &Path) -> Result<Hosts, Vec<Finding>> {
     })
 }
 
-/// Checks one prphosts by itself.
+/// Checks one prphosts by itself, and if it has this machine, whether the devices it names are there.
 pub fn hosts(path: &Path) -> Report {
-    let file = match HostsFile::load(path) {
+    let file = match load(path) {
         Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::InvalidData => {
-            // It may have been mended meanwhile; then what was said of it is told as it was said.
-            let said = || vec![Finding::said(path, &e.to_string())];
-            return Report::new("", read(path).err().unwrap_or_else(said), Vec::new());
-        }
-        Err(e) => return Report::failed("", Finding::said(path, &e.to_string())),
+        Err(report) => return report,
     };
+    let local = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node());
+    let is_of_here = local.is_ok_and(|node| file.hosts().entry(node).is_some());
+    let notes = if is_of_here { missing(path, file.hosts(), &interfaces()) } else { Vec::new() };
+    Report { notes, ..of_file(&file) }
+}
+
+/// A prphosts, or what is wrong with it.
+fn load(path: &Path) -> Result<HostsFile, Report> {
+    HostsFile::load(path).map_err(|e| {
+        if e.kind() != ErrorKind::InvalidData {
+            return Report::failed("", Finding::said(path, &e.to_string()));
+        }
+        // It may have been mended meanwhile; then what was said of it is told as it was said.
+        let said = || vec![Finding::said(path, &e.to_string())];
+        Report::new("", read(path).err().unwrap_or_else(said), Vec::new())
+    })
+}
+
+/// What is in a prphosts without mistakes.
+fn of_file(file: &HostsFile) -> Report {
     let hosts = file.hosts();
     let names: usize = hosts.entries().map(|entry| entry.names().len()).sum();
     let devices: Vec<_> = hosts.devices().collect();
@@ -170,7 +186,7 @@ pub fn hosts(path: &Path) -> Report {
         _ => format!("devices {}", devices.join(" ")),
     };
     let (nodes, names) = (count(hosts.len(), "node"), count(names, "name"));
-    let (path, who) = (path.display(), whoami(&file));
+    let (path, who) = (file.path().display(), whoami(file));
     Report::new(format!("{path}: {nodes}, {names}, {devices}; {who}"), Vec::new(), Vec::new())
 }
 
@@ -228,10 +244,10 @@ pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
 /// Checks what a daemon with `settings` would begin with: its prphosts, and what this machine has of it.
 pub fn daemon(settings: &Settings) -> Report {
     let path = &settings.hosts;
-    let of_file = hosts(path);
-    if !of_file.ok {
-        return of_file;
-    }
+    let of_file = match load(path) {
+        Ok(file) => of_file(&file),
+        Err(report) => return report,
+    };
     match Table::load(settings, &[]) {
         Ok(table) => {
             let notes = notes(path, &table);
@@ -259,11 +275,6 @@ fn own_summary(path: &Path, table: &Table) -> String {
 /// What this machine does not have, and whom it does not reach.
 fn notes(path: &Path, table: &Table) -> Vec<Finding> {
     let hosts = table.file.hosts();
-    let missing = hosts.devices().filter(|name| table.devices.iter().all(|d| d.name != *name));
-    let devices = missing.map(|name| Finding {
-        mend: Some("routes by it begin to hold when prphosts is read again and it is there".into()),
-        ..Finding::new(path, format!("this machine has no device {name}"))
-    });
     let lost = hosts.entries().filter_map(|entry| match table.routes.lookup(entry.node()) {
         Route::NoRoute(why) => Some(Finding {
             line: Some(entry.line()),
@@ -271,7 +282,19 @@ fn notes(path: &Path, table: &Table) -> Vec<Finding> {
         }),
         Route::Local | Route::Via(_) => None,
     });
-    devices.take(MAX_NOTES).chain(lost.take(MAX_NOTES)).collect()
+    let mut notes = missing(path, hosts, &table.devices);
+    notes.extend(lost.take(MAX_NOTES));
+    notes
+}
+
+/// Devices a prphosts names that are not among `present`.
+fn missing(path: &Path, hosts: &Hosts, present: &[Interface]) -> Vec<Finding> {
+    let missing = hosts.devices().filter(|name| present.iter().all(|d| d.name != *name));
+    let finding = |name| Finding {
+        mend: Some("ways by it hold once it is there and prphosts is read again".into()),
+        ..Finding::new(path, format!("this machine has no device {name}"))
+    };
+    missing.take(MAX_NOTES).map(finding).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use prp_proto::wire::{Flags, NodeKind};
 
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, say};
 use crate::probe::{Heard, Prober};
 
 /// List the routers on the way to a node, and how far each is.
@@ -43,6 +43,9 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
         }
         let line = format!("{:2}  {}", routers + 1, describe(&prober, &answers));
         writeln!(io::stdout(), "{line}").map_err(|e| Failure::local("standard output", &e))?;
+        if routers == 0 && answers.iter().all(Option::is_none) {
+            say("no answer from the first node on the way; does prp-routed run there?");
+        }
         let kinds = || answers.iter().flatten().map(|heard| heard.kind);
         if kinds().any(|kind| kind == NodeKind::EchoReply) {
             return Ok(());

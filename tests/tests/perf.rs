@@ -192,4 +192,8 @@ fn client__without_a_server() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("prp perf serve"), "{said}");
+    let output = client(&topology, &["latency", "2:99"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("`2 --port 99`"), "{said}");
 }

@@ -139,3 +139,20 @@ fn hosts__counts_and_says_who_we_are() {
     let report = said("1 02:00:00:00:00:01\n");
     assert!(!report.ok && report.faults[0].column.is_some(), "{report:?}");
 }
+
+#[test]
+fn hosts__tells_of_devices_that_are_not_here() {
+    let folder = tempdir().expect("a temporary folder");
+    let file = folder.path().join("prphosts");
+    let said = |text: &str| {
+        fs::write(&file, text).expect("room");
+        let report = hosts(&file);
+        assert!(report.ok, "{report:?}");
+        words(&report.notes, &folder)
+    };
+    let ours = said("self 1\n1 02:00:00:00:01:01 test0\n2 02:00:00:00:01:02 lo\n");
+    assert_eq!(ours.len(), 1, "{ours:?}");
+    assert!(ours[0].starts_with("prphosts: this machine has no device test0; "), "{ours:?}");
+    // Of another machine, nobody knows here what it has.
+    assert!(said("1 02:00:00:00:01:01 test0\n2 02:00:00:00:01:02 test0\n").is_empty());
+}

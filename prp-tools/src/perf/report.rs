@@ -34,6 +34,9 @@ pub(super) struct Report<S, R> {
     stolen: Option<f64>,
 }
 
+/// Of rounds that lie further apart than this, by their median, only that is said.
+const WIDE: f64 = 10.0;
+
 /// A figure over several rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Figure {
@@ -66,6 +69,9 @@ impl Figure {
     /// How far apart the rounds are, in words for a table.
     pub(super) fn spread_text(&self) -> String {
         let noisy = if self.noisy { " noisy" } else { "" };
+        if self.spread > WIDE {
+            return format!("> {:.0} %{noisy}", WIDE * 100.0);
+        }
         format!("{:.0} %{noisy}", self.spread * 100.0)
     }
 }
@@ -153,8 +159,8 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
             writeln!(file, "{}", self.json()?).map_err(named)?;
         }
         let mut lines = table(&self.results);
-        let ratios = self.ratios.iter();
-        lines.extend(ratios.map(|(transport, r)| format!("prp / {transport}: {r:.2}")));
+        let ratio = |(transport, r)| format!("prp / {transport}: {r:.2}, of neighbouring rounds");
+        lines.extend(self.ratios.iter().map(ratio));
         lines.extend(self.stolen.and_then(steal::warning));
         print(&lines)
     }

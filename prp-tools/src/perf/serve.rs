@@ -45,10 +45,12 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let path = hosts::path_or_default(args.hosts.as_deref());
     hosts::load(&path)?;
     let port = args.tcp_port;
-    let tcp = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
-        .map_err(|e| Failure::network(format_args!("listening on TCP port {port}"), &e))?;
-    let failed =
-        |e: io::Error| Failure::network(format_args!("listening on port {}", args.port), &e);
+    let tcp = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(|e| {
+        Failure::network(format_args!("listening on TCP port {port} (--tcp-port)"), &e)
+    })?;
+    let failed = |e: io::Error| {
+        Failure::network(format_args!("listening on port {} (--port)", args.port), &e)
+    };
     let listener = Builder::new().hosts(&path).bind(Port::new(args.port)).map_err(failed)?;
     let tcp_addr = tcp.local_addr().map_err(failed)?;
     say(format_args!("listening on {} and TCP {tcp_addr}", listener.local_addr().map_err(failed)?));

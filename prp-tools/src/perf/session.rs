@@ -59,6 +59,11 @@ impl Session {
     pub(super) fn open(common: &Common) -> Result<Self, Failure> {
         let path = hosts::path_or_default(common.hosts.as_deref());
         let file = hosts::load(&path)?;
+        if let Some((node, port)) = common.node.split_once(':') {
+            let text =
+                format!("{}: a node, without a port: try `{node} --port {port}`", common.node);
+            return Err(Failure::new(Code::Usage, text));
+        }
         let found = Resolver::by(file.clone()).and_then(|resolver| resolver.node(&common.node));
         let node = found.map_err(|e| Failure::network("cannot connect", &e))?;
         let tcp = common.versus.iter().find_map(|versus| versus.addr);
@@ -68,6 +73,13 @@ impl Session {
                 ErrorKind::ConnectionRefused => Failure::new(
                     Code::Refused,
                     format!("{name}: {e}; is `prp perf serve` running there?"),
+                ),
+                // A node without any program that speaks PRP refuses nothing.
+                ErrorKind::TimedOut => Failure::new(
+                    Code::TimedOut,
+                    format!(
+                        "{name}: {e}; is `prp perf serve` running there, and does its prphosts have this machine?"
+                    ),
                 ),
                 _ => Failure::network(&name, &e),
             },
@@ -184,7 +196,11 @@ impl Leg<'_> {
         match self.transport {
             Transport::Prp => Failure::network(format_args!("PRP to {name}"), error),
             Transport::Tcp | Transport::TcpNoOffload | Transport::TcpNoSegmentation => {
-                Failure::network(format_args!("TCP to {tcp}:{}", self.port), error)
+                let what = format_args!(
+                    "--vs tcp={tcp}, the server's address for TCP, port {}",
+                    self.port
+                );
+                Failure::network(what, error)
             }
             Transport::Raw => Failure::network(format_args!("raw frames to {name}"), error),
         }
