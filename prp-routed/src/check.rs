@@ -10,7 +10,7 @@ use std::path::Path;
 use prp_proto::hosts::{Hosts, HostsError};
 use prp_proto::route::Route;
 use prp_sock::node::{Interface, interfaces};
-use prp_sock::{HostsFile, Resolver};
+use prp_sock::{HostsFile, NodeId, Resolver};
 use serde::Serialize;
 
 use crate::privilege::Identity;
@@ -157,10 +157,15 @@ pub fn hosts(path: &Path) -> Report {
         Ok(file) => file,
         Err(report) => return report,
     };
-    let local = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node());
+    let local = local_node(&file);
+    let report = of_file(&file, &local);
     let is_of_here = local.is_ok_and(|node| file.hosts().entry(node).is_some());
     let notes = if is_of_here { missing(path, file.hosts(), &interfaces()) } else { Vec::new() };
-    Report { notes, ..of_file(&file) }
+    Report { notes, ..report }
+}
+
+fn local_node(file: &HostsFile) -> io::Result<NodeId> {
+    Resolver::by(file.clone()).and_then(|resolver| resolver.local_node())
 }
 
 /// A prphosts, or what is wrong with it.
@@ -175,8 +180,8 @@ fn load(path: &Path) -> Result<HostsFile, Report> {
     })
 }
 
-/// What is in a prphosts without mistakes.
-fn of_file(file: &HostsFile) -> Report {
+/// What is in a prphosts without mistakes, on a machine that is node `local` of it.
+fn of_file(file: &HostsFile, local: &io::Result<NodeId>) -> Report {
     let hosts = file.hosts();
     let names: usize = hosts.entries().map(|entry| entry.names().len()).sum();
     let devices: Vec<_> = hosts.devices().collect();
@@ -186,15 +191,14 @@ fn of_file(file: &HostsFile) -> Report {
         _ => format!("devices {}", devices.join(" ")),
     };
     let (nodes, names) = (count(hosts.len(), "node"), count(names, "name"));
-    let (path, who) = (file.path().display(), whoami(file));
+    let (path, who) = (file.path().display(), whoami(file, local));
     Report::new(format!("{path}: {nodes}, {names}, {devices}; {who}"), Vec::new(), Vec::new())
 }
 
 /// Which node this machine is, or why that cannot be told.
-fn whoami(file: &HostsFile) -> String {
-    let found = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node());
-    let node = match found {
-        Ok(node) => node,
+fn whoami(file: &HostsFile, local: &io::Result<NodeId>) -> String {
+    let node = match local {
+        Ok(node) => *node,
         Err(e) => {
             let why = Finding::said(file.path(), &e.to_string()).what;
             return format!("which node this machine is cannot be told: {why}");
@@ -245,7 +249,7 @@ pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
 pub fn daemon(settings: &Settings) -> Report {
     let path = &settings.hosts;
     let of_file = match load(path) {
-        Ok(file) => of_file(&file),
+        Ok(file) => of_file(&file, &local_node(&file)),
         Err(report) => return report,
     };
     match Table::load(settings, &[]) {

@@ -92,9 +92,9 @@ impl Connection {
 
     /// After reading: tells the peer if the window has opened by a quarter, or from nothing. Whether anything came of it.
     pub(crate) fn note_read(&mut self) -> bool {
-        let taken = self.recv.has_gap() && self.take_held();
-        let owes = |conn: &Self| conn.owes_window(conn.recv.window());
-        if !self.terms.extended || !self.state.can_receive() || !owes(self) {
+        let taken = self.take_held();
+        let open = self.terms.extended && self.state.can_receive();
+        if !open || !self.owes_window(self.recv.window()) {
             return taken;
         }
         self.ack_now();

@@ -178,9 +178,7 @@ impl Connection {
         }
         self.take(frame.payload, flags, sink)?;
         self.stats.segments_received += 1;
-        if self.recv.has_gap() {
-            self.take_held();
-        }
+        self.take_held();
         self.note_in_order(now);
         Ok(())
     }
@@ -237,6 +235,11 @@ impl Connection {
     /// Takes what was kept and has become next; whether there was any. Where memory is short it stays kept, for the
     /// next read to try again.
     pub(super) fn take_held(&mut self) -> bool {
+        // Mostly there is none, and who asks need not call for that.
+        self.recv.has_gap() && self.take_from_held()
+    }
+
+    fn take_from_held(&mut self) -> bool {
         let mut taken = false;
         while let Some(Some(held)) = self.recv.held.front_mut() {
             let bytes = core::mem::take(&mut held.bytes);

@@ -116,7 +116,7 @@ fn daemon__what_it_would_begin_with() {
     let said = words(&report.notes, &folder);
     assert!(said[0].starts_with("prphosts: this machine has no device test0; "), "{said:?}");
     assert!(said[1].starts_with("prphosts:3: node 2 is not reached: this machine"), "{said:?}");
-    let other = Settings { node: prp_sock::NodeId::new(9), ..own };
+    let other = Settings { node: NodeId::new(9), ..own };
     let fault = daemon(&other).faults[0].to_string();
     assert!(fault.contains("node 9, which this is, has no line; say which"), "{fault}");
 }

@@ -37,7 +37,7 @@ pub(super) struct Session {
     next_leg: Cell<u32>,
     /// Where the server runs.
     pub(super) server: Machine,
-    /// When it began.
+    /// What had been stolen when it began.
     steal: Option<Steal>,
 }
 
