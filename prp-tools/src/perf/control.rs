@@ -20,7 +20,7 @@ pub(super) const VERSION: u32 = 1;
 const MAX_LEN: u32 = 64 * 1024;
 
 /// Bounds of what a client may ask for, so that a mistake costs an answer and not the server's memory.
-const MAX_STREAMS: u32 = 4096;
+pub(super) const MAX_STREAMS: u32 = 4096;
 const MAX_SIZE: u64 = 64 << 20;
 
 /// From client to server.

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use clap::Args;
 use prp_sock::{Builder, HostsFile, Port, PrpStream};
+use socket2::SockRef;
 
 use super::conn::{Conn, Door};
-use super::control::{self, Amount, Job, Outcome, Reply, Request, VERSION, Work};
+use super::control::{self, Amount, Job, MAX_STREAMS, Outcome, Reply, Request, VERSION, Work};
 use super::counters::Counters;
 use super::machine::Machine;
 use super::offload::OffloadsOff;
@@ -20,6 +21,9 @@ use super::transport::{Transport, WaitMode};
 use super::{DEFAULT_PORT, flow};
 use crate::exit::{Failure, say};
 use crate::hosts;
+
+/// Connections of TCP that may wait to be accepted: as many as a client makes at a time, and as PRP keeps.
+const BACKLOG: i32 = MAX_STREAMS as i32;
 
 /// Do the other end's part of measurements, for one client after another, until killed.
 ///
@@ -48,6 +52,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let tcp = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(|e| {
         Failure::network(format_args!("listening on TCP port {port} (--tcp-port)"), &e)
     })?;
+    // Again, for a longer queue: the standard library's of 128 overflows under hundreds of streams, and TCP asks
+    // those it lost again after a second.
+    let _ = SockRef::from(&tcp).listen(BACKLOG);
     let failed = |e: io::Error| {
         Failure::network(format_args!("listening on port {} (--port)", args.port), &e)
     };
