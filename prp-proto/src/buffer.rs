@@ -1,7 +1,7 @@
 //! Bytes between the application and the segments.
 
+mod queue;
 mod receive;
-mod ring;
 mod send;
 mod stock;
 

@@ -260,27 +260,30 @@ impl Connection {
     }
 
     /// Makes room for `len` bytes that are about to be written, with memory from `stock` if it has some.
-    pub(crate) fn draw_to_write(&mut self, len: usize, now: Instant, stock: &mut Stock) {
+    pub(crate) fn draw_to_write(&mut self, len: usize, stock: &mut Stock) {
         if self.state.can_send() {
-            self.send.buf.draw(len, now, stock);
+            self.send.buf.draw(len, stock);
         }
     }
 
     /// As [`Self::draw_to_write`], for what has arrived.
-    pub(crate) fn draw_to_receive(&mut self, len: usize, now: Instant, stock: &mut Stock) {
+    pub(crate) fn draw_to_receive(&mut self, len: usize, stock: &mut Stock) {
         if self.state.can_receive() {
-            self.recv.buf.draw(len, now, stock);
+            self.recv.buf.draw(len, stock);
         }
     }
 
-    /// Gives the memory of directions that are done to `stock`.
+    /// Whether there is memory to [give back](Self::give_back).
+    #[inline]
+    pub(crate) fn has_left(&self) -> bool {
+        self.send.buf.has_left() || self.recv.buf.has_left()
+    }
+
+    /// Gives memory of buffers that nothing is held in any more to `stock`.
+    #[inline(never)]
     pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
-        if !self.state.can_send() {
-            self.send.buf.give_back(now, stock);
-        }
-        if !self.state.can_receive() {
-            self.recv.buf.give_back(now, stock);
-        }
+        self.send.buf.give_back(now, stock);
+        self.recv.buf.give_back(now, stock);
     }
 
     /// Memory held beside the struct itself.

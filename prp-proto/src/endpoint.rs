@@ -45,7 +45,6 @@ use crate::connection::Connection;
 use crate::event::{ConnHandle, Event};
 use crate::route::{RouteTable, Ways};
 use crate::seq::{Seq, SeqWidth};
-use crate::state::State;
 use crate::stats::{ConnStats, EndpointStats};
 use crate::time::Instant;
 use crate::timer::TimerQueue;
@@ -222,7 +221,7 @@ impl Endpoint {
     fn settle(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.arm_quiet(now);
-        if conn.state != State::OPEN {
+        if conn.has_left() {
             conn.give_back(now, &mut self.stock);
         }
         self.roster.note(conn);

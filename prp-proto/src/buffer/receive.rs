@@ -2,7 +2,7 @@
 
 use alloc::collections::{TryReserveError, VecDeque};
 
-use super::ring::Ring;
+use super::queue::ByteQueue;
 use super::stock::Stock;
 use crate::event::ConnHandle;
 use crate::time::Instant;
@@ -58,7 +58,7 @@ pub struct MessagePart {
 /// `ends` holds stream offsets after `consumed` (or at it, for an empty message not yet read), rising.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct RecvBuffer {
-    ring: Ring,
+    bytes: ByteQueue,
     limit: usize,
     consumed: u64,
     ends: VecDeque<u64>,
@@ -66,17 +66,17 @@ pub(crate) struct RecvBuffer {
 
 impl RecvBuffer {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { ring: Ring::default(), limit, consumed: 0, ends: VecDeque::new() }
+        Self { bytes: ByteQueue::default(), limit, consumed: 0, ends: VecDeque::new() }
     }
 
     /// Bytes waiting.
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        self.bytes.len()
     }
 
     /// Bytes that may still come.
     pub(crate) fn room(&self) -> usize {
-        self.limit.saturating_sub(self.ring.len())
+        self.limit.saturating_sub(self.bytes.len())
     }
 
     /// Bytes to invite: what is held beside the bytes counts too, or a peer could send any number of
@@ -87,10 +87,10 @@ impl RecvBuffer {
 
     /// Memory held.
     pub(crate) fn allocated(&self) -> usize {
-        self.ring.allocated() + self.ends.capacity() * size_of::<u64>()
+        self.bytes.allocated() + self.ends.capacity() * size_of::<u64>()
     }
 
-    /// Appends the payload of the next segment in order, past the ring if the reader's buffer is at
+    /// Appends the payload of the next segment in order, past the queue if the reader's buffer is at
     /// hand and nothing waits before it; whether it left anything to read.
     pub(crate) fn push(
         &mut self,
@@ -99,7 +99,7 @@ impl RecvBuffer {
         sink: Option<&mut Sink<'_>>,
     ) -> Result<bool, TryReserveError> {
         let direct = match sink {
-            Some(sink) if self.ring.len() == 0 && self.ends.is_empty() => sink.take(payload),
+            Some(sink) if self.bytes.len() == 0 && self.ends.is_empty() => sink.take(payload),
             _ => 0,
         };
         let rest = &payload[direct..];
@@ -107,17 +107,17 @@ impl RecvBuffer {
         if ends {
             self.ends.try_reserve(1)?;
         }
-        self.ring.push(rest)?;
+        self.bytes.push(rest)?;
         self.consumed += direct as u64;
         if ends {
-            self.ends.push_back(self.consumed + self.ring.len() as u64);
+            self.ends.push_back(self.consumed + self.bytes.len() as u64);
         }
         Ok(ends || !rest.is_empty())
     }
 
     /// Moves bytes to the reader, across the ends of messages.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
-        let n = self.ring.peek(out);
+        let n = self.bytes.peek(out);
         self.advance(n);
         while self.ends.front().is_some_and(|end| *end <= self.consumed) {
             self.ends.pop_front();
@@ -127,18 +127,18 @@ impl RecvBuffer {
 
     /// Copies bytes to the reader and keeps them.
     pub(crate) fn peek(&self, out: &mut [u8]) -> usize {
-        self.ring.peek(out)
+        self.bytes.peek(out)
     }
 
     /// Moves bytes of the first message to the reader; `None` if there is nothing of it yet.
     pub(crate) fn read_message(&mut self, out: &mut [u8]) -> Option<MessagePart> {
         let end = self.ends.front().copied();
-        let until = end.map_or(self.ring.len(), |end| (end - self.consumed) as usize);
+        let until = end.map_or(self.bytes.len(), |end| (end - self.consumed) as usize);
         if until == 0 && end.is_none() {
             return None;
         }
         let len = until.min(out.len());
-        let n = self.ring.peek(&mut out[..len]);
+        let n = self.bytes.peek(&mut out[..len]);
         self.advance(n);
         let end = end == Some(self.consumed);
         if end {
@@ -149,25 +149,31 @@ impl RecvBuffer {
 
     /// Gives memory back if nothing is held.
     pub(crate) fn trim(&mut self) {
-        self.ring.release_if_empty();
+        self.bytes.release_if_empty();
         if self.ends.is_empty() {
             self.ends = VecDeque::new();
         }
     }
 
     /// Makes room for `more` bytes with memory from `stock`, if there has to be more and some is there.
-    pub(crate) fn draw(&mut self, more: usize, now: Instant, stock: &mut Stock) {
+    pub(crate) fn draw(&mut self, more: usize, stock: &mut Stock) {
         let more = more.min(self.room());
-        self.ring.draw(more, self.limit.next_power_of_two(), now, stock);
+        self.bytes.draw(more, stock);
     }
 
-    /// Gives memory to `stock` if nothing is held.
+    /// Whether there is memory to [give back](Self::give_back).
+    #[inline]
+    pub(crate) fn has_left(&self) -> bool {
+        self.bytes.has_left()
+    }
+
+    /// Gives memory that nothing is held in any more to `stock`.
     pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
-        self.ring.give_back(now, stock);
+        self.bytes.give_back(now, stock);
     }
 
     fn advance(&mut self, n: usize) {
-        self.ring.consume(n);
+        self.bytes.consume(n);
         self.consumed += n as u64;
     }
 }

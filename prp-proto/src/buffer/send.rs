@@ -2,7 +2,7 @@
 
 use alloc::collections::{TryReserveError, VecDeque};
 
-use super::ring::Ring;
+use super::queue::ByteQueue;
 use super::stock::Stock;
 use crate::time::Instant;
 
@@ -32,7 +32,7 @@ pub(crate) struct Span {
 /// that can still be cut anywhere. Every entry of `ends` lies in `unsent..=end`, in rising order.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct SendBuffer {
-    ring: Ring,
+    bytes: ByteQueue,
     limit: usize,
     base: u64,
     unsent: u64,
@@ -43,7 +43,7 @@ pub(crate) struct SendBuffer {
 impl SendBuffer {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
-            ring: Ring::default(),
+            bytes: ByteQueue::default(),
             limit,
             base: 0,
             unsent: 0,
@@ -61,18 +61,18 @@ impl SendBuffer {
     /// Bytes that may still be written. The ends of messages take room too, or any number of messages
     /// without bytes could be written.
     pub(crate) fn room(&self) -> usize {
-        self.limit.saturating_sub(self.ring.len() + self.ends.len() * size_of::<u64>())
+        self.limit.saturating_sub(self.bytes.len() + self.ends.len() * size_of::<u64>())
     }
 
     /// Bytes held.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        self.bytes.len()
     }
 
     /// Memory held.
     pub(crate) fn allocated(&self) -> usize {
-        self.ring.allocated() + self.ends.capacity() * size_of::<u64>()
+        self.bytes.allocated() + self.ends.capacity() * size_of::<u64>()
     }
 
     /// Whether a segment could be cut now, be it an empty message.
@@ -84,7 +84,7 @@ impl SendBuffer {
     pub(crate) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, TryReserveError> {
         let taken = bytes.len().min(self.room());
         let ending = if taken == bytes.len() { ending } else { Ending::More };
-        self.ring.push(&bytes[..taken])?;
+        self.bytes.push(&bytes[..taken])?;
         self.last = ending;
         if ending == Ending::Message {
             self.ends.try_reserve(1)?;
@@ -128,37 +128,43 @@ impl SendBuffer {
 
     /// The bytes of `len` from stream offset `at` on, which must not be released yet.
     pub(crate) fn slices(&self, at: u64, len: u16) -> [&[u8]; 2] {
-        self.ring.slices((at.saturating_sub(self.base)) as usize, usize::from(len))
+        self.bytes.slices((at.saturating_sub(self.base)) as usize, usize::from(len))
     }
 
     /// Gives up the bytes before stream offset `to`.
     pub(crate) fn release(&mut self, to: u64) {
         let n = to.min(self.unsent).saturating_sub(self.base);
-        self.ring.consume(n as usize);
+        self.bytes.consume(n as usize);
         self.base += n;
     }
 
     /// Drops everything but the memory: the connection is over.
     pub(crate) fn clear(&mut self) {
-        let mut ring = core::mem::take(&mut self.ring);
-        ring.consume(ring.len());
-        *self = Self { ring, ..Self::new(self.limit) };
+        let mut bytes = core::mem::take(&mut self.bytes);
+        bytes.consume(bytes.len());
+        *self = Self { bytes, ..Self::new(self.limit) };
     }
 
     /// Makes room for `more` bytes with memory from `stock`, if there has to be more and some is there.
-    pub(crate) fn draw(&mut self, more: usize, now: Instant, stock: &mut Stock) {
+    pub(crate) fn draw(&mut self, more: usize, stock: &mut Stock) {
         let more = more.min(self.room());
-        self.ring.draw(more, self.limit.next_power_of_two(), now, stock);
+        self.bytes.draw(more, stock);
     }
 
-    /// Gives memory to `stock` if nothing is held.
+    /// Whether there is memory to [give back](Self::give_back).
+    #[inline]
+    pub(crate) fn has_left(&self) -> bool {
+        self.bytes.has_left()
+    }
+
+    /// Gives memory that nothing is held in any more to `stock`.
     pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
-        self.ring.give_back(now, stock);
+        self.bytes.give_back(now, stock);
     }
 
     /// Gives memory back if nothing is held.
     pub(crate) fn trim(&mut self) {
-        self.ring.release_if_empty();
+        self.bytes.release_if_empty();
         if self.ends.is_empty() {
             self.ends = VecDeque::new();
         }
@@ -171,6 +177,6 @@ impl SendBuffer {
 
     /// Stream offset after the last byte written.
     pub(crate) const fn end(&self) -> u64 {
-        self.base + self.ring.len() as u64
+        self.base + self.bytes.len() as u64
     }
 }

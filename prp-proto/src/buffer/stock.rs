@@ -3,15 +3,14 @@
 //! Fresh memory is dear: the kernel clears it page by page as it is touched, and a buffer that grows copies what it
 //! holds at every step. Hundreds of streams that come and go spend a tenth of their time on that.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use crate::time::Instant;
 
-/// Smaller pieces are not kept: allocators keep those themselves, and give larger ones back to the system.
-const LEAST: usize = 64 * 1024;
+/// Bytes of a piece: no less than the longest segment, so that one lies in two pieces at most, and what a connection sends in
+/// its turn.
+pub(super) const PIECE: usize = 64 * 1024;
 
 /// Most bytes kept: what 256 streams with buffers of the default size leave.
 const MOST: usize = 128 * 1024 * 1024;
@@ -20,26 +19,21 @@ const MOST: usize = 128 * 1024 * 1024;
 /// shorter than anybody looks at what an idle process holds.
 const KEPT: Duration = Duration::from_secs(1);
 
-/// Pieces of memory that no connection uses, by length. All of a piece is initialised.
+/// Pieces of memory that no connection uses, each of [`PIECE`] initialised bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stock {
-    pieces: BTreeMap<usize, Vec<Vec<u8>>>,
-    held: usize,
-    /// Least bytes held since the last look.
+    /// Those used last are at the end.
+    pieces: Vec<Vec<u8>>,
+    /// Least number held since the last look.
     unwanted: usize,
     /// When to look again.
     due: Option<Instant>,
 }
 
 impl Stock {
-    /// Whether pieces of `len` bytes are kept at all.
-    pub(super) const fn keeps(len: usize) -> bool {
-        len >= LEAST
-    }
-
     /// Bytes held.
     pub(crate) const fn held(&self) -> usize {
-        self.held
+        self.pieces.len() * PIECE
     }
 
     /// When [`Self::expire`] wants to be called.
@@ -47,31 +41,24 @@ impl Stock {
         self.due
     }
 
-    /// Keeps `memory` for the next one, or frees it.
-    pub(super) fn put(&mut self, now: Instant, memory: Vec<u8>) {
-        if !Self::keeps(memory.len()) || self.held + memory.len() > MOST {
-            return;
-        }
-        let pieces = self.pieces.entry(memory.len()).or_default();
+    /// Keeps `piece` for the next one, or frees it.
+    pub(super) fn put(&mut self, now: Instant, piece: Vec<u8>) {
         // Without memory for the list, freeing is what helps.
-        if pieces.try_reserve(1).is_err() {
+        if self.held() + PIECE > MOST || self.pieces.try_reserve(1).is_err() {
             return;
         }
-        self.held += memory.len();
-        pieces.push(memory);
+        self.pieces.push(piece);
         if self.due.is_none() {
             self.unwanted = 0;
             self.due = Some(now + KEPT);
         }
     }
 
-    /// The smallest piece whose length is in `lengths`.
-    pub(super) fn take(&mut self, lengths: RangeInclusive<usize>) -> Option<Vec<u8>> {
-        let (_, pieces) = self.pieces.range_mut(lengths).find(|(_, pieces)| !pieces.is_empty())?;
-        let memory = pieces.pop()?;
-        self.held -= memory.len();
-        self.unwanted = self.unwanted.min(self.held);
-        Some(memory)
+    /// The piece that was used last.
+    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+        let piece = self.pieces.pop()?;
+        self.unwanted = self.unwanted.min(self.pieces.len());
+        Some(piece)
     }
 
     /// Frees what nobody has wanted since the last look, if it is time for one.
@@ -79,17 +66,9 @@ impl Stock {
         if self.due.is_none_or(|due| due > now) {
             return;
         }
-        let keep = self.held - self.unwanted;
-        while self.held > keep
-            && let Some(mut last) = self.pieces.last_entry()
-        {
-            self.held -= last.get_mut().pop().map_or(0, |memory| memory.len());
-            if last.get().is_empty() {
-                last.remove();
-            }
-        }
-        self.unwanted = self.held;
-        self.due = (self.held > 0).then(|| now + KEPT);
+        self.pieces.drain(..self.unwanted);
+        self.unwanted = self.pieces.len();
+        self.due = (self.unwanted > 0).then(|| now + KEPT);
     }
 }
 

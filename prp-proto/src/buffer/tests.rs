@@ -4,58 +4,85 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::ring::Ring;
+use super::queue::ByteQueue;
 use super::send::Span;
+use super::stock::PIECE;
 use super::*;
 use crate::event::ConnHandle;
 use crate::time::Instant;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Push(Vec<u8>),
+    /// So many bytes, after memory for them was asked of the stock, or not.
+    Push(usize, bool),
     Consume(usize),
     Slices(usize, usize),
+    GiveBack,
     Release,
+}
+
+/// Numbers of bytes, mostly few, some of them of several pieces.
+fn arb_len() -> impl Strategy<Value = usize> {
+    prop_oneof![4 => 0usize..3000, 1 => 0..3 * PIECE]
 }
 
 fn arb_op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        proptest::collection::vec(any::<u8>(), 0..3000).prop_map(Op::Push),
-        (0usize..4000).prop_map(Op::Consume),
-        (0usize..4000, 0usize..4000).prop_map(|(a, l)| Op::Slices(a, l)),
-        Just(Op::Release),
+        3 => (arb_len(), any::<bool>()).prop_map(|(n, draw)| Op::Push(n, draw)),
+        3 => arb_len().prop_map(Op::Consume),
+        2 => (arb_len(), arb_len()).prop_map(|(at, len)| Op::Slices(at, len)),
+        1 => Just(Op::GiveBack),
+        1 => Just(Op::Release),
     ]
 }
 
 proptest! {
-    /// The ring is a queue of bytes, whatever is done to it.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// It is a queue of bytes, whatever is done to it and wherever its memory is from.
     #[test]
-    fn ring__behaves_as_a_deque(ops in proptest::collection::vec(arb_op(), 0..60)) {
-        let mut ring = Ring::default();
+    fn queue__behaves_as_a_deque(ops in proptest::collection::vec(arb_op(), 0..40)) {
+        let mut queue = ByteQueue::default();
+        let mut stock = Stock::default();
         let mut model: VecDeque<u8> = VecDeque::new();
+        let mut next = 0u32;
         for op in ops {
             match op {
-                Op::Push(bytes) => {
-                    ring.push(&bytes).unwrap();
+                Op::Push(n, draw) => {
+                    // The high bits too, or a piece would look like the next one.
+                    let bytes: Vec<u8> = (next..).take(n).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect();
+                    next += n as u32;
+                    if draw {
+                        queue.draw(n, &mut stock);
+                    }
+                    queue.push(&bytes).unwrap();
                     model.extend(&bytes);
                 }
                 Op::Consume(n) => {
-                    ring.consume(n);
+                    queue.consume(n);
                     model.drain(..n.min(model.len()));
                 }
                 Op::Slices(at, len) => {
+                    let len = len.min(PIECE);
                     let expected: Vec<u8> = model.iter().skip(at).take(len).copied().collect();
-                    prop_assert_eq!(ring.slices(at, len).concat(), expected);
+                    prop_assert_eq!(queue.slices(at, len).concat(), expected);
                 }
-                Op::Release => ring.release_if_empty(),
+                Op::GiveBack => {
+                    queue.give_back(Instant::ZERO, &mut stock);
+                    prop_assert!(!queue.has_left());
+                    prop_assert!(queue.allocated() < queue.len() + 2 * PIECE + 1024);
+                }
+                Op::Release => queue.release_if_empty(),
             }
-            prop_assert_eq!(ring.len(), model.len());
+            prop_assert_eq!(queue.len(), model.len());
             let mut all = vec![0; model.len() + 1];
-            prop_assert_eq!(ring.peek(&mut all), model.len());
+            prop_assert_eq!(queue.peek(&mut all), model.len());
             prop_assert!(model.iter().eq(&all[..model.len()]));
         }
     }
+}
 
+proptest! {
     /// However writes are cut into segments, the bytes come out in order and every message ends where
     /// it was ended.
     #[test]
@@ -90,36 +117,37 @@ proptest! {
     }
 }
 
-/// What is held goes along, also where it goes round the end of the old memory, which others can use then.
+/// What one has left is what the next one, or the same, writes to; few bytes need none of it.
 #[test]
-fn ring__moves_to_memory_from_stock_with_what_it_holds() {
+fn queue__draws_the_pieces_others_have_left() {
     let mut stock = Stock::default();
-    let mut ring = Ring::default();
-    ring.push(&vec![0; 110_000]).unwrap();
-    ring.consume(100_000);
-    let data: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
-    ring.push(&data).unwrap();
-    ring.consume(ring.len() - data.len());
-    ring.draw(100_000, 1 << 20, Instant::ZERO, &mut stock);
-    assert_eq!(ring.allocated(), 128 * 1024, "nothing to be had");
-
-    let mut left = Ring::default();
-    left.push(&vec![0xff; 400_000]).unwrap();
+    let mut left = ByteQueue::default();
+    left.push(&vec![0xff; 4 * PIECE]).unwrap();
+    assert!(!left.has_left(), "it holds something everywhere");
+    left.consume(3 * PIECE);
     left.give_back(Instant::ZERO, &mut stock);
-    assert_eq!(stock.held(), 0, "it still holds something");
-    left.consume(400_000);
-    left.give_back(Instant::ZERO, &mut stock);
-    assert_eq!((stock.held(), left.allocated()), (512 * 1024, 0));
+    assert_eq!(stock.held(), 3 * PIECE);
 
-    ring.draw(1000, 1 << 20, Instant::ZERO, &mut stock);
-    assert_eq!(ring.allocated(), 128 * 1024, "so much fits");
-    ring.draw(100_000, 256 * 1024, Instant::ZERO, &mut stock);
-    assert_eq!(ring.allocated(), 128 * 1024, "more than it may have");
-    ring.draw(100_000, 1 << 20, Instant::ZERO, &mut stock);
-    assert_eq!((ring.allocated(), stock.held()), (512 * 1024, 128 * 1024));
-    let mut all = vec![0; data.len() + 1];
-    assert_eq!(ring.peek(&mut all), data.len());
-    assert_eq!(all[..data.len()], data);
+    let mut queue = ByteQueue::default();
+    queue.draw(10, &mut stock);
+    assert_eq!(stock.held(), 3 * PIECE, "so few have a place of their own");
+    queue.push(&[1; 10]).unwrap();
+    let own = queue.allocated();
+    queue.draw(own - 10, &mut stock);
+    assert_eq!(stock.held(), 3 * PIECE, "so much fits");
+    queue.draw(own, &mut stock);
+    assert_eq!(stock.held(), 2 * PIECE);
+    queue.push(&vec![2; own]).unwrap();
+    queue.consume(10 + own);
+    assert!(queue.has_left());
+    queue.give_back(Instant::ZERO, &mut stock);
+    assert_eq!(stock.held(), 3 * PIECE);
+    assert!((own..own + 1024).contains(&queue.allocated()), "its own is kept");
+
+    queue.draw(5 * PIECE, &mut stock);
+    assert_eq!(stock.held(), 0, "all there is");
+    queue.push(&vec![3; 5 * PIECE]).unwrap();
+    assert_eq!(queue.len(), 5 * PIECE);
 }
 
 #[test]

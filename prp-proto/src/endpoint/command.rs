@@ -181,7 +181,7 @@ impl Endpoint {
         ending: Ending,
     ) -> Result<usize, WriteError> {
         let Some(c) = self.table.get_mut(conn) else { return Err(WriteError::Closed) };
-        c.draw_to_write(bytes.len(), now, &mut self.stock);
+        c.draw_to_write(bytes.len(), &mut self.stock);
         let written = c.write(bytes, ending);
         if c.is_quiet() && !c.queued_transmit {
             // A message may well go at once, and what follows is seen to when it has.

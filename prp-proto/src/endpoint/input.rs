@@ -83,7 +83,7 @@ impl Endpoint {
         let was_waiting = conn.state == State::ConnWait;
         let sink = sink.filter(|s| s.is_for(handle));
         if sink.is_none() {
-            conn.draw_to_receive(frame.payload.len(), now, &mut self.stock);
+            conn.draw_to_receive(frame.payload.len(), &mut self.stock);
         }
         let outcome = conn.on_frame(now, frame, sink);
         if let Err(why) = outcome {

@@ -4,48 +4,48 @@ use super::*;
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
-/// A stock with `pieces`, put there at [`START`].
-fn stock(pieces: &[usize]) -> Stock {
+/// A stock of so many pieces, put there at [`START`].
+fn stock(pieces: usize) -> Stock {
     let mut stock = Stock::default();
-    pieces.iter().for_each(|len| stock.put(START, vec![1; *len]));
+    (0..pieces).for_each(|i| stock.put(START, vec![i as u8; PIECE]));
     stock
 }
 
 #[test]
-fn take__gives_the_smallest_that_will_do() {
-    let mut stock = stock(&[4 * LEAST, LEAST, 2 * LEAST]);
-    assert_eq!(stock.held(), 7 * LEAST);
-    assert!(stock.take(1..=LEAST - 1).is_none(), "nothing is so small");
-    assert_eq!(stock.take(LEAST + 1..=8 * LEAST).unwrap().len(), 2 * LEAST);
-    assert_eq!(stock.take(LEAST + 1..=8 * LEAST).unwrap().len(), 4 * LEAST);
-    assert!(stock.take(LEAST + 1..=8 * LEAST).is_none());
-    assert_eq!(stock.held(), LEAST);
+fn take__gives_what_came_last() {
+    let mut stock = stock(2);
+    assert_eq!(stock.held(), 2 * PIECE);
+    assert_eq!(stock.take().unwrap()[0], 1);
+    assert_eq!(stock.take().unwrap()[0], 0);
+    assert!(stock.take().is_none());
+    assert_eq!(stock.held(), 0);
 }
 
 #[test]
-fn put__keeps_what_is_worth_it_and_no_more_than_there_is_room_for() {
-    let mut stock = stock(&[LEAST - 1]);
+fn put__keeps_no_more_than_there_is_room_for() {
+    let mut stock = stock(0);
     assert_eq!((stock.held(), stock.due()), (0, None));
-    for _ in 0..9 {
-        stock.put(START, vec![0; MOST / 8]);
+    for _ in 0..MOST / PIECE + 1 {
+        stock.put(START, vec![0; PIECE]);
     }
     assert_eq!(stock.held(), MOST);
 }
 
 #[test]
 fn expire__frees_what_nobody_wanted_meanwhile() {
-    let mut stock = stock(&[LEAST, LEAST, LEAST]);
+    let mut stock = stock(3);
     stock.expire(START);
-    assert_eq!(stock.held(), 3 * LEAST, "not yet");
+    assert_eq!(stock.held(), 3 * PIECE, "not yet");
     let first = stock.due().unwrap();
     stock.expire(first);
-    assert_eq!(stock.held(), 3 * LEAST, "it came since the last look");
+    assert_eq!(stock.held(), 3 * PIECE, "it came since the last look");
 
-    let used = [stock.take(LEAST..=LEAST).unwrap(), stock.take(LEAST..=LEAST).unwrap()];
-    used.into_iter().for_each(|memory| stock.put(first, memory));
+    let used = [stock.take().unwrap(), stock.take().unwrap()];
+    used.into_iter().for_each(|piece| stock.put(first, piece));
     let second = stock.due().unwrap();
     stock.expire(second);
-    assert_eq!(stock.held(), 2 * LEAST, "two of the three were of use");
+    assert_eq!(stock.held(), 2 * PIECE, "two of the three were of use");
+    assert!(stock.pieces.iter().all(|piece| piece[0] > 0), "the one used least of all has gone");
 
     let third = stock.due().unwrap();
     stock.expire(third);

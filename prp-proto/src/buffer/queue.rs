@@ -1,0 +1,253 @@
+//! A byte queue that holds no more memory than what is in it needs.
+//!
+//! Few bytes lie in one small piece of the queue's own. More lie in a row of pieces of one size, which all queues of an
+//! endpoint take from a common stock when bytes come and give back when they are gone, the last one first: what is
+//! written next goes where a processor's cache still is, however many connections there are.
+
+use alloc::collections::{TryReserveError, VecDeque};
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+use core::mem;
+
+use super::stock::{PIECE, Stock};
+use crate::time::Instant;
+
+/// Least allocation. One classic segment and a half: a connection that exchanges short messages never
+/// grows past it.
+const FIRST: usize = 2048;
+
+/// Bytes for which it is worth while to take a whole piece: those of a segment.
+const MANY: usize = 1024;
+
+/// A queue of bytes. Offsets count from the oldest byte held.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByteQueue {
+    /// The piece with the oldest bytes, of any size up to [`PIECE`].
+    front: Vec<u8>,
+    /// What follows, all of them of [`PIECE`] bytes. The last ones may have nothing in them.
+    rest: VecDeque<Vec<u8>>,
+    /// Where in `front` the oldest byte is.
+    head: usize,
+    len: usize,
+}
+
+/// Where the bytes lie is not part of what they are.
+impl Hash for ByteQueue {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.len);
+        let mut at = 0;
+        while at < self.len {
+            let piece = self.piece(at, self.len - at);
+            state.write(piece);
+            at += piece.len();
+        }
+    }
+}
+
+impl ByteQueue {
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn allocated(&self) -> usize {
+        self.front.capacity()
+            + self.rest.len() * PIECE
+            + self.rest.capacity() * size_of::<Vec<u8>>()
+    }
+
+    /// Appends `bytes`; grows if it must.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), TryReserveError> {
+        let tail = self.head + self.len;
+        let Some(room) = self.front.get_mut(tail..tail + bytes.len()) else {
+            return self.push_far(bytes);
+        };
+        room.copy_from_slice(bytes);
+        self.len += bytes.len();
+        Ok(())
+    }
+
+    /// Appends `bytes` that do not fit into the first piece.
+    #[inline(never)]
+    fn push_far(&mut self, mut bytes: &[u8]) -> Result<(), TryReserveError> {
+        self.reserve(bytes.len())?;
+        while !bytes.is_empty() {
+            let (index, at) = self.place(self.len);
+            let piece = if index == 0 { &mut self.front } else { &mut self.rest[index - 1] };
+            let n = bytes.len().min(piece.len() - at);
+            let (now, later) = bytes.split_at(n);
+            piece[at..at + n].copy_from_slice(now);
+            self.len += n;
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// `len` bytes from `at` on, in one or two pieces; fewer where the queue ends first, or a third piece begins: after the
+    /// first one each has as much as the longest segment.
+    pub(super) fn slices(&self, at: usize, len: usize) -> [&[u8]; 2] {
+        let at = at.min(self.len);
+        let len = len.min(self.len - at);
+        let first = self.piece(at, len);
+        if first.len() == len {
+            return [first, &[]];
+        }
+        [first, self.piece(at + first.len(), len - first.len())]
+    }
+
+    /// Copies from the front into `out` and says how much there was; removes nothing.
+    pub(super) fn peek(&self, out: &mut [u8]) -> usize {
+        if self.len == 0 {
+            return 0;
+        }
+        let len = out.len().min(self.len);
+        let mut at = 0;
+        loop {
+            let piece = self.piece(at, len - at);
+            out[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+            if at == len {
+                return len;
+            }
+        }
+    }
+
+    /// Removes `n` bytes from the front.
+    #[inline]
+    pub(super) fn consume(&mut self, n: usize) {
+        let n = n.min(self.len);
+        self.len -= n;
+        self.head += n;
+        if self.len == 0 {
+            // What follows lies in one piece and in warm cache lines.
+            self.head = 0;
+        } else if self.head >= self.front.len() {
+            self.turn_over();
+        }
+    }
+
+    /// Has the pieces in which nothing is held any more follow the others.
+    #[inline(never)]
+    fn turn_over(&mut self) {
+        while self.head >= self.front.len()
+            && let Some(next) = self.rest.pop_front()
+        {
+            self.head -= self.front.len();
+            let empty = mem::replace(&mut self.front, next);
+            // One of another size is of no use there.
+            if empty.len() == PIECE {
+                self.rest.push_back(empty);
+            }
+        }
+    }
+
+    /// Gives memory back if nothing is held.
+    pub(super) fn release_if_empty(&mut self) {
+        if self.len == 0 {
+            *self = Self::default();
+        }
+    }
+
+    /// Whether there are pieces to [give back](Self::give_back).
+    #[inline]
+    pub(super) fn has_left(&self) -> bool {
+        (self.front.len() == PIECE || !self.rest.is_empty()) && self.spare() >= PIECE
+    }
+
+    /// Hands the pieces in which nothing is held to `stock`.
+    pub(super) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
+        while self.spare() >= PIECE
+            && let Some(piece) = self.rest.pop_back()
+        {
+            stock.put(now, piece);
+        }
+        if self.len == 0 && self.front.len() == PIECE {
+            stock.put(now, mem::take(&mut self.front));
+        }
+    }
+
+    /// If there is no room for `more` bytes, makes some with pieces from `stock`, as far as there are any.
+    #[inline]
+    pub(super) fn draw(&mut self, more: usize, stock: &mut Stock) {
+        if self.head + self.len + more > self.front.len() && self.len + more > MANY {
+            self.draw_pieces(more, stock);
+        }
+    }
+
+    #[inline(never)]
+    fn draw_pieces(&mut self, more: usize, stock: &mut Stock) {
+        while self.spare() < more && self.rest.try_reserve(1).is_ok() {
+            let Some(piece) = stock.take() else { return };
+            if self.front.is_empty() {
+                self.front = piece;
+            } else {
+                self.rest.push_back(piece);
+            }
+        }
+    }
+
+    /// Bytes that fit behind what is held.
+    #[inline]
+    fn spare(&self) -> usize {
+        self.front.len() + self.rest.len() * PIECE - self.head - self.len
+    }
+
+    /// Which piece, and where in it, the byte at offset `at` lies or would.
+    fn place(&self, at: usize) -> (usize, usize) {
+        let at = self.head + at;
+        match at.checked_sub(self.front.len()) {
+            None => (0, at),
+            Some(beyond) => (1 + beyond / PIECE, beyond % PIECE),
+        }
+    }
+
+    /// At most `len` bytes from `at` on that lie in one piece.
+    #[inline]
+    fn piece(&self, at: usize, len: usize) -> &[u8] {
+        let start = self.head + at;
+        match self.front.get(start..start + len) {
+            Some(bytes) => bytes,
+            None => self.far_piece(at, len),
+        }
+    }
+
+    #[inline(never)]
+    fn far_piece(&self, at: usize, len: usize) -> &[u8] {
+        let (index, at) = self.place(at);
+        let piece = if index == 0 { Some(&self.front) } else { self.rest.get(index - 1) };
+        let bytes = piece.map_or(&[][..], |piece| &piece[at..]);
+        &bytes[..len.min(bytes.len())]
+    }
+
+    /// Makes room for `more` bytes.
+    fn reserve(&mut self, more: usize) -> Result<(), TryReserveError> {
+        if self.spare() < more && self.rest.is_empty() && self.front.len() < PIECE {
+            self.grow(more)?;
+        }
+        while self.spare() < more {
+            self.rest.try_reserve(1)?;
+            let mut piece = Vec::new();
+            piece.try_reserve_exact(PIECE)?;
+            piece.resize(PIECE, 0);
+            self.rest.push_back(piece);
+        }
+        Ok(())
+    }
+
+    /// Makes the only piece longer, or moves what is held to its beginning.
+    fn grow(&mut self, more: usize) -> Result<(), TryReserveError> {
+        let need = self.len + more;
+        let held = self.head..self.head + self.len;
+        if need <= self.front.len() / 2 {
+            self.front.copy_within(held, 0);
+        } else {
+            let capacity = need.next_power_of_two().clamp(FIRST, PIECE);
+            let mut grown = Vec::new();
+            grown.try_reserve_exact(capacity)?;
+            grown.extend_from_slice(&self.front[held]);
+            grown.resize(capacity, 0);
+            self.front = grown;
+        }
+        self.head = 0;
+        Ok(())
+    }
+}
