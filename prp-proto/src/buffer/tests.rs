@@ -21,9 +21,10 @@ enum Op {
     Release,
 }
 
-/// Numbers of bytes, mostly few, some of them of several pieces.
+/// Numbers of bytes, mostly few, some of them of several pieces or a byte more or less.
 fn arb_len() -> impl Strategy<Value = usize> {
-    prop_oneof![4 => 0usize..3000, 1 => 0..3 * PIECE]
+    let edge = (1..4usize, 0..3usize).prop_map(|(pieces, more)| pieces * PIECE + more - 1);
+    prop_oneof![4 => 0usize..3000, 1 => 0..3 * PIECE, 2 => edge]
 }
 
 fn arb_op() -> impl Strategy<Value = Op> {
