@@ -8,6 +8,10 @@ use crate::wire::{
     CRC_LEN, CrcKey, EthernetHeader, HEADER_LEN, Head, NetworkHeader, TransportHeader, checksum,
 };
 
+/// A payload up to this size goes along with its headers: the kernel takes one piece sooner than two, and so little is
+/// copied in no time.
+const SMALL: usize = 512;
+
 /// Longest payload of a size probe.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
@@ -123,15 +127,27 @@ impl TransmitBatch {
         payload: &[u8],
         crc: Option<CrcKey>,
     ) {
-        let head = path.head(transport).emit();
-        let at = self.start(&head);
-        self.scratch.extend_from_slice(payload);
-        let tail = self.trailer(crc, &head, [payload, &[]]);
-        let front = (HEADER_LEN + payload.len()) as u16;
+        self.push_whole(path, conn, transport, [payload, &[]], crc);
+    }
+
+    /// Adds a frame whose payload is `pieces`, copied here.
+    #[inline]
+    fn push_whole(
+        &mut self,
+        path: &Path,
+        conn: Option<ConnHandle>,
+        transport: TransportHeader,
+        pieces: [&[u8]; 2],
+        crc: Option<CrcKey>,
+    ) {
+        let at = self.start(&path.head(transport));
+        pieces.iter().for_each(|piece| self.scratch.extend_from_slice(piece));
+        let tail = self.trailer(crc, at, pieces);
+        let front = (HEADER_LEN + pieces[0].len() + pieces[1].len()) as u16;
         self.finish(Entry { device: path.device, conn, at, front, tail, body: Body::Inline }, 0);
     }
 
-    /// Adds a frame whose payload stays in a send buffer; `pieces` is that payload, for the trailer.
+    /// Adds a frame whose payload `pieces` stays in a send buffer, from `at_offset` on, unless it is small.
     #[inline]
     pub(crate) fn push_stream(
         &mut self,
@@ -142,9 +158,11 @@ impl TransmitBatch {
         pieces: [&[u8]; 2],
         crc: Option<CrcKey>,
     ) {
-        let head = path.head(transport).emit();
-        let at = self.start(&head);
-        let tail = self.trailer(crc, &head, pieces);
+        if usize::from(transport.len) <= SMALL {
+            return self.push_whole(path, Some(conn), transport, pieces, crc);
+        }
+        let at = self.start(&path.head(transport));
+        let tail = self.trailer(crc, at, pieces);
         let body = Body::Stream { conn, at: at_offset, len: transport.len };
         let entry = Entry {
             device: path.device,
@@ -166,11 +184,10 @@ impl TransmitBatch {
         block: &[u8],
         crc: Option<CrcKey>,
     ) {
-        let head = path.head(transport).emit();
-        let at = self.start(&head);
+        let at = self.start(&path.head(transport));
         self.scratch.extend_from_slice(block);
         let zeros = usize::from(transport.len).saturating_sub(block.len());
-        let tail = self.trailer(crc, &head, [block, &ZEROS[..zeros]]);
+        let tail = self.trailer(crc, at, [block, &ZEROS[..zeros]]);
         let entry = Entry {
             device: path.device,
             conn: Some(conn),
@@ -195,22 +212,34 @@ impl TransmitBatch {
         let head = &self.scratch[from..tail_at];
         let tail = &self.scratch[tail_at..tail_at + usize::from(entry.tail)];
         let [a, b] = match entry.body {
-            Body::Inline => [&[][..], &[]],
+            Body::Inline => {
+                return [&self.scratch[from..tail_at + usize::from(entry.tail)], &[], &[], &[]];
+            }
             Body::Stream { conn, at, len } => stream(conn, at, len),
             Body::Zeros(n) => [&ZEROS[..usize::from(n)], &[]],
         };
         [head, a, b, tail]
     }
 
-    fn start(&mut self, head: &[u8; HEADER_LEN]) -> u32 {
-        let at = self.scratch.len() as u32;
-        self.scratch.extend_from_slice(head);
-        at
+    /// Begins a frame; where it lies.
+    #[inline]
+    fn start(&mut self, head: &Head) -> u32 {
+        let at = self.scratch.len();
+        self.scratch.resize(at + HEADER_LEN, 0);
+        if let Some(out) = self.scratch[at..].first_chunk_mut() {
+            head.emit_to(out);
+        }
+        at as u32
     }
 
-    fn trailer(&mut self, crc: Option<CrcKey>, head: &[u8; HEADER_LEN], body: [&[u8]; 2]) -> u8 {
+    /// Ends the frame that begins at `at`; bytes of its trailer.
+    #[inline]
+    fn trailer(&mut self, crc: Option<CrcKey>, at: u32, body: [&[u8]; 2]) -> u8 {
         let Some(key) = crc else { return 0 };
-        self.scratch.extend_from_slice(&checksum(key, head, body));
+        if let Some(head) = self.scratch[at as usize..].first_chunk() {
+            let trailer = checksum(key, head, body);
+            self.scratch.extend_from_slice(&trailer);
+        }
         CRC_LEN as u8
     }
 

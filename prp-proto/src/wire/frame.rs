@@ -23,8 +23,16 @@ pub struct Head {
 impl Head {
     /// The 30 bytes before the payload.
     pub fn emit(&self) -> [u8; HEADER_LEN] {
-        const NET_END: usize = ETHERNET_LEN + NETWORK_LEN;
         let mut out = [0; HEADER_LEN];
+        self.emit_to(&mut out);
+        out
+    }
+
+    /// As [`Self::emit`], to where they are to be: what has just been written field by field is not read again at once, which a
+    /// processor has to wait for.
+    #[inline]
+    pub(crate) fn emit_to(&self, out: &mut [u8; HEADER_LEN]) {
+        const NET_END: usize = ETHERNET_LEN + NETWORK_LEN;
         let (ethernet, rest) = out.split_at_mut(ETHERNET_LEN);
         let (network, transport) = rest.split_at_mut(NET_END - ETHERNET_LEN);
         // The three splits have the sizes the headers have, so none of these is ever `Err`.
@@ -35,7 +43,6 @@ impl Head {
             self.network.emit(n);
             self.transport.emit(t);
         }
-        out
     }
 }
 

@@ -7,7 +7,7 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
 use super::{FrameIo, Held, Interface, Peek, Sent};
-use crate::sys::mmsg::{MAX_BATCH, RecvVec, SendVec};
+use crate::sys::mmsg::{self, RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::RxRing;
 
@@ -76,66 +76,9 @@ impl PacketDevice {
         Ok(Self { socket, receiver, sender, mtu, overruns: 0, name, ethertype })
     }
 
-    /// The interface was removed. If there is one of its name again, that is the one from now on; whether it
-    /// is. Its MTU and its hardware address should be the old one's: nobody is told of other ones.
-    fn rebind(&self) -> bool {
-        let socket = self.socket.as_fd();
-        let Ok(index) = packet::index(socket, &self.name) else { return false };
-        // A socket that stands in a row cannot be bound, nor need one be that is.
-        packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
-            || packet::bind(socket, index, self.ethertype).is_ok()
-    }
-
-    /// Sends as many frames as a batch takes.
-    #[inline(never)]
-    fn send_batch<'a>(
-        &mut self,
-        first: [&'a [u8]; 4],
-        second: [&'a [u8]; 4],
-        others: &mut dyn Iterator<Item = [&'a [u8]; 4]>,
-    ) -> Sent {
-        let mut batch = [[&[][..]; 4]; MAX_BATCH];
-        let mut count = 0;
-        for (slot, frame) in batch.iter_mut().zip([first, second].into_iter().chain(others)) {
-            *slot = frame;
-            count += 1;
-        }
-        self.send_all(&batch[..count])
-    }
-
-    /// Sends frames until the device takes no more.
-    fn send_all(&mut self, frames: &[[&[u8]; 4]]) -> Sent {
-        let mut sent = Sent::default();
-        while sent.done < frames.len() {
-            let fd = self.socket.as_fd();
-            let taken = match frames[sent.done..] {
-                [frame] => self.sender.send_one(fd, frame).map(|()| 1),
-                ref frames => self.sender.send(fd, frames.iter().copied()),
-            };
-            match taken {
-                Ok(n) => sent.done += n,
-                Err(e) => match e.raw_os_error() {
-                    Some(libc::EAGAIN) => {
-                        sent.full = true;
-                        break;
-                    }
-                    Some(libc::EMSGSIZE) => {
-                        sent.too_big = true;
-                        break;
-                    }
-                    Some(libc::EINTR) => {}
-                    Some(libc::ENXIO) if self.rebind() => {}
-                    // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO: so
-                    // is the interface, for now. All are losses, as anywhere else on the way.
-                    why => {
-                        sent.done += 1;
-                        sent.lost += 1;
-                        sent.down |= matches!(why, Some(libc::ENETDOWN | libc::ENXIO));
-                    }
-                },
-            }
-        }
-        sent
+    /// What to find the interface by.
+    fn home(&self) -> Home<'_> {
+        Home { socket: self.socket.as_fd(), name: &self.name, ethertype: self.ethertype }
     }
 
     /// Receives every frame from now on.
@@ -197,15 +140,20 @@ impl FrameIo for PacketDevice {
     }
 
     fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
-        let Some(first) = frames.next() else { return Sent::default() };
-        match frames.next() {
-            None => self.send_one(first),
-            Some(second) => self.send_batch(first, second, frames),
-        }
+        let Self { socket, sender, name, ethertype, .. } = self;
+        let home = Home { socket: socket.as_fd(), name, ethertype: *ethertype };
+        let mut batch = sender.load(frames);
+        home.send(batch.len(), |first| batch.send(home.socket, first))
     }
 
     fn send_one(&mut self, frame: [&[u8]; 4]) -> Sent {
-        self.send_all(&[frame])
+        match frame {
+            [whole, &[], &[], &[]] => {
+                let home = self.home();
+                home.send(1, |_| mmsg::send_one(home.socket, whole).map(|()| 1))
+            }
+            _ => self.send(&mut std::iter::once(frame)),
+        }
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -228,11 +176,62 @@ impl FrameIo for PacketDevice {
     }
 
     fn revive(&mut self) -> bool {
-        self.rebind()
+        self.home().rebind()
     }
 
     fn take_overruns(&mut self) -> u64 {
         std::mem::take(&mut self.overruns)
+    }
+}
+
+/// The interface of a socket.
+#[derive(Copy, Clone, Debug)]
+struct Home<'a> {
+    socket: BorrowedFd<'a>,
+    name: &'a str,
+    ethertype: u16,
+}
+
+impl Home<'_> {
+    /// The interface was removed. If there is one of its name again, that is the one from now on; whether it
+    /// is. Its MTU and its hardware address should be the old one's: nobody is told of other ones.
+    #[cold]
+    fn rebind(&self) -> bool {
+        let Ok(index) = packet::index(self.socket, self.name) else { return false };
+        // A socket that stands in a row cannot be bound, nor need one be that is.
+        packet::bound_to(self.socket).is_ok_and(|(bound, _)| bound == index)
+            || packet::bind(self.socket, index, self.ethertype).is_ok()
+    }
+
+    /// Sends `count` frames, by `send` from the one it names on, until the device takes no more.
+    #[inline]
+    fn send(&self, count: usize, mut send: impl FnMut(usize) -> io::Result<usize>) -> Sent {
+        let mut sent = Sent::default();
+        while sent.done < count {
+            match send(sent.done) {
+                Ok(n) => sent.done += n,
+                Err(e) => match e.raw_os_error() {
+                    Some(libc::EAGAIN) => {
+                        sent.full = true;
+                        break;
+                    }
+                    Some(libc::EMSGSIZE) => {
+                        sent.too_big = true;
+                        break;
+                    }
+                    Some(libc::EINTR) => {}
+                    Some(libc::ENXIO) if self.rebind() => {}
+                    // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO: so
+                    // is the interface, for now. All are losses, as anywhere else on the way.
+                    why => {
+                        sent.done += 1;
+                        sent.lost += 1;
+                        sent.down |= matches!(why, Some(libc::ENETDOWN | libc::ENXIO));
+                    }
+                },
+            }
+        }
+        sent
     }
 }
 

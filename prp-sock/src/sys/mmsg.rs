@@ -4,6 +4,7 @@
 //! costs time, and a thread that ended there would leave the engine locked.
 
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::cvt;
@@ -11,102 +12,105 @@ use super::cvt;
 /// Most frames per call.
 pub(crate) const MAX_BATCH: usize = 64;
 
-/// A frame up to this size that leaves alone is put together for `send`: copying so little costs less than the kernel's
-/// way through the lists of `sendmmsg`.
-const SMALL: usize = 512;
+/// Pieces of a frame at most.
+const PIECES: usize = 4;
 
 /// Scatter lists for `sendmmsg`, kept between calls so that sending allocates nothing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SendVec {
-    pieces: Vec<libc::iovec>,
-    /// Where each frame's pieces start.
-    starts: Vec<usize>,
-    headers: Vec<libc::mmsghdr>,
-    /// A small frame, put together.
-    small: Vec<u8>,
+    pieces: Box<[libc::iovec; MAX_BATCH * PIECES]>,
+    /// Nothing but which pieces a frame has is ever written here.
+    headers: Box<[libc::mmsghdr; MAX_BATCH]>,
 }
 
-// SAFETY: the raw pointers inside are only valid, and only used, during `send`; between calls the vectors
-// are empty.
+// SAFETY: the raw pointers inside are only used within `Batch`, for whose lifetime what they point to is borrowed.
 unsafe impl Send for SendVec {}
 
+impl Default for SendVec {
+    fn default() -> Self {
+        // SAFETY: all-zero bytes are valid for both: integers and null pointers.
+        unsafe {
+            Self { pieces: Box::new(std::mem::zeroed()), headers: Box::new(std::mem::zeroed()) }
+        }
+    }
+}
+
 impl SendVec {
-    /// Sends frames, each given in pieces, without blocking; how many the kernel took.
+    /// The first of `frames`, each given in pieces, ready to be sent.
+    pub(crate) fn load<'s, 'a>(
+        &'s mut self,
+        frames: impl Iterator<Item = [&'a [u8]; PIECES]>,
+    ) -> Batch<'s, 'a> {
+        let (mut count, mut used) = (0, 0);
+        for (header, frame) in self.headers.iter_mut().zip(frames) {
+            let begin = used;
+            for piece in frame.iter().filter(|piece| !piece.is_empty()) {
+                self.pieces[used].iov_base = piece.as_ptr().cast_mut().cast();
+                self.pieces[used].iov_len = piece.len();
+                used += 1;
+            }
+            header.msg_hdr.msg_iov = &raw mut self.pieces[begin];
+            header.msg_hdr.msg_iovlen = used - begin;
+            count += 1;
+        }
+        Batch { headers: &mut self.headers[..count], frames: PhantomData }
+    }
+}
+
+/// Frames that are ready to be sent, and borrowed until they are.
+#[derive(Debug)]
+pub(crate) struct Batch<'s, 'a> {
+    headers: &'s mut [libc::mmsghdr],
+    frames: PhantomData<&'a [u8]>,
+}
+
+impl Batch<'_, '_> {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// Sends them from frame `first` on, without blocking; how many the kernel took.
     ///
     /// # Errors
-    /// What happened to the first frame, if that one was not taken.
-    pub(crate) fn send<'a>(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        frames: impl Iterator<Item = [&'a [u8]; 4]>,
-    ) -> io::Result<usize> {
-        self.clear();
-        for frame in frames.take(MAX_BATCH) {
-            self.starts.push(self.pieces.len());
-            let used = frame.into_iter().filter(|p| !p.is_empty());
-            self.pieces.extend(
-                used.map(|p| libc::iovec {
-                    iov_base: p.as_ptr().cast_mut().cast(),
-                    iov_len: p.len(),
-                }),
-            );
-        }
-        for (i, start) in self.starts.iter().copied().enumerate() {
-            let end = self.starts.get(i + 1).copied().unwrap_or(self.pieces.len());
-            // SAFETY: all-zero bytes are a valid `mmsghdr`: integers and null pointers.
-            let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
-            header.msg_hdr.msg_iov = self.pieces[start..end].as_mut_ptr();
-            header.msg_hdr.msg_iovlen = end - start;
-            self.headers.push(header);
-        }
-        // SAFETY: every header points into `pieces`, which is not touched any more, and every piece at
-        // a slice borrowed for `'a`, which outlives this call. The kernel reads them, and writes only
-        // the lengths inside `headers`, whose number is given.
+    /// What happened to the first of them, if that one was not taken.
+    pub(crate) fn send(&mut self, fd: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
+        let headers = &mut self.headers[first..];
+        // SAFETY: every header points at pieces of the vector this borrows, which nobody else touches meanwhile, and every
+        // piece at a slice that is borrowed as long. The kernel reads them, and writes only the lengths
+        // inside `headers`, whose number is given.
         let sent = unsafe {
             libc::syscall(
                 libc::SYS_sendmmsg,
                 fd.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                self.headers.len() as libc::c_uint,
+                headers.as_mut_ptr(),
+                headers.len() as libc::c_uint,
                 libc::MSG_DONTWAIT,
             )
         };
-        self.clear();
         cvt(sent).map(|n| n as usize)
     }
+}
 
-    fn clear(&mut self) {
-        self.pieces.clear();
-        self.starts.clear();
-        self.headers.clear();
-    }
-
-    /// Sends one frame, given in pieces, without blocking.
-    ///
-    /// # Errors
-    /// What happened to it.
-    pub(crate) fn send_one(&mut self, fd: BorrowedFd<'_>, frame: [&[u8]; 4]) -> io::Result<()> {
-        if frame.iter().map(|piece| piece.len()).sum::<usize>() > SMALL {
-            return self.send(fd, [frame].into_iter()).map(drop);
-        }
-        self.small.clear();
-        let used = frame.iter().filter(|piece| !piece.is_empty());
-        used.for_each(|piece| self.small.extend_from_slice(piece));
-        // SAFETY: the bytes are readable and outlive the call, which writes nothing.
-        let sent = unsafe {
-            libc::syscall(
-                libc::SYS_sendto,
-                fd.as_raw_fd(),
-                self.small.as_ptr(),
-                self.small.len(),
-                libc::MSG_DONTWAIT,
-                std::ptr::null::<libc::sockaddr>(),
-                0,
-            )
-        };
-        // Packets leave whole or not at all.
-        cvt(sent).map(drop)
-    }
+/// Sends one frame without blocking, which costs less than the kernel's way through the lists of `sendmmsg`.
+///
+/// # Errors
+/// What happened to it.
+pub(crate) fn send_one(fd: BorrowedFd<'_>, frame: &[u8]) -> io::Result<()> {
+    // SAFETY: the bytes are readable and outlive the call, which writes nothing.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            fd.as_raw_fd(),
+            frame.as_ptr(),
+            frame.len(),
+            libc::MSG_DONTWAIT,
+            std::ptr::null::<libc::sockaddr>(),
+            0,
+        )
+    };
+    // Packets leave whole or not at all.
+    cvt(sent).map(drop)
 }
 
 /// Buffers for `recvmmsg`.
