@@ -3,7 +3,7 @@
 use alloc::collections::{TryReserveError, VecDeque};
 
 use super::queue::ByteQueue;
-use super::stock::Stock;
+use super::stock::{PIECE, Stock};
 use crate::event::ConnHandle;
 use crate::time::Instant;
 
@@ -157,8 +157,10 @@ impl RecvBuffer {
 
     /// Makes room for `more` bytes with memory from `stock`, if there has to be more and some is there.
     pub(crate) fn draw(&mut self, more: usize, stock: &mut Stock) {
-        let more = more.min(self.room());
-        self.bytes.draw(more, stock);
+        // A piece is more than some may have.
+        if self.limit >= PIECE {
+            self.bytes.draw(more.min(self.room()), stock);
+        }
     }
 
     /// Whether there is memory to [give back](Self::give_back).

@@ -151,6 +151,19 @@ fn queue__draws_the_pieces_others_have_left() {
     assert_eq!(queue.len(), 5 * PIECE);
 }
 
+/// Whose limit is below a piece gets none, however many there are.
+#[test]
+fn draw__not_where_a_piece_is_more_than_the_limit() {
+    let mut stock = Stock::default();
+    stock.put(Instant::ZERO, vec![0; PIECE]);
+    let mut small = (SendBuffer::new(PIECE - 1), RecvBuffer::new(PIECE - 1));
+    small.0.draw(PIECE, &mut stock);
+    small.1.draw(PIECE, &mut stock);
+    assert_eq!(stock.held(), PIECE);
+    SendBuffer::new(PIECE).draw(PIECE, &mut stock);
+    assert_eq!(stock.held(), 0);
+}
+
 #[test]
 fn send__takes_no_more_than_its_limit_and_frees_by_release() {
     let mut send = SendBuffer::new(10);
