@@ -184,7 +184,9 @@ pub fn ask_within(
     patience: Duration,
 ) -> io::Result<serde_json::Value> {
     let mut stream = UnixStream::connect_addr(&name(node)?).map_err(|e| {
-        let message = format!("no prp-routed runs for node {node} here ({e}): start it first");
+        let message = format!(
+            "no prp-routed runs for node {node} here ({e}): start it first: `prp-routed`, with CAP_NET_RAW"
+        );
         io::Error::new(e.kind(), message)
     })?;
     stream.set_read_timeout(Some(patience))?;

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
+use prp_proto::addr::PrpAddr;
 use prp_proto::error::{ConnError, ConnectError, ListenError, ReadError, WriteError};
 
 use crate::engine::WaitError;
@@ -50,10 +51,15 @@ pub(crate) fn connect(error: ConnectError) -> io::Error {
     }
 }
 
-pub(crate) fn listen(error: ListenError) -> io::Error {
+pub(crate) fn listen(error: ListenError, addr: PrpAddr) -> io::Error {
     match error {
-        ListenError::InUse => ErrorKind::AddrInUse.into(),
+        ListenError::InUse => in_use(addr),
     }
+}
+
+/// Another listener or another process has the port.
+pub(crate) fn in_use(addr: PrpAddr) -> io::Error {
+    io::Error::new(ErrorKind::AddrInUse, format!("{addr} is in use"))
 }
 
 /// A wait that ended without result: a timeout is `WouldBlock`, as from a kernel socket.

@@ -225,8 +225,10 @@ impl PrpListener {
                 endpoint.pick_port(claim).ok_or(io::ErrorKind::AddrInUse)?
             }
         };
-        let listener =
-            core.endpoint.listen(port, backlog, builder.config).map_err(error::listen)?;
+        let listener = core
+            .endpoint
+            .listen(port, backlog, builder.config)
+            .map_err(|e| error::listen(e, PrpAddr::new(node, port)))?;
         if let Err(e) = core.refilter(port) {
             core.endpoint.unlisten(engine.now(), listener);
             return Err(e);

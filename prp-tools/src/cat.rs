@@ -8,6 +8,7 @@ mod report;
 mod session;
 
 use std::io::{self, ErrorKind, IsTerminal};
+use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ pub(crate) struct CatArgs {
     node: Option<String>,
 
     /// The port to connect to, or with --listen the port to listen on (0: any free one)
+    #[arg(value_parser = port)]
     port: u16,
 
     /// Wait for a connection instead of making one
@@ -141,6 +143,14 @@ pub(crate) fn run(args: &CatArgs) -> Result<(), Failure> {
         }
         None => serve(&builder, &mut side, output),
     }
+}
+
+/// A port; says how to write it if a node stands before it.
+fn port(text: &str) -> Result<u16, String> {
+    let apart =
+        |(node, port): (&str, &str)| format!("node and port are two words here: `{node} {port}`");
+    text.parse()
+        .map_err(|e: ParseIntError| text.split_once(':').map_or_else(|| e.to_string(), apart))
 }
 
 fn connect(builder: &Builder, node: &str, port: u16) -> Result<PrpStream, Failure> {

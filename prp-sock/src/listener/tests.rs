@@ -66,6 +66,7 @@ fn open__a_port_belongs_to_one_listener() {
         let first = pair.beta.listen(80, &Builder::new()).unwrap();
         let error = pair.beta.listen(80, &Builder::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        assert_eq!(error.to_string(), format!("{} is in use", pair.beta.addr(80)));
         drop(first);
         pair.beta.listen(80, &Builder::new()).unwrap();
     });

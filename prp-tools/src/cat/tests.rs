@@ -34,6 +34,14 @@ fn arguments__node_and_port_connect() {
 }
 
 #[test]
+fn arguments__node_and_port_in_one_word_are_told_apart() {
+    for (word, said) in [("2:7000", "`2 7000`"), ("70000", "too large"), ("x", "invalid digit")] {
+        let error = Wrapper::try_parse_from(["cat", word]).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn arguments__with_listen_there_is_only_a_port() {
     for line in ["cat -l 80", "cat --listen 80", "cat 80 -l", "cat -lk 80", "cat -kl 80"] {
         let args = parse(line);

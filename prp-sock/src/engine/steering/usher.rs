@@ -10,7 +10,7 @@ use std::time::Duration;
 use nix::poll::{PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use parking_lot::{Condvar, Mutex};
-use prp_proto::addr::Port;
+use prp_proto::addr::{Port, PrpAddr};
 use prp_proto::time::Instant;
 
 use super::{Steering, Trouble};
@@ -25,6 +25,7 @@ use crate::engine::steward::Stewardship;
 use crate::engine::wait::earliest;
 use crate::engine::waiter::Waiter;
 use crate::engine::{CoreGuard, Engine};
+use crate::error;
 use crate::register::is_router;
 use crate::steering::message::{MAX_PORTS, Reply, Request};
 use crate::steering::{Office, Whom};
@@ -95,7 +96,7 @@ impl Engine {
                 && !core.owns(port)
                 && !core.claims.claim(port)?
             {
-                return Err(io::ErrorKind::AddrInUse.into());
+                return Err(error::in_use(PrpAddr::new(core.endpoint.local_node(), port)));
             }
             let Some(request) = core.steering.missing(local) else { return Ok(core) };
             let waited = self.now().since(start);
