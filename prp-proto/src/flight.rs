@@ -1,8 +1,9 @@
 //! Segments that were sent and are not acknowledged yet.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{TryReserveError, VecDeque};
 use core::time::Duration;
 
+use crate::config::MAX_WINDOW;
 use crate::seq::Seq;
 use crate::time::Instant;
 
@@ -158,6 +159,12 @@ impl Flight {
             self.segments = VecDeque::new();
             self.lost = VecDeque::new();
         }
+    }
+
+    /// Finds memory for `more` segments, as far as so many may be in flight: recording them cannot fail.
+    pub(crate) fn prepare(&mut self, more: usize) -> Result<(), TryReserveError> {
+        let most = MAX_WINDOW as usize;
+        self.segments.try_reserve(more.min(most.saturating_sub(self.segments.len())))
     }
 
     /// Records a new segment that goes out now.

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::mem;
 
-use super::stock::{PIECE, Stock};
+use super::stock::{self, PIECE, Stock};
 use crate::time::Instant;
 
 /// Least allocation. One classic segment and a half: a connection that exchanges short messages never
@@ -225,10 +225,7 @@ impl ByteQueue {
         }
         while self.spare() < more {
             self.rest.try_reserve(1)?;
-            let mut piece = Vec::new();
-            piece.try_reserve_exact(PIECE)?;
-            piece.resize(PIECE, 0);
-            self.rest.push_back(piece);
+            self.rest.push_back(stock::fresh(PIECE)?);
         }
         Ok(())
     }
@@ -241,10 +238,8 @@ impl ByteQueue {
             self.front.copy_within(held, 0);
         } else {
             let capacity = need.next_power_of_two().clamp(FIRST, PIECE);
-            let mut grown = Vec::new();
-            grown.try_reserve_exact(capacity)?;
-            grown.extend_from_slice(&self.front[held]);
-            grown.resize(capacity, 0);
+            let mut grown = stock::fresh(capacity)?;
+            grown[..self.len].copy_from_slice(&self.front[held]);
             self.front = grown;
         }
         self.head = 0;

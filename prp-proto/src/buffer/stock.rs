@@ -3,7 +3,9 @@
 //! Fresh memory is dear: the kernel clears it page by page as it is touched, and a buffer that grows copies what it
 //! holds at every step. Hundreds of streams that come and go spend a tenth of their time on that.
 
+use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
+use core::hint::black_box;
 use core::time::Duration;
 
 use crate::time::Instant;
@@ -18,6 +20,27 @@ const MOST: usize = 128 * 1024 * 1024;
 /// Memory that nobody has wanted for so long is freed: longer than the pause between two rounds of the same work,
 /// shorter than anybody looks at what an idle process holds.
 const KEPT: Duration = Duration::from_secs(1);
+
+/// So many bytes of a fresh piece matter: connections that exchange short messages have less.
+const MATTERS: usize = 16 * 1024;
+
+/// Memory that must be left when a piece is fresh: buffers say so when there is none, but the queues and lists of whatever is
+/// sent and received cannot.
+const SPARED: usize = 512 * 1024;
+
+/// Memory of `len` bytes that nobody has had.
+pub(super) fn fresh(len: usize) -> Result<Vec<u8>, TryReserveError> {
+    if len >= MATTERS {
+        let mut more = Vec::<u8>::new();
+        more.try_reserve_exact(len + SPARED)?;
+        // Or the compiler would see that nothing is done with it, and not ask for it.
+        drop(black_box(more));
+    }
+    let mut memory = Vec::new();
+    memory.try_reserve_exact(len)?;
+    memory.resize(len, 0);
+    Ok(memory)
+}
 
 /// Pieces of memory that no connection uses, each of [`PIECE`] initialised bytes.
 #[derive(Clone, Debug, Default)]

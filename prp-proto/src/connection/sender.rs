@@ -1,10 +1,11 @@
 //! The sending half of a connection: what is under way, and what may go.
 
 use alloc::boxed::Box;
+use alloc::collections::TryReserveError;
 use core::time::Duration;
 
 use super::{Seed, Terms};
-use crate::buffer::SendBuffer;
+use crate::buffer::{Ending, SendBuffer};
 use crate::congestion::{AckSample, Congestion, Controller};
 use crate::flight::Flight;
 use crate::recovery::RecoveryState;
@@ -113,6 +114,19 @@ impl Sender {
     /// Whether the congestion window is what holds data back, or would with one more segment.
     pub(super) fn is_congestion_limited(&self) -> bool {
         self.held_back || self.flight.cost() + usize::from(self.mss) >= self.congestion.window()
+    }
+
+    /// Takes what fits of `bytes`.
+    ///
+    /// # Errors
+    /// There is no memory for them, or for the account of the segments that they will be; nothing was taken.
+    pub(super) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, TryReserveError> {
+        // Few need little.
+        if bytes.len() > usize::from(self.mss) {
+            let unsent = self.buf.unsent() as usize + bytes.len().min(self.buf.room());
+            self.flight.prepare(unsent / usize::from(self.mss) + 1)?;
+        }
+        self.buf.write(bytes, ending)
     }
 
     /// Everything before `upto` is delivered.

@@ -20,7 +20,7 @@ impl Connection {
         if self.send.buf.room() == 0 && takes_room {
             return Err(WriteError::Blocked);
         }
-        let written = self.send.buf.write(bytes, ending).map_err(|_| WriteError::NoMemory);
+        let written = self.send.write(bytes, ending).map_err(|_| WriteError::NoMemory);
         self.starved = !self.send.buf.has_worthwhile_room();
         written
     }
