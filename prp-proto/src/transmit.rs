@@ -8,10 +8,6 @@ use crate::wire::{
     CRC_LEN, CrcKey, EthernetHeader, HEADER_LEN, Head, NetworkHeader, TransportHeader, checksum,
 };
 
-/// A payload up to this size goes along with its headers: the kernel takes one piece sooner than two, and so little is
-/// copied in no time.
-const SMALL: usize = 512;
-
 /// Longest payload of a size probe.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
@@ -127,27 +123,14 @@ impl TransmitBatch {
         payload: &[u8],
         crc: Option<CrcKey>,
     ) {
-        self.push_whole(path, conn, transport, [payload, &[]], crc);
-    }
-
-    /// Adds a frame whose payload is `pieces`, copied here.
-    #[inline]
-    fn push_whole(
-        &mut self,
-        path: &Path,
-        conn: Option<ConnHandle>,
-        transport: TransportHeader,
-        pieces: [&[u8]; 2],
-        crc: Option<CrcKey>,
-    ) {
         let at = self.start(&path.head(transport));
-        pieces.iter().for_each(|piece| self.scratch.extend_from_slice(piece));
-        let tail = self.trailer(crc, at, pieces);
-        let front = (HEADER_LEN + pieces[0].len() + pieces[1].len()) as u16;
+        self.scratch.extend_from_slice(payload);
+        let tail = self.trailer(crc, at, [payload, &[]]);
+        let front = (HEADER_LEN + payload.len()) as u16;
         self.finish(Entry { device: path.device, conn, at, front, tail, body: Body::Inline }, 0);
     }
 
-    /// Adds a frame whose payload `pieces` stays in a send buffer, from `at_offset` on, unless it is small.
+    /// Adds a frame whose payload stays in a send buffer; `pieces` is that payload, for the trailer.
     #[inline]
     pub(crate) fn push_stream(
         &mut self,
@@ -158,9 +141,6 @@ impl TransmitBatch {
         pieces: [&[u8]; 2],
         crc: Option<CrcKey>,
     ) {
-        if usize::from(transport.len) <= SMALL {
-            return self.push_whole(path, Some(conn), transport, pieces, crc);
-        }
         let at = self.start(&path.head(transport));
         let tail = self.trailer(crc, at, pieces);
         let body = Body::Stream { conn, at: at_offset, len: transport.len };
@@ -212,9 +192,7 @@ impl TransmitBatch {
         let head = &self.scratch[from..tail_at];
         let tail = &self.scratch[tail_at..tail_at + usize::from(entry.tail)];
         let [a, b] = match entry.body {
-            Body::Inline => {
-                return [&self.scratch[from..tail_at + usize::from(entry.tail)], &[], &[], &[]];
-            }
+            Body::Inline => [&[][..], &[]],
             Body::Stream { conn, at, len } => stream(conn, at, len),
             Body::Zeros(n) => [&ZEROS[..usize::from(n)], &[]],
         };

@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::hosts::Reach;
 
-use crate::device::{FrameIo, Interface, PacketDevice, Sent, interfaces};
+use crate::device::{FrameIo, Interface, PacketDevice, interfaces};
 use crate::hosts::HostsFile;
 
 /// Nodes a way may lead over: as many as a frame can cross.
@@ -93,15 +93,11 @@ impl RawSocket {
         &mut self,
         frames: &mut dyn Iterator<Item = [&[u8]; 4]>,
     ) -> io::Result<(usize, usize)> {
-        outcome(self.device.send(frames))
-    }
-
-    /// As [`Self::send`], for a frame alone and in one piece: it costs less than a list of one.
-    ///
-    /// # Errors
-    /// As [`Self::send`].
-    pub fn send_one(&mut self, frame: &[u8]) -> io::Result<(usize, usize)> {
-        outcome(self.device.send_one([frame, &[], &[], &[]]))
+        let sent = self.device.send(frames);
+        if sent.too_big {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame beyond the MTU"));
+        }
+        Ok((sent.done, sent.lost))
     }
 
     /// Hands up to `max` received frames to `take`, without waiting; how many there were.
@@ -135,14 +131,6 @@ impl AsFd for RawSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }
-}
-
-/// How many frames are gone, and how many of those are lost.
-fn outcome(sent: Sent) -> io::Result<(usize, usize)> {
-    if sent.too_big {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame beyond the MTU"));
-    }
-    Ok((sent.done, sent.lost))
 }
 
 #[cfg(test)]

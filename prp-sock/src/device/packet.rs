@@ -7,7 +7,7 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
 use super::{FrameIo, Held, Interface, Peek, Sent};
-use crate::sys::mmsg::{self, RecvVec, SendVec};
+use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::RxRing;
 
@@ -35,14 +35,11 @@ enum Receiver {
 /// A packet socket on a network interface.
 #[derive(Debug)]
 pub struct PacketDevice {
-    socket: Socket,
+    home: Home,
     receiver: Receiver,
     sender: SendVec,
     mtu: u32,
     overruns: u64,
-    /// What to find the interface by when it has been removed and made again.
-    name: String,
-    ethertype: u16,
 }
 
 impl PacketDevice {
@@ -71,14 +68,8 @@ impl PacketDevice {
         // By name: since it was listed it may have been removed and made again.
         let index = packet::index(socket.as_fd(), &interface.name)?;
         packet::bind(socket.as_fd(), index, ethertype)?;
-        let name = interface.name.clone();
-        let sender = SendVec::default();
-        Ok(Self { socket, receiver, sender, mtu, overruns: 0, name, ethertype })
-    }
-
-    /// What to find the interface by.
-    fn home(&self) -> Home<'_> {
-        Home { socket: self.socket.as_fd(), name: &self.name, ethertype: self.ethertype }
+        let home = Home { socket, name: interface.name.clone(), ethertype };
+        Ok(Self { home, receiver, sender: SendVec::default(), mtu, overruns: 0 })
     }
 
     /// Receives every frame from now on.
@@ -87,7 +78,7 @@ impl PacketDevice {
     /// The kernel refused the filter.
     #[cfg(feature = "raw")]
     pub(crate) fn accept_all(&mut self) -> io::Result<()> {
-        attach(&self.socket, &filter::everything())
+        attach(&self.home.socket, &filter::everything())
     }
 
     /// Bytes after the Ethernet header the interface takes.
@@ -102,12 +93,12 @@ impl FrameIo for PacketDevice {
             Receiver::Ring(ring) => {
                 let (n, losing) = ring.receive(max, take);
                 if losing {
-                    self.overruns += u64::from(packet::dropped(self.socket.as_fd())?);
+                    self.overruns += u64::from(packet::dropped(self.home.socket.as_fd())?);
                 }
                 Ok(n)
             }
             Receiver::Queue(queue) => {
-                let n = match queue.receive(self.socket.as_fd(), max) {
+                let n = match queue.receive(self.home.socket.as_fd(), max) {
                     Ok(n) => n,
                     // The interface went down: it may come back, and the socket with it.
                     Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => 0,
@@ -134,30 +125,26 @@ impl FrameIo for PacketDevice {
             ring.release(held.frames);
         }
         if held.losing {
-            self.overruns += u64::from(packet::dropped(self.socket.as_fd())?);
+            self.overruns += u64::from(packet::dropped(self.home.socket.as_fd())?);
         }
         Ok(())
     }
 
     fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
-        let Self { socket, sender, name, ethertype, .. } = self;
-        let home = Home { socket: socket.as_fd(), name, ethertype: *ethertype };
-        let mut batch = sender.load(frames);
-        home.send(batch.len(), |first| batch.send(home.socket, first))
+        let Some(first) = frames.next() else { return Sent::default() };
+        let Some(second) = frames.next() else { return self.send_one(first) };
+        let Self { home, sender, .. } = self;
+        let mut batch = sender.load([first, second].into_iter().chain(frames));
+        home.send(batch.len(), |at| batch.send(home.socket.as_fd(), at))
     }
 
     fn send_one(&mut self, frame: [&[u8]; 4]) -> Sent {
-        match frame {
-            [whole, &[], &[], &[]] => {
-                let home = self.home();
-                home.send(1, |_| mmsg::send_one(home.socket, whole).map(|()| 1))
-            }
-            _ => self.send(&mut std::iter::once(frame)),
-        }
+        let Self { home, sender, .. } = self;
+        home.send(1, |_| sender.send_one(home.socket.as_fd(), frame).map(|()| 1))
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.home.socket.as_fd()
     }
 
     fn peek(&self) -> Peek {
@@ -168,15 +155,15 @@ impl FrameIo for PacketDevice {
     }
 
     fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
-        attach(&self.socket, &filter.program())
+        attach(&self.home.socket, &filter.program())
     }
 
     fn set_router_filter(&mut self, filter: &RouterFilter) -> io::Result<()> {
-        attach(&self.socket, &filter.program())
+        attach(&self.home.socket, &filter.program())
     }
 
     fn revive(&mut self) -> bool {
-        self.home().rebind()
+        self.home.rebind()
     }
 
     fn take_overruns(&mut self) -> u64 {
@@ -184,23 +171,24 @@ impl FrameIo for PacketDevice {
     }
 }
 
-/// The interface of a socket.
-#[derive(Copy, Clone, Debug)]
-struct Home<'a> {
-    socket: BorrowedFd<'a>,
-    name: &'a str,
+/// A socket, and what to find its interface by when that has been removed and made again.
+#[derive(Debug)]
+struct Home {
+    socket: Socket,
+    name: String,
     ethertype: u16,
 }
 
-impl Home<'_> {
+impl Home {
     /// The interface was removed. If there is one of its name again, that is the one from now on; whether it
     /// is. Its MTU and its hardware address should be the old one's: nobody is told of other ones.
     #[cold]
     fn rebind(&self) -> bool {
-        let Ok(index) = packet::index(self.socket, self.name) else { return false };
+        let socket = self.socket.as_fd();
+        let Ok(index) = packet::index(socket, &self.name) else { return false };
         // A socket that stands in a row cannot be bound, nor need one be that is.
-        packet::bound_to(self.socket).is_ok_and(|(bound, _)| bound == index)
-            || packet::bind(self.socket, index, self.ethertype).is_ok()
+        packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
+            || packet::bind(socket, index, self.ethertype).is_ok()
     }
 
     /// Sends `count` frames, by `send` from the one it names on, until the device takes no more.

@@ -53,9 +53,8 @@ impl FrameIo for PipeDevice {
     fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
         let mut sent = Sent::default();
         for frame in frames {
-            let mut one = self.sender.load(std::iter::once(frame));
-            match one.send(self.socket.as_fd(), 0) {
-                Ok(_) => sent.done += 1,
+            match self.sender.send_one(self.socket.as_fd(), frame) {
+                Ok(()) => sent.done += 1,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     sent.full = true;
                     break;

@@ -12,6 +12,10 @@ use super::cvt;
 /// Most frames per call.
 pub(crate) const MAX_BATCH: usize = 64;
 
+/// A frame up to this size that leaves alone is put together for `send`: copying so little costs less than the kernel's
+/// way through the lists of `sendmmsg`.
+const SMALL: usize = 512;
+
 /// Pieces of a frame at most.
 const PIECES: usize = 4;
 
@@ -21,6 +25,8 @@ pub(crate) struct SendVec {
     pieces: Box<[libc::iovec; MAX_BATCH * PIECES]>,
     /// Nothing but which pieces a frame has is ever written here.
     headers: Box<[libc::mmsghdr; MAX_BATCH]>,
+    /// A small frame, put together.
+    small: Vec<u8>,
 }
 
 // SAFETY: the raw pointers inside are only used within `Batch`, for whose lifetime what they point to is borrowed.
@@ -29,9 +35,9 @@ unsafe impl Send for SendVec {}
 impl Default for SendVec {
     fn default() -> Self {
         // SAFETY: all-zero bytes are valid for both: integers and null pointers.
-        unsafe {
-            Self { pieces: Box::new(std::mem::zeroed()), headers: Box::new(std::mem::zeroed()) }
-        }
+        let (pieces, headers) =
+            unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
+        Self { pieces, headers, small: Vec::new() }
     }
 }
 
@@ -54,6 +60,37 @@ impl SendVec {
             count += 1;
         }
         Batch { headers: &mut self.headers[..count], frames: PhantomData }
+    }
+
+    /// Sends one frame, given in pieces, without blocking.
+    ///
+    /// # Errors
+    /// What happened to it.
+    pub(crate) fn send_one(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        frame: [&[u8]; PIECES],
+    ) -> io::Result<()> {
+        if frame.iter().map(|piece| piece.len()).sum::<usize>() > SMALL {
+            return self.load(std::iter::once(frame)).send(fd, 0).map(drop);
+        }
+        self.small.clear();
+        let used = frame.iter().filter(|piece| !piece.is_empty());
+        used.for_each(|piece| self.small.extend_from_slice(piece));
+        // SAFETY: the bytes are readable and outlive the call, which writes nothing.
+        let sent = unsafe {
+            libc::syscall(
+                libc::SYS_sendto,
+                fd.as_raw_fd(),
+                self.small.as_ptr(),
+                self.small.len(),
+                libc::MSG_DONTWAIT,
+                std::ptr::null::<libc::sockaddr>(),
+                0,
+            )
+        };
+        // Packets leave whole or not at all.
+        cvt(sent).map(drop)
     }
 }
 
@@ -90,27 +127,6 @@ impl Batch<'_, '_> {
         };
         cvt(sent).map(|n| n as usize)
     }
-}
-
-/// Sends one frame without blocking, which costs less than the kernel's way through the lists of `sendmmsg`.
-///
-/// # Errors
-/// What happened to it.
-pub(crate) fn send_one(fd: BorrowedFd<'_>, frame: &[u8]) -> io::Result<()> {
-    // SAFETY: the bytes are readable and outlive the call, which writes nothing.
-    let sent = unsafe {
-        libc::syscall(
-            libc::SYS_sendto,
-            fd.as_raw_fd(),
-            frame.as_ptr(),
-            frame.len(),
-            libc::MSG_DONTWAIT,
-            std::ptr::null::<libc::sockaddr>(),
-            0,
-        )
-    };
-    // Packets leave whole or not at all.
-    cvt(sent).map(drop)
 }
 
 /// Buffers for `recvmmsg`.

@@ -29,9 +29,6 @@ const WINDOW_FRAMES: (usize, usize) = (8, 64);
 /// Frames sent with one system call, at most.
 const BATCH: usize = 32;
 
-/// A frame alone with so little payload is put together for one system call without a list, as PRP does.
-const SMALL: usize = 512;
-
 /// Frames received without a look at anything else.
 const BURST: usize = 64;
 
@@ -232,9 +229,6 @@ impl RawLink {
             self.header.bytes(Kind::Data, self.sent.wrapping_add(i as u32 + 1))
         });
         let bytes = max.min(count * self.segment);
-        if count == 1 && bytes <= SMALL {
-            return self.send_small(bytes);
-        }
         let payload = &self.memory[..bytes];
         let mut gone = 0;
         while gone < count {
@@ -255,28 +249,10 @@ impl RawLink {
         Ok(bytes)
     }
 
-    /// Sends one frame with `bytes` of payload.
-    fn send_small(&mut self, bytes: usize) -> io::Result<usize> {
-        let header = self.header.bytes(Kind::Data, self.sent.wrapping_add(1));
-        let mut frame = [0; header::LEN + SMALL];
-        frame[..header::LEN].copy_from_slice(&header);
-        frame[header::LEN..header::LEN + bytes].copy_from_slice(&self.memory[..bytes]);
-        loop {
-            let (gone, lost) = self.socket.send_one(&frame[..header::LEN + bytes])?;
-            self.lost += lost as u64;
-            if gone > 0 {
-                self.sent = self.sent.wrapping_add(1);
-                return Ok(bytes);
-            }
-            // A queue on the way is full; it empties at the rate of the link.
-            thread::yield_now();
-        }
-    }
-
     fn send_control(&mut self, kind: Kind) -> io::Result<()> {
         let header = self.header.bytes(kind, self.reached);
         self.told = self.reached;
-        self.socket.send_one(&header).map(drop)
+        self.socket.send(&mut std::iter::once([&header[..], &[], &[], &[]])).map(drop)
     }
 
     /// Receives until `done`, giving credit meanwhile.
