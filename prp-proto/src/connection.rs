@@ -273,14 +273,8 @@ impl Connection {
         }
     }
 
-    /// Whether there is memory to [give back](Self::give_back).
-    #[inline]
-    pub(crate) fn has_left(&self) -> bool {
-        self.send.buf.has_left() || self.recv.buf.has_left()
-    }
-
     /// Gives memory of buffers that nothing is held in any more to `stock`.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
         self.send.buf.give_back(now, stock);
         self.recv.buf.give_back(now, stock);

@@ -221,9 +221,7 @@ impl Endpoint {
     fn settle(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.arm_quiet(now);
-        if conn.has_left() {
-            conn.give_back(now, &mut self.stock);
-        }
+        conn.give_back(now, &mut self.stock);
         self.roster.note(conn);
         self.lanes.mind(conn);
         if !conn.queued_transmit && conn.wants_transmit() {

@@ -414,8 +414,8 @@ pub(super) const LIST: &[Mutation] = &[
         "a buffer keeps the memory in which it holds nothing",
         "buffers",
         "prp-proto/src/endpoint.rs",
-        "if conn.has_left() {",
-        "if false && conn.has_left() {",
+        "        conn.give_back(now, &mut self.stock);\n",
+        "",
     ),
     mutation(
         Unit,

@@ -7,7 +7,7 @@
 use alloc::collections::{TryReserveError, VecDeque};
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
-use core::mem;
+use core::{iter, mem};
 
 use super::stock::{self, PIECE, Stock};
 use crate::time::Instant;
@@ -35,12 +35,7 @@ pub(super) struct ByteQueue {
 impl Hash for ByteQueue {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_usize(self.len);
-        let mut at = 0;
-        while at < self.len {
-            let piece = self.piece(at, self.len - at);
-            state.write(piece);
-            at += piece.len();
-        }
+        self.pieces(self.len).for_each(|piece| state.write(piece));
     }
 }
 
@@ -96,19 +91,17 @@ impl ByteQueue {
 
     /// Copies from the front into `out` and says how much there was; removes nothing.
     pub(super) fn peek(&self, out: &mut [u8]) -> usize {
+        // Readers ask before they wait, and mostly there is nothing yet.
         if self.len == 0 {
             return 0;
         }
         let len = out.len().min(self.len);
         let mut at = 0;
-        loop {
-            let piece = self.piece(at, len - at);
+        for piece in self.pieces(len) {
             out[at..at + piece.len()].copy_from_slice(piece);
             at += piece.len();
-            if at == len {
-                return len;
-            }
         }
+        len
     }
 
     /// Removes `n` bytes from the front.
@@ -147,14 +140,23 @@ impl ByteQueue {
         }
     }
 
-    /// Whether there are pieces to [give back](Self::give_back).
+    /// Whether there are pieces in which nothing is held.
     #[inline]
     pub(super) fn has_left(&self) -> bool {
         (self.front.len() == PIECE || !self.rest.is_empty()) && self.spare() >= PIECE
     }
 
     /// Hands the pieces in which nothing is held to `stock`.
+    #[inline]
     pub(super) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
+        // Mostly there are none.
+        if self.has_left() {
+            self.give_pieces_back(now, stock);
+        }
+    }
+
+    #[inline(never)]
+    fn give_pieces_back(&mut self, now: Instant, stock: &mut Stock) {
         while self.spare() >= PIECE
             && let Some(piece) = self.rest.pop_back()
         {
@@ -165,10 +167,13 @@ impl ByteQueue {
         }
     }
 
-    /// If there is no room for `more` bytes, makes some with pieces from `stock`, as far as there are any.
+    /// If there is no room for `more` bytes, makes some with pieces from `stock`, as far as there are any, for an owner who
+    /// may have `limit` bytes.
     #[inline]
-    pub(super) fn draw(&mut self, more: usize, stock: &mut Stock) {
-        if self.head + self.len + more > self.front.len() && self.len + more > MANY {
+    pub(super) fn draw(&mut self, more: usize, limit: usize, stock: &mut Stock) {
+        let fits = self.head + self.len + more <= self.front.len();
+        // A piece is more than some need, and more than some may have.
+        if !fits && self.len + more > MANY && limit >= PIECE {
             self.draw_pieces(more, stock);
         }
     }
@@ -198,6 +203,17 @@ impl ByteQueue {
             None => (0, at),
             Some(beyond) => (1 + beyond / PIECE, beyond % PIECE),
         }
+    }
+
+    /// The first `len` bytes, which are held, piece by piece.
+    #[inline]
+    fn pieces(&self, len: usize) -> impl Iterator<Item = &[u8]> {
+        let mut at = 0;
+        iter::from_fn(move || {
+            let piece = self.piece(at, len - at);
+            at += piece.len();
+            (!piece.is_empty()).then_some(piece)
+        })
     }
 
     /// At most `len` bytes from `at` on that lie in one piece.

@@ -3,7 +3,7 @@
 use alloc::collections::{TryReserveError, VecDeque};
 
 use super::queue::ByteQueue;
-use super::stock::{PIECE, Stock};
+use super::stock::Stock;
 use crate::event::ConnHandle;
 use crate::time::Instant;
 
@@ -157,19 +157,11 @@ impl RecvBuffer {
 
     /// Makes room for `more` bytes with memory from `stock`, if there has to be more and some is there.
     pub(crate) fn draw(&mut self, more: usize, stock: &mut Stock) {
-        // A piece is more than some may have.
-        if self.limit >= PIECE {
-            self.bytes.draw(more.min(self.room()), stock);
-        }
-    }
-
-    /// Whether there is memory to [give back](Self::give_back).
-    #[inline]
-    pub(crate) fn has_left(&self) -> bool {
-        self.bytes.has_left()
+        self.bytes.draw(more.min(self.room()), self.limit, stock);
     }
 
     /// Gives memory that nothing is held in any more to `stock`.
+    #[inline]
     pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
         self.bytes.give_back(now, stock);
     }

@@ -1,7 +1,7 @@
-//! Memory of large buffers, between the connection that has ended and the next one.
+//! Memory of buffers, between the one in which nothing is held any more and the next one.
 //!
-//! Fresh memory is dear: the kernel clears it page by page as it is touched, and a buffer that grows copies what it
-//! holds at every step. Hundreds of streams that come and go spend a tenth of their time on that.
+//! Fresh memory is dear: the kernel clears it page by page as it is touched, and it is in no cache. Hundreds of streams
+//! spend a tenth of their time on that.
 
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;

@@ -38,11 +38,9 @@ fn arb_op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     /// It is a queue of bytes, whatever is done to it and wherever its memory is from.
     #[test]
-    fn queue__behaves_as_a_deque(ops in proptest::collection::vec(arb_op(), 0..40)) {
+    fn queue__behaves_as_a_deque(ops in proptest::collection::vec(arb_op(), 0..60)) {
         let mut queue = ByteQueue::default();
         let mut stock = Stock::default();
         let mut model: VecDeque<u8> = VecDeque::new();
@@ -54,7 +52,7 @@ proptest! {
                     let bytes: Vec<u8> = (next..).take(n).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect();
                     next += n as u32;
                     if draw {
-                        queue.draw(n, &mut stock);
+                        queue.draw(n, usize::MAX, &mut stock);
                     }
                     queue.push(&bytes).unwrap();
                     model.extend(&bytes);
@@ -81,9 +79,7 @@ proptest! {
             prop_assert!(model.iter().eq(&all[..model.len()]));
         }
     }
-}
 
-proptest! {
     /// However writes are cut into segments, the bytes come out in order and every message ends where
     /// it was ended.
     #[test]
@@ -130,13 +126,13 @@ fn queue__draws_the_pieces_others_have_left() {
     assert_eq!(stock.held(), 3 * PIECE);
 
     let mut queue = ByteQueue::default();
-    queue.draw(10, &mut stock);
+    queue.draw(10, PIECE, &mut stock);
     assert_eq!(stock.held(), 3 * PIECE, "so few have a place of their own");
     queue.push(&[1; 10]).unwrap();
     let own = queue.allocated();
-    queue.draw(own - 10, &mut stock);
+    queue.draw(own - 10, PIECE, &mut stock);
     assert_eq!(stock.held(), 3 * PIECE, "so much fits");
-    queue.draw(own, &mut stock);
+    queue.draw(own, PIECE, &mut stock);
     assert_eq!(stock.held(), 2 * PIECE);
     queue.push(&vec![2; own]).unwrap();
     queue.consume(10 + own);
@@ -145,7 +141,7 @@ fn queue__draws_the_pieces_others_have_left() {
     assert_eq!(stock.held(), 3 * PIECE);
     assert!((own..own + 1024).contains(&queue.allocated()), "its own is kept");
 
-    queue.draw(5 * PIECE, &mut stock);
+    queue.draw(5 * PIECE, 5 * PIECE, &mut stock);
     assert_eq!(stock.held(), 0, "all there is");
     queue.push(&vec![3; 5 * PIECE]).unwrap();
     assert_eq!(queue.len(), 5 * PIECE);
