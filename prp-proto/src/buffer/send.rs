@@ -84,10 +84,13 @@ impl SendBuffer {
     pub(crate) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, TryReserveError> {
         let taken = bytes.len().min(self.room());
         let ending = if taken == bytes.len() { ending } else { Ending::More };
+        // Memory for the end first: where there is none, nothing is taken.
+        if ending == Ending::Message {
+            self.ends.try_reserve(1)?;
+        }
         self.bytes.push(&bytes[..taken])?;
         self.last = ending;
         if ending == Ending::Message {
-            self.ends.try_reserve(1)?;
             self.ends.push_back(self.end());
         }
         Ok(taken)
