@@ -17,6 +17,7 @@ mod command;
 mod fingerprint;
 mod input;
 mod lane;
+mod lent;
 mod output;
 mod port;
 mod refusal;
@@ -35,6 +36,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 pub use crate::buffer::{Ending, MessagePart, Sink};
 pub use crate::connection::Terms;
+pub use lent::Lent;
 pub use refusal::OrphanRequest;
 pub use roster::{RosterChange, Standing};
 

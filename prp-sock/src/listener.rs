@@ -254,12 +254,12 @@ impl PrpListener {
 impl Inner {
     /// Accepts what is there; if nothing is, `task` is woken when there is.
     fn try_accept(&self, wait: &mut AcceptWait, task: Option<&Waker>) -> io::Result<ConnHandle> {
-        let now = self.engine.now();
+        let mut now = self.engine.now();
         let mut core = self.engine.lock();
-        let mut conn = wait.attempt(&mut core, now);
+        let mut conn = wait.attempt(&mut core, &mut now);
         if conn.is_none() {
             core.turn(now, None);
-            conn = wait.attempt(&mut core, now);
+            conn = wait.attempt(&mut core, &mut now);
         }
         if let (None, Some(task)) = (&conn, task) {
             core.register_task(Interest::Accept(self.listener), task);
@@ -300,8 +300,8 @@ struct AcceptWait {
 impl Wait for AcceptWait {
     type Out = io::Result<ConnHandle>;
 
-    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<io::Result<ConnHandle>> {
-        match core.endpoint.accept(now, self.listener) {
+    fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<io::Result<ConnHandle>> {
+        match core.endpoint.accept(*now, self.listener) {
             Some(conn) => Some(Ok(conn)),
             None => core.check().err().map(Err),
         }

@@ -2,6 +2,7 @@
 
 mod io_calls;
 mod options;
+mod write;
 
 use std::fmt;
 use std::io;
@@ -365,7 +366,7 @@ struct ConnectWait {
 impl Wait for ConnectWait {
     type Out = io::Result<()>;
 
-    fn attempt(&mut self, core: &mut Core, _: Instant) -> Option<io::Result<()>> {
+    fn attempt(&mut self, core: &mut Core, _: &mut Instant) -> Option<io::Result<()>> {
         connected(core, self.conn)
     }
 }
@@ -389,7 +390,7 @@ struct DeliveredWait {
 impl Wait for DeliveredWait {
     type Out = io::Result<()>;
 
-    fn attempt(&mut self, core: &mut Core, _: Instant) -> Option<io::Result<()>> {
+    fn attempt(&mut self, core: &mut Core, _: &mut Instant) -> Option<io::Result<()>> {
         let delivered = match core.endpoint.state(self.conn) {
             State::ConnWait | State::Established { send: SendSide::Closing, .. } => false,
             State::Established { .. } => core.endpoint.await_flushed(self.conn),
@@ -409,7 +410,7 @@ struct FlushWait {
 impl Wait for FlushWait {
     type Out = ();
 
-    fn attempt(&mut self, core: &mut Core, _: Instant) -> Option<()> {
+    fn attempt(&mut self, core: &mut Core, _: &mut Instant) -> Option<()> {
         core.endpoint.await_flushed(self.conn).then_some(())
     }
 }

@@ -95,7 +95,7 @@ fn content(at: usize) -> u8 {
 
 impl Scene {
     fn operation(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
-        match u.int_in_range(0..=15)? {
+        match u.int_in_range(0..=16)? {
             0 => self.noise(u)?,
             1..=4 => self.approach(u)?,
             5 => self.burst(u)?,
@@ -109,6 +109,7 @@ impl Scene {
             12 => self.talk(u.int_in_range(0..=5000)?, u.int_in_range(0..=5000)?),
             13 => self.listen(u)?,
             14 => self.fault(u)?,
+            15 => self.lend(u.int_in_range(0..=20_000)?, u.int_in_range(1..=5)?),
             _ => self.connect(u)?,
         }
         for frame in std::mem::take(&mut self.stage.caught) {
@@ -236,6 +237,15 @@ impl Scene {
             let bytes: Vec<u8> = (from..from + len).map(content).collect();
             self.written[side] += endpoint.write(now, conn, &bytes, Ending::Write).unwrap_or(0);
         }
+        self.stage.settle();
+        self.listen_to_friends();
+    }
+
+    /// The friend writes without having it all copied.
+    fn lend(&mut self, len: usize, exchanges: usize) {
+        let from = self.written[0];
+        let bytes: Vec<u8> = (from..from + len).map(content).collect();
+        self.written[0] += self.stage.lend(self.friends.near, &bytes, exchanges);
         self.stage.settle();
         self.listen_to_friends();
     }

@@ -425,6 +425,14 @@ pub(super) const LIST: &[Mutation] = &[
         "Some(beyond) => (1 + beyond / PIECE, beyond % PIECE),",
         "Some(beyond) => (1 + (beyond + 1) / PIECE, beyond % PIECE),",
     ),
+    mutation(
+        Unit,
+        "what is lent is looked for where it was before some of it arrived",
+        "buffers",
+        "prp-proto/src/buffer/send.rs",
+        "        self.lent -= n as usize - held;\n",
+        "",
+    ),
     // Wire and queues.
     mutation(
         Fuzz,

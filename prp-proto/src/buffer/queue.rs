@@ -63,8 +63,15 @@ impl ByteQueue {
 
     /// Appends `bytes` that do not fit into the first piece.
     #[inline(never)]
-    fn push_far(&mut self, mut bytes: &[u8]) -> Result<(), TryReserveError> {
+    fn push_far(&mut self, bytes: &[u8]) -> Result<(), TryReserveError> {
         self.reserve(bytes.len())?;
+        self.fill(bytes);
+        Ok(())
+    }
+
+    /// Appends what there is room for of `bytes`: all of them, after [`Self::reserve`].
+    pub(super) fn fill(&mut self, bytes: &[u8]) {
+        let mut bytes = &bytes[..bytes.len().min(self.spare())];
         while !bytes.is_empty() {
             let (index, at) = self.place(self.len);
             let piece = if index == 0 { &mut self.front } else { &mut self.rest[index - 1] };
@@ -74,7 +81,6 @@ impl ByteQueue {
             self.len += n;
             bytes = later;
         }
-        Ok(())
     }
 
     /// `len` bytes from `at` on, in one or two pieces; fewer where the queue ends first, or a third piece begins: after the
@@ -234,8 +240,8 @@ impl ByteQueue {
         &bytes[..len.min(bytes.len())]
     }
 
-    /// Makes room for `more` bytes.
-    fn reserve(&mut self, more: usize) -> Result<(), TryReserveError> {
+    /// Makes room for `more` bytes, which stays as long as none is given back.
+    pub(super) fn reserve(&mut self, more: usize) -> Result<(), TryReserveError> {
         if self.spare() < more && self.rest.is_empty() && self.front.len() < PIECE {
             self.grow(more)?;
         }

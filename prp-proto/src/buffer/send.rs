@@ -28,11 +28,14 @@ pub(crate) struct Span {
 
 /// Bytes written and not yet released.
 ///
+/// The last ones may be lent: they are not here, but where the writer has them, and there is room for them here.
+///
 /// `base ≤ unsent ≤ end`: before `unsent` lie bytes that belong to numbered segments, after it bytes
 /// that can still be cut anywhere. Every entry of `ends` lies in `unsent..=end`, in rising order.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct SendBuffer {
     bytes: ByteQueue,
+    lent: usize,
     limit: usize,
     base: u64,
     unsent: u64,
@@ -44,6 +47,7 @@ impl SendBuffer {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             bytes: ByteQueue::default(),
+            lent: 0,
             limit,
             base: 0,
             unsent: 0,
@@ -61,13 +65,14 @@ impl SendBuffer {
     /// Bytes that may still be written. The ends of messages take room too, or any number of messages
     /// without bytes could be written.
     pub(crate) fn room(&self) -> usize {
-        self.limit.saturating_sub(self.bytes.len() + self.ends.len() * size_of::<u64>())
+        let held = self.bytes.len() + self.lent;
+        self.limit.saturating_sub(held + self.ends.len() * size_of::<u64>())
     }
 
     /// Bytes held.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.lent
     }
 
     /// Memory held.
@@ -82,18 +87,44 @@ impl SendBuffer {
 
     /// Takes what fits of `bytes`. `ending` holds if all of it fits; what fits in part goes on.
     pub(crate) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, TryReserveError> {
-        let taken = bytes.len().min(self.room());
-        let ending = if taken == bytes.len() { ending } else { Ending::More };
+        debug_assert_eq!(self.lent, 0, "what is lent is the end of what was written");
+        let (taken, ending) = self.fit(bytes.len(), ending)?;
+        self.bytes.push(&bytes[..taken])?;
+        self.end_write(ending);
+        Ok(taken)
+    }
+
+    /// As [`Self::write`], of `len` bytes that stay with the writer until [`Self::keep`].
+    pub(crate) fn lend(&mut self, len: usize, ending: Ending) -> Result<usize, TryReserveError> {
+        let (taken, ending) = self.fit(len, ending)?;
+        self.bytes.reserve(self.lent + taken)?;
+        self.lent += taken;
+        self.end_write(ending);
+        Ok(taken)
+    }
+
+    /// How many of `len` bytes fit, and what holds after them.
+    fn fit(&mut self, len: usize, ending: Ending) -> Result<(usize, Ending), TryReserveError> {
+        let taken = len.min(self.room());
+        let ending = if taken == len { ending } else { Ending::More };
         // Memory for the end first: where there is none, nothing is taken.
         if ending == Ending::Message {
             self.ends.try_reserve(1)?;
         }
-        self.bytes.push(&bytes[..taken])?;
+        Ok((taken, ending))
+    }
+
+    fn end_write(&mut self, ending: Ending) {
         self.last = ending;
         if ending == Ending::Message {
             self.ends.push_back(self.end());
         }
-        Ok(taken)
+    }
+
+    /// Takes what is lent and not released yet: the end of `bytes`, which were lent.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        let lent = core::mem::take(&mut self.lent);
+        self.bytes.fill(&bytes[bytes.len().saturating_sub(lent)..]);
     }
 
     /// Says that nothing more of an unfinished write will come.
@@ -112,13 +143,28 @@ impl SendBuffer {
         if left == 0 && message.is_none() {
             return None;
         }
-        let len = left.min(u64::from(mss)) as u16;
+        let len = self.cut(left.min(u64::from(mss)) as u16);
         let last = u64::from(len) == left;
         if last && message.is_none() && self.last == Ending::More && len < mss && !idle {
             return None;
         }
         let eom = last && (message.is_some() || self.last != Ending::More);
         Some(Span { at: self.unsent, len, eom })
+    }
+
+    /// The longest segment of at most `len` bytes that begins with what is unsent and lies in two pieces.
+    fn cut(&self, len: u16) -> u16 {
+        let held = self.held_until().saturating_sub(self.unsent) as usize;
+        if self.lent == 0 || held == 0 || usize::from(len) <= held {
+            return len;
+        }
+        let [_, second] = self.bytes.slices(self.bytes.len() - held, held);
+        if second.is_empty() { len } else { held as u16 }
+    }
+
+    /// Stream offset after the last byte held here.
+    const fn held_until(&self) -> u64 {
+        self.base + self.bytes.len() as u64
     }
 
     /// Makes `span`, as [`Self::peek_segment`] gave it, belong to a numbered segment.
@@ -129,15 +175,29 @@ impl SendBuffer {
         }
     }
 
-    /// The bytes of `len` from stream offset `at` on, which must not be released yet.
-    pub(crate) fn slices(&self, at: u64, len: u16) -> [&[u8]; 2] {
-        self.bytes.slices((at.saturating_sub(self.base)) as usize, usize::from(len))
+    /// The bytes of `len` from stream offset `at` on, which must not be released yet; those that are lent are the last of
+    /// `lent`.
+    pub(crate) fn slices<'a>(&'a self, at: u64, len: u16, lent: &'a [u8]) -> [&'a [u8]; 2] {
+        let pieces = self.bytes.slices((at.saturating_sub(self.base)) as usize, usize::from(len));
+        if self.lent == 0 {
+            return pieces;
+        }
+        let end = at + u64::from(len);
+        let from = at.max(self.held_until());
+        if end <= from {
+            return pieces;
+        }
+        let index = |at| lent.len().saturating_sub((self.end() - at) as usize);
+        let lent = lent.get(index(from)..index(end)).unwrap_or_default();
+        if pieces[0].is_empty() { [lent, &[]] } else { [pieces[0], lent] }
     }
 
     /// Gives up the bytes before stream offset `to`.
     pub(crate) fn release(&mut self, to: u64) {
         let n = to.min(self.unsent).saturating_sub(self.base);
-        self.bytes.consume(n as usize);
+        let held = self.bytes.len().min(n as usize);
+        self.bytes.consume(held);
+        self.lent -= n as usize - held;
         self.base += n;
     }
 
@@ -150,18 +210,23 @@ impl SendBuffer {
 
     /// Makes room for `more` bytes with memory from `stock`, if there has to be more and some is there.
     pub(crate) fn draw(&mut self, more: usize, stock: &mut Stock) {
-        self.bytes.draw(more.min(self.room()), self.limit, stock);
+        self.bytes.draw(self.lent + more.min(self.room()), self.limit, stock);
     }
 
     /// Gives memory that nothing is held in any more to `stock`.
     #[inline]
     pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
-        self.bytes.give_back(now, stock);
+        // What is lent has room here.
+        if self.lent == 0 {
+            self.bytes.give_back(now, stock);
+        }
     }
 
     /// Gives memory back if nothing is held.
     pub(crate) fn trim(&mut self) {
-        self.bytes.release_if_empty();
+        if self.lent == 0 {
+            self.bytes.release_if_empty();
+        }
         if self.ends.is_empty() {
             self.ends = VecDeque::new();
         }
@@ -174,6 +239,6 @@ impl SendBuffer {
 
     /// Stream offset after the last byte written.
     pub(crate) const fn end(&self) -> u64 {
-        self.base + self.bytes.len() as u64
+        self.held_until() + self.lent as u64
     }
 }

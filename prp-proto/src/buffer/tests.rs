@@ -1,6 +1,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::mem;
 
 use proptest::prelude::*;
 
@@ -37,20 +38,99 @@ fn arb_op() -> impl Strategy<Value = Op> {
     ]
 }
 
+#[derive(Clone, Debug)]
+enum SendOp {
+    Write(usize),
+    /// So many bytes more, which stay with the writer.
+    Lend(usize),
+    Keep,
+    /// Cuts a segment.
+    Cut(u16),
+    /// So many of the segments have arrived.
+    Release(usize),
+    /// Everybody takes and gives back what memory there is.
+    Trade(usize),
+}
+
+fn arb_send_op() -> impl Strategy<Value = SendOp> {
+    prop_oneof![
+        2 => arb_len().prop_map(SendOp::Write),
+        3 => arb_len().prop_map(SendOp::Lend),
+        1 => Just(SendOp::Keep),
+        5 => (1u16..).prop_map(SendOp::Cut),
+        3 => (0usize..6).prop_map(SendOp::Release),
+        1 => arb_len().prop_map(SendOp::Trade),
+    ]
+}
+
+/// Bytes of a stream from offset `from` on.
+fn stream(from: usize, len: usize) -> Vec<u8> {
+    // The high bits too, or a piece would look like the next one.
+    (from..from + len).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect()
+}
+
 proptest! {
+    /// Wherever the bytes lie, every segment that is under way is what was written.
+    #[test]
+    fn send__lent_bytes_are_those_that_were_written(
+        ops in proptest::collection::vec(arb_send_op(), 0..80),
+    ) {
+        let mut send = SendBuffer::new(5 * PIECE);
+        let mut stock = Stock::default();
+        let mut written = 0;
+        let mut lent = Vec::new();
+        let mut under_way = VecDeque::new();
+        for op in ops {
+            match op {
+                SendOp::Write(n) => {
+                    send.keep(&mem::take(&mut lent));
+                    send.draw(n, &mut stock);
+                    written += send.write(&stream(written, n), Ending::Write).unwrap();
+                }
+                SendOp::Lend(n) => {
+                    send.draw(n, &mut stock);
+                    let n = send.lend(n, Ending::Write).unwrap();
+                    lent.extend(stream(written, n));
+                    written += n;
+                }
+                SendOp::Keep => send.keep(&mem::take(&mut lent)),
+                SendOp::Cut(mss) => {
+                    if let Some(span) = send.peek_segment(mss, true) {
+                        prop_assert!((1..=mss).contains(&span.len));
+                        send.commit_segment(span);
+                        under_way.push_back(span);
+                    }
+                }
+                SendOp::Release(n) => {
+                    let last = under_way.drain(..n.min(under_way.len())).next_back();
+                    send.release(last.map_or(0, |span: Span| span.at + u64::from(span.len)));
+                }
+                SendOp::Trade(n) => {
+                    send.give_back(Instant::ZERO, &mut stock);
+                    send.draw(n, &mut stock);
+                    send.trim();
+                }
+            }
+            prop_assert_eq!(send.end(), written as u64);
+            for span in &under_way {
+                let pieces = send.slices(span.at, span.len, &lent).concat();
+                prop_assert!(pieces == stream(span.at as usize, usize::from(span.len)), "{span:?}");
+            }
+        }
+    }
+
     /// It is a queue of bytes, whatever is done to it and wherever its memory is from.
     #[test]
     fn queue__behaves_as_a_deque(ops in proptest::collection::vec(arb_op(), 0..60)) {
         let mut queue = ByteQueue::default();
         let mut stock = Stock::default();
         let mut model: VecDeque<u8> = VecDeque::new();
-        let mut next = 0u32;
+        let mut next = 0;
         for op in ops {
             match op {
                 Op::Push(n, draw) => {
-                    // The high bits too, or a piece would look like the next one.
-                    let bytes: Vec<u8> = (next..).take(n).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect();
-                    next += n as u32;
+                    let bytes = stream(next, n);
+                    next += n;
                     if draw {
                         queue.draw(n, usize::MAX, &mut stock);
                     }
@@ -94,7 +174,7 @@ proptest! {
         let mut receive = RecvBuffer::new(1 << 20);
         while let Some(span) = send.peek_segment(mss, false) {
             prop_assert!(span.len <= mss);
-            let bytes = send.slices(span.at, span.len).concat();
+            let bytes = send.slices(span.at, span.len, &[]).concat();
             receive.push(&bytes, span.eom, None).unwrap();
             send.commit_segment(span);
             send.release(span.at + u64::from(span.len));
@@ -158,6 +238,19 @@ fn draw__not_where_a_piece_is_more_than_the_limit() {
     assert_eq!(stock.held(), PIECE);
     SendBuffer::new(PIECE).draw(PIECE, &mut stock);
     assert_eq!(stock.held(), 0);
+}
+
+/// What is lent has room of its own in the buffer, from the stock as for what is written.
+#[test]
+fn lend__draws_room_for_all_that_is_lent() {
+    let mut stock = Stock::default();
+    (0..3).for_each(|_| stock.put(Instant::ZERO, vec![0; PIECE]));
+    let mut send = SendBuffer::new(3 * PIECE);
+    for left in [2, 1, 0] {
+        send.draw(PIECE, &mut stock);
+        assert_eq!(send.lend(PIECE, Ending::Write).unwrap(), PIECE);
+        assert_eq!(stock.held(), left * PIECE);
+    }
 }
 
 #[test]

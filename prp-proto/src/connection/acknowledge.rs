@@ -71,7 +71,7 @@ impl Connection {
             return;
         }
         self.recv.ack.unacked += 1;
-        let every = ACK_EVERY.min(self.recv.promised / 4).max(1);
+        let every = ACK_EVERY.min(self.recv.promised / 8).max(1);
         // After our EOC no data will carry it.
         let nothing_to_ride_on = self.send.eoc_sent;
         if self.recv.ack.unacked >= every || nothing_to_ride_on || self.recv.has_gap() {

@@ -121,12 +121,27 @@ impl Sender {
     /// # Errors
     /// There is no memory for them, or for the account of the segments that they will be; nothing was taken.
     pub(super) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, TryReserveError> {
-        // Few need little.
-        if bytes.len() > usize::from(self.mss) {
-            let unsent = self.buf.unsent() as usize + bytes.len().min(self.buf.room());
-            self.flight.prepare(unsent / usize::from(self.mss) + 1)?;
-        }
+        self.prepare(bytes.len())?;
         self.buf.write(bytes, ending)
+    }
+
+    /// As [`Self::write`], of `len` bytes that stay with the writer until [`Self::keep`](SendBuffer::keep).
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub(super) fn lend(&mut self, len: usize, ending: Ending) -> Result<usize, TryReserveError> {
+        self.prepare(len)?;
+        self.buf.lend(len, ending)
+    }
+
+    /// Finds memory for the account of the segments that `len` bytes more will be.
+    fn prepare(&mut self, len: usize) -> Result<(), TryReserveError> {
+        // Few need little.
+        if len <= usize::from(self.mss) {
+            return Ok(());
+        }
+        let unsent = self.buf.unsent() as usize + len.min(self.buf.room());
+        self.flight.prepare(unsent / usize::from(self.mss) + 1)
     }
 
     /// Everything before `upto` is delivered.

@@ -203,7 +203,8 @@ impl Connection {
             }
         }
         let crc = self.crc_out();
-        let pieces = self.send.buf.slices(segment.at, segment.len);
+        // Who looks at them borrows none.
+        let pieces = self.send.buf.slices(segment.at, segment.len, &[]);
         batch.push_stream(&self.path, self.handle, header, segment.at, pieces, crc);
         if !self.terms.policy().retains() {
             self.send.spent = Some(segment.at + u64::from(segment.len));
@@ -280,9 +281,9 @@ impl Connection {
         flags.with_hops(if self.terms.extended { Flags::MAX_HOPS - limit } else { 0 })
     }
 
-    /// The payload of a stream frame in a batch.
-    pub(crate) fn payload(&self, at: u64, len: u16) -> [&[u8]; 2] {
-        self.send.buf.slices(at, len)
+    /// The payload of a stream frame in a batch; what is lent of it are the last of `lent`.
+    pub(crate) fn payload<'a>(&'a self, at: u64, len: u16, lent: &'a [u8]) -> [&'a [u8]; 2] {
+        self.send.buf.slices(at, len, lent)
     }
 
     /// The device has taken what was sent: sets deadlines, forgets what need not be kept.

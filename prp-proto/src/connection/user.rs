@@ -8,6 +8,37 @@ use crate::state::{ReceiveSide, State};
 impl Connection {
     /// Takes what fits of `bytes`.
     pub(crate) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, WriteError> {
+        self.admit(bytes.len(), ending)?;
+        let written = self.send.write(bytes, ending).map_err(|_| WriteError::NoMemory);
+        self.starved = !self.send.buf.has_worthwhile_room();
+        written
+    }
+
+    /// As [`Self::write`], of `len` bytes that stay with the writer until [`Self::keep`].
+    pub(crate) fn lend(&mut self, len: usize, ending: Ending) -> Result<usize, WriteError> {
+        self.admit(len, ending)?;
+        let lent = self.send.lend(len, ending).map_err(|_| WriteError::NoMemory);
+        self.starved = !self.send.buf.has_worthwhile_room();
+        lent
+    }
+
+    /// Whether what is written may stay with the writer: not where every byte is looked at anyhow.
+    pub(crate) fn borrows(&self) -> bool {
+        self.state.can_send() && !self.terms.crc
+    }
+
+    /// Bytes that belong to no segment yet.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.send.buf.unsent()
+    }
+
+    /// Takes what is lent and still needed: the end of `bytes`, which were lent.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        self.send.buf.keep(bytes);
+    }
+
+    /// Whether something of `len` bytes may be written.
+    fn admit(&mut self, len: usize, ending: Ending) -> Result<(), WriteError> {
         if let Some(error) = self.take_error() {
             return Err(WriteError::Conn(error));
         }
@@ -16,13 +47,11 @@ impl Connection {
             state if state.can_send() => {}
             _ => return Err(WriteError::Closed),
         }
-        let takes_room = !bytes.is_empty() || ending == Ending::Message;
+        let takes_room = len > 0 || ending == Ending::Message;
         if self.send.buf.room() == 0 && takes_room {
             return Err(WriteError::Blocked);
         }
-        let written = self.send.write(bytes, ending).map_err(|_| WriteError::NoMemory);
-        self.starved = !self.send.buf.has_worthwhile_room();
-        written
+        Ok(())
     }
 
     /// Says that nothing more of an unfinished write will come.

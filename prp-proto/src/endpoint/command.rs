@@ -295,7 +295,7 @@ impl Endpoint {
     }
 
     /// Sees to what follows from a command.
-    fn note_command(&mut self, now: Instant, handle: ConnHandle) {
+    pub(super) fn note_command(&mut self, now: Instant, handle: ConnHandle) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         // What was written into a closed window is sent by nobody: ask whether it has opened.
         conn.arm_persist(now);

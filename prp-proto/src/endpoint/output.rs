@@ -1,6 +1,7 @@
 //! What comes out: frames, deadlines, events.
 
 use super::Endpoint;
+use super::lent::Lent;
 use crate::addr::Port;
 use crate::event::{ConnHandle, Event};
 use crate::time::Instant;
@@ -98,8 +99,19 @@ impl Endpoint {
 
     /// The pieces of frame `index` of `batch`, in order; some may be empty.
     pub fn frame<'a>(&'a self, batch: &'a TransmitBatch, index: usize) -> [&'a [u8]; 4] {
+        self.frame_with(batch, index, None)
+    }
+
+    /// As [`Self::frame`], while `lent` is lent.
+    pub fn frame_with<'a>(
+        &'a self,
+        batch: &'a TransmitBatch,
+        index: usize,
+        lent: Option<&Lent<'a>>,
+    ) -> [&'a [u8]; 4] {
         batch.pieces(index, |conn, at, len| {
-            self.table.get(conn).map_or([&[], &[]], |c| c.payload(at, len))
+            let lent = lent.map_or(&[][..], |lent| lent.to(conn));
+            self.table.get(conn).map_or([&[], &[]], |c| c.payload(at, len, lent))
         })
     }
 

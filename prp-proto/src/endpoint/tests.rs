@@ -6,6 +6,7 @@ mod handshake;
 mod hostile;
 mod idle;
 mod lane;
+mod lent;
 mod loss;
 mod port;
 mod roster;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, Port};
-use prp_proto::endpoint::{Endpoint, Sink};
+use prp_proto::endpoint::{Endpoint, Lent, Sink};
 use prp_proto::event::{Event, ListenHandle, Readiness};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
@@ -136,7 +136,14 @@ impl Core {
 
     /// Receives what is there, up to a batch per device, and does everything that follows from it; how
     /// many frames there were.
-    pub(crate) fn turn(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
+    pub(crate) fn turn(&mut self, now: Instant, sink: Option<&mut Sink<'_>>) -> usize {
+        let frames = self.take_in(now, sink);
+        self.pump(now);
+        frames
+    }
+
+    /// Receives what is there, up to a batch per device; how many frames there were.
+    fn take_in(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
         let (mut frames, mut slots) = (0, u32::MAX);
         let mut failure = None;
         for (index, device) in self.devices.iter_mut().enumerate() {
@@ -159,7 +166,6 @@ impl Core {
         }
         self.turns += u64::from(frames > 0);
         self.flow.note(now, frames, slots);
-        self.pump(now);
         frames
     }
 
@@ -172,10 +178,10 @@ impl Core {
         if !self.endpoint.has_news() && self.is_unstalled() {
             return self.note_use(now);
         }
-        self.transmit(now);
+        self.transmit(now, None);
         self.dispatch(now);
         // Some events are answered, and some answers free what others wait for.
-        self.transmit(now);
+        self.transmit(now, None);
         self.note_use(now);
     }
 
@@ -228,7 +234,7 @@ impl Core {
         self.devices.get(device).is_some_and(DeviceSlot::is_stalled)
     }
 
-    fn transmit(&mut self, now: Instant) {
+    fn transmit(&mut self, now: Instant, lent: Option<&Lent<'_>>) {
         if !self.is_unstalled() && !self.devices.iter_mut().all(DeviceSlot::unstall) {
             return;
         }
@@ -244,7 +250,7 @@ impl Core {
             let device = batch.device(next);
             let end = (next..count).find(|i| batch.device(*i) != device).unwrap_or(count);
             if let Some(slot) = self.devices.get_mut(usize::from(device.0)) {
-                slot.send(next..end, |i| endpoint.frame(batch, i));
+                slot.send(next..end, |i| endpoint.frame_with(batch, i, lent));
             }
             next = end;
         }
@@ -299,7 +305,14 @@ impl Core {
 
     /// Sends one batch of what is due.
     pub(crate) fn send_now(&mut self, now: Instant) {
-        self.transmit(now);
+        self.transmit(now, None);
+    }
+
+    /// Sends what may go of what a writer has lent, and of everything else, and takes in what comes meanwhile, above all what
+    /// the peer has already.
+    pub(crate) fn exchange(&mut self, now: Instant, lent: &Lent<'_>) {
+        self.transmit(now, Some(lent));
+        self.take_in(now, None);
     }
 
     /// The devices are unusable: whoever waits is to hear of it.

@@ -43,12 +43,12 @@ struct Delivered {
 impl Wait for Delivered {
     type Out = ();
 
-    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<()> {
+    fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<()> {
         let frames = core.endpoint.stats().frames_received;
         if frames != self.heard.0 {
-            self.heard = (frames, now);
+            self.heard = (frames, *now);
         }
-        let over = now >= self.give_up || now.since(self.heard.1) >= SILENCE;
+        let over = *now >= self.give_up || now.since(self.heard.1) >= SILENCE;
         (over || core.endpoint.unflushed() == 0).then_some(())
     }
 }

@@ -33,8 +33,8 @@ pub(crate) trait Wait {
     /// What it gives.
     type Out;
 
-    /// Looks whether it is there, without waiting.
-    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<Self::Out>;
+    /// Looks whether it is there, without waiting; moves `now` on if that takes long.
+    fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<Self::Out>;
 
     /// Receives and does what follows; how many frames there were. A reader lends its buffer here.
     fn turn(&mut self, core: &mut Core, now: Instant) -> usize {
@@ -80,8 +80,8 @@ impl Engine {
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let mut core = self.lock();
-        let now = self.now();
-        if let Some(out) = wait.attempt(&mut core, now) {
+        let mut now = self.now();
+        if let Some(out) = wait.attempt(&mut core, &mut now) {
             core.show_for(interest);
             self.finish(core, now);
             return Ok(out);
@@ -109,7 +109,7 @@ impl Engine {
             let (woken, slept) = self.follow(&seat, core, waiting);
             core = woken;
             now = self.now();
-            let outcome = match wait.attempt(&mut core, now) {
+            let outcome = match wait.attempt(&mut core, &mut now) {
                 Some(out) => Ok(out),
                 None if deadline.is_some_and(|d| now >= d) => Err(WaitError::TimedOut),
                 None if is_interrupted(&slept) => Err(WaitError::Interrupted),
@@ -154,7 +154,7 @@ impl Engine {
         let outcome = loop {
             seat.waiter.take_call();
             let frames = wait.turn(&mut core, now);
-            if let Some(out) = wait.attempt(&mut core, now) {
+            if let Some(out) = wait.attempt(&mut core, &mut now) {
                 break Ok(out);
             }
             if waiting.deadline.is_some_and(|d| now >= d) {

@@ -3,21 +3,14 @@
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::sync::atomic::Ordering;
 
-use prp_proto::config::ConnConfig;
 use prp_proto::endpoint::{Ending, MessagePart, Sink};
-use prp_proto::error::{ReadError, WriteError};
+use prp_proto::error::ReadError;
 use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 
 use super::{Inner, PrpStream, load_timeout};
 use crate::engine::{Core, Interest, Wait};
 use crate::error;
-
-/// Bytes copied into the send buffer under one hold of the lock: a batch of full frames.
-const WRITE_CHUNK: usize = 64 * 1024;
-
-/// Room worth waking up for while much is left to write; half the buffer if that is less.
-const WORTHWHILE: usize = 16 * 1024;
 
 impl PrpStream {
     /// Copies received bytes without taking them.
@@ -104,52 +97,14 @@ impl Inner {
         n
     }
 
-    /// Writes `bufs` as one write: all of it, unless time or room run out.
-    pub(crate) fn write_with(&self, bufs: &[IoSlice<'_>], ending: Ending) -> io::Result<usize> {
-        let total = bufs.iter().map(|b| b.len()).sum();
-        if total == 0 && ending != Ending::Message {
-            return self.write_nothing();
-        }
-        let nonblocking = self.nonblocking.load(Ordering::Relaxed);
-        let mut wait = WriteWait { conn: self.conn, bufs, ending, total, done: 0, nonblocking };
-        let result = if nonblocking {
-            self.try_once(&mut wait)
-        } else {
-            let deadline = load_timeout(&self.write_timeout).map(|t| self.engine.now() + t);
-            let interest = Interest::Write(self.conn);
-            self.engine.wait(interest, deadline, self.spin, &mut wait).map_err(error::wait)
-        };
-        let done = wait.done;
-        if done < total {
-            let now = self.engine.now();
-            let mut core = self.engine.lock();
-            core.endpoint.finish_write(now, self.conn);
-            self.engine.finish(core, now);
-        }
-        match result {
-            Err(_) if done > 0 => Ok(done),
-            result => result?,
-        }
-    }
-
-    /// Puts nothing on the wire, but fails if a byte would, as a kernel socket does.
-    fn write_nothing(&self) -> io::Result<usize> {
-        let now = self.engine.now();
-        let written = self.engine.lock().endpoint.write(now, self.conn, &[], Ending::More);
-        match written {
-            Err(WriteError::Blocked) => Ok(0),
-            written => written.map_err(error::write),
-        }
-    }
-
     /// One attempt; if it fails, another one after taking in what frames wait.
-    fn try_once<W: Wait>(&self, wait: &mut W) -> io::Result<W::Out> {
-        let now = self.engine.now();
+    pub(super) fn try_once<W: Wait>(&self, wait: &mut W) -> io::Result<W::Out> {
+        let mut now = self.engine.now();
         let mut core = self.engine.lock();
-        let mut out = wait.attempt(&mut core, now);
+        let mut out = wait.attempt(&mut core, &mut now);
         if out.is_none() {
             wait.turn(&mut core, now);
-            out = wait.attempt(&mut core, now);
+            out = wait.attempt(&mut core, &mut now);
         }
         core.show(self.conn);
         self.engine.finish(core, now);
@@ -167,11 +122,11 @@ pub(crate) struct ReadWait<'a> {
 impl Wait for ReadWait<'_> {
     type Out = io::Result<usize>;
 
-    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<io::Result<usize>> {
+    fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<io::Result<usize>> {
         if self.filled > 0 {
             return Some(Ok(self.filled));
         }
-        let read = core.endpoint.read(now, self.conn, self.buf);
+        let read = core.endpoint.read(*now, self.conn, self.buf);
         or_failure(core, read)
     }
 
@@ -194,8 +149,8 @@ struct PeekWait<'a> {
 impl Wait for PeekWait<'_> {
     type Out = io::Result<usize>;
 
-    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<io::Result<usize>> {
-        let read = core.endpoint.peek(now, self.conn, self.buf);
+    fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<io::Result<usize>> {
+        let read = core.endpoint.peek(*now, self.conn, self.buf);
         or_failure(core, read)
     }
 }
@@ -208,8 +163,8 @@ struct MessageWait<'a> {
 impl Wait for MessageWait<'_> {
     type Out = io::Result<Option<MessagePart>>;
 
-    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<Self::Out> {
-        let read = core.endpoint.read_message(now, self.conn, self.buf);
+    fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<Self::Out> {
+        let read = core.endpoint.read_message(*now, self.conn, self.buf);
         or_failure(core, read)
     }
 }
@@ -219,74 +174,6 @@ fn or_failure<T>(core: &Core, result: Result<T, ReadError>) -> Option<io::Result
     match result {
         Err(ReadError::Blocked) => core.check().err().map(Err),
         other => Some(other.map_err(error::read)),
-    }
-}
-
-/// Waits for room for everything that is to be written.
-struct WriteWait<'a> {
-    conn: ConnHandle,
-    bufs: &'a [IoSlice<'a>],
-    ending: Ending,
-    total: usize,
-    done: usize,
-    nonblocking: bool,
-}
-
-impl WriteWait<'_> {
-    /// The next bytes to write, and what holds after them.
-    fn next(&self) -> (&[u8], Ending) {
-        let mut skip = self.done;
-        for buf in self.bufs {
-            if skip < buf.len() {
-                let chunk = &buf[skip..buf.len().min(skip + WRITE_CHUNK)];
-                let last = self.done + chunk.len() == self.total;
-                return (chunk, if last { self.ending } else { Ending::More });
-            }
-            skip -= buf.len();
-        }
-        (&[], self.ending)
-    }
-
-    /// Bytes of room that a blocked writer with `left` to write goes on for: worth a system call, not every segment's.
-    fn worthwhile(&self, core: &Core, left: usize) -> usize {
-        let config = core.endpoint.conn_config(self.conn);
-        let limit = config.map_or(0, |c| c.send_buffer.max(ConnConfig::MIN_BUFFER));
-        left.min(WORTHWHILE).min(limit / 2)
-    }
-}
-
-impl Wait for WriteWait<'_> {
-    type Out = io::Result<usize>;
-
-    fn attempt(&mut self, core: &mut Core, now: Instant) -> Option<io::Result<usize>> {
-        loop {
-            let (chunk, ending) = self.next();
-            if self.done > 0 {
-                let Some(room) = core.endpoint.room(self.conn) else {
-                    return Some(Ok(self.done));
-                };
-                if !self.nonblocking && room < self.worthwhile(core, chunk.len()) {
-                    return core.check().err().map(Err);
-                }
-            }
-            match core.endpoint.write(now, self.conn, chunk, ending) {
-                Ok(n) => {
-                    // What comes next may be the answer.
-                    core.flow.end();
-                    self.done += n;
-                }
-                Err(WriteError::Blocked) if self.nonblocking && self.done > 0 => {
-                    return Some(Ok(self.done));
-                }
-                Err(WriteError::Blocked) => return core.check().err().map(Err),
-                Err(e) => return Some(Err(error::write(e))),
-            }
-            // A message goes before anything else is looked at.
-            core.send_now(now);
-            if self.done == self.total {
-                return Some(Ok(self.done));
-            }
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
 use prp_proto::config::{ConnConfig, EndpointConfig, Keepalive};
-use prp_proto::endpoint::{Device, Endpoint, Sink};
+use prp_proto::endpoint::{Device, Ending, Endpoint, Lent, Sink};
 use prp_proto::event::{ConnHandle, Event, ListenHandle};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
@@ -164,23 +164,42 @@ impl Stage {
                 }
                 while endpoint.poll_released_port().is_some() {}
             }
-            let to_target = take_frames(&mut self.friend, self.now);
-            let from_target = take_frames(&mut self.target, self.now);
-            if to_target.is_empty() && from_target.is_empty() {
+            if !self.exchange(None) {
                 return;
             }
-            for frame in to_target {
-                self.carry(&frame, TARGET);
-            }
-            for frame in from_target {
-                let parsed = Frame::parse(&frame, ETHERTYPE).expect("we sent what we cannot parse");
-                if parsed.head.network.dst == node(STRANGER) {
-                    self.caught.push(frame);
-                } else {
-                    self.carry(&frame, FRIEND);
-                }
+        }
+    }
+
+    /// The frames that both have ready go to the other, or get caught, while `lent` is lent; whether there were any.
+    fn exchange(&mut self, lent: Option<&Lent<'_>>) -> bool {
+        let to_target = take_frames(&mut self.friend, self.now, lent);
+        let from_target = take_frames(&mut self.target, self.now, lent);
+        let any = !to_target.is_empty() || !from_target.is_empty();
+        for frame in to_target {
+            self.carry(&frame, TARGET);
+        }
+        for frame in from_target {
+            let parsed = Frame::parse(&frame, ETHERTYPE).expect("we sent what we cannot parse");
+            if parsed.head.network.dst == node(STRANGER) {
+                self.caught.push(frame);
+            } else {
+                self.carry(&frame, FRIEND);
             }
         }
+        any
+    }
+
+    /// Has the friend write `bytes` by lending them for some exchanges; how many were taken.
+    pub(super) fn lend(&mut self, near: ConnHandle, bytes: &[u8], exchanges: usize) -> usize {
+        let mut lent = Lent::new(near, bytes);
+        for _ in 0..exchanges {
+            // What does not fit may do so once something has arrived.
+            let _ = self.friend.lend(self.now, &mut lent, Ending::Write);
+            self.exchange(Some(&lent));
+        }
+        let taken = lent.taken();
+        self.friend.keep(self.now, lent);
+        taken
     }
 
     fn carry(&mut self, frame: &[u8], to: u16) {
@@ -226,13 +245,13 @@ impl Stage {
     }
 }
 
-fn take_frames(endpoint: &mut Endpoint, now: Instant) -> Vec<Vec<u8>> {
+fn take_frames(endpoint: &mut Endpoint, now: Instant, lent: Option<&Lent<'_>>) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     loop {
         let mut batch = TransmitBatch::new(32, 1 << 20);
         if endpoint.poll_transmit(now, &mut batch) == 0 {
             return frames;
         }
-        frames.extend((0..batch.len()).map(|i| endpoint.frame(&batch, i).concat()));
+        frames.extend((0..batch.len()).map(|i| endpoint.frame_with(&batch, i, lent).concat()));
     }
 }

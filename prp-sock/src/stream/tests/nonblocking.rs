@@ -38,6 +38,24 @@ fn read__says_would_block_until_there_is_something() {
     });
 }
 
+/// However much is written under one hold of the lock, a message that fits is not cut short.
+#[test]
+fn message__goes_in_one_call_where_there_is_room() {
+    for crc in [false, true] {
+        within_patience(move || {
+            let pair = Pair::new();
+            let large = Builder::new().send_buffer(4 << 20).crc(crc);
+            let (ours, theirs) = pair.streams_with(&large, &large);
+            ours.set_nonblocking(true).unwrap();
+            let all = pattern(3 << 20);
+            ours.send_message(&all).unwrap();
+            let mut message = Vec::new();
+            assert!(theirs.recv_message(&mut message).unwrap());
+            assert!(message == all, "other bytes");
+        });
+    }
+}
+
 #[test]
 fn write__takes_what_fits_and_says_would_block_after_that() {
     within_patience(|| {

@@ -95,6 +95,33 @@ fn write_vectored__is_one_write_of_all_the_pieces() {
     });
 }
 
+/// Writes of every size about those from which on bytes are sent from where they lie, and more than is written under one hold
+/// of the lock, between small ones that are not; with trailers, where none are.
+#[test]
+fn write__much_and_little_by_turns() {
+    for crc in [false, true] {
+        within_patience(move || {
+            let pair = Pair::new();
+            let (mut ours, mut theirs) =
+                pair.streams_with(&Builder::new().crc(crc), &Builder::new());
+            let all = pattern(3_000_000);
+            let sent = all.clone();
+            let writing = thread::spawn(move || {
+                let mut rest = &sent[..];
+                for len in [7, 32_767, 1, 32_768, 100, 500_000, 9, 1_700_000, usize::MAX] {
+                    let (now, later) = rest.split_at(len.min(rest.len()));
+                    assert_eq!(ours.write(now).unwrap(), now.len());
+                    rest = later;
+                }
+            });
+            let mut bytes = Vec::new();
+            theirs.read_to_end(&mut bytes).unwrap();
+            assert!(bytes == all, "trailers {crc}");
+            writing.join().unwrap();
+        });
+    }
+}
+
 #[test]
 fn read_vectored__fills_the_pieces_in_order() {
     within_patience(|| {

@@ -1,0 +1,198 @@
+//! Writing: a few bytes are copied into the send buffer; many are sent from where they lie, and what the peer has by the
+//! end of the call is never copied.
+
+use std::io::{self, IoSlice};
+use std::mem;
+use std::sync::atomic::Ordering;
+
+use prp_proto::config::ConnConfig;
+use prp_proto::endpoint::{Ending, Lent};
+use prp_proto::error::WriteError;
+use prp_proto::event::ConnHandle;
+use prp_proto::time::Instant;
+
+use super::{Inner, load_timeout};
+use crate::engine::{Core, Engine, Interest, Wait};
+use crate::error;
+
+/// Bytes copied into the send buffer before some are sent: a batch of full frames.
+const CHUNK: usize = 64 * 1024;
+
+/// Bytes that are worth lending. Of fewer none is acknowledged by the end of the call.
+const MANY: usize = 32 * 1024;
+
+/// Bytes written under one hold of the lock: what buffers hold by default. Acknowledgements that come meanwhile make room, so
+/// there need be no other end to it.
+const AT_ONCE: usize = 512 * 1024;
+
+/// Room worth waking up for while much is left to write; half the buffer if that is less.
+const WORTHWHILE: usize = 16 * 1024;
+
+impl Inner {
+    /// Writes `bufs` as one write: all of it, unless time or room run out.
+    pub(crate) fn write_with(&self, bufs: &[IoSlice<'_>], ending: Ending) -> io::Result<usize> {
+        let total = bufs.iter().map(|b| b.len()).sum();
+        if total == 0 && ending != Ending::Message {
+            return self.write_nothing();
+        }
+        let nonblocking = self.nonblocking.load(Ordering::Relaxed);
+        let deadline = load_timeout(&self.write_timeout).map(|t| self.engine.now() + t);
+        let mut wait = WriteWait {
+            engine: &self.engine,
+            conn: self.conn,
+            bufs,
+            ending,
+            total,
+            done: 0,
+            nonblocking,
+            paused: false,
+        };
+        let result = loop {
+            let result = if nonblocking {
+                self.try_once(&mut wait)
+            } else {
+                let interest = Interest::Write(self.conn);
+                self.engine.wait(interest, deadline, self.spin, &mut wait).map_err(error::wait)
+            };
+            if !mem::take(&mut wait.paused) {
+                break result;
+            }
+        };
+        let done = wait.done;
+        if done < total {
+            let now = self.engine.now();
+            let mut core = self.engine.lock();
+            core.endpoint.finish_write(now, self.conn);
+            self.engine.finish(core, now);
+        }
+        match result {
+            Err(_) if done > 0 => Ok(done),
+            result => result?,
+        }
+    }
+
+    /// Puts nothing on the wire, but fails if a byte would, as a kernel socket does.
+    fn write_nothing(&self) -> io::Result<usize> {
+        let now = self.engine.now();
+        let written = self.engine.lock().endpoint.write(now, self.conn, &[], Ending::More);
+        match written {
+            Err(WriteError::Blocked) => Ok(0),
+            written => written.map_err(error::write),
+        }
+    }
+}
+
+/// Waits for room for everything that is to be written.
+struct WriteWait<'a> {
+    engine: &'a Engine,
+    conn: ConnHandle,
+    bufs: &'a [IoSlice<'a>],
+    ending: Ending,
+    total: usize,
+    done: usize,
+    nonblocking: bool,
+    /// It was ended for others to have the lock, and is to be begun again at once.
+    paused: bool,
+}
+
+impl<'a> WriteWait<'a> {
+    /// The next bytes to write, and what holds after them.
+    fn next(&self) -> (&'a [u8], Ending) {
+        let mut skip = self.done;
+        for buf in self.bufs {
+            if skip < buf.len() {
+                let chunk = &buf[skip..buf.len().min(skip + AT_ONCE)];
+                let last = self.done + chunk.len() == self.total;
+                return (chunk, if last { self.ending } else { Ending::More });
+            }
+            skip -= buf.len();
+        }
+        (&[], self.ending)
+    }
+
+    /// Bytes of room that a blocked writer with `left` to write goes on for: worth a system call, not every segment's.
+    fn worthwhile(&self, core: &Core, left: usize) -> usize {
+        let config = core.endpoint.conn_config(self.conn);
+        let limit = config.map_or(0, |c| c.send_buffer.max(ConnConfig::MIN_BUFFER));
+        left.min(WORTHWHILE).min(limit / 2)
+    }
+
+    /// Writes some of what is next; how many bytes.
+    fn write(&self, core: &mut Core, now: &mut Instant) -> Result<usize, WriteError> {
+        let (mut bytes, mut ending) = self.next();
+        if bytes.len() >= MANY && core.endpoint.borrows(self.conn) {
+            return self.lend(core, now, bytes, ending);
+        }
+        if bytes.len() > CHUNK {
+            (bytes, ending) = (&bytes[..CHUNK], Ending::More);
+        }
+        let written = core.endpoint.write(*now, self.conn, bytes, ending)?;
+        // A message goes before anything else is looked at.
+        core.send_now(*now);
+        Ok(written)
+    }
+
+    /// Sends `bytes` from where they lie, as far as there is room and the peer makes more; then the endpoint keeps what the
+    /// peer may not have.
+    fn lend(
+        &self,
+        core: &mut Core,
+        now: &mut Instant,
+        bytes: &[u8],
+        ending: Ending,
+    ) -> Result<usize, WriteError> {
+        let mut lent = Lent::new(self.conn, bytes);
+        let mut outcome = Ok(0);
+        let mut before = (0, u64::MAX);
+        // What comes for others could go on for ever.
+        while before != (lent.taken(), core.endpoint.unsent(self.conn)) {
+            before = (lent.taken(), core.endpoint.unsent(self.conn));
+            if lent.taken() < bytes.len() {
+                outcome = core.endpoint.lend(*now, &mut lent, ending);
+            }
+            core.exchange(*now, &lent);
+            *now = self.engine.now();
+        }
+        let taken = lent.taken();
+        core.endpoint.keep(*now, lent);
+        if taken > 0 { Ok(taken) } else { outcome }
+    }
+}
+
+impl Wait for WriteWait<'_> {
+    type Out = io::Result<usize>;
+
+    fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<io::Result<usize>> {
+        let begun = self.done;
+        loop {
+            if self.done > 0 {
+                let Some(room) = core.endpoint.room(self.conn) else {
+                    return Some(Ok(self.done));
+                };
+                let left = self.total - self.done;
+                if !self.nonblocking && room < self.worthwhile(core, left) {
+                    return core.check().err().map(Err);
+                }
+            }
+            match self.write(core, now) {
+                Ok(n) => {
+                    // What comes next may be the answer.
+                    core.flow.end();
+                    self.done += n;
+                }
+                Err(WriteError::Blocked) if self.nonblocking && self.done > 0 => {
+                    return Some(Ok(self.done));
+                }
+                Err(WriteError::Blocked) => return core.check().err().map(Err),
+                Err(e) => return Some(Err(error::write(e))),
+            }
+            if self.done == self.total {
+                return Some(Ok(self.done));
+            }
+            if self.done - begun >= AT_ONCE {
+                self.paused = true;
+                return Some(Ok(self.done));
+            }
+        }
+    }
+}
