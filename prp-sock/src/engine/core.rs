@@ -81,7 +81,7 @@ pub(crate) struct Core {
     pub(super) keeper_looks: Option<Instant>,
     /// A driver has slept in `poll` since the keeper looked.
     pub(super) driver_slept: bool,
-    /// When an application thread last stopped driving, or took frames in passing.
+    /// When an application thread last stopped driving, or looked for frames in passing.
     pub(super) left: Instant,
     /// When the engine ends, unless somebody uses it.
     retires: Option<Instant>,
@@ -313,6 +313,8 @@ impl Core {
     pub(crate) fn exchange(&mut self, now: Instant, lent: &Lent<'_>) {
         self.transmit(now, Some(lent));
         self.take_in(now, None);
+        // Whoever looks for frames is not away: the keeper need not.
+        self.left = now;
     }
 
     /// The devices are unusable: whoever waits is to hear of it.

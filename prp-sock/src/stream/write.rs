@@ -31,22 +31,13 @@ const WORTHWHILE: usize = 16 * 1024;
 impl Inner {
     /// Writes `bufs` as one write: all of it, unless time or room run out.
     pub(crate) fn write_with(&self, bufs: &[IoSlice<'_>], ending: Ending) -> io::Result<usize> {
-        let total = bufs.iter().map(|b| b.len()).sum();
+        let total = total(bufs);
         if total == 0 && ending != Ending::Message {
             return self.write_nothing();
         }
         let nonblocking = self.nonblocking.load(Ordering::Relaxed);
         let deadline = load_timeout(&self.write_timeout).map(|t| self.engine.now() + t);
-        let mut wait = WriteWait {
-            engine: &self.engine,
-            conn: self.conn,
-            bufs,
-            ending,
-            total,
-            done: 0,
-            nonblocking,
-            paused: false,
-        };
+        let mut wait = WriteWait::new(self, bufs, ending, nonblocking);
         let result = loop {
             let result = if nonblocking {
                 self.try_once(&mut wait)
@@ -71,6 +62,21 @@ impl Inner {
         }
     }
 
+    /// One attempt to write some of `bufs`, for a task; none if there is no room.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn write_some(
+        &self,
+        core: &mut Core,
+        now: &mut Instant,
+        bufs: &[IoSlice<'_>],
+    ) -> Option<io::Result<usize>> {
+        let written = WriteWait::new(self, bufs, Ending::Write, true).attempt(core, now);
+        if matches!(written, Some(Ok(n)) if n < total(bufs)) {
+            core.endpoint.finish_write(*now, self.conn);
+        }
+        written
+    }
+
     /// Puts nothing on the wire, but fails if a byte would, as a kernel socket does.
     fn write_nothing(&self) -> io::Result<usize> {
         let now = self.engine.now();
@@ -80,6 +86,10 @@ impl Inner {
             written => written.map_err(error::write),
         }
     }
+}
+
+fn total(bufs: &[IoSlice<'_>]) -> usize {
+    bufs.iter().map(|b| b.len()).sum()
 }
 
 /// Waits for room for everything that is to be written.
@@ -96,6 +106,19 @@ struct WriteWait<'a> {
 }
 
 impl<'a> WriteWait<'a> {
+    fn new(inner: &'a Inner, bufs: &'a [IoSlice<'a>], ending: Ending, nonblocking: bool) -> Self {
+        Self {
+            engine: &inner.engine,
+            conn: inner.conn,
+            bufs,
+            ending,
+            total: total(bufs),
+            done: 0,
+            nonblocking,
+            paused: false,
+        }
+    }
+
     /// The next bytes to write, and what holds after them.
     fn next(&self) -> (&'a [u8], Ending) {
         let mut skip = self.done;

@@ -8,8 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use prp_proto::addr::PrpAddr;
-use prp_proto::endpoint::Ending;
-use prp_proto::error::{ReadError, WriteError};
+use prp_proto::error::ReadError;
 use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -99,7 +98,7 @@ impl PrpStream {
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| {
             self.poll_with(cx, Interest::Read, |core, now, inner| {
-                blocked(core.endpoint.peek(now, inner.conn, buf))
+                blocked(core.endpoint.peek(*now, inner.conn, buf))
             })
         })
         .await
@@ -148,7 +147,7 @@ impl PrpStream {
     ) -> Poll<io::Result<()>> {
         let unfilled = buf.initialize_unfilled();
         let n = ready!(self.poll_with(cx, Interest::Read, |core, now, inner| {
-            blocked(core.endpoint.read(now, inner.conn, unfilled))
+            blocked(core.endpoint.read(*now, inner.conn, unfilled))
         }))?;
         buf.advance(n);
         Poll::Ready(Ok(()))
@@ -159,18 +158,7 @@ impl PrpStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.poll_with(cx, Interest::Write, |core, now, inner| {
-            let mut done = 0;
-            for buf in bufs.iter().filter(|b| !b.is_empty()) {
-                match core.endpoint.write(now, inner.conn, buf, Ending::Write) {
-                    Ok(n) => done += n,
-                    Err(WriteError::Blocked) if done == 0 => return None,
-                    Err(e) if done == 0 => return Some(Err(error::write(e))),
-                    Err(_) => break,
-                }
-            }
-            Some(Ok(done))
-        })
+        self.poll_with(cx, Interest::Write, |core, now, inner| inner.write_some(core, now, bufs))
     }
 
     pub(super) fn shutdown_write(&self) -> io::Result<()> {
@@ -191,14 +179,14 @@ impl PrpStream {
         &self,
         cx: &mut Context<'_>,
         interest: fn(ConnHandle) -> Interest,
-        mut f: impl FnMut(&mut Core, Instant, &Inner) -> Option<io::Result<T>>,
+        mut f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         let inner = self.stream.inner()?;
-        let now = inner.engine.now();
+        let mut now = inner.engine.now();
         let mut core = inner.engine.lock();
-        let mut out = f(&mut core, now, inner);
+        let mut out = f(&mut core, &mut now, inner);
         if out.is_none() && core.turn(now, None) > 0 {
-            out = f(&mut core, now, inner);
+            out = f(&mut core, &mut now, inner);
         }
         let out = out.or_else(|| core.check().err().map(Err));
         if out.is_none() {
