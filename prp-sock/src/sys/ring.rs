@@ -9,6 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::memory::SharedMemory;
 use super::packet::set;
 
+/// Bytes of a line of any processor's cache that this runs on, or half of one.
+const CACHE_LINE: usize = 64;
+
+/// Blocks of a ring must be a multiple of a page: of the largest there are.
+const PAGE: usize = 64 * 1024;
+
 /// The slots, in memory shared with the kernel. The kernel and we hand them to each other through their status words,
 /// which are only touched atomically; a slot's contents are only read by the one `&mut RxRing`.
 #[derive(Debug)]
@@ -89,17 +95,17 @@ pub(crate) struct RxRing {
 }
 
 impl RxRing {
-    /// Gives the socket a ring of `slots` slots that hold frames of up to `frame` bytes.
+    /// Gives the socket a ring of at least `slots` slots that hold frames of up to `frame` bytes.
     ///
     /// # Errors
     /// `ENOMEM` and the like; the socket then works without a ring.
     pub(crate) fn new(fd: BorrowedFd<'_>, frame: usize, slots: u32) -> io::Result<Self> {
         // What the kernel puts before a frame, with its alignment; 110 bytes are enough for all of it.
-        let slot = (frame + 110).next_power_of_two().max(2048);
-        // Blocks are pages in a row; small slots share one.
-        let block = slot.max(64 * 1024);
-        let per_block = (block / slot) as u32;
-        let slots = slots.next_multiple_of(per_block);
+        // Whole cache lines, and no more: slots a power of two apart compete for the same part of a cache.
+        let slot = (frame + 110).next_multiple_of(CACHE_LINE);
+        // All of them in one block, so that each lies right behind the one before.
+        let block = (slot * slots as usize).next_multiple_of(PAGE);
+        let slots = (block / slot) as u32;
         set(
             fd,
             libc::SOL_PACKET,
@@ -108,12 +114,12 @@ impl RxRing {
         )?;
         let request = libc::tpacket_req {
             tp_block_size: block as u32,
-            tp_block_nr: slots / per_block,
+            tp_block_nr: 1,
             tp_frame_size: slot as u32,
             tp_frame_nr: slots,
         };
         set(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        let memory = SharedMemory::map(fd, slot * slots as usize);
+        let memory = SharedMemory::map(fd, block);
         if memory.is_err() {
             // Or frames would go on into a ring that nobody sees.
             let none = libc::tpacket_req {
