@@ -15,12 +15,15 @@ const NAME: &str = "library/std/src/net/tcp/tests.rs";
 fn main() {
     println!("cargo::rerun-if-env-changed=RUST_STD_TCP_TESTS");
     println!("cargo::rerun-if-changed=build.rs");
+    // What stands for std's names would be of use to nobody without them.
+    println!("cargo::rustc-check-cfg=cfg(std_tests)");
     println!("cargo::rerun-if-changed=std_tcp_table.rs");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("std_tcp.rs");
     let found = locate();
     let text = match &found {
         Some(path) => {
             println!("cargo::rerun-if-changed={}", path.display());
+            println!("cargo::rustc-cfg=std_tests");
             adapt(&fs::read_to_string(path).expect("std's tests can be read"), path)
         }
         None => {

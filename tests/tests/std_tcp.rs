@@ -20,14 +20,17 @@ mod prp {
     include!(concat!(env!("OUT_DIR"), "/std_tcp.rs"));
 }
 
+#[cfg(std_tests)]
 use std::{fmt, sync, thread, time};
 
 /// `std::io`, as they name it.
+#[cfg(std_tests)]
 mod io {
     pub(crate) use std::io::{ErrorKind, IoSlice, IoSliceMut, prelude};
 }
 
 /// `std::net`, with ours in the place of TCP's.
+#[cfg(std_tests)]
 mod net {
     pub(crate) use prp_sock::PrpStream as TcpStream;
     pub(crate) use prp_sock::{PrpAddr as SocketAddr, PrpListener as TcpListener};
