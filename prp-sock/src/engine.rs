@@ -1,7 +1,7 @@
 //! The engine: one endpoint, its devices, and the threads that move its frames.
 //!
 //! There is one engine per process, network namespace and prphosts. Everything is behind one lock,
-//! held for a batch of frames at a time. **The thread that waits does the work**: a blocking call that
+//! held for a batch of frames at a time, or for half a megabyte that is written. **The thread that waits does the work**: a blocking call that
 //! cannot finish becomes the *driver*; it receives, runs the protocol, sends, and returns when its own
 //! condition holds. Other waiting threads sleep until the driver wakes them or hands its role over
 //! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for them
@@ -110,7 +110,7 @@ impl Engine {
 
     /// As [`Self::finish`], right after a turn at `now`, which has done most of it.
     fn finish_turn(&self, core: CoreGuard<'_>, now: Instant) {
-        if core.has_more() || core.doors.frame_waits() {
+        if core.endpoint.has_news() || core.doors.frame_waits() {
             self.finish(core, now);
         } else {
             self.after_command(core);

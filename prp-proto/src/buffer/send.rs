@@ -87,7 +87,6 @@ impl SendBuffer {
 
     /// Takes what fits of `bytes`. `ending` holds if all of it fits; what fits in part goes on.
     pub(crate) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, TryReserveError> {
-        debug_assert_eq!(self.lent, 0, "what is lent is the end of what was written");
         let (taken, ending) = self.fit(bytes.len(), ending)?;
         self.bytes.push(&bytes[..taken])?;
         self.end_write(ending);
@@ -101,6 +100,11 @@ impl SendBuffer {
         self.lent += taken;
         self.end_write(ending);
         Ok(taken)
+    }
+
+    /// Whether something is lent, which is the end of what was written then.
+    pub(crate) const fn is_lent(&self) -> bool {
+        self.lent > 0
     }
 
     /// How many of `len` bytes fit, and what holds after them.

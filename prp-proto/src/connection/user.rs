@@ -9,6 +9,10 @@ impl Connection {
     /// Takes what fits of `bytes`.
     pub(crate) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, WriteError> {
         self.admit(bytes.len(), ending)?;
+        // Nothing gets before what is lent.
+        if self.send.buf.is_lent() {
+            return Err(WriteError::Blocked);
+        }
         let written = self.send.write(bytes, ending).map_err(|_| WriteError::NoMemory);
         self.starved = !self.send.buf.has_worthwhile_room();
         written

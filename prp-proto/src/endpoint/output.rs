@@ -13,7 +13,7 @@ const QUANTUM: usize = 16;
 impl Endpoint {
     /// Fills `batch`, which must be empty, with frames to send now; how many there are.
     ///
-    /// The frames borrow from send buffers: hand them to the device, by [`Self::frame`], before
+    /// The frames borrow from send buffers: hand them to the device, by [`Self::frame`] (or [`Self::frame_with`]), before
     /// anything else is asked of the endpoint. What follows from their having been sent, deadlines above all, is seen to by
     /// [`Self::handle_sent`] or the next call: it need not hold up the frames.
     pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> usize {

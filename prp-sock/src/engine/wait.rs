@@ -106,7 +106,7 @@ impl Engine {
                 self.keeper.step_aside(&mut core);
                 break self.drive(&mut seat, core, now, waiting, wait);
             }
-            let (woken, slept) = self.follow(&seat, core, waiting);
+            let (woken, slept) = self.follow(&seat, core, now, waiting);
             core = woken;
             now = self.now();
             let outcome = match wait.attempt(&mut core, &mut now) {
@@ -129,11 +129,18 @@ impl Engine {
         &'a self,
         seat: &Seat,
         mut core: CoreGuard<'a>,
+        now: Instant,
         waiting: &Waiting,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         core.register(waiting.interest, &seat.waker);
         core.followers.push(seat.waiter.clone());
-        drop(core);
+        // What the attempt has taken in concerns others, who may sleep, or this thread, which is listed now.
+        core.pump(now);
+        while core.has_more() {
+            core.bump();
+            core.pump(self.now());
+        }
+        self.after_command(core);
         let timeout = waiting.deadline.map(|d| d.since(self.now()));
         let slept = seat.waiter.park(timeout);
         let mut core = self.lock();

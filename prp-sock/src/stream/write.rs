@@ -70,11 +70,17 @@ impl Inner {
         now: &mut Instant,
         bufs: &[IoSlice<'_>],
     ) -> Option<io::Result<usize>> {
-        let written = WriteWait::new(self, bufs, Ending::Write, true).attempt(core, now);
-        if matches!(written, Some(Ok(n)) if n < total(bufs)) {
-            core.endpoint.finish_write(*now, self.conn);
+        let mut wait = WriteWait::new(self, bufs, Ending::Write, true);
+        if wait.total == 0 {
+            return Some(Ok(0));
         }
-        written
+        let outcome = wait.attempt(core, now)?;
+        if wait.done == 0 || wait.done == wait.total {
+            return Some(outcome);
+        }
+        // An error is for the next call to report.
+        core.endpoint.finish_write(*now, self.conn);
+        Some(Ok(wait.done))
     }
 
     /// Puts nothing on the wire, but fails if a byte would, as a kernel socket does.
@@ -119,12 +125,12 @@ impl<'a> WriteWait<'a> {
         }
     }
 
-    /// The next bytes to write, and what holds after them.
-    fn next(&self) -> (&'a [u8], Ending) {
+    /// The next bytes to write, at most `most`, and what holds after them.
+    fn next(&self, most: usize) -> (&'a [u8], Ending) {
         let mut skip = self.done;
         for buf in self.bufs {
             if skip < buf.len() {
-                let chunk = &buf[skip..buf.len().min(skip + AT_ONCE)];
+                let chunk = &buf[skip..buf.len().min(skip + most)];
                 let last = self.done + chunk.len() == self.total;
                 return (chunk, if last { self.ending } else { Ending::More });
             }
@@ -140,9 +146,9 @@ impl<'a> WriteWait<'a> {
         left.min(WORTHWHILE).min(limit / 2)
     }
 
-    /// Writes some of what is next; how many bytes.
-    fn write(&self, core: &mut Core, now: &mut Instant) -> Result<usize, WriteError> {
-        let (mut bytes, mut ending) = self.next();
+    /// Writes some of what is next, at most `most`; how many bytes.
+    fn write(&self, core: &mut Core, now: &mut Instant, most: usize) -> Result<usize, WriteError> {
+        let (mut bytes, mut ending) = self.next(most);
         if bytes.len() >= MANY && core.endpoint.borrows(self.conn) {
             return self.lend(core, now, bytes, ending);
         }
@@ -166,15 +172,22 @@ impl<'a> WriteWait<'a> {
     ) -> Result<usize, WriteError> {
         let mut lent = Lent::new(self.conn, bytes);
         let mut outcome = Ok(0);
-        let mut before = (0, u64::MAX);
-        // What comes for others could go on for ever.
-        while before != (lent.taken(), core.endpoint.unsent(self.conn)) {
-            before = (lent.taken(), core.endpoint.unsent(self.conn));
-            if lent.taken() < bytes.len() {
+        loop {
+            let before = (lent.taken(), core.endpoint.unsent(self.conn));
+            // An error is for a call that has written nothing: this one would not tell of it.
+            let open = lent.taken() == 0 || core.endpoint.room(self.conn).is_some();
+            if open && lent.taken() < bytes.len() {
                 outcome = core.endpoint.lend(*now, &mut lent, ending);
             }
             core.exchange(*now, &lent);
             *now = self.engine.now();
+            // Whoever says that there is no room is told when there is some: not if it came just now.
+            let blocked = outcome == Err(WriteError::Blocked);
+            let room_came = blocked && core.endpoint.room(self.conn).is_some_and(|room| room > 0);
+            // What comes for others could go on for ever.
+            if !room_came && before == (lent.taken(), core.endpoint.unsent(self.conn)) {
+                break;
+            }
         }
         let taken = lent.taken();
         core.endpoint.keep(*now, lent);
@@ -197,7 +210,7 @@ impl Wait for WriteWait<'_> {
                     return core.check().err().map(Err);
                 }
             }
-            match self.write(core, now) {
+            match self.write(core, now, AT_ONCE - (self.done - begun)) {
                 Ok(n) => {
                     // What comes next may be the answer.
                     core.flow.end();

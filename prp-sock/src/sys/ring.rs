@@ -35,7 +35,7 @@ impl Mapping {
     /// The word through which kernel and user hand the slot to each other.
     fn status(&self, index: u32) -> &AtomicU32 {
         // SAFETY: a slot starts with `tpacket2_hdr`, whose first field is the 32-bit status; slots are
-        // page-size fractions, so it is aligned. The kernel accesses it from outside, as atomics allow.
+        // whole cache lines in pages, so it is aligned. The kernel accesses it from outside, as atomics allow.
         unsafe { self.slot_at(index).cast::<AtomicU32>().as_ref() }
     }
 
@@ -102,7 +102,7 @@ impl RxRing {
     pub(crate) fn new(fd: BorrowedFd<'_>, frame: usize, slots: u32) -> io::Result<Self> {
         // What the kernel puts before a frame, with its alignment; 110 bytes are enough for all of it.
         // Whole cache lines, and no more: slots a power of two apart compete for the same part of a cache.
-        let slot = (frame + 110).next_multiple_of(CACHE_LINE);
+        let slot = (frame + 110).next_multiple_of(CACHE_LINE).max(4 * CACHE_LINE);
         // All of them in one block, so that each lies right behind the one before.
         let block = (slot * slots as usize).next_multiple_of(PAGE);
         let slots = (block / slot) as u32;

@@ -2,11 +2,15 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::pattern;
 use crate::builder::Builder;
-use crate::testing::{Pair, wait_until, within_patience};
+use crate::stream::PrpStream;
+use crate::testing::{Pair, Rule, Verdict, wait_until, within_patience};
 
 #[test]
 fn drop__delivers_what_was_written() {
@@ -155,6 +159,35 @@ fn linger__does_not_wait_for_a_reset() {
         let error = theirs.read_to_end(&mut Vec::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     });
+}
+
+/// The peer gives up while a large write is under way, sooner or later: the write tells how much it took, and the next call
+/// what happened.
+#[test]
+fn write__that_is_cut_short_by_a_reset_leaves_the_error_to_the_next_call() {
+    for mut answers in 1..40 {
+        within_patience(move || {
+            let peer: Arc<Mutex<Option<PrpStream>>> = Arc::default();
+            let doomed = peer.clone();
+            let rule: Rule = Box::new(move |_| {
+                let mut doomed = doomed.lock();
+                answers -= u32::from(doomed.is_some());
+                // What it says last is a reset.
+                drop(doomed.take_if(|_| answers == 0));
+                Verdict::Pass
+            });
+            let pair = Pair::with_rules(Some(rule), None);
+            let large = Builder::new().recv_buffer(4 << 20);
+            let small = Builder::new().send_buffer(64 * 1024);
+            let (mut ours, theirs) = pair.streams_with(&small, &large);
+            theirs.set_linger(Some(Duration::ZERO)).unwrap();
+            *peer.lock() = Some(theirs);
+            let all = pattern(4 << 20);
+            let Ok(written) = ours.write(&all) else { return };
+            assert!(written < all.len());
+            assert_eq!(ours.write(&all).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        });
+    }
 }
 
 #[test]
