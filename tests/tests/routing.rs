@@ -151,7 +151,8 @@ struct Cube {
 impl Cube {
     /// With a stream of `bytes` on its way, as far as router 4.
     fn under_way(seed: u64, bytes: u64, arguments: &[&str]) -> Self {
-        let topology = Topology::up("hypercube", ["3"]);
+        // So slow that the transfer cannot be over before something happens to it, however late this thread is.
+        let topology = Topology::up("hypercube", ["3", "--rate", "400mbit"]);
         let routers = routers(&topology, 1..=8, arguments);
         wait::until("router 4 to be known to router 2 as alive", || {
             let neighbours = ask(&topology.node(2), ASK, &Question::Neighbours);
@@ -185,7 +186,7 @@ fn failover__in_user_space_a_stream_survives_a_cut_link() {
 
 fn a_cut_link(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_cut_link");
-    let mut cube = Cube::under_way(seed, 256 * MIB, arguments);
+    let mut cube = Cube::under_way(seed, 128 * MIB, arguments);
     cube.topology.say(["link", "4", "down", "eth2"]);
     wait::until("frames on the way round", || {
         (counter(&cube.topology, 3, "/forwarded_bytes") > MIB).then_some(())
@@ -204,7 +205,7 @@ fn failover__in_user_space_a_stream_survives_a_killed_router() {
 
 fn a_killed_router(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_killed_router");
-    let mut cube = Cube::under_way(seed, 256 * MIB, arguments);
+    let mut cube = Cube::under_way(seed, 128 * MIB, arguments);
     drop(cube.routers.remove(3));
     wait::until("frames on the way round", || {
         (counter(&cube.topology, 6, "/forwarded_bytes") > MIB).then_some(())
