@@ -9,7 +9,7 @@ use super::filter::{self, PortFilter, RouterFilter};
 use super::{FrameIo, Held, Interface, Peek, Sent};
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
-use crate::sys::ring::RxRing;
+use crate::sys::ring::{BEFORE_FRAME, RxRing};
 
 /// Bytes of a receiving ring, roughly: half a megabyte stays in the second-level cache (deeper rings are
 /// slower), and holds a full receive window at every frame size.
@@ -56,8 +56,8 @@ impl PacketDevice {
         // Lost where the kernel is older than 4.20; frames we sent are then dropped as not for us.
         let _ = packet::ignore_outgoing(socket.as_fd());
         let frame = mtu as usize + 14;
-        let slot = (frame + 110).next_power_of_two();
-        let slots = (RING_BYTES / slot).clamp(SLOTS.0, SLOTS.1);
+        let share = (frame + BEFORE_FRAME).next_power_of_two();
+        let slots = (RING_BYTES / share).clamp(SLOTS.0, SLOTS.1);
         let receiver = match RxRing::new(socket.as_fd(), frame, slots as u32) {
             Ok(ring) => Receiver::Ring(ring),
             Err(_) => {

@@ -135,12 +135,7 @@ impl Engine {
         core.register(waiting.interest, &seat.waker);
         core.followers.push(seat.waiter.clone());
         // What the attempt has taken in concerns others, who may sleep, or this thread, which is listed now.
-        core.pump(now);
-        while core.has_more() {
-            core.bump();
-            core.pump(self.now());
-        }
-        self.after_command(core);
+        self.finish(core, now);
         let timeout = waiting.deadline.map(|d| d.since(self.now()));
         let slept = seat.waiter.park(timeout);
         let mut core = self.lock();

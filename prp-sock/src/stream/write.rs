@@ -31,13 +31,12 @@ const WORTHWHILE: usize = 16 * 1024;
 impl Inner {
     /// Writes `bufs` as one write: all of it, unless time or room run out.
     pub(crate) fn write_with(&self, bufs: &[IoSlice<'_>], ending: Ending) -> io::Result<usize> {
-        let total = total(bufs);
-        if total == 0 && ending != Ending::Message {
+        let nonblocking = self.nonblocking.load(Ordering::Relaxed);
+        let mut wait = WriteWait::new(self, bufs, ending, nonblocking);
+        if wait.total == 0 && ending != Ending::Message {
             return self.write_nothing();
         }
-        let nonblocking = self.nonblocking.load(Ordering::Relaxed);
         let deadline = load_timeout(&self.write_timeout).map(|t| self.engine.now() + t);
-        let mut wait = WriteWait::new(self, bufs, ending, nonblocking);
         let result = loop {
             let result = if nonblocking {
                 self.try_once(&mut wait)
@@ -50,7 +49,7 @@ impl Inner {
             }
         };
         let done = wait.done;
-        if done < total {
+        if done < wait.total {
             let now = self.engine.now();
             let mut core = self.engine.lock();
             core.endpoint.finish_write(now, self.conn);
@@ -94,10 +93,6 @@ impl Inner {
     }
 }
 
-fn total(bufs: &[IoSlice<'_>]) -> usize {
-    bufs.iter().map(|b| b.len()).sum()
-}
-
 /// Waits for room for everything that is to be written.
 struct WriteWait<'a> {
     engine: &'a Engine,
@@ -118,7 +113,7 @@ impl<'a> WriteWait<'a> {
             conn: inner.conn,
             bufs,
             ending,
-            total: total(bufs),
+            total: bufs.iter().map(|b| b.len()).sum(),
             done: 0,
             nonblocking,
             paused: false,

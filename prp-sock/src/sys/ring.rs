@@ -12,6 +12,9 @@ use super::packet::set;
 /// Bytes of a line of any processor's cache that this runs on, or half of one.
 const CACHE_LINE: usize = 64;
 
+/// What the kernel puts before a frame, with its alignment; so much is enough for all of it.
+pub(crate) const BEFORE_FRAME: usize = 110;
+
 /// Blocks of a ring must be a multiple of a page: of the largest there are.
 const PAGE: usize = 64 * 1024;
 
@@ -100,9 +103,8 @@ impl RxRing {
     /// # Errors
     /// `ENOMEM` and the like; the socket then works without a ring.
     pub(crate) fn new(fd: BorrowedFd<'_>, frame: usize, slots: u32) -> io::Result<Self> {
-        // What the kernel puts before a frame, with its alignment; 110 bytes are enough for all of it.
         // Whole cache lines, and no more: slots a power of two apart compete for the same part of a cache.
-        let slot = (frame + 110).next_multiple_of(CACHE_LINE).max(4 * CACHE_LINE);
+        let slot = (frame + BEFORE_FRAME).next_multiple_of(CACHE_LINE).max(4 * CACHE_LINE);
         // All of them in one block, so that each lies right behind the one before.
         let block = (slot * slots as usize).next_multiple_of(PAGE);
         let slots = (block / slot) as u32;

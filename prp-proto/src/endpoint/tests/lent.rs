@@ -5,14 +5,14 @@ use crate::endpoint::{Endpoint, Lent};
 use crate::time::Instant;
 
 /// The frames that may go now, while `lent` is lent.
-fn frames(endpoint: &mut Endpoint, now: Instant, lent: &Lent<'_>) -> Vec<Vec<u8>> {
+fn frames(endpoint: &mut Endpoint, now: Instant, lent: Option<&Lent<'_>>) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     loop {
         let mut batch = TransmitBatch::new(32, 1 << 20);
         if endpoint.poll_transmit(now, &mut batch) == 0 {
             return frames;
         }
-        let made = (0..batch.len()).map(|i| endpoint.frame_with(&batch, i, Some(lent)).concat());
+        let made = (0..batch.len()).map(|i| endpoint.frame_with(&batch, i, lent).concat());
         frames.extend(made);
     }
 }
@@ -43,12 +43,11 @@ fn lent__is_sent_from_where_it_lies() {
         for _ in 0..1000 {
             pair.client.endpoint.handle_timeout(pair.time);
             let _ = pair.client.endpoint.lend(pair.time, &mut lent, Ending::Write);
-            let sent = frames(&mut pair.client.endpoint, pair.time, &lent);
+            let sent = frames(&mut pair.client.endpoint, pair.time, Some(&lent));
             pair.time = pair.time + pair.latency;
             take(&mut pair.server.endpoint, pair.time, &sent);
             arrived.extend(pair.read_available(ToServer, s));
-            let none = Lent::new(s, &[]);
-            let answers = frames(&mut pair.server.endpoint, pair.time, &none);
+            let answers = frames(&mut pair.server.endpoint, pair.time, None);
             pair.time = pair.time + pair.latency;
             take(&mut pair.client.endpoint, pair.time, &answers);
         }
@@ -70,16 +69,15 @@ fn lent__what_is_lost_is_repeated() {
             let bytes = pattern(100_000);
             let mut lent = Lent::new(c, &bytes);
             assert_eq!(pair.client.endpoint.lend(now, &mut lent, Ending::Write), Ok(bytes.len()));
-            let mut sent = frames(&mut pair.client.endpoint, now, &lent);
+            let mut sent = frames(&mut pair.client.endpoint, now, Some(&lent));
             assert!(sent.len() > 4);
             sent.remove(3);
             take(&mut pair.server.endpoint, now, &sent);
             if !late {
                 // The report of the gap comes before the loan is over.
-                let none = Lent::new(s, &[]);
-                let reports = frames(&mut pair.server.endpoint, now, &none);
+                let reports = frames(&mut pair.server.endpoint, now, None);
                 take(&mut pair.client.endpoint, now, &reports);
-                let repeats = frames(&mut pair.client.endpoint, now, &lent);
+                let repeats = frames(&mut pair.client.endpoint, now, Some(&lent));
                 assert!(!repeats.is_empty());
                 take(&mut pair.server.endpoint, now, &repeats);
             }
@@ -105,10 +103,9 @@ fn lent__to_a_connection_that_ends_meanwhile() {
     let room = pair.client.endpoint.room(c).unwrap();
     assert_eq!(pair.client.endpoint.lend(now, &mut lent, Ending::Write), Ok(room));
     assert_eq!(pair.client.endpoint.lend(now, &mut lent, Ending::Write), Err(WriteError::Blocked));
-    let _ = frames(&mut pair.client.endpoint, now, &lent);
+    let _ = frames(&mut pair.client.endpoint, now, Some(&lent));
     pair.server.endpoint.release(now, s, true);
-    let none = Lent::new(s, &[]);
-    let reset = frames(&mut pair.server.endpoint, now, &none);
+    let reset = frames(&mut pair.server.endpoint, now, None);
     take(&mut pair.client.endpoint, now, &reset);
     let error = Err(WriteError::Conn(ConnError::Reset));
     assert_eq!(pair.client.endpoint.lend(now, &mut lent, Ending::Write), error);
