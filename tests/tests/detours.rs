@@ -34,7 +34,8 @@ struct Ring {
 
 impl Ring {
     fn under_way(test: &str, to: u8, routers: &[u8]) -> Self {
-        let topology = Topology::up("ring", ["4"]);
+        // So slow that the transfer cannot be over before something happens to it, however late this thread is.
+        let topology = Topology::up("ring", ["4", "--rate", "400mbit"]);
         let routers =
             routers.iter().map(|n| (*n, Router::start(&topology.node(*n), ROUTED))).collect();
         let mut client = Puppet::start(&topology.node(1), PUPPET);
@@ -43,7 +44,7 @@ impl Ring {
         client.ok(format!("connect s {to}:80"));
         server.ok("accept l s");
         server.ok("bg drain drain s");
-        client.ok(format!("bg send send s {} {}", seed::of(test), 256 * MIB));
+        client.ok(format!("bg send send s {} {}", seed::of(test), 128 * MIB));
         Self { topology, routers, client, server }
     }
 

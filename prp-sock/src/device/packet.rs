@@ -56,6 +56,7 @@ impl PacketDevice {
         // Lost where the kernel is older than 4.20; frames we sent are then dropped as not for us.
         let _ = packet::ignore_outgoing(socket.as_fd());
         let frame = mtu as usize + 14;
+        // Rounded up as the kernel does memory for frames: the counts that were measured.
         let share = (frame + BEFORE_FRAME).next_power_of_two();
         let slots = (RING_BYTES / share).clamp(SLOTS.0, SLOTS.1);
         let receiver = match RxRing::new(socket.as_fd(), frame, slots as u32) {
