@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use prp_proto::time::Instant;
+
 /// How long a waiting thread looks for frames before it sleeps.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Default)]
 pub(crate) enum SpinPolicy {
@@ -26,7 +28,7 @@ const RETRY_EVERY: u32 = 32;
 pub(super) struct SpinRecord {
     vain: u32,
     skipped: u32,
-    looks: Looks,
+    offers: Offers,
 }
 
 impl SpinRecord {
@@ -46,14 +48,14 @@ impl SpinRecord {
         }
     }
 
-    /// How often to look between two offers of the processor, to begin with.
-    pub(super) const fn looks(&self) -> Looks {
-        self.looks
+    /// What is known of offers of the processor, to begin with.
+    pub(super) const fn offers(&self) -> Offers {
+        self.offers
     }
 
-    /// A wait was over before its budget was, or not; and how often it looked in the end.
-    pub(super) fn note(&mut self, paid: bool, looks: Looks) {
-        self.looks = looks;
+    /// A wait was over before its budget was, or not; and what is known of offers in the end.
+    pub(super) fn note(&mut self, paid: bool, offers: Offers) {
+        self.offers = offers;
         if paid {
             (self.vain, self.skipped) = (0, 0);
         } else {
@@ -62,25 +64,34 @@ impl SpinRecord {
     }
 }
 
-/// How often to look between two offers of the processor, by how many offers in a row nobody took.
+/// When a thread that looks offers the processor to others, by how many offers in a row nobody took.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Looks {
+pub(super) struct Offers {
     in_vain: u32,
+    last: Instant,
 }
 
-impl Looks {
+impl Offers {
     /// About as long as an offer that nobody takes: a frame that comes during one is seen late.
     const FEW: usize = 16;
 
-    /// A few microseconds: whoever comes to want the processor does not wait longer than that.
+    /// A microsecond or two: what is due meanwhile is seen to no later.
     const MANY: usize = 64;
 
-    /// Offers in a row that nobody took before [`Self::MANY`] looks. The scheduler may pass over a peer on the same
-    /// processor once or twice.
+    /// Offers in a row that nobody took before there are [`Self::MANY`] looks in a row, and [`Self::APART`] between offers. The
+    /// scheduler may pass over a peer on the same processor once or twice.
     const CERTAIN: u32 = 16;
 
-    /// After an offer that somebody took the next one comes first: it may be the peer who takes it.
-    pub(super) const fn number(self) -> usize {
+    /// An offer that nobody takes is up to half a microsecond in which nobody looks. So often it is a thirtieth of the time, and
+    /// whoever comes to want the processor waits no longer than for a thread that looks for nothing else before it sleeps.
+    const APART: Duration = ADAPTIVE_BUDGET;
+
+    /// A `sched_yield` that took no longer than this gave the processor to nobody.
+    const ALONE: Duration = Duration::from_micros(1);
+
+    /// How often to look in a row. After an offer that somebody took the next one comes first: it may be the peer who
+    /// takes it.
+    pub(super) const fn looks(self) -> usize {
         match self.in_vain {
             0 => 0,
             1..Self::CERTAIN => Self::FEW,
@@ -88,9 +99,15 @@ impl Looks {
         }
     }
 
-    /// After an offer that somebody took, or nobody.
-    pub(super) const fn after(self, taken: bool) -> Self {
-        Self { in_vain: if taken { 0 } else { self.in_vain.saturating_add(1) } }
+    /// Whether the next one is due.
+    pub(super) fn is_due(self, now: Instant) -> bool {
+        self.in_vain < Self::CERTAIN || now.since(self.last) >= Self::APART
+    }
+
+    /// After an offer that began at `offered` and is over `now`.
+    pub(super) fn after(self, offered: Instant, now: Instant) -> Self {
+        let taken = now.since(offered) >= Self::ALONE;
+        Self { in_vain: if taken { 0 } else { self.in_vain.saturating_add(1) }, last: now }
     }
 }
 
@@ -103,13 +120,13 @@ mod tests {
         let mut record = SpinRecord::default();
         for _ in 0..PATIENCE {
             assert_eq!(record.budget(SpinPolicy::Adaptive), ADAPTIVE_BUDGET);
-            record.note(false, Looks::default());
+            record.note(false, Offers::default());
         }
         let tried = (0..RETRY_EVERY)
             .filter(|_| record.budget(SpinPolicy::Adaptive) > Duration::ZERO)
             .count();
         assert_eq!(tried, 1);
-        record.note(true, Looks::default());
+        record.note(true, Offers::default());
         assert_eq!(record.budget(SpinPolicy::Adaptive), ADAPTIVE_BUDGET);
     }
 
@@ -117,21 +134,36 @@ mod tests {
     fn budget__fixed_is_fixed() {
         let mut record = SpinRecord::default();
         for _ in 0..100 {
-            record.note(false, Looks::default());
+            record.note(false, Offers::default());
         }
         let policy = SpinPolicy::Fixed(Duration::from_micros(7));
         assert_eq!(record.budget(policy), Duration::from_micros(7));
     }
 
+    /// `offers` after `count` more, each of which takes `long`.
+    fn offered(mut offers: Offers, count: u32, long: Duration) -> Offers {
+        for _ in 0..count {
+            offers = offers.after(offers.last, offers.last + long);
+        }
+        offers
+    }
+
     #[test]
-    fn looks__grow_while_nobody_takes_the_processor() {
-        let mut looks = Looks::default();
-        let grown = [(); 20].map(|()| {
-            looks = looks.after(false);
-            looks.number()
-        });
-        assert_eq!(grown[..15], [16; 15]);
-        assert_eq!(grown[15..], [64; 5]);
-        assert_eq!(looks.after(true).number(), 0);
+    fn offers__are_rare_while_nobody_takes_the_processor() {
+        let fresh = Offers::default();
+        assert_eq!(fresh.looks(), 0);
+        let few = offered(fresh, 15, Duration::from_nanos(500));
+        assert_eq!((few.looks(), few.is_due(few.last)), (16, true));
+        let rare = offered(few, 1, Duration::from_nanos(500));
+        assert_eq!((rare.looks(), rare.is_due(rare.last)), (64, false));
+        assert!(!rare.is_due(rare.last + ADAPTIVE_BUDGET - Duration::from_nanos(1)));
+        assert!(rare.is_due(rare.last + ADAPTIVE_BUDGET));
+    }
+
+    #[test]
+    fn offers__come_first_once_somebody_took_one() {
+        let rare = offered(Offers::default(), 20, Duration::from_nanos(500));
+        let taken = offered(rare, 1, Duration::from_micros(1));
+        assert_eq!((taken.looks(), taken.is_due(taken.last)), (0, true));
     }
 }

@@ -17,16 +17,13 @@ use super::driver::Driver;
 use super::guard::CoreGuard;
 use super::poll_set::PollSet;
 use super::slot::Interest;
-use super::spin::{Looks, SpinPolicy};
+use super::spin::{Offers, SpinPolicy};
 use super::waiter::{Seat, Waiter};
 use crate::sys::process;
 
 /// How long a spinning thread waits for frames before it sends acknowledgements it had held back: a
 /// sender that waits for one must not wait for the whole budget.
 const IDLE_AFTER: Duration = Duration::from_micros(4);
-
-/// A `sched_yield` that took no longer than this gave the processor to nobody.
-const ALONE: Duration = Duration::from_micros(1);
 
 /// Something to wait for.
 pub(crate) trait Wait {
@@ -215,11 +212,11 @@ impl Engine {
         if !budget.is_zero() {
             core.looks_again = Some(now + budget);
             let doors = core.doors.clone();
-            let mut looks = core.spin.looks();
+            let mut offers = core.spin.offers();
             drop(core);
-            let paid = self.spin(&doors, me, now, budget, until, &mut looks);
+            let paid = self.spin(&doors, me, now, budget, until, &mut offers);
             core = self.lock();
-            core.spin.note(paid, looks);
+            core.spin.note(paid, offers);
             if paid {
                 return (core, Ok(()));
             }
@@ -273,7 +270,7 @@ impl Engine {
         start: Instant,
         budget: Duration,
         until: Option<Instant>,
-        looks: &mut Looks,
+        offers: &mut Offers,
     ) -> bool {
         let blind = doors.are_blind();
         let mut acknowledged = false;
@@ -283,8 +280,8 @@ impl Engine {
                 return true;
             }
             // Where looks say nothing, nobody looks.
-            if looks.number() > 0 && !blind {
-                if (0..looks.number()).any(|_| look_again(doors, me)) {
+            if offers.looks() > 0 && !blind {
+                if (0..offers.looks()).any(|_| look_again(doors, me)) {
                     return true;
                 }
                 now = self.now();
@@ -304,11 +301,13 @@ impl Engine {
                 drop(core);
                 now = self.now();
             }
-            // Always yield: the peer may need this very processor.
-            std::thread::yield_now();
-            let offered = now;
-            now = self.now();
-            *looks = looks.after(now.since(offered) >= ALONE);
+            // The peer may need this very processor.
+            if blind || offers.is_due(now) {
+                std::thread::yield_now();
+                let offered = now;
+                now = self.now();
+                *offers = offers.after(offered, now);
+            }
         }
     }
 
