@@ -8,6 +8,7 @@ mod conn;
 mod connect;
 mod control;
 mod counters;
+mod crew;
 mod display;
 mod flow;
 mod latency;

@@ -18,7 +18,7 @@ use super::machine::Machine;
 use super::offload::OffloadsOff;
 use super::raw::RawLink;
 use super::transport::{Transport, WaitMode};
-use super::{DEFAULT_PORT, flow};
+use super::{DEFAULT_PORT, crew, flow};
 use crate::exit::{Failure, say};
 use crate::hosts;
 
@@ -188,22 +188,13 @@ fn transfer(
         None => flow::sink(conn, received, chunk).and_then(|()| conn.end()),
         Some(amount) => thread::scope(|both| {
             let sender = both.spawn(|| flow::source(conn, amount, &sent));
-            flow::sink(conn, received, chunk).and_then(|()| joined(sender.join()))
+            flow::sink(conn, received, chunk).and_then(|()| crew::joined(sender.join()))
         }),
     };
-    thread::scope(|scope| {
-        let begin = |conn: Conn, mut chunk: Vec<u8>| {
-            scope.spawn(move || one(&conn, &mut chunk).map(|()| conn))
-        };
-        let threads: Vec<_> = chunks
-            .into_iter()
-            .map(|chunk| door.accept().map(|conn| begin(conn, chunk)))
-            .collect::<io::Result<_>>()?;
-        threads.into_iter().map(|thread| joined(thread.join())).collect()
-    })
-}
-
-/// What a thread came to; one that panicked has said so.
-pub(super) fn joined<T>(ended: thread::Result<io::Result<T>>) -> io::Result<T> {
-    ended.unwrap_or_else(|_| Err(io::Error::other("a thread of the measurement panicked")))
+    let one = &one;
+    // Its memory is given back when all are through, too.
+    let part =
+        |conn: Conn, mut chunk: Vec<u8>| move || one(&conn, &mut chunk).map(|()| (conn, chunk));
+    let parts = chunks.into_iter().map(|chunk| door.accept().map(|conn| part(conn, chunk)));
+    Ok(crew::each(parts)?.into_iter().map(|(conn, _)| conn).collect())
 }

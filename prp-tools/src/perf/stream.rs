@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
@@ -14,10 +14,9 @@ use super::conn::Conn;
 use super::control::{Amount, Outcome, Work};
 use super::display::Display;
 use super::report::{Ends, Figure, Report, losses};
-use super::serve::joined;
 use super::session::{Leg, Session};
 use super::transport::{Transport, WaitMode};
-use super::{Common, flow, seconds};
+use super::{Common, crew, flow, seconds};
 use crate::exit::{Code, Failure};
 
 /// Measure goodput: bytes that have arrived, by the time until the server had the last one.
@@ -144,8 +143,7 @@ fn streams(
     let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
     let how = (args.each(), args.bidir);
     let moved = display.watch(leg.transport(), &sent, || transfer(&conns, how, &sent, &received));
-    let begun = moved.map_err(|e| leg.failure(&e))?;
-    let elapsed = begun.elapsed().as_secs_f64();
+    let elapsed = moved.map_err(|e| leg.failure(&e))?.as_secs_f64();
     let (ours, theirs) = leg.end(conns)?;
     Ok((elapsed, (Outcome { received: received.into_inner(), ..ours }, theirs)))
 }
@@ -165,13 +163,14 @@ fn raw(
 }
 
 /// Sends on all connections, and receives until the server has ended its directions, which it does when
-/// it has everything. When it began: once every stream had its thread, since it is not threads that are measured.
+/// it has everything. How long that took, from when every stream had its thread to when the last was through, since it
+/// is not threads that are measured.
 fn transfer(
     conns: &[Conn],
     (each, bidir): (Amount, bool),
     sent: &AtomicU64,
     received: &AtomicU64,
-) -> io::Result<Instant> {
+) -> io::Result<Duration> {
     let ready = Barrier::new(conns.len());
     let one = |conn| {
         // Where nothing but the end is to come, there is nothing to receive it into.
@@ -181,21 +180,22 @@ fn transfer(
         let begun = Instant::now();
         if !bidir {
             // Not at once: a thread that waited to receive would be in the way of the one that sends.
-            let sent = flow::source(conn, each, sent);
-            return sent.and_then(|()| flow::sink(conn, received, &mut chunk)).map(|()| begun);
+            flow::source(conn, each, sent)?;
+            flow::sink(conn, received, &mut chunk)?;
+        } else {
+            thread::scope(|both| {
+                let reader = both.spawn(|| flow::sink(conn, received, &mut chunk));
+                flow::source(conn, each, sent)?;
+                crew::joined(reader.join())
+            })?;
         }
-        thread::scope(|both| {
-            let reader = both.spawn(|| flow::sink(conn, received, &mut chunk));
-            let sent = flow::source(conn, each, sent);
-            sent.and_then(|()| joined(reader.join())).map(|()| begun)
-        })
+        Ok((begun, Instant::now()))
     };
-    thread::scope(|scope| {
-        let threads: Vec<_> = conns.iter().map(|conn| scope.spawn(|| one(conn))).collect();
-        let begun: io::Result<Vec<_>> =
-            threads.into_iter().map(|thread| joined(thread.join())).collect();
-        Ok(begun?.into_iter().min().unwrap_or_else(Instant::now))
-    })
+    let one = &one;
+    let times = crew::each(conns.iter().map(|conn| Ok(move || one(conn))))?;
+    let begun = times.iter().map(|(begun, _)| *begun).min();
+    let ended = times.iter().map(|(_, ended)| *ended).max();
+    Ok(begun.zip(ended).map_or(Duration::ZERO, |(begun, ended)| ended - begun))
 }
 
 impl StreamArgs {
