@@ -32,10 +32,11 @@ pub(super) struct SpinRecord {
 }
 
 impl SpinRecord {
-    /// How long to spin this time.
-    pub(super) fn budget(&mut self, policy: SpinPolicy) -> Duration {
+    /// How long to spin this time, which is `now`.
+    pub(super) fn budget(&mut self, policy: SpinPolicy, now: Instant) -> Duration {
         match policy {
             SpinPolicy::Fixed(budget) => budget,
+            SpinPolicy::Adaptive if now < self.offers.rests_until => Duration::ZERO,
             SpinPolicy::Adaptive if self.vain < PATIENCE => ADAPTIVE_BUDGET,
             SpinPolicy::Adaptive => {
                 self.skipped += 1;
@@ -64,11 +65,16 @@ impl SpinRecord {
     }
 }
 
-/// When a thread that looks offers the processor to others, by how many offers in a row nobody took.
+/// When a thread that looks offers the processor to others, by how many offers in a row nobody took; and what it learns about
+/// others who want it.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Offers {
     in_vain: u32,
     last: Instant,
+    /// How many in a row were taken for long.
+    long: u32,
+    /// When looking may pay again.
+    rests_until: Instant,
 }
 
 impl Offers {
@@ -89,6 +95,18 @@ impl Offers {
     /// A `sched_yield` that took no longer than this gave the processor to nobody.
     const ALONE: Duration = Duration::from_micros(1);
 
+    /// Who keeps the processor for so long computes, and will until the scheduler takes it away: after most of a millisecond
+    /// at least. A frame that comes meanwhile waits for that, where a thread asleep would be woken, and go first. A peer on the
+    /// same processor gives it back sooner.
+    const LONG: Duration = Duration::from_micros(500);
+
+    /// So many long ones in a row are no accident, as a processor taken away by a hypervisor may be one.
+    const CROWDED: u32 = 2;
+
+    /// A crowded processor is not looked on again for so many times what the last offer cost: that is then a hundredth of
+    /// the time.
+    const REST: u32 = 100;
+
     /// How often to look in a row. After an offer that somebody took the next one comes first: it may be the peer who
     /// takes it.
     pub(super) const fn looks(self) -> usize {
@@ -104,10 +122,21 @@ impl Offers {
         self.in_vain < Self::CERTAIN || now.since(self.last) >= Self::APART
     }
 
+    /// Whether others have the processor for so long that whoever waits had better sleep.
+    pub(super) const fn is_crowded(self) -> bool {
+        self.long >= Self::CROWDED
+    }
+
     /// After an offer that began at `offered` and is over `now`.
     pub(super) fn after(self, offered: Instant, now: Instant) -> Self {
-        let taken = now.since(offered) >= Self::ALONE;
-        Self { in_vain: if taken { 0 } else { self.in_vain.saturating_add(1) }, last: now }
+        let took = now.since(offered);
+        let in_vain = if took >= Self::ALONE { 0 } else { self.in_vain.saturating_add(1) };
+        let long = if took >= Self::LONG { self.long.saturating_add(1) } else { 0 };
+        let mut after = Self { in_vain, last: now, long, ..self };
+        if after.is_crowded() {
+            after.rests_until = now + took * Self::REST;
+        }
+        after
     }
 }
 
@@ -119,15 +148,15 @@ mod tests {
     fn budget__adaptive_gives_up_when_spinning_is_in_vain_and_comes_back() {
         let mut record = SpinRecord::default();
         for _ in 0..PATIENCE {
-            assert_eq!(record.budget(SpinPolicy::Adaptive), ADAPTIVE_BUDGET);
+            assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), ADAPTIVE_BUDGET);
             record.note(false, Offers::default());
         }
         let tried = (0..RETRY_EVERY)
-            .filter(|_| record.budget(SpinPolicy::Adaptive) > Duration::ZERO)
+            .filter(|_| record.budget(SpinPolicy::Adaptive, Instant::ZERO) > Duration::ZERO)
             .count();
         assert_eq!(tried, 1);
         record.note(true, Offers::default());
-        assert_eq!(record.budget(SpinPolicy::Adaptive), ADAPTIVE_BUDGET);
+        assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), ADAPTIVE_BUDGET);
     }
 
     #[test]
@@ -137,7 +166,7 @@ mod tests {
             record.note(false, Offers::default());
         }
         let policy = SpinPolicy::Fixed(Duration::from_micros(7));
-        assert_eq!(record.budget(policy), Duration::from_micros(7));
+        assert_eq!(record.budget(policy, Instant::ZERO), Duration::from_micros(7));
     }
 
     /// `offers` after `count` more, each of which takes `long`.
@@ -165,5 +194,30 @@ mod tests {
         let rare = offered(Offers::default(), 20, Duration::from_nanos(500));
         let taken = offered(rare, 1, Duration::from_micros(1));
         assert_eq!((taken.looks(), taken.is_due(taken.last)), (0, true));
+    }
+
+    #[test]
+    fn offers__that_are_taken_for_long_end_looking_for_a_while() {
+        let millisecond = Duration::from_millis(1);
+        let mut record = SpinRecord::default();
+        // A hypervisor may do that now and then.
+        record.note(true, offered(Offers::default(), 1, millisecond));
+        assert!(!record.offers().is_crowded());
+        assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), ADAPTIVE_BUDGET);
+
+        record.note(false, offered(record.offers(), 1, millisecond));
+        let crowded = record.offers();
+        assert!(crowded.is_crowded());
+        let again = crowded.last + 100 * millisecond;
+        let before = again - Duration::from_nanos(1);
+        assert_eq!(record.budget(SpinPolicy::Adaptive, before), Duration::ZERO);
+        assert_eq!(record.budget(SpinPolicy::Adaptive, again), ADAPTIVE_BUDGET);
+        // Who was told to look does.
+        let told = Duration::from_micros(50);
+        assert_eq!(record.budget(SpinPolicy::Fixed(told), before), told);
+
+        // Once more is enough then, and once without ends it.
+        assert!(offered(crowded, 1, millisecond).is_crowded());
+        assert!(!offered(crowded, 1, Duration::from_micros(3)).is_crowded());
     }
 }

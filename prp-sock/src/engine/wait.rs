@@ -67,6 +67,14 @@ impl Waiting {
     }
 }
 
+/// For how long a thread looks without sleeping.
+struct Spell {
+    start: Instant,
+    budget: Duration,
+    until: Option<Instant>,
+    policy: SpinPolicy,
+}
+
 impl Engine {
     /// Waits for `wait`, at most until `deadline`.
     pub(crate) fn wait<W: Wait>(
@@ -208,13 +216,14 @@ impl Engine {
             return self.nap(me, core, waiting, now + nap);
         }
         let until = earliest(waiting.deadline, core.next_timeout());
-        let budget = core.spin.budget(waiting.policy);
+        let budget = core.spin.budget(waiting.policy, now);
         if !budget.is_zero() {
             core.looks_again = Some(now + budget);
             let doors = core.doors.clone();
             let mut offers = core.spin.offers();
             drop(core);
-            let paid = self.spin(&doors, me, now, budget, until, &mut offers);
+            let spell = Spell { start: now, budget, until, policy: waiting.policy };
+            let paid = self.spin(&doors, me, &spell, &mut offers);
             core = self.lock();
             core.spin.note(paid, offers);
             if paid {
@@ -267,9 +276,7 @@ impl Engine {
         &self,
         doors: &Doors,
         me: &Waiter,
-        start: Instant,
-        budget: Duration,
-        until: Option<Instant>,
+        &Spell { start, budget, until, policy }: &Spell,
         offers: &mut Offers,
     ) -> bool {
         let blind = doors.are_blind();
@@ -307,6 +314,9 @@ impl Engine {
                 let offered = now;
                 now = self.now();
                 *offers = offers.after(offered, now);
+                if offers.is_crowded() && policy == SpinPolicy::Adaptive {
+                    return false;
+                }
             }
         }
     }
