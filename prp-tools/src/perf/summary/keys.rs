@@ -42,6 +42,10 @@ pub(super) fn all(runs: &Runs) -> Value {
         }
         let path = format!("results.{transport}.p50_us.median");
         put(&format!("one_core_latency_us.{transport}"), runs.number("latency.onecore", &path));
+        for wait in ["adaptive", "block"] {
+            let value = runs.number(&format!("latency.busy.{wait}"), &path);
+            put(&format!("busy_latency_us.{transport}.{wait}"), value);
+        }
     }
     for transport in ["prp", "tcp_no_offload", "tcp_no_segmentation"] {
         let path = format!("results.{transport}.cpu_s_per_gb");
@@ -111,9 +115,15 @@ mod tests {
                 runs.push((format!("latency.{wait}.{size}"), latency(3.0, 6.0)));
             }
         }
+        for name in ["onecore", "busy.adaptive", "busy.block"] {
+            runs.push((format!("latency.{name}"), latency(8.0, 9.0)));
+        }
         let runs = Runs::of(runs.iter().map(|(name, run)| (name.as_str(), run.clone())));
         let all = all(&runs);
         let wanted = [
+            ("one_core_latency_us.prp", 8.0),
+            ("busy_latency_us.prp.adaptive", 8.0),
+            ("busy_latency_us.tcp.block", 9.0),
             ("latency_us.prp.block.64", 3.0),
             ("latency_us.tcp.block.1024", 6.0),
             ("latency_us.prp.spin.8192", 3.0),
