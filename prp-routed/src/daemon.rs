@@ -16,7 +16,7 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 use prp_proto::addr::DeviceId;
 use prp_proto::time::Instant;
-use prp_sock::node::{Carrier, DownHop, DownHops, RouterFilter, Stewardship};
+use prp_sock::node::{Carrier, Crowd, DownHop, DownHops, RouterFilter, Stewardship};
 use socket2::SockRef;
 use tracing::{info, warn};
 
@@ -52,6 +52,7 @@ pub struct Daemon {
     carrier: Carrier,
     neighbours: Neighbours,
     pour: Pour,
+    crowd: Crowd,
     stewardship: Stewardship,
     /// As the steward: who serves the other processes.
     usher: Option<Usher>,
@@ -89,12 +90,13 @@ impl Daemon {
             if busy {
                 last_frame = now;
             }
-            let awake = pours || now.since(last_frame) < self.settings.spin;
+            let awake = pours || self.looks(now) && now.since(last_frame) < self.settings.spin;
             if (busy || awake) && now.since(last_chores) < CHORES {
                 if !busy && pours && self.settings.spin < SPINS {
                     std::thread::sleep(NAP);
                 } else if !busy {
                     std::thread::yield_now();
+                    self.crowd.note(now, self.clock.now());
                 }
                 continue;
             }
@@ -107,6 +109,11 @@ impl Daemon {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether to look for frames at all: not where others compute, unless it is told to.
+    fn looks(&self, now: Instant) -> bool {
+        self.settings.spin >= SPINS || !self.crowd.is_there(now)
     }
 
     /// When there is something to do by itself.

@@ -30,6 +30,7 @@ mod addr;
 mod builder;
 mod carrier;
 mod clock;
+mod crowd;
 mod device;
 mod engine;
 mod error;
@@ -52,6 +53,7 @@ pub mod tokio;
 #[doc(hidden)]
 pub mod node {
     pub use crate::carrier::Carrier;
+    pub use crate::crowd::Crowd;
     pub use crate::device::{
         FrameIo, Held, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter, Sent,
         interfaces, number_and_mtu,

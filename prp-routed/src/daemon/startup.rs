@@ -9,7 +9,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use prp_proto::forward::Forwarder;
-use prp_sock::node::{Carrier, Stewardship};
+use prp_sock::node::{Carrier, Crowd, Stewardship};
 use tracing::{info, warn};
 
 use super::Daemon;
@@ -85,6 +85,7 @@ impl Daemon {
             carrier: Carrier::watch()?,
             neighbours,
             pour: Pour::default(),
+            crowd: Crowd::default(),
             stewardship,
             usher: None,
             register,

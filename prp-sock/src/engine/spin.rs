@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use prp_proto::time::Instant;
 
+use crate::crowd::Crowd;
+
 /// How long a waiting thread looks for frames before it sleeps.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Default)]
 pub(crate) enum SpinPolicy {
@@ -36,7 +38,7 @@ impl SpinRecord {
     pub(super) fn budget(&mut self, policy: SpinPolicy, now: Instant) -> Duration {
         match policy {
             SpinPolicy::Fixed(budget) => budget,
-            SpinPolicy::Adaptive if now < self.offers.rests_until => Duration::ZERO,
+            SpinPolicy::Adaptive if self.offers.crowd.is_there(now) => Duration::ZERO,
             SpinPolicy::Adaptive if self.vain < PATIENCE => ADAPTIVE_BUDGET,
             SpinPolicy::Adaptive => {
                 self.skipped += 1;
@@ -71,10 +73,7 @@ impl SpinRecord {
 pub(super) struct Offers {
     in_vain: u32,
     last: Instant,
-    /// How many in a row were taken for long.
-    long: u32,
-    /// When looking may pay again.
-    rests_until: Instant,
+    crowd: Crowd,
 }
 
 impl Offers {
@@ -95,18 +94,6 @@ impl Offers {
     /// A `sched_yield` that took no longer than this gave the processor to nobody.
     const ALONE: Duration = Duration::from_micros(1);
 
-    /// Who keeps the processor for so long computes, and will until the scheduler takes it away: after most of a millisecond
-    /// at least. A frame that comes meanwhile waits for that, where a thread asleep would be woken, and go first. A peer on the
-    /// same processor gives it back sooner.
-    const LONG: Duration = Duration::from_micros(500);
-
-    /// So many long ones in a row are no accident, as a processor taken away by a hypervisor may be one.
-    const CROWDED: u32 = 2;
-
-    /// A crowded processor is not looked on again for so many times what the last offer cost: that is then a hundredth of
-    /// the time.
-    const REST: u32 = 100;
-
     /// How often to look in a row. After an offer that somebody took the next one comes first: it may be the peer who
     /// takes it.
     pub(super) const fn looks(self) -> usize {
@@ -124,19 +111,16 @@ impl Offers {
 
     /// Whether others have the processor for so long that whoever waits had better sleep.
     pub(super) const fn is_crowded(self) -> bool {
-        self.long >= Self::CROWDED
+        self.crowd.is_certain()
     }
 
     /// After an offer that began at `offered` and is over `now`.
-    pub(super) fn after(self, offered: Instant, now: Instant) -> Self {
-        let took = now.since(offered);
-        let in_vain = if took >= Self::ALONE { 0 } else { self.in_vain.saturating_add(1) };
-        let long = if took >= Self::LONG { self.long.saturating_add(1) } else { 0 };
-        let mut after = Self { in_vain, last: now, long, ..self };
-        if after.is_crowded() {
-            after.rests_until = now + took * Self::REST;
-        }
-        after
+    pub(super) fn after(mut self, offered: Instant, now: Instant) -> Self {
+        let taken = now.since(offered) >= Self::ALONE;
+        self.in_vain = if taken { 0 } else { self.in_vain.saturating_add(1) };
+        self.last = now;
+        self.crowd.note(offered, now);
+        self
     }
 }
 
@@ -197,27 +181,17 @@ mod tests {
     }
 
     #[test]
-    fn offers__that_are_taken_for_long_end_looking_for_a_while() {
+    fn budget__nothing_where_others_compute() {
         let millisecond = Duration::from_millis(1);
         let mut record = SpinRecord::default();
-        // A hypervisor may do that now and then.
-        record.note(true, offered(Offers::default(), 1, millisecond));
-        assert!(!record.offers().is_crowded());
-        assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), ADAPTIVE_BUDGET);
-
-        record.note(false, offered(record.offers(), 1, millisecond));
+        record.note(false, offered(Offers::default(), 2, millisecond));
         let crowded = record.offers();
         assert!(crowded.is_crowded());
-        let again = crowded.last + 100 * millisecond;
-        let before = again - Duration::from_nanos(1);
-        assert_eq!(record.budget(SpinPolicy::Adaptive, before), Duration::ZERO);
-        assert_eq!(record.budget(SpinPolicy::Adaptive, again), ADAPTIVE_BUDGET);
+        assert_eq!(record.budget(SpinPolicy::Adaptive, crowded.last), Duration::ZERO);
         // Who was told to look does.
         let told = Duration::from_micros(50);
-        assert_eq!(record.budget(SpinPolicy::Fixed(told), before), told);
-
-        // Once more is enough then, and once without ends it.
-        assert!(offered(crowded, 1, millisecond).is_crowded());
-        assert!(!offered(crowded, 1, Duration::from_micros(3)).is_crowded());
+        assert_eq!(record.budget(SpinPolicy::Fixed(told), crowded.last), told);
+        let later = crowded.last + 100 * millisecond;
+        assert_eq!(record.budget(SpinPolicy::Adaptive, later), ADAPTIVE_BUDGET);
     }
 }
