@@ -136,7 +136,7 @@ impl Builder {
     }
 
     /// How long a waiting thread looks for frames before it sleeps. Zero always sleeps at once; without
-    /// this it looks for some 20 us as long as that has been paying.
+    /// this it looks for some 20 us as long as that has been paying, and nobody else computes on its processor.
     #[must_use]
     pub fn spin(mut self, budget: Duration) -> Self {
         self.spin = SpinPolicy::Fixed(budget);
