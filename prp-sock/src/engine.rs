@@ -40,6 +40,7 @@ pub use self::claims::Claims;
 pub(crate) use self::core::Core;
 pub use self::steward::Stewardship;
 pub(crate) use guard::CoreGuard;
+use guard::CoreLock;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;
 pub(crate) use registry::{EngineKey, engine_for};
@@ -54,7 +55,7 @@ use crate::sys::process;
 /// One endpoint and what drives it.
 pub(crate) struct Engine {
     pub(crate) clock: Clock,
-    core: Mutex<Core>,
+    core: CoreLock,
     device_names: Vec<String>,
     /// Used in place of the devices prphosts names.
     only_device: Option<String>,

@@ -2,6 +2,7 @@
 //! with the reason why it is sound; everything outside sees slices, descriptors and `io::Result`.
 #![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
 
+pub(crate) mod baton;
 pub(crate) mod bpf;
 pub(crate) mod fanout;
 pub(crate) mod futex;

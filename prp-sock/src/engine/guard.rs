@@ -5,9 +5,13 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::task::Waker;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::lock_api::{Mutex, MutexGuard};
 
 use super::core::Core;
+use crate::sys::baton::Baton;
+
+/// What the engine's lock protects, and the lock.
+pub(super) type CoreLock = Mutex<Baton, Core>;
 
 /// Wakers to be called or dropped as soon as the lock is free. Both run code that is not ours, which may
 /// use a stream of this engine; and who is woken wants the lock first of all.
@@ -53,13 +57,13 @@ thread_local! {
 /// The engine's state, locked. Makes the calls that have come up when it lets go.
 #[derive(Debug)]
 pub(crate) struct CoreGuard<'a> {
-    lock: &'a Mutex<Core>,
+    lock: &'a CoreLock,
     /// `None` only while it is let go.
-    held: Option<MutexGuard<'a, Core>>,
+    held: Option<MutexGuard<'a, Baton, Core>>,
 }
 
 impl<'a> CoreGuard<'a> {
-    pub(super) fn new(lock: &'a Mutex<Core>) -> Self {
+    pub(super) fn new(lock: &'a CoreLock) -> Self {
         Self { lock, held: Some(lock.lock()) }
     }
 
@@ -79,7 +83,7 @@ impl<'a> CoreGuard<'a> {
         self.let_go(MutexGuard::unlock_fair);
     }
 
-    fn let_go(&mut self, unlock: impl FnOnce(MutexGuard<'a, Core>)) {
+    fn let_go(&mut self, unlock: impl FnOnce(MutexGuard<'a, Baton, Core>)) {
         let Some(mut core) = self.held.take() else { return };
         if core.calls.is_empty() {
             return unlock(core);

@@ -15,6 +15,7 @@ use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 
 use super::core::Core;
+use super::guard::CoreLock;
 use super::keeper::Keeper;
 use super::kick::Kick;
 use super::steering::Usher;
@@ -178,7 +179,7 @@ impl Engine {
         let core = Core::new(endpoint, devices)?;
         let engine = Arc::new(Self {
             clock: Clock::start(),
-            core: Mutex::new(core),
+            core: CoreLock::new(core),
             device_names: names,
             only_device,
             hosts: Mutex::new(None),

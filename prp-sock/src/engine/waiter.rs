@@ -128,7 +128,9 @@ impl Wake for Waiter {
 
     fn wake_by_ref(self: &Arc<Self>) {
         match self.state.swap(CALLED, Ordering::AcqRel) {
-            PARKED => futex::wake(&self.state),
+            PARKED => {
+                futex::wake(&self.state);
+            }
             POLLING => self.kick.kick(),
             _ => {}
         }

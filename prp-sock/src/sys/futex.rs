@@ -35,15 +35,16 @@ pub(crate) fn wait(word: &Word, expected: u32, timeout: Option<Duration>) -> io:
     Ok(())
 }
 
-/// Wakes one sleeper of `word`.
-pub(crate) fn wake(word: &Word) {
+/// Wakes one sleeper of `word`; whether there was one.
+pub(crate) fn wake(word: &Word) -> bool {
     // SAFETY: FUTEX_WAKE uses the address as a key and does not touch the memory.
-    unsafe {
+    let woken = unsafe {
         libc::syscall(
             libc::SYS_futex,
             word.as_ptr(),
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             1,
-        );
-    }
+        )
+    };
+    woken > 0
 }
