@@ -72,26 +72,21 @@ impl<'a> CoreGuard<'a> {
         match &mut self.held {
             Some(core) if core.calls.is_empty() => MutexGuard::bump(core),
             _ => {
-                self.let_go(MutexGuard::unlock_fair);
+                self.let_go();
                 self.held = Some(self.lock.lock());
             }
         }
     }
 
-    /// Lets go in favour of whoever waits for the lock.
-    pub(super) fn unlock_fair(mut self) {
-        self.let_go(MutexGuard::unlock_fair);
-    }
-
-    fn let_go(&mut self, unlock: impl FnOnce(MutexGuard<'a, Baton, Core>)) {
+    fn let_go(&mut self) {
         let Some(mut core) = self.held.take() else { return };
         if core.calls.is_empty() {
-            return unlock(core);
+            return;
         }
         // A thread that is being torn down has no spare lists.
         let spare = SPARE.try_with(Cell::take).unwrap_or_default();
         let mut calls = mem::replace(&mut core.calls, spare);
-        unlock(core);
+        drop(core);
         calls.make();
         let _ = SPARE.try_with(|cell| cell.set(calls));
     }
@@ -113,7 +108,7 @@ impl DerefMut for CoreGuard<'_> {
 
 impl Drop for CoreGuard<'_> {
     fn drop(&mut self) {
-        self.let_go(drop);
+        self.let_go();
     }
 }
 

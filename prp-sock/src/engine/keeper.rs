@@ -142,7 +142,7 @@ impl Engine {
     /// Nobody drives: takes a turn, then sleeps until something happens.
     fn cover(&self, mut core: CoreGuard<'_>, now: Instant) {
         if core.turn(now, None) > 0 || core.has_more() {
-            return core.unlock_fair();
+            return;
         }
         core.endpoint.handle_idle(now);
         core.pump(now);

@@ -32,32 +32,27 @@ impl Baton {
 
     #[cold]
     fn wait(&self) {
-        if (0..LOOKS).any(|_| {
+        for _ in 0..LOOKS {
             std::hint::spin_loop();
-            self.take(FREE, HELD)
-        }) {
-            return;
+            // Only what looks free is worth taking its line from who has it.
+            if self.0.load(Relaxed) == FREE && self.take(FREE, HELD) {
+                return;
+            }
         }
         let mut waited = false;
         loop {
-            // Who has waited does not know whether others do.
-            let (state, taken) = match self.0.load(Relaxed) {
-                FREE => (FREE, self.take(FREE, if waited { WANTED } else { HELD })),
-                KEPT if waited => (KEPT, self.take(KEPT, WANTED)),
-                state => (state, false),
+            let seen = match self.0.load(Relaxed) {
+                // Who has waited does not know whether others do.
+                FREE if self.take(FREE, if waited { WANTED } else { HELD }) => return,
+                KEPT if waited && self.take(KEPT, WANTED) => return,
+                KEPT if !waited => KEPT,
+                HELD if self.take(HELD, WANTED) => WANTED,
+                WANTED => WANTED,
+                _ => continue,
             };
-            if taken {
-                return;
-            }
-            if state == KEPT && !waited
-                || state == WANTED
-                || state == HELD && self.take(HELD, WANTED)
-            {
-                let expected = if state == KEPT { KEPT } else { WANTED };
-                // A signal is for whoever waits for more than a lock.
-                let _ = futex::wait(&self.0, expected, None);
-                waited = true;
-            }
+            // A signal is for whoever waits for more than a lock.
+            let _ = futex::wait(&self.0, seen, None);
+            waited = true;
         }
     }
 
