@@ -10,6 +10,7 @@ mod control;
 mod counters;
 mod crew;
 mod display;
+mod flood;
 mod flow;
 mod latency;
 mod machine;

@@ -16,6 +16,7 @@ prp_tests::main! {
     first: prp;
     light:
         latency__has_its_keys,
+        latency__beside_others,
         stream__has_its_keys,
         stream__of_many_both_ways,
         stream__without_offloads,
@@ -105,6 +106,20 @@ fn latency__has_its_keys() {
         let keys = ["ratios.tcp", "ratios.raw", "client.cores", "server.cores"];
         assert_positive(&json, &keys);
     }
+}
+
+fn latency__beside_others() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology.node(2));
+    let json =
+        measure(&topology, &["latency", "2", "--beside", "3", "--vs", "tcp", "--time", "0.2"]);
+    for transport in ["prp", "tcp"] {
+        let keys =
+            ["p50_us.median", "beside_gbps.median", "beside_gbps.rounds.1", "ends.server.received"];
+        assert_positive(&json["results"][transport], &keys);
+    }
+    let refused = client(&topology, &["latency", "2", "--beside", "1", "--vs", "raw"]);
+    assert_eq!(refused.status.code(), Some(2), "raw frames know no connections");
 }
 
 fn stream__has_its_keys() {

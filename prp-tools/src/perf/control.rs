@@ -14,7 +14,7 @@ use super::transport::{Transport, WaitMode};
 use super::usage::Usage;
 
 /// What both ends must have in common.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The longest message: a description of a machine and a hundred counters are a few KiB.
 const MAX_LEN: u32 = 64 * 1024;
@@ -76,10 +76,12 @@ pub(super) struct Job {
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Work {
-    /// Send back every message of one connection.
+    /// Send back every message of one connection, and receive until the ends of others.
     Echo {
         /// Bytes in a message.
         size: u64,
+        /// How many others. They are made after the first one.
+        beside: u32,
     },
     /// Receive until the ends of all streams, and with `send` send meanwhile.
     Stream {
@@ -127,7 +129,8 @@ impl Job {
             if n <= max { Ok(()) } else { Err(format!("{what}: {n} is more than {max}")) }
         };
         match self.work {
-            Work::Echo { size } => fits("message size", size, MAX_SIZE),
+            Work::Echo { size, beside } => fits("message size", size, MAX_SIZE)
+                .and_then(|()| fits("connections beside", beside.into(), MAX_STREAMS.into())),
             Work::Stream { streams, send } => {
                 fits("streams", streams.into(), MAX_STREAMS.into())?;
                 match send {

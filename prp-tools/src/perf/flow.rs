@@ -96,21 +96,43 @@ pub(super) fn answer(mut conn: &Conn) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the connection.
-pub(super) fn source(mut conn: &Conn, amount: Amount, sent: &AtomicU64) -> io::Result<()> {
+pub(super) fn source(conn: &Conn, amount: Amount, sent: &AtomicU64) -> io::Result<()> {
     let begun = Instant::now();
     let mut done = 0;
-    loop {
-        let next = match amount {
+    feed(conn, |last| {
+        done += last as u64;
+        sent.fetch_add(last as u64, Ordering::Relaxed);
+        match amount {
             Amount::Seconds(s) if begun.elapsed().as_secs_f64() >= s => 0,
             Amount::Seconds(_) => CHUNK,
             Amount::Bytes(n) => usize::try_from(n - done).unwrap_or(CHUNK).min(CHUNK),
-        };
-        if next == 0 {
+        }
+    })
+}
+
+/// Sends as long as there are to be `more`, and ends the sending direction; how many bytes.
+///
+/// # Errors
+/// Those of the connection.
+pub(super) fn flood(conn: &Conn, more: impl Fn() -> bool) -> io::Result<u64> {
+    let mut done = 0;
+    feed(conn, |last| {
+        done += last as u64;
+        if more() { CHUNK } else { 0 }
+    })?;
+    Ok(done)
+}
+
+/// Sends as much as `next` says, at most [`CHUNK`], after so many bytes of the time before, until that is nothing; then
+/// ends the sending direction.
+fn feed(mut conn: &Conn, mut next: impl FnMut(usize) -> usize) -> io::Result<()> {
+    let mut len = 0;
+    loop {
+        len = next(len);
+        if len == 0 {
             return conn.end();
         }
-        conn.write_all(&SOURCE[..next])?;
-        done += next as u64;
-        sent.fetch_add(next as u64, Ordering::Relaxed);
+        conn.write_all(&SOURCE[..len])?;
     }
 }
 

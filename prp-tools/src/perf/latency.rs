@@ -12,7 +12,7 @@ use super::report::{Report, losses};
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
 use super::{Common, seconds};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 
 /// Measure the one-way latency of small messages by ping-pong.
 ///
@@ -28,6 +28,11 @@ pub(crate) struct LatencyArgs {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     size: u64,
 
+    /// Meanwhile write to so many more connections of the same programs, without a break
+    #[arg(short, long, value_name = "K", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
+    beside: u32,
+
     /// Seconds for each transport, all rounds together
     #[arg(short, long, value_name = "SECS", default_value = "2", value_parser = seconds)]
     time: f64,
@@ -39,6 +44,7 @@ struct Settings<'a> {
     node: &'a str,
     size: u64,
     wait: WaitMode,
+    beside: u32,
     rounds: u32,
     seconds: f64,
 }
@@ -46,15 +52,20 @@ struct Settings<'a> {
 /// Runs `prp perf latency`.
 pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let common = &args.common;
-    let session = Session::open(common)?;
     let transports = common.transports();
+    if transports.contains(&Transport::Raw) && args.beside > 0 {
+        let text = "raw frames know no connections: no --vs raw with --beside";
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let session = Session::open(common)?;
     let display = Display::new(common, u64::from(common.rounds) * transports.len() as u64);
     let time = Duration::from_secs_f64(args.time / f64::from(common.rounds));
     let mut sums = BTreeMap::<_, Sum>::new();
     for _ in 0..common.rounds {
         for transport in transports.iter().copied() {
             display.begin(transport, "...");
-            let round = Round { transport, wait: common.wait, size: args.size as usize, time };
+            let (wait, size) = (common.wait, args.size as usize);
+            let round = Round { transport, wait, size, beside: args.beside, time };
             let p50 = round.play(&session, sums.entry(transport).or_default())?;
             display.end(transport, &format!("{p50:.2} us"));
         }
@@ -64,6 +75,7 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
         node: &common.node,
         size: args.size,
         wait: common.wait,
+        beside: args.beside,
         rounds: common.rounds,
         seconds: args.time,
     };
@@ -87,5 +99,15 @@ fn table(args: &LatencyArgs, results: &BTreeMap<Transport, Latency>) -> Vec<Stri
             r.p50_us.spread_text()
         )
     });
-    [title, head].into_iter().chain(rows).chain(losses(results, |r| &r.ends)).collect()
+    let beside = results.iter().filter_map(|(transport, r)| {
+        let gbps = r.beside_gbps.as_ref()?;
+        Some(format!(
+            "{transport} beside, {} connections: {:.2} Gbit/s, spread {}",
+            args.beside,
+            gbps.median,
+            gbps.spread_text()
+        ))
+    });
+    let lost = losses(results, |r| &r.ends);
+    [title, head].into_iter().chain(rows).chain(beside).chain(lost).collect()
 }

@@ -8,10 +8,10 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::control::Work;
-use super::flow;
 use super::report::{Ends, Figure};
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
+use super::{flood, flow};
 use crate::exit::Failure;
 
 /// The part of a leg that is not counted: caches, clocks and estimates settle.
@@ -35,6 +35,9 @@ pub(super) struct Latency {
     samples: u64,
     /// Pairs of a part of all samples and the time they took at most.
     distribution: Vec<(f64, f64)>,
+    /// Of the connections beside, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) beside_gbps: Option<Figure>,
     pub(super) ends: Ends,
 }
 
@@ -43,12 +46,18 @@ pub(super) struct Latency {
 pub(super) struct Sum {
     all: Histogram<u64>,
     medians: Vec<f64>,
+    beside_gbps: Vec<f64>,
     ends: Ends,
 }
 
 impl Default for Sum {
     fn default() -> Self {
-        Self { all: histogram(), medians: Vec::new(), ends: Ends::default() }
+        Self {
+            all: histogram(),
+            medians: Vec::new(),
+            beside_gbps: Vec::new(),
+            ends: Ends::default(),
+        }
     }
 }
 
@@ -69,14 +78,16 @@ pub(super) struct Round {
     pub(super) wait: WaitMode,
     /// Bytes in a message.
     pub(super) size: usize,
+    /// Connections that are written to meanwhile.
+    pub(super) beside: u32,
     pub(super) time: Duration,
 }
 
 impl Round {
     /// Plays it, and adds it to `sum`; the median in microseconds.
     pub(super) fn play(self, session: &Session, sum: &mut Sum) -> Result<f64, Failure> {
-        let Self { transport, wait, size, time } = self;
-        let leg = session.begin(transport, wait, Work::Echo { size: size as u64 })?;
+        let Self { transport, wait, size, beside, time } = self;
+        let leg = session.begin(transport, wait, Work::Echo { size: size as u64, beside })?;
         let failed = |e| leg.failure(&e);
         let (samples, ends) = if transport == Transport::Raw {
             let mut link = leg.raw().map_err(failed)?;
@@ -85,10 +96,15 @@ impl Round {
             (samples, leg.end_raw(link)?)
         } else {
             let conn = leg.connect().map_err(failed)?;
+            let others = (0..beside).map(|_| leg.connect()).collect::<io::Result<Vec<_>>>();
+            let mut others = others.map_err(failed)?;
             let mut message = vec![0x5a; size];
-            let samples = sample(time, || flow::round_trip(&conn, &mut message)).map_err(failed)?;
+            let ping = || sample(time, || flow::round_trip(&conn, &mut message));
+            let (samples, gbps) = flood::beside(&others, ping).map_err(failed)?;
+            sum.beside_gbps.extend(gbps);
             conn.end().map_err(failed)?;
-            (samples, leg.end(vec![conn])?)
+            others.push(conn);
+            (samples, leg.end(others)?)
         };
         let median = micros(samples.value_at_quantile(0.5));
         sum.medians.push(median);
@@ -135,6 +151,7 @@ impl Sum {
             min_us: micros(self.all.min()),
             samples: self.all.len(),
             distribution,
+            beside_gbps: (!self.beside_gbps.is_empty()).then(|| Figure::of(self.beside_gbps)),
             p50_us: Figure::of(self.medians),
             ends: self.ends,
         }

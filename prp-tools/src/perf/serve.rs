@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -143,10 +143,15 @@ pub(super) fn builder(hosts: &Path, wait: WaitMode) -> Builder {
 /// Does the server's part; how much it received, and over which connections.
 fn work(door: &Door<'_>, job: &Job) -> io::Result<(u64, Vec<Conn>)> {
     match job.work {
-        Work::Echo { size } => {
+        Work::Echo { size, beside: 0 } => {
             let conn = door.accept()?;
             let received = flow::echo(&conn, size as usize)?;
             Ok((received, vec![conn]))
+        }
+        Work::Echo { size, beside } => {
+            let received = AtomicU64::new(0);
+            let conns = echo_beside(door, size as usize, beside, &received)?;
+            Ok((received.into_inner(), conns))
         }
         Work::Stream { streams, send } => {
             let received = AtomicU64::new(0);
@@ -165,12 +170,32 @@ fn work(door: &Door<'_>, job: &Job) -> io::Result<(u64, Vec<Conn>)> {
 /// Does the server's part with raw frames.
 fn raw_work(link: &mut RawLink, work: &Work) -> io::Result<()> {
     match *work {
-        Work::Echo { size } => link.echo(size as usize),
+        Work::Echo { size, beside: 0 } => link.echo(size as usize),
         Work::Stream { streams: 1, send: None } => link.sink(),
-        Work::Stream { .. } | Work::Accept { .. } => {
+        Work::Echo { .. } | Work::Stream { .. } | Work::Accept { .. } => {
             Err(io::Error::other("raw frames know neither connections nor two ways at once"))
         }
     }
+}
+
+/// Sends back what comes over the first connection, and receives on `beside` more until their ends; the connections.
+fn echo_beside(
+    door: &Door<'_>,
+    size: usize,
+    beside: u32,
+    received: &AtomicU64,
+) -> io::Result<Vec<Conn>> {
+    let part = |number: u32, conn: Conn| {
+        move || {
+            if number == 0 {
+                received.fetch_add(flow::echo(&conn, size)?, Ordering::Relaxed);
+            } else {
+                flow::sink(&conn, received, &mut flow::chunk()).and_then(|()| conn.end())?;
+            }
+            Ok(conn)
+        }
+    };
+    crew::each((0..=beside).map(|number| door.accept().map(|conn| part(number, conn))))
 }
 
 /// Accepts so many connections, receives on all until their ends, sends if asked to, and ends the own

@@ -69,7 +69,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         for _ in 0..common.rounds {
             for transport in transports.iter().copied().filter(|t| has_messages(*t, size)) {
                 display.begin(transport, &format!("{size} bytes ..."));
-                let round = Round { transport, wait: common.wait, size, time };
+                let round = Round { transport, wait: common.wait, size, beside: 0, time };
                 let p50 = round.play(&session, sums.entry(transport).or_default())?;
                 display.end(transport, &format!("{size} bytes {p50:.2} us"));
             }

@@ -45,9 +45,10 @@ fn receive__what_is_no_message_is_invalid() {
         "\"hello\"",
         r#"{"hello":{"version":-1}}"#,
         r#"{"hello":{"version":1,"more":2}}"#,
-        r#"{"run":{"transport":"prp","wait":"block","work":{"echo":{"size":1}}}}"#,
-        r#"{"run":{"leg":1,"transport":"udp","wait":"block","work":{"echo":{"size":1}}}}"#,
-        r#"{"run":{"leg":1,"transport":"prp","wait":"block","work":{"echo":{"size":1e99}}}}"#,
+        r#"{"run":{"transport":"prp","wait":"block","work":{"echo":{"size":1,"beside":0}}}}"#,
+        r#"{"run":{"leg":1,"transport":"udp","wait":"block","work":{"echo":{"size":1,"beside":0}}}}"#,
+        r#"{"run":{"leg":1,"transport":"prp","wait":"block","work":{"echo":{"size":1e99,"beside":0}}}}"#,
+        r#"{"run":{"leg":1,"transport":"prp","wait":"block","work":{"echo":{"size":1}}}}"#,
         deep.as_str(),
     ];
     for json in hostile {
@@ -94,8 +95,8 @@ fn check__bounds_what_a_client_may_ask_for() {
     let job = |work| Job { leg: 1, transport: Transport::Prp, wait: WaitMode::Block, work };
     let stream = |streams, send| job(Work::Stream { streams, send });
     let good = [
-        job(Work::Echo { size: 0 }),
-        job(Work::Echo { size: MAX_SIZE }),
+        job(Work::Echo { size: 0, beside: 0 }),
+        job(Work::Echo { size: MAX_SIZE, beside: MAX_STREAMS }),
         stream(MAX_STREAMS, None),
         stream(1, Some(Amount::Seconds(3.0))),
     ];
@@ -103,8 +104,9 @@ fn check__bounds_what_a_client_may_ask_for() {
         assert_eq!(job.check(), Ok(()), "{job:?}");
     }
     let bad = [
-        job(Work::Echo { size: MAX_SIZE + 1 }),
-        job(Work::Echo { size: u64::MAX }),
+        job(Work::Echo { size: MAX_SIZE + 1, beside: 0 }),
+        job(Work::Echo { size: u64::MAX, beside: 0 }),
+        job(Work::Echo { size: 1, beside: MAX_STREAMS + 1 }),
         stream(MAX_STREAMS + 1, None),
         stream(1, Some(Amount::Seconds(-1.0))),
         stream(1, Some(Amount::Seconds(1e300))),

@@ -51,6 +51,17 @@ pub(super) fn all(runs: &Runs) -> Value {
         let path = format!("results.{transport}.cpu_s_per_gb");
         put(&format!("cpu_s_per_gb.{transport}"), runs.number("stream.mtu1500", &path));
     }
+    for transport in ["prp", "tcp", "tcp_no_offload"] {
+        let figures = [
+            ("beside_latency_us", "p50_us.median"),
+            ("beside_latency_p99_us", "p99_us"),
+            ("beside_goodput_gbps", "beside_gbps.median"),
+        ];
+        for (name, figure) in figures {
+            let value = runs.number("latency.beside", &format!("results.{transport}.{figure}"));
+            put(&format!("{name}.{transport}"), value);
+        }
+    }
     put("ports31_goodput_gbps.prp", runs.median("stream.ports31", &gbps("prp")));
     let mut machine = runs.machine("client").cloned().unwrap_or(Value::Null);
     if let (Value::Object(machine), Some(stolen)) = (&mut machine, runs.stolen()) {
@@ -118,10 +129,16 @@ mod tests {
         for name in ["onecore", "busy.adaptive", "busy.block"] {
             runs.push((format!("latency.{name}"), latency(8.0, 9.0)));
         }
+        let beside =
+            json!({"p50_us": {"median": 8.5}, "p99_us": 50.0, "beside_gbps": {"median": 4.5}});
+        runs.push(("latency.beside".to_owned(), json!({"results": {"prp": beside}})));
         let runs = Runs::of(runs.iter().map(|(name, run)| (name.as_str(), run.clone())));
         let all = all(&runs);
         let wanted = [
             ("one_core_latency_us.prp", 8.0),
+            ("beside_latency_us.prp", 8.5),
+            ("beside_latency_p99_us.prp", 50.0),
+            ("beside_goodput_gbps.prp", 4.5),
             ("busy_latency_us.prp.adaptive", 8.0),
             ("busy_latency_us.tcp.block", 9.0),
             ("latency_us.prp.block.64", 3.0),
