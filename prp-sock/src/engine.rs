@@ -1,7 +1,7 @@
 //! The engine: one endpoint, its devices, and the threads that move its frames.
 //!
 //! There is one engine per process, network namespace and prphosts. Everything is behind one lock,
-//! held for a batch of frames at a time, or for half a megabyte that is written. **The thread that waits does the work**: a blocking call that
+//! held for a batch of frames at a time, or for half a megabyte that is written; who wants it briefly comes first. **The thread that waits does the work**: a blocking call that
 //! cannot finish becomes the *driver*; it receives, runs the protocol, sends, and returns when its own
 //! condition holds. Other waiting threads sleep until the driver wakes them or hands its role over
 //! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for them
@@ -50,6 +50,7 @@ pub(crate) use wait::{Wait, WaitError};
 
 use crate::clock::Clock;
 use crate::hosts::HostsFile;
+use crate::sys::baton::Errand;
 use crate::sys::process;
 
 /// One endpoint and what drives it.
@@ -84,7 +85,12 @@ impl Engine {
 
     /// The engine's state. Brief: nothing that blocks happens under this lock.
     pub(crate) fn lock(&self) -> CoreGuard<'_> {
-        CoreGuard::new(&self.core)
+        self.lock_as(Errand::Brief)
+    }
+
+    /// As [`Self::lock`], to hold it for as long as `errand` takes.
+    pub(crate) fn lock_as(&self, errand: Errand) -> CoreGuard<'_> {
+        CoreGuard::new(&self.core, errand)
     }
 
     /// Whether this process is the one the engine's threads live in.

@@ -24,6 +24,8 @@ use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
 use crate::engine::{Core, Engine, Interest, SpinPolicy, Wait};
 use crate::error;
+#[cfg(feature = "tokio")]
+pub(crate) use write::errand;
 
 /// A reliable byte stream to another node of the cluster, in place of [`std::net::TcpStream`].
 ///

@@ -8,7 +8,8 @@ use std::task::Waker;
 use parking_lot::lock_api::{Mutex, MutexGuard};
 
 use super::core::Core;
-use crate::sys::baton::Baton;
+use crate::sys::baton::{Baton, Errand};
+use crate::sys::lock::lock_as;
 
 /// What the engine's lock protects, and the lock.
 pub(super) type CoreLock = Mutex<Baton, Core>;
@@ -63,8 +64,8 @@ pub(crate) struct CoreGuard<'a> {
 }
 
 impl<'a> CoreGuard<'a> {
-    pub(super) fn new(lock: &'a CoreLock) -> Self {
-        Self { lock, held: Some(lock.lock()) }
+    pub(super) fn new(lock: &'a CoreLock, errand: Errand) -> Self {
+        Self { lock, held: Some(lock_as(lock, errand)) }
     }
 
     /// Lets others have the lock, if any wait for it, and takes it again.

@@ -19,6 +19,7 @@ use super::poll_set::PollSet;
 use super::slot::Interest;
 use super::spin::{Offers, SpinPolicy};
 use super::waiter::{Seat, Waiter};
+use crate::sys::baton::Errand;
 use crate::sys::process;
 
 /// How long a spinning thread waits for frames before it sends acknowledgements it had held back: a
@@ -32,6 +33,11 @@ pub(crate) trait Wait {
 
     /// Looks whether it is there, without waiting; moves `now` on if that takes long.
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<Self::Out>;
+
+    /// How long an attempt may hold the lock.
+    fn errand(&self) -> Errand {
+        Errand::Brief
+    }
 
     /// Receives and does what follows; how many frames there were. A reader lends its buffer here.
     fn turn(&mut self, core: &mut Core, now: Instant) -> usize {
@@ -84,7 +90,7 @@ impl Engine {
         policy: SpinPolicy,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
-        let mut core = self.lock();
+        let mut core = self.lock_as(wait.errand());
         let mut now = self.now();
         if let Some(out) = wait.attempt(&mut core, &mut now) {
             core.show_for(interest);
@@ -111,8 +117,10 @@ impl Engine {
                 self.keeper.step_aside(&mut core);
                 break self.drive(&mut seat, core, now, waiting, wait);
             }
-            let (woken, slept) = self.follow(&seat, core, now, waiting);
-            core = woken;
+            let slept = self.follow(&seat, core, now, waiting);
+            core = self.lock_as(wait.errand());
+            core.followers.retain(|f| !Arc::ptr_eq(f, &seat.waiter));
+            core.forget(interest, &seat.waker);
             now = self.now();
             let outcome = match wait.attempt(&mut core, &mut now) {
                 Some(out) => Ok(out),
@@ -129,24 +137,20 @@ impl Engine {
         outcome
     }
 
-    /// Sleeps while another thread drives, until called or promoted.
-    fn follow<'a>(
-        &'a self,
+    /// Sleeps while another thread drives, until called or promoted; the caller takes it off the lists again.
+    fn follow(
+        &self,
         seat: &Seat,
-        mut core: CoreGuard<'a>,
+        mut core: CoreGuard<'_>,
         now: Instant,
         waiting: &Waiting,
-    ) -> (CoreGuard<'a>, io::Result<()>) {
+    ) -> io::Result<()> {
         core.register(waiting.interest, &seat.waker);
         core.followers.push(seat.waiter.clone());
         // What the attempt has taken in concerns others, who may sleep, or this thread, which is listed now.
         self.finish(core, now);
         let timeout = waiting.deadline.map(|d| d.since(self.now()));
-        let slept = seat.waiter.park(timeout);
-        let mut core = self.lock();
-        core.followers.retain(|f| !Arc::ptr_eq(f, &seat.waiter));
-        core.forget(waiting.interest, &seat.waker);
-        (core, slept)
+        seat.waiter.park(timeout)
     }
 
     /// Does the work until `wait` has what it wants.

@@ -100,7 +100,7 @@ impl Inner {
     /// One attempt; if it fails, another one after taking in what frames wait.
     pub(super) fn try_once<W: Wait>(&self, wait: &mut W) -> io::Result<W::Out> {
         let mut now = self.engine.now();
-        let mut core = self.engine.lock();
+        let mut core = self.engine.lock_as(wait.errand());
         let mut out = wait.attempt(&mut core, &mut now);
         if out.is_none() {
             wait.turn(&mut core, now);

@@ -14,6 +14,7 @@ use prp_proto::time::Instant;
 use super::{Inner, load_timeout};
 use crate::engine::{Core, Engine, Interest, Wait};
 use crate::error;
+use crate::sys::baton::Errand;
 
 /// Bytes copied into the send buffer before some are sent: a batch of full frames.
 const CHUNK: usize = 64 * 1024;
@@ -24,6 +25,11 @@ const MANY: usize = 32 * 1024;
 /// Bytes written under one hold of the lock: what buffers hold by default. Acknowledgements that come meanwhile make room, so
 /// there need be no other end to it.
 const AT_ONCE: usize = 512 * 1024;
+
+/// What a thread with so many bytes left to write wants the lock for.
+pub(crate) const fn errand(left: usize) -> Errand {
+    if left >= MANY { Errand::Bulk } else { Errand::Brief }
+}
 
 /// Room worth waking up for while much is left to write; half the buffer if that is less.
 const WORTHWHILE: usize = 16 * 1024;
@@ -192,6 +198,10 @@ impl<'a> WriteWait<'a> {
 
 impl Wait for WriteWait<'_> {
     type Out = io::Result<usize>;
+
+    fn errand(&self) -> Errand {
+        errand(self.total - self.done)
+    }
 
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<io::Result<usize>> {
         let begun = self.done;

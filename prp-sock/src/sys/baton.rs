@@ -1,14 +1,15 @@
-//! A lock that who waits for it gets.
+//! A lock that who waits for it gets. `tests/baton_model.rs` runs this file under every interleaving.
 //!
 //! A thread that moves much takes its lock again some instructions after it let go, long before another one that was woken
 //! has come to a processor; and one that offers its processor instead of sleeping gets it back when such a thread's time is over. Here nobody
 //! offers anything, and a lock that somebody waits for is handed to him: nobody else can have it in between.
+//!
+//! Who wants it for a moment comes before those who want it for long: eight threads that each write without a break are a
+//! millisecond's wait together, for a message of some bytes that takes microseconds.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use parking_lot::lock_api::{RawMutex, RawMutexFair};
-
-use super::futex::{self, Word};
+use super::futex::{self, Word, spin_loop};
 
 const FREE: u32 = 0;
 /// Somebody has it, and nobody waits.
@@ -18,106 +19,143 @@ const WANTED: u32 = 2;
 /// It is for somebody who has waited.
 const KEPT: u32 = 3;
 
-/// Looks before sleeping: a few microseconds, as long as holding the lock for a small message takes.
-const LOOKS: u32 = 64;
+/// Looks before sleeping: a few microseconds, as long as holding the lock for a small message takes. Under test nobody looks:
+/// every look doubles the interleavings.
+const LOOKS: usize = if cfg!(test) { 0 } else { 64 };
 
-/// The lock itself; `lock_api` puts data and guards around it.
+/// Brief holds in a row while somebody waits to have it for long: he waits for tens of microseconds by that.
+pub(crate) const IN_A_ROW: u32 = 16;
+
+/// What somebody wants the lock for.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Errand {
+    /// Some frames, or a message: microseconds.
+    Brief,
+    /// As much as there is room for.
+    Bulk,
+}
+
+impl Errand {
+    /// What its sleepers are known by.
+    const fn bits(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+/// The lock itself, without what it protects.
 #[derive(Debug)]
-pub(crate) struct Baton(Word);
+pub(crate) struct Baton {
+    state: Word,
+    /// Who sleeps or is about to, by errand. It may be seen late, and proves nothing.
+    asleep: [Word; 2],
+    /// Times it was handed on for a brief errand while somebody waited with a long one.
+    in_a_row: Word,
+}
 
 impl Baton {
+    /// A lock that is free.
+    pub(crate) const fn new() -> Self {
+        Self {
+            state: Word::new(FREE),
+            asleep: [Word::new(0), Word::new(0)],
+            in_a_row: Word::new(0),
+        }
+    }
+
+    /// Waits until the caller has it.
+    #[inline]
+    pub(crate) fn lock(&self, errand: Errand) {
+        if !self.take(FREE, HELD) {
+            self.wait(errand);
+        }
+    }
+
+    /// Takes it if it is free.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> bool {
+        self.take(FREE, HELD)
+    }
+
+    /// Whether somebody has it.
+    pub(crate) fn is_locked(&self) -> bool {
+        matches!(self.state.load(Relaxed), HELD | WANTED)
+    }
+
+    /// Whether somebody may wait for it, asked by who has it.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.state.load(Relaxed) == WANTED
+    }
+
+    /// Lets it go; to be called by who has it.
+    #[inline]
+    pub(crate) fn unlock(&self) {
+        if self.state.compare_exchange(HELD, FREE, Release, Relaxed).is_err() {
+            self.pass_on();
+        }
+    }
+
     fn take(&self, from: u32, to: u32) -> bool {
-        self.0.compare_exchange(from, to, Acquire, Relaxed).is_ok()
+        self.state.compare_exchange(from, to, Acquire, Relaxed).is_ok()
     }
 
     #[cold]
-    fn wait(&self) {
-        for _ in 0..LOOKS {
-            std::hint::spin_loop();
+    fn wait(&self, errand: Errand) {
+        for () in std::iter::repeat_n((), LOOKS) {
+            spin_loop();
             // Only what looks free is worth taking its line from who has it.
-            if self.0.load(Relaxed) == FREE && self.take(FREE, HELD) {
+            if self.state.load(Relaxed) == FREE && self.take(FREE, HELD) {
                 return;
             }
         }
+        let asleep = &self.asleep[errand as usize];
+        asleep.fetch_add(1, Relaxed);
         let mut waited = false;
         loop {
-            let seen = match self.0.load(Relaxed) {
+            let seen = match self.state.load(Relaxed) {
                 // Who has waited does not know whether others do.
-                FREE if self.take(FREE, if waited { WANTED } else { HELD }) => return,
-                KEPT if waited && self.take(KEPT, WANTED) => return,
+                FREE if self.take(FREE, if waited { WANTED } else { HELD }) => break,
+                KEPT if waited && self.take(KEPT, WANTED) => break,
                 KEPT if !waited => KEPT,
                 HELD if self.take(HELD, WANTED) => WANTED,
                 WANTED => WANTED,
-                _ => continue,
+                _ => {
+                    spin_loop();
+                    continue;
+                }
             };
-            // A signal is for whoever waits for more than a lock.
-            let _ = futex::wait(&self.0, seen, None);
+            futex::wait_among(&self.state, seen, errand.bits());
             waited = true;
         }
+        asleep.fetch_sub(1, Relaxed);
     }
 
     /// Hands it to somebody who waits, if there is one.
     #[cold]
     fn pass_on(&self) {
-        self.0.store(KEPT, Release);
-        if futex::wake(&self.0) {
+        let errand = self.next_errand();
+        self.state.store(KEPT, Release);
+        if futex::wake_among(&self.state, errand.bits()) || futex::wake(&self.state) {
             return;
         }
         // Nobody sleeps; somebody may be about to, and see that it is not as he thought.
-        if self.0.compare_exchange(KEPT, FREE, Release, Relaxed).is_ok() {
+        if self.state.compare_exchange(KEPT, FREE, Release, Relaxed).is_ok() {
             // Or has just fallen asleep over its being kept.
-            futex::wake(&self.0);
+            futex::wake(&self.state);
         }
+    }
+
+    /// Whose turn it is, by who seems to sleep; to be asked by who still has it.
+    fn next_errand(&self) -> Errand {
+        let [brief, bulk] =
+            [Errand::Brief, Errand::Bulk].map(|e| self.asleep[e as usize].load(Relaxed));
+        let in_a_row = self.in_a_row.load(Relaxed);
+        let (errand, in_a_row) = match (brief, bulk) {
+            (_, 0) => (Errand::Brief, 0),
+            (1.., _) if in_a_row < IN_A_ROW => (Errand::Brief, in_a_row + 1),
+            _ => (Errand::Bulk, 0),
+        };
+        self.in_a_row.store(in_a_row, Relaxed);
+        errand
     }
 }
-
-// SAFETY: the word is FREE or KEPT as long as nobody has the lock. It is only had by changing one of the two into HELD or
-// WANTED, in one step, which one thread succeeds in; and only who has it changes those back.
-unsafe impl RawMutex for Baton {
-    const INIT: Self = Self(Word::new(FREE));
-
-    type Guard = ();
-
-    #[inline]
-    fn lock(&self) {
-        if !self.take(FREE, HELD) {
-            self.wait();
-        }
-    }
-
-    #[inline]
-    fn try_lock(&self) -> Option<()> {
-        self.take(FREE, HELD).then_some(())
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, (): ()) {
-        if self.0.compare_exchange(HELD, FREE, Release, Relaxed).is_err() {
-            self.pass_on();
-        }
-    }
-
-    fn is_locked(&self) -> bool {
-        matches!(self.0.load(Relaxed), HELD | WANTED)
-    }
-}
-
-// SAFETY: as above; every unlock is fair.
-unsafe impl RawMutexFair for Baton {
-    #[inline]
-    unsafe fn unlock_fair(&self, (): ()) {
-        // SAFETY: the caller has the lock, as this function demands.
-        unsafe { self.unlock(()) };
-    }
-
-    #[inline]
-    unsafe fn bump(&self, (): &mut ()) {
-        if self.0.load(Relaxed) == WANTED {
-            self.pass_on();
-            self.lock();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

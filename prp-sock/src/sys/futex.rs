@@ -1,5 +1,6 @@
 //! Sleeping on a word of memory.
 
+pub(crate) use std::hint::spin_loop;
 use std::io;
 pub(crate) use std::sync::atomic::AtomicU32 as Word;
 use std::time::Duration;
@@ -35,15 +36,42 @@ pub(crate) fn wait(word: &Word, expected: u32, timeout: Option<Duration>) -> io:
     Ok(())
 }
 
+/// As [`wait`] without a timeout and whatever ends it, for who is known by `bits`, of which there is at least one.
+pub(crate) fn wait_among(word: &Word, expected: u32, bits: u32) {
+    let (forever, unused) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
+    // SAFETY: `word` is a live, aligned 32-bit word for the whole call. FUTEX_WAIT_BITSET reads it, and no other memory.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            forever,
+            unused,
+            bits,
+        )
+    };
+}
+
 /// Wakes one sleeper of `word`; whether there was one.
 pub(crate) fn wake(word: &Word) -> bool {
-    // SAFETY: FUTEX_WAKE uses the address as a key and does not touch the memory.
+    wake_among(word, u32::MAX)
+}
+
+/// Wakes one of those sleepers of `word` that are known by any of `bits`, the one that has slept longest; whether there was
+/// one. Who sleeps by [`wait`] is known by all.
+pub(crate) fn wake_among(word: &Word, bits: u32) -> bool {
+    let (unused, too) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
+    // SAFETY: FUTEX_WAKE_BITSET uses the address as a key and does not touch the memory.
     let woken = unsafe {
         libc::syscall(
             libc::SYS_futex,
             word.as_ptr(),
-            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
             1,
+            unused,
+            too,
+            bits,
         )
     };
     woken > 0

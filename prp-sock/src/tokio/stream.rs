@@ -18,7 +18,8 @@ use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
 use crate::engine::{Core, Interest};
 use crate::error;
-use crate::stream::{Inner, connected};
+use crate::stream::{Inner, connected, errand};
+use crate::sys::baton::Errand;
 
 /// A stream for `async` programs, in place of `tokio::net::TcpStream`.
 ///
@@ -158,7 +159,10 @@ impl PrpStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.poll_with(cx, Interest::Write, |core, now, inner| inner.write_some(core, now, bufs))
+        let errand = errand(bufs.iter().map(|b| b.len()).sum());
+        self.poll_for(errand, cx, Interest::Write, |core, now, inner| {
+            inner.write_some(core, now, bufs)
+        })
     }
 
     pub(super) fn shutdown_write(&self) -> io::Result<()> {
@@ -173,17 +177,28 @@ impl PrpStream {
         self.poll_with(cx, Interest::Connect, |core, _, inner| connected(core, inner.conn))
     }
 
-    /// Tries `f`; once more after taking in frames that wait; and if it still has nothing, sees to it
-    /// that the task is woken.
+    /// As [`Self::poll_for`], for what is brief.
     fn poll_with<T>(
         &self,
+        cx: &mut Context<'_>,
+        interest: fn(ConnHandle) -> Interest,
+        f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        self.poll_for(Errand::Brief, cx, interest, f)
+    }
+
+    /// Tries `f`; once more after taking in frames that wait; and if it still has nothing, sees to it
+    /// that the task is woken.
+    fn poll_for<T>(
+        &self,
+        errand: Errand,
         cx: &mut Context<'_>,
         interest: fn(ConnHandle) -> Interest,
         mut f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         let inner = self.stream.inner()?;
         let mut now = inner.engine.now();
-        let mut core = inner.engine.lock();
+        let mut core = inner.engine.lock_as(errand);
         let mut out = f(&mut core, &mut now, inner);
         if out.is_none() && core.turn(now, None) > 0 {
             out = f(&mut core, &mut now, inner);

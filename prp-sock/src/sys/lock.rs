@@ -1,0 +1,61 @@
+//! [`Baton`] as the lock of a mutex: `lock_api` puts data and guards around it.
+
+use parking_lot::lock_api::{Mutex, MutexGuard, RawMutex, RawMutexFair};
+
+use super::baton::{Baton, Errand};
+
+/// Locks `mutex` for `errand`. [`Mutex::lock`] is for what is brief.
+#[inline]
+pub(crate) fn lock_as<T>(mutex: &Mutex<Baton, T>, errand: Errand) -> MutexGuard<'_, Baton, T> {
+    // SAFETY: nothing is unlocked here, and the guard is made by who has just locked it.
+    unsafe {
+        mutex.raw().lock(errand);
+        mutex.make_guard_unchecked(())
+    }
+}
+
+// SAFETY: the baton's state is FREE or KEPT as long as nobody has the lock. It is only had by changing one of the two into
+// HELD or WANTED, in one step, which one thread succeeds in; and only who has it changes those back.
+unsafe impl RawMutex for Baton {
+    const INIT: Self = Self::new();
+
+    type Guard = ();
+
+    #[inline]
+    fn lock(&self) {
+        self.lock(Errand::Brief);
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.try_lock().then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        self.unlock();
+    }
+
+    fn is_locked(&self) -> bool {
+        self.is_locked()
+    }
+}
+
+// SAFETY: as above; every unlock is fair.
+unsafe impl RawMutexFair for Baton {
+    #[inline]
+    unsafe fn unlock_fair(&self, (): ()) {
+        self.unlock();
+    }
+
+    #[inline]
+    unsafe fn bump(&self, (): &mut ()) {
+        if self.is_wanted() {
+            self.unlock();
+            self.lock(Errand::Brief);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+use std::sync::{Arc, mpsc};
+use std::{fs, thread};
+
+use parking_lot::lock_api::{Mutex, MutexGuard};
+
+use super::{Baton, Errand, lock_as};
+use crate::sys::baton::IN_A_ROW;
+
+/// Nobody else comes in between: what is read is what is written, by many threads at once.
+#[test]
+fn lock__is_for_one_at_a_time() {
+    const ROUNDS: u32 = 20_000;
+    let count = Arc::new(Mutex::<Baton, u32>::new(0));
+    let add = |errand: Errand, fair: bool| {
+        let count = count.clone();
+        thread::spawn(move || {
+            for _ in 0..ROUNDS {
+                let mut held = lock_as(&count, errand);
+                let before = *held;
+                thread::yield_now();
+                *held = before + 1;
+                if fair {
+                    MutexGuard::bump(&mut held);
+                    *held += 1;
+                }
+            }
+        })
+    };
+    let brief = [false, true].map(|fair| add(Errand::Brief, fair));
+    let bulk = [false, true].map(|fair| add(Errand::Bulk, fair));
+    brief.into_iter().chain(bulk).for_each(|t| t.join().unwrap());
+    assert_eq!(*count.lock(), ROUNDS * 6);
+}
+
+/// A thread that waits for the lock, and is asleep by now. With the lock it does `having`.
+fn sleeper<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    mutex: &'scope Mutex<Baton, ()>,
+    errand: Errand,
+    mut having: impl FnMut() + Send + 'scope,
+) {
+    let (sender, tid) = mpsc::channel();
+    scope.spawn(move || {
+        sender.send(nix::unistd::gettid()).unwrap();
+        let _held = lock_as(mutex, errand);
+        having();
+    });
+    // The number of the system call it is in, and its arguments.
+    let syscall = format!("/proc/self/task/{}/syscall", tid.recv().unwrap());
+    let futex = format!("{} ", libc::SYS_futex);
+    while !fs::read_to_string(&syscall).unwrap().starts_with(&futex) {
+        thread::yield_now();
+    }
+}
+
+/// Who sleeps for it has it next, however soon the one who had it wants it again.
+#[test]
+fn unlock__keeps_it_for_who_sleeps() {
+    for errand in [Errand::Brief, Errand::Bulk] {
+        let (mutex, (done, end)) = (Mutex::<Baton, ()>::new(()), mpsc::channel::<()>());
+        thread::scope(|scope| {
+            let held = mutex.lock();
+            sleeper(scope, &mutex, errand, move || end.iter().for_each(drop));
+            drop(held);
+            assert!(mutex.try_lock().is_none(), "{errand:?}");
+            drop(done);
+        });
+    }
+}
+
+/// Who wants it for long and came first gives way to sixteen others, and to no more.
+#[test]
+fn unlock__brief_errands_come_first_for_a_while() {
+    let (mutex, order) = (Mutex::<Baton, ()>::new(()), Mutex::<Baton, Vec<Errand>>::default());
+    thread::scope(|scope| {
+        let (held, order) = (mutex.lock(), &order);
+        let wanted = [Errand::Bulk].into_iter().chain([Errand::Brief; IN_A_ROW as usize + 3]);
+        for errand in wanted {
+            sleeper(scope, &mutex, errand, move || order.lock().push(errand));
+        }
+        drop(held);
+    });
+    let order = order.into_inner();
+    let bulk = order.iter().position(|errand| *errand == Errand::Bulk);
+    assert_eq!(bulk, Some(IN_A_ROW as usize), "{order:?}");
+}
