@@ -1,6 +1,6 @@
 //! The engine's lock under every interleaving: `sys/baton.rs` as it is, compiled against loom's atomics and a model of the
 //! futex. A lock that nobody is given leaves everybody asleep, and loom reports that as a deadlock; one that two have
-//! at once, as a race for the cell it guards.
+//! at once, as a wrong count.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 #[path = "../src/sys/baton.rs"]

@@ -34,7 +34,7 @@ pub(crate) trait Wait {
     /// Looks whether it is there, without waiting; moves `now` on if that takes long.
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<Self::Out>;
 
-    /// How long an attempt may hold the lock.
+    /// How long an attempt may hold the lock. Not for a driver, who has it for what comes, for everybody, and attempts in passing.
     fn errand(&self) -> Errand {
         Errand::Brief
     }

@@ -23,8 +23,12 @@ const KEPT: u32 = 3;
 /// every look doubles the interleavings.
 const LOOKS: usize = if cfg!(test) { 0 } else { 64 };
 
-/// Brief holds in a row while somebody waits to have it for long: he waits for tens of microseconds by that.
+/// Brief holds in a row while somebody waits to have it for long. The longest are turns of a driver: he waits for a
+/// millisecond by that, mostly for some tens of microseconds.
 pub(crate) const IN_A_ROW: u32 = 16;
+
+/// All sleepers.
+const ANYBODY: u32 = u32::MAX;
 
 /// What somebody wants the lock for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -133,9 +137,9 @@ impl Baton {
     /// Hands it to somebody who waits, if there is one.
     #[cold]
     fn pass_on(&self) {
-        let errand = self.next_errand();
+        let first = self.first_choice();
         self.state.store(KEPT, Release);
-        if futex::wake_among(&self.state, errand.bits()) || futex::wake(&self.state) {
+        if futex::wake_among(&self.state, first) || first != ANYBODY && futex::wake(&self.state) {
             return;
         }
         // Nobody sleeps; somebody may be about to, and see that it is not as he thought.
@@ -146,16 +150,15 @@ impl Baton {
     }
 
     /// Whose turn it is, by who seems to sleep; to be asked by who still has it.
-    fn next_errand(&self) -> Errand {
-        let [brief, bulk] =
-            [Errand::Brief, Errand::Bulk].map(|e| self.asleep[e as usize].load(Relaxed));
+    fn first_choice(&self) -> u32 {
+        let asleep = |errand| self.asleep[errand as usize].load(Relaxed);
+        if asleep(Errand::Bulk) == 0 {
+            self.in_a_row.store(0, Relaxed);
+            return ANYBODY;
+        }
         let in_a_row = self.in_a_row.load(Relaxed);
-        let (errand, in_a_row) = match (brief, bulk) {
-            (_, 0) => (Errand::Brief, 0),
-            (1.., _) if in_a_row < IN_A_ROW => (Errand::Brief, in_a_row + 1),
-            _ => (Errand::Bulk, 0),
-        };
-        self.in_a_row.store(in_a_row, Relaxed);
-        errand
+        let brief = asleep(Errand::Brief) > 0 && in_a_row < IN_A_ROW;
+        self.in_a_row.store(if brief { in_a_row + 1 } else { 0 }, Relaxed);
+        if brief { Errand::Brief.bits() } else { Errand::Bulk.bits() }
     }
 }
