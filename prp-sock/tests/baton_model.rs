@@ -17,6 +17,8 @@ mod futex {
     use loom::sync::atomic::AtomicU32;
     use loom::sync::{Arc, Condvar, Mutex};
 
+    pub(crate) const ANYBODY: u32 = u32::MAX;
+
     /// An atomic that can be made in a constant: loom's own are made by a model that runs, when this one is first used or printed.
     pub(crate) struct Word {
         first: u32,
@@ -88,7 +90,7 @@ mod futex {
     }
 
     pub(crate) fn wake(word: &Word) -> bool {
-        wake_among(word, u32::MAX)
+        wake_among(word, ANYBODY)
     }
 
     pub(crate) fn wake_among(_: &Word, bits: u32) -> bool {

@@ -117,10 +117,8 @@ impl Engine {
                 self.keeper.step_aside(&mut core);
                 break self.drive(&mut seat, core, now, waiting, wait);
             }
-            let slept = self.follow(&seat, core, now, waiting);
-            core = self.lock_as(wait.errand());
-            core.followers.retain(|f| !Arc::ptr_eq(f, &seat.waiter));
-            core.forget(interest, &seat.waker);
+            let (woken, slept) = self.follow(&seat, core, now, waiting, wait.errand());
+            core = woken;
             now = self.now();
             let outcome = match wait.attempt(&mut core, &mut now) {
                 Some(out) => Ok(out),
@@ -137,20 +135,25 @@ impl Engine {
         outcome
     }
 
-    /// Sleeps while another thread drives, until called or promoted; the caller takes it off the lists again.
-    fn follow(
-        &self,
+    /// Sleeps while another thread drives, until called or promoted; locks again for `errand`.
+    fn follow<'a>(
+        &'a self,
         seat: &Seat,
-        mut core: CoreGuard<'_>,
+        mut core: CoreGuard<'a>,
         now: Instant,
         waiting: &Waiting,
-    ) -> io::Result<()> {
+        errand: Errand,
+    ) -> (CoreGuard<'a>, io::Result<()>) {
         core.register(waiting.interest, &seat.waker);
         core.followers.push(seat.waiter.clone());
         // What the attempt has taken in concerns others, who may sleep, or this thread, which is listed now.
         self.finish(core, now);
         let timeout = waiting.deadline.map(|d| d.since(self.now()));
-        seat.waiter.park(timeout)
+        let slept = seat.waiter.park(timeout);
+        let mut core = self.lock_as(errand);
+        core.followers.retain(|f| !Arc::ptr_eq(f, &seat.waiter));
+        core.forget(waiting.interest, &seat.waker);
+        (core, slept)
     }
 
     /// Does the work until `wait` has what it wants.

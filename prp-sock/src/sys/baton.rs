@@ -9,7 +9,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::futex::{self, Word, spin_loop};
+use super::futex::{self, ANYBODY, Word, spin_loop};
 
 const FREE: u32 = 0;
 /// Somebody has it, and nobody waits.
@@ -26,9 +26,6 @@ const LOOKS: usize = if cfg!(test) { 0 } else { 64 };
 /// Brief holds in a row while somebody waits to have it for long. The longest are turns of a driver: he waits for a
 /// millisecond by that, mostly for some tens of microseconds.
 pub(crate) const IN_A_ROW: u32 = 16;
-
-/// All sleepers.
-const ANYBODY: u32 = u32::MAX;
 
 /// What somebody wants the lock for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]

@@ -5,6 +5,9 @@ use std::io;
 pub(crate) use std::sync::atomic::AtomicU32 as Word;
 use std::time::Duration;
 
+/// All sleepers.
+pub(crate) const ANYBODY: u32 = u32::MAX;
+
 /// Sleeps while `word` is `expected`, at most for `timeout`. Returns on a wake-up, a timeout, a changed
 /// word or for no reason at all; the caller looks again.
 ///
@@ -15,64 +18,49 @@ pub(crate) fn wait(word: &Word, expected: u32, timeout: Option<Duration>) -> io:
         tv_sec: libc::time_t::try_from(t.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: t.subsec_nanos().into(),
     });
-    let timeout = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `word` is a live, aligned 32-bit word for the whole call, `timeout` is null or points to
-    // `spec`, which outlives the call. FUTEX_WAIT reads both and writes neither.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-            expected,
-            timeout,
-        )
-    };
-    if result < 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() == io::ErrorKind::Interrupted {
-            return Err(error);
-        }
+    match call(word, libc::FUTEX_WAIT, expected, spec.as_ref(), ANYBODY) {
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Err(e),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// As [`wait`] without a timeout and whatever ends it, for who is known by `bits`, of which there is at least one.
 pub(crate) fn wait_among(word: &Word, expected: u32, bits: u32) {
-    let (forever, unused) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
-    // SAFETY: `word` is a live, aligned 32-bit word for the whole call. FUTEX_WAIT_BITSET reads it, and no other memory.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
-            expected,
-            forever,
-            unused,
-            bits,
-        )
-    };
+    // Whatever ended it, the caller looks again.
+    let _ = call(word, libc::FUTEX_WAIT_BITSET, expected, None, bits);
 }
 
 /// Wakes one sleeper of `word`; whether there was one.
 pub(crate) fn wake(word: &Word) -> bool {
-    wake_among(word, u32::MAX)
+    wake_among(word, ANYBODY)
 }
 
 /// Wakes one of those sleepers of `word` that are known by any of `bits`, the one that has slept longest; whether there was
 /// one. Who sleeps by [`wait`] is known by all.
 pub(crate) fn wake_among(word: &Word, bits: u32) -> bool {
-    let (unused, too) = (std::ptr::null::<libc::timespec>(), std::ptr::null::<u32>());
-    // SAFETY: FUTEX_WAKE_BITSET uses the address as a key and does not touch the memory.
-    let woken = unsafe {
+    call(word, libc::FUTEX_WAKE_BITSET, 1, None, bits).is_ok_and(|woken| woken > 0)
+}
+
+/// Makes the system call, for this process alone; what it says.
+fn call(
+    word: &Word,
+    operation: libc::c_int,
+    value: u32,
+    timeout: Option<&libc::timespec>,
+    bits: u32,
+) -> io::Result<libc::c_long> {
+    let timeout = timeout.map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: `word` is a live, aligned 32-bit word for the whole call, and `timeout` is null or points to what is borrowed as
+    // long. The operations above read both at most, write neither, and take no second word.
+    super::cvt(unsafe {
         libc::syscall(
             libc::SYS_futex,
             word.as_ptr(),
-            libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
-            1,
-            unused,
-            too,
+            operation | libc::FUTEX_PRIVATE_FLAG,
+            value,
+            timeout,
+            std::ptr::null::<u32>(),
             bits,
         )
-    };
-    woken > 0
+    })
 }
