@@ -143,14 +143,9 @@ pub(super) fn builder(hosts: &Path, wait: WaitMode) -> Builder {
 /// Does the server's part; how much it received, and over which connections.
 fn work(door: &Door<'_>, job: &Job) -> io::Result<(u64, Vec<Conn>)> {
     match job.work {
-        Work::Echo { size, beside: 0 } => {
-            let conn = door.accept()?;
-            let received = flow::echo(&conn, size as usize)?;
-            Ok((received, vec![conn]))
-        }
         Work::Echo { size, beside } => {
             let received = AtomicU64::new(0);
-            let conns = echo_beside(door, size as usize, beside, &received)?;
+            let conns = echo(door, size as usize, beside, &received)?;
             Ok((received.into_inner(), conns))
         }
         Work::Stream { streams, send } => {
@@ -179,12 +174,7 @@ fn raw_work(link: &mut RawLink, work: &Work) -> io::Result<()> {
 }
 
 /// Sends back what comes over the first connection, and receives on `beside` more until their ends; the connections.
-fn echo_beside(
-    door: &Door<'_>,
-    size: usize,
-    beside: u32,
-    received: &AtomicU64,
-) -> io::Result<Vec<Conn>> {
+fn echo(door: &Door<'_>, size: usize, beside: u32, received: &AtomicU64) -> io::Result<Vec<Conn>> {
     let part = |number: u32, conn: Conn| {
         move || {
             if number == 0 {
