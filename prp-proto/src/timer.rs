@@ -94,13 +94,20 @@ impl TimerTable {
         self.at.iter().copied().filter(|at| *at != NEVER).min()
     }
 
+    /// Forgets what was stopped or put off: [`Self::next`] is the earliest deadline afterwards, which is given.
+    pub(crate) fn revise(&mut self) -> Option<Instant> {
+        let earliest = self.earliest();
+        self.bound = earliest.unwrap_or(NEVER);
+        earliest
+    }
+
     /// Takes one timer that is due at `now`.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Timer> {
         let is_due = |timer: &Timer| self.is_set(*timer) && self.at[*timer as usize] <= now;
         let due = ALL.into_iter().find(is_due);
         match due {
             Some(timer) => self.stop(timer),
-            None => self.bound = self.earliest().unwrap_or(NEVER),
+            None => _ = self.revise(),
         }
         due
     }
@@ -185,12 +192,17 @@ impl TimerQueue {
         self.heap.capacity() * size_of::<Reverse<(Instant, ConnHandle)>>()
     }
 
-    /// The earliest entry, which may be stale.
+    /// When the earliest entry is due, which may be stale.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse((at, _))| *at)
+        self.first().map(|(at, _)| at)
     }
 
-    /// Takes an entry due at `now`.
+    /// The earliest entry.
+    pub(crate) fn first(&self) -> Option<(Instant, ConnHandle)> {
+        self.heap.peek().map(|Reverse(entry)| *entry)
+    }
+
+    /// Takes the earliest entry if it is due at `now`.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Instant, ConnHandle)> {
         if self.next()? > now {
             return None;

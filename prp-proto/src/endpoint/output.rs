@@ -115,11 +115,33 @@ impl Endpoint {
         })
     }
 
-    /// When [`Self::handle_timeout`] wants to be called next, at the latest.
+    /// When [`Self::handle_timeout`] wants to be called next, at the latest. It may be for nothing: deadlines are stopped
+    /// and put off with every message, and looked for again only when they would have been due, or by
+    /// [`Self::revise_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         match (self.timers.next(), self.stock.due()) {
             (Some(timer), Some(stock)) => Some(timer.min(stock)),
             (timer, stock) => timer.or(stock),
+        }
+    }
+
+    /// Makes [`Self::poll_timeout`] the time at which something is due indeed, for drivers who are about to set a timer
+    /// that costs more than this: as much as queueing the deadlines did that have been stopped or put off since.
+    pub fn revise_timeout(&mut self) {
+        while let Some((at, handle)) = self.timers.first() {
+            let mut instead = None;
+            if let Some(conn) = self.table.get_mut(handle) {
+                let due = conn.timers.revise();
+                if due.is_some_and(|due| due <= at) {
+                    return;
+                }
+                conn.queued_deadlines.remove(at);
+                instead = due.filter(|due| conn.queued_deadlines.add(*due));
+            }
+            self.timers.pop_due(at);
+            if let Some(at) = instead {
+                self.timers.push(at, handle);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ mod lent;
 mod loss;
 mod port;
 mod roster;
+mod timeout;
 mod transfer;
 mod way;
 mod window;

@@ -21,6 +21,7 @@ use super::doors::Doors;
 use super::driver::Driver;
 use super::flow::Flow;
 use super::guard::Calls;
+use super::keeper::Duty;
 use super::readiness::Shown;
 use super::slot::{Interest, Slot};
 use super::spin::SpinRecord;
@@ -79,8 +80,8 @@ pub(crate) struct Core {
     pub(super) looks_again: Option<Instant>,
     /// When the keeper, which watches a driver, looks at the time and does what is due.
     pub(super) keeper_looks: Option<Instant>,
-    /// A driver has slept in `poll` since the keeper looked.
-    pub(super) driver_slept: bool,
+    /// What drivers that slept in `poll` have left to the keeper since it looked.
+    pub(super) duty: Duty,
     /// When an application thread last stopped driving, or looked for frames in passing.
     pub(super) left: Instant,
     /// When the engine ends, unless somebody uses it.
@@ -123,7 +124,7 @@ impl Core {
             keeper_polls: false,
             looks_again: None,
             keeper_looks: None,
-            driver_slept: false,
+            duty: Duty::Nothing,
             left: Instant::ZERO,
             retires: None,
             revives: None,
@@ -212,6 +213,12 @@ impl Core {
     /// When something is due.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         earliest(self.endpoint.poll_timeout(), self.retires)
+    }
+
+    /// When something is due indeed, for who is about to sleep.
+    pub(super) fn revised_timeout(&mut self) -> Option<Instant> {
+        self.endpoint.revise_timeout();
+        self.next_timeout()
     }
 
     /// A deadline that has come into force while everybody slept, and that nobody would notice within

@@ -23,12 +23,49 @@ use super::waiter::Waiter;
 /// timer. Peers repeat nothing before three milliseconds.
 const TICK: Duration = Duration::from_millis(2);
 
-/// ... at most, and at least, where a driver sleeps between frames and leaves the timers to it. Less than what most of
-/// them, those of acknowledgements, are set for: so hardly one that is set meanwhile is due before.
-const SHORT_TICK: (Duration, Duration) = (Duration::from_micros(400), Duration::from_micros(50));
+/// ... where drivers that sleep between frames leave timers to it that are soon due. Less than what most of those, of
+/// acknowledgements, are set for: so hardly one that is set meanwhile is due before.
+const SHORT_TICK: Duration = Duration::from_micros(400);
+
+/// ... at least.
+const SHORTEST_TICK: Duration = Duration::from_micros(50);
+
+/// What is due within this is soon due. In a conversation where every message is the answer to the last, nothing is: a peer
+/// is asked after a millisecond whether it has got what it was sent.
+const SOON: Duration = Duration::from_millis(1);
 
 /// Ticks without any activity after which the keeper sleeps until called.
 const QUIET_TICKS: u32 = 16;
+
+/// What drivers have left to the keeper since it looked at the time.
+#[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Duty {
+    /// Nothing: they look themselves.
+    #[default]
+    Nothing,
+    /// Timers none of which was soon due.
+    Late,
+    /// Timers some of which were.
+    Soon,
+}
+
+impl Duty {
+    /// A driver falls asleep at `now`, which leaves what is `due`.
+    pub(super) fn left(due: Option<Instant>, now: Instant) -> Self {
+        if due.is_some_and(|due| due < now + SOON) { Self::Soon } else { Self::Late }
+    }
+
+    /// When to look at the time again, `now` that this is `due`, while somebody drives.
+    pub(super) fn next_look(self, due: Option<Instant>, now: Instant) -> Instant {
+        let longest = now
+            + match self {
+                Self::Nothing => return now + TICK,
+                Self::Late => TICK,
+                Self::Soon => SHORT_TICK,
+            };
+        due.map_or(longest, |due| due.clamp(now + SHORTEST_TICK, longest))
+    }
+}
 
 /// The keeper as others see it.
 #[derive(Debug)]
@@ -84,14 +121,14 @@ impl Engine {
     fn keep(self: Arc<Self>) {
         let mut quiet = 0;
         let mut seen = 0;
+        let mut core = self.lock();
         loop {
-            let core = self.lock();
             let now = self.now();
             self.keeper.waiter.take_call();
             if core.driver.is_some() {
                 quiet = if core.turns == seen { quiet + 1 } else { 0 };
                 seen = core.turns;
-                self.watch(core, now, quiet > QUIET_TICKS);
+                core = self.watch(core, now, quiet > QUIET_TICKS);
                 continue;
             }
             quiet = 0;
@@ -99,6 +136,7 @@ impl Engine {
             if core.detached == 0 && away < TICK {
                 drop(core);
                 let _ = self.keeper.waiter.park(Some(TICK - away));
+                core = self.lock();
                 continue;
             }
             if core.is_to_retire(now) {
@@ -106,21 +144,26 @@ impl Engine {
                 if registry::retire(&self) {
                     return;
                 }
-                self.lock().stay(now);
+                core = self.lock();
+                core.stay(now);
                 continue;
             }
-            self.cover(core, now);
+            core = self.cover(core, now);
         }
     }
 
     /// An application thread drives: sees to the timers of commands that came meanwhile. When all is
     /// `quiet`, the driver's own look at the clock will do, unless it would come too late.
-    fn watch(&self, mut core: CoreGuard<'_>, now: Instant, quiet: bool) {
+    fn watch<'a>(&'a self, mut core: CoreGuard<'a>, now: Instant, quiet: bool) -> CoreGuard<'a> {
         if core.next_timeout().is_some_and(|at| at <= now) {
             core.pump(now);
         }
-        let until =
-            if quiet { core.overlooked(TICK) } else { Some(Self::next_look(&mut core, now)) };
+        let duty = std::mem::take(&mut core.duty);
+        let until = if quiet {
+            core.overlooked(TICK)
+        } else {
+            Some(duty.next_look(core.revised_timeout(), now))
+        };
         core.keeper_parked = quiet;
         core.keeper_looks = until;
         drop(core);
@@ -128,31 +171,26 @@ impl Engine {
         let mut core = self.lock();
         core.keeper_parked = false;
         core.keeper_looks = None;
-    }
-
-    /// When to look at the clock again while somebody drives.
-    fn next_look(core: &mut Core, now: Instant) -> Instant {
-        if !std::mem::take(&mut core.driver_slept) {
-            return now + TICK;
-        }
-        let (longest, shortest) = (now + SHORT_TICK.0, now + SHORT_TICK.1);
-        core.next_timeout().map_or(longest, |due| due.clamp(shortest, longest))
+        core
     }
 
     /// Nobody drives: takes a turn, then sleeps until something happens.
-    fn cover(&self, mut core: CoreGuard<'_>, now: Instant) {
+    fn cover<'a>(&'a self, mut core: CoreGuard<'a>, now: Instant) -> CoreGuard<'a> {
         if core.turn(now, None) > 0 || core.has_more() {
-            return;
+            core.bump();
+            return core;
         }
         core.endpoint.handle_idle(now);
         core.pump(now);
         if core.has_more() {
-            return;
+            core.bump();
+            return core;
         }
-        let until = core.next_timeout();
+        let until = core.revised_timeout();
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
         core.keeper_polls = true;
         let (mut core, _) = self.sleep(core, &self.keeper.waiter, until);
         core.keeper_polls = false;
+        core
     }
 }

@@ -15,6 +15,7 @@ use super::core::Core;
 use super::doors::{Doors, take_errors};
 use super::driver::Driver;
 use super::guard::CoreGuard;
+use super::keeper::Duty;
 use super::poll_set::PollSet;
 use super::slot::Interest;
 use super::spin::{Offers, SpinPolicy};
@@ -244,10 +245,11 @@ impl Engine {
             return (core, Ok(()));
         }
         // What the keeper sees to needs no timer of ours, which would cost more than the system call it is for.
-        let due = core.next_timeout().filter(|due| core.keeper_looks.is_none_or(|at| at > *due));
+        let due = core.revised_timeout();
+        core.duty = core.duty.max(Duty::left(due, now));
+        let due = due.filter(|due| core.keeper_looks.is_none_or(|at| at > *due));
         let until = earliest(waiting.deadline, due);
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
-        core.driver_slept = true;
         self.sleep(core, me, until)
     }
 
@@ -266,7 +268,7 @@ impl Engine {
         if core.has_more() || me.begin_poll() {
             return (core, Ok(()));
         }
-        let due = earliest(waiting.deadline, core.next_timeout());
+        let due = earliest(waiting.deadline, core.revised_timeout());
         let until = due.map_or(until, |due| due.min(until));
         core.looks_again = Some(until);
         drop(core);

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use prp_proto::time::Instant;
+
+use super::super::keeper::Duty;
 use super::{Bystander, read_byte, wait_for_crew};
 use crate::builder::Builder;
 use crate::testing::{Pair, Verdict, wait_until, within_patience};
@@ -111,4 +114,29 @@ fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
             assert!(!lose_next.load(Ordering::Relaxed), "nothing was lost: no test");
         }
     });
+}
+
+#[test]
+fn duty__timers_that_are_soon_due_make_the_keeper_look_often() {
+    let now = Instant::from_nanos(1_000_000_000);
+    let at = |us| now + Duration::from_micros(us);
+    assert_eq!(Duty::left(None, now), Duty::Late);
+    assert_eq!(Duty::left(Some(at(999)), now), Duty::Soon);
+    assert_eq!(Duty::left(Some(at(1000)), now), Duty::Late);
+    // The worst of what several sleeps left counts.
+    assert_eq!(Duty::Nothing.max(Duty::Late).max(Duty::Soon).max(Duty::Late), Duty::Soon);
+    for (duty, due, look) in [
+        (Duty::Nothing, None, 2000),
+        (Duty::Nothing, Some(10), 2000),
+        (Duty::Late, None, 2000),
+        (Duty::Late, Some(5000), 2000),
+        (Duty::Late, Some(1200), 1200),
+        (Duty::Soon, None, 400),
+        (Duty::Soon, Some(1200), 400),
+        (Duty::Soon, Some(300), 300),
+        (Duty::Soon, Some(10), 50),
+    ] {
+        assert_eq!(duty.next_look(due.map(at), now), at(look), "{duty:?}, due in {due:?} us");
+    }
+    assert_eq!(Duty::Late.next_look(Some(Instant::ZERO), now), at(50));
 }
