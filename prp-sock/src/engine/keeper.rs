@@ -17,6 +17,7 @@ use super::core::Core;
 use super::guard::CoreGuard;
 use super::kick::Kick;
 use super::registry;
+use super::wait::earliest;
 use super::waiter::Waiter;
 
 /// How long application threads may be away before the keeper takes over, and how late it may look at a
@@ -30,7 +31,8 @@ const SHORT_TICK: Duration = Duration::from_micros(400);
 /// ... at least.
 const SHORTEST_TICK: Duration = Duration::from_micros(50);
 
-/// What is due within this is soon due. In a conversation where every message is the answer to the last, nothing is: a peer
+/// What is due within this is soon due, and while nothing is the keeper looks no less often: so nothing that is set meanwhile
+/// is due before it looks. In a conversation where every message is the answer to the last, nothing is soon due: a peer
 /// is asked after a millisecond whether it has got what it was sent.
 const SOON: Duration = Duration::from_millis(1);
 
@@ -60,7 +62,7 @@ impl Duty {
         let longest = now
             + match self {
                 Self::Nothing => return now + TICK,
-                Self::Late => TICK,
+                Self::Late => SOON,
                 Self::Soon => SHORT_TICK,
             };
         due.map_or(longest, |due| due.clamp(now + SHORTEST_TICK, longest))
@@ -125,18 +127,13 @@ impl Engine {
         loop {
             let now = self.now();
             self.keeper.waiter.take_call();
-            if core.driver.is_some() {
-                quiet = if core.turns == seen { quiet + 1 } else { 0 };
-                seen = core.turns;
-                core = self.watch(core, now, quiet > QUIET_TICKS);
-                continue;
-            }
-            quiet = 0;
-            let away = now.since(core.left);
-            if core.detached == 0 && away < TICK {
-                drop(core);
-                let _ = self.keeper.waiter.park(Some(TICK - away));
-                core = self.lock();
+            let driven = core.driver.is_some();
+            quiet = if driven && core.turns == seen { quiet + 1 } else { 0 };
+            seen = core.turns;
+            let takes_over = core.left + TICK;
+            if driven || core.detached == 0 && now < takes_over {
+                let latest = (!driven).then_some(takes_over);
+                core = self.watch(core, now, quiet > QUIET_TICKS, latest);
                 continue;
             }
             if core.is_to_retire(now) {
@@ -152,9 +149,16 @@ impl Engine {
         }
     }
 
-    /// An application thread drives: sees to the timers of commands that came meanwhile. When all is
-    /// `quiet`, the driver's own look at the clock will do, unless it would come too late.
-    fn watch<'a>(&'a self, mut core: CoreGuard<'a>, now: Instant, quiet: bool) -> CoreGuard<'a> {
+    /// An application thread drives, or has until just now: sees to the timers of commands that came meanwhile, and looks
+    /// again at `latest`, or before. When all is `quiet`, the driver's own look at the clock will do, unless it would come
+    /// too late.
+    fn watch<'a>(
+        &'a self,
+        mut core: CoreGuard<'a>,
+        now: Instant,
+        quiet: bool,
+        latest: Option<Instant>,
+    ) -> CoreGuard<'a> {
         if core.next_timeout().is_some_and(|at| at <= now) {
             core.pump(now);
         }
@@ -162,7 +166,7 @@ impl Engine {
         let until = if quiet {
             core.overlooked(TICK)
         } else {
-            Some(duty.next_look(core.revised_timeout(), now))
+            earliest(latest, Some(duty.next_look(core.revised_timeout(), now)))
         };
         core.keeper_parked = quiet;
         core.keeper_looks = until;

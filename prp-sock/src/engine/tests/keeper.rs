@@ -128,9 +128,9 @@ fn duty__timers_that_are_soon_due_make_the_keeper_look_often() {
     for (duty, due, look) in [
         (Duty::Nothing, None, 2000),
         (Duty::Nothing, Some(10), 2000),
-        (Duty::Late, None, 2000),
-        (Duty::Late, Some(5000), 2000),
-        (Duty::Late, Some(1200), 1200),
+        (Duty::Late, None, 1000),
+        (Duty::Late, Some(1200), 1000),
+        (Duty::Late, Some(700), 700),
         (Duty::Soon, None, 400),
         (Duty::Soon, Some(1200), 400),
         (Duty::Soon, Some(300), 300),
