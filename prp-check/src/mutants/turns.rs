@@ -96,7 +96,15 @@ pub(super) const TURNS: &[Mutation] = &[
         "a timer that was stopped hides those that were not",
         "output",
         TIMER,
-        "None => self.bound = self.earliest().unwrap_or(NEVER),",
+        "None => _ = self.revise(),",
         "None => self.bound = NEVER,",
+    ),
+    mutation(
+        Unit,
+        "a deadline that comes after one that was stopped is forgotten with it",
+        "timeout",
+        OUTPUT,
+        "instead = due.filter(|due| conn.queued_deadlines.add(*due));",
+        "conn.queued_deadlines.add(at);",
     ),
 ];
