@@ -9,7 +9,8 @@
 //!
 //! After any command or `handle_*` call the driver drains [`Endpoint::poll_transmit`] while the device
 //! has room (and calls [`Endpoint::handle_sent`] where it stops before nothing is left), then
-//! [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says.
+//! [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says, which
+//! [`Endpoint::revise_timeout`] makes worth a timer.
 //! Calling any of them without need is harmless.
 
 mod command;

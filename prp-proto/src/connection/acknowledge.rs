@@ -15,7 +15,7 @@ use crate::timer::Timer;
 use crate::wire::{AckBlock, Bitmap, Echo, Flags, ResetReason};
 
 /// Longest an acknowledgement waits for data to ride on. An answer is usually written within
-/// microseconds; the peer needs no acknowledgement sooner than its probe timeout of 3 ms.
+/// microseconds; the peer needs no acknowledgement sooner than its probe timeout of a millisecond.
 pub(super) const ACK_DELAY: Duration = Duration::from_micros(500);
 
 /// In-order segments that make an acknowledgement due at once. Measured: every frame costs 2 to 7 % of

@@ -10,6 +10,9 @@ use crate::transmit::TransmitBatch;
 /// Segments a connection may put out before the next one has its turn: a batch for one system call.
 const QUANTUM: usize = 16;
 
+/// Deadlines revised at once: some microseconds, as long as it takes to be woken for nothing.
+const REVISED: usize = 64;
+
 impl Endpoint {
     /// Fills `batch`, which must be empty, with frames to send now; how many there are.
     ///
@@ -126,9 +129,11 @@ impl Endpoint {
     }
 
     /// Makes [`Self::poll_timeout`] the time at which something is due indeed, for drivers who are about to set a timer
-    /// that costs more than this: as much as queueing the deadlines did that have been stopped or put off since.
+    /// that costs more than this: taking out, and mostly queueing anew, each of the deadlines before it that have been stopped or put
+    /// off. Of very many it sees to some, and the time is still too early.
     pub fn revise_timeout(&mut self) {
-        while let Some((at, handle)) = self.timers.first() {
+        for _ in 0..REVISED {
+            let Some((at, handle)) = self.timers.first() else { return };
             let mut instead = None;
             if let Some(conn) = self.table.get_mut(handle) {
                 let due = conn.timers.revise();

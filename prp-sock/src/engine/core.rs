@@ -78,9 +78,11 @@ pub(crate) struct Core {
     pub(super) keeper_polls: bool,
     /// When whoever sleeps in `poll` looks at the time again by itself.
     pub(super) looks_again: Option<Instant>,
-    /// When the keeper, which watches a driver, looks at the time and does what is due.
+    /// When the keeper, which is not in charge, looks at the time and does what is due.
     pub(super) keeper_looks: Option<Instant>,
-    /// What drivers that slept in `poll` have left to the keeper since it looked.
+    /// The driver sleeps in `poll`.
+    pub(super) driver_sleeps: bool,
+    /// What there was to do in time when drivers fell asleep, since the keeper looked.
     pub(super) duty: Duty,
     /// When an application thread last stopped driving, or looked for frames in passing.
     pub(super) left: Instant,
@@ -124,6 +126,7 @@ impl Core {
             keeper_polls: false,
             looks_again: None,
             keeper_looks: None,
+            driver_sleeps: false,
             duty: Duty::Nothing,
             left: Instant::ZERO,
             retires: None,

@@ -20,8 +20,8 @@ use super::registry;
 use super::wait::earliest;
 use super::waiter::Waiter;
 
-/// How long application threads may be away before the keeper takes over, and how late it may look at a
-/// timer. Peers repeat nothing before three milliseconds.
+/// How long application threads may be away before the keeper takes over, and how late a timer may be looked at that is set
+/// while they are: an acknowledgement half a millisecond late has its peer ask for it once, at most.
 const TICK: Duration = Duration::from_millis(2);
 
 /// ... where drivers that sleep between frames leave timers to it that are soon due. Less than what most of those, of
@@ -42,12 +42,12 @@ const QUIET_TICKS: u32 = 16;
 /// What drivers have left to the keeper since it looked at the time.
 #[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Duty {
-    /// Nothing: they look themselves.
+    /// Nothing: none has slept, and who does not sleep looks itself.
     #[default]
     Nothing,
-    /// Timers none of which was soon due.
+    /// Whatever there was, none of it soon due.
     Late,
-    /// Timers some of which were.
+    /// Something that was soon due.
     Soon,
 }
 
@@ -57,7 +57,7 @@ impl Duty {
         if due.is_some_and(|due| due < now + SOON) { Self::Soon } else { Self::Late }
     }
 
-    /// When to look at the time again, `now` that this is `due`, while somebody drives.
+    /// When to look at the time again, `now` that this is `due`.
     pub(super) fn next_look(self, due: Option<Instant>, now: Instant) -> Instant {
         let longest = now
             + match self {
@@ -95,6 +95,22 @@ impl Keeper {
     /// What calls it.
     pub(super) fn waker(&self) -> Waker {
         self.waiter.waker()
+    }
+}
+
+impl Core {
+    /// When the keeper is to look at the time again while somebody else drives.
+    pub(super) fn next_look(&mut self, now: Instant) -> Instant {
+        let mut duty = std::mem::take(&mut self.duty);
+        // Who sleeps on still relies on it.
+        if duty == Duty::Nothing && !self.driver_sleeps {
+            return duty.next_look(None, now);
+        }
+        let due = self.revised_timeout();
+        if self.driver_sleeps {
+            duty = duty.max(Duty::left(due, now));
+        }
+        duty.next_look(due, now)
     }
 }
 
@@ -161,13 +177,13 @@ impl Engine {
     ) -> CoreGuard<'a> {
         if core.next_timeout().is_some_and(|at| at <= now) {
             core.pump(now);
+            while core.has_more() {
+                core.bump();
+                core.pump(self.now());
+            }
         }
-        let duty = std::mem::take(&mut core.duty);
-        let until = if quiet {
-            core.overlooked(TICK)
-        } else {
-            earliest(latest, Some(duty.next_look(core.revised_timeout(), now)))
-        };
+        let until =
+            if quiet { core.overlooked(TICK) } else { earliest(latest, Some(core.next_look(now))) };
         core.keeper_parked = quiet;
         core.keeper_looks = until;
         drop(core);

@@ -250,7 +250,10 @@ impl Engine {
         let due = due.filter(|due| core.keeper_looks.is_none_or(|at| at > *due));
         let until = earliest(waiting.deadline, due);
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
-        self.sleep(core, me, until)
+        core.driver_sleeps = true;
+        let (mut core, slept) = self.sleep(core, me, until);
+        core.driver_sleeps = false;
+        (core, slept)
     }
 
     /// Sleeps until `until` or called, whatever comes meanwhile.

@@ -140,3 +140,22 @@ fn duty__timers_that_are_soon_due_make_the_keeper_look_often() {
     }
     assert_eq!(Duty::Late.next_look(Some(Instant::ZERO), now), at(50));
 }
+
+/// A driver that sleeps on has left its timers for good, not only until the keeper has looked once.
+#[test]
+fn keep__looks_often_for_a_driver_that_sleeps_on() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let _bystander = Bystander::new(&pair);
+        let engine = pair.alpha.engine();
+        wait_until("the driver sleeps", || engine.lock().driver_sleeps);
+        let mut core = engine.lock();
+        let now = engine.now();
+        for _ in 0..3 {
+            assert!(core.next_look(now) <= now + Duration::from_millis(1));
+        }
+        core.driver_sleeps = false;
+        assert_eq!(core.next_look(now), now + Duration::from_millis(2));
+        core.driver_sleeps = true;
+    });
+}
