@@ -101,15 +101,10 @@ impl Keeper {
 impl Core {
     /// When the keeper is to look at the time again while somebody else drives.
     pub(super) fn next_look(&mut self, now: Instant) -> Instant {
-        let mut duty = std::mem::take(&mut self.duty);
+        let duty = std::mem::take(&mut self.duty);
         // Who sleeps on still relies on it.
-        if duty == Duty::Nothing && !self.driver_sleeps {
-            return duty.next_look(None, now);
-        }
-        let due = self.revised_timeout();
-        if self.driver_sleeps {
-            duty = duty.max(Duty::left(due, now));
-        }
+        let duty = if self.driver_sleeps { duty.max(Duty::Late) } else { duty };
+        let due = if duty == Duty::Nothing { None } else { self.revised_timeout() };
         duty.next_look(due, now)
     }
 }
