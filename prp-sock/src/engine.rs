@@ -108,11 +108,16 @@ impl Engine {
         } else {
             core.pump(now);
         }
+        self.send_rest(&mut core);
+        self.after_command(core);
+    }
+
+    /// Sends what has not gone with one batch; between batches others may have the lock.
+    fn send_rest(&self, core: &mut CoreGuard<'_>) {
         while core.has_more() {
             core.bump();
             core.pump(self.now());
         }
-        self.after_command(core);
     }
 
     /// As [`Self::finish`], right after a turn at `now`, which has done most of it.

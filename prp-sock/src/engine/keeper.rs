@@ -172,10 +172,7 @@ impl Engine {
     ) -> CoreGuard<'a> {
         if core.next_timeout().is_some_and(|at| at <= now) {
             core.pump(now);
-            while core.has_more() {
-                core.bump();
-                core.pump(self.now());
-            }
+            self.send_rest(&mut core);
         }
         let until =
             if quiet { core.overlooked(TICK) } else { earliest(latest, Some(core.next_look(now))) };
