@@ -1,6 +1,7 @@
 //! A packet socket on a network interface.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
@@ -17,6 +18,10 @@ const RING_BYTES: usize = 1024 * 1024;
 
 /// Slots at least and at most. Sixteen of the largest frames are twice the window in flight.
 const SLOTS: (usize, usize) = (16, 512);
+
+/// Frames, with their Ethernet headers, that the kernel would keep in several pieces, each of which costs it time: those that do not fit
+/// a page, up to what its allocator gives in one piece at any time.
+const IN_PIECES: RangeInclusive<usize> = 4 * 1024..=15 * 1024;
 
 /// Queue of a socket without a ring: the window of several connections.
 const QUEUE_BYTES: i32 = 4 * 1024 * 1024;
@@ -59,9 +64,17 @@ impl PacketDevice {
         // Rounded up as the kernel does memory for frames: the counts that were measured.
         let share = (frame + BEFORE_FRAME).next_power_of_two();
         let slots = (RING_BYTES / share).clamp(SLOTS.0, SLOTS.1);
+        let in_one_piece =
+            IN_PIECES.contains(&frame) && packet::prefix_frames(socket.as_fd(), true).is_ok();
+        let mut sender = if in_one_piece { SendVec::in_one_piece() } else { SendVec::default() };
         let receiver = match RxRing::new(socket.as_fd(), frame, slots as u32) {
             Ok(ring) => Receiver::Ring(ring),
             Err(_) => {
+                // Frames that are read would have the prefix, too.
+                if in_one_piece {
+                    packet::prefix_frames(socket.as_fd(), false)?;
+                    sender = SendVec::default();
+                }
                 packet::force_receive_buffer(socket.as_fd(), QUEUE_BYTES)?;
                 Receiver::Queue(RecvVec::new(frame, RECV_BATCH)?)
             }
@@ -70,7 +83,7 @@ impl PacketDevice {
         let index = packet::index(socket.as_fd(), &interface.name)?;
         packet::bind(socket.as_fd(), index, ethertype)?;
         let home = Home { socket, name: interface.name.clone(), ethertype };
-        Ok(Self { home, receiver, sender: SendVec::default(), mtu, overruns: 0 })
+        Ok(Self { home, receiver, sender, mtu, overruns: 0 })
     }
 
     /// Receives every frame from now on.

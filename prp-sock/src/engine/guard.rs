@@ -9,7 +9,7 @@ use parking_lot::lock_api::{Mutex, MutexGuard};
 
 use super::core::Core;
 use crate::sys::baton::{Baton, Errand};
-use crate::sys::lock::lock_as;
+use crate::sys::lock::{lock_as, try_lock_soon};
 
 /// What the engine's lock protects, and the lock.
 pub(super) type CoreLock = Mutex<Baton, Core>;
@@ -66,6 +66,11 @@ pub(crate) struct CoreGuard<'a> {
 impl<'a> CoreGuard<'a> {
     pub(super) fn new(lock: &'a CoreLock, errand: Errand) -> Self {
         Self { lock, held: Some(lock_as(lock, errand)) }
+    }
+
+    /// As [`Self::new`], unless somebody has the lock for longer than a message takes.
+    pub(super) fn try_soon(lock: &'a CoreLock) -> Option<Self> {
+        try_lock_soon(lock).map(|held| Self { lock, held: Some(held) })
     }
 
     /// Lets others have the lock, if any wait for it, and takes it again.

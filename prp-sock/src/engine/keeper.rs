@@ -107,6 +107,14 @@ impl Core {
         let due = if duty == Duty::Nothing { None } else { self.revised_timeout() };
         duty.next_look(due, now)
     }
+
+    /// When a driver that falls asleep `now` has to look at the time for what is `due`: not for what the keeper sees to, which
+    /// needs no timer of his, that would cost more than the system call it is for.
+    pub(super) fn look_of_driver(&self, due: Option<Instant>, now: Instant) -> Option<Instant> {
+        // One that is overdue may have been put off.
+        let looks = self.keeper_looks.filter(|at| *at >= now);
+        due.filter(|due| looks.is_none_or(|at| at > *due))
+    }
 }
 
 impl Engine {
@@ -179,11 +187,27 @@ impl Engine {
         core.keeper_parked = quiet;
         core.keeper_looks = until;
         drop(core);
-        let _ = self.keeper.waiter.park(until.map(|at| at.since(self.now())));
-        let mut core = self.lock();
+        let mut core = self.relock_after(until.map(|at| at.since(self.now())));
         core.keeper_parked = false;
         core.keeper_looks = None;
         core
+    }
+
+    /// Sleeps until called, for at most `nap`, and locks again. Who has the lock for long then moves much, and looks at the time
+    /// whenever he lets it go: to have it in between the keeper would stop him for as long as it takes to change threads twice.
+    /// So it sleeps on instead, for longer and longer, up to a tick.
+    fn relock_after(&self, mut nap: Option<Duration>) -> CoreGuard<'_> {
+        let mut next = SHORTEST_TICK;
+        loop {
+            if self.keeper.waiter.park(nap).unwrap_or(true) {
+                return self.lock();
+            }
+            if let Some(core) = CoreGuard::try_soon(&self.core) {
+                return core;
+            }
+            nap = Some(next);
+            next = (2 * next).min(TICK);
+        }
     }
 
     /// Nobody drives: takes a turn, then sleeps until something happens.

@@ -150,7 +150,7 @@ impl Engine {
         // What the attempt has taken in concerns others, who may sleep, or this thread, which is listed now.
         self.finish(core, now);
         let timeout = waiting.deadline.map(|d| d.since(self.now()));
-        let slept = seat.waiter.park(timeout);
+        let slept = seat.waiter.park(timeout).map(drop);
         let mut core = self.lock_as(errand);
         core.followers.retain(|f| !Arc::ptr_eq(f, &seat.waiter));
         core.forget(waiting.interest, &seat.waker);
@@ -244,11 +244,9 @@ impl Engine {
         if core.has_more() {
             return (core, Ok(()));
         }
-        // What the keeper sees to needs no timer of ours, which would cost more than the system call it is for.
         let due = core.revised_timeout();
         core.duty = core.duty.max(Duty::left(due, now));
-        let due = due.filter(|due| core.keeper_looks.is_none_or(|at| at > *due));
-        let until = earliest(waiting.deadline, due);
+        let until = earliest(waiting.deadline, core.look_of_driver(due, now));
         core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
         core.driver_sleeps = true;
         let (mut core, slept) = self.sleep(core, me, until);

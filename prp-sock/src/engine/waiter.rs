@@ -49,17 +49,17 @@ impl Waiter {
         self.state.load(Ordering::Acquire) == CALLED
     }
 
-    /// Sleeps until called, for at most `timeout`, or for no reason.
+    /// Sleeps until called, for at most `timeout`, or for no reason; whether it was called.
     ///
     /// # Errors
     /// `Interrupted`.
-    pub(super) fn park(&self, timeout: Option<Duration>) -> io::Result<()> {
+    pub(super) fn park(&self, timeout: Option<Duration>) -> io::Result<bool> {
         if self.sleep_as(PARKED) {
-            return Ok(());
+            return Ok(true);
         }
         let slept = futex::wait(&self.state, PARKED, timeout);
-        self.state.swap(AWAKE, Ordering::AcqRel);
-        slept
+        let called = self.state.swap(AWAKE, Ordering::AcqRel) == CALLED;
+        slept.map(|()| called)
     }
 
     /// What this thread must have among its descriptors when it polls.

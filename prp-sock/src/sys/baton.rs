@@ -77,6 +77,11 @@ impl Baton {
         self.take(FREE, HELD)
     }
 
+    /// Takes it if it is free, or becomes so before who wants it would go to sleep.
+    pub(crate) fn try_lock_soon(&self) -> bool {
+        self.try_lock() || self.look()
+    }
+
     /// Whether somebody has it.
     pub(crate) fn is_locked(&self) -> bool {
         matches!(self.state.load(Relaxed), HELD | WANTED)
@@ -100,14 +105,19 @@ impl Baton {
         self.state.compare_exchange(from, to, Acquire, Relaxed).is_ok()
     }
 
-    #[cold]
-    fn wait(&self, errand: Errand) {
-        for () in std::iter::repeat_n((), LOOKS) {
+    /// Looks for a while whether it is free; takes it then.
+    fn look(&self) -> bool {
+        (0..LOOKS).any(|_| {
             spin_loop();
             // Only what looks free is worth taking its line from who has it.
-            if self.state.load(Relaxed) == FREE && self.take(FREE, HELD) {
-                return;
-            }
+            self.state.load(Relaxed) == FREE && self.take(FREE, HELD)
+        })
+    }
+
+    #[cold]
+    fn wait(&self, errand: Errand) {
+        if self.look() {
+            return;
         }
         let asleep = &self.asleep[errand as usize];
         asleep.fetch_add(1, Relaxed);

@@ -14,6 +14,12 @@ pub(crate) fn lock_as<T>(mutex: &Mutex<Baton, T>, errand: Errand) -> MutexGuard<
     }
 }
 
+/// Locks `mutex` if that is free, or becomes so before the caller would go to sleep for it.
+pub(crate) fn try_lock_soon<T>(mutex: &Mutex<Baton, T>) -> Option<MutexGuard<'_, Baton, T>> {
+    // SAFETY: nothing is unlocked here, and the guard is made by who has just locked it.
+    unsafe { mutex.raw().try_lock_soon().then(|| mutex.make_guard_unchecked(())) }
+}
+
 // SAFETY: the baton's state is FREE or KEPT as long as nobody has the lock. It is only had by changing one of the two into
 // HELD or WANTED, in one step, which one thread succeeds in; and only who has it changes those back.
 unsafe impl RawMutex for Baton {

@@ -19,17 +19,33 @@ const SMALL: usize = 512;
 /// Pieces of a frame at most.
 const PIECES: usize = 4;
 
+/// `struct virtio_net_hdr`: what a socket with `PACKET_VNET_HDR` wants before a frame. All zeros leave everything to the kernel.
+#[repr(C)]
+#[derive(Copy, Clone, Debug, Default)]
+struct Prefix {
+    flags: u8,
+    gso_type: u8,
+    /// Bytes from the frame's beginning that the kernel is to keep in one piece.
+    hdr_len: u16,
+    gso_size: u16,
+    csum_start: u16,
+    csum_offset: u16,
+}
+
 /// Scatter lists for `sendmmsg`, kept between calls so that sending allocates nothing.
 #[derive(Debug)]
 pub(crate) struct SendVec {
-    pieces: Box<[libc::iovec; MAX_BATCH * PIECES]>,
+    pieces: Box<[libc::iovec; MAX_BATCH * (PIECES + 1)]>,
     /// Nothing but which pieces a frame has is ever written here.
     headers: Box<[libc::mmsghdr; MAX_BATCH]>,
+    /// What goes before each frame, if anything does.
+    prefixes: Option<Box<[Prefix; MAX_BATCH]>>,
     /// A small frame, put together.
     small: Vec<u8>,
 }
 
-// SAFETY: the raw pointers inside are only used within `Batch`, for whose lifetime what they point to is borrowed.
+// SAFETY: the raw pointers inside are only used within `Batch`, for whose lifetime what they point to is borrowed, or belongs
+// to the vector, which is.
 unsafe impl Send for SendVec {}
 
 impl Default for SendVec {
@@ -37,11 +53,16 @@ impl Default for SendVec {
         // SAFETY: all-zero bytes are valid for both: integers and null pointers.
         let (pieces, headers) =
             unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
-        Self { pieces, headers, small: Vec::new() }
+        Self { pieces, headers, prefixes: None, small: Vec::new() }
     }
 }
 
 impl SendVec {
+    /// For a socket with `PACKET_VNET_HDR`: the kernel keeps each frame, of 65,535 bytes at most, in one piece.
+    pub(crate) fn in_one_piece() -> Self {
+        Self { prefixes: Some(Box::new([Prefix::default(); MAX_BATCH])), ..Self::default() }
+    }
+
     /// The first of `frames`, each given in pieces, ready to be sent.
     pub(crate) fn load<'s, 'a>(
         &'s mut self,
@@ -50,6 +71,13 @@ impl SendVec {
         let (mut count, mut used) = (0, 0);
         for (header, frame) in self.headers.iter_mut().zip(frames) {
             let begin = used;
+            if let Some(prefixes) = &mut self.prefixes {
+                let prefix = &mut prefixes[count];
+                prefix.hdr_len = frame.iter().map(|piece| piece.len()).sum::<usize>() as u16;
+                self.pieces[used].iov_base = std::ptr::from_mut(prefix).cast();
+                self.pieces[used].iov_len = size_of::<Prefix>();
+                used += 1;
+            }
             for piece in frame.iter().filter(|piece| !piece.is_empty()) {
                 self.pieces[used].iov_base = piece.as_ptr().cast_mut().cast();
                 self.pieces[used].iov_len = piece.len();
@@ -75,6 +103,9 @@ impl SendVec {
             return self.load(std::iter::once(frame)).send(fd, 0).map(drop);
         }
         self.small.clear();
+        if self.prefixes.is_some() {
+            self.small.resize(size_of::<Prefix>(), 0);
+        }
         let used = frame.iter().filter(|piece| !piece.is_empty());
         used.for_each(|piece| self.small.extend_from_slice(piece));
         // SAFETY: the bytes are readable and outlive the call, which writes nothing.
@@ -188,3 +219,6 @@ impl RecvVec {
         &self.buffer[index * self.frame..][..len]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::cvt;
 
+/// From linux/if_packet.h.
+const PACKET_VNET_HDR: libc::c_int = 15;
+
 /// Receives frames of `ethertype` from device `index` from now on, and sends into it.
 pub(crate) fn bind(fd: BorrowedFd<'_>, index: u32, ethertype: u16) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sockaddr_ll`: it is made of integers only.
@@ -26,6 +29,11 @@ pub(crate) fn bind(fd: BorrowedFd<'_>, index: u32, ethertype: u16) -> io::Result
 /// Does not hand us what we sent ourselves.
 pub(crate) fn ignore_outgoing(fd: BorrowedFd<'_>) -> io::Result<()> {
     set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)
+}
+
+/// Whether frames are sent with a `virtio_net_hdr` before them, and come with one. Not to be changed while there is a ring.
+pub(crate) fn prefix_frames(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    set(fd, libc::SOL_PACKET, PACKET_VNET_HDR, &i32::from(on))
 }
 
 /// Sets the receive buffer past the system's limit if we may, to the limit otherwise.

@@ -159,3 +159,67 @@ fn keep__looks_often_for_a_driver_that_sleeps_on() {
         core.driver_sleeps = true;
     });
 }
+
+/// Who has the lock for long is not made to hand it over: the keeper looks again later.
+#[test]
+fn keep__does_not_wait_for_the_lock() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let _bystander = Bystander::new(&pair);
+        let engine = pair.alpha.engine();
+        for _ in 0..5 {
+            wait_until("the keeper is about to look", || engine.lock().keeper_looks.is_some());
+            let mut core = engine.lock();
+            let Some(looks) = core.keeper_looks else { continue };
+            while engine.now() < looks + Duration::from_millis(10) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            // It goes to whoever waits for it now.
+            core.bump();
+            assert_eq!(core.keeper_looks, Some(looks), "the keeper had it");
+        }
+    });
+}
+
+/// ... but when it is called, which is for now.
+#[test]
+fn keep__waits_for_the_lock_when_it_is_called() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let _bystander = Bystander::new(&pair);
+        let engine = pair.alpha.engine();
+        wait_until("the keeper is about to look", || engine.lock().keeper_looks.is_some());
+        let mut core = engine.lock();
+        let looks = core.keeper_looks;
+        engine.keeper.call();
+        wait_until("the keeper has had it", || {
+            core.bump();
+            core.keeper_looks != looks
+        });
+    });
+}
+
+/// A driver that falls asleep leaves to the keeper what that looks at in time, if it is sure to.
+#[test]
+fn look_of_driver__is_for_what_the_keeper_does_not_see_to() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let mut core = pair.alpha.engine().lock();
+        let now = Instant::from_nanos(1_000_000_000);
+        let at = |us| now + Duration::from_micros(us);
+        for (keeper, due, look) in [
+            (None, Some(500), Some(500)),
+            (Some(400), None, None),
+            (Some(400), Some(500), None),
+            (Some(500), Some(500), None),
+            (Some(600), Some(500), Some(500)),
+            (Some(0), Some(500), None),
+        ] {
+            core.keeper_looks = keeper.map(at);
+            assert_eq!(core.look_of_driver(due.map(at), now), look.map(at), "{keeper:?} {due:?}");
+        }
+        core.keeper_looks = Some(now);
+        assert_eq!(core.look_of_driver(Some(at(500)), at(1)), Some(at(500)), "put off");
+        core.keeper_looks = None;
+    });
+}
