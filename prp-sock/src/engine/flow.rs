@@ -12,7 +12,10 @@ const SUSTAINED: u32 = 512;
 
 /// Most frames that may gather during a nap, in parts of the receiving ring: with the time a nap lasts
 /// too long, and the senders' windows being half of the ring, nobody ever waits for a napper.
-const RING_PART: u32 = 8;
+const RING_PART: u32 = 4;
+
+/// ... and in parts of the flow so far: the end of a flow comes during a nap, and takes so much longer at most.
+const FLOW_PART: u32 = 16;
 
 /// The kernel lets a sleep last so much longer (`timerslack_ns`).
 const SLACK: Duration = Duration::from_micros(50);
@@ -20,13 +23,13 @@ const SLACK: Duration = Duration::from_micros(50);
 /// Shorter naps are not worth the timer.
 const SHORTEST: Duration = Duration::from_micros(30);
 
-/// Longer ones would be felt at the end of a flow.
-const LONGEST: Duration = Duration::from_micros(150);
+/// Longer ones would keep who sends waiting for acknowledgements, and save little.
+const LONGEST: Duration = Duration::from_micros(300);
 
-/// Frames that make a nap worth its timer: those of a flow at which looking for [`ADAPTIVE_BUDGET`](super::spin) would
-/// pay, and keep a processor busy for frames that come every ten or twenty microseconds. Where they come more rarely
+/// Frames are so far apart at most in a flow that is napped through: looking for [`ADAPTIVE_BUDGET`](super::spin) would pay
+/// there, and keep a processor busy for frames that come every ten or twenty microseconds. Where they come more rarely
 /// looking does not pay, and readers sleep anyway.
-const FEWEST: u32 = 4;
+const APART: Duration = Duration::from_nanos(37_500);
 
 /// Frames after which older ones count half: the rate is that of the last few milliseconds.
 const MEMORY: u32 = 4 * SUSTAINED;
@@ -80,8 +83,9 @@ impl Flow {
             return None;
         }
         let elapsed = now.since(self.since);
-        let nap = (elapsed * self.gather / self.frames).min(LONGEST).checked_sub(SLACK)?;
-        let is_fast = elapsed * FEWEST / self.frames <= LONGEST;
+        let gather = self.gather.min(self.frames / FLOW_PART);
+        let nap = (elapsed * gather / self.frames).min(LONGEST).checked_sub(SLACK)?;
+        let is_fast = elapsed / self.frames <= APART;
         self.napped = is_fast && nap >= SHORTEST;
         self.napped.then_some(nap)
     }
@@ -104,14 +108,25 @@ mod tests {
     }
 
     #[test]
-    fn nap__lasts_as_long_as_an_eighth_of_the_ring_takes() {
-        let (mut flow, now) = flow(512, 2_000, 10_000);
+    fn nap__lasts_as_long_as_a_quarter_of_the_ring_takes() {
+        let (mut flow, now) = flow(256, 2_000, 10_000);
         // 64 frames at 2 us are 128 us, of which the kernel adds 50 by itself.
         let nap = flow.nap(now).unwrap();
         assert!((75..=80).contains(&nap.as_micros()), "{nap:?}");
         // At 5 us they would take too long.
-        let (mut slower, now) = self::flow(512, 5_000, 10_000);
+        let (mut slower, now) = self::flow(256, 5_000, 10_000);
         assert_eq!(slower.nap(now), Some(LONGEST - SLACK));
+    }
+
+    #[test]
+    fn nap__is_a_sixteenth_of_the_flow_so_far_at_most() {
+        let nap = |frames| {
+            let (mut flow, now) = flow(512, 4_000, frames);
+            flow.nap(now).map(|nap| (nap + SLACK).as_micros())
+        };
+        assert!(nap(SUSTAINED).is_some_and(|us| (124..=128).contains(&us)));
+        assert!(nap(2 * SUSTAINED).is_some_and(|us| (252..=256).contains(&us)));
+        assert_eq!(nap(4 * SUSTAINED), Some(LONGEST.as_micros()));
     }
 
     #[test]
