@@ -167,3 +167,32 @@ fn lock__is_let_go_and_taken_again_where_somebody_waits() {
         model(move || each_has_it_once(&errands, bump));
     }
 }
+
+/// Who only looks whether it is to be had does not have it beside another, and keeps it from nobody in the end.
+#[test]
+fn try_lock_soon__is_had_alone_or_not_at_all() {
+    let try_it = |baton: &Baton, count: &AtomicU32| {
+        let had = baton.try_lock_soon();
+        if had {
+            count_one(count);
+            baton.unlock();
+        }
+        u32::from(had)
+    };
+    model(move || {
+        let shared = Arc::new((Baton::new(), AtomicU32::new(0)));
+        let _ = format!("{:?}", shared.0);
+        let others = [Errand::Brief, Errand::Bulk].map(|errand| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                shared.0.lock(errand);
+                count_one(&shared.1);
+                shared.0.unlock();
+            })
+        });
+        let had = try_it(&shared.0, &shared.1);
+        others.into_iter().for_each(|t| t.join().unwrap());
+        assert_eq!(shared.1.load(Ordering::Relaxed), 2 + had);
+        assert_eq!(try_it(&shared.0, &shared.1), 1, "nobody has it in the end");
+    });
+}
