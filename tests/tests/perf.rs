@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::mpsc::{self, Receiver};
 
 use prp_tests::program;
 use prp_tests::puppet::Puppet;
@@ -24,6 +25,7 @@ prp_tests::main! {
         connect__has_its_keys,
         sweep__has_its_keys,
         serve__survives_what_is_no_client,
+        serve__notices_that_a_client_has_gone,
         client__without_a_server;
 }
 
@@ -35,8 +37,8 @@ fn prp() -> &'static PathBuf {
     PATH.get_or_init(|| program::build("prp-tools", "prp", PUPPET))
 }
 
-/// A server on node 2, killed when dropped.
-struct Server(Child);
+/// A server on node 2, killed when dropped; and what it says.
+struct Server(Child, Receiver<String>);
 
 impl Server {
     fn start(node: &Node<'_>) -> Self {
@@ -47,8 +49,9 @@ impl Server {
         let said = lines.next().expect("it says something").expect("text");
         assert!(said.starts_with("prp: listening on 2:5210 and TCP"), "{said}");
         // Read on, or the server would wait for room in the pipe.
-        std::thread::spawn(move || lines.for_each(|line| println!("server: {line:?}")));
-        Self(child)
+        let (sender, said) = mpsc::channel();
+        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|l| sender.send(l)));
+        Self(child, said)
     }
 }
 
@@ -196,6 +199,18 @@ fn serve__survives_what_is_no_client() {
         &measure(&topology, &["latency", "2", "--time", "0.1"]),
         &["results.prp.min_us"],
     );
+}
+
+/// Its TCP goes nowhere, so that it fails between two connections; the server does not wait for the second one then.
+fn serve__notices_that_a_client_has_gone() {
+    let topology = Topology::pair();
+    let server = Server::start(&topology.node(2));
+    let output = client(&topology, &["latency", "2", "--time", "0.1", "--vs", "tcp=240.0.0.1"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("tcp=240.0.0.1"), "{said}");
+    let said = server.1.recv().expect("it says something");
+    assert!(said.contains("the client has gone"), "{said}");
+    measure(&topology, &["latency", "2", "--time", "0.1"]);
 }
 
 fn client__without_a_server() {

@@ -2,13 +2,16 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prp_sock::{PrpListener, PrpStream};
 use socket2::SockRef;
 
 /// How long a server waits for the connection a client has announced.
 const ARRIVAL: Duration = Duration::from_secs(10);
+
+/// ... without a look whether the client is still there.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// A stream to the other end.
 #[derive(Debug)]
@@ -76,7 +79,15 @@ impl Write for &Conn {
 
 /// Where a server takes the connections of a leg.
 #[derive(Debug)]
-pub(super) enum Door<'a> {
+pub(super) struct Door<'a> {
+    pub(super) place: Place<'a>,
+    /// The client, which says nothing while it comes through the door.
+    pub(super) control: &'a PrpStream,
+}
+
+/// What a server listens on.
+#[derive(Debug)]
+pub(super) enum Place<'a> {
     Prp(PrpListener),
     Tcp { listener: &'a TcpListener, spin: bool },
 }
@@ -84,22 +95,49 @@ pub(super) enum Door<'a> {
 impl Door<'_> {
     /// Its port.
     pub(super) fn port(&self) -> io::Result<u16> {
-        Ok(match self {
-            Self::Prp(listener) => listener.local_addr()?.port.number(),
-            Self::Tcp { listener, .. } => listener.local_addr()?.port(),
+        Ok(match &self.place {
+            Place::Prp(listener) => listener.local_addr()?.port.number(),
+            Place::Tcp { listener, .. } => listener.local_addr()?.port(),
         })
     }
 
     /// The next connection.
     ///
     /// # Errors
-    /// `TimedOut` if none comes, and what accepting says.
+    /// `TimedOut` if none comes, that the client has gone, and what accepting says.
     pub(super) fn accept(&self) -> io::Result<Conn> {
+        let begun = Instant::now();
+        loop {
+            match self.place.accept_within(GLANCE) {
+                Err(e) if e.kind() == ErrorKind::TimedOut => {
+                    if has_gone(self.control)? {
+                        return Err(io::Error::other("the client has gone"));
+                    }
+                    if begun.elapsed() >= ARRIVAL {
+                        return Err(e);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Forgets connections that somebody asked for and left.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        let Place::Tcp { listener, .. } = &self.place else { return Ok(()) };
+        listener.set_nonblocking(true)?;
+        while listener.accept().is_ok() {}
+        listener.set_nonblocking(false)
+    }
+}
+
+impl Place<'_> {
+    fn accept_within(&self, patience: Duration) -> io::Result<Conn> {
         match self {
-            Self::Prp(listener) => Ok(Conn::Prp(listener.accept_timeout(ARRIVAL)?.0)),
+            Self::Prp(listener) => Ok(Conn::Prp(listener.accept_timeout(patience)?.0)),
             Self::Tcp { listener, spin } => {
                 // Linux heeds it when accepting too, and the connection inherits it.
-                SockRef::from(*listener).set_read_timeout(Some(ARRIVAL))?;
+                SockRef::from(*listener).set_read_timeout(Some(patience))?;
                 let (stream, _) = listener.accept().map_err(|e| match e.kind() {
                     ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
                     _ => e,
@@ -109,12 +147,15 @@ impl Door<'_> {
             }
         }
     }
+}
 
-    /// Forgets connections that somebody asked for and left.
-    pub(super) fn clear(&self) -> io::Result<()> {
-        let Self::Tcp { listener, .. } = self else { return Ok(()) };
-        listener.set_nonblocking(true)?;
-        while listener.accept().is_ok() {}
-        listener.set_nonblocking(false)
-    }
+/// Whether the client behind `control`, which has nothing to say now, has left, or begun anew.
+///
+/// # Errors
+/// If an option cannot be set.
+pub(super) fn has_gone(control: &PrpStream) -> io::Result<bool> {
+    control.set_nonblocking(true)?;
+    let seen = control.peek(&mut [0]);
+    control.set_nonblocking(false)?;
+    Ok(!matches!(seen, Err(e) if e.kind() == ErrorKind::WouldBlock))
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use prp_sock::{Builder, HostsFile, Port, PrpStream};
 use socket2::SockRef;
 
-use super::conn::{Conn, Door};
+use super::conn::{self, Conn, Door, Place};
 use super::control::{self, Amount, Job, MAX_STREAMS, Outcome, Reply, Request, VERSION, Work};
 use super::counters::Counters;
 use super::machine::Machine;
@@ -93,6 +93,8 @@ impl Server {
                     Err(why) => Reply::Failed(why),
                     Ok(()) => match self.leg(control, &job) {
                         Ok(outcome) => Reply::Done(outcome),
+                        // There is nobody to tell.
+                        Err(e) if conn::has_gone(control)? => return Err(e),
                         Err(e) => Reply::Failed(e.to_string()),
                     },
                 },
@@ -112,7 +114,7 @@ impl Server {
             raw_work(&mut link, &job.work)?;
             return Ok(counters.raw_outcome(&mut link));
         }
-        let door = self.door(job)?;
+        let door = self.door(control, job)?;
         door.clear()?;
         let counters = Counters::read(job.transport, control);
         control::send(control, &Reply::Ready { port: door.port()? })?;
@@ -121,11 +123,12 @@ impl Server {
         Ok(Outcome { received, ..outcome })
     }
 
-    fn door(&self, job: &Job) -> io::Result<Door<'_>> {
-        Ok(match job.transport {
-            Transport::Prp => Door::Prp(builder(&self.hosts, job.wait).bind(Port::CONTROL)?),
-            _ => Door::Tcp { listener: &self.tcp, spin: job.wait == WaitMode::Spin },
-        })
+    fn door<'a>(&'a self, control: &'a PrpStream, job: &Job) -> io::Result<Door<'a>> {
+        let place = match job.transport {
+            Transport::Prp => Place::Prp(builder(&self.hosts, job.wait).bind(Port::CONTROL)?),
+            _ => Place::Tcp { listener: &self.tcp, spin: job.wait == WaitMode::Spin },
+        };
+        Ok(Door { place, control })
     }
 }
 
