@@ -31,8 +31,8 @@ const SHORT_TICK: Duration = Duration::from_micros(400);
 /// ... at least.
 const SHORTEST_TICK: Duration = Duration::from_micros(50);
 
-/// What is due within this is soon due, and while nothing is the keeper looks no less often: so nothing that is set meanwhile
-/// is due before it looks. In a conversation where every message is the answer to the last, nothing is soon due: a peer
+/// What is due within this is soon due, and while nothing is the keeper looks no less often, unless somebody has the lock all the
+/// time: so nothing that is set meanwhile is due before it looks. In a conversation where every message is the answer to the last, nothing is soon due: a peer
 /// is asked after a millisecond whether it has got what it was sent.
 const SOON: Duration = Duration::from_millis(1);
 

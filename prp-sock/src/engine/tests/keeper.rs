@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use prp_proto::time::Instant;
 
+use super::super::guard::CoreGuard;
 use super::super::keeper::Duty;
 use super::{Bystander, read_byte, wait_for_crew};
 use crate::builder::Builder;
+use crate::stream::PrpStream;
 use crate::testing::{Pair, Verdict, wait_until, within_patience};
 
 /// The application computes: it waits for nothing, and its peer's write completes all the same.
@@ -160,17 +162,30 @@ fn keep__looks_often_for_a_driver_that_sleeps_on() {
     });
 }
 
+/// The lock, and when the keeper of `pair`'s first end is about to look by itself: while frames come.
+fn watched<'a>(pair: &'a Pair, theirs: &mut PrpStream) -> (CoreGuard<'a>, Instant) {
+    let engine = pair.alpha.engine();
+    loop {
+        let core = engine.lock();
+        match core.keeper_looks {
+            Some(at) if !core.keeper_parked && at > engine.now() => return (core, at),
+            _ => drop(core),
+        }
+        theirs.write_all(&[1]).unwrap();
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Who has the lock for long is not made to hand it over: the keeper looks again later.
 #[test]
 fn keep__does_not_wait_for_the_lock() {
     within_patience(|| {
         let pair = Pair::new();
+        let (_ours, mut theirs) = pair.streams();
         let _bystander = Bystander::new(&pair);
         let engine = pair.alpha.engine();
         for _ in 0..5 {
-            wait_until("the keeper is about to look", || engine.lock().keeper_looks.is_some());
-            let mut core = engine.lock();
-            let Some(looks) = core.keeper_looks else { continue };
+            let (mut core, looks) = watched(&pair, &mut theirs);
             while engine.now() < looks + Duration::from_millis(10) {
                 thread::sleep(Duration::from_millis(1));
             }
@@ -186,15 +201,13 @@ fn keep__does_not_wait_for_the_lock() {
 fn keep__waits_for_the_lock_when_it_is_called() {
     within_patience(|| {
         let pair = Pair::new();
+        let (_ours, mut theirs) = pair.streams();
         let _bystander = Bystander::new(&pair);
-        let engine = pair.alpha.engine();
-        wait_until("the keeper is about to look", || engine.lock().keeper_looks.is_some());
-        let mut core = engine.lock();
-        let looks = core.keeper_looks;
-        engine.keeper.call();
+        let (mut core, looks) = watched(&pair, &mut theirs);
+        pair.alpha.engine().keeper.call();
         wait_until("the keeper has had it", || {
             core.bump();
-            core.keeper_looks != looks
+            core.keeper_looks != Some(looks) || core.keeper_parked
         });
     });
 }
