@@ -20,7 +20,7 @@ const RING_BYTES: usize = 1024 * 1024;
 const SLOTS: (usize, usize) = (16, 512);
 
 /// Frames, with their Ethernet headers, that the kernel would keep in several pieces, each of which costs it time: those that do not fit
-/// a page, up to what its allocator gives in one piece at any time.
+/// a page of the usual size, up to what its allocator gives in one piece at any time.
 const IN_PIECES: RangeInclusive<usize> = 4 * 1024..=15 * 1024;
 
 /// Queue of a socket without a ring: the window of several connections.

@@ -38,6 +38,11 @@ impl Doors {
         self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
     }
 
+    /// Whether at least `frames` frames wait in one ring.
+    pub(super) fn hold(&self, frames: u32) -> bool {
+        self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.holds(frames)))
+    }
+
     /// Whether no look can say that no frame waits.
     pub(super) fn are_blind(&self) -> bool {
         self.peeks.iter().any(|p| matches!(p, Peek::Unknown))

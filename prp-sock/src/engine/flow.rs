@@ -11,10 +11,12 @@ use prp_proto::time::Instant;
 const SUSTAINED: u32 = 512;
 
 /// Most frames that may gather during a nap, in parts of the receiving ring: with the time a nap lasts
-/// too long, and the senders' windows being half of the ring, nobody ever waits for a napper.
+/// too long, and the senders' windows being half of the ring, nobody with a window of the usual size ever waits for a napper.
+/// Who has less shows by sending less than was meant to gather.
 const RING_PART: u32 = 4;
 
-/// ... and in parts of the flow so far: the end of a flow comes during a nap, and takes so much longer at most.
+/// ... and in parts of the flow so far, as far as it is remembered: the end of a flow comes during a nap, and takes so much
+/// longer at most.
 const FLOW_PART: u32 = 16;
 
 /// The kernel lets a sleep last so much longer (`timerslack_ns`).
@@ -31,8 +33,8 @@ const LONGEST: Duration = Duration::from_micros(300);
 /// looking does not pay, and readers sleep anyway.
 const APART: Duration = Duration::from_nanos(37_500);
 
-/// Frames after which older ones count half: the rate is that of the last few milliseconds.
-const MEMORY: u32 = 4 * SUSTAINED;
+/// Frames after which older ones count half: the rate is that of the last few milliseconds. What naps have shown is forgotten then.
+const MEMORY: u32 = 8 * SUSTAINED;
 
 /// The flow of incoming frames.
 #[derive(Debug)]
@@ -40,14 +42,25 @@ pub(crate) struct Flow {
     since: Instant,
     frames: u32,
     napped: bool,
-    /// Frames that may gather.
+    /// Frames that may gather, as rings go.
     gather: u32,
+    /// ... and as naps have shown.
+    proven: u32,
+    /// Frames that were meant to gather during the last nap.
+    meant: u32,
 }
 
 impl Flow {
     /// No flow yet.
     pub(super) const fn new() -> Self {
-        Self { since: Instant::ZERO, frames: 0, napped: false, gather: u32::MAX }
+        Self {
+            since: Instant::ZERO,
+            frames: 0,
+            napped: false,
+            gather: u32::MAX,
+            proven: u32::MAX,
+            meant: 0,
+        }
     }
 
     /// A look has found `frames` frames, in receiving rings of at least `slots`; 0 if it is not known how
@@ -62,13 +75,14 @@ impl Flow {
         self.napped = false;
         if self.frames == 0 {
             self.since = now;
-            self.gather = u32::MAX;
+            (self.gather, self.proven) = (u32::MAX, u32::MAX);
         }
         self.gather = self.gather.min(slots / RING_PART);
         self.frames += frames as u32;
         if self.frames > MEMORY {
             self.frames /= 2;
             self.since = self.since + now.since(self.since) / 2;
+            self.proven = u32::MAX;
         }
     }
 
@@ -83,11 +97,24 @@ impl Flow {
             return None;
         }
         let elapsed = now.since(self.since);
-        let gather = self.gather.min(self.frames / FLOW_PART);
-        let nap = (elapsed * gather / self.frames).min(LONGEST).checked_sub(SLACK)?;
+        let gather = self.gather.min(self.frames / FLOW_PART).min(self.proven);
+        let nap = (elapsed * gather / self.frames).min(LONGEST);
+        self.meant = gather
+            .min((nap.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32);
+        let nap = nap.checked_sub(SLACK)?;
         let is_fast = elapsed / self.frames <= APART;
         self.napped = is_fast && nap >= SHORTEST;
         self.napped.then_some(nap)
+    }
+
+    /// Frames that must have gathered at the end of a nap: three quarters of what was meant to, since neither naps nor senders are exact.
+    pub(super) const fn enough(&self) -> u32 {
+        self.meant - self.meant / 4
+    }
+
+    /// Fewer did: somebody has sent what his window allows, and waits for an acknowledgement.
+    pub(super) const fn fell_short(&mut self) {
+        self.proven = self.meant / 2;
     }
 }
 
@@ -140,6 +167,28 @@ mod tests {
         assert!(nap(512, 20_000, 10_000).is_some(), "looking would keep a processor busy");
         assert!(nap(512, 40_000, 10_000).is_none(), "too slow to nap through");
         assert!(nap(0, 2_000, 10_000).is_none(), "nobody knows what fits");
+    }
+
+    #[test]
+    fn nap__is_for_half_as_many_where_less_came_and_again_for_all_some_time_later() {
+        let (mut flow, mut now) = flow(512, 2_000, 10_000);
+        let nap = |flow: &mut Flow, now| {
+            let nap = flow.nap(now)?;
+            Some((((nap + SLACK).as_micros() + 4) / 8 * 8, flow.meant.next_multiple_of(2)))
+        };
+        assert_eq!(nap(&mut flow, now), Some((256, 128)));
+        flow.fell_short();
+        assert_eq!(nap(&mut flow, now), Some((128, 64)));
+        flow.fell_short();
+        assert_eq!(nap(&mut flow, now), None, "32 frames are too few");
+        for _ in 0..MEMORY {
+            now = now + Duration::from_micros(2);
+            flow.note(now, 1, 512);
+        }
+        assert_eq!(nap(&mut flow, now), Some((256, 128)));
+        // Where time is what bounds a nap, so many come in that time.
+        let (mut slow, now) = self::flow(512, 10_000, 10_000);
+        assert_eq!(nap(&mut slow, now), Some((304, 30)));
     }
 
     #[test]

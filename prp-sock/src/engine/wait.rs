@@ -270,6 +270,7 @@ impl Engine {
             return (core, Ok(()));
         }
         let due = earliest(waiting.deadline, core.revised_timeout());
+        let is_whole = due.is_none_or(|due| due >= until);
         let until = due.map_or(until, |due| due.min(until));
         core.looks_again = Some(until);
         drop(core);
@@ -278,7 +279,11 @@ impl Engine {
         let fds = set.fds();
         let polled = ppoll(fds, Some(timeout), None);
         me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
-        (self.lock(), polled.map(drop).map_err(io::Error::from))
+        let mut core = self.lock();
+        if is_whole && polled == Ok(0) && !core.doors.hold(core.flow.enough()) {
+            core.flow.fell_short();
+        }
+        (core, polled.map(drop).map_err(io::Error::from))
     }
 
     /// Looks for a frame or a call without sleeping; whether there was something to do.

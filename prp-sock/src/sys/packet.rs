@@ -32,6 +32,9 @@ pub(crate) fn ignore_outgoing(fd: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Whether frames are sent with a `virtio_net_hdr` before them, and come with one. Not to be changed while there is a ring.
+///
+/// Frames that wait to be divided (GSO) by another protocol than TCP or UDP cannot come with one: a ring takes none behind such
+/// a frame. Nobody makes them of PRP's EtherType but who has the right to send any frame on a virtual link.
 pub(crate) fn prefix_frames(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
     set(fd, libc::SOL_PACKET, PACKET_VNET_HDR, &i32::from(on))
 }

@@ -85,6 +85,13 @@ impl RingPeek {
         self.0.has_frame()
     }
 
+    /// Whether at least `frames` frames wait, or one if that is none.
+    pub fn holds(&self, frames: u32) -> bool {
+        let Mapping { slots, next, .. } = &*self.0;
+        let last = (next.load(Ordering::Relaxed) + frames.clamp(1, *slots) - 1) % slots;
+        self.0.status(last).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0
+    }
+
     /// Frames the ring holds.
     pub(crate) fn slots(&self) -> u32 {
         self.0.slots
