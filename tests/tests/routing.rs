@@ -207,8 +207,10 @@ fn a_killed_router(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_killed_router");
     let mut cube = Cube::under_way(seed, 128 * MIB, arguments);
     drop(cube.routers.remove(3));
-    wait::until("frames on the way round", || {
-        (counter(&cube.topology, 6, "/forwarded_bytes") > MIB).then_some(())
+    // By 2 and 6, or by 3 or 5, where router 1 did not hear of router 2 in time: they share few processors.
+    wait::until("frames on a way round", || {
+        let passes = |n| counter(&cube.topology, n, "/forwarded_bytes") > MIB;
+        [6, 3, 5].into_iter().any(passes).then_some(())
     });
     cube.arrives();
     let neighbours = ask(&cube.topology.node(2), ASK, &Question::Neighbours);
