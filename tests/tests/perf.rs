@@ -50,7 +50,10 @@ impl Server {
         assert!(said.starts_with("prp: listening on 2:5210 and TCP"), "{said}");
         // Read on, or the server would wait for room in the pipe.
         let (sender, said) = mpsc::channel();
-        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|l| sender.send(l)));
+        std::thread::spawn(move || {
+            let mut lines = lines.map_while(Result::ok).inspect(|l| println!("server: {l}"));
+            lines.try_for_each(|line| sender.send(line))
+        });
         Self(child, said)
     }
 }

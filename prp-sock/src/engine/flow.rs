@@ -99,8 +99,8 @@ impl Flow {
         let elapsed = now.since(self.since);
         let gather = self.gather.min(self.frames / FLOW_PART).min(self.proven);
         let nap = (elapsed * gather / self.frames).min(LONGEST);
-        self.meant = gather
-            .min((nap.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32);
+        // As many as were to gather, or as come in the longest time.
+        self.meant = (nap.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
         let nap = nap.checked_sub(SLACK)?;
         let is_fast = elapsed / self.frames <= APART;
         self.napped = is_fast && nap >= SHORTEST;
