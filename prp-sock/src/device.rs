@@ -2,6 +2,8 @@
 //!
 //! If you add a kind of device: implement [`FrameIo`], and the engine takes it as it is.
 
+mod bypass;
+mod direct;
 mod fanout;
 mod filter;
 mod interface;
@@ -16,7 +18,9 @@ mod wire;
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
+pub use direct::Direct;
 pub(crate) use fanout::{MAX_STRETCHES, PortMap};
 pub use filter::{PortFilter, RouterFilter};
 pub use interface::{Interface, interfaces, number_and_mtu};
@@ -127,6 +131,16 @@ pub trait FrameIo: fmt::Debug + Send {
         true
     }
 
+    /// The direct way of the device, for somebody to look after.
+    fn direct(&self) -> Option<&Arc<Direct>> {
+        None
+    }
+
     /// Frames lost for want of room since the last call.
     fn take_overruns(&mut self) -> u64;
+
+    /// Frames that took the direct way since the last call.
+    fn take_direct(&mut self) -> u64 {
+        0
+    }
 }

@@ -36,6 +36,7 @@ mod engine;
 mod error;
 mod hosts;
 mod listener;
+mod netlink;
 #[cfg(feature = "raw")]
 pub mod raw;
 mod register;
@@ -55,8 +56,8 @@ pub mod node {
     pub use crate::carrier::Carrier;
     pub use crate::crowd::Crowd;
     pub use crate::device::{
-        FrameIo, Held, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter, Sent,
-        interfaces, number_and_mtu,
+        Direct, FrameIo, Held, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter,
+        Sent, interfaces, number_and_mtu,
     };
     pub use crate::engine::{Claims, Stewardship};
     pub use crate::register::{

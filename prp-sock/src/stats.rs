@@ -13,6 +13,8 @@ pub struct DeviceStats {
     pub send_losses: u64,
     /// Frames larger than the device takes: its MTU was lowered under a connection.
     pub too_big: u64,
+    /// Frames that were handed straight to the driver: many at a time, in a flow, on a link without a queue.
+    pub direct: u64,
 }
 
 impl DeviceStats {
@@ -28,6 +30,7 @@ impl DeviceStats {
                 overruns: c.overruns,
                 send_losses: c.send_losses,
                 too_big: c.too_big,
+                direct: c.direct,
             })
             .collect()
     }

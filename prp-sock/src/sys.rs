@@ -13,6 +13,7 @@ pub(crate) mod packet;
 pub(crate) mod process;
 pub(crate) mod rights;
 pub(crate) mod ring;
+pub(crate) mod xsk;
 
 use std::io;
 

@@ -3,11 +3,12 @@
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
-use super::{FrameIo, Held, Interface, Peek, Sent};
+use super::{Direct, FrameIo, Held, Interface, Peek, Sent};
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
@@ -43,6 +44,7 @@ pub struct PacketDevice {
     home: Home,
     receiver: Receiver,
     sender: SendVec,
+    direct: Option<Arc<Direct>>,
     mtu: u32,
     overruns: u64,
 }
@@ -83,7 +85,8 @@ impl PacketDevice {
         let index = packet::index(socket.as_fd(), &interface.name)?;
         packet::bind(socket.as_fd(), index, ethertype)?;
         let home = Home { socket, name: interface.name.clone(), ethertype };
-        Ok(Self { home, receiver, sender, mtu, overruns: 0 })
+        let direct = Direct::new(&interface.name, mtu).map(Arc::new);
+        Ok(Self { home, receiver, sender, direct, mtu, overruns: 0 })
     }
 
     /// Receives every frame from now on.
@@ -147,8 +150,17 @@ impl FrameIo for PacketDevice {
     fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
         let Some(first) = frames.next() else { return Sent::default() };
         let Some(second) = frames.next() else { return self.send_one(first) };
-        let Self { home, sender, .. } = self;
-        let mut batch = sender.load([first, second].into_iter().chain(frames));
+        let mut frames = [first, second].into_iter().chain(frames);
+        let Self { home, sender, direct, .. } = self;
+        if let Some(direct) = direct
+            && let Some(sent) = direct.send(&mut frames)
+        {
+            return sent;
+        }
+        let mut batch = sender.load(frames);
+        if let Some(direct) = direct {
+            direct.note(batch.len());
+        }
         home.send(batch.len(), |at| batch.send(home.socket.as_fd(), at))
     }
 
@@ -180,8 +192,16 @@ impl FrameIo for PacketDevice {
         self.home.rebind()
     }
 
+    fn direct(&self) -> Option<&Arc<Direct>> {
+        self.direct.as_ref()
+    }
+
     fn take_overruns(&mut self) -> u64 {
         std::mem::take(&mut self.overruns)
+    }
+
+    fn take_direct(&mut self) -> u64 {
+        self.direct.as_ref().map_or(0, |direct| direct.take_count())
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct DeviceCounters {
     pub(crate) send_losses: u64,
     /// Frames larger than the device takes.
     pub(crate) too_big: u64,
+    /// Frames that took the direct way.
+    pub(crate) direct: u64,
 }
 
 /// One device.
@@ -48,7 +50,7 @@ impl DeviceSlot {
 
     /// Goes on with another device, which takes the place of this one.
     pub(super) fn replace(&mut self, io: &mut Box<dyn FrameIo>) {
-        self.counters.overruns += self.io.take_overruns();
+        self.counters();
         std::mem::swap(&mut self.io, io);
     }
 
@@ -59,6 +61,7 @@ impl DeviceSlot {
 
     pub(super) fn counters(&mut self) -> DeviceCounters {
         self.counters.overruns += self.io.take_overruns();
+        self.counters.direct += self.io.take_direct();
         self.counters
     }
 

@@ -1,7 +1,7 @@
 //! Memory that this process and the kernel both see.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
 
 /// Memory behind a descriptor, shared with the kernel; unmapped when this is dropped. Only its place is given out: who
@@ -23,6 +23,27 @@ impl SharedMemory {
     /// # Errors
     /// `OutOfMemory`; what `fd` does not allow.
     pub(super) fn map(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        Self::map_at(fd, 0, len)
+    }
+
+    /// As [`Self::map`], from `offset` on.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; what `fd` does not allow.
+    pub(super) fn map_at(fd: BorrowedFd<'_>, offset: libc::off_t, len: usize) -> io::Result<Self> {
+        Self::make(libc::MAP_SHARED, fd.as_raw_fd(), offset, len)
+    }
+
+    /// Memory of nobody but this process, for the kernel to be told of.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(super) fn anonymous(len: usize) -> io::Result<Self> {
+        // Shared: a child of a fork would copy it, or have the parent do so, where the kernel knows the pages.
+        Self::make(libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0, len)
+    }
+
+    fn make(flags: libc::c_int, fd: RawFd, offset: libc::off_t, len: usize) -> io::Result<Self> {
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours; the result is
         // checked before use.
         let base = unsafe {
@@ -30,9 +51,9 @@ impl SharedMemory {
                 std::ptr::null_mut(),
                 len,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
+                flags,
+                fd,
+                offset,
             )
         };
         if base == libc::MAP_FAILED {

@@ -17,7 +17,7 @@ pub(crate) const MAX_BATCH: usize = 64;
 const SMALL: usize = 512;
 
 /// Pieces of a frame at most.
-const PIECES: usize = 4;
+pub(crate) const PIECES: usize = 4;
 
 /// `struct virtio_net_hdr`: what a socket with `PACKET_VNET_HDR` wants before a frame. All zeros leave everything to the kernel.
 #[repr(C)]

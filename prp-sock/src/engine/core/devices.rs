@@ -2,13 +2,15 @@
 //! error.
 
 use std::io;
+use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use prp_proto::addr::Port;
 use prp_proto::time::Instant;
 
 use super::Core;
-use crate::device::{FrameIo, PortFilter};
+use crate::device::{Direct, FrameIo, PortFilter};
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
 use crate::engine::doors::Doors;
 use crate::engine::steward::Stewardship;
@@ -97,6 +99,12 @@ impl Core {
         } else if due {
             self.revives = None;
         }
+    }
+
+    /// The direct ways of the devices, which `tender` is called to look after.
+    pub(in crate::engine) fn direct_ways(&self, tender: &Waker) -> Vec<Arc<Direct>> {
+        let ways = self.devices.iter().filter_map(|device| device.io.direct());
+        ways.inspect(|way| way.attend(tender)).cloned().collect()
     }
 
     /// Counters of every device, in order.

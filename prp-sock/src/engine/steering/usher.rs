@@ -147,6 +147,12 @@ impl Engine {
     }
 }
 
+/// Opens and closes the direct ways of the engine's devices; when to look again.
+fn tend_direct_ways(engine: &Engine) -> Option<Instant> {
+    let ways = engine.lock().direct_ways(&engine.usher.waiter.waker());
+    ways.iter().filter_map(|way| way.tend(engine.now())).min()
+}
+
 /// What a process is on its node.
 #[derive(Debug)]
 enum Role {
@@ -196,6 +202,7 @@ impl Work {
             self.look(&alive);
             self.due = earliest(self.due, self.registration.look(&alive));
             self.due = earliest(self.due, self.detours.look(&alive, &self.registration.said));
+            self.due = earliest(self.due, tend_direct_ways(&alive));
             let doors = self.watched(&alive);
             let timeout = self.due.map(|due| due.since(alive.now()));
             drop(alive);

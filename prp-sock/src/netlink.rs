@@ -1,0 +1,96 @@
+//! Netlink: questions to the kernel, and its answers (netlink(7), rtnetlink(7)).
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, send, socket,
+};
+
+// From linux/netlink.h.
+const REQUEST_DUMP: u16 = 0x301;
+const HEADER: usize = 16;
+const ATTRIBUTE: usize = 4;
+/// The last message of an answer.
+pub(crate) const DONE: u16 = 3;
+/// ... or that there is none.
+pub(crate) const ERROR: u16 = 2;
+
+/// One message with all attributes of a device has some two KiB; the kernel packs several.
+pub(crate) const BUFFER: usize = 32 * 1024;
+
+/// A socket for questions about the network of this thread's namespace, which is told of what `groups` stands for.
+///
+/// # Errors
+/// The kernel gives no such socket.
+pub(crate) fn open(groups: u32, flags: SockFlag) -> io::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC | flags;
+    let family = AddressFamily::Netlink;
+    let socket = socket(family, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+    bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
+    Ok(socket)
+}
+
+/// Asks for all there is of `kind`, about which messages have `fixed` bytes before their attributes.
+///
+/// # Errors
+/// The question could not be sent.
+pub(crate) fn ask(socket: BorrowedFd<'_>, kind: u16, fixed: usize) -> io::Result<()> {
+    let mut request = vec![0; HEADER + fixed];
+    let length = request.len() as u32;
+    request[..4].copy_from_slice(&length.to_ne_bytes());
+    request[4..6].copy_from_slice(&kind.to_ne_bytes());
+    request[6..8].copy_from_slice(&REQUEST_DUMP.to_ne_bytes());
+    send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
+    Ok(())
+}
+
+/// The messages of a packet: their kinds, and what is after their headers.
+pub(crate) fn messages(mut packet: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = (u32_at(packet, 0)? as usize).max(HEADER);
+        let kind = u16_at(packet, 4)?;
+        let body = packet.get(HEADER..length)?;
+        packet = packet.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, body))
+    })
+}
+
+/// The text of the attribute `kind`, without the zero at its end.
+pub(crate) fn text(mut attributes: &[u8], kind: u16) -> Option<&str> {
+    loop {
+        let length = usize::from(u16_at(attributes, 0)?).max(ATTRIBUTE);
+        if u16_at(attributes, 2) == Some(kind) {
+            let text = attributes.get(ATTRIBUTE..length)?.split(|b| *b == 0).next()?;
+            return str::from_utf8(text).ok();
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+/// The number at `at`.
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes)
+}
+
+/// The number at `at`.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
+}
+
+/// A message as the kernel makes them.
+#[cfg(test)]
+pub(crate) fn message(kind: u16, fixed: &[u8], attributes: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER];
+    bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+    bytes.extend(fixed);
+    for (kind, value) in attributes {
+        bytes.extend(((ATTRIBUTE + value.len()) as u16).to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(*value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+    }
+    let length = bytes.len() as u32;
+    bytes[..4].copy_from_slice(&length.to_ne_bytes());
+    bytes
+}

@@ -1,0 +1,253 @@
+//! AF_XDP sockets that only send, in copy mode: the kernel makes frames of what lies in memory it shares with us, and hands them
+//! to the driver past qdiscs and hooks (`Documentation/networking/af_xdp.rst` of the kernel).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::cvt;
+use super::memory::SharedMemory;
+use super::mmsg::PIECES;
+use super::packet::set;
+
+/// Bytes of a slot, which a frame must fit: the least the kernel allows, and enough for the usual MTU.
+pub(crate) const SLOT: usize = 2048;
+
+/// Slots; a power of two. Two batches: on virtual links all of one are free again when the call returns that sent it.
+const SLOTS: u32 = 64;
+
+/// What the kernel takes at most for a frame of a slot, and what belongs to it: two pages and a bit.
+const TRUESIZE: u32 = 4608;
+
+/// One of the rings by which slots go to the kernel and come back. Both sides count what they put in and take out, modulo 2^32.
+#[derive(Debug)]
+struct Ring {
+    memory: SharedMemory,
+    offset: libc::xdp_ring_offset,
+}
+
+impl Ring {
+    /// The ring of entries of `entry` bytes at `place` of `fd`.
+    fn map(
+        fd: BorrowedFd<'_>,
+        place: libc::off_t,
+        offset: libc::xdp_ring_offset,
+        entry: usize,
+    ) -> io::Result<Self> {
+        let len = offset.desc as usize + SLOTS as usize * entry;
+        let memory = SharedMemory::map_at(fd, place, len)?;
+        Ok(Self { memory, offset })
+    }
+
+    /// The word at `offset`.
+    fn word(&self, offset: u64) -> &AtomicU32 {
+        // SAFETY: the kernel has said that a counter of 32 bits is there, before the entries and so within the mapping, aligned to
+        // a cache line. Both sides change it, as atomics allow.
+        unsafe { self.memory.base().add(offset as usize).cast::<AtomicU32>().as_ref() }
+    }
+
+    fn producer(&self) -> &AtomicU32 {
+        self.word(self.offset.producer)
+    }
+
+    fn consumer(&self) -> &AtomicU32 {
+        self.word(self.offset.consumer)
+    }
+
+    /// Where the entry number `count` is.
+    fn entry<T>(&self, count: u32) -> NonNull<T> {
+        let at = (count % SLOTS) as usize * size_of::<T>();
+        // SAFETY: the mapping has `SLOTS` entries, of the size of `T` by the kind of the ring.
+        unsafe { self.memory.base().add(self.offset.desc as usize + at).cast() }
+    }
+}
+
+/// A socket on the first queue of a device.
+#[derive(Debug)]
+pub(crate) struct Xsk {
+    fd: OwnedFd,
+    /// The slots.
+    frames: SharedMemory,
+    /// What is to be sent.
+    sending: Ring,
+    /// What is sent.
+    sent: Ring,
+    /// Slots that the kernel has nothing to do with.
+    free: Vec<u32>,
+    /// Frames in `sending` that the kernel has not been told of.
+    staged: u32,
+}
+
+impl Xsk {
+    /// A socket on the device with number `index`, in this thread's network namespace.
+    ///
+    /// # Errors
+    /// `ResourceBusy` if somebody else has the queue; `PermissionDenied` without CAP_NET_RAW; `EAFNOSUPPORT` and the like where the
+    /// kernel has no such sockets; `ENOBUFS` where it may lock no memory for us.
+    pub(crate) fn open(index: u32) -> io::Result<Self> {
+        // SAFETY: plain call; the result is checked, and a fresh descriptor that nobody else owns.
+        let fd = unsafe {
+            let fd = libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+            OwnedFd::from_raw_fd(cvt(fd)?)
+        };
+        let socket = fd.as_fd();
+        let bytes = SLOT * SLOTS as usize;
+        let frames = SharedMemory::anonymous(bytes)?;
+        let registration = libc::xdp_umem_reg {
+            addr: frames.base().as_ptr() as u64,
+            len: bytes as u64,
+            chunk_size: SLOT as u32,
+            headroom: 0,
+            flags: 0,
+            tx_metadata_len: 0,
+        };
+        set(socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &registration)?;
+        // Nothing is received, but the kernel wants this ring.
+        set(socket, libc::SOL_XDP, libc::XDP_UMEM_FILL_RING, &1u32)?;
+        set(socket, libc::SOL_XDP, libc::XDP_UMEM_COMPLETION_RING, &SLOTS)?;
+        set(socket, libc::SOL_XDP, libc::XDP_TX_RING, &SLOTS)?;
+        // So that slots are what runs out, never this: the kernel doubles it.
+        set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &(SLOTS * TRUESIZE / 2))?;
+        let offsets = offsets(socket)?;
+        let place = libc::XDP_PGOFF_TX_RING;
+        let sending = Ring::map(socket, place, offsets.tx, size_of::<libc::xdp_desc>())?;
+        let place = libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t;
+        let sent = Ring::map(socket, place, offsets.cr, size_of::<u64>())?;
+        bind(socket, index)?;
+        Ok(Self { fd, frames, sending, sent, free: (0..SLOTS).rev().collect(), staged: 0 })
+    }
+
+    /// Whether a slot is free.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Takes a frame, given in pieces, which is to be sent with the next [`Self::submit`]. Not if no slot is free, or none is
+    /// large enough.
+    pub(crate) fn stage(&mut self, frame: [&[u8]; PIECES]) -> bool {
+        let len = frame.iter().map(|piece| piece.len()).sum::<usize>();
+        if len > SLOT {
+            return false;
+        }
+        let Some(slot) = self.free.pop() else { return false };
+        let begin = slot as usize * SLOT;
+        let mut at = begin;
+        for piece in frame {
+            // SAFETY: slots lie within `frames`, and all pieces together within one, as checked above. The kernel does not look at
+            // it: it has never had the slot, or has given it back. Nobody makes references of this memory.
+            unsafe {
+                let to = self.frames.base().add(at);
+                std::ptr::copy_nonoverlapping(piece.as_ptr(), to.as_ptr(), piece.len());
+            }
+            at += piece.len();
+        }
+        let next = self.sending.producer().load(Ordering::Relaxed).wrapping_add(self.staged);
+        let entry = libc::xdp_desc { addr: begin as u64, len: len as u32, options: 0 };
+        // SAFETY: the entry is ours: there are as many as slots, and those between the consumer's count and the producer's, which
+        // the kernel may look at, are of slots that were not free.
+        unsafe { self.sending.entry(next).write(entry) };
+        self.staged += 1;
+        true
+    }
+
+    /// Sends what was staged: how many frames are gone, sent or lost, and why not all of them. After an error this socket is of no
+    /// use: the kernel has the others, and would send them whenever it is called next.
+    pub(crate) fn submit(&mut self) -> (usize, io::Result<()>) {
+        let staged = std::mem::take(&mut self.staged);
+        let first = self.sending.producer().load(Ordering::Relaxed);
+        // Release: the kernel sees the slots and entries that were written before.
+        self.sending.producer().store(first.wrapping_add(staged), Ordering::Release);
+        let mut gone = 0;
+        let outcome = loop {
+            if gone == staged {
+                break Ok(());
+            }
+            let sent = self.kick();
+            let before = gone;
+            gone = self.sending.consumer().load(Ordering::Acquire).wrapping_sub(first).min(staged);
+            // It takes some at a time, and stops behind one that was lost.
+            if gone == before {
+                break Err(sent.err().unwrap_or_else(|| io::ErrorKind::Other.into()));
+            }
+        };
+        self.take_back();
+        (gone as usize, outcome)
+    }
+
+    /// Has the kernel look at what is to be sent.
+    fn kick(&self) -> io::Result<()> {
+        // SAFETY: no memory is given.
+        let sent = unsafe {
+            libc::syscall(
+                libc::SYS_sendto,
+                self.fd.as_raw_fd(),
+                std::ptr::null::<u8>(),
+                0,
+                libc::MSG_DONTWAIT,
+                std::ptr::null::<libc::sockaddr>(),
+                0,
+            )
+        };
+        cvt(sent).map(drop)
+    }
+
+    /// Takes back the slots of frames that are sent.
+    fn take_back(&mut self) {
+        let mut at = self.sent.consumer().load(Ordering::Relaxed);
+        // Acquire: the kernel has written the entries, and read the slots, before.
+        let end = self.sent.producer().load(Ordering::Acquire);
+        while at != end && self.free.len() < SLOTS as usize {
+            // SAFETY: the kernel has filled the entry, and leaves it alone until the count below says that it was read.
+            let place: u64 = unsafe { self.sent.entry(at).read() };
+            // It says back what `stage` said.
+            self.free.push((place / SLOT as u64) as u32 % SLOTS);
+            at = at.wrapping_add(1);
+        }
+        self.sent.consumer().store(at, Ordering::Release);
+    }
+}
+
+/// Where the parts of the rings are.
+fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
+    // SAFETY: all-zero bytes are valid: it is made of integers only.
+    let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
+    let mut len = size_of_val(&offsets) as libc::socklen_t;
+    // SAFETY: the pointers describe `offsets` and `len`, both live; the kernel writes at most `len` bytes.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_XDP,
+            libc::XDP_MMAP_OFFSETS,
+            (&raw mut offsets).cast(),
+            &raw mut len,
+        )
+    };
+    cvt(result)?;
+    // Kernels before 5.4 say it in fewer words, of which these would be misread.
+    if len as usize == size_of_val(&offsets) {
+        Ok(offsets)
+    } else {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Binds `socket` to the first queue of device `index`, whose driver need not know of it.
+fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let address = libc::sockaddr_xdp {
+        sxdp_family: libc::AF_XDP as u16,
+        sxdp_flags: libc::XDP_COPY,
+        sxdp_ifindex: index,
+        sxdp_queue_id: 0,
+        sxdp_shared_umem_fd: 0,
+    };
+    // SAFETY: the pointer and the length describe `address`, which outlives the call; bind only reads it.
+    let result = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of_val(&address) as libc::socklen_t,
+        )
+    };
+    cvt(result).map(drop)
+}

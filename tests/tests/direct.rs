@@ -1,0 +1,292 @@
+//! The direct way of packet devices: opened for a flow, left where frames would pass by something.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::io::Read;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use prp_proto::time::Instant;
+use prp_sock::node::{Direct, FrameIo, PacketDevice, PortFilter, interfaces};
+use prp_sock::{NodeId, Port};
+use prp_tests::harness::{Load, Test, skip};
+use prp_tests::namespace::{self, on_node};
+use prp_tests::privilege;
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// For local experiments (IEEE 802), and nobody else's here.
+const ETHERTYPE: u16 = 0x88b6;
+
+/// All of them (`ETH_P_ALL`), in network order.
+const ALL: i32 = 0x0300;
+
+const BATCH: usize = 32;
+
+/// Frames that are certainly a flow, and so long that they are one, and that it is looked at once more.
+const FLOW: usize = 1024;
+const WITHIN: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(50);
+const RETRY: Duration = Duration::from_secs(1);
+
+fn main() -> ExitCode {
+    // They share a link, and its queue.
+    let tests = [
+        Test::new(
+            "flow__takes_the_direct_way_whole_and_in_order",
+            Load::Heavy,
+            flow__takes_the_direct_way_whole_and_in_order,
+        ),
+        Test::new(
+            "flow__ends_and_leaves_the_way_to_others",
+            Load::Heavy,
+            flow__ends_and_leaves_the_way_to_others,
+        ),
+        Test::new(
+            "listener__hears_all_that_is_sent",
+            Load::Heavy,
+            listener__hears_all_that_is_sent,
+        ),
+        Test::new("queue__is_not_passed_by", Load::Heavy, queue__is_not_passed_by),
+        Test::new(
+            "link__that_is_down_or_smaller_is_left_and_returned_to",
+            Load::Heavy,
+            link__that_is_down_or_smaller_is_left_and_returned_to,
+        ),
+    ];
+    namespace::run_on_pair(&tests, |_| None)
+}
+
+/// How often somebody was called.
+#[derive(Default)]
+struct Calls(AtomicU32);
+
+impl Wake for Calls {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The device of node `number`.
+fn device(number: u8) -> PacketDevice {
+    on_node(number, || {
+        let found = interfaces().into_iter().find(|i| !i.loopback).expect("a device");
+        let mut device = PacketDevice::open(&found, ETHERTYPE).expect("it opens");
+        let node = NodeId::new(number.into()).expect("a node");
+        let filter = PortFilter::new(node, false, [Port::new(80)].into_iter());
+        device.set_filter(&filter).expect("a filter");
+        device
+    })
+}
+
+/// A node that sends, its time, and a number for each frame.
+struct Sender {
+    device: PacketDevice,
+    direct: Arc<Direct>,
+    calls: Arc<Calls>,
+    now: Instant,
+    next: u32,
+}
+
+impl Sender {
+    fn new() -> Self {
+        if privilege::in_user_namespace() {
+            skip("root: in a user namespace nobody may know what is at a device's egress");
+        }
+        let device = device(1);
+        let direct = device.direct().expect("frames are small enough").clone();
+        let calls = Arc::<Calls>::default();
+        direct.attend(&Waker::from(calls.clone()));
+        Self { device, direct, calls, now: Instant::from_nanos(0), next: 0 }
+    }
+
+    /// Sends `count` frames in batches; how many took the direct way.
+    fn send(&mut self, count: usize) -> u64 {
+        let _ = self.device.take_direct();
+        for _ in 0..count / BATCH {
+            let frames: Vec<_> = (0..BATCH as u32).map(|n| frame(self.next + n)).collect();
+            self.next += BATCH as u32;
+            let mut at = 0;
+            while at < BATCH {
+                let mut rest =
+                    frames[at..].iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
+                let sent = self.device.send(&mut rest);
+                assert!(sent.done > 0 && !sent.full && !sent.too_big, "{sent:?}");
+                at += sent.done;
+            }
+        }
+        self.device.take_direct()
+    }
+
+    /// Looks after the way, so much later.
+    fn tend(&mut self, later: Duration) -> Option<Instant> {
+        self.now = self.now + later;
+        on_node(1, || self.direct.tend(self.now))
+    }
+
+    /// A flow, and what is done about it.
+    fn flow(&mut self) {
+        self.send(FLOW);
+        assert!(self.calls.0.load(Ordering::Relaxed) > 0, "somebody is called");
+        self.tend(Duration::ZERO);
+        self.send(FLOW);
+        self.tend(WITHIN);
+    }
+
+    /// Sends until the way is open: the kernel frees what was closed some time later.
+    fn send_until_open(&mut self) {
+        let deadline = std::time::Instant::now() + Duration::from_secs(10);
+        while self.send(BATCH) == 0 {
+            assert!(std::time::Instant::now() < deadline, "the way stays closed");
+            self.tend(RETRY);
+            self.send(FLOW);
+            self.tend(WITHIN);
+        }
+    }
+
+    fn open() -> Self {
+        let mut sender = Self::new();
+        sender.flow();
+        sender.send_until_open();
+        sender
+    }
+}
+
+/// A frame of the usual size for port 80 of node 2, that all nodes of the link are sent.
+fn frame(number: u32) -> Vec<u8> {
+    let mut frame: Vec<u8> = (0..1514).map(|at| (at % 251) as u8).collect();
+    frame[..6].fill(0xff);
+    frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+    frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+    frame[16..18].copy_from_slice(&2u16.to_be_bytes());
+    frame[20..22].copy_from_slice(&80u16.to_be_bytes());
+    frame[100..104].copy_from_slice(&number.to_be_bytes());
+    frame
+}
+
+/// Runs `program`, which is to succeed, on node 1 with the name of its device in place of `DEV`.
+fn run(program: &str, words: &str) {
+    on_node(1, || {
+        let device = interfaces().into_iter().find(|i| !i.loopback).expect("a device").name;
+        let words = words.replace("DEV", &device);
+        let done = Command::new(program).args(words.split(' ')).status();
+        assert!(done.expect("it runs").success(), "{program} {words}");
+    });
+}
+
+fn flow__takes_the_direct_way_whole_and_in_order() {
+    let (mut from, mut to) = (Sender::new(), device(2));
+    let mut expected = 0;
+    let mut receive_all = |next: u32| {
+        while to
+            .receive(64, &mut |f| {
+                assert!(f == frame(expected), "frame {expected}");
+                expected += 1;
+            })
+            .expect("they can be had")
+            > 0
+        {}
+        assert_eq!(expected, next);
+    };
+    // As many as the receiving ring holds.
+    assert_eq!(from.send(FLOW / 4), 0, "not before it is a flow");
+    receive_all(from.next);
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 0);
+    from.send(FLOW / 4);
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 1);
+    receive_all(from.next);
+    assert!(from.tend(Duration::ZERO).is_some());
+    for _ in 0..2 {
+        assert_eq!(from.send(FLOW / 4), 0, "not before it is known for one");
+        receive_all(from.next);
+    }
+    assert!(from.tend(WITHIN).is_some());
+    for _ in 0..10 {
+        assert_eq!(from.send(FLOW / 4), FLOW as u64 / 4);
+        receive_all(from.next);
+    }
+    // A frame alone goes the usual way, in its turn.
+    let alone = frame(from.next);
+    from.next += 1;
+    assert_eq!(from.device.send_one([&alone, &[], &[], &[]]).done, 1);
+    assert_eq!(from.send(BATCH), BATCH as u64);
+    receive_all(from.next);
+}
+
+fn flow__ends_and_leaves_the_way_to_others() {
+    let mut one = Sender::open();
+    let mut other = Sender::new();
+    other.flow();
+    assert_eq!(other.send(FLOW), 0, "the way is taken");
+    let mut looks = 0;
+    while one.tend(LOOK).is_some() {
+        looks += 1;
+        assert!(looks < 1000, "no end");
+    }
+    other.send_until_open();
+    assert_eq!(one.send(BATCH), 0);
+    // Expect: it is there for the next flow again.
+    drop(other);
+    let calls = one.calls.0.load(Ordering::Relaxed);
+    one.flow();
+    assert_eq!(one.calls.0.load(Ordering::Relaxed), calls + 1, "somebody is called anew");
+    one.send_until_open();
+}
+
+fn listener__hears_all_that_is_sent() {
+    let mut from = Sender::open();
+    let mut listener = on_node(1, || {
+        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(ALL)));
+        let socket = socket.expect("a packet socket");
+        socket.set_nonblocking(true).expect("it can be");
+        socket
+    });
+    let mut heard = || {
+        let mut buffer = [0; 2048];
+        std::iter::from_fn(|| listener.read(&mut buffer).ok()).filter(|n| *n == 1514).count()
+    };
+    assert_eq!((from.send(BATCH), heard()), (BATCH as u64, 0), "not at once");
+    from.tend(LOOK);
+    assert_eq!((from.send(BATCH), heard()), (0, BATCH));
+    // Expect: the way is taken again when nobody listens.
+    drop(listener);
+    from.send_until_open();
+}
+
+fn queue__is_not_passed_by() {
+    for (kind, there) in [
+        ("root pfifo", "root"),
+        ("root tbf rate 1gbit burst 64k limit 1m", "root"),
+        ("clsact", "clsact"),
+    ] {
+        let mut from = Sender::open();
+        run("tc", &format!("qdisc add dev DEV {kind}"));
+        from.tend(LOOK);
+        assert_eq!(from.send(BATCH), 0, "{kind}");
+        from.tend(RETRY);
+        from.send(FLOW);
+        from.tend(WITHIN);
+        assert_eq!(from.send(BATCH), 0, "{kind} is still there");
+        run("tc", &format!("qdisc del dev DEV {there}"));
+        from.send_until_open();
+    }
+}
+
+fn link__that_is_down_or_smaller_is_left_and_returned_to() {
+    let mut from = Sender::open();
+    run("ip", "link set DEV down");
+    let calls = from.calls.0.load(Ordering::Relaxed);
+    assert_eq!(from.send(BATCH), 0);
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), calls + 1, "somebody is called");
+    from.tend(Duration::ZERO);
+    run("ip", "link set DEV up");
+    from.send_until_open();
+
+    run("ip", "link set DEV mtu 1400");
+    from.tend(LOOK);
+    let big = [frame(0), frame(1)];
+    let sent = from.device.send(&mut big.iter().map(|f| [&f[..], &[], &[], &[]]));
+    assert!(sent.too_big, "the kernel says so: {sent:?}");
+    run("ip", "link set DEV mtu 1500");
+}
