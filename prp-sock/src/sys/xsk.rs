@@ -133,7 +133,7 @@ impl Xsk {
         let Some(slot) = self.free.pop() else { return false };
         let begin = slot as usize * SLOT;
         let mut at = begin;
-        for piece in frame {
+        for piece in frame.into_iter().filter(|piece| !piece.is_empty()) {
             // SAFETY: slots lie within `frames`, and all pieces together within one, as checked above. The kernel does not look at
             // it: it has never had the slot, or has given it back. Nobody makes references of this memory.
             unsafe {

@@ -67,8 +67,8 @@ fn stats_lines(stats: &ConnStats) -> [String; 3] {
 
 fn device_line(device: &DeviceStats) -> String {
     format!(
-        "{}: {} frames lost on arrival, {} on departure, {} too big",
-        device.name, device.overruns, device.send_losses, device.too_big
+        "{}: {} frames lost on arrival, {} on departure, {} too big; {} sent the direct way",
+        device.name, device.overruns, device.send_losses, device.too_big, device.direct
     )
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use prp_sock::{EndpointStats, PrpStream};
+use prp_sock::{DeviceStats, EndpointStats, PrpStream};
 
 use super::conn::Conn;
 use super::control::Outcome;
@@ -18,16 +18,19 @@ pub(super) struct Counters {
     cpu: Usage,
     endpoint: EndpointStats,
     devices: [u64; 3],
+    direct: u64,
     tcp_repeats: u64,
 }
 
 impl Counters {
     /// As they are now. `stream` is any of this process: they share an engine.
     pub(super) fn read(transport: Transport, stream: &PrpStream) -> Self {
+        let devices = stream.device_stats().unwrap_or_default();
         Self {
             transport,
             endpoint: stream.endpoint_stats().unwrap_or_default(),
-            devices: device_losses(stream),
+            devices: losses(&devices),
+            direct: devices.iter().map(|device| device.direct).sum(),
             tcp_repeats: tcp_repeats(
                 &fs::read_to_string("/proc/self/net/snmp").unwrap_or_default(),
             ),
@@ -55,6 +58,10 @@ impl Counters {
             Transport::Raw => {}
         }
         outcome.settings = conns.first().map(settings).unwrap_or_default();
+        if now.direct > self.direct {
+            let frames = (now.direct - self.direct).to_string();
+            outcome.settings.insert("direct_frames".to_owned(), frames);
+        }
         outcome
     }
 
@@ -82,8 +89,7 @@ impl Counters {
 }
 
 /// Frames lost on arrival, lost on departure, and too big, over all devices.
-fn device_losses(stream: &PrpStream) -> [u64; 3] {
-    let devices = stream.device_stats().unwrap_or_default();
+fn losses(devices: &[DeviceStats]) -> [u64; 3] {
     devices.iter().fold([0; 3], |sum, device| {
         [sum[0] + device.overruns, sum[1] + device.send_losses, sum[2] + device.too_big]
     })

@@ -137,6 +137,7 @@ impl Engine {
             registration: Registration::new(),
             detours: Detours::default(),
             missing: Vec::new(),
+            direct: std::env::var_os("PRP_DIRECT").is_none_or(|word| word != "off"),
             due: None,
         };
         std::thread::Builder::new()
@@ -189,6 +190,8 @@ struct Work {
     detours: Detours,
     /// Devices whose sockets are of no use, until their interfaces are there again.
     missing: Vec<usize>,
+    /// Whether flows may leave the direct way.
+    direct: bool,
     /// When to look again, whatever happens.
     due: Option<Instant>,
 }
@@ -202,7 +205,9 @@ impl Work {
             self.look(&alive);
             self.due = earliest(self.due, self.registration.look(&alive));
             self.due = earliest(self.due, self.detours.look(&alive, &self.registration.said));
-            self.due = earliest(self.due, tend_direct_ways(&alive));
+            if self.direct {
+                self.due = earliest(self.due, tend_direct_ways(&alive));
+            }
             let doors = self.watched(&alive);
             let timeout = self.due.map(|due| due.since(alive.now()));
             drop(alive);
