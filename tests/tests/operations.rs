@@ -9,14 +9,19 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use prp_tests::harness::skip;
 use prp_tests::pattern::Tally;
 use prp_tests::puppet::Puppet;
 use prp_tests::scratch::TempFile;
 use prp_tests::seed;
 use prp_tests::stream;
-use prp_tests::topology::Topology;
+use prp_tests::topology::{Node, Topology};
 
 prp_tests::main! {
+    heavy:
+        flow__leaves_the_direct_way,
+        variable__keeps_flows_from_the_direct_way,
+        privilege__keeps_flows_from_the_direct_way;
     light:
         stopped__receiver_goes_on,
         stopped__sender_goes_on,
@@ -271,4 +276,55 @@ fn mtu__lowered_under_a_connection() {
     let sent = later.ok("send s 2 3000000");
     later.ok("shutdown s write");
     assert_eq!(echo.ok("join drain"), sent);
+}
+
+/// Frames that leave the direct way of a client that is `made` on node 1, which sends a flow until there are some, or for so many
+/// rounds.
+fn sent_directly(rounds: u64, made: impl FnOnce(&Node<'_>) -> Command) -> u64 {
+    const BYTES: u64 = 64 * MIB;
+    let topology = Topology::pair();
+    if topology.is_rootless() {
+        skip("root: in a user namespace nobody may know what is at a device's egress");
+    }
+    let mut client = Puppet::run("client", made(&topology.node(1)));
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    client.ok("connect s 2:80");
+    server.ok("accept l s");
+    for seed in 0..rounds {
+        server.ok(format!("bg take take s {BYTES}"));
+        client.ok(format!("send s {seed} {BYTES}"));
+        assert_eq!(server.ok("join take"), Tally::expected(seed, BYTES).to_string());
+        let direct = client.ok("direct s").parse().expect("a number");
+        if direct > 0 {
+            return direct;
+        }
+    }
+    0
+}
+
+fn flow__leaves_the_direct_way() {
+    assert!(sent_directly(50, |node| node.command(PUPPET)) > 0);
+}
+
+/// As many rounds as are enough where it is not kept from it.
+const ENOUGH: u64 = 5;
+
+fn variable__keeps_flows_from_the_direct_way() {
+    let direct = sent_directly(ENOUGH, |node| {
+        let mut command = node.command(PUPPET);
+        command.env("PRP_DIRECT", "off");
+        command
+    });
+    assert_eq!(direct, 0);
+}
+
+fn privilege__keeps_flows_from_the_direct_way() {
+    let direct = sent_directly(ENOUGH, |node| {
+        let mut command = node.command("setpriv");
+        command.args(["--bounding-set=-net_admin,-sys_admin", "--inh-caps=-net_admin,-sys_admin"]);
+        command.arg(PUPPET);
+        command
+    });
+    assert_eq!(direct, 0);
 }
