@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, SockFlag, recv};
 
-use crate::netlink::{self, BUFFER, messages, text, u32_at};
+use crate::netlink::{self, BUFFER, NETWORK, messages, text, u32_at};
 
 // From linux/rtnetlink.h, linux/if_link.h and linux/if.h.
 const GROUP_LINK: u32 = 1;
@@ -34,7 +34,7 @@ impl Carrier {
     /// # Errors
     /// The kernel gives no such socket.
     pub fn watch() -> io::Result<Self> {
-        let socket = netlink::open(GROUP_LINK, SockFlag::SOCK_NONBLOCK)?;
+        let socket = netlink::open(NETWORK, GROUP_LINK, SockFlag::SOCK_NONBLOCK)?;
         let mut carrier = Self { socket, devices: HashMap::new(), buffer: vec![0; BUFFER] };
         carrier.ask()?;
         carrier.read()?;
@@ -42,7 +42,7 @@ impl Carrier {
     }
 
     fn ask(&self) -> io::Result<()> {
-        netlink::ask(self.socket.as_fd(), GET_LINK, LINK_INFO)
+        netlink::ask(self.socket.as_fd(), GET_LINK, &[0; LINK_INFO])
     }
 
     /// Takes the kernel's news; whether there were any.

@@ -22,6 +22,7 @@ mod poll_set;
 mod readiness;
 mod registration;
 mod registry;
+mod scout;
 mod slot;
 mod spin;
 mod steering;

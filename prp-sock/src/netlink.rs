@@ -3,40 +3,48 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, send, socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
+    setsockopt, socket, sockopt,
 };
+use nix::sys::time::{TimeVal, TimeValLike};
 
 // From linux/netlink.h.
 const REQUEST_DUMP: u16 = 0x301;
 const HEADER: usize = 16;
 const ATTRIBUTE: usize = 4;
 /// The last message of an answer.
-pub(crate) const DONE: u16 = 3;
+const DONE: u16 = 3;
 /// ... or that there is none.
-pub(crate) const ERROR: u16 = 2;
+const ERROR: u16 = 2;
+
+/// Longer than the kernel ever takes for an answer, unless something is wrong.
+const PATIENCE_S: i64 = 1;
+
+/// Devices, and what belongs to them.
+pub(crate) const NETWORK: SockProtocol = SockProtocol::NetlinkRoute;
 
 /// One message with all attributes of a device has some two KiB; the kernel packs several.
 pub(crate) const BUFFER: usize = 32 * 1024;
 
-/// A socket for questions about the network of this thread's namespace, which is told of what `groups` stands for.
+/// A socket for questions to one part of the kernel about this thread's network namespace, which is told of what `groups` stands for.
 ///
 /// # Errors
 /// The kernel gives no such socket.
-pub(crate) fn open(groups: u32, flags: SockFlag) -> io::Result<OwnedFd> {
+pub(crate) fn open(part: SockProtocol, groups: u32, flags: SockFlag) -> io::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | flags;
-    let family = AddressFamily::Netlink;
-    let socket = socket(family, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+    let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, part)?;
     bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
     Ok(socket)
 }
 
-/// Asks for all there is of `kind`, about which messages have `fixed` bytes before their attributes.
+/// Asks for all there is of `kind`, as what comes before attributes in such messages, `fixed`, says.
 ///
 /// # Errors
 /// The question could not be sent.
-pub(crate) fn ask(socket: BorrowedFd<'_>, kind: u16, fixed: usize) -> io::Result<()> {
-    let mut request = vec![0; HEADER + fixed];
+pub(crate) fn ask(socket: BorrowedFd<'_>, kind: u16, fixed: &[u8]) -> io::Result<()> {
+    let mut request = [&[0; HEADER], fixed].concat();
     let length = request.len() as u32;
     request[..4].copy_from_slice(&length.to_ne_bytes());
     request[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -56,16 +64,48 @@ pub(crate) fn messages(mut packet: &[u8]) -> impl Iterator<Item = (u16, &[u8])> 
     })
 }
 
-/// The text of the attribute `kind`, without the zero at its end.
-pub(crate) fn text(mut attributes: &[u8], kind: u16) -> Option<&str> {
+/// The answer to what was asked: hands each message to `take`, until the last.
+///
+/// # Errors
+/// What the kernel answers instead, or `WouldBlock` if it does not answer.
+pub(crate) fn answer(socket: &OwnedFd, mut take: impl FnMut(u16, &[u8])) -> io::Result<()> {
+    setsockopt(socket, sockopt::ReceiveTimeout, &TimeVal::seconds(PATIENCE_S))?;
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let packet = match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+            Ok(n) => &buffer[..n],
+            Err(Errno::EINTR) => continue,
+            Err(e) => return Err(e.into()),
+        };
+        for (kind, body) in messages(packet) {
+            match kind {
+                DONE => return Ok(()),
+                ERROR => {
+                    let code = u32_at(body, 0).unwrap_or_default().cast_signed();
+                    return Err(io::Error::from_raw_os_error(code.wrapping_neg()));
+                }
+                _ => take(kind, body),
+            }
+        }
+    }
+}
+
+/// The attribute `kind`.
+pub(crate) fn attribute(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16_at(attributes, 0)?).max(ATTRIBUTE);
-        if u16_at(attributes, 2) == Some(kind) {
-            let text = attributes.get(ATTRIBUTE..length)?.split(|b| *b == 0).next()?;
-            return str::from_utf8(text).ok();
+        // The highest two bits say how to read it.
+        if u16_at(attributes, 2)? & 0x3fff == kind {
+            return attributes.get(ATTRIBUTE..length);
         }
         attributes = attributes.get(length.next_multiple_of(4)..)?;
     }
+}
+
+/// The text of the attribute `kind`, without the zero at its end.
+pub(crate) fn text(attributes: &[u8], kind: u16) -> Option<&str> {
+    let text = attribute(attributes, kind)?.split(|b| *b == 0).next()?;
+    str::from_utf8(text).ok()
 }
 
 /// The number at `at`.

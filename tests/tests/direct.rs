@@ -22,6 +22,12 @@ const ETHERTYPE: u16 = 0x88b6;
 /// All of them (`ETH_P_ALL`), in network order.
 const ALL: i32 = 0x0300;
 
+/// From linux/socket.h.
+const AF_XDP: i32 = 44;
+
+/// Longer than the kernel ever takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 const BATCH: usize = 32;
 
 /// Frames that are certainly a flow, and so long that they are one, and that it is looked at once more.
@@ -39,6 +45,16 @@ fn main() -> ExitCode {
             flow__takes_the_direct_way_whole_and_in_order,
         ),
         Test::new(
+            "flow__goes_on_where_frames_arrive_later",
+            Load::Heavy,
+            flow__goes_on_where_frames_arrive_later,
+        ),
+        Test::new(
+            "rules__at_the_egress_are_not_passed_by",
+            Load::Heavy,
+            rules__at_the_egress_are_not_passed_by,
+        ),
+        Test::new(
             "flow__ends_and_leaves_the_way_to_others",
             Load::Heavy,
             flow__ends_and_leaves_the_way_to_others,
@@ -49,6 +65,11 @@ fn main() -> ExitCode {
             listener__hears_all_that_is_sent,
         ),
         Test::new("queue__is_not_passed_by", Load::Heavy, queue__is_not_passed_by),
+        Test::new(
+            "link__whose_other_end_is_down_loses_frames",
+            Load::Heavy,
+            link__whose_other_end_is_down_loses_frames,
+        ),
         Test::new(
             "link__that_is_down_or_smaller_is_left_and_returned_to",
             Load::Heavy,
@@ -83,6 +104,8 @@ fn device(number: u8) -> PacketDevice {
 /// A node that sends, its time, and a number for each frame.
 struct Sender {
     device: PacketDevice,
+    /// Who has to get every frame, if that matters.
+    to: Option<PacketDevice>,
     direct: Arc<Direct>,
     calls: Arc<Calls>,
     now: Instant,
@@ -94,18 +117,22 @@ impl Sender {
         if privilege::in_user_namespace() {
             skip("root: in a user namespace nobody may know what is at a device's egress");
         }
+        if Socket::new(Domain::from(AF_XDP), Type::RAW, None).is_err() {
+            skip("AF_XDP (CONFIG_XDP_SOCKETS)");
+        }
         let device = device(1);
         let direct = device.direct().expect("frames are small enough").clone();
         let calls = Arc::<Calls>::default();
         direct.attend(&Waker::from(calls.clone()));
-        Self { device, direct, calls, now: Instant::from_nanos(0), next: 0 }
+        Self { device, to: None, direct, calls, now: Instant::from_nanos(0), next: 0 }
     }
 
     /// Sends `count` frames in batches; how many took the direct way.
     fn send(&mut self, count: usize) -> u64 {
         let _ = self.device.take_direct();
         for _ in 0..count / BATCH {
-            let frames: Vec<_> = (0..BATCH as u32).map(|n| frame(self.next + n)).collect();
+            let first = self.next;
+            let frames: Vec<_> = (0..BATCH as u32).map(|n| frame(first + n)).collect();
             self.next += BATCH as u32;
             let mut at = 0;
             while at < BATCH {
@@ -115,8 +142,26 @@ impl Sender {
                 assert!(sent.done > 0 && !sent.full && !sent.too_big, "{sent:?}");
                 at += sent.done;
             }
+            self.receive_from(first);
         }
         self.device.take_direct()
+    }
+
+    /// Waits for all frames from `first` on.
+    fn receive_from(&mut self, first: u32) {
+        let Some(to) = &mut self.to else { return };
+        let deadline = std::time::Instant::now() + PATIENCE;
+        let mut expected = first;
+        while expected < self.next {
+            assert!(std::time::Instant::now() < deadline, "frame {expected} does not come");
+            let mut take = |f: &[u8]| {
+                assert!(f == frame(expected), "frame {expected}");
+                expected += 1;
+            };
+            if to.receive(64, &mut take).expect("they can be had") == 0 {
+                std::thread::yield_now();
+            }
+        }
     }
 
     /// Looks after the way, so much later.
@@ -136,7 +181,7 @@ impl Sender {
 
     /// Sends until the way is open: the kernel frees what was closed some time later.
     fn send_until_open(&mut self) {
-        let deadline = std::time::Instant::now() + Duration::from_secs(10);
+        let deadline = std::time::Instant::now() + PATIENCE;
         while self.send(BATCH) == 0 {
             assert!(std::time::Instant::now() < deadline, "the way stays closed");
             self.tend(RETRY);
@@ -167,7 +212,12 @@ fn frame(number: u32) -> Vec<u8> {
 
 /// Runs `program`, which is to succeed, on node 1 with the name of its device in place of `DEV`.
 fn run(program: &str, words: &str) {
-    on_node(1, || {
+    run_on(1, program, words);
+}
+
+/// ... on any.
+fn run_on(node: u8, program: &str, words: &str) {
+    on_node(node, || {
         let device = interfaces().into_iter().find(|i| !i.loopback).expect("a device").name;
         let words = words.replace("DEV", &device);
         let done = Command::new(program).args(words.split(' ')).status();
@@ -176,42 +226,53 @@ fn run(program: &str, words: &str) {
 }
 
 fn flow__takes_the_direct_way_whole_and_in_order() {
-    let (mut from, mut to) = (Sender::new(), device(2));
-    let mut expected = 0;
-    let mut receive_all = |next: u32| {
-        while to
-            .receive(64, &mut |f| {
-                assert!(f == frame(expected), "frame {expected}");
-                expected += 1;
-            })
-            .expect("they can be had")
-            > 0
-        {}
-        assert_eq!(expected, next);
-    };
-    // As many as the receiving ring holds.
+    let mut from = Sender::new();
+    from.to = Some(device(2));
     assert_eq!(from.send(FLOW / 4), 0, "not before it is a flow");
-    receive_all(from.next);
     assert_eq!(from.calls.0.load(Ordering::Relaxed), 0);
     from.send(FLOW / 4);
     assert_eq!(from.calls.0.load(Ordering::Relaxed), 1);
-    receive_all(from.next);
     assert!(from.tend(Duration::ZERO).is_some());
-    for _ in 0..2 {
-        assert_eq!(from.send(FLOW / 4), 0, "not before it is known for one");
-        receive_all(from.next);
-    }
+    assert_eq!(from.send(FLOW), 0, "not before it is known for one");
     assert!(from.tend(WITHIN).is_some());
-    for _ in 0..10 {
-        assert_eq!(from.send(FLOW / 4), FLOW as u64 / 4);
-        receive_all(from.next);
-    }
+    from.send_until_open();
+    assert_eq!(from.send(10 * FLOW), 10 * FLOW as u64);
     // A frame alone goes the usual way, in its turn.
     let alone = frame(from.next);
     from.next += 1;
     assert_eq!(from.device.send_one([&alone, &[], &[], &[]]).done, 1);
+    from.receive_from(from.next - 1);
     assert_eq!(from.send(BATCH), BATCH as u64);
-    receive_all(from.next);
+}
+
+/// Receiving is another processor's work, some time later: until then the frames are the sender's.
+fn flow__goes_on_where_frames_arrive_later() {
+    let mut from = Sender::open();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(31);
+    let set = |processors: u32| {
+        on_node(2, || {
+            let device = interfaces().into_iter().find(|i| !i.loopback).expect("a device").name;
+            let file = format!("/sys/class/net/{device}/queues/rx-0/rps_cpus");
+            let script = format!("mount -t sysfs none /sys && echo {processors:x} > {file}");
+            Command::new("unshare").args(["-m", "sh", "-c", &script]).status().expect("it runs")
+        })
+    };
+    if !set((1 << cores) - 1).success() {
+        skip("sysfs, for rps_cpus");
+    }
+    let _restore = Restore(Box::new(move || assert!(set(0).success())));
+    from.to = Some(device(2));
+    // Batches that nobody waits for, until frames are with the sender for longer than a call.
+    let mut direct = 0;
+    for _ in 0..100 {
+        let first = from.next;
+        let to = from.to.take();
+        direct += from.send(4 * BATCH);
+        from.to = to;
+        from.receive_from(first);
+    }
+    assert!(direct > 100 * BATCH as u64, "{direct} frames");
+    assert!(from.send(BATCH) > 0, "it is still there");
 }
 
 fn flow__ends_and_leaves_the_way_to_others() {
@@ -254,6 +315,32 @@ fn listener__hears_all_that_is_sent() {
     from.send_until_open();
 }
 
+/// Does something in the end, however that comes.
+struct Restore(Box<dyn Fn()>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+fn rules__at_the_egress_are_not_passed_by() {
+    let mut from = Sender::open();
+    if Command::new("nft").arg("--version").output().is_err() {
+        skip("nft");
+    }
+    run("nft", "add table netdev t");
+    let _restore = Restore(Box::new(|| run("nft", "delete table netdev t")));
+    run("nft", "add chain netdev t i { type filter hook ingress device DEV priority 0 ; }");
+    from.tend(LOOK);
+    assert_eq!(from.send(BATCH), BATCH as u64, "what is at the ingress does not matter");
+    run("nft", "add chain netdev t e { type filter hook egress device DEV priority 0 ; }");
+    from.tend(LOOK);
+    assert_eq!(from.send(BATCH), 0);
+    run("nft", "delete chain netdev t e");
+    from.send_until_open();
+}
+
 fn queue__is_not_passed_by() {
     for (kind, there) in [
         ("root pfifo", "root"),
@@ -273,8 +360,22 @@ fn queue__is_not_passed_by() {
     }
 }
 
+/// Each frame is lost by itself, and the way is as it was.
+fn link__whose_other_end_is_down_loses_frames() {
+    let mut from = Sender::open();
+    let _restore = Restore(Box::new(|| run_on(2, "ip", "link set DEV up")));
+    run_on(2, "ip", "link set DEV down");
+    let frames: Vec<_> = (0..BATCH as u32).map(frame).collect();
+    let sent = from.device.send(&mut frames.iter().map(|f| [&f[..], &[], &[], &[]]));
+    assert_eq!((sent.done, sent.lost, sent.full), (BATCH, BATCH, false));
+    run_on(2, "ip", "link set DEV up");
+    from.to = Some(device(2));
+    assert_eq!(from.send(BATCH), BATCH as u64, "nobody has looked after it");
+}
+
 fn link__that_is_down_or_smaller_is_left_and_returned_to() {
     let mut from = Sender::open();
+    let _restore = Restore(Box::new(|| run("ip", "link set DEV up mtu 1500")));
     run("ip", "link set DEV down");
     let calls = from.calls.0.load(Ordering::Relaxed);
     assert_eq!(from.send(BATCH), 0);
@@ -288,5 +389,4 @@ fn link__that_is_down_or_smaller_is_left_and_returned_to() {
     let big = [frame(0), frame(1)];
     let sent = from.device.send(&mut big.iter().map(|f| [&f[..], &[], &[], &[]]));
     assert!(sent.too_big, "the kernel says so: {sent:?}");
-    run("ip", "link set DEV mtu 1500");
 }

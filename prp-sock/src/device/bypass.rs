@@ -1,18 +1,15 @@
-//! What frames pass by that are handed straight to a driver: queueing disciplines with their filters, programs at the device's
-//! egress, and who listens to all that is sent. Where there is any of it frames go the usual way.
-//!
-//! Not found out is whether nftables has a chain at the device's egress.
+//! What frames pass by that are handed straight to a driver: queueing disciplines with their filters, programs and rules at the
+//! device's egress, and who listens to all that is sent. Where there is any of it frames go the usual way.
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsFd;
 
-use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, SockFlag, recv, setsockopt, sockopt};
-use nix::sys::time::{TimeVal, TimeValLike};
+use caps::{CapSet, Capability};
+use nix::sys::socket::{SockFlag, SockProtocol};
 
 use super::number_and_mtu;
-use crate::netlink::{self, BUFFER, DONE, ERROR, messages, text, u32_at};
+use crate::netlink::{self, NETWORK, attribute, text, u32_at};
 use crate::sys::bpf::programs_at_egress;
 
 // From linux/rtnetlink.h and linux/if_ether.h.
@@ -25,41 +22,62 @@ const ALL_PROTOCOLS: &str = "0003";
 /// The queueing discipline that is none: what virtual links have.
 const NO_QUEUE: &str = "noqueue";
 
+// From linux/netfilter/nfnetlink.h, nf_tables.h and linux/netfilter.h.
+const NEW_CHAIN: u16 = 10 << 8 | 3;
+const GET_CHAIN: u16 = 10 << 8 | 4;
+const OF_DEVICES: [u8; 4] = [5, 0, 0, 0];
+const HOOK: u16 = 4;
+const HOOK_NUMBER: u16 = 1;
+const EGRESS: [u8; 4] = 1u32.to_be_bytes();
+
 /// Packet sockets of this thread's network namespace.
 const SOCKETS: &str = "/proc/thread-self/net/packet";
 
-/// Longer than the kernel ever takes for an answer, unless something is wrong.
-const PATIENCE_S: i64 = 1;
-
-/// The number of the device called `name`, in this thread's network namespace, if frames that go straight to its driver pass by
-/// nothing. Nobody would see there that a frame is too large: the device must have the MTU it had.
+/// Whether frames that go straight to the driver of the device called `name`, in this thread's network namespace, pass by nothing.
+/// Nobody would see there that a frame is too large: the device must have the number and the MTU it had.
 ///
 /// # Errors
-/// `WouldBlock` if there is something; it cannot be found out, for want of CAP_NET_ADMIN for one: then something may be there.
-pub(super) fn number_if_none(name: &str, mtu: u32) -> io::Result<u32> {
-    let socket = netlink::open(0, SockFlag::empty())?;
-    let (index, mtu_now) = number_and_mtu(socket.as_fd(), name)?;
-    let is_none = mtu_now == mtu
-        && has_no_queue(&socket, index)?
+/// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN, and what else keeps it from being found out: then something may be
+/// there.
+pub(super) fn check_none(name: &str, index: u32, mtu: u32) -> io::Result<()> {
+    // Before any system call that a filter might think this program has no use for.
+    if !caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false) {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
+    let is_none = number_and_mtu(socket.as_fd(), name)? == (index, mtu)
         && !has_listener(&fs::read_to_string(SOCKETS)?, index)
-        && programs_at_egress(index)? == 0;
-    is_none.then_some(index).ok_or_else(|| io::ErrorKind::WouldBlock.into())
+        && programs_at_egress(index)? == 0
+        && !has_rules()?;
+    if !is_none {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    let mut kinds = Kinds::default();
+    netlink::ask(socket.as_fd(), GET_QDISC, &[0; TRAFFIC_CONTROL])?;
+    netlink::answer(&socket, |kind, body| kinds.note(kind, body, index))?;
+    if kinds.are_none() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
-/// Whether the device has no queueing discipline, and none that is but a place for filters.
-fn has_no_queue(socket: &OwnedFd, index: u32) -> io::Result<bool> {
-    setsockopt(socket, sockopt::ReceiveTimeout, &TimeVal::seconds(PATIENCE_S))?;
-    netlink::ask(socket.as_fd(), GET_QDISC, TRAFFIC_CONTROL)?;
-    let mut buffer = vec![0; BUFFER];
-    let mut kinds = Kinds::default();
-    while !kinds.complete {
-        match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
-            Ok(n) => kinds.note(&buffer[..n], index)?,
-            Err(Errno::EINTR) => {}
-            Err(e) => return Err(e.into()),
-        }
+/// Whether nftables has a chain at any device's egress.
+fn has_rules() -> io::Result<bool> {
+    let socket = match netlink::open(SockProtocol::NetlinkNetFilter, 0, SockFlag::empty()) {
+        // Not in this kernel.
+        Err(e) if e.raw_os_error() == Some(libc::EPROTONOSUPPORT) => return Ok(false),
+        socket => socket?,
+    };
+    netlink::ask(socket.as_fd(), GET_CHAIN, &OF_DEVICES)?;
+    let mut any = false;
+    match netlink::answer(&socket, |kind, body| any |= kind == NEW_CHAIN && is_at_egress(body)) {
+        // Nor is that.
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(false),
+        answer => answer.map(|()| any),
     }
-    Ok(kinds.without_queue > 0 && kinds.others == 0)
+}
+
+/// Whether the chain that a message of the kernel's is about is at a device's egress.
+fn is_at_egress(body: &[u8]) -> bool {
+    let hook = attribute(body.get(OF_DEVICES.len()..).unwrap_or_default(), HOOK);
+    hook.and_then(|hook| attribute(hook, HOOK_NUMBER)) == Some(&EGRESS)
 }
 
 /// The queueing disciplines of a device.
@@ -67,26 +85,22 @@ fn has_no_queue(socket: &OwnedFd, index: u32) -> io::Result<bool> {
 struct Kinds {
     without_queue: u32,
     others: u32,
-    complete: bool,
 }
 
 impl Kinds {
-    /// Notes what a packet of the kernel's answer says of device `index`.
-    fn note(&mut self, packet: &[u8], index: u32) -> io::Result<()> {
-        for (kind, body) in messages(packet) {
-            match kind {
-                DONE => self.complete = true,
-                ERROR => return Err(io::ErrorKind::Unsupported.into()),
-                NEW_QDISC if u32_at(body, 4) == Some(index) => {
-                    match text(body.get(TRAFFIC_CONTROL..).unwrap_or_default(), KIND) {
-                        Some(NO_QUEUE) => self.without_queue += 1,
-                        _ => self.others += 1,
-                    }
-                }
-                _ => {}
+    /// Notes what a message of the kernel's says of device `index`.
+    fn note(&mut self, kind: u16, body: &[u8], index: u32) {
+        if kind == NEW_QDISC && u32_at(body, 4) == Some(index) {
+            match text(body.get(TRAFFIC_CONTROL..).unwrap_or_default(), KIND) {
+                Some(NO_QUEUE) => self.without_queue += 1,
+                _ => self.others += 1,
             }
         }
-        Ok(())
+    }
+
+    /// Whether there is no queue, and not so much as a place for filters.
+    const fn are_none(&self) -> bool {
+        self.without_queue > 0 && self.others == 0
     }
 }
 
@@ -104,7 +118,7 @@ fn has_listener(sockets: &str, index: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netlink::message;
+    use crate::netlink::{message, messages};
 
     fn qdisc(index: u32, kind: &str) -> Vec<u8> {
         let mut fixed = [0; TRAFFIC_CONTROL];
@@ -112,32 +126,37 @@ mod tests {
         message(NEW_QDISC, &fixed, &[(2, &[0; 7]), (KIND, kind.as_bytes())])
     }
 
-    fn kinds(packets: &[Vec<u8>]) -> (u32, u32, bool) {
+    fn kinds(packet: &[u8]) -> Kinds {
         let mut kinds = Kinds::default();
-        packets.iter().for_each(|packet| kinds.note(packet, 7).unwrap());
-        (kinds.without_queue, kinds.others, kinds.complete)
+        messages(packet).for_each(|(kind, body)| kinds.note(kind, body, 7));
+        kinds
     }
 
     #[test]
     fn note__counts_the_queueing_disciplines_of_one_device() {
-        let done = message(DONE, &[0; 4], &[]);
         let others = [qdisc(1, "noqueue"), qdisc(8, "tbf")].concat();
-        assert_eq!(kinds(&[others.clone(), qdisc(7, "noqueue\0")]), (1, 0, false));
-        assert_eq!(kinds(&[others, qdisc(7, "noqueue"), done.clone()]), (1, 0, true));
-        assert_eq!(
-            kinds(&[[qdisc(7, "noqueue"), qdisc(7, "clsact"), done].concat()]),
-            (1, 1, true)
-        );
+        assert!(!kinds(&others).are_none(), "nothing is known of that one");
+        assert!(kinds(&[others.clone(), qdisc(7, "noqueue\0")].concat()).are_none());
+        let both = kinds(&[others, qdisc(7, "noqueue"), qdisc(7, "clsact")].concat());
+        assert_eq!(both, Kinds { without_queue: 1, others: 1 });
+        assert!(!both.are_none());
+        for cut in 0..60 {
+            assert!(!kinds(&qdisc(7, "noqueue")[..cut]).are_none());
+        }
     }
 
     #[test]
-    fn note__no_answer_is_an_error() {
-        assert!(Kinds::default().note(&message(ERROR, &[0; 20], &[]), 7).is_err());
-        for cut in 0..60 {
-            let mut packet = qdisc(7, "noqueue");
-            packet.truncate(cut);
-            assert!(Kinds::default().note(&packet, 7).is_ok());
-        }
+    fn is_at_egress__by_the_number_of_its_hook() {
+        let chain = |hook: u32| {
+            // As attributes lie in each other: length and kind before each.
+            let number = [&[8, 0, HOOK_NUMBER as u8, 0][..], &hook.to_be_bytes()].concat();
+            let nested = HOOK | 0x8000;
+            message(NEW_CHAIN, &OF_DEVICES, &[(1, b"t\0"), (nested, &number)])
+        };
+        let at_egress = |packet: &[u8]| messages(packet).any(|(_, body)| is_at_egress(body));
+        assert!(at_egress(&chain(1)));
+        assert!(!at_egress(&chain(0)));
+        assert!(!at_egress(&message(NEW_CHAIN, &OF_DEVICES, &[(1, b"t\0")])), "at no hook");
     }
 
     #[test]
@@ -154,12 +173,5 @@ mod tests {
         assert!(has_listener(&list("0003", 7), 7));
         assert!(has_listener(&list("0003", 0), 7));
         assert!(has_listener(&format!("{}{}", list("88b5", 7), "0 3 3 0003 7 1 0 0 22\n"), 7));
-    }
-
-    #[test]
-    fn has_no_queue__of_the_loopback_device_but_of_none_that_is_not_there() {
-        let socket = netlink::open(0, SockFlag::empty()).expect("a netlink socket");
-        assert!(has_no_queue(&socket, 1).expect("an answer"));
-        assert!(!has_no_queue(&socket, u32::MAX).expect("an answer"));
     }
 }

@@ -1,5 +1,6 @@
 //! The direct way: frames that leave many at a time are handed straight to the driver, by an AF_XDP socket, where that
-//! passes by nothing. Only virtual links have no queue, and there it takes three quarters of the time a packet socket does.
+//! passes by nothing. Most devices without a queue are virtual links, and there it takes three quarters of the time a packet
+//! socket does.
 //!
 //! A queue of a device has one such socket in all. So it is for flows: a thread of the engine's that may take its time opens
 //! it when one has begun, looks whether the way is still free, and closes it when the flow is over.
@@ -8,6 +9,7 @@ mod phase;
 
 use std::mem;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
@@ -25,6 +27,8 @@ const HEADER: u32 = 14;
 #[derive(Debug)]
 pub struct Direct {
     name: String,
+    /// Where the packet socket is.
+    index: AtomicU32,
     mtu: u32,
     /// Calls who looks after it. Without, it stays closed.
     tender: OnceLock<Waker>,
@@ -45,11 +49,16 @@ struct Way {
 }
 
 impl Direct {
-    /// That of the device called `name`, with this MTU; none if its frames are too large.
-    pub(super) fn new(name: &str, mtu: u32) -> Option<Self> {
+    /// That of the device called `name`, with this number and MTU; none if its frames are too large.
+    pub(super) fn new(name: &str, index: u32, mtu: u32) -> Option<Self> {
         let fits = (mtu + HEADER) as usize <= SLOT;
-        let name = name.to_owned();
-        fits.then(|| Self { name, mtu, tender: OnceLock::new(), way: Mutex::default() })
+        let (name, index) = (name.to_owned(), AtomicU32::new(index));
+        fits.then(|| Self { name, index, mtu, tender: OnceLock::new(), way: Mutex::default() })
+    }
+
+    /// The device has been made again, and has this number now.
+    pub(super) fn follow(&self, index: u32) {
+        self.index.store(index, Ordering::Relaxed);
     }
 
     /// From now on somebody looks after it whom `tender` calls: by [`Self::tend`], in the network namespace of the device, without
@@ -73,7 +82,10 @@ impl Direct {
         if way.broken {
             return None;
         }
-        let socket = way.socket.as_mut().filter(|socket| socket.has_room())?;
+        let socket = way.socket.as_mut()?;
+        if !socket.has_room() {
+            return None;
+        }
         let mut sent = Sent::default();
         while socket.has_room()
             && let Some(frame) = frames.next()
@@ -84,13 +96,14 @@ impl Direct {
             }
             sent.done += 1;
         }
-        let (gone, outcome) = socket.submit();
-        sent.lost = sent.done - gone;
+        let submitted = socket.submit();
+        sent.lost = submitted.lost;
         way.frames += sent.done as u64;
-        way.direct += gone as u64;
-        if outcome.is_err() {
+        way.direct += submitted.sent as u64;
+        if let Err(e) = submitted.outcome {
             // Nothing of what it still has may leave.
             way.broken = true;
+            sent.down = matches!(e.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO));
             self.call();
         }
         Some(sent)
@@ -112,6 +125,11 @@ impl Direct {
         }
     }
 
+    /// Whether somebody has been called, and has not looked since.
+    pub(crate) fn is_called(&self) -> bool {
+        self.way.lock().phase == Phase::Called
+    }
+
     /// Opens or closes it, as things are `now`; when to look again, unless called before.
     pub fn tend(&self, now: Instant) -> Option<Instant> {
         let mut way = self.way.lock();
@@ -122,9 +140,10 @@ impl Direct {
             Step::Close => way.socket.take(),
             Step::Check | Step::Open => {
                 drop(way);
-                let free = bypass::number_if_none(&self.name, self.mtu);
-                let socket = free.and_then(|number| match step {
-                    Step::Open => Xsk::open(number).map(Some),
+                let index = self.index.load(Ordering::Relaxed);
+                let free = bypass::check_none(&self.name, index, self.mtu);
+                let socket = free.and_then(|()| match step {
+                    Step::Open => Xsk::open(index).map(Some),
                     _ => Ok(None),
                 });
                 way = self.way.lock();

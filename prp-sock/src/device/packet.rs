@@ -44,7 +44,6 @@ pub struct PacketDevice {
     home: Home,
     receiver: Receiver,
     sender: SendVec,
-    direct: Option<Arc<Direct>>,
     mtu: u32,
     overruns: u64,
 }
@@ -84,9 +83,9 @@ impl PacketDevice {
         // By name: since it was listed it may have been removed and made again.
         let index = packet::index(socket.as_fd(), &interface.name)?;
         packet::bind(socket.as_fd(), index, ethertype)?;
-        let home = Home { socket, name: interface.name.clone(), ethertype };
-        let direct = Direct::new(&interface.name, mtu).map(Arc::new);
-        Ok(Self { home, receiver, sender, direct, mtu, overruns: 0 })
+        let direct = Direct::new(&interface.name, index, mtu).map(Arc::new);
+        let home = Home { socket, name: interface.name.clone(), ethertype, direct };
+        Ok(Self { home, receiver, sender, mtu, overruns: 0 })
     }
 
     /// Receives every frame from now on.
@@ -151,14 +150,14 @@ impl FrameIo for PacketDevice {
         let Some(first) = frames.next() else { return Sent::default() };
         let Some(second) = frames.next() else { return self.send_one(first) };
         let mut frames = [first, second].into_iter().chain(frames);
-        let Self { home, sender, direct, .. } = self;
-        if let Some(direct) = direct
+        let Self { home, sender, .. } = self;
+        if let Some(direct) = &home.direct
             && let Some(sent) = direct.send(&mut frames)
         {
             return sent;
         }
         let mut batch = sender.load(frames);
-        if let Some(direct) = direct {
+        if let Some(direct) = &home.direct {
             direct.note(batch.len());
         }
         home.send(batch.len(), |at| batch.send(home.socket.as_fd(), at))
@@ -193,7 +192,7 @@ impl FrameIo for PacketDevice {
     }
 
     fn direct(&self) -> Option<&Arc<Direct>> {
-        self.direct.as_ref()
+        self.home.direct.as_ref()
     }
 
     fn take_overruns(&mut self) -> u64 {
@@ -201,7 +200,7 @@ impl FrameIo for PacketDevice {
     }
 
     fn take_direct(&mut self) -> u64 {
-        self.direct.as_ref().map_or(0, |direct| direct.take_count())
+        self.home.direct.as_ref().map_or(0, |direct| direct.take_count())
     }
 }
 
@@ -211,6 +210,8 @@ struct Home {
     socket: Socket,
     name: String,
     ethertype: u16,
+    /// Another way to send into it.
+    direct: Option<Arc<Direct>>,
 }
 
 impl Home {
@@ -221,8 +222,14 @@ impl Home {
         let socket = self.socket.as_fd();
         let Ok(index) = packet::index(socket, &self.name) else { return false };
         // A socket that stands in a row cannot be bound, nor need one be that is.
-        packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
-            || packet::bind(socket, index, self.ethertype).is_ok()
+        let is_there = packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
+            || packet::bind(socket, index, self.ethertype).is_ok();
+        if let Some(direct) = &self.direct
+            && is_there
+        {
+            direct.follow(index);
+        }
+        is_there
     }
 
     /// Sends `count` frames, by `send` from the one it names on, until the device takes no more.

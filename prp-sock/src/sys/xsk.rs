@@ -14,11 +14,20 @@ use super::packet::set;
 /// Bytes of a slot, which a frame must fit: the least the kernel allows, and enough for the usual MTU.
 pub(crate) const SLOT: usize = 2048;
 
-/// Slots; a power of two. Two batches: on virtual links all of one are free again when the call returns that sent it.
+/// Slots; a power of two. Two batches: where frames cross a virtual link to a process, all of one are free again when the call returns that
+/// sent it; elsewhere when a driver has sent them.
 const SLOTS: u32 = 64;
 
 /// What the kernel takes at most for a frame of a slot, and what belongs to it: two pages and a bit.
 const TRUESIZE: u32 = 4608;
+
+/// What became of the frames that were staged.
+#[derive(Debug)]
+pub(crate) struct Submitted {
+    pub(crate) sent: usize,
+    pub(crate) lost: usize,
+    pub(crate) outcome: io::Result<()>,
+}
 
 /// One of the rings by which slots go to the kernel and come back. Both sides count what they put in and take out, modulo 2^32.
 #[derive(Debug)]
@@ -112,14 +121,19 @@ impl Xsk {
         let offsets = offsets(socket)?;
         let place = libc::XDP_PGOFF_TX_RING;
         let sending = Ring::map(socket, place, offsets.tx, size_of::<libc::xdp_desc>())?;
-        let place = libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t;
+        // Not where files have 32 bits: what is there is another ring.
+        let place = libc::off_t::try_from(libc::XDP_UMEM_PGOFF_COMPLETION_RING)
+            .map_err(|_| io::ErrorKind::Unsupported)?;
         let sent = Ring::map(socket, place, offsets.cr, size_of::<u64>())?;
         bind(socket, index)?;
         Ok(Self { fd, frames, sending, sent, free: (0..SLOTS).rev().collect(), staged: 0 })
     }
 
     /// Whether a slot is free.
-    pub(crate) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&mut self) -> bool {
+        if self.free.is_empty() {
+            self.take_back();
+        }
         !self.free.is_empty()
     }
 
@@ -151,28 +165,31 @@ impl Xsk {
         true
     }
 
-    /// Sends what was staged: how many frames are gone, sent or lost, and why not all of them. After an error this socket is of no
-    /// use: the kernel has the others, and would send them whenever it is called next.
-    pub(crate) fn submit(&mut self) -> (usize, io::Result<()>) {
+    /// Sends what was staged. After an error this socket is of no use: the kernel has some of the frames, and would send them whenever
+    /// it is called next.
+    pub(crate) fn submit(&mut self) -> Submitted {
         let staged = std::mem::take(&mut self.staged);
         let first = self.sending.producer().load(Ordering::Relaxed);
         // Release: the kernel sees the slots and entries that were written before.
         self.sending.producer().store(first.wrapping_add(staged), Ordering::Release);
-        let mut gone = 0;
-        let outcome = loop {
-            if gone == staged {
-                break Ok(());
+        let mut lost = 0;
+        let mut outcome = Ok(());
+        // It takes at least one frame a call, or says why not: 16 or 32, or what there is before one that is lost. How many, it
+        // shows at the end only, on most kernels.
+        for _ in 0..=staged {
+            outcome = self.kick();
+            match outcome.as_ref().map_err(io::Error::raw_os_error) {
+                Err(Some(libc::EAGAIN)) => {}
+                Err(Some(libc::EBUSY)) => lost += 1,
+                _ => break,
             }
-            let sent = self.kick();
-            let before = gone;
-            gone = self.sending.consumer().load(Ordering::Acquire).wrapping_sub(first).min(staged);
-            // It takes some at a time, and stops behind one that was lost.
-            if gone == before {
-                break Err(sent.err().unwrap_or_else(|| io::ErrorKind::Other.into()));
-            }
-        };
-        self.take_back();
-        (gone as usize, outcome)
+        }
+        let gone = self.sending.consumer().load(Ordering::Acquire).wrapping_sub(first).min(staged);
+        if outcome.is_ok() && gone < staged {
+            outcome = Err(io::ErrorKind::Other.into());
+        }
+        let lost = (staged - gone + lost).min(staged);
+        Submitted { sent: (staged - lost) as usize, lost: lost as usize, outcome }
     }
 
     /// Has the kernel look at what is to be sent.

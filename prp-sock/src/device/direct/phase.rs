@@ -11,6 +11,9 @@ pub(super) const FLOW: u64 = 512;
 /// ... in so much time: 600 Mbit/s. Slower ones cost little either way.
 const WITHIN: Duration = Duration::from_millis(10);
 
+/// Frames of a flow that was too slow, before it is looked at again: twelve megabytes.
+const SLOW: u64 = 16 * FLOW;
+
 /// How often to look whether the way is still free: who begins to listen, or sets a queue, misses so much at most.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -59,7 +62,7 @@ pub(super) enum Step {
 impl Phase {
     /// Whether somebody is to be called, now that there were so many frames.
     pub(super) const fn is_flow(self, frames: u64) -> bool {
-        matches!(self, Self::Closed { frames: before } if frames - before >= FLOW)
+        matches!(self, Self::Closed { frames: before } if frames.saturating_sub(before) >= FLOW)
     }
 
     /// What comes next, after so many frames, and whether the socket has turned out to be of no use.
@@ -76,7 +79,7 @@ impl Phase {
                 if is_flow {
                     (Self::Open { frames, seen: now, looked: now }, Step::Open)
                 } else {
-                    (Self::Closed { frames }, Step::Rest)
+                    (Self::Closed { frames: frames + SLOW }, Step::Rest)
                 }
             }
             Self::Open { .. } if broken => (Self::Blocked { until: now + RETRY }, Step::Close),
@@ -166,10 +169,10 @@ mod tests {
         let mut slow = Case::closed();
         slow.look(FLOW, WITHIN);
         assert_eq!(slow.look(2 * FLOW - 1, 2 * WITHIN), Step::Rest);
-        assert_eq!(slow.phase, Phase::Closed { frames: 3 * FLOW - 1 });
-        // Expect: it takes a whole flow again to be called.
-        assert!(!slow.phase.is_flow(slow.frames + FLOW - 1));
-        assert!(slow.phase.is_flow(slow.frames + FLOW));
+        assert_eq!(slow.phase, Phase::Closed { frames: 3 * FLOW - 1 + SLOW });
+        // Expect: it takes many more to be called again.
+        assert!(!slow.phase.is_flow(slow.frames + SLOW + FLOW - 1));
+        assert!(slow.phase.is_flow(slow.frames + SLOW + FLOW));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use prp_proto::addr::Port;
@@ -101,10 +100,9 @@ impl Core {
         }
     }
 
-    /// The direct ways of the devices, which `tender` is called to look after.
-    pub(in crate::engine) fn direct_ways(&self, tender: &Waker) -> Vec<Arc<Direct>> {
-        let ways = self.devices.iter().filter_map(|device| device.io.direct());
-        ways.inspect(|way| way.attend(tender)).cloned().collect()
+    /// The direct ways of the devices.
+    pub(in crate::engine) fn direct_ways(&self) -> Vec<Arc<Direct>> {
+        self.devices.iter().filter_map(|device| device.io.direct()).cloned().collect()
     }
 
     /// Counters of every device, in order.

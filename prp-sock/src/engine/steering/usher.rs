@@ -21,6 +21,7 @@ use crate::engine::doors::{Doors, take_errors};
 use crate::engine::kick::Kick;
 use crate::engine::poll_set::PollSet;
 use crate::engine::registration::Registration;
+use crate::engine::scout::Scouts;
 use crate::engine::steward::Stewardship;
 use crate::engine::wait::earliest;
 use crate::engine::waiter::Waiter;
@@ -137,7 +138,7 @@ impl Engine {
             registration: Registration::new(),
             detours: Detours::default(),
             missing: Vec::new(),
-            direct: std::env::var_os("PRP_DIRECT").is_none_or(|word| word != "off"),
+            scouts: Scouts::new(),
             due: None,
         };
         std::thread::Builder::new()
@@ -146,12 +147,6 @@ impl Engine {
             .spawn(move || work.run(&engine, &waiter))
             .map(drop)
     }
-}
-
-/// Opens and closes the direct ways of the engine's devices; when to look again.
-fn tend_direct_ways(engine: &Engine) -> Option<Instant> {
-    let ways = engine.lock().direct_ways(&engine.usher.waiter.waker());
-    ways.iter().filter_map(|way| way.tend(engine.now())).min()
 }
 
 /// What a process is on its node.
@@ -190,14 +185,13 @@ struct Work {
     detours: Detours,
     /// Devices whose sockets are of no use, until their interfaces are there again.
     missing: Vec<usize>,
-    /// Whether flows may leave the direct way.
-    direct: bool,
+    scouts: Scouts,
     /// When to look again, whatever happens.
     due: Option<Instant>,
 }
 
 impl Work {
-    fn run(mut self, engine: &Weak<Engine>, waiter: &Waiter) {
+    fn run(mut self, engine: &Weak<Engine>, waiter: &Arc<Waiter>) {
         loop {
             let Some(alive) = engine.upgrade() else { return };
             waiter.take_call();
@@ -205,9 +199,7 @@ impl Work {
             self.look(&alive);
             self.due = earliest(self.due, self.registration.look(&alive));
             self.due = earliest(self.due, self.detours.look(&alive, &self.registration.said));
-            if self.direct {
-                self.due = earliest(self.due, tend_direct_ways(&alive));
-            }
+            self.due = earliest(self.due, self.scouts.look(&alive, &waiter.waker()));
             let doors = self.watched(&alive);
             let timeout = self.due.map(|due| due.since(alive.now()));
             drop(alive);
