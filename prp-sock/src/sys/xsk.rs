@@ -188,6 +188,8 @@ impl Xsk {
         if outcome.is_ok() && gone < staged {
             outcome = Err(io::ErrorKind::Other.into());
         }
+        // The slots that were used last are the first to be used again: they are in a cache.
+        self.take_back();
         let lost = (staged - gone + lost).min(staged);
         Submitted { sent: (staged - lost) as usize, lost: lost as usize, outcome }
     }
