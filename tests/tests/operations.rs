@@ -31,7 +31,8 @@ prp_tests::main! {
         limits__no_memory_for_buffers,
         clock__set_again_and_again,
         interface__removed_and_made_again,
-        mtu__lowered_under_a_connection;
+        mtu__lowered_under_a_connection,
+        filter__keeps_frames_of_others_from_who_came_first;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -324,4 +325,24 @@ fn privilege__keeps_flows_from_the_direct_way() {
         command
     });
     assert_eq!(rounds, None);
+}
+
+/// The first process of a node has no filter in the kernel, until there are frames for another one.
+fn filter__keeps_frames_of_others_from_who_came_first() {
+    // More than twice as many frames as a ring holds.
+    const BYTES: u64 = 2 * MIB;
+    let topology = Topology::pair();
+    let (mut client, mut first) = connected(&topology, "");
+    let mut second = Puppet::start(&topology.node(2), PUPPET);
+    second.ok("listen l 2:200");
+    client.ok("connect t 2:200");
+    second.ok("accept l t");
+    second.ok(format!("bg take take t {BYTES}"));
+    client.ok(format!("send t 1 {BYTES}"));
+    assert_eq!(second.ok("join take"), Tally::expected(1, BYTES).to_string());
+    let seen: u64 = first.ok("drops s not_our_port").parse().expect("a number");
+    assert!((1..BYTES / 1484 / 2).contains(&seen), "{seen} frames");
+    // What is its own still comes.
+    client.ok("write s own");
+    assert_eq!(first.ok("read s 9"), "own");
 }

@@ -94,7 +94,7 @@ impl PacketDevice {
     /// The kernel refused the filter.
     #[cfg(feature = "raw")]
     pub(crate) fn accept_all(&mut self) -> io::Result<()> {
-        attach(&self.home.socket, &filter::everything())
+        detach(&self.home.socket)
     }
 
     /// Bytes after the Ethernet header the interface takes.
@@ -180,6 +180,9 @@ impl FrameIo for PacketDevice {
     }
 
     fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
+        if filter.is_open() {
+            return detach(&self.home.socket);
+        }
         attach(&self.home.socket, &filter.program())
     }
 
@@ -261,6 +264,14 @@ impl Home {
             }
         }
         sent
+    }
+}
+
+/// Takes the filter away, if there is one.
+fn detach(socket: &Socket) -> io::Result<()> {
+    match socket.detach_filter() {
+        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+        done => done,
     }
 }
 

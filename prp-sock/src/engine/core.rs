@@ -15,6 +15,7 @@ use prp_proto::event::{Event, ListenHandle, Readiness};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
 
+use self::devices::{FOREIGN, is_foreign};
 use super::claims::Claims;
 use super::device_slot::DeviceSlot;
 use super::doors::Doors;
@@ -57,6 +58,8 @@ pub(crate) struct Core {
     /// The devices' sockets, for those who do not hold the lock.
     pub(super) doors: Arc<Doors>,
     filter: PortFilter,
+    /// Frames that were not for us, since somebody looked.
+    foreign: u32,
     batch: TransmitBatch,
     slots: Vec<Slot>,
     listeners: HashMap<ListenHandle, Slot>,
@@ -100,7 +103,12 @@ impl Core {
         let node = endpoint.local_node();
         let stewardship = Stewardship::seek(node);
         let steward = stewardship.is_ours();
-        let filter = PortFilter::new(node, steward, std::iter::empty());
+        // Where somebody else was first, there are frames for him.
+        let filter = if steward {
+            PortFilter::open(node, steward)
+        } else {
+            PortFilter::new(node, steward, std::iter::empty())
+        };
         let devices: Vec<_> = devices.into_iter().map(DeviceSlot::new).collect();
         let doors = Doors::new(&devices)?;
         let mut core = Self {
@@ -112,6 +120,7 @@ impl Core {
             devices,
             doors,
             filter,
+            foreign: 0,
             batch: TransmitBatch::new(SEND_FRAMES, SEND_BYTES),
             slots: Vec::new(),
             listeners: HashMap::new(),
@@ -152,9 +161,10 @@ impl Core {
         let mut failure = None;
         for (index, device) in self.devices.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
-            let endpoint = &mut self.endpoint;
+            let (endpoint, foreign) = (&mut self.endpoint, &mut self.foreign);
             let received = device.io.receive(RECEIVE_TURN, &mut |frame| {
-                endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
+                let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
+                *foreign += u32::from(is_foreign(disposition));
             });
             match received {
                 Ok(0) => {}
@@ -175,6 +185,9 @@ impl Core {
 
     /// Lets time act, sends what is due and wakes whom it concerns.
     pub(super) fn pump(&mut self, now: Instant) {
+        if self.foreign >= FOREIGN {
+            self.close_filter_to_others();
+        }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);
         }

@@ -95,3 +95,11 @@ fn program__of_a_router_passes_other_nodes_and_the_control_port() {
         }
     }
 }
+
+#[test]
+fn open__everything_passes() {
+    let filter = PortFilter::open(node(7), true);
+    assert!(filter.is_open() && filter.is_steward());
+    assert!([1, 80, u16::MAX].iter().all(|port| filter.passes(Port::new(*port))));
+    assert!(!PortFilter::new(node(7), true, [Port::new(80)].into_iter()).is_open());
+}

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prp_proto::addr::Port;
+use prp_proto::event::Disposition;
+use prp_proto::stats::DropReason;
 use prp_proto::time::Instant;
 
 use super::Core;
@@ -20,6 +22,18 @@ const LAST_TURNS: usize = 64;
 /// How long after an error to look whether an interface is there again, and how often: well under the time
 /// after which peers give up.
 const REVIVE_AFTER: Duration = Duration::from_millis(500);
+
+/// So many frames that are not for us, and there is a filter: half of what a turn takes in.
+pub(super) const FOREIGN: u32 = 16;
+
+/// Whether a frame is one that a filter would have kept from us.
+pub(super) const fn is_foreign(disposition: Disposition) -> bool {
+    use DropReason::{NotOurMac, NotOurNode, NotOurPort};
+    matches!(
+        disposition,
+        Disposition::Transit(_) | Disposition::Dropped(NotOurMac | NotOurNode | NotOurPort)
+    )
+}
 
 impl Core {
     /// Receives and sends by `fresh` devices from now on, each in the place that is given; the old ones.
@@ -61,12 +75,24 @@ impl Core {
         if self.filter.passes(port) {
             return Ok(());
         }
-        self.filter = PortFilter::new(
-            self.endpoint.local_node(),
-            self.filter.is_steward(),
-            self.endpoint.ports(),
-        );
+        self.close_filter(self.filter.is_steward())
+    }
+
+    /// Passes frames for our ports only from now on, and what a steward answers.
+    fn close_filter(&mut self, steward: bool) -> io::Result<()> {
+        self.filter = PortFilter::new(self.endpoint.local_node(), steward, self.endpoint.ports());
         self.apply_filter()
+    }
+
+    /// ... if everything passed, now that enough has come that is not for us: there are others, and they go on.
+    #[cold]
+    pub(super) fn close_filter_to_others(&mut self) {
+        self.foreign = 0;
+        if self.filter.is_open()
+            && let Err(e) = self.close_filter(self.filter.is_steward())
+        {
+            self.fail(e.kind());
+        }
     }
 
     /// The node's steward has ended: perhaps we are its successor.
@@ -75,8 +101,7 @@ impl Core {
         self.stewardship = Stewardship::seek(node);
         if self.stewardship.is_ours() {
             self.endpoint.set_steward(true);
-            self.filter = PortFilter::new(node, true, self.endpoint.ports());
-            if let Err(e) = self.apply_filter() {
+            if let Err(e) = self.close_filter(true) {
                 self.fail(e.kind());
             }
         }
