@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::cvt;
-use super::packet::set;
+use super::packet::{get, set};
 
 /// Number of a row, chosen by the kernel, for one network namespace.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -18,19 +18,8 @@ pub(crate) struct FanoutId(u16);
 pub(crate) fn begin(fd: BorrowedFd<'_>) -> io::Result<FanoutId> {
     const UNIQUE: libc::c_uint = libc::PACKET_FANOUT_CBPF | libc::PACKET_FANOUT_FLAG_UNIQUEID;
     set(fd, libc::SOL_PACKET, libc::PACKET_FANOUT, &(UNIQUE << 16))?;
-    let mut value: libc::c_uint = 0;
-    let mut len = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the pointers describe `value` and `len`, both live; the kernel writes at most `len` bytes.
-    let result = unsafe {
-        libc::getsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_FANOUT,
-            (&raw mut value).cast(),
-            &raw mut len,
-        )
-    };
-    cvt(result)?;
+    // SAFETY: it is an integer.
+    let (value, _) = unsafe { get(fd, libc::SOL_PACKET, libc::PACKET_FANOUT, 0 as libc::c_uint) }?;
     Ok(FanoutId(value as u16))
 }
 

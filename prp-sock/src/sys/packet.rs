@@ -47,19 +47,9 @@ pub(crate) fn force_receive_buffer(fd: BorrowedFd<'_>, bytes: i32) -> io::Result
 
 /// Frames the kernel dropped since the last call, because ring or queue was full.
 pub(crate) fn dropped(fd: BorrowedFd<'_>) -> io::Result<u32> {
-    let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-    let mut len = size_of_val(&stats) as libc::socklen_t;
-    // SAFETY: the pointers describe `stats` and `len`, both live; the kernel writes at most `len` bytes.
-    let result = unsafe {
-        libc::getsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            std::ptr::from_mut(&mut stats).cast(),
-            &raw mut len,
-        )
-    };
-    cvt(result)?;
+    let stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+    // SAFETY: it is made of integers.
+    let (stats, _) = unsafe { get(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, stats) }?;
     Ok(stats.tp_drops)
 }
 
@@ -143,4 +133,24 @@ pub(super) fn set<T: Copy>(
         )
     };
     cvt(result).map(drop)
+}
+
+/// The value of an option, in place of what is in `value`, and how many bytes of it the kernel has written.
+///
+/// # Safety
+/// Whatever bytes the kernel writes over those of a `T` make a `T` again, as with integers.
+pub(super) unsafe fn get<T: Copy>(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    mut value: T,
+) -> io::Result<(T, usize)> {
+    let mut len = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the pointers describe `value` and `len`, both live; the kernel writes at most `len` bytes, which
+    // the caller vouches for.
+    let result = unsafe {
+        libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len)
+    };
+    cvt(result)?;
+    Ok((value, len as usize))
 }

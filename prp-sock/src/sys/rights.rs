@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::cvt;
+use super::packet::get;
 
 /// Descriptors one message may carry: a socket for each device of a node in a hypercube of many
 /// dimensions.
@@ -98,18 +98,8 @@ pub(crate) fn receive(
 
 /// The user who runs the process at the other end of a Unix connection.
 pub(crate) fn peer_user(socket: BorrowedFd<'_>) -> io::Result<u32> {
-    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut len = size_of_val(&peer) as libc::socklen_t;
-    // SAFETY: the pointers describe `peer` and `len`, both live; the kernel writes at most `len` bytes.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut peer).cast(),
-            &raw mut len,
-        )
-    };
-    cvt(result)?;
+    let peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    // SAFETY: it is made of integers.
+    let (peer, _) = unsafe { get(socket, libc::SOL_SOCKET, libc::SO_PEERCRED, peer) }?;
     Ok(peer.uid)
 }

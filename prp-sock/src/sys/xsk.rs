@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::cvt;
 use super::memory::SharedMemory;
 use super::mmsg::PIECES;
-use super::packet::set;
+use super::packet::{get, set};
 
 /// Bytes of a slot, which a frame must fit: the least the kernel allows, and enough for the usual MTU.
 pub(crate) const SLOT: usize = 2048;
@@ -229,26 +229,13 @@ impl Xsk {
 
 /// Where the parts of the rings are.
 fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
-    // SAFETY: all-zero bytes are valid: it is made of integers only.
-    let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
-    let mut len = size_of_val(&offsets) as libc::socklen_t;
-    // SAFETY: the pointers describe `offsets` and `len`, both live; the kernel writes at most `len` bytes.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_XDP,
-            libc::XDP_MMAP_OFFSETS,
-            (&raw mut offsets).cast(),
-            &raw mut len,
-        )
-    };
-    cvt(result)?;
+    // SAFETY: it is made of integers: all-zero bytes are valid, and so are any others.
+    let (offsets, len) = unsafe {
+        let offsets: libc::xdp_mmap_offsets = std::mem::zeroed();
+        get(socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, offsets)
+    }?;
     // Kernels before 5.4 say it in fewer words, of which these would be misread.
-    if len as usize == size_of_val(&offsets) {
-        Ok(offsets)
-    } else {
-        Err(io::ErrorKind::Unsupported.into())
-    }
+    if len == size_of_val(&offsets) { Ok(offsets) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
 /// Binds `socket` to the first queue of device `index`, whose driver need not know of it.
