@@ -13,11 +13,13 @@ use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
 
-/// Bytes of a receiving ring, roughly: half a megabyte stays in the second-level cache (deeper rings are
-/// slower), and holds a full receive window at every frame size.
-const RING_BYTES: usize = 1024 * 1024;
+/// Bytes of a receiving ring with large frames, roughly twice. What the reader's second-level cache still holds of a slot has to be
+/// taken from there before the kernel can write to it again, which takes up to three times as long as the copy itself
+/// (docs/performance.md): two megabytes are more than such a cache holds, and stay in the third level.
+const RING_BYTES: usize = 4 * 1024 * 1024;
 
-/// Slots at least and at most. Sixteen of the largest frames are twice the window in flight.
+/// Slots at least and at most. Sixteen of the largest frames are twice the window in flight; of frames of the usual size 512 fill a
+/// second-level cache, and more make no difference.
 const SLOTS: (usize, usize) = (16, 512);
 
 /// Frames, with their Ethernet headers, that the kernel would keep in several pieces, each of which costs it time: those that do not fit

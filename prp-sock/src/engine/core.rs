@@ -157,7 +157,7 @@ impl Core {
 
     /// Receives what is there, up to a batch per device; how many frames there were.
     fn take_in(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
-        let (mut frames, mut slots) = (0, u32::MAX);
+        let (mut frames, mut gather) = (0, u32::MAX);
         let mut failure = None;
         for (index, device) in self.devices.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
@@ -170,7 +170,7 @@ impl Core {
                 Ok(0) => {}
                 Ok(n) => {
                     frames += n;
-                    slots = slots.min(device.slots);
+                    gather = gather.min(device.gather);
                 }
                 Err(e) => failure = Some(e.kind()),
             }
@@ -179,7 +179,7 @@ impl Core {
             self.fail(kind);
         }
         self.turns += u64::from(frames > 0);
-        self.flow.note(now, frames, slots);
+        self.flow.note(now, frames, gather);
         frames
     }
 

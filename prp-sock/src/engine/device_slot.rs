@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::flow;
 use crate::device::{FrameIo, Peek, Sent};
 
 /// Counters of a device.
@@ -27,8 +28,8 @@ pub(super) struct DeviceSlot {
     stalled: VecDeque<Vec<u8>>,
     /// Buffers for the next ones: a device that is often full allocates nothing.
     spare: Vec<Vec<u8>>,
-    /// Frames its receiving ring holds; 0 if that is not known.
-    pub(super) slots: u32,
+    /// Frames that may gather in its receiving ring while nobody looks; 0 if it is not known how many fit.
+    pub(super) gather: u32,
     /// It has gone down since somebody asked.
     down: bool,
 }
@@ -36,11 +37,11 @@ pub(super) struct DeviceSlot {
 impl DeviceSlot {
     pub(super) fn new(io: Box<dyn FrameIo>) -> Self {
         let counters = DeviceCounters::default();
-        let slots = match io.peek() {
-            Peek::Ring(ring) => ring.slots(),
+        let gather = match io.peek() {
+            Peek::Ring(ring) => flow::gather(ring.slots(), ring.slot_bytes()),
             Peek::Unknown => 0,
         };
-        Self { io, counters, stalled: VecDeque::new(), spare: Vec::new(), slots, down: false }
+        Self { io, counters, stalled: VecDeque::new(), spare: Vec::new(), gather, down: false }
     }
 
     /// Whether it holds frames it could not take.

@@ -10,10 +10,12 @@ use prp_proto::time::Instant;
 /// Frames without a pause that make a flow: the window of one stream at the usual MTU is some 350.
 const SUSTAINED: u32 = 512;
 
-/// Most frames that may gather during a nap, in parts of the receiving ring: with the time a nap lasts
-/// too long, and the senders' windows being half of the ring, nobody with a window of the usual size ever waits for a napper.
-/// Who has less shows by sending less than was meant to gather.
+/// Most frames that may gather during a nap, in parts of the receiving ring: several senders do not overflow it.
 const RING_PART: u32 = 4;
+
+/// ... and in bytes: half of the window a sender usually has. With the time a nap lasts too long, nobody with such a window ever
+/// waits for a napper. Who has less shows by sending less than was meant to gather.
+const GATHER_BYTES: usize = 256 * 1024;
 
 /// ... and in parts of the flow so far, as far as it is remembered: the end of a flow comes during a nap, and takes so much
 /// longer at most.
@@ -36,13 +38,19 @@ const APART: Duration = Duration::from_nanos(37_500);
 /// Frames after which older ones count half: the rate is that of the last few milliseconds. What naps have shown is forgotten then.
 const MEMORY: u32 = 8 * SUSTAINED;
 
+/// Frames that may gather in a receiving ring of `slots` slots of so many bytes while nobody looks.
+pub(super) const fn gather(slots: u32, slot_bytes: usize) -> u32 {
+    let (part, bytes) = (slots / RING_PART, (GATHER_BYTES / slot_bytes) as u32);
+    if part < bytes { part } else { bytes }
+}
+
 /// The flow of incoming frames.
 #[derive(Debug)]
 pub(crate) struct Flow {
     since: Instant,
     frames: u32,
     napped: bool,
-    /// Frames that may gather, as rings go.
+    /// Frames that may gather, as receiving rings go.
     gather: u32,
     /// ... and as naps have shown.
     proven: u32,
@@ -63,9 +71,9 @@ impl Flow {
         }
     }
 
-    /// A look has found `frames` frames, in receiving rings of at least `slots`; 0 if it is not known how
-    /// many frames fit.
-    pub(super) fn note(&mut self, now: Instant, frames: usize, slots: u32) {
+    /// A look has found `frames` frames in receiving rings in which at least `gather` may gather; 0 if it is
+    /// not known how many frames fit.
+    pub(super) fn note(&mut self, now: Instant, frames: usize, gather: u32) {
         if frames == 0 {
             if std::mem::take(&mut self.napped) {
                 self.end();
@@ -77,7 +85,7 @@ impl Flow {
             self.since = now;
             (self.gather, self.proven) = (u32::MAX, u32::MAX);
         }
-        self.gather = self.gather.min(slots / RING_PART);
+        self.gather = self.gather.min(gather);
         self.frames += frames as u32;
         if self.frames > MEMORY {
             self.frames /= 2;
@@ -122,16 +130,27 @@ impl Flow {
 mod tests {
     use super::*;
 
+    /// A slot for frames of the usual size.
+    const USUAL: usize = 1_600;
+
     /// A flow of a frame every `nanos`, read in pairs.
     fn flow(slots: u32, nanos: u64, frames: u32) -> (Flow, Instant) {
         let mut flow = Flow::new();
         let mut now = Instant::from_nanos(1_000_000);
         for _ in 0..frames / 2 {
             now = now + Duration::from_nanos(2 * nanos);
-            flow.note(now, 2, slots);
-            flow.note(now, 0, slots);
+            flow.note(now, 2, gather(slots, USUAL));
+            flow.note(now, 0, gather(slots, USUAL));
         }
         (flow, now)
+    }
+
+    #[test]
+    fn gather__is_a_part_of_the_ring_and_of_a_window() {
+        assert_eq!(gather(512, USUAL), 128);
+        assert_eq!(gather(256, 9_152), 28, "of 58 that a window has");
+        assert_eq!(gather(32, 65_664), 3);
+        assert_eq!(gather(0, USUAL), 0);
     }
 
     #[test]
@@ -183,7 +202,7 @@ mod tests {
         assert_eq!(nap(&mut flow, now), None, "32 frames are too few");
         for _ in 0..MEMORY {
             now = now + Duration::from_micros(2);
-            flow.note(now, 1, 512);
+            flow.note(now, 1, gather(512, USUAL));
         }
         assert_eq!(nap(&mut flow, now), Some((256, 128)));
         // Where time is what bounds a nap, so many come in that time.
@@ -195,12 +214,12 @@ mod tests {
     fn nap__in_vain_ends_the_flow_and_so_does_the_application() {
         let (mut one, now) = flow(512, 2_000, 10_000);
         assert!(one.nap(now).is_some());
-        one.note(now + LONGEST, 0, 512);
+        one.note(now + LONGEST, 0, gather(512, USUAL));
         assert!(one.nap(now + LONGEST).is_none());
 
         let (mut other, now) = flow(512, 2_000, 10_000);
         assert!(other.nap(now).is_some());
-        other.note(now + LONGEST, 1, 512);
+        other.note(now + LONGEST, 1, gather(512, USUAL));
         assert!(other.nap(now + LONGEST).is_some(), "something came");
         other.end();
         assert!(other.nap(now).is_none());

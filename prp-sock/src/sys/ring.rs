@@ -96,6 +96,11 @@ impl RingPeek {
     pub(crate) fn slots(&self) -> u32 {
         self.0.slots
     }
+
+    /// Bytes of memory each has: those of the longest, and a few more.
+    pub(crate) fn slot_bytes(&self) -> usize {
+        self.0.slot
+    }
 }
 
 /// The receiving ring of one packet socket.
