@@ -13,8 +13,9 @@ const SUSTAINED: u32 = 512;
 /// Most frames that may gather during a nap, in parts of the receiving ring: several senders do not overflow it.
 const RING_PART: u32 = 4;
 
-/// ... and in bytes: half of the window a sender usually has. With the time a nap lasts too long, nobody with such a window ever
-/// waits for a napper. Who has less shows by sending less than was meant to gather.
+/// ... and in memory as the kernel counts it, in powers of two for each frame: 128 frames of the usual size, 16 of 9,014 bytes,
+/// which is a third of the window a sender usually has, so that nobody with such a window ever waits for a napper. At half of it,
+/// windows that are still small stay so for half a second. Who has less shows by sending less than was meant to gather.
 const GATHER_BYTES: usize = 256 * 1024;
 
 /// ... and in parts of the flow so far, as far as it is remembered: the end of a flow comes during a nap, and takes so much
@@ -40,7 +41,7 @@ const MEMORY: u32 = 8 * SUSTAINED;
 
 /// Frames that may gather in a receiving ring of `slots` slots of so many bytes while nobody looks.
 pub(super) const fn gather(slots: u32, slot_bytes: usize) -> u32 {
-    let (part, bytes) = (slots / RING_PART, (GATHER_BYTES / slot_bytes) as u32);
+    let (part, bytes) = (slots / RING_PART, (GATHER_BYTES / slot_bytes.next_power_of_two()) as u32);
     if part < bytes { part } else { bytes }
 }
 
@@ -148,8 +149,9 @@ mod tests {
     #[test]
     fn gather__is_a_part_of_the_ring_and_of_a_window() {
         assert_eq!(gather(512, USUAL), 128);
-        assert_eq!(gather(256, 9_152), 28, "of 58 that a window has");
-        assert_eq!(gather(32, 65_664), 3);
+        assert_eq!(gather(256, 9_152), 16, "of 58 that a window has");
+        assert_eq!(gather(32, 9_152), 8, "a quarter of a ring that is small");
+        assert_eq!(gather(32, 65_664), 2);
         assert_eq!(gather(0, USUAL), 0);
     }
 
