@@ -26,7 +26,8 @@ prp_tests::main! {
         sweep__has_its_keys,
         serve__survives_what_is_no_client,
         serve__notices_that_a_client_has_gone,
-        client__without_a_server;
+        client__without_a_server,
+        client__says_first_that_its_report_cannot_be_written;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -229,4 +230,13 @@ fn client__without_a_server() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("`2 --port 99`"), "{said}");
+}
+
+/// Before it looks for a server, and not after minutes of measuring.
+fn client__says_first_that_its_report_cannot_be_written() {
+    let topology = Topology::pair();
+    let output = client(&topology, &["latency", "2", "--json", "/nowhere/report.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("/nowhere/report.json"), "{said}");
 }

@@ -1,7 +1,7 @@
 //! What a measurement came to: a table for people, JSON for programs.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
@@ -153,16 +153,15 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
         if json == Some(Path::new("-")) {
             return print(&[self.json()?]);
         }
-        if let Some(path) = json {
-            let named = |e| Failure::local(path.display(), &e);
-            let mut file = File::create(path).map_err(named)?;
-            writeln!(file, "{}", self.json()?).map_err(named)?;
-        }
         let mut lines = table(&self.results);
         let ratio = |(transport, r)| format!("prp / {transport}: {r:.2}, of neighbouring rounds");
         lines.extend(self.ratios.iter().map(ratio));
         lines.extend(self.stolen.and_then(steal::warning));
-        print(&lines)
+        print(&lines)?;
+        let Some(path) = json else { return Ok(()) };
+        let named = |e| Failure::local(path.display(), &e);
+        let mut file = File::create(path).map_err(named)?;
+        writeln!(file, "{}", self.json()?).map_err(named)
     }
 
     fn json(&self) -> Result<String, Failure> {
@@ -170,10 +169,47 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
     }
 }
 
+/// Tries whether a report can be written to `path`, before minutes are spent on it. What is there stays, and nothing new is left.
+pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
+    // Pipes have readers who would take the end of this for the end of all, and `-` is no file.
+    let (is_new, is_file) = (!path.exists(), path.is_file());
+    if path == Path::new("-") || !is_new && !is_file {
+        return Ok(());
+    }
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|e| Failure::local(path.display(), &e))?;
+    if is_new {
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
+}
+
 /// Prints lines on standard output; nobody reading them is no failure.
 pub(super) fn print(lines: &[String]) -> Result<(), Failure> {
     match writeln!(io::stdout(), "{}", lines.join("\n")) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::tempdir;
+
+    use super::*;
+
+    #[test]
+    fn check_writable__leaves_everything_as_it_was() {
+        let dir = tempdir().expect("a folder");
+        let (new, old) = (dir.path().join("new"), dir.path().join("old"));
+        fs::write(&old, "figures").expect("a file");
+        assert!(check_writable(&new).is_ok() && !new.exists());
+        assert!(check_writable(&old).is_ok());
+        assert_eq!(fs::read_to_string(&old).expect("text"), "figures");
+        assert!(check_writable(&dir.path().join("none/new")).is_err());
+        assert!(
+            check_writable(Path::new("-")).is_ok()
+                && check_writable(Path::new("/dev/null")).is_ok()
+        );
     }
 }

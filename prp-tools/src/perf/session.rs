@@ -14,6 +14,7 @@ use super::counters::Counters;
 use super::machine::Machine;
 use super::offload::OffloadsOff;
 use super::raw::RawLink;
+use super::report;
 use super::serve::builder;
 use super::steal::Steal;
 use super::transport::{Transport, WaitMode};
@@ -57,6 +58,7 @@ pub(super) struct Leg<'a> {
 impl Session {
     /// Finds the server.
     pub(super) fn open(common: &Common) -> Result<Self, Failure> {
+        common.json.as_deref().map_or(Ok(()), report::check_writable)?;
         let path = hosts::path_or_default(common.hosts.as_deref());
         let file = hosts::load(&path)?;
         if let Some((node, port)) = common.node.split_once(':') {
