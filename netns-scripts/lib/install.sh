@@ -6,6 +6,7 @@ package_of() {
     case $1 in
     ip | tc) echo iproute2 ;;
     ethtool) echo ethtool ;;
+    nft) echo nftables ;;
     find) echo findutils ;;
     # Not gcc alone: without recommended packages that links nothing, for want of the C library's own files.
     cc) echo build-essential ;;
