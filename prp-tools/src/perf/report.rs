@@ -150,18 +150,11 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
         json: Option<&Path>,
         table: impl FnOnce(&BTreeMap<Transport, R>) -> Vec<String>,
     ) -> Result<(), Failure> {
-        if json == Some(Path::new("-")) {
-            return print(&[self.json()?]);
-        }
         let mut lines = table(&self.results);
         let ratio = |(transport, r)| format!("prp / {transport}: {r:.2}, of neighbouring rounds");
         lines.extend(self.ratios.iter().map(ratio));
         lines.extend(self.stolen.and_then(steal::warning));
-        print(&lines)?;
-        let Some(path) = json else { return Ok(()) };
-        let named = |e| Failure::local(path.display(), &e);
-        let mut file = File::create(path).map_err(named)?;
-        writeln!(file, "{}", self.json()?).map_err(named)
+        publish(json, &self.json()?, &lines)
     }
 
     fn json(&self) -> Result<String, Failure> {
@@ -169,10 +162,23 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
     }
 }
 
+/// Prints a table, and writes the text of JSON to a file; or prints that, for `-`. What can be had of both is.
+pub(super) fn publish(json: Option<&Path>, text: &str, table: &[String]) -> Result<(), Failure> {
+    if json == Some(Path::new("-")) {
+        return print(text);
+    }
+    let printed = print(&table.join("\n"));
+    if let Some(path) = json {
+        let written = File::create(path).and_then(|mut file| writeln!(file, "{text}"));
+        written.map_err(|e| Failure::local(path.display(), &e))?;
+    }
+    printed
+}
+
 /// Tries whether a report can be written to `path`, before minutes are spent on it. What is there stays, and nothing new is left.
 pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
-    // Pipes have readers who would take the end of this for the end of all, and `-` is no file.
-    let (is_new, is_file) = (!path.exists(), path.is_file());
+    // Pipes have readers who would take the end of this for the end of all, and `-` is no file. A link that leads nowhere is not new.
+    let (is_new, is_file) = (path.symlink_metadata().is_err(), path.is_file());
     if path == Path::new("-") || !is_new && !is_file {
         return Ok(());
     }
@@ -185,8 +191,8 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
 }
 
 /// Prints lines on standard output; nobody reading them is no failure.
-pub(super) fn print(lines: &[String]) -> Result<(), Failure> {
-    match writeln!(io::stdout(), "{}", lines.join("\n")) {
+fn print(text: &str) -> Result<(), Failure> {
+    match writeln!(io::stdout(), "{text}") {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),
         _ => Ok(()),
     }

@@ -5,8 +5,7 @@ mod keys;
 mod plot;
 mod runs;
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -51,16 +50,9 @@ pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
     let bars = bars::all(&runs);
     let mut all = keys::all(&runs);
     all["bars"] = json!(bars);
-    let text = format!("{all:#}");
-    if args.json.as_deref() == Some(Path::new("-")) {
-        return report::print(&[text]);
-    }
-    if let Some(path) = &args.json {
-        let written = File::create(path).and_then(|mut file| writeln!(file, "{text}"));
-        written.map_err(|e| named(path, e))?;
-    }
     let warning = runs.stolen().and_then(steal::warning);
-    report::print(&table(&bars).into_iter().chain(warning).collect::<Vec<_>>())
+    let lines: Vec<_> = table(&bars).into_iter().chain(warning).collect();
+    report::publish(args.json.as_deref(), &format!("{all:#}"), &lines)
 }
 
 fn table(bars: &[Bar]) -> Vec<String> {
