@@ -14,7 +14,7 @@ const SUSTAINED: u32 = 512;
 const RING_PART: u32 = 4;
 
 /// ... and in memory as the kernel counts it, in powers of two for each frame: 128 frames of the usual size, 16 of 9,014 bytes,
-/// which is a third of the window a sender usually has, so that nobody with such a window ever waits for a napper. At half of it,
+/// which is less than a third of the window a sender usually has, so that nobody with such a window ever waits for a napper. At half of it,
 /// windows that are still small stay so for half a second. Who has less shows by sending less than was meant to gather.
 const GATHER_BYTES: usize = 256 * 1024;
 
@@ -40,9 +40,9 @@ const APART: Duration = Duration::from_nanos(37_500);
 const MEMORY: u32 = 8 * SUSTAINED;
 
 /// Frames that may gather in a receiving ring of `slots` slots of so many bytes while nobody looks.
-pub(super) const fn gather(slots: u32, slot_bytes: usize) -> u32 {
-    let (part, bytes) = (slots / RING_PART, (GATHER_BYTES / slot_bytes.next_power_of_two()) as u32);
-    if part < bytes { part } else { bytes }
+pub(super) fn gather(slots: u32, slot_bytes: usize) -> u32 {
+    let fitting = GATHER_BYTES / slot_bytes.next_power_of_two();
+    (slots / RING_PART).min(fitting as u32)
 }
 
 /// The flow of incoming frames.
