@@ -45,6 +45,11 @@ fn main() -> ExitCode {
             flow__takes_the_direct_way_whole_and_in_order,
         ),
         Test::new(
+            "messages__take_the_direct_way_once_they_are_many",
+            Load::Heavy,
+            messages__take_the_direct_way_once_they_are_many,
+        ),
+        Test::new(
             "flow__goes_on_where_frames_arrive_later",
             Load::Heavy,
             flow__goes_on_where_frames_arrive_later,
@@ -147,6 +152,19 @@ impl Sender {
         self.device.take_direct()
     }
 
+    /// Sends `count` frames one by one; how many took the direct way.
+    fn send_alone(&mut self, count: usize) -> u64 {
+        let _ = self.device.take_direct();
+        for _ in 0..count {
+            let alone = frame(self.next);
+            self.next += 1;
+            let sent = self.device.send_one([&alone, &[], &[], &[]]);
+            assert!(sent.done == 1 && sent.lost == 0, "{sent:?}");
+            self.receive_from(self.next - 1);
+        }
+        self.device.take_direct()
+    }
+
     /// Waits for all frames from `first` on.
     fn receive_from(&mut self, first: u32) {
         let Some(to) = &mut self.to else { return };
@@ -237,12 +255,31 @@ fn flow__takes_the_direct_way_whole_and_in_order() {
     assert!(from.tend(WITHIN).is_some());
     from.send_until_open();
     assert_eq!(from.send(10 * FLOW), 10 * FLOW as u64);
-    // A frame alone goes the usual way, in its turn.
-    let alone = frame(from.next);
-    from.next += 1;
-    assert_eq!(from.device.send_one([&alone, &[], &[], &[]]).done, 1);
-    from.receive_from(from.next - 1);
-    assert_eq!(from.send(BATCH), BATCH as u64);
+    assert_eq!((from.send_alone(1), from.send(BATCH)), (1, BATCH as u64), "a frame alone as well");
+}
+
+/// Where frames leave one by one, and each is waited for.
+fn messages__take_the_direct_way_once_they_are_many() {
+    let mut from = Sender::new();
+    from.to = Some(device(2));
+    assert_eq!(from.send_alone(FLOW / 2 - 1), 0);
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 0, "not yet");
+    assert_eq!(from.send_alone(1), 0);
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 1);
+    from.tend(Duration::ZERO);
+    assert_eq!(from.send_alone(FLOW), 0, "not before it is known for a flow");
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 1, "nobody is called twice");
+    from.tend(WITHIN);
+    from.send_until_open();
+    assert_eq!(from.send_alone(FLOW), FLOW as u64);
+
+    // Expect: fewer are not worth it.
+    let mut slow = Sender::new();
+    slow.send_alone(FLOW / 2);
+    slow.tend(Duration::ZERO);
+    slow.send_alone(FLOW / 2 - 1);
+    assert!(slow.tend(WITHIN).is_none(), "nothing is left to do");
+    assert_eq!(slow.send_alone(1), 0);
 }
 
 /// Receiving is another processor's work, some time later: until then the frames are the sender's.
