@@ -29,11 +29,15 @@ mod transport;
 mod usage;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{process, thread};
 
 use clap::{Args, Subcommand};
 
 use crate::exit::Failure;
 use crate::policy::Policy;
+use crate::signals::Signals;
 use transport::{Transport, Versus, WaitMode};
 
 /// Where a server listens, both PRP and TCP: next to iperf3's port.
@@ -124,14 +128,30 @@ impl Common {
 
 /// Runs `prp perf`.
 pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
-    match &args.command {
+    let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
+    let ending = Arc::new(AtomicBool::new(false));
+    let ends = ending.clone();
+    signals.tell(move |signal| {
+        ends.store(true, Ordering::Relaxed);
+        offload::restore();
+        // What is done at exit tells the other end, which would go on waiting for a minute, and serve nobody else. It may take
+        // longer than anybody who presses Ctrl-C has patience for: then the signal ends us meanwhile.
+        let exit = move || process::exit(128 + signal as i32);
+        let _ = thread::Builder::new().name("prp-exit".into()).spawn(exit);
+    });
+    let done = match &args.command {
         PerfCommand::Serve(args) => serve::run(args),
         PerfCommand::Latency(args) => latency::run(args),
         PerfCommand::Stream(args) => stream::run(args),
         PerfCommand::Connect(args) => connect::run(args),
         PerfCommand::Sweep(args) => sweep::run(args),
         PerfCommand::Summary(args) => summary::run(args),
+    };
+    while ending.load(Ordering::Relaxed) {
+        // What has failed now did so because of the signal, which is about to end us.
+        thread::park();
     }
+    done
 }
 
 /// A number of seconds, as an argument.

@@ -8,9 +8,11 @@ use std::process::{Child, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver};
 
-use prp_tests::program;
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 use prp_tests::puppet::Puppet;
 use prp_tests::topology::{Node, Topology};
+use prp_tests::{program, wait};
 use serde_json::Value;
 
 prp_tests::main! {
@@ -26,6 +28,8 @@ prp_tests::main! {
         sweep__has_its_keys,
         serve__survives_what_is_no_client,
         serve__notices_that_a_client_has_gone,
+        client__interrupted_leaves_all_as_it_was,
+        serve__interrupted_leaves_all_as_it_was,
         client__without_a_server,
         client__says_first_that_its_report_cannot_be_written;
 }
@@ -152,13 +156,12 @@ fn stream__of_many_both_ways() {
 
 fn stream__without_offloads() {
     let topology = Topology::pair();
-    let features = || topology.node(1).command("ethtool").args(["-k", "eth0"]).output();
-    let Ok(before) = features() else { prp_tests::harness::skip("ethtool") };
+    let before = features(&topology, 1);
     let _server = Server::start(&topology.node(2));
     let json = measure(&topology, &["stream", "2", "--vs", "tcp-no-offload", "--time", "0.2"]);
     assert_positive(&json, &["results.tcp_no_offload.gbps.median", "ratios.tcp_no_offload"]);
     // Expect: they are on again.
-    assert_eq!(features().expect("it was there").stdout, before.stdout);
+    assert!(features(&topology, 1) == before);
 }
 
 fn stream__of_so_many_bytes() {
@@ -215,6 +218,59 @@ fn serve__notices_that_a_client_has_gone() {
     let said = server.1.recv().expect("it says something");
     assert!(said.contains("the client has gone"), "{said}");
     measure(&topology, &["latency", "2", "--time", "0.1"]);
+}
+
+/// What offloads the device of node `number` has; a test that cannot ask is skipped.
+fn features(topology: &Topology, number: u8) -> Vec<u8> {
+    let asked = topology.node(number).command("ethtool").args(["-k", "eth0"]).output();
+    let Ok(output) = asked else { prp_tests::harness::skip("ethtool") };
+    output.stdout
+}
+
+/// A client that measures for long, and is within a leg for which offloads are off at both ends.
+fn client_without_offloads(topology: &Topology) -> Child {
+    let before = features(topology, 2);
+    let words = ["perf", "stream", "2", "-q", "--vs", "tcp-no-offload"];
+    let mut command = topology.node(1).command(prp());
+    // Legs of a tenth of a second.
+    command.args(words).args(["--rounds", "1000", "--time", "100"]).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    wait::until("offloads turned off", || (features(topology, 2) != before).then_some(()));
+    child
+}
+
+fn interrupt(child: &Child, by: Signal) {
+    signal::kill(Pid::from_raw(child.id() as i32), by).expect("it runs");
+}
+
+fn client__interrupted_leaves_all_as_it_was() {
+    let topology = Topology::pair();
+    let before = [1, 2].map(|node| features(&topology, node));
+    let _server = Server::start(&topology.node(2));
+    let client = client_without_offloads(&topology);
+    interrupt(&client, Signal::SIGINT);
+    let output = client.wait_with_output().expect("it ends");
+    assert!(!output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "who interrupts it knows why it ends");
+    assert!(features(&topology, 1) == before[0], "on again");
+    wait::until("offloads on again", || (features(&topology, 2) == before[1]).then_some(()));
+    // Expect: the server serves the next one at once.
+    measure(&topology, &["latency", "2", "--time", "0.1"]);
+}
+
+fn serve__interrupted_leaves_all_as_it_was() {
+    let topology = Topology::pair();
+    let before = [1, 2].map(|node| features(&topology, node));
+    let mut server = Server::start(&topology.node(2));
+    let client = client_without_offloads(&topology);
+    interrupt(&server.0, Signal::SIGTERM);
+    assert!(!server.0.wait().expect("it ends").success());
+    assert!(features(&topology, 2) == before[1], "on again");
+    // Expect: the client need not find out by itself that nobody is there.
+    let output = client.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && !said.contains("timed out"), "{said}");
+    assert!(features(&topology, 1) == before[0], "on again");
 }
 
 fn client__without_a_server() {

@@ -3,7 +3,9 @@
 //! TCP with what it would do on a card that knows nothing of it.
 
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prp_sock::raw::FirstHop;
 use prp_sock::{HostsFile, NodeId};
@@ -25,13 +27,19 @@ const SEGMENTATION: [Feature; 3] = [
 const CHECKSUMS: [Feature; 3] =
     [("tx-checksumming", "tx"), ("rx-checksumming", "rx"), ("scatter-gather", "sg")];
 
-/// Offloads are off until this is dropped.
+/// What is off on account of this process, however that ends. A process has one leg at a time.
+static OFF: Mutex<Option<Off>> = Mutex::new(None);
+
+/// Offloads of a device, which were on.
 #[derive(Debug)]
-pub(super) struct OffloadsOff {
+struct Off {
     device: String,
-    /// Those that were on.
     features: Vec<&'static str>,
 }
+
+/// Offloads are off until this is dropped.
+#[derive(Debug)]
+pub(super) struct OffloadsOff(());
 
 impl OffloadsOff {
     /// Turns those off that `transport` does without, on the device that leads to `node`.
@@ -54,13 +62,25 @@ impl OffloadsOff {
 
     fn toward(hosts: &HostsFile, node: NodeId, unwanted: &[Feature]) -> io::Result<Self> {
         let device = FirstHop::toward(hosts, node)?.device;
+        let mut off = lock();
+        // Should that have failed before.
+        turn_on(&mut off);
         let features = features_on(&ethtool(&["-k", &device])?, unwanted);
         // From here on dropping it mends what was done, even if that was not all.
-        let off = Self { device, features };
-        off.set("off")?;
-        Ok(off)
+        let done = off.insert(Off { device, features }).set("off");
+        drop(off);
+        let guard = Self(());
+        done.map(|()| guard)
     }
+}
 
+impl Drop for OffloadsOff {
+    fn drop(&mut self) {
+        turn_on(&mut lock());
+    }
+}
+
+impl Off {
     fn set(&self, to: &str) -> io::Result<()> {
         let mut words = vec!["-K", &self.device];
         words.extend(self.features.iter().flat_map(|feature| [feature, to]));
@@ -68,10 +88,22 @@ impl OffloadsOff {
     }
 }
 
-impl Drop for OffloadsOff {
-    fn drop(&mut self) {
-        // What could be turned off can be turned on.
-        let _ = self.set("on");
+/// Turns on what is off, for good: the process is about to end.
+pub(super) fn restore() {
+    let mut off = lock();
+    turn_on(&mut off);
+    // Whoever would turn them off again waits until the end.
+    mem::forget(off);
+}
+
+fn lock() -> MutexGuard<'static, Option<Off>> {
+    OFF.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn turn_on(off: &mut Option<Off>) {
+    // What could be turned off can be turned on. If ethtool is ended by the signal that ends us it is tried once more.
+    if off.as_ref().is_some_and(|off| off.set("on").is_ok()) {
+        *off = None;
     }
 }
 

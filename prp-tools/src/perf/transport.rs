@@ -59,20 +59,23 @@ impl FromStr for Versus {
             Some((name, addr)) => (name, Some(addr)),
             None => (text, None),
         };
-        let addr = addr
-            .map(|addr| addr.parse().map_err(|_| format!("{addr:?} is no IP address")))
-            .transpose()?;
         let transport = match name {
             "tcp" => Transport::Tcp,
             "tcp-no-offload" => Transport::TcpNoOffload,
             "tcp-no-segmentation" => Transport::TcpNoSegmentation,
             "raw" if addr.is_none() => Transport::Raw,
+            "raw" => {
+                return Err("raw frames go to the node itself: `raw`, without an address".into());
+            }
             _ => {
                 return Err(
                     "expected tcp, tcp=ADDRESS, tcp-no-offload, tcp-no-segmentation or raw".into(),
                 );
             }
         };
+        let addr = addr
+            .map(|addr| addr.parse().map_err(|_| format!("{addr:?} is no IP address")))
+            .transpose()?;
         Ok(Self { transport, addr })
     }
 }
