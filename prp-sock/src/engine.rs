@@ -39,6 +39,7 @@ use prp_proto::time::Instant;
 
 pub use self::claims::Claims;
 pub(crate) use self::core::Core;
+pub use self::exit::reset_all;
 pub use self::steward::Stewardship;
 pub(crate) use guard::CoreGuard;
 use guard::CoreLock;

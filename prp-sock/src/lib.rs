@@ -59,7 +59,7 @@ pub mod node {
         Direct, FrameIo, Held, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter,
         Sent, interfaces, number_and_mtu,
     };
-    pub use crate::engine::{Claims, Stewardship};
+    pub use crate::engine::{Claims, Stewardship, reset_all};
     pub use crate::register::{
         DownHop, DownHops, LedgerReader, name as register_name, receive_ledger, user_of,
     };

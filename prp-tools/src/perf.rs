@@ -29,19 +29,25 @@ mod transport;
 mod usage;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{process, thread};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use prp_sock::node;
 
 use crate::exit::Failure;
 use crate::policy::Policy;
-use crate::signals::Signals;
+use crate::signals::{Signals, die_of};
 use transport::{Transport, Versus, WaitMode};
 
 /// Where a server listens, both PRP and TCP: next to iperf3's port.
 const DEFAULT_PORT: u16 = 5210;
+
+/// How long who ends the program waits for offloads to be turned on: ethtool takes some milliseconds, unless it waits for a lock of the
+/// kernel's.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -128,17 +134,7 @@ impl Common {
 
 /// Runs `prp perf`.
 pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
-    let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
-    let ending = Arc::new(AtomicBool::new(false));
-    let ends = ending.clone();
-    signals.tell(move |signal| {
-        ends.store(true, Ordering::Relaxed);
-        offload::restore();
-        // What is done at exit tells the other end, which would go on waiting for a minute, and serve nobody else. It may take
-        // longer than anybody who presses Ctrl-C has patience for: then the signal ends us meanwhile.
-        let exit = move || process::exit(128 + signal as i32);
-        let _ = thread::Builder::new().name("prp-exit".into()).spawn(exit);
-    });
+    let ending = end_in_order()?;
     let done = match &args.command {
         PerfCommand::Serve(args) => serve::run(args),
         PerfCommand::Latency(args) => latency::run(args),
@@ -152,6 +148,29 @@ pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
         thread::park();
     }
     done
+}
+
+/// Sees to what is left to do when a signal ends the program; whether one does.
+fn end_in_order() -> Result<Arc<AtomicBool>, Failure> {
+    let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
+    let ending = Arc::new(AtomicBool::new(false));
+    let begun = ending.clone();
+    signals.tell(move |signal| {
+        begun.store(true, Ordering::Relaxed);
+        // The other end would go on waiting for a minute, and a server would serve nobody else.
+        node::reset_all();
+        // On a thread of its own, since ethtool may hang.
+        let (tell, restored) = mpsc::channel();
+        let restore = move || {
+            offload::restore();
+            let _ = tell.send(());
+        };
+        if thread::Builder::new().name("prp-restore".into()).spawn(restore).is_ok() {
+            let _ = restored.recv_timeout(PATIENCE);
+        }
+        die_of(signal);
+    });
+    Ok(ending)
 }
 
 /// A number of seconds, as an argument.

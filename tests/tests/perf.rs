@@ -2,9 +2,10 @@
 //! is does not matter here.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver};
 
@@ -227,20 +228,46 @@ fn features(topology: &Topology, number: u8) -> Vec<u8> {
     output.stdout
 }
 
-/// A client that measures for long, and is within a leg for which offloads are off at both ends.
-fn client_without_offloads(topology: &Topology) -> Child {
+/// A client that measures for long; killed when dropped.
+struct Client(Child);
+
+impl Client {
+    /// What it said until it ended, and how it did.
+    fn end(mut self) -> (ExitStatus, String) {
+        let mut said = String::new();
+        let mut pipe = self.0.stderr.take().expect("a pipe");
+        pipe.read_to_string(&mut said).expect("text");
+        (self.0.wait().expect("it ends"), said)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// One that is within a leg for which offloads are off at both ends.
+fn client_without_offloads(topology: &Topology) -> Client {
     let before = features(topology, 2);
     let words = ["perf", "stream", "2", "-q", "--vs", "tcp-no-offload"];
     let mut command = topology.node(1).command(prp());
-    // Legs of a tenth of a second.
-    command.args(words).args(["--rounds", "1000", "--time", "100"]).stderr(Stdio::piped());
-    let child = command.spawn().expect("it starts");
+    // Legs of a second, much longer than ethtool takes to tell.
+    command.args(words).args(["--rounds", "100", "--time", "100"]).stderr(Stdio::piped());
+    let client = Client(command.spawn().expect("it starts"));
     wait::until("offloads turned off", || (features(topology, 2) != before).then_some(()));
-    child
+    client
 }
 
-fn interrupt(child: &Child, by: Signal) {
-    signal::kill(Pid::from_raw(child.id() as i32), by).expect("it runs");
+/// Not SIGINT, which is ignored where tests run in the background of a script.
+fn end(child: &Child) {
+    signal::kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).expect("it runs");
+}
+
+/// Whether it died of that, as a shell that waits for it wants to know.
+fn died_of_it(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::SIGTERM as i32)
 }
 
 fn client__interrupted_leaves_all_as_it_was() {
@@ -248,10 +275,10 @@ fn client__interrupted_leaves_all_as_it_was() {
     let before = [1, 2].map(|node| features(&topology, node));
     let _server = Server::start(&topology.node(2));
     let client = client_without_offloads(&topology);
-    interrupt(&client, Signal::SIGINT);
-    let output = client.wait_with_output().expect("it ends");
-    assert!(!output.status.success());
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "who interrupts it knows why it ends");
+    end(&client.0);
+    let (status, said) = client.end();
+    assert!(died_of_it(status), "{status}");
+    assert_eq!(said, "", "who ends it knows why it ends");
     assert!(features(&topology, 1) == before[0], "on again");
     wait::until("offloads on again", || (features(&topology, 2) == before[1]).then_some(()));
     // Expect: the server serves the next one at once.
@@ -263,13 +290,12 @@ fn serve__interrupted_leaves_all_as_it_was() {
     let before = [1, 2].map(|node| features(&topology, node));
     let mut server = Server::start(&topology.node(2));
     let client = client_without_offloads(&topology);
-    interrupt(&server.0, Signal::SIGTERM);
-    assert!(!server.0.wait().expect("it ends").success());
+    end(&server.0);
+    assert!(died_of_it(server.0.wait().expect("it ends")));
     assert!(features(&topology, 2) == before[1], "on again");
     // Expect: the client need not find out by itself that nobody is there.
-    let output = client.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && !said.contains("timed out"), "{said}");
+    let (status, said) = client.end();
+    assert!(!status.success() && !said.contains("timed out"), "{said}");
     assert!(features(&topology, 1) == before[0], "on again");
 }
 

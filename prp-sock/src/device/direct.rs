@@ -1,6 +1,6 @@
 //! The direct way: frames are handed straight to the driver, by an AF_XDP socket, where that passes by nothing. Most devices
 //! without a queue are virtual links, and there it takes three quarters of the time a packet socket does for frames that leave
-//! many at a time, and a tenth of a microsecond less for one alone.
+//! many at a time, and 0.15 us less for one alone.
 //!
 //! A queue of a device has one such socket in all. So it is for flows, of data or of messages: a thread of the engine's that may
 //! take its time opens it when one has begun, looks whether the way is still free, and closes it when the flow is over.

@@ -159,19 +159,15 @@ impl FrameIo for PacketDevice {
             return sent;
         }
         let mut batch = sender.load(frames);
-        if let Some(direct) = &home.direct {
-            direct.note(batch.len());
-        }
         home.send(batch.len(), |at| batch.send(home.socket.as_fd(), at))
     }
 
     fn send_one(&mut self, frame: [&[u8]; 4]) -> Sent {
         let Self { home, sender, .. } = self;
-        if let Some(direct) = &home.direct {
-            if let Some(sent) = direct.send(&mut std::iter::once(frame)) {
-                return sent;
-            }
-            direct.note(1);
+        if let Some(direct) = &home.direct
+            && let Some(sent) = direct.send(&mut std::iter::once(frame))
+        {
+            return sent;
         }
         home.send(1, |_| sender.send_one(home.socket.as_fd(), frame).map(|()| 1))
     }
@@ -270,6 +266,9 @@ impl Home {
                     }
                 },
             }
+        }
+        if let Some(direct) = &self.direct {
+            direct.note(sent.done);
         }
         sent
     }

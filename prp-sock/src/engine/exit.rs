@@ -34,6 +34,14 @@ extern "C" fn deliver_all() {
     }
 }
 
+/// Ends every connection of this process at once, and delivers nothing more: for who is about to die of a signal, of which
+/// peers would learn a minute later.
+pub fn reset_all() {
+    for engine in registry::all().into_iter().filter(|e| e.is_ours()) {
+        engine.reset();
+    }
+}
+
 /// Waits until no connection has anything left to deliver.
 struct Delivered {
     give_up: Instant,
@@ -54,6 +62,15 @@ impl Wait for Delivered {
 }
 
 impl Engine {
+    fn reset(&self) {
+        let now = self.now();
+        let mut core = self.lock();
+        for conn in core.endpoint.handles() {
+            core.endpoint.release(now, conn, true);
+        }
+        self.finish(core, now);
+    }
+
     fn deliver(&self) {
         let now = self.now();
         let mut core = self.lock();

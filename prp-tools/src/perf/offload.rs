@@ -27,7 +27,7 @@ const SEGMENTATION: [Feature; 3] = [
 const CHECKSUMS: [Feature; 3] =
     [("tx-checksumming", "tx"), ("rx-checksumming", "rx"), ("scatter-gather", "sg")];
 
-/// What is off on account of this process, however that ends. A process has one leg at a time.
+/// What is off on account of this process, which has one leg at a time. Here, since nothing is dropped when a signal ends it.
 static OFF: Mutex<Option<Off>> = Mutex::new(None);
 
 /// Offloads of a device, which were on.
@@ -63,8 +63,8 @@ impl OffloadsOff {
     fn toward(hosts: &HostsFile, node: NodeId, unwanted: &[Feature]) -> io::Result<Self> {
         let device = FirstHop::toward(hosts, node)?.device;
         let mut off = lock();
-        // Should that have failed before.
-        turn_on(&mut off);
+        // Should that have failed before. Forgotten they would be off for ever.
+        turn_on(&mut off)?;
         let features = features_on(&ethtool(&["-k", &device])?, unwanted);
         // From here on dropping it mends what was done, even if that was not all.
         let done = off.insert(Off { device, features }).set("off");
@@ -76,7 +76,7 @@ impl OffloadsOff {
 
 impl Drop for OffloadsOff {
     fn drop(&mut self) {
-        turn_on(&mut lock());
+        let _ = turn_on(&mut lock());
     }
 }
 
@@ -91,7 +91,7 @@ impl Off {
 /// Turns on what is off, for good: the process is about to end.
 pub(super) fn restore() {
     let mut off = lock();
-    turn_on(&mut off);
+    let _ = turn_on(&mut off);
     // Whoever would turn them off again waits until the end.
     mem::forget(off);
 }
@@ -100,11 +100,12 @@ fn lock() -> MutexGuard<'static, Option<Off>> {
     OFF.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn turn_on(off: &mut Option<Off>) {
-    // What could be turned off can be turned on. If ethtool is ended by the signal that ends us it is tried once more.
-    if off.as_ref().is_some_and(|off| off.set("on").is_ok()) {
-        *off = None;
+fn turn_on(off: &mut Option<Off>) -> io::Result<()> {
+    if let Some(features) = off {
+        features.set("on")?;
     }
+    *off = None;
+    Ok(())
 }
 
 /// Which of `unwanted` are on and can be turned off, in what `ethtool -k` printed.

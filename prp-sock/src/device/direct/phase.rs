@@ -8,13 +8,14 @@ use prp_proto::time::Instant;
 /// Frames that make a flow: three quarters of a megabyte, or as many messages.
 pub(super) const FLOW: u64 = 512;
 
-/// ... in so much time: 600 Mbit/s, or a message every 20 us, as nobody sends them who sleeps between two. Slower ones cost little either way.
+/// ... in so much time: 600 Mbit/s, or a message every 20 us, as who sleeps between two hardly sends them. Slower ones cost little either way.
 const WITHIN: Duration = Duration::from_millis(10);
 
-/// Frames of a flow that was too slow, before it is looked at again: twelve megabytes.
+/// Frames of a flow that was too slow, before it is looked at again: twelve megabytes, or as many messages.
 const SLOW: u64 = 16 * FLOW;
 
-/// How often to look whether the way is still free: who begins to listen, or sets a queue, misses so much at most.
+/// How often to look whether the way is still free: who begins to listen, or sets a queue, misses so much at most. A flow that
+/// has become a fifth of one is over.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long a flow may pause. Another process that wants the way waits for that.
@@ -34,7 +35,7 @@ pub(super) enum Phase {
     Measured { frames: u64, since: Instant },
     /// To try again.
     Blocked { until: Instant },
-    /// For the flow to end: `looked` at, it had so many frames when it was last `seen`.
+    /// For the flow to end, which was last `seen` to be one, and had so many frames when it was `looked` at.
     Open { frames: u64, seen: Instant, looked: Instant },
     /// For nothing: it cannot be had.
     Barred,
@@ -97,7 +98,7 @@ impl Phase {
                 } else if now >= seen + PAUSE {
                     (Self::Closed { frames }, Step::Close)
                 } else {
-                    (Self::Open { frames: before, seen, looked: now }, Step::Check)
+                    (Self::Open { frames, seen, looked: now }, Step::Check)
                 }
             }
             other => (other, Step::Rest),
@@ -190,15 +191,14 @@ mod tests {
         assert_eq!(case.look(0, LOOK / 2), Step::Check);
         let looks = (PAUSE.as_nanos() / LOOK.as_nanos()) as u64;
         for n in 1..looks {
-            // Some frames now and then are no flow.
-            assert_eq!(case.look((FLOW - 1) / looks, LOOK), Step::Check, "look {n}");
+            assert_eq!(case.look(FLOW - 1, LOOK), Step::Check, "look {n}, of less than a flow");
         }
         assert_eq!(case.look(0, LOOK), Step::Close);
         assert_eq!((case.phase.due(), case.phase.is_flow(case.frames)), (None, false));
 
         let mut case = Case::open();
         for n in 0..2 * looks {
-            assert_eq!(case.look(FLOW / 3, LOOK), Step::Check, "look {n}");
+            assert_eq!(case.look(FLOW, LOOK), Step::Check, "look {n}");
         }
     }
 
