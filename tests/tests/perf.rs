@@ -9,7 +9,7 @@ use std::process::{Child, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver};
 
-use nix::sys::signal::{self, Signal};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_tests::puppet::Puppet;
 use prp_tests::topology::{Node, Topology};
@@ -43,8 +43,25 @@ fn prp() -> &'static PathBuf {
     PATH.get_or_init(|| program::build("prp-tools", "prp", PUPPET))
 }
 
-/// A server on node 2, killed when dropped; and what it says.
-struct Server(Child, Receiver<String>);
+/// A program that runs, killed when dropped.
+struct Running(Child);
+
+impl Running {
+    /// Asks it to end. Not by SIGINT, which is ignored where tests run in the background of a script.
+    fn end(&self) {
+        kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A server on node 2, and what it says.
+struct Server(Running, Receiver<String>);
 
 impl Server {
     fn start(node: &Node<'_>) -> Self {
@@ -60,14 +77,7 @@ impl Server {
             let mut lines = lines.map_while(Result::ok).inspect(|l| println!("server: {l}"));
             lines.try_for_each(|line| sender.send(line))
         });
-        Self(child, said)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        Self(Running(child), said)
     }
 }
 
@@ -162,7 +172,7 @@ fn stream__without_offloads() {
     let json = measure(&topology, &["stream", "2", "--vs", "tcp-no-offload", "--time", "0.2"]);
     assert_positive(&json, &["results.tcp_no_offload.gbps.median", "ratios.tcp_no_offload"]);
     // Expect: they are on again.
-    assert!(features(&topology, 1) == before);
+    assert_eq!(features(&topology, 1), before);
 }
 
 fn stream__of_so_many_bytes() {
@@ -222,50 +232,32 @@ fn serve__notices_that_a_client_has_gone() {
 }
 
 /// What offloads the device of node `number` has; a test that cannot ask is skipped.
-fn features(topology: &Topology, number: u8) -> Vec<u8> {
+fn features(topology: &Topology, number: u8) -> String {
     let asked = topology.node(number).command("ethtool").args(["-k", "eth0"]).output();
     let Ok(output) = asked else { prp_tests::harness::skip("ethtool") };
-    output.stdout
+    String::from_utf8(output.stdout).expect("text")
 }
 
-/// A client that measures for long; killed when dropped.
-struct Client(Child);
-
-impl Client {
-    /// What it said until it ended, and how it did.
-    fn end(mut self) -> (ExitStatus, String) {
-        let mut said = String::new();
-        let mut pipe = self.0.stderr.take().expect("a pipe");
-        pipe.read_to_string(&mut said).expect("text");
-        (self.0.wait().expect("it ends"), said)
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// One that is within a leg for which offloads are off at both ends.
-fn client_without_offloads(topology: &Topology) -> Client {
+/// A client that measures for long, and is within a leg for which offloads are off at both ends.
+fn client_without_offloads(topology: &Topology) -> Running {
     let before = features(topology, 2);
     let words = ["perf", "stream", "2", "-q", "--vs", "tcp-no-offload"];
     let mut command = topology.node(1).command(prp());
     // Legs of a second, much longer than ethtool takes to tell.
     command.args(words).args(["--rounds", "100", "--time", "100"]).stderr(Stdio::piped());
-    let client = Client(command.spawn().expect("it starts"));
+    let client = Running(command.spawn().expect("it starts"));
     wait::until("offloads turned off", || (features(topology, 2) != before).then_some(()));
     client
 }
 
-/// Not SIGINT, which is ignored where tests run in the background of a script.
-fn end(child: &Child) {
-    signal::kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).expect("it runs");
+/// How a client ended, and what it said until then.
+fn ended(mut client: Running) -> (ExitStatus, String) {
+    let mut said = String::new();
+    client.0.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+    (client.0.wait().expect("it ends"), said)
 }
 
-/// Whether it died of that, as a shell that waits for it wants to know.
+/// Whether it died of what asked it to, as a shell that waits for it wants to know.
 fn died_of_it(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::SIGTERM as i32)
 }
@@ -275,11 +267,11 @@ fn client__interrupted_leaves_all_as_it_was() {
     let before = [1, 2].map(|node| features(&topology, node));
     let _server = Server::start(&topology.node(2));
     let client = client_without_offloads(&topology);
-    end(&client.0);
-    let (status, said) = client.end();
+    client.end();
+    let (status, said) = ended(client);
     assert!(died_of_it(status), "{status}");
     assert_eq!(said, "", "who ends it knows why it ends");
-    assert!(features(&topology, 1) == before[0], "on again");
+    assert_eq!(features(&topology, 1), before[0], "on again");
     wait::until("offloads on again", || (features(&topology, 2) == before[1]).then_some(()));
     // Expect: the server serves the next one at once.
     measure(&topology, &["latency", "2", "--time", "0.1"]);
@@ -290,13 +282,13 @@ fn serve__interrupted_leaves_all_as_it_was() {
     let before = [1, 2].map(|node| features(&topology, node));
     let mut server = Server::start(&topology.node(2));
     let client = client_without_offloads(&topology);
-    end(&server.0);
-    assert!(died_of_it(server.0.wait().expect("it ends")));
-    assert!(features(&topology, 2) == before[1], "on again");
+    server.0.end();
+    assert!(died_of_it(server.0.0.wait().expect("it ends")));
+    assert_eq!(features(&topology, 2), before[1], "on again");
     // Expect: the client need not find out by itself that nobody is there.
-    let (status, said) = client.end();
+    let (status, said) = ended(client);
     assert!(!status.success() && !said.contains("timed out"), "{said}");
-    assert!(features(&topology, 1) == before[0], "on again");
+    assert_eq!(features(&topology, 1), before[0], "on again");
 }
 
 fn client__without_a_server() {

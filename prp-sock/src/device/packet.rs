@@ -13,9 +13,10 @@ use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
 
-/// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two megabytes in fact. What the reader's second-level cache still holds of a slot has to be
-/// taken from there before the kernel can write to it again, which takes up to three times as long as the copy itself
-/// (docs/performance.md): so much is more than such a cache holds, and stays in the third level.
+/// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two megabytes in fact. What the
+/// reader's second-level cache still holds of a slot has to be taken from there before the kernel can write to it again, which takes
+/// up to three times as long as the copy itself (docs/performance.md): so much is more than such a cache holds, and stays in the
+/// third level.
 const RING_BYTES: usize = 4 * 1024 * 1024;
 
 /// Slots at least and at most. Sixteen of the largest frames are twice the window in flight; of frames of the usual size 512 fill a

@@ -1,8 +1,9 @@
 //! What was written before the process exits is still delivered, as a kernel socket would.
 
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
+use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 
 use super::Engine;
@@ -29,17 +30,18 @@ pub(super) fn register() {
 }
 
 extern "C" fn deliver_all() {
-    for engine in registry::all().into_iter().filter(|e| e.is_ours()) {
-        engine.deliver();
-    }
+    ours().for_each(|engine| engine.deliver());
 }
 
 /// Ends every connection of this process at once, and delivers nothing more: for who is about to die of a signal, of which
 /// peers would learn a minute later.
 pub fn reset_all() {
-    for engine in registry::all().into_iter().filter(|e| e.is_ours()) {
-        engine.reset();
-    }
+    ours().for_each(|engine| drop(engine.release_all(true)));
+}
+
+/// This process's engines: after `fork` there are the parent's, too.
+fn ours() -> impl Iterator<Item = Arc<Engine>> {
+    registry::all().into_iter().filter(|engine| engine.is_ours())
 }
 
 /// Waits until no connection has anything left to deliver.
@@ -62,25 +64,23 @@ impl Wait for Delivered {
 }
 
 impl Engine {
-    fn reset(&self) {
-        let now = self.now();
-        let mut core = self.lock();
-        for conn in core.endpoint.handles() {
-            core.endpoint.release(now, conn, true);
-        }
-        self.finish(core, now);
-    }
-
-    fn deliver(&self) {
+    /// Lets every connection go; which they were.
+    fn release_all(&self, abort: bool) -> Vec<ConnHandle> {
         let now = self.now();
         let mut core = self.lock();
         // Data that has come unseen counts as unread, which makes the end a reset.
         core.turn(now, None);
         let handles = core.endpoint.handles();
         for conn in &handles {
-            core.endpoint.release(now, *conn, false);
+            core.endpoint.release(now, *conn, abort);
         }
         self.finish(core, now);
+        handles
+    }
+
+    fn deliver(&self) {
+        let now = self.now();
+        let handles = self.release_all(false);
         let Some(some) = handles.first() else { return };
         let mut wait = Delivered { give_up: now + PATIENCE, heard: (0, now) };
         loop {

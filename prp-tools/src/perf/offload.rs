@@ -101,8 +101,8 @@ fn lock() -> MutexGuard<'static, Option<Off>> {
 }
 
 fn turn_on(off: &mut Option<Off>) -> io::Result<()> {
-    if let Some(features) = off {
-        features.set("on")?;
+    if let Some(these) = off {
+        these.set("on")?;
     }
     *off = None;
     Ok(())
