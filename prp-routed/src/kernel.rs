@@ -3,12 +3,10 @@
 //!
 //! | module | noun |
 //! | --- | --- |
-//! | [`assembler`] | instructions with labels |
 //! | `program` | the program, as a commented listing |
 //! | [`layout`] | the memory shared with it |
 //! | `table` | what is written there |
 
-pub mod assembler;
 pub mod layout;
 mod program;
 mod table;

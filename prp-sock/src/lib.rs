@@ -27,6 +27,8 @@
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod addr;
+#[doc(hidden)]
+pub mod assembler;
 mod builder;
 mod carrier;
 mod clock;

@@ -116,6 +116,8 @@ const ALU64: u8 = 7;
 const MEM: u8 = 0x60;
 const ATOMIC: u8 = 0xc0;
 const FETCH: i32 = 1;
+const EXCHANGE: i32 = 0xe0 | FETCH;
+const COMPARE_EXCHANGE: i32 = 0xf0 | FETCH;
 const DOUBLE_NUMBER: u8 = LD | Size::Double as u8;
 const MOV32: u8 = 0xbc;
 const TO_BIG_ENDIAN: u8 = 0xdc;
@@ -164,6 +166,18 @@ impl Assembler {
     /// it, for all processors, and what stands behind it happens after it.
     pub fn fetch_add(&mut self, to: Reg, offset: i16, from: Reg) {
         self.op(STX | ATOMIC | Size::Double as u8, to as u8, from as u8, offset, FETCH);
+    }
+
+    /// The 64 bits `offset` bytes from `to` = `from`, and `from` = what was there, in one step for all processors; ordered as
+    /// [`Self::fetch_add`] is.
+    pub fn exchange(&mut self, to: Reg, offset: i16, from: Reg) {
+        self.op(STX | ATOMIC | Size::Double as u8, to as u8, from as u8, offset, EXCHANGE);
+    }
+
+    /// The 64 bits `offset` bytes from `to` = `from` if they are as R0 has them, and R0 = what was there, in one step for all
+    /// processors; ordered as [`Self::fetch_add`] is.
+    pub fn compare_exchange(&mut self, to: Reg, offset: i16, from: Reg) {
+        self.op(STX | ATOMIC | Size::Double as u8, to as u8, from as u8, offset, COMPARE_EXCHANGE);
     }
 
     /// `to` = `to` `what` `operand`.
@@ -274,6 +288,8 @@ mod tests {
             a.store(Size::Double, Reg::R10, -32, Reg::R2);
             a.add_atomically(Reg::R9, 8, Reg::R1);
             a.fetch_add(Reg::R10, -48, Reg::R0);
+            a.exchange(Reg::R8, 16, Reg::R2);
+            a.compare_exchange(Reg::R9, 64, Reg::R1);
             a.alu(Alu::Rsh, Reg::R2, 56);
             a.alu(Alu::Or, Reg::R1, Reg::R2);
             a.set_low(Reg::R2, Reg::R1);
@@ -283,11 +299,13 @@ mod tests {
             a.call(23);
             a.exit();
         });
-        let expected: [[u8; 8]; 14] = [
+        let expected: [[u8; 8]; 16] = [
             [0x69, 0xa1, 0xee, 0xff, 0, 0, 0, 0],
             [0x7b, 0x2a, 0xe0, 0xff, 0, 0, 0, 0],
             [0xdb, 0x19, 8, 0, 0, 0, 0, 0],
             [0xdb, 0x0a, 0xd0, 0xff, 1, 0, 0, 0],
+            [0xdb, 0x28, 16, 0, 0xe1, 0, 0, 0],
+            [0xdb, 0x19, 64, 0, 0xf1, 0, 0, 0],
             [0x77, 0x02, 0, 0, 56, 0, 0, 0],
             [0x4f, 0x21, 0, 0, 0, 0, 0, 0],
             [0xbc, 0x12, 0, 0, 0, 0, 0, 0],
