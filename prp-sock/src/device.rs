@@ -6,8 +6,11 @@ mod bypass;
 mod direct;
 mod fanout;
 mod filter;
+mod inlet;
 mod interface;
 mod packet;
+mod passage;
+mod phase;
 #[cfg(any(test, feature = "testing"))]
 mod pipe;
 #[cfg(any(test, feature = "testing"))]
@@ -23,8 +26,10 @@ use std::sync::Arc;
 pub use direct::Direct;
 pub(crate) use fanout::{MAX_STRETCHES, PortMap};
 pub use filter::{PortFilter, RouterFilter};
+pub use inlet::Inlet;
 pub use interface::{Interface, interfaces, number_and_mtu};
 pub use packet::PacketDevice;
+pub use passage::Tended;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use pipe::PipeDevice;
 #[cfg(any(test, feature = "testing"))]
@@ -136,11 +141,21 @@ pub trait FrameIo: fmt::Debug + Send {
         None
     }
 
+    /// Where frames may come in past its socket, while somebody looks for them.
+    fn inlet(&self) -> Option<&Arc<Inlet>> {
+        None
+    }
+
     /// Frames lost for want of room since the last call.
     fn take_overruns(&mut self) -> u64;
 
     /// Frames that took the direct way since the last call.
     fn take_direct(&mut self) -> u64 {
+        0
+    }
+
+    /// Frames that came in by the inlet since the last call.
+    fn take_inlet(&mut self) -> u64 {
         0
     }
 }

@@ -58,8 +58,8 @@ pub mod node {
     pub use crate::carrier::Carrier;
     pub use crate::crowd::Crowd;
     pub use crate::device::{
-        Direct, FrameIo, Held, Interface, PacketDevice, Peek, PortFilter, RingPeek, RouterFilter,
-        Sent, interfaces, number_and_mtu,
+        Direct, FrameIo, Held, Inlet, Interface, PacketDevice, Peek, PortFilter, RingPeek,
+        RouterFilter, Sent, Tended, interfaces, number_and_mtu,
     };
     pub use crate::engine::{Claims, Stewardship, reset_all};
     pub use crate::register::{

@@ -15,6 +15,8 @@ pub struct DeviceStats {
     pub too_big: u64,
     /// Frames that were handed straight to the driver: many at a time, in a flow, on a link without a queue.
     pub direct: u64,
+    /// Frames that a program in the kernel put straight into memory of this process, while it was looking for them.
+    pub inlet: u64,
 }
 
 impl DeviceStats {
@@ -31,6 +33,7 @@ impl DeviceStats {
                 send_losses: c.send_losses,
                 too_big: c.too_big,
                 direct: c.direct,
+                inlet: c.inlet,
             })
             .collect()
     }

@@ -10,9 +10,11 @@ pub(crate) mod lock;
 mod memory;
 pub(crate) mod mmsg;
 pub(crate) mod packet;
+mod prefetch;
 pub(crate) mod process;
 pub(crate) mod rights;
 pub(crate) mod ring;
+pub(crate) mod slots;
 pub(crate) mod xsk;
 
 use std::io;

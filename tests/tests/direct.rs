@@ -9,7 +9,7 @@ use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use prp_proto::time::Instant;
-use prp_sock::node::{Direct, FrameIo, PacketDevice, PortFilter, interfaces};
+use prp_sock::node::{Direct, FrameIo, PacketDevice, PortFilter, Tended, interfaces};
 use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test, skip};
 use prp_tests::namespace::{self, on_node};

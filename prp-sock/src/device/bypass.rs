@@ -1,9 +1,10 @@
 //! What frames pass by that are handed straight to a driver: queueing disciplines with their filters, programs and rules at the
-//! device's egress, and who listens to all that is sent. Where there is any of it frames go the usual way.
+//! device's egress, and who listens to all that is sent; and what those pass by that a program at its ingress takes: filters
+//! and rules there. Where there is any of it frames go the usual way.
 
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use caps::{CapSet, Capability};
 use nix::sys::socket::{SockFlag, SockProtocol};
@@ -28,7 +29,11 @@ const GET_CHAIN: u16 = 10 << 8 | 4;
 const OF_DEVICES: [u8; 4] = [5, 0, 0, 0];
 const HOOK: u16 = 4;
 const HOOK_NUMBER: u16 = 1;
+const INGRESS: [u8; 4] = 0u32.to_be_bytes();
 const EGRESS: [u8; 4] = 1u32.to_be_bytes();
+
+/// The queueing disciplines that are none, but places for filters of what a device receives.
+const AT_INGRESS: [&str; 2] = ["ingress", "clsact"];
 
 /// Packet sockets of this thread's network namespace.
 const SOCKETS: &str = "/proc/thread-self/net/packet";
@@ -48,18 +53,38 @@ pub(super) fn check_none(name: &str, index: u32, mtu: u32) -> io::Result<()> {
     let is_none = number_and_mtu(socket.as_fd(), name)? == (index, mtu)
         && !has_listener(&fs::read_to_string(SOCKETS)?, index)
         && programs_at_egress(index)? == 0
-        && !has_rules()?;
-    if !is_none {
-        return Err(io::ErrorKind::WouldBlock.into());
-    }
-    let mut kinds = Kinds::default();
-    netlink::ask(socket.as_fd(), GET_QDISC, &[0; TRAFFIC_CONTROL])?;
-    netlink::answer(&socket, |kind, body| kinds.note(kind, body, index))?;
-    if kinds.are_none() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        && !has_rules(EGRESS)?
+        && kinds(&socket, index)?.are_none();
+    if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
-/// Whether nftables has a chain at any device's egress.
-fn has_rules() -> io::Result<bool> {
+/// Whether frames that a program at the ingress of the device called `name` takes pass by no filters and no rules there. Other programs,
+/// that were there before, see them first. Its frames must still be of the length they had.
+///
+/// # Errors
+/// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN and CAP_BPF, and what else keeps it from being found out.
+pub(super) fn check_none_at_ingress(name: &str, index: u32, mtu: u32) -> io::Result<()> {
+    let has = |capability| caps::has_cap(None, CapSet::Effective, capability).unwrap_or(false);
+    if !has(Capability::CAP_NET_ADMIN) || !has(Capability::CAP_BPF) {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
+    let is_none = number_and_mtu(socket.as_fd(), name)? == (index, mtu)
+        && !has_rules(INGRESS)?
+        && kinds(&socket, index)?.at_ingress == 0;
+    if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+}
+
+/// Which queueing disciplines device `index` has.
+fn kinds(socket: &OwnedFd, index: u32) -> io::Result<Kinds> {
+    let mut kinds = Kinds::default();
+    netlink::ask(socket.as_fd(), GET_QDISC, &[0; TRAFFIC_CONTROL])?;
+    netlink::answer(socket, |kind, body| kinds.note(kind, body, index))?;
+    Ok(kinds)
+}
+
+/// Whether nftables has a chain at `hook` of any device.
+fn has_rules(hook: [u8; 4]) -> io::Result<bool> {
     let socket = match netlink::open(SockProtocol::NetlinkNetFilter, 0, SockFlag::empty()) {
         // Not in this kernel.
         Err(e) if e.raw_os_error() == Some(libc::EPROTONOSUPPORT) => return Ok(false),
@@ -67,17 +92,17 @@ fn has_rules() -> io::Result<bool> {
     };
     netlink::ask(socket.as_fd(), GET_CHAIN, &OF_DEVICES)?;
     let mut any = false;
-    match netlink::answer(&socket, |kind, body| any |= kind == NEW_CHAIN && is_at_egress(body)) {
+    match netlink::answer(&socket, |kind, body| any |= kind == NEW_CHAIN && is_at(hook, body)) {
         // Nor is that.
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(false),
         answer => answer.map(|()| any),
     }
 }
 
-/// Whether the chain that a message of the kernel's is about is at a device's egress.
-fn is_at_egress(body: &[u8]) -> bool {
-    let hook = attribute(body.get(OF_DEVICES.len()..).unwrap_or_default(), HOOK);
-    hook.and_then(|hook| attribute(hook, HOOK_NUMBER)) == Some(&EGRESS)
+/// Whether the chain that a message of the kernel's is about is at `hook` of a device.
+fn is_at(hook: [u8; 4], body: &[u8]) -> bool {
+    let its = attribute(body.get(OF_DEVICES.len()..).unwrap_or_default(), HOOK);
+    its.and_then(|its| attribute(its, HOOK_NUMBER)) == Some(&hook)
 }
 
 /// The queueing disciplines of a device.
@@ -85,6 +110,8 @@ fn is_at_egress(body: &[u8]) -> bool {
 struct Kinds {
     without_queue: u32,
     others: u32,
+    /// Of those, places for filters of what is received.
+    at_ingress: u32,
 }
 
 impl Kinds {
@@ -93,7 +120,11 @@ impl Kinds {
         if kind == NEW_QDISC && u32_at(body, 4) == Some(index) {
             match text(body.get(TRAFFIC_CONTROL..).unwrap_or_default(), KIND) {
                 Some(NO_QUEUE) => self.without_queue += 1,
-                _ => self.others += 1,
+                kind => {
+                    self.others += 1;
+                    let is_there = kind.is_none_or(|kind| AT_INGRESS.contains(&kind));
+                    self.at_ingress += u32::from(is_there);
+                }
             }
         }
     }
@@ -138,24 +169,28 @@ mod tests {
         assert!(!kinds(&others).are_none(), "nothing is known of that one");
         assert!(kinds(&[others.clone(), qdisc(7, "noqueue\0")].concat()).are_none());
         let both = kinds(&[others, qdisc(7, "noqueue"), qdisc(7, "clsact")].concat());
-        assert_eq!(both, Kinds { without_queue: 1, others: 1 });
+        assert_eq!(both, Kinds { without_queue: 1, others: 1, at_ingress: 1 });
         assert!(!both.are_none());
+        let ingress = kinds(&[qdisc(7, "ingress"), qdisc(8, "clsact")].concat());
+        assert_eq!(ingress.at_ingress, 1);
+        assert_eq!(kinds(&[qdisc(7, "mq"), qdisc(7, "fq_codel")].concat()).at_ingress, 0);
         for cut in 0..60 {
             assert!(!kinds(&qdisc(7, "noqueue")[..cut]).are_none());
         }
     }
 
     #[test]
-    fn is_at_egress__by_the_number_of_its_hook() {
+    fn is_at__by_the_number_of_its_hook() {
         let chain = |hook: u32| {
             // As attributes lie in each other: length and kind before each.
             let number = [&[8, 0, HOOK_NUMBER as u8, 0][..], &hook.to_be_bytes()].concat();
             let nested = HOOK | 0x8000;
             message(NEW_CHAIN, &OF_DEVICES, &[(1, b"t\0"), (nested, &number)])
         };
-        let at_egress = |packet: &[u8]| messages(packet).any(|(_, body)| is_at_egress(body));
-        assert!(at_egress(&chain(1)));
-        assert!(!at_egress(&chain(0)));
+        let at = |hook, packet: &[u8]| messages(packet).any(|(_, body)| is_at(hook, body));
+        let at_egress = |packet: &[u8]| at(EGRESS, packet);
+        assert!(at_egress(&chain(1)) && !at(INGRESS, &chain(1)));
+        assert!(!at_egress(&chain(0)) && at(INGRESS, &chain(0)));
         assert!(!at_egress(&message(NEW_CHAIN, &OF_DEVICES, &[(1, b"t\0")])), "at no hook");
     }
 

@@ -71,6 +71,11 @@ impl PortFilter {
         Self { node, steward, ranges: Vec::new(), open: true }
     }
 
+    /// Whose frames it passes.
+    pub const fn node(&self) -> NodeId {
+        self.node
+    }
+
     /// Whether everything passes.
     pub const fn is_open(&self) -> bool {
         self.open

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
-use super::{Direct, FrameIo, Held, Interface, Peek, Sent};
+use super::{Direct, FrameIo, Held, Inlet, Interface, Peek, Sent};
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
@@ -87,7 +87,8 @@ impl PacketDevice {
         let index = packet::index(socket.as_fd(), &interface.name)?;
         packet::bind(socket.as_fd(), index, ethertype)?;
         let direct = Direct::new(&interface.name, index, mtu).map(Arc::new);
-        let home = Home { socket, name: interface.name.clone(), ethertype, direct };
+        let inlet = Arc::new(Inlet::new(&interface.name, index, mtu, ethertype, slots)?);
+        let home = Home { socket, name: interface.name.clone(), ethertype, direct, inlet };
         Ok(Self { home, receiver, sender, mtu, overruns: 0 })
     }
 
@@ -108,16 +109,17 @@ impl PacketDevice {
 
 impl FrameIo for PacketDevice {
     fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        match &mut self.receiver {
+        let Self { home, receiver, overruns, .. } = self;
+        home.inlet.receive(max, take, &mut |max, take| match receiver {
             Receiver::Ring(ring) => {
                 let (n, losing) = ring.receive(max, take);
                 if losing {
-                    self.overruns += u64::from(packet::dropped(self.home.socket.as_fd())?);
+                    *overruns += u64::from(packet::dropped(home.socket.as_fd())?);
                 }
                 Ok(n)
             }
             Receiver::Queue(queue) => {
-                let n = match queue.receive(self.home.socket.as_fd(), max) {
+                let n = match queue.receive(home.socket.as_fd(), max) {
                     Ok(n) => n,
                     // The interface went down: it may come back, and the socket with it.
                     Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => 0,
@@ -126,7 +128,7 @@ impl FrameIo for PacketDevice {
                 (0..n).for_each(|i| take(queue.frame(i)));
                 Ok(n)
             }
-        }
+        })
     }
 
     fn hold<'a>(&'a self, max: usize, take: &mut dyn FnMut(&'a [u8])) -> Option<Held> {
@@ -185,6 +187,7 @@ impl FrameIo for PacketDevice {
     }
 
     fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
+        self.home.inlet.set_node(filter.node());
         if filter.is_open() {
             return detach(&self.home.socket);
         }
@@ -203,12 +206,20 @@ impl FrameIo for PacketDevice {
         self.home.direct.as_ref()
     }
 
+    fn inlet(&self) -> Option<&Arc<Inlet>> {
+        Some(&self.home.inlet)
+    }
+
     fn take_overruns(&mut self) -> u64 {
         std::mem::take(&mut self.overruns)
     }
 
     fn take_direct(&mut self) -> u64 {
         self.home.direct.as_ref().map_or(0, |direct| direct.take_count())
+    }
+
+    fn take_inlet(&mut self) -> u64 {
+        self.home.inlet.take_count()
     }
 }
 
@@ -220,6 +231,8 @@ struct Home {
     ethertype: u16,
     /// Another way to send into it.
     direct: Option<Arc<Direct>>,
+    /// Another way to receive what is for it.
+    inlet: Arc<Inlet>,
 }
 
 impl Home {
@@ -232,10 +245,9 @@ impl Home {
         // A socket that stands in a row cannot be bound, nor need one be that is.
         let is_there = packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
             || packet::bind(socket, index, self.ethertype).is_ok();
-        if let Some(direct) = &self.direct
-            && is_there
-        {
-            direct.follow(index);
+        if is_there {
+            self.direct.iter().for_each(|direct| direct.follow(index));
+            self.inlet.follow(index);
         }
         is_there
     }

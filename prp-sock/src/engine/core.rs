@@ -316,6 +316,7 @@ impl Core {
         }
         self.note_roster();
         while let Some(port) = self.endpoint.poll_released_port() {
+            self.own(port, false);
             self.steering.release(port, &mut self.calls);
             self.claims.release(port);
         }

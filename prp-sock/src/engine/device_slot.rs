@@ -17,6 +17,8 @@ pub(crate) struct DeviceCounters {
     pub(crate) too_big: u64,
     /// Frames that took the direct way.
     pub(crate) direct: u64,
+    /// Frames that came in by the inlet.
+    pub(crate) inlet: u64,
 }
 
 /// One device.
@@ -63,6 +65,7 @@ impl DeviceSlot {
     pub(super) fn counters(&mut self) -> DeviceCounters {
         self.counters.overruns += self.io.take_overruns();
         self.counters.direct += self.io.take_direct();
+        self.counters.inlet += self.io.take_inlet();
         self.counters
     }
 

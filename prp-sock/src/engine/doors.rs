@@ -11,21 +11,23 @@ use socket2::SockRef;
 
 use super::device_slot::DeviceSlot;
 use super::poll_set::PollSet;
-use crate::device::Peek;
+use crate::device::{Inlet, Peek};
 
 /// The sockets of an engine's devices, as somebody without the lock may use them. New ones take their
 /// place when the engine opens its devices anew; who still holds the old ones is called.
 #[derive(Debug)]
 pub(super) struct Doors {
     peeks: Vec<Peek>,
+    inlets: Vec<Arc<Inlet>>,
     fds: Vec<OwnedFd>,
 }
 
 impl Doors {
     pub(super) fn new(devices: &[DeviceSlot]) -> io::Result<Arc<Self>> {
         let peeks = devices.iter().map(|d| d.io.peek()).collect();
+        let inlets = devices.iter().filter_map(|d| d.io.inlet().cloned()).collect();
         let fds = devices.iter().map(|d| d.io.as_fd().try_clone_to_owned());
-        Ok(Arc::new(Self { peeks, fds: fds.collect::<io::Result<_>>()? }))
+        Ok(Arc::new(Self { peeks, inlets, fds: fds.collect::<io::Result<_>>()? }))
     }
 
     /// A descriptor for each device, in order.
@@ -35,12 +37,25 @@ impl Doors {
 
     /// Whether a look into shared memory shows a frame, for who is about to take it.
     pub(super) fn frame_waits(&self) -> bool {
-        self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
+        self.inlets.iter().any(|inlet| inlet.has_frame())
+            || self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
     }
 
     /// Whether at least `frames` frames wait in one ring.
     pub(super) fn hold(&self, frames: u32) -> bool {
-        self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.holds(frames)))
+        self.inlets.iter().any(|inlet| inlet.holds(frames))
+            || self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.holds(frames)))
+    }
+
+    /// Somebody is about to look, with the lock: frames may come in where nobody is woken.
+    pub(super) fn arm(&self) {
+        let seen = !self.frame_waits();
+        self.inlets.iter().for_each(|inlet| inlet.arm(seen));
+    }
+
+    /// Somebody is about to sleep until a frame comes, with the lock; whether one waits all the same.
+    pub(super) fn disarm(&self) -> bool {
+        self.inlets.iter().fold(false, |waits, inlet| inlet.disarm() | waits)
     }
 
     /// Whether no look can say that no frame waits.

@@ -1,4 +1,4 @@
-//! Who looks after the direct ways of an engine's devices (`device/direct`), while there are flows.
+//! Who looks after the direct ways and the inlets of an engine's devices (`device/passage`), while there are flows.
 //!
 //! Asking the kernel what is at a device takes a lock of the kernel's that others may hold for long, so nothing else may depend on
 //! it: it is done on a thread of its own.
@@ -18,7 +18,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The scouts of one engine, of whom there is one at a time.
 #[derive(Debug)]
 pub(super) struct Scouts {
-    /// Whether flows may leave the direct way at all.
+    /// Whether flows may leave the direct way, and come in by inlets, at all.
     allowed: bool,
     /// Whether one is out.
     out: Arc<Mutex<bool>>,
@@ -37,7 +37,7 @@ impl Scouts {
         if !self.allowed {
             return None;
         }
-        let ways = engine.lock().direct_ways();
+        let ways = engine.lock().ways();
         ways.iter().for_each(|way| way.attend(caller));
         let mut out = self.out.lock();
         if *out || !ways.iter().any(|way| way.is_called()) {
@@ -54,7 +54,7 @@ impl Scouts {
 /// Looks after the ways until no flow is left on any.
 fn scout(engine: &Weak<Engine>, out: &Mutex<bool>) {
     while let Some(alive) = engine.upgrade() {
-        let ways = alive.lock().direct_ways();
+        let ways = alive.lock().ways();
         if let Some(due) = ways.iter().filter_map(|way| way.tend(alive.now())).min() {
             let nap = due.since(alive.now());
             drop((ways, alive));

@@ -228,6 +228,7 @@ impl Engine {
         if !budget.is_zero() {
             core.looks_again = Some(now + budget);
             let doors = core.doors.clone();
+            doors.arm();
             let mut offers = core.spin.offers();
             drop(core);
             let spell = Spell { start: now, budget, until, policy: waiting.policy };
@@ -269,6 +270,7 @@ impl Engine {
         if core.has_more() || me.begin_poll() {
             return (core, Ok(()));
         }
+        core.doors.arm();
         let due = earliest(waiting.deadline, core.revised_timeout());
         let is_whole = due.is_none_or(|due| due >= until);
         let until = due.map_or(until, |due| due.min(until));
@@ -354,7 +356,7 @@ impl Engine {
         if let Some(link) = &link {
             set.push(link.as_fd(), PollFlags::empty());
         }
-        if me.begin_poll() {
+        if doors.disarm() || me.begin_poll() {
             return (core, Ok(()));
         }
         let until = earliest(until, core.revives);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::memory::SharedMemory;
 use super::packet::set;
+use super::prefetch::prefetch;
 
 /// Bytes of a line of any processor's cache that this runs on, or half of one.
 const CACHE_LINE: usize = 64;
@@ -49,7 +50,7 @@ impl Mapping {
         // The first line has the status, and is here; a frame of 64 bytes ends in the third.
         for line in [64, 128] {
             // SAFETY: the slot is longer than that.
-            prefetch(unsafe { slot.add(line) });
+            prefetch(unsafe { slot.add(line) }.as_ptr());
         }
     }
 
@@ -61,18 +62,6 @@ impl Mapping {
         }
         has_frame
     }
-}
-
-/// A hint, which changes nothing but when memory is read.
-fn prefetch(at: NonNull<u8>) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint may be given for any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
 }
 
 /// Says whether a frame waits, from any thread, without a system call or a lock.

@@ -19,6 +19,7 @@ pub(super) struct Counters {
     endpoint: EndpointStats,
     devices: [u64; 3],
     direct: u64,
+    inlet: u64,
     tcp_repeats: u64,
 }
 
@@ -31,6 +32,7 @@ impl Counters {
             endpoint: stream.endpoint_stats().unwrap_or_default(),
             devices: losses(&devices),
             direct: devices.iter().map(|device| device.direct).sum(),
+            inlet: devices.iter().map(|device| device.inlet).sum(),
             tcp_repeats: tcp_repeats(
                 &fs::read_to_string("/proc/self/net/snmp").unwrap_or_default(),
             ),
@@ -61,6 +63,10 @@ impl Counters {
         if now.direct > self.direct {
             let frames = (now.direct - self.direct).to_string();
             outcome.settings.insert("direct_frames".to_owned(), frames);
+        }
+        if now.inlet > self.inlet {
+            let frames = (now.inlet - self.inlet).to_string();
+            outcome.settings.insert("inlet_frames".to_owned(), frames);
         }
         outcome
     }

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `listen L ADDR` | binds; the address |
 //! | `accept L S` | the peer |
-//! | `connect S ADDR [NAME=VALUE]...` | with `port`, `node`, `device`, `crc`, `reliability`, `timeout`, `user_timeout` (ms), `keepalive` (ms); the local address |
+//! | `connect S ADDR [NAME=VALUE]...` | with `port`, `node`, `device`, `crc`, `reliability`, `spin` (us), `timeout`, `user_timeout` (ms), `keepalive` (ms); the local address |
 //! | `send S SEED BYTES` | writes that much of a pattern; its tally |
 //! | `drain S` | reads to the end; the tally of what came |
 //! | `take S BYTES` | reads so many bytes; their tally |
@@ -15,7 +15,7 @@
 //! | `pong S ROUNDS`, `ping S ROUNDS` | a byte to and fro |
 //! | `shutdown S HOW` | `read`, `write` or `both` |
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
-//! | `error S`, `retransmitted S`, `drops S [REASON]`, `too_big S`, `direct S` | `take_error`, counters |
+//! | `error S`, `retransmitted S`, `drops S [REASON]`, `too_big S`, `direct S`, `inlet S` | `take_error`, counters |
 //! | `rss` | KiB of memory this process has |
 //! | `limit RESOURCE N` | lowers a limit: `files` or `memory` (MiB) |
 //! | `drop NAME`, `forget S` | drops it, or leaks it |
@@ -148,6 +148,9 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
         ("direct", []) => {
             Ok(stream.device_stats()?.iter().map(|d| d.direct).sum::<u64>().to_string())
         }
+        ("inlet", []) => {
+            Ok(stream.device_stats()?.iter().map(|d| d.inlet).sum::<u64>().to_string())
+        }
         ("retransmitted", []) => Ok(stream.stats()?.retransmitted.to_string()),
         _ => Err(invalid("what?")),
     }
@@ -209,6 +212,7 @@ fn builder(words: &[&str]) -> io::Result<Builder> {
                 builder.reliability(one)
             }
             "crc" => builder.crc(value == "yes"),
+            "spin" => builder.spin(Duration::from_micros(number(value)?)),
             "timeout" => builder.connect_timeout(millis(number(value)?)),
             "user_timeout" => builder.user_timeout(Some(millis(number(value)?))),
             "keepalive" => {

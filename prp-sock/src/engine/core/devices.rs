@@ -11,7 +11,7 @@ use prp_proto::stats::DropReason;
 use prp_proto::time::Instant;
 
 use super::Core;
-use crate::device::{Direct, FrameIo, PortFilter};
+use crate::device::{FrameIo, PortFilter, Tended};
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
 use crate::engine::doors::Doors;
 use crate::engine::steward::Stewardship;
@@ -44,11 +44,16 @@ impl Core {
         mut fresh: Vec<(usize, Box<dyn FrameIo>)>,
     ) -> io::Result<Vec<(usize, Box<dyn FrameIo>)>> {
         fresh.iter_mut().try_for_each(|(_, device)| device.set_filter(&self.filter))?;
-        // Windows bound what can be there; the other end's clock may be faster than ours.
+        // What comes from now on comes to the sockets. Windows bound what can be there; the other end's clock may be faster than ours.
+        self.doors.disarm();
         for _ in 0..LAST_TURNS {
             if self.turn(now, None) == 0 {
                 break;
             }
+        }
+        // As things are now: the last turns may have let a port go.
+        for inlet in fresh.iter().filter_map(|(_, device)| device.inlet()) {
+            self.endpoint.ports().for_each(|port| inlet.own(port, true));
         }
         let swap = |devices: &mut [DeviceSlot], with: &mut [(usize, Box<dyn FrameIo>)]| {
             for (at, io) in with {
@@ -72,10 +77,16 @@ impl Core {
 
     /// Makes sure the kernel passes frames for `port`, which has just become ours.
     pub(crate) fn refilter(&mut self, port: Port) -> io::Result<()> {
+        self.own(port, true);
         if self.filter.passes(port) {
             return Ok(());
         }
         self.close_filter(self.filter.is_steward())
+    }
+
+    /// Whether frames for `port` are `ours`: to be told of every port that becomes ours, and of every one that ceases to be.
+    pub(super) fn own(&self, port: Port, ours: bool) {
+        self.devices.iter().filter_map(|device| device.io.inlet()).for_each(|i| i.own(port, ours));
     }
 
     /// Passes frames for our ports only from now on, and what a steward answers.
@@ -125,9 +136,14 @@ impl Core {
         }
     }
 
-    /// The direct ways of the devices.
-    pub(in crate::engine) fn direct_ways(&self) -> Vec<Arc<Direct>> {
-        self.devices.iter().filter_map(|device| device.io.direct()).cloned().collect()
+    /// The ways past the devices' sockets.
+    pub(in crate::engine) fn ways(&self) -> Vec<Arc<dyn Tended>> {
+        let ways = self.devices.iter().map(|device| {
+            let direct = device.io.direct().map(|direct| direct.clone() as Arc<dyn Tended>);
+            let inlet = device.io.inlet().map(|inlet| inlet.clone() as Arc<dyn Tended>);
+            direct.into_iter().chain(inlet)
+        });
+        ways.flatten().collect()
     }
 
     /// Counters of every device, in order.

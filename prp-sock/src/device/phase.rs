@@ -1,4 +1,4 @@
-//! When a direct way is opened and closed.
+//! When a direct way, out or in, is opened and closed.
 
 use std::io;
 use std::time::Duration;
@@ -15,11 +15,8 @@ const WITHIN: Duration = Duration::from_millis(10);
 const SLOW: u64 = 16 * FLOW;
 
 /// How often to look whether the way is still free: who begins to listen, or sets a queue, misses so much at most. A flow that
-/// has become a fifth of one is over.
+/// has become a fifth of one is over, or pauses.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// How long a flow may pause. Another process that wants the way waits for that.
-const PAUSE: Duration = Duration::from_secs(5);
 
 /// How soon to try again where the way was not free.
 const RETRY: Duration = Duration::from_secs(1);
@@ -74,8 +71,14 @@ impl Phase {
         frames >= self.threshold()
     }
 
-    /// What comes next, after so many frames, and whether the socket has turned out to be of no use.
-    pub(super) fn look(self, now: Instant, frames: u64, broken: bool) -> (Self, Step) {
+    /// What comes next, after so many frames, and whether the way has turned out to be of no use. A flow may `pause` for so long.
+    pub(super) fn look(
+        self,
+        now: Instant,
+        frames: u64,
+        broken: bool,
+        pause: Duration,
+    ) -> (Self, Step) {
         match self {
             Self::Called => (Self::Measured { frames, since: now }, Step::Rest),
             Self::Blocked { until } if now >= until => {
@@ -95,7 +98,7 @@ impl Phase {
             Self::Open { frames: before, seen, looked } if now >= looked + LOOK => {
                 if frames - before >= FLOW {
                     (Self::Open { frames, seen: now, looked: now }, Step::Check)
-                } else if now >= seen + PAUSE {
+                } else if now >= seen + pause {
                     (Self::Closed { frames }, Step::Close)
                 } else {
                     (Self::Open { frames, seen, looked: now }, Step::Check)
@@ -113,7 +116,14 @@ impl Phase {
                 Self::Barred
             }
             Some(libc::EINVAL | libc::ENOPROTOOPT | libc::ENOSYS | libc::ENOBUFS) => Self::Barred,
-            _ if error.kind() == io::ErrorKind::Unsupported => Self::Barred,
+            // Nor has it what a program needs.
+            _ if matches!(
+                error.kind(),
+                io::ErrorKind::Unsupported | io::ErrorKind::InvalidData
+            ) =>
+            {
+                Self::Barred
+            }
             _ => Self::Blocked { until: now + RETRY },
         }
     }
@@ -132,6 +142,8 @@ impl Phase {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PAUSE: Duration = Duration::from_secs(5);
 
     /// A way, the time, and the frames so far.
     struct Case {
@@ -152,7 +164,7 @@ mod tests {
             if self.phase.is_flow(self.frames) {
                 self.phase = Phase::Called;
             }
-            let (phase, step) = self.phase.look(self.now, self.frames, false);
+            let (phase, step) = self.phase.look(self.now, self.frames, false, PAUSE);
             self.phase = phase;
             step
         }
@@ -205,7 +217,7 @@ mod tests {
     #[test]
     fn look__broken_it_is_closed_and_tried_again_while_there_is_a_flow() {
         let mut case = Case::open();
-        let (phase, step) = case.phase.look(case.now, case.frames, true);
+        let (phase, step) = case.phase.look(case.now, case.frames, true, PAUSE);
         assert_eq!((phase, step), (Phase::Blocked { until: case.now + RETRY }, Step::Close));
         case.phase = phase;
         assert_eq!(case.look(1000, RETRY / 2), Step::Rest);
@@ -223,6 +235,7 @@ mod tests {
             assert_eq!(after(code), blocked, "{code}");
         }
         assert_eq!(Phase::after(&io::ErrorKind::WouldBlock.into(), now), blocked);
+        assert_eq!(Phase::after(&io::ErrorKind::InvalidData.into(), now), Phase::Barred);
         for code in [libc::EPERM, libc::EAFNOSUPPORT, libc::EINVAL] {
             assert_eq!((after(code), after(code).due()), (Phase::Barred, None), "{code}");
         }

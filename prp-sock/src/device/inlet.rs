@@ -1,0 +1,263 @@
+//! The inlet: while a process looks for frames and many come, a program in the kernel (tcx, Linux 6.6) puts those for its ports
+//! into memory it shares, as soon as a device has them. A packet socket's ring takes twice as long for each.
+//!
+//! Nobody is woken by a frame that comes this way. So it is only for who looks, by himself or at the end of a nap: who is about
+//! to sleep until a frame comes has frames go to the socket first ([`Inlet::disarm`]). They stay in order at every change:
+//! what has come the old way is handed out before what comes the new way.
+
+mod program;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prp_proto::addr::{NodeId, Port};
+use prp_proto::time::Instant;
+
+use self::program::program;
+use super::bypass;
+use super::passage::{Passage, Place, Tended};
+use crate::sys::bpf::{FrameHook, FrameProgram};
+use crate::sys::slots::{Layout, Slots};
+
+/// Bytes of a frame beyond the MTU.
+const HEADER: usize = 14;
+
+/// A flow may not pause: every frame that the device receives, whoever it is for, has to pass the program.
+const PAUSE: Duration = Duration::ZERO;
+
+/// Bits of a word.
+const BITS: u16 = 64;
+
+/// Hands up to so many frames of a socket to what it is given; how many there were.
+type Ring<'a> = dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> io::Result<usize> + 'a;
+
+/// A device that runs the program, as long as this lives.
+#[derive(Debug)]
+struct Hooked {
+    _flag: Flag,
+    _hook: FrameHook,
+}
+
+/// Is down when this is dropped.
+#[derive(Debug)]
+struct Flag(Arc<AtomicBool>);
+
+impl Drop for Flag {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The inlet of one device.
+#[derive(Debug)]
+pub struct Inlet {
+    passage: Passage<Hooked>,
+    /// A device runs the program, or is about to: that takes effect long before the kernel says so.
+    hooked: Arc<AtomicBool>,
+    ethertype: u16,
+    layout: Layout,
+    node: OnceLock<NodeId>,
+    /// A bit for each port that is ours.
+    ports: Mutex<Vec<u64>>,
+    /// Made for the first flow, and kept.
+    slots: OnceLock<Slots>,
+    /// Somebody looks for frames.
+    wanted: AtomicBool,
+    /// Frames that have come before may still be in the socket's ring.
+    settling: AtomicBool,
+    /// Frames that came this way, until somebody asks.
+    count: AtomicU64,
+}
+
+impl Inlet {
+    /// That of the device called `name`, with this number and MTU, for frames of `ethertype`, of which it holds `slots`.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(super) fn new(
+        name: &str,
+        index: u32,
+        mtu: u32,
+        ethertype: u16,
+        slots: usize,
+    ) -> io::Result<Self> {
+        let mut ports = Vec::new();
+        ports.try_reserve_exact(Layout::PORT_WORDS).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        ports.resize(Layout::PORT_WORDS, 0);
+        Ok(Self {
+            passage: Passage::new(name, index, mtu, PAUSE),
+            hooked: Arc::default(),
+            ethertype,
+            layout: Layout::new(slots, mtu as usize + HEADER),
+            node: OnceLock::new(),
+            ports: Mutex::new(ports),
+            slots: OnceLock::new(),
+            wanted: AtomicBool::new(false),
+            settling: AtomicBool::new(false),
+            count: AtomicU64::new(0),
+        })
+    }
+
+    /// The device has been made again, and has this number now.
+    pub(super) fn follow(&self, index: u32) {
+        self.passage.follow(index);
+    }
+
+    /// Whose frames these are. Without that it stays closed.
+    pub(super) fn set_node(&self, node: NodeId) {
+        let _ = self.node.set(node);
+    }
+
+    /// Whether frames for `port` are `ours`.
+    pub fn own(&self, port: Port, ours: bool) {
+        let (at, bit) = (usize::from(port.number() / BITS), 1 << (port.number() % BITS));
+        let mut ports = self.ports.lock();
+        let Some(word) = ports.get_mut(at) else { return };
+        *word = if ours { *word | bit } else { *word & !bit };
+        if let Some(slots) = self.slots.get() {
+            slots.set_ports(at, *word);
+        }
+    }
+
+    /// From now on somebody looks: frames may come this way, if all that has come is `seen` to.
+    pub fn arm(&self, seen: bool) {
+        self.wanted.store(true, Ordering::Relaxed);
+        if seen
+            && self.hooked.load(Ordering::Relaxed)
+            && let Some(slots) = self.slots.get()
+            && !slots.is_armed()
+            // The program closes it when it is full. What it holds has come before.
+            && slots.is_empty()
+        {
+            self.settling.store(true, Ordering::Relaxed);
+            slots.arm(true);
+        }
+    }
+
+    /// From now on nobody looks, and frames go to the socket; whether some wait here.
+    pub fn disarm(&self) -> bool {
+        self.wanted.store(false, Ordering::Relaxed);
+        let Some(slots) = self.slots.get() else { return false };
+        if slots.is_armed() {
+            slots.arm(false);
+        }
+        slots.has_frame()
+    }
+
+    /// Whether a frame waits; its first bytes are on their way to whoever asks then.
+    #[inline]
+    pub fn has_frame(&self) -> bool {
+        self.slots.get().is_some_and(Slots::has_frame)
+    }
+
+    /// Whether at least `frames` frames wait, or one if that is none.
+    pub fn holds(&self, frames: u32) -> bool {
+        self.slots.get().is_some_and(|slots| slots.holds(frames))
+    }
+
+    /// Hands up to `max` frames to `take`: what came this way, and what came to the socket, of which `ring` hands over up to
+    /// as many as it is told. How many there were. One thread at a time does this.
+    pub(super) fn receive(
+        &self,
+        max: usize,
+        take: &mut dyn FnMut(&[u8]),
+        ring: &mut Ring<'_>,
+    ) -> io::Result<usize> {
+        let Some(slots) = self.slots.get() else {
+            let frames = ring(max, take)?;
+            self.note(frames);
+            return Ok(frames);
+        };
+        let mut frames = 0;
+        if self.settling.load(Ordering::Relaxed) {
+            // Since it was armed none went to the socket but those that were on their way there, unless it is closed again.
+            if slots.is_armed() && self.hooked.load(Ordering::Relaxed) {
+                frames += ring(max, take)?;
+                if frames == max || !slots.has_frame() {
+                    self.note(frames);
+                    return Ok(frames);
+                }
+                // Those before the first one here are in sight now, if any were not.
+                frames += ring(max - frames, take)?;
+            }
+            self.settling.store(frames == max, Ordering::Relaxed);
+        }
+        let direct = slots.empty(max - frames, take);
+        frames += direct;
+        if direct > 0 {
+            let count = self.count.load(Ordering::Relaxed) + direct as u64;
+            self.count.store(count, Ordering::Relaxed);
+        }
+        if frames < max {
+            frames += ring(max - frames, take)?;
+        }
+        self.note(frames);
+        Ok(frames)
+    }
+
+    /// So many frames have come: who sleeps between them has no use for the inlet.
+    #[inline]
+    fn note(&self, frames: usize) {
+        if frames > 0 && self.wanted.load(Ordering::Relaxed) {
+            self.passage.note(frames);
+        }
+    }
+
+    /// Frames that came this way since the last call.
+    pub(super) fn take_count(&self) -> u64 {
+        self.count.swap(0, Ordering::Relaxed)
+    }
+
+    /// Has the kernel put frames here.
+    fn open(&self, place: &Place) -> io::Result<Hooked> {
+        let program = self.load()?;
+        self.hooked.store(true, Ordering::Relaxed);
+        let flag = Flag(self.hooked.clone());
+        Ok(Hooked { _flag: flag, _hook: program.hook(place.index())? })
+    }
+
+    /// The program, and the memory it needs.
+    fn load(&self) -> io::Result<FrameProgram> {
+        let Some(node) = self.node.get() else {
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
+        let slots = match self.slots.get() {
+            Some(slots) => slots,
+            None => {
+                let fresh = Slots::new(self.layout)?;
+                let ports = self.ports.lock();
+                ports.iter().enumerate().for_each(|(at, word)| fresh.set_ports(at, *word));
+                // Nobody else makes any.
+                self.slots.get_or_init(|| fresh)
+            }
+        };
+        slots.arm(false);
+        let text = program(self.ethertype, *node, slots.layout(), slots.number());
+        FrameProgram::load("prp_inlet", &text)
+    }
+}
+
+impl Tended for Inlet {
+    fn attend(&self, tender: &Waker) {
+        self.passage.attend(tender);
+    }
+
+    fn is_called(&self) -> bool {
+        self.passage.is_called()
+    }
+
+    fn tend(&self, now: Instant) -> Option<Instant> {
+        self.passage.tend(
+            now,
+            |place| bypass::check_none_at_ingress(&place.name, place.index(), place.mtu),
+            |place| self.open(place),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

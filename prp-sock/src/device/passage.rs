@@ -1,0 +1,266 @@
+//! A way past the packet socket, out or in, that is open while there is a flow: when it is opened and closed, and who sees to it.
+//!
+//! Opening and closing take system calls that may take their time. So a thread of the engine's does both, and who sends or
+//! receives only counts frames, and calls it.
+
+use std::io;
+use std::mem;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::task::Waker;
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
+use prp_proto::time::Instant;
+
+use super::phase::{Phase, Step};
+
+/// Something that somebody looks after, in the network namespace of the device, without a lock that others wait for.
+pub trait Tended: Send + Sync {
+    /// From now on `tender` calls who looks after it.
+    fn attend(&self, tender: &Waker);
+
+    /// Whether somebody has been called, and has not looked since.
+    fn is_called(&self) -> bool;
+
+    /// Opens or closes it, as things are `now`; when to look again, unless called before.
+    fn tend(&self, now: Instant) -> Option<Instant>;
+}
+
+/// The device a way is at.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) name: String,
+    /// Where the packet socket is.
+    index: AtomicU32,
+    pub(super) mtu: u32,
+}
+
+impl Place {
+    pub(super) fn index(&self) -> u32 {
+        self.index.load(Ordering::Relaxed)
+    }
+}
+
+/// A way, which takes a `T` to be open.
+#[derive(Debug)]
+pub(super) struct Passage<T> {
+    pub(super) place: Place,
+    /// How long a flow may pause.
+    pause: Duration,
+    /// Calls who looks after it. Without, it stays closed.
+    tender: OnceLock<Waker>,
+    /// Frames so far, whichever way they went. Who has the device to himself counts them.
+    frames: AtomicU64,
+    /// At how many it may be a flow.
+    threshold: AtomicU64,
+    /// It may be open: mostly it is not, and the lock is not worth taking.
+    is_open: AtomicBool,
+    way: Mutex<Way<T>>,
+}
+
+#[derive(Debug)]
+struct Way<T> {
+    /// If it is open.
+    means: Option<T>,
+    /// They are of no use any more.
+    broken: bool,
+    phase: Phase,
+}
+
+impl<T> Passage<T> {
+    /// One at the device called `name`, with this number and MTU, for flows that do not pause for longer than that.
+    pub(super) fn new(name: &str, index: u32, mtu: u32, pause: Duration) -> Self {
+        Self {
+            place: Place { name: name.to_owned(), index: AtomicU32::new(index), mtu },
+            pause,
+            tender: OnceLock::new(),
+            frames: AtomicU64::new(0),
+            threshold: AtomicU64::new(u64::MAX),
+            is_open: AtomicBool::new(false),
+            way: Mutex::new(Way { means: None, broken: false, phase: Phase::default() }),
+        }
+    }
+
+    /// The device has been made again, and has this number now.
+    pub(super) fn follow(&self, index: u32) {
+        if self.place.index.swap(index, Ordering::Relaxed) != index {
+            // What it took to go this way was the old one's.
+            self.way.lock().broken = true;
+        }
+    }
+
+    pub(super) fn attend(&self, tender: &Waker) {
+        if self.tender.set(tender.clone()).is_ok() {
+            self.publish(&self.way.lock());
+        }
+    }
+
+    pub(super) fn is_called(&self) -> bool {
+        self.way.lock().phase == Phase::Called
+    }
+
+    /// Whether it is open, or may be.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Relaxed)
+    }
+
+    /// What it takes to go this way, if it is open.
+    #[inline]
+    pub(super) fn means(&self) -> Option<Means<'_, T>> {
+        if !self.is_open() {
+            return None;
+        }
+        // Who has it opens or closes it, and is not worth waiting for.
+        let way = self.way.try_lock()?;
+        (!way.broken && way.means.is_some()).then_some(Means(way))
+    }
+
+    /// So many frames more.
+    #[inline]
+    pub(super) fn note(&self, frames: usize) {
+        let frames = self.frames.load(Ordering::Relaxed) + frames as u64;
+        self.frames.store(frames, Ordering::Relaxed);
+        if frames >= self.threshold.load(Ordering::Relaxed) {
+            self.begin(frames);
+        }
+    }
+
+    /// It may be a flow, now that there were so many frames: somebody is to look.
+    #[cold]
+    fn begin(&self, frames: u64) {
+        let Some(mut way) = self.way.try_lock() else { return };
+        if way.phase.is_flow(frames) {
+            way.phase = Phase::Called;
+            self.publish(&way);
+            self.call();
+        }
+    }
+
+    /// Shows who counts how things are.
+    fn publish(&self, way: &Way<T>) {
+        self.threshold.store(way.phase.threshold(), Ordering::Relaxed);
+        self.is_open.store(way.means.is_some(), Ordering::Relaxed);
+    }
+
+    /// Calls who looks after it.
+    pub(super) fn call(&self) {
+        if let Some(tender) = self.tender.get() {
+            tender.wake_by_ref();
+        }
+    }
+
+    /// As [`Tended::tend`]: it is free if `check` says so, and `open` opens it.
+    pub(super) fn tend(
+        &self,
+        now: Instant,
+        check: impl FnOnce(&Place) -> io::Result<()>,
+        open: impl FnOnce(&Place) -> io::Result<T>,
+    ) -> Option<Instant> {
+        let mut way = self.way.lock();
+        let frames = self.frames.load(Ordering::Relaxed);
+        let broken = mem::take(&mut way.broken);
+        let (phase, step) = way.phase.look(now, frames, broken, self.pause);
+        way.phase = phase;
+        let left = match step {
+            Step::Rest => None,
+            Step::Close => way.means.take(),
+            Step::Check | Step::Open => {
+                drop(way);
+                let opened = check(&self.place).and_then(|()| match step {
+                    Step::Open => open(&self.place).map(Some),
+                    _ => Ok(None),
+                });
+                way = self.way.lock();
+                match opened {
+                    Ok(Some(means)) => way.means.replace(means),
+                    Ok(None) => None,
+                    Err(e) => {
+                        way.phase = Phase::after(&e, now);
+                        way.means.take()
+                    }
+                }
+            }
+        };
+        let due = way.phase.due();
+        self.publish(&way);
+        drop(way);
+        // The kernel takes some milliseconds for that.
+        drop(left);
+        due
+    }
+}
+
+/// What it takes to go a way that is open.
+pub(super) struct Means<'a, T>(MutexGuard<'a, Way<T>>);
+
+impl<T> Means<'_, T> {
+    #[inline]
+    pub(super) fn of(&mut self) -> Option<&mut T> {
+        self.0.means.as_mut()
+    }
+
+    /// They are of no use any more.
+    pub(super) fn give_up(&mut self) {
+        self.0.broken = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+    const FLOW: usize = 512;
+
+    /// A way that is open, and the time.
+    fn open(place: u32) -> (Passage<u32>, Instant) {
+        let way = Passage::new("none", place, 1500, Duration::ZERO);
+        way.attend(Waker::noop());
+        let now = Instant::from_nanos(0);
+        way.note(FLOW);
+        assert!(way.is_called());
+        let at = |place: &Place| Ok(place.index());
+        assert!(way.tend(now, |_| Ok(()), at).is_some());
+        way.note(FLOW);
+        let now = now + 10 * MILLISECOND;
+        assert!(way.tend(now, |_| Ok(()), at).is_some());
+        let mut expected = place;
+        assert_eq!(way.means().expect("it is open").of(), Some(&mut expected));
+        (way, now)
+    }
+
+    #[test]
+    fn follow__a_device_that_was_made_again_ends_what_was_at_the_old_one() {
+        let (way, mut now) = open(3);
+        way.follow(3);
+        assert!(way.means().is_some(), "it is the same device");
+        way.follow(4);
+        assert!(way.means().is_none());
+        let at = |place: &Place| Ok(place.index());
+        way.tend(now, |_| Ok(()), at);
+        assert!(!way.is_open());
+        // Expect: a second later it is looked for at the new one.
+        now = now + 1000 * MILLISECOND;
+        way.tend(now, |_| Ok(()), at);
+        way.note(FLOW);
+        way.tend(now + 10 * MILLISECOND, |_| Ok(()), at);
+        assert_eq!(way.means().expect("it is open").of(), Some(&mut 4));
+    }
+
+    #[test]
+    fn tend__leaves_a_way_that_is_not_free() {
+        let (way, now) = open(3);
+        way.note(FLOW);
+        let blocked = |_: &Place| Err(io::ErrorKind::WouldBlock.into());
+        assert!(way.tend(now + 50 * MILLISECOND, blocked, |_| Ok(3)).is_some());
+        assert!(way.means().is_none());
+        // Expect: nothing else, and it is not looked at again.
+        let barred = open(3);
+        barred.0.note(FLOW);
+        let never = |_: &Place| Err(io::ErrorKind::InvalidData.into());
+        assert_eq!(barred.0.tend(barred.1 + 50 * MILLISECOND, never, |_| Ok(3)), None);
+        assert!(barred.0.means().is_none());
+    }
+}
