@@ -48,6 +48,7 @@ mod stream;
 mod sys;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod threads;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 

@@ -7,7 +7,7 @@ pub(crate) mod bpf;
 pub(crate) mod fanout;
 pub(crate) mod futex;
 pub(crate) mod lock;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod mmsg;
 pub(crate) mod packet;
 mod prefetch;

@@ -19,6 +19,7 @@ use super::kick::Kick;
 use super::registry;
 use super::wait::earliest;
 use super::waiter::Waiter;
+use crate::threads;
 
 /// How long application threads may be away before the keeper takes over, and how late a timer may be looked at that is set
 /// while they are: an acknowledgement half a millisecond late has its peer ask for it once, at most.
@@ -121,11 +122,7 @@ impl Engine {
     /// Starts the keeper.
     pub(super) fn start_keeper(self: &Arc<Self>) -> io::Result<()> {
         let engine = self.clone();
-        std::thread::Builder::new()
-            .name("prp-keeper".into())
-            .stack_size(256 * 1024)
-            .spawn(move || engine.keep())
-            .map(drop)
+        threads::start("prp-keeper", move || engine.keep())
     }
 
     /// After a command: calls the keeper if something is due before anybody would look.

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use prp_proto::time::Instant;
 
 use super::Engine;
+use crate::threads;
 
 /// How soon to try again where no thread could be had.
 const RETRY: Duration = Duration::from_secs(1);
@@ -45,8 +46,7 @@ impl Scouts {
         }
         let now = engine.now();
         let (engine, is_out) = (Arc::downgrade(engine), self.out.clone());
-        let thread = std::thread::Builder::new().name("prp-scout".into()).stack_size(256 * 1024);
-        *out = thread.spawn(move || scout(&engine, &is_out)).is_ok();
+        *out = threads::start("prp-scout", move || scout(&engine, &is_out)).is_ok();
         (!*out).then_some(now + RETRY)
     }
 }

@@ -7,6 +7,7 @@ use super::book::{Book, Member, Row};
 use crate::device::Interface;
 use crate::sys::fanout::{self, FanoutId};
 use crate::sys::packet;
+use crate::threads;
 
 /// The sockets of a row, all of them: as long as they are open nobody's place changes.
 #[derive(Debug)]
@@ -63,10 +64,7 @@ impl SocketRow {
     pub(super) fn close(self) {
         let sockets = self.sockets;
         // Without a thread they are closed here.
-        let _ = std::thread::Builder::new()
-            .name("prp-close".into())
-            .stack_size(64 * 1024)
-            .spawn(move || drop(sockets));
+        let _ = threads::start("prp-close", move || drop(sockets));
     }
 }
 

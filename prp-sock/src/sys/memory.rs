@@ -69,6 +69,14 @@ impl SharedMemory {
     }
 }
 
+/// Sees that there is room for `len` bytes in one piece, and leaves it free.
+///
+/// # Errors
+/// `OutOfMemory`.
+pub(crate) fn find_room(len: usize) -> io::Result<()> {
+    SharedMemory::make(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0, len).map(drop)
+}
+
 impl Drop for SharedMemory {
     fn drop(&mut self) {
         // SAFETY: `base` and `len` are those mmap returned and was given, and who uses the memory holds `self`.

@@ -17,7 +17,7 @@
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
 //! | `error S`, `retransmitted S`, `drops S [REASON]`, `too_big S`, `direct S`, `inlet S` | `take_error`, counters |
 //! | `rss` | KiB of memory this process has |
-//! | `limit RESOURCE N` | lowers a limit: `files` or `memory` (MiB) |
+//! | `limit RESOURCE N` | lowers a limit: `files` or `memory` (KiB) |
 //! | `drop NAME`, `forget S` | drops it, or leaks it |
 //! | `bg JOB COMMAND...`, `join JOB` | does it on a thread; what came of it |
 //! | `return`, `exit CODE`, `abort` | ends, in three ways |
@@ -249,7 +249,7 @@ fn rss() -> io::Result<String> {
 fn limit(resource: &str, n: u64) -> io::Result<String> {
     let (resource, n) = match resource {
         "files" => (Resource::RLIMIT_NOFILE, n),
-        "memory" => (Resource::RLIMIT_AS, n << 20),
+        "memory" => (Resource::RLIMIT_AS, n << 10),
         _ => return Err(invalid("no such limit")),
     };
     let (_, hard) = getrlimit(resource)?;

@@ -31,6 +31,7 @@ use crate::register::is_router;
 use crate::steering::message::{MAX_PORTS, Reply, Request};
 use crate::steering::{Office, Whom};
 use crate::sys::rights;
+use crate::threads;
 
 /// How long a process is by itself before it asks to join: one that soon ends is not worth the trouble.
 const JOIN_AFTER: Duration = Duration::from_millis(250);
@@ -141,11 +142,7 @@ impl Engine {
             scouts: Scouts::new(),
             due: None,
         };
-        std::thread::Builder::new()
-            .name("prp-usher".into())
-            .stack_size(256 * 1024)
-            .spawn(move || work.run(&engine, &waiter))
-            .map(drop)
+        threads::start("prp-usher", move || work.run(&engine, &waiter))
     }
 }
 
