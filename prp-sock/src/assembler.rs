@@ -1,5 +1,7 @@
 //! Instructions of the kernel's virtual machine (eBPF, RFC 9669), written down one by one, with labels to jump to.
 
+pub mod skb;
+
 /// A register. R10 is the top of the stack, which grows down, and cannot be set.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 #[repr(u8)]

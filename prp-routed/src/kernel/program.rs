@@ -14,7 +14,7 @@ use prp_sock::assembler::Alu::{Add, And, Lsh, Mod, Mul, Or, Rsh, Sub, Xor};
 use prp_sock::assembler::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use prp_sock::assembler::Size::{Byte, Double, Half, Word};
 use prp_sock::assembler::When::{Eq, Ge, Gt, Ne};
-use prp_sock::assembler::{Assembler, Label, Reg};
+use prp_sock::assembler::{Assembler, Label, Reg, skb};
 
 use super::layout::{
     COUNTER, COUNTER_BYTES, COUNTER_SENT, COUNTERS, DEVICES, GENERATION, HALVES, Layout, NEIGHBOUR,
@@ -31,15 +31,6 @@ pub(super) struct Place {
     /// The cluster's EtherType.
     pub(super) ethertype: u16,
 }
-
-// From linux/bpf.h: where `struct __sk_buff` has what, functions, and verdicts.
-const SKB_LEN: i16 = 0;
-const SKB_PROTOCOL: i16 = 16;
-const SKB_VLAN_PRESENT: i16 = 20;
-const SKB_STORE_BYTES: i32 = 9;
-const REDIRECT: i32 = 23;
-const SKB_LOAD_BYTES: i32 = 26;
-const NEXT: i32 = -1;
 
 // On the stack: the frame's first 30 bytes, the generation, a word for the barrier.
 const HEAD: i16 = -32;
@@ -74,7 +65,7 @@ pub(super) fn program(router: NodeId, place: &Place, layout: &Layout, table: i32
     text.go(place);
     // Up: the frame is as it came. Other programs at the device, and then packet sockets, see it.
     text.asm.bind(up);
-    text.asm.set(R0, NEXT);
+    text.asm.set(R0, skb::NEXT);
     text.asm.exit();
     text.asm.finish()
 }
@@ -93,13 +84,13 @@ impl Text {
         let (up, asm) = (self.up, &mut self.asm);
         asm.set(R6, R1);
         // First, since it is all that other protocols' frames cost.
-        asm.load(Word, R1, R6, SKB_PROTOCOL);
+        asm.load(Word, R1, R6, skb::PROTOCOL);
         asm.jump_if(Ne, R1, i32::from(place.ethertype.to_be()), up);
-        asm.load(Word, R1, R6, SKB_VLAN_PRESENT);
+        asm.load(Word, R1, R6, skb::VLAN_PRESENT);
         asm.jump_if(Ne, R1, 0, up);
         self.both_heads();
         let asm = &mut self.asm;
-        asm.call(SKB_LOAD_BYTES);
+        asm.call(skb::LOAD_BYTES);
         asm.jump_if(Ne, R0, 0, up);
         // Loads are at multiples of their size: a hardware address takes two.
         let [a, b, c, d, e, f] = place.mac.0;
@@ -113,7 +104,7 @@ impl Text {
         asm.load(Half, R1, R10, LENGTH);
         asm.network_order(R1);
         asm.alu(Add, R1, HEADER_LEN as i32);
-        asm.load(Word, R2, R6, SKB_LEN);
+        asm.load(Word, R2, R6, skb::LEN);
         asm.jump_if(Gt, R1, R2, up);
     }
 
@@ -177,7 +168,7 @@ impl Text {
         let (up, asm) = (self.up, &mut self.asm);
         asm.load(Double, R1, R3, 0);
         asm.set_low(R2, R1);
-        asm.load(Word, R4, R6, SKB_LEN);
+        asm.load(Word, R4, R6, skb::LEN);
         asm.jump_if(Gt, R4, R2, up);
         asm.alu(Rsh, R1, 32);
         asm.load(Half, R5, R3, ROW_LIST as i16);
@@ -264,12 +255,12 @@ impl Text {
         self.both_heads();
         let (up, asm) = (self.up, &mut self.asm);
         asm.set(R5, 0);
-        asm.call(SKB_STORE_BYTES);
+        asm.call(skb::STORE_BYTES);
         asm.jump_if(Ne, R0, 0, up);
         let here = (COUNTERS + usize::from(place.device.0) * COUNTER) as i16;
         asm.set(R1, 1);
         asm.add_atomically(R9, here, R1);
-        asm.load(Word, R2, R6, SKB_LEN);
+        asm.load(Word, R2, R6, skb::LEN);
         asm.add_atomically(R9, here + COUNTER_BYTES as i16, R2);
         asm.set(R2, R7);
         asm.alu(Rsh, R2, 32);
@@ -279,7 +270,7 @@ impl Text {
         asm.add_atomically(R9, (COUNTERS + COUNTER_SENT) as i16, R1);
         asm.set_low(R1, R7);
         asm.set(R2, 0);
-        asm.call(REDIRECT);
+        asm.call(skb::REDIRECT);
         asm.exit();
     }
 

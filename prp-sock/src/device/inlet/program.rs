@@ -10,19 +10,8 @@ use crate::assembler::Alu::{Add, And, Lsh, Mul, Or, Rsh};
 use crate::assembler::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::assembler::Size::{Double, Half, Word};
 use crate::assembler::When::{Eq, Ge, Gt, Ne};
-use crate::assembler::{Assembler, Label};
+use crate::assembler::{Assembler, Label, skb};
 use crate::sys::slots::Layout;
-
-// From linux/bpf.h: where `struct __sk_buff` has what, a function, and verdicts.
-const SKB_LEN: i16 = 0;
-const SKB_KIND: i16 = 4;
-const SKB_PROTOCOL: i16 = 16;
-const SKB_VLAN_PRESENT: i16 = 20;
-const SKB_DATA: i16 = 76;
-const SKB_DATA_END: i16 = 80;
-const SKB_LOAD_BYTES: i32 = 26;
-const NEXT: i32 = -1;
-const DROP: i32 = 2;
 
 /// For this machine's hardware address (`PACKET_HOST`).
 const TO_US: i32 = 0;
@@ -58,7 +47,7 @@ pub(super) fn program(ethertype: u16, node: NodeId, layout: Layout, memory: i32)
     text.fill();
     // Up: other programs at the device, and then packet sockets, see the frame.
     text.asm.bind(up);
-    text.asm.set(R0, NEXT);
+    text.asm.set(R0, skb::NEXT);
     text.asm.exit();
     text.asm.finish()
 }
@@ -75,22 +64,22 @@ impl Text {
         let Self { asm, layout, up } = self;
         let up = *up;
         asm.set(R6, R1);
-        asm.load(Word, R2, R6, SKB_PROTOCOL);
+        asm.load(Word, R2, R6, skb::PROTOCOL);
         asm.jump_if(Ne, R2, i32::from(ethertype.to_be()), up);
-        asm.load(Word, R2, R6, SKB_KIND);
+        asm.load(Word, R2, R6, skb::KIND);
         asm.jump_if(Ne, R2, TO_US, up);
-        asm.load(Word, R2, R6, SKB_VLAN_PRESENT);
+        asm.load(Word, R2, R6, skb::VLAN_PRESENT);
         asm.jump_if(Ne, R2, 0, up);
         asm.set_map_value(R9, memory);
         asm.load(Double, R2, R9, ARMED);
         asm.jump_if(Eq, R2, 0, up);
-        asm.load(Word, R4, R6, SKB_LEN);
+        asm.load(Word, R4, R6, skb::LEN);
         asm.jump_if(Gt, R4, layout.frame() as i32, up);
         asm.set(R2, HEADERS);
         asm.jump_if(Gt, R2, R4, up);
         asm.store(Double, R10, LENGTH, R4);
-        asm.load(Word, R2, R6, SKB_DATA);
-        asm.load(Word, R3, R6, SKB_DATA_END);
+        asm.load(Word, R2, R6, skb::DATA);
+        asm.load(Word, R3, R6, skb::DATA_END);
         asm.set(R5, R2);
         asm.alu(Add, R5, HEADERS);
         asm.jump_if(Gt, R5, R3, up);
@@ -167,7 +156,7 @@ impl Text {
         asm.set(R3, R8);
         asm.alu(Add, R3, i32::from(WORD));
         asm.load(Double, R4, R10, LENGTH);
-        asm.call(SKB_LOAD_BYTES);
+        asm.call(skb::LOAD_BYTES);
         asm.jump_if(Ne, R0, 0, spoilt);
         asm.load(Double, R2, R10, LENGTH);
         asm.alu(Or, R2, R7);
@@ -183,7 +172,7 @@ impl Text {
         asm.compare_exchange(R8, 0, R7);
         asm.jump_if(Eq, R0, R2, *up);
         asm.bind(done);
-        asm.set(R0, DROP);
+        asm.set(R0, skb::DROP);
         asm.exit();
         asm.bind(spoilt);
         asm.exchange(R8, 0, R7);
