@@ -151,11 +151,11 @@ pub trait FrameIo: fmt::Debug + Send {
 
     /// Frames that took the direct way since the last call.
     fn take_direct(&mut self) -> u64 {
-        0
+        self.direct().map_or(0, |direct| direct.take_count())
     }
 
     /// Frames that came in by the inlet since the last call.
     fn take_inlet(&mut self) -> u64 {
-        0
+        self.inlet().map_or(0, |inlet| inlet.take_count())
     }
 }

@@ -4,19 +4,15 @@
 //!
 //! A queue of a device has one such socket in all. So it is for flows, of data or of messages ([`Passage`]).
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Waker;
+use std::io;
 use std::time::Duration;
 
-use prp_proto::time::Instant;
+use prp_proto::wire::ETHERNET_LEN;
 
-use super::passage::{Passage, Tended};
+use super::passage::{Passage, Place, Way};
 use super::{Sent, bypass};
 use crate::sys::mmsg::PIECES;
 use crate::sys::xsk::{SLOT, Xsk};
-
-/// Bytes of a frame beyond the MTU.
-const HEADER: u32 = 14;
 
 /// How long a flow may pause. Another process that wants the way waits for that.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -25,16 +21,13 @@ const PAUSE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Direct {
     passage: Passage<Xsk>,
-    /// Frames that took this way, until somebody asks.
-    count: AtomicU64,
 }
 
 impl Direct {
     /// That of the device called `name`, with this number and MTU; none if its frames are too large.
     pub(super) fn new(name: &str, index: u32, mtu: u32) -> Option<Self> {
-        let fits = (mtu + HEADER) as usize <= SLOT;
-        let passage = || Passage::new(name, index, mtu, PAUSE);
-        fits.then(|| Self { passage: passage(), count: AtomicU64::new(0) })
+        let fits = mtu as usize + ETHERNET_LEN <= SLOT;
+        fits.then(|| Self { passage: Passage::new(name, index, mtu, PAUSE) })
     }
 
     /// The device has been made again, and has this number now.
@@ -44,7 +37,7 @@ impl Direct {
 
     /// Frames that took this way since the last call.
     pub(super) fn take_count(&self) -> u64 {
-        self.count.swap(0, Ordering::Relaxed)
+        self.passage.take_count()
     }
 
     /// Sends as many of `frames` as there is room for, if it is open; otherwise takes none.
@@ -69,9 +62,7 @@ impl Direct {
         }
         let submitted = socket.submit();
         sent.lost = submitted.lost;
-        // Who sends has the device to itself.
-        let count = self.count.load(Ordering::Relaxed) + submitted.sent as u64;
-        self.count.store(count, Ordering::Relaxed);
+        self.passage.count(submitted.sent);
         if let Err(e) = submitted.outcome {
             // Nothing of what it still has may leave.
             means.give_up();
@@ -90,20 +81,18 @@ impl Direct {
     }
 }
 
-impl Tended for Direct {
-    fn attend(&self, tender: &Waker) {
-        self.passage.attend(tender);
+impl Way for Direct {
+    type Means = Xsk;
+
+    fn passage(&self) -> &Passage<Xsk> {
+        &self.passage
     }
 
-    fn is_called(&self) -> bool {
-        self.passage.is_called()
+    fn check(place: &Place) -> io::Result<()> {
+        bypass::check_none(&place.name, place.index(), place.mtu)
     }
 
-    fn tend(&self, now: Instant) -> Option<Instant> {
-        self.passage.tend(
-            now,
-            |place| bypass::check_none(&place.name, place.index(), place.mtu),
-            |place| Xsk::open(place.index()),
-        )
+    fn open(&self, place: &Place) -> io::Result<Xsk> {
+        Xsk::open(place.index())
     }
 }

@@ -1,5 +1,5 @@
 //! The inlet: while a process looks for frames and many come, a program in the kernel (tcx, Linux 6.6) puts those for its ports
-//! into memory it shares, as soon as a device has them. A packet socket's ring takes twice as long for each.
+//! into memory it shares, as soon as a device has them.
 //!
 //! Nobody is woken by a frame that comes this way. So it is only for who looks, by himself or at the end of a nap: who is about
 //! to sleep until a frame comes has frames go to the socket first ([`Inlet::disarm`]). They stay in order at every change:
@@ -8,23 +8,19 @@
 mod program;
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::Waker;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use prp_proto::addr::{NodeId, Port};
-use prp_proto::time::Instant;
+use prp_proto::wire::ETHERNET_LEN;
 
 use self::program::program;
 use super::bypass;
-use super::passage::{Passage, Place, Tended};
+use super::passage::{Passage, Place, Way};
 use crate::sys::bpf::{FrameHook, FrameProgram};
 use crate::sys::slots::{Layout, Slots};
-
-/// Bytes of a frame beyond the MTU.
-const HEADER: usize = 14;
 
 /// A flow may not pause: every frame that the device receives, whoever it is for, has to pass the program.
 const PAUSE: Duration = Duration::ZERO;
@@ -37,7 +33,7 @@ type Ring<'a> = dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> io::Result<usize> + '
 
 /// A device that runs the program, as long as this lives.
 #[derive(Debug)]
-struct Hooked {
+pub(super) struct Hooked {
     _flag: Flag,
     _hook: FrameHook,
 }
@@ -69,8 +65,6 @@ pub struct Inlet {
     wanted: AtomicBool,
     /// Frames that have come before may still be in the socket's ring.
     settling: AtomicBool,
-    /// Frames that came this way, until somebody asks.
-    count: AtomicU64,
 }
 
 impl Inlet {
@@ -92,13 +86,12 @@ impl Inlet {
             passage: Passage::new(name, index, mtu, PAUSE),
             hooked: Arc::default(),
             ethertype,
-            layout: Layout::new(slots, mtu as usize + HEADER),
+            layout: Layout::new(slots, mtu as usize + ETHERNET_LEN),
             node: OnceLock::new(),
             ports: Mutex::new(ports),
             slots: OnceLock::new(),
             wanted: AtomicBool::new(false),
             settling: AtomicBool::new(false),
-            count: AtomicU64::new(0),
         })
     }
 
@@ -167,18 +160,31 @@ impl Inlet {
         take: &mut dyn FnMut(&[u8]),
         ring: &mut Ring<'_>,
     ) -> io::Result<usize> {
-        let Some(slots) = self.slots.get() else {
-            let frames = ring(max, take)?;
-            self.note(frames);
-            return Ok(frames);
+        let frames = match self.slots.get() {
+            Some(slots) => self.merge(slots, max, take, ring)?,
+            None => ring(max, take)?,
         };
+        // Who sleeps between frames has no use for the inlet.
+        if frames > 0 && self.wanted.load(Ordering::Relaxed) {
+            self.passage.note(frames);
+        }
+        Ok(frames)
+    }
+
+    /// As [`Self::receive`], from `slots` and `ring`, in order.
+    fn merge(
+        &self,
+        slots: &Slots,
+        max: usize,
+        take: &mut dyn FnMut(&[u8]),
+        ring: &mut Ring<'_>,
+    ) -> io::Result<usize> {
         let mut frames = 0;
         if self.settling.load(Ordering::Relaxed) {
             // Since it was armed none went to the socket but those that were on their way there, unless it is closed again.
             if slots.is_armed() && self.hooked.load(Ordering::Relaxed) {
                 frames += ring(max, take)?;
                 if frames == max || !slots.has_frame() {
-                    self.note(frames);
                     return Ok(frames);
                 }
                 // Those before the first one here are in sight now, if any were not.
@@ -186,38 +192,20 @@ impl Inlet {
             }
             self.settling.store(frames == max, Ordering::Relaxed);
         }
-        let direct = slots.empty(max - frames, take);
-        frames += direct;
-        if direct > 0 {
-            let count = self.count.load(Ordering::Relaxed) + direct as u64;
-            self.count.store(count, Ordering::Relaxed);
+        let here = slots.empty(max - frames, take);
+        if here > 0 {
+            self.passage.count(here);
         }
+        frames += here;
         if frames < max {
             frames += ring(max - frames, take)?;
         }
-        self.note(frames);
         Ok(frames)
-    }
-
-    /// So many frames have come: who sleeps between them has no use for the inlet.
-    #[inline]
-    fn note(&self, frames: usize) {
-        if frames > 0 && self.wanted.load(Ordering::Relaxed) {
-            self.passage.note(frames);
-        }
     }
 
     /// Frames that came this way since the last call.
     pub(super) fn take_count(&self) -> u64 {
-        self.count.swap(0, Ordering::Relaxed)
-    }
-
-    /// Has the kernel put frames here.
-    fn open(&self, place: &Place) -> io::Result<Hooked> {
-        let program = self.load()?;
-        self.hooked.store(true, Ordering::Relaxed);
-        let flag = Flag(self.hooked.clone());
-        Ok(Hooked { _flag: flag, _hook: program.hook(place.index())? })
+        self.passage.take_count()
     }
 
     /// The program, and the memory it needs.
@@ -241,21 +229,23 @@ impl Inlet {
     }
 }
 
-impl Tended for Inlet {
-    fn attend(&self, tender: &Waker) {
-        self.passage.attend(tender);
+impl Way for Inlet {
+    type Means = Hooked;
+
+    fn passage(&self) -> &Passage<Hooked> {
+        &self.passage
     }
 
-    fn is_called(&self) -> bool {
-        self.passage.is_called()
+    fn check(place: &Place) -> io::Result<()> {
+        bypass::check_none_at_ingress(&place.name, place.index(), place.mtu)
     }
 
-    fn tend(&self, now: Instant) -> Option<Instant> {
-        self.passage.tend(
-            now,
-            |place| bypass::check_none_at_ingress(&place.name, place.index(), place.mtu),
-            |place| self.open(place),
-        )
+    /// Has the kernel put frames here.
+    fn open(&self, place: &Place) -> io::Result<Hooked> {
+        let program = self.load()?;
+        self.hooked.store(true, Ordering::Relaxed);
+        let flag = Flag(self.hooked.clone());
+        Ok(Hooked { _flag: flag, _hook: program.hook(place.index())? })
     }
 }
 

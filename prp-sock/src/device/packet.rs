@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use prp_proto::wire::ETHERNET_LEN;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
@@ -64,7 +65,7 @@ impl PacketDevice {
         let mtu = packet::mtu(socket.as_fd(), &interface.name)?;
         // Lost where the kernel is older than 4.20; frames we sent are then dropped as not for us.
         let _ = packet::ignore_outgoing(socket.as_fd());
-        let frame = mtu as usize + 14;
+        let frame = mtu as usize + ETHERNET_LEN;
         // Rounded up as the kernel does memory for frames: the counts that were measured.
         let share = (frame + BEFORE_FRAME).next_power_of_two();
         let slots = (RING_BYTES / share).clamp(SLOTS.0, SLOTS.1);
@@ -212,14 +213,6 @@ impl FrameIo for PacketDevice {
 
     fn take_overruns(&mut self) -> u64 {
         std::mem::take(&mut self.overruns)
-    }
-
-    fn take_direct(&mut self) -> u64 {
-        self.home.direct.as_ref().map_or(0, |direct| direct.take_count())
-    }
-
-    fn take_inlet(&mut self) -> u64 {
-        self.home.inlet.take_count()
     }
 }
 

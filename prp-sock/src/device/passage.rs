@@ -27,6 +27,32 @@ pub trait Tended: Send + Sync {
     fn tend(&self, now: Instant) -> Option<Instant>;
 }
 
+/// A way, and what it takes to be open.
+pub(super) trait Way: Send + Sync {
+    type Means: Send;
+
+    fn passage(&self) -> &Passage<Self::Means>;
+
+    /// Whether it may be open at all, as things are.
+    fn check(place: &Place) -> io::Result<()>;
+
+    fn open(&self, place: &Place) -> io::Result<Self::Means>;
+}
+
+impl<W: Way> Tended for W {
+    fn attend(&self, tender: &Waker) {
+        self.passage().attend(tender);
+    }
+
+    fn is_called(&self) -> bool {
+        self.passage().is_called()
+    }
+
+    fn tend(&self, now: Instant) -> Option<Instant> {
+        self.passage().tend(now, W::check, |place| self.open(place))
+    }
+}
+
 /// The device a way is at.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -45,7 +71,7 @@ impl Place {
 /// A way, which takes a `T` to be open.
 #[derive(Debug)]
 pub(super) struct Passage<T> {
-    pub(super) place: Place,
+    place: Place,
     /// How long a flow may pause.
     pause: Duration,
     /// Calls who looks after it. Without, it stays closed.
@@ -54,13 +80,15 @@ pub(super) struct Passage<T> {
     frames: AtomicU64,
     /// At how many it may be a flow.
     threshold: AtomicU64,
+    /// Those that went this way, until somebody asks.
+    count: AtomicU64,
     /// It may be open: mostly it is not, and the lock is not worth taking.
     is_open: AtomicBool,
-    way: Mutex<Way<T>>,
+    state: Mutex<State<T>>,
 }
 
 #[derive(Debug)]
-struct Way<T> {
+struct State<T> {
     /// If it is open.
     means: Option<T>,
     /// They are of no use any more.
@@ -77,8 +105,9 @@ impl<T> Passage<T> {
             tender: OnceLock::new(),
             frames: AtomicU64::new(0),
             threshold: AtomicU64::new(u64::MAX),
+            count: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
-            way: Mutex::new(Way { means: None, broken: false, phase: Phase::default() }),
+            state: Mutex::new(State { means: None, broken: false, phase: Phase::default() }),
         }
     }
 
@@ -86,23 +115,23 @@ impl<T> Passage<T> {
     pub(super) fn follow(&self, index: u32) {
         if self.place.index.swap(index, Ordering::Relaxed) != index {
             // What it took to go this way was the old one's.
-            self.way.lock().broken = true;
+            self.state.lock().broken = true;
         }
     }
 
-    pub(super) fn attend(&self, tender: &Waker) {
+    fn attend(&self, tender: &Waker) {
         if self.tender.set(tender.clone()).is_ok() {
-            self.publish(&self.way.lock());
+            self.publish(&self.state.lock());
         }
     }
 
-    pub(super) fn is_called(&self) -> bool {
-        self.way.lock().phase == Phase::Called
+    fn is_called(&self) -> bool {
+        self.state.lock().phase == Phase::Called
     }
 
     /// Whether it is open, or may be.
     #[inline]
-    pub(super) fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         self.is_open.load(Ordering::Relaxed)
     }
 
@@ -113,8 +142,8 @@ impl<T> Passage<T> {
             return None;
         }
         // Who has it opens or closes it, and is not worth waiting for.
-        let way = self.way.try_lock()?;
-        (!way.broken && way.means.is_some()).then_some(Means(way))
+        let state = self.state.try_lock()?;
+        (!state.broken && state.means.is_some()).then_some(Means(state))
     }
 
     /// So many frames more.
@@ -127,21 +156,33 @@ impl<T> Passage<T> {
         }
     }
 
+    /// So many of them went this way. Who has the device to himself counts those.
+    #[inline]
+    pub(super) fn count(&self, frames: usize) {
+        let frames = self.count.load(Ordering::Relaxed) + frames as u64;
+        self.count.store(frames, Ordering::Relaxed);
+    }
+
+    /// Frames that went this way since the last call.
+    pub(super) fn take_count(&self) -> u64 {
+        self.count.swap(0, Ordering::Relaxed)
+    }
+
     /// It may be a flow, now that there were so many frames: somebody is to look.
     #[cold]
     fn begin(&self, frames: u64) {
-        let Some(mut way) = self.way.try_lock() else { return };
-        if way.phase.is_flow(frames) {
-            way.phase = Phase::Called;
-            self.publish(&way);
+        let Some(mut state) = self.state.try_lock() else { return };
+        if state.phase.is_flow(frames) {
+            state.phase = Phase::Called;
+            self.publish(&state);
             self.call();
         }
     }
 
     /// Shows who counts how things are.
-    fn publish(&self, way: &Way<T>) {
-        self.threshold.store(way.phase.threshold(), Ordering::Relaxed);
-        self.is_open.store(way.means.is_some(), Ordering::Relaxed);
+    fn publish(&self, state: &State<T>) {
+        self.threshold.store(state.phase.threshold(), Ordering::Relaxed);
+        self.is_open.store(state.means.is_some(), Ordering::Relaxed);
     }
 
     /// Calls who looks after it.
@@ -152,40 +193,40 @@ impl<T> Passage<T> {
     }
 
     /// As [`Tended::tend`]: it is free if `check` says so, and `open` opens it.
-    pub(super) fn tend(
+    fn tend(
         &self,
         now: Instant,
         check: impl FnOnce(&Place) -> io::Result<()>,
         open: impl FnOnce(&Place) -> io::Result<T>,
     ) -> Option<Instant> {
-        let mut way = self.way.lock();
+        let mut state = self.state.lock();
         let frames = self.frames.load(Ordering::Relaxed);
-        let broken = mem::take(&mut way.broken);
-        let (phase, step) = way.phase.look(now, frames, broken, self.pause);
-        way.phase = phase;
+        let broken = mem::take(&mut state.broken);
+        let (phase, step) = state.phase.look(now, frames, broken, self.pause);
+        state.phase = phase;
         let left = match step {
             Step::Rest => None,
-            Step::Close => way.means.take(),
+            Step::Close => state.means.take(),
             Step::Check | Step::Open => {
-                drop(way);
+                drop(state);
                 let opened = check(&self.place).and_then(|()| match step {
                     Step::Open => open(&self.place).map(Some),
                     _ => Ok(None),
                 });
-                way = self.way.lock();
+                state = self.state.lock();
                 match opened {
-                    Ok(Some(means)) => way.means.replace(means),
+                    Ok(Some(means)) => state.means.replace(means),
                     Ok(None) => None,
                     Err(e) => {
-                        way.phase = Phase::after(&e, now);
-                        way.means.take()
+                        state.phase = Phase::after(&e, now);
+                        state.means.take()
                     }
                 }
             }
         };
-        let due = way.phase.due();
-        self.publish(&way);
-        drop(way);
+        let due = state.phase.due();
+        self.publish(&state);
+        drop(state);
         // The kernel takes some milliseconds for that.
         drop(left);
         due
@@ -193,7 +234,7 @@ impl<T> Passage<T> {
 }
 
 /// What it takes to go a way that is open.
-pub(super) struct Means<'a, T>(MutexGuard<'a, Way<T>>);
+pub(super) struct Means<'a, T>(MutexGuard<'a, State<T>>);
 
 impl<T> Means<'_, T> {
     #[inline]

@@ -6,6 +6,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use prp_proto::wire::ETHERNET_LEN;
+
 use super::{FrameIo, Peek, PortFilter, Sent};
 use crate::sys::mmsg::{RecvVec, SendVec};
 
@@ -38,7 +40,7 @@ impl PipeDevice {
     /// The end behind `socket`, which is connected to the other one.
     pub(crate) fn new(socket: UnixDatagram, mtu: u32) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let queue = RecvVec::new(mtu as usize + 14, 16)?;
+        let queue = RecvVec::new(mtu as usize + ETHERNET_LEN, 16)?;
         Ok(Self { socket, queue, sender: SendVec::default() })
     }
 }

@@ -60,13 +60,10 @@ impl Counters {
             Transport::Raw => {}
         }
         outcome.settings = conns.first().map(settings).unwrap_or_default();
-        if now.direct > self.direct {
-            let frames = (now.direct - self.direct).to_string();
-            outcome.settings.insert("direct_frames".to_owned(), frames);
-        }
-        if now.inlet > self.inlet {
-            let frames = (now.inlet - self.inlet).to_string();
-            outcome.settings.insert("inlet_frames".to_owned(), frames);
+        let ways =
+            [("direct_frames", now.direct, self.direct), ("inlet_frames", now.inlet, self.inlet)];
+        for (name, now, before) in ways.into_iter().filter(|(_, now, before)| now > before) {
+            outcome.settings.insert(name.to_owned(), (now - before).to_string());
         }
         outcome
     }

@@ -109,7 +109,7 @@ fn program__takes_what_is_for_our_ports_while_somebody_looks() {
     assert_eq!(bench.verdict(&frame(1)), DROP);
     assert!(bench.inlet.has_frame());
     let head = with(|f| f.truncate(30));
-    let longest = with(|f| f.resize(MTU as usize + HEADER, 9));
+    let longest = with(|f| f.resize(MTU as usize + ETHERNET_LEN, 9));
     assert_eq!((bench.verdict(&head), bench.verdict(&longest)), (DROP, DROP));
     let mut taken = Vec::new();
     bench.slots().empty(9, &mut |f| taken.push(f.to_vec()));
