@@ -233,6 +233,8 @@ impl Engine {
             drop(core);
             let spell = Spell { start: now, budget, until, policy: waiting.policy };
             let paid = self.spin(&doors, me, &spell, &mut offers);
+            // They may have been replaced, and to close them takes long.
+            drop(doors);
             core = self.lock();
             core.spin.note(paid, offers);
             if paid {
@@ -375,6 +377,9 @@ impl Engine {
                 Ok(())
             }
         };
+        // The devices may have been replaced, and to close them takes long.
+        drop(set);
+        drop((doors, link));
         let mut core = self.lock();
         if troubled {
             core.disturb();
