@@ -12,7 +12,6 @@
 //! | [`pattern`] | reproducible bytes and their digest |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`program`] | programs of other crates |
-//! | [`room`] | waiting for room in a device |
 //! | [`seed`] | where randomness begins, and how a failure is repeated |
 
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -24,7 +23,6 @@ pub mod pattern;
 pub mod privilege;
 pub mod program;
 pub mod puppet;
-pub mod room;
 pub mod router;
 pub mod scratch;
 pub mod seed;

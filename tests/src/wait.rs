@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
+use prp_sock::node::Sent;
+
 /// How long anything that must happen may take. Generous: it is only ever used up by a failure.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -21,4 +23,17 @@ pub fn until<T>(what: impl Display, mut condition: impl FnMut() -> Option<T>) ->
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(10));
     }
+}
+
+/// Sends by `send` until the device takes something: its socket is full while the kernel puts off what it has, beside others
+/// that compute.
+///
+/// # Panics
+/// As [`until`]; if the device takes nothing without being full, or finds a frame too big.
+pub fn until_taken(mut send: impl FnMut() -> Sent) -> Sent {
+    until("room in the device", || {
+        let sent = send();
+        assert!((sent.done > 0 || sent.full) && !sent.too_big, "{sent:?}");
+        (sent.done > 0).then_some(sent)
+    })
 }

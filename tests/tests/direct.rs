@@ -14,7 +14,7 @@ use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test, skip};
 use prp_tests::namespace::{self, on_node};
 use prp_tests::privilege;
-use prp_tests::room::Room;
+use prp_tests::wait::until_taken;
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// For local experiments (IEEE 802), and nobody else's here.
@@ -140,13 +140,10 @@ impl Sender {
             let first = self.next;
             let frames: Vec<_> = (0..BATCH as u32).map(|n| frame(first + n)).collect();
             self.next += BATCH as u32;
-            let (mut at, room) = (0, Room::awaited());
+            let mut at = 0;
             while at < BATCH {
-                let mut rest =
-                    frames[at..].iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
-                let sent = self.device.send(&mut rest);
-                room.is_there_or_comes(&sent);
-                at += sent.done;
+                let rest = frames[at..].iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
+                at += until_taken(|| self.device.send(&mut rest.clone())).done;
             }
             self.receive_from(first);
         }
@@ -159,13 +156,8 @@ impl Sender {
         for _ in 0..count {
             let alone = frame(self.next);
             self.next += 1;
-            let (mut done, room) = (0, Room::awaited());
-            while done == 0 {
-                let sent = self.device.send_one([&alone, &[], &[], &[]]);
-                room.is_there_or_comes(&sent);
-                assert!(sent.lost == 0, "{sent:?}");
-                done = sent.done;
-            }
+            let sent = until_taken(|| self.device.send_one([&alone, &[], &[], &[]]));
+            assert!(sent.done == 1 && sent.lost == 0, "{sent:?}");
             self.receive_from(self.next - 1);
         }
         self.device.take_direct()

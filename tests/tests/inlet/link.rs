@@ -17,7 +17,7 @@ use prp_sock::{MacAddr, NodeId, Port};
 use prp_tests::harness::skip;
 use prp_tests::namespace::on_node;
 use prp_tests::privilege;
-use prp_tests::room::Room;
+use prp_tests::wait::until_taken;
 
 /// For local experiments (IEEE 802), and nobody else's here.
 pub(crate) const ETHERTYPE: u16 = 0x88b6;
@@ -166,11 +166,10 @@ impl Source {
 
     /// Sends `frames`, of which the device may lose none.
     pub(crate) fn send(&mut self, frames: &[Vec<u8>]) {
-        let (mut at, room) = (0, Room::awaited());
+        let mut at = 0;
         while at < frames.len() {
-            let mut rest = frames[at..].iter().map(|f| [&f[..], &[], &[], &[]]);
-            let sent = self.device.send(&mut rest);
-            room.is_there_or_comes(&sent);
+            let rest = frames[at..].iter().map(|f| [&f[..], &[], &[], &[]]);
+            let sent = until_taken(|| self.device.send(&mut rest.clone()));
             assert!(sent.lost == 0, "{sent:?}");
             at += sent.done;
         }
