@@ -103,16 +103,20 @@ impl RecvBuffer {
             _ => 0,
         };
         let rest = &payload[direct..];
-        let ends = eom && (!rest.is_empty() || direct == 0);
-        if ends {
+        if rest.is_empty() && direct > 0 {
+            self.consumed += direct as u64;
+            return Ok(false);
+        }
+        // Something is left, or nothing came: if a message ends with it, its end is left to read too.
+        if eom {
             self.ends.try_reserve(1)?;
         }
         self.bytes.push(rest)?;
         self.consumed += direct as u64;
-        if ends {
+        if eom {
             self.ends.push_back(self.consumed + self.bytes.len() as u64);
         }
-        Ok(ends || !rest.is_empty())
+        Ok(eom || !rest.is_empty())
     }
 
     /// Moves bytes to the reader, across the ends of messages.

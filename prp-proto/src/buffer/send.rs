@@ -81,6 +81,7 @@ impl SendBuffer {
     }
 
     /// Whether a segment could be cut now, be it an empty message.
+    #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
         self.unsent < self.end() || !self.ends.is_empty()
     }

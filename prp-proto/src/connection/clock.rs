@@ -126,6 +126,7 @@ impl Connection {
     }
 
     /// Starts looking for the largest segment that gets through, if there is data for it.
+    #[inline]
     pub(super) fn arm_size_probe(&mut self, now: Instant) {
         let wanted = self.send.mss < self.terms.mss
             && self.send.size_probes < SIZE_PROBES

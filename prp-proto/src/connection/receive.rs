@@ -79,6 +79,11 @@ impl Receiver {
         self.window_at(self.mss)
     }
 
+    /// Whether there is room for the largest window ever advertised.
+    pub(super) fn has_promised(&self) -> bool {
+        self.buf.spare() >= self.promised as usize * usize::from(self.mss)
+    }
+
     /// Segments of `mss` bytes there is room for.
     pub(super) fn window_at(&self, mss: u16) -> u32 {
         ((self.buf.spare() / usize::from(mss)) as u32).min(MAX_WINDOW)
@@ -140,6 +145,7 @@ impl Receiver {
 
 impl Connection {
     /// A data segment, its acknowledgement already taken.
+    #[inline]
     pub(super) fn on_segment(
         &mut self,
         now: Instant,
@@ -206,6 +212,7 @@ impl Connection {
     }
 
     /// Takes the payload of the segment expected next.
+    #[inline]
     fn take(
         &mut self,
         payload: &[u8],
@@ -234,11 +241,13 @@ impl Connection {
 
     /// Takes what was kept and has become next; whether there was any. Where memory is short it stays kept, for the
     /// next read to try again.
+    #[inline]
     pub(super) fn take_held(&mut self) -> bool {
         // Mostly there is none, and who asks need not call for that.
         self.recv.has_gap() && self.take_from_held()
     }
 
+    #[inline(never)]
     fn take_from_held(&mut self) -> bool {
         let mut taken = false;
         while let Some(Some(held)) = self.recv.held.front_mut() {

@@ -41,6 +41,7 @@ impl Connection {
     }
 
     /// Whether [`Self::transmit`] would find something to do.
+    #[inline]
     pub(crate) fn wants_transmit(&self) -> bool {
         let p = &self.pending;
         if p.request || p.accept || p.reset.is_some() {
@@ -58,8 +59,14 @@ impl Connection {
     }
 
     /// Whether a segment, new or repeated, may go out now; a new one that must wait for its turn may not.
+    #[inline]
     fn has_sendable(&self) -> bool {
-        if !self.has_segment() || self.is_paced() {
+        self.has_segment() && self.may_send_segment()
+    }
+
+    /// Whether nothing holds back what there is to send.
+    fn may_send_segment(&self) -> bool {
+        if self.is_paced() {
             return false;
         }
         if self.send.flight.has_lost() && self.send.may_repeat(usize::from(self.send.mss)) {
@@ -76,11 +83,13 @@ impl Connection {
     }
 
     /// Whether there is something that has no number yet. Mostly there is not, and that is asked first.
+    #[inline]
     pub(super) fn has_unnumbered(&self) -> bool {
         self.send.buf.has_unsent() || self.wants_eoc()
     }
 
     /// Whether there is a segment to send, new or repeated, once it may go.
+    #[inline]
     fn has_segment(&self) -> bool {
         self.has_unnumbered() || self.send.flight.has_lost()
     }
@@ -91,6 +100,7 @@ impl Connection {
     }
 
     /// EOC is due: everything written has a number, EOC has none.
+    #[inline]
     pub(super) fn wants_eoc(&self) -> bool {
         matches!(self.state, State::Established { send: SendSide::Closing, .. })
             && !self.send.eoc_sent
@@ -203,8 +213,11 @@ impl Connection {
             }
         }
         let crc = self.crc_out();
-        // Who looks at them borrows none.
-        let pieces = self.send.buf.slices(segment.at, segment.len, &[]);
+        // Only a trailer looks at them here, and who has one borrows none.
+        let pieces = match crc {
+            Some(_) => self.send.buf.slices(segment.at, segment.len, &[]),
+            None => [&[][..], &[]],
+        };
         batch.push_stream(&self.path, self.handle, header, segment.at, pieces, crc);
         if !self.terms.policy().retains() {
             self.send.spent = Some(segment.at + u64::from(segment.len));

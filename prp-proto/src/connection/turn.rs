@@ -68,15 +68,21 @@ impl Turn {
 
 impl Connection {
     /// Whether it has new data that may go as far as its own windows are concerned, and must wait for its turn.
+    #[inline]
     pub(crate) fn wants_turn(&self) -> bool {
+        // After most of what happens there is nothing new, and who asks need not call for that.
         self.has_unnumbered()
-            && matches!(self.state, State::Established { .. })
             && (self.turn.waits || !self.send.flight.is_empty())
-            && self.has_new()
-            && !self.is_paced()
+            && self.may_go_on()
+    }
+
+    /// Whether nothing but its turn holds new data back.
+    fn may_go_on(&self) -> bool {
+        matches!(self.state, State::Established { .. }) && self.has_new() && !self.is_paced()
     }
 
     /// Whether it has to get into line.
+    #[inline]
     pub(crate) fn comes(&self) -> bool {
         !self.turn.waits && self.wants_turn()
     }
@@ -87,6 +93,7 @@ impl Connection {
     }
 
     /// Bytes in flight, if that is not what was counted last.
+    #[inline]
     pub(crate) fn uncounted(&self) -> Option<usize> {
         let cost = self.send.flight.cost();
         (cost != self.turn.in_flight).then_some(cost)

@@ -125,6 +125,7 @@ impl Lanes {
     }
 
     /// After everything that touches a connection: counts what it has in flight, and puts it in line if it wants to be.
+    #[inline]
     pub(super) fn mind(&mut self, conn: &mut Connection) {
         if let Some(in_flight) = conn.uncounted() {
             self.count(&conn.turn, in_flight);
