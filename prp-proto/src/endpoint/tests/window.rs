@@ -30,6 +30,25 @@ fn window__a_reader_that_sleeps_stops_the_sender() {
     }
 }
 
+/// Reading says that the window has opened by a quarter, long before it was shut, and says nothing of less.
+#[test]
+fn window__a_quarter_is_told_and_no_less() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established_with(ConnConfig::default(), small_buffer());
+    // Six of the thirteen segments that there is room for.
+    pair.client.endpoint.write(pair.time, c, &pattern(6 * 1484), Ending::Write).unwrap();
+    pair.drive_for(10 * MS);
+    let told = |pair: &Pair| pair.server.endpoint.conn_stats(s).unwrap().acks_sent;
+    let before = told(&pair);
+    let mut segment = [0; 1484];
+    for more in [0, 0, 1] {
+        let now = pair.time;
+        assert_eq!(pair.server.endpoint.read(now, s, &mut segment), Ok(1484));
+        pair.drive_for(10 * MS);
+        assert_eq!(told(&pair), before + more);
+    }
+}
+
 /// PRP-WIN-5: the news of an opened window may be lost; a probe finds out.
 #[test]
 fn window__lost_update_is_found_by_a_probe() {
