@@ -113,7 +113,7 @@ impl Connection {
         if may_gain < quarter && known >= 2 {
             return false;
         }
-        let gain = (self.recv.next + self.recv.window()).since(self.recv.told);
+        let gain = self.recv.window().cast_signed() - known;
         gain >= quarter || (known < 2 && gain >= 1)
     }
 
