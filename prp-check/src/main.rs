@@ -1,13 +1,15 @@
 //! `prp-check`: the exhaustive check and the mutations, from the command line.
 
-use std::io;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+use std::{io, iter, thread};
 
 use clap::{Parser, Subcommand};
 
-use prp_check::explore::{Scene, Search};
+use prp_check::explore::{Found, Scene, Search, Tally};
 use prp_check::mutants::{self, Tree};
 
 /// Checks of prp-proto from outside.
@@ -20,17 +22,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Go through every interleaving of small scenes.
-    Explore {
-        /// More segments, more faults: hours instead of a minute.
-        #[arg(long)]
-        deep: bool,
-        /// Only scenes whose name contains this.
-        #[arg(long, default_value = "")]
-        scene: String,
-        /// Stop a scene after this many states.
-        #[arg(long, default_value_t = u64::MAX)]
-        limit: u64,
-    },
+    Explore(ExploreArgs),
     /// Plant small mistakes, one at a time, in a copy of the sources, and see that each is caught.
     Mutants {
         /// Only mutations whose name, or part of the core, contains this.
@@ -39,9 +31,33 @@ enum Command {
     },
 }
 
+#[derive(clap::Args)]
+struct ExploreArgs {
+    /// More segments, more faults: hours instead of a minute.
+    #[arg(long)]
+    deep: bool,
+    /// Only scenes whose name contains this.
+    #[arg(long, default_value = "")]
+    scene: String,
+    /// Stop a scene after this many states.
+    #[arg(long, default_value_t = u64::MAX)]
+    limit: u64,
+    /// Scenes searched at the same time; as many as there are processors if not given, one of the deep ones.
+    #[arg(long)]
+    threads: Option<NonZero<usize>>,
+}
+
+impl ExploreArgs {
+    /// A deep scene alone may need all of the memory.
+    fn threads(&self) -> usize {
+        let all = || if self.deep { None } else { thread::available_parallelism().ok() };
+        self.threads.or_else(all).map_or(1, NonZero::get)
+    }
+}
+
 fn main() -> ExitCode {
     match Args::parse().command {
-        Command::Explore { deep, scene, limit } => explore(deep, &scene, limit),
+        Command::Explore(args) => explore(&args),
         Command::Mutants { name } => mutants(&name).unwrap_or_else(|error| {
             eprintln!("mutants: {error}");
             ExitCode::FAILURE
@@ -49,18 +65,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn explore(deep: bool, name: &str, limit: u64) -> ExitCode {
-    let scenes = if deep { Scene::deep() } else { Scene::SMOKE.to_vec() };
+fn explore(args: &ExploreArgs) -> ExitCode {
+    let mut scenes = if args.deep { Scene::deep() } else { Scene::SMOKE.to_vec() };
+    scenes.retain(|scene| scene.name.contains(&args.scene));
     let mut all = 0;
     println!(
         "{:26} {:>10} {:>10} {:>8} {:>5} {:>7}",
         "scene", "states", "actions", "ends", "depth", "seconds"
     );
-    for scene in scenes.into_iter().filter(|scene| scene.name.contains(name)) {
-        let start = Instant::now();
-        match Search::new(scene, limit).run() {
+    for (scene, time, result) in run_all(scenes, args.limit, args.threads()) {
+        match result {
             Ok(tally) => {
-                let seconds = start.elapsed().as_secs_f64();
+                let seconds = time.as_secs_f64();
                 let cut = if tally.cut { " (cut)" } else { "" };
                 let (states, actions, ends, depth) =
                     (tally.states, tally.actions, tally.ends, tally.depth);
@@ -78,6 +94,43 @@ fn explore(deep: bool, name: &str, limit: u64) -> ExitCode {
     }
     println!("{all} states, every promise kept");
     ExitCode::SUCCESS
+}
+
+/// What came of a scene, and how long that took.
+type Searched = (Scene, Duration, Result<Tally, Found>);
+
+/// Goes through `scenes` on `threads` threads; each is given out when it has ended.
+///
+/// # Panics
+/// If a thread does: a scene that was not searched to its end kept no promise.
+fn run_all(scenes: Vec<Scene>, limit: u64, threads: usize) -> impl Iterator<Item = Searched> {
+    let (done, results) = mpsc::channel();
+    let waiting = Arc::new(Mutex::new(scenes.into_iter()));
+    let work = || {
+        let (done, waiting) = (done.clone(), Arc::clone(&waiting));
+        move || {
+            // Taken by itself, since the lock must not be held while a scene is searched.
+            let next = || waiting.lock().map_or(None, |mut scenes| scenes.next());
+            while let Some(scene) = next() {
+                let start = Instant::now();
+                let result = Search::new(scene, limit).run();
+                // Nobody listens once a promise was broken.
+                if done.send((scene, start.elapsed(), result)).is_err() {
+                    return;
+                }
+            }
+        }
+    };
+    let mut workers: Vec<_> = (0..threads).map(|_| thread::spawn(work())).collect();
+    drop(done);
+    iter::from_fn(move || {
+        results.recv().ok().or_else(|| {
+            for worker in workers.drain(..) {
+                worker.join().expect("no search panics");
+            }
+            None
+        })
+    })
 }
 
 fn mutants(name: &str) -> io::Result<ExitCode> {
