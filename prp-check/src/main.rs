@@ -99,18 +99,19 @@ fn explore(args: &ExploreArgs) -> ExitCode {
 /// What came of a scene, and how long that took.
 type Searched = (Scene, Duration, Result<Tally, Found>);
 
-/// Goes through `scenes` on `threads` threads; each is given out when it has ended.
+/// Goes through `scenes` on `threads` threads, as far as there is a scene for each; each is given out when it has ended.
 ///
 /// # Panics
 /// If a thread does: a scene that was not searched to its end kept no promise.
 fn run_all(scenes: Vec<Scene>, limit: u64, threads: usize) -> impl Iterator<Item = Searched> {
     let (done, results) = mpsc::channel();
+    let threads = threads.min(scenes.len());
     let waiting = Arc::new(Mutex::new(scenes.into_iter()));
     let work = || {
         let (done, waiting) = (done.clone(), Arc::clone(&waiting));
         move || {
             // Taken by itself, since the lock must not be held while a scene is searched.
-            let next = || waiting.lock().map_or(None, |mut scenes| scenes.next());
+            let next = || waiting.lock().ok()?.next();
             while let Some(scene) = next() {
                 let start = Instant::now();
                 let result = Search::new(scene, limit).run();
