@@ -2,13 +2,14 @@
 //!
 //! The work is split by direction and by kind of frame:
 //! [`handshake`] makes it, [`receive`] takes data in, [`acknowledge`] gives and takes acknowledgements,
-//! [`dispatch`] sorts frames, [`transmit`] puts them out, [`turn`] says when new data may go, [`close`]
+//! [`dispatch`] sorts frames, [`expected`] takes the usual one, [`transmit`] puts them out, [`turn`] says when new data may go, [`close`]
 //! ends it, [`clock`] acts when time passes, [`user`] is what the application asks for.
 
 mod acknowledge;
 mod clock;
 mod close;
 mod dispatch;
+mod expected;
 mod handshake;
 mod receive;
 mod sender;

@@ -224,25 +224,33 @@ impl Endpoint {
     fn settle(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.arm_quiet(now);
-        conn.give_back(now, &mut self.stock);
         self.roster.note(conn);
-        self.lanes.mind(conn);
-        if !conn.queued_transmit && conn.wants_transmit() {
-            conn.queued_transmit = true;
-            self.transmit_queue.push_back(handle);
-        }
         let heard_of = conn.accepted && !conn.orphan;
         if conn.ready.any() && !conn.queued_event && heard_of {
             conn.queued_event = true;
             self.event_queue.push_back(Event::Conn(handle, crate::event::Readiness::default()));
         }
+        let is_over = conn.is_over();
+        self.settle_frames(handle, now);
+        if is_over {
+            self.on_over(handle);
+        }
+    }
+
+    /// The part of [`Self::settle`] that is left after a frame that was expected: memory, transmission, deadline.
+    #[inline]
+    fn settle_frames(&mut self, handle: ConnHandle, now: Instant) {
+        let Some(conn) = self.table.get_mut(handle) else { return };
+        conn.give_back(now, &mut self.stock);
+        self.lanes.mind(conn);
+        if !conn.queued_transmit && conn.wants_transmit() {
+            conn.queued_transmit = true;
+            self.transmit_queue.push_back(handle);
+        }
         if let Some(at) = conn.timers.next()
             && conn.queued_deadlines.add(at)
         {
             self.timers.push(at, handle);
-        }
-        if conn.is_over() {
-            self.on_over(handle);
         }
     }
 

@@ -40,11 +40,11 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    fn cost(&self) -> usize {
+    pub(crate) fn cost(&self) -> usize {
         usize::from(self.len) + FRAME_COST
     }
 
-    const fn end(&self) -> u64 {
+    pub(crate) const fn end(&self) -> u64 {
         self.at + self.len as u64
     }
 }
@@ -204,6 +204,23 @@ impl Flight {
                 .then(|| now.since(segment.sent));
         }
         acked
+    }
+
+    /// Whether there is a single segment, which is in flight and was sent once.
+    #[inline]
+    pub(crate) fn has_only_one(&self) -> bool {
+        let first = self.segments.front().filter(|_| self.segments.len() == 1);
+        first.is_some_and(|s| s.fate == Fate::InFlight && s.sends == 1)
+    }
+
+    /// Removes the only segment, as [`Self::has_only_one`] would have it, which has arrived.
+    #[inline]
+    pub(crate) fn take_only(&mut self) -> Option<Segment> {
+        let segment = self.segments.pop_front()?;
+        self.base += 1;
+        self.cost = 0;
+        self.arrived(segment.order);
+        Some(segment)
     }
 
     /// Records that the peer holds `seq` out of order; its cost if that is news.

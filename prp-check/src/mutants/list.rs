@@ -71,6 +71,7 @@ const ACK: &str = "prp-proto/src/connection/acknowledge.rs";
 const CLOCK: &str = "prp-proto/src/connection/clock.rs";
 const CLOSE: &str = "prp-proto/src/connection/close.rs";
 const DISPATCH: &str = "prp-proto/src/connection/dispatch.rs";
+const EXPECTED: &str = "prp-proto/src/connection/expected.rs";
 const FLIGHT: &str = "prp-proto/src/flight.rs";
 const HANDSHAKE: &str = "prp-proto/src/connection/handshake.rs";
 const INPUT: &str = "prp-proto/src/endpoint/input.rs";
@@ -239,6 +240,30 @@ pub(super) const LIST: &[Mutation] = &[
         "if self.terms.extended && seq.since(self.recv.edge) >= 1 {",
     ),
     mutation(
+        Unit,
+        "an expected segment may lie beyond the window",
+        "receiving",
+        EXPECTED,
+        "            && next.before(self.recv.edge)\n",
+        "",
+    ),
+    mutation(
+        Unit,
+        "an expected segment is not acknowledged",
+        "receiving",
+        EXPECTED,
+        "        self.note_in_order(now);\n",
+        "",
+    ),
+    mutation(
+        Unit,
+        "what an expected segment acknowledges is still waited for",
+        "acknowledgement",
+        EXPECTED,
+        "        self.timers.stop(Timer::Loss);\n",
+        "",
+    ),
+    mutation(
         Explore,
         "numbers are widened without a sign",
         "segment numbers",
@@ -284,8 +309,8 @@ pub(super) const LIST: &[Mutation] = &[
         "a repeat does not say that it is one",
         "sending",
         TRANSMIT,
-        "self.push_segment(now, batch, seq, Flags::RTX);",
-        "self.push_segment(now, batch, seq, Flags::NONE);",
+        "let flags = if self.terms.extended { Flags::RTX } else { Flags::NONE };",
+        "let flags = Flags::NONE;",
     ),
     mutation(
         Unit,

@@ -119,6 +119,20 @@ impl RecvBuffer {
         Ok(eom || !rest.is_empty())
     }
 
+    /// Has a whole payload pass to the reader, if it has bytes, nothing waits before it and all of it fits there; whether it
+    /// did. Nothing is left to read of it, nor of a message that ends with it.
+    #[inline]
+    pub(crate) fn pass(&mut self, payload: &[u8], sink: &mut Sink<'_>) -> bool {
+        let passes = !payload.is_empty()
+            && payload.len() <= sink.buf.len() - sink.filled
+            && self.bytes.len() == 0
+            && self.ends.is_empty();
+        if passes {
+            self.consumed += sink.take(payload) as u64;
+        }
+        passes
+    }
+
     /// Moves bytes to the reader, across the ends of messages.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
         let n = self.bytes.peek(out);

@@ -1,8 +1,11 @@
 //! Frames in: whose they are, and whether they may be believed (SPEC PRP-NET-1 to 7).
 
+use alloc::vec::Vec;
+
 use super::Endpoint;
 use crate::addr::{DeviceId, PrpAddr};
 use crate::buffer::Sink;
+use crate::connection::Connection;
 use crate::event::{ConnHandle, Disposition};
 use crate::state::State;
 use crate::stats::DropReason;
@@ -59,7 +62,9 @@ impl Endpoint {
         }
         let peer = PrpAddr::new(network.src, frame.head.transport.src_port);
         let known = self.table.find_for_frame(frame.head.transport.dst_port, peer);
-        if let Some(handle) = known {
+        if let Some(handle) = known
+            && frame.flags().intersects(Flags::RTX | Flags::CREQ)
+        {
             self.follow(now, handle, device, &frame);
         }
         if frame.flags().contains(Flags::CREQ) {
@@ -79,9 +84,28 @@ impl Endpoint {
         sink: Option<&mut Sink<'_>>,
     ) -> Result<(), DropReason> {
         let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::NoConnection) };
+        let mut sink = sink.filter(|s| s.is_for(handle));
+        if let Some(sink) = &mut sink
+            && conn.on_expected(now, frame, sink)
+        {
+            Self::owe(conn, &mut self.owing);
+            self.settle_frames(handle, now);
+            return Ok(());
+        }
+        self.deliver_any(now, handle, frame, sink)
+    }
+
+    /// As [`Self::deliver`], of whatever frame.
+    fn deliver_any(
+        &mut self,
+        now: Instant,
+        handle: ConnHandle,
+        frame: &Frame<'_>,
+        sink: Option<&mut Sink<'_>>,
+    ) -> Result<(), DropReason> {
+        let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::NoConnection) };
         let was_confirmed = conn.confirmed;
         let was_waiting = conn.state == State::ConnWait;
-        let sink = sink.filter(|s| s.is_for(handle));
         if sink.is_none() {
             conn.draw_to_receive(frame.payload.len(), &mut self.stock);
         }
@@ -97,10 +121,7 @@ impl Endpoint {
         if !was_waiting && frame.flags().contains(Flags::RST) && outcome.is_ok() {
             self.stats.resets += 1;
         }
-        if conn.owes_ack() && !conn.queued_owing {
-            conn.queued_owing = true;
-            self.owing.push(handle);
-        }
+        Self::owe(conn, &mut self.owing);
         if confirmed {
             self.confirm(peer.node);
         }
@@ -109,6 +130,15 @@ impl Endpoint {
             self.disown(now, frame, peer);
         }
         outcome
+    }
+
+    /// Notes `conn` in `owing` if it owes an acknowledgement.
+    #[inline]
+    fn owe(conn: &mut Connection, owing: &mut Vec<ConnHandle>) {
+        if conn.owes_ack() && !conn.queued_owing {
+            conn.queued_owing = true;
+            owing.push(conn.handle);
+        }
     }
 
     /// A frame whose ends no connection has.
@@ -154,3 +184,6 @@ impl Endpoint {
             && flags.contains(Flags::ACK)
     }
 }
+
+#[cfg(test)]
+mod tests;

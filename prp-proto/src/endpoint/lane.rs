@@ -125,12 +125,21 @@ impl Lanes {
     }
 
     /// After everything that touches a connection: counts what it has in flight, and puts it in line if it wants to be.
-    #[inline]
+    #[inline(always)]
     pub(super) fn mind(&mut self, conn: &mut Connection) {
         if let Some(in_flight) = conn.uncounted() {
             self.count(&conn.turn, in_flight);
             conn.turn.in_flight = in_flight;
         }
+        // Mostly there is nothing more to send, and who asks need not call for that.
+        if conn.has_unnumbered() {
+            self.receive(conn);
+        }
+    }
+
+    /// Puts `conn`, which has something to send, in line if it wants to be.
+    #[inline(never)]
+    fn receive(&mut self, conn: &mut Connection) {
         if conn.comes() {
             let brief = conn.line_up();
             self.line_up(conn.handle, &conn.turn, brief);

@@ -79,6 +79,12 @@ impl Flags {
         (self.0 >> Self::EPOCH_SHIFT) & Self::NIBBLE
     }
 
+    /// Every flag of both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Routers crossed so far.
     pub const fn hops(self) -> u8 {
         ((self.0 >> Self::HOPS_SHIFT) & Self::NIBBLE) as u8
@@ -113,7 +119,7 @@ impl BitOr for Flags {
     type Output = Self;
 
     fn bitor(self, rhs: Self) -> Self {
-        Self(self.0 | rhs.0)
+        self.with(rhs)
     }
 }
 
@@ -173,10 +179,16 @@ impl TransportHeader {
         Seq::new(self.low_seq(width))
     }
 
-    fn low_seq(&self, width: SeqWidth) -> u32 {
+    /// Whether the header can mean `seq`.
+    #[inline]
+    pub(crate) const fn names(&self, width: SeqWidth, seq: Seq) -> bool {
+        self.low_seq(width) == seq.truncate(width)
+    }
+
+    const fn low_seq(&self, width: SeqWidth) -> u32 {
         match width {
-            SeqWidth::Bits16 => u32::from(self.seq),
-            SeqWidth::Bits20 => self.flags.epoch() << 16 | u32::from(self.seq),
+            SeqWidth::Bits16 => self.seq as u32,
+            SeqWidth::Bits20 => self.flags.epoch() << 16 | self.seq as u32,
         }
     }
 

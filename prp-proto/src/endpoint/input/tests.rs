@@ -1,0 +1,276 @@
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::hash::{BuildHasher, Hasher};
+use core::time::Duration;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::*;
+use crate::TransmitBatch;
+use crate::buffer::Ending;
+use crate::config::{ConnConfig, Keepalive};
+use crate::seq::{Seq, SeqWidth};
+use crate::testing::{Pair, Side};
+use crate::timer::Timer;
+use crate::wire::{
+    AckBlock, Bitmap, ETHERTYPE, HEADER_LEN, MAX_CONTROL_LEN, Reliability, ReliabilitySet,
+    TransportHeader,
+};
+
+/// An endpoint as it decides what happens next, with what it has counted for a connection.
+fn told(endpoint: &Endpoint, conn: ConnHandle) -> (u64, String) {
+    let mut state = foldhash::quality::FixedState::default().build_hasher();
+    endpoint.fingerprint(&mut state);
+    let counted = format!("{:?} {:?}", endpoint.conn_stats(conn), endpoint.next_deadline());
+    (state.finish(), counted)
+}
+
+/// Hands over a frame as if none were ever expected.
+fn handle_unexpected(endpoint: &mut Endpoint, now: Instant, bytes: &[u8], sink: &mut Sink<'_>) {
+    let frame = Frame::parse(bytes, endpoint.config.ethertype).unwrap();
+    let peer = PrpAddr::new(frame.head.network.src, frame.head.transport.src_port);
+    let port = frame.head.transport.dst_port;
+    let known = endpoint.table.find_for_frame(port, peer);
+    let Some(handle) = known.filter(|_| !frame.flags().intersects(Flags::CREQ)) else {
+        endpoint.handle_frame(now, DeviceId(0), bytes, Some(sink));
+        return;
+    };
+    endpoint.follow(now, handle, DeviceId(0), &frame);
+    let sink = Some(sink).filter(|s| s.is_for(handle));
+    let _ = endpoint.deliver_any(now, handle, &frame, sink);
+}
+
+/// What is under way between two endpoints that write, read, lose, repeat and reorder at random.
+struct Wire {
+    rng: ChaCha8Rng,
+    frames: [VecDeque<Vec<u8>>; 2],
+    batch: TransmitBatch,
+    lossy: bool,
+    expected: usize,
+    others: usize,
+}
+
+impl Wire {
+    fn pick(&mut self, below: u32) -> u32 {
+        self.rng.next_u32() % below
+    }
+
+    /// Whether something that comes up once in `often` times does.
+    fn now_and_then(&mut self, often: u32) -> bool {
+        self.pick(often) == 0
+    }
+
+    /// Takes out what `side` sends; the device may be slow to say that it has it.
+    fn carry(&mut self, now: Instant, side: &mut Side, at: usize) {
+        self.batch.clear();
+        let count = side.endpoint.poll_transmit(now, &mut self.batch);
+        for i in 0..count {
+            self.frames[at].push_back(side.endpoint.frame(&self.batch, i).concat());
+        }
+        if !self.now_and_then(4) {
+            side.endpoint.handle_sent(now);
+        }
+    }
+
+    /// Hands a frame for `conn` to `side`, and compares.
+    fn deliver(&mut self, now: Instant, side: &mut Side, from: usize, conn: ConnHandle) {
+        let swap = self.lossy && self.frames[from].len() > 1 && self.now_and_then(20);
+        let frame = self.frames[from].remove(usize::from(swap));
+        let Some(frame) = frame.filter(|_| !self.lossy || !self.now_and_then(30)) else { return };
+        if self.lossy && self.now_and_then(30) {
+            self.frames[from].push_back(frame.clone());
+        }
+        let mut buffers = [[0; 3000], [0; 3000]];
+        let [one, other] = &mut buffers;
+        let len = if self.now_and_then(3) { self.pick(3000) as usize } else { 3000 };
+        let (mut sink, mut same) =
+            (Sink::new(conn, &mut one[..len]), Sink::new(conn, &mut other[..len]));
+        let mut slow = side.endpoint.clone();
+        self.note_expected(now, &slow, conn, &frame);
+        side.endpoint.handle_frame(now, DeviceId(0), &frame, Some(&mut sink));
+        handle_unexpected(&mut slow, now, &frame, &mut same);
+        assert_eq!(sink.filled(), same.filled());
+        assert_eq!(told(&side.endpoint, conn), told(&slow, conn));
+        // A deadline that nobody is called for would be none.
+        if let Some(deadline) = side.endpoint.next_deadline() {
+            assert!(side.endpoint.poll_timeout().is_some_and(|at| at <= deadline));
+        }
+        assert_eq!(buffers[0], buffers[1]);
+    }
+
+    fn note_expected(&mut self, now: Instant, endpoint: &Endpoint, conn: ConnHandle, bytes: &[u8]) {
+        let frame = Frame::parse(bytes, endpoint.config.ethertype).unwrap();
+        let mut buf = [0; 3000];
+        let mut conn = endpoint.table.get(conn).unwrap().clone();
+        let handle = conn.handle;
+        let expected = conn.on_expected(now, &frame, &mut Sink::new(handle, &mut buf));
+        *(if expected { &mut self.expected } else { &mut self.others }) += 1;
+    }
+}
+
+/// Two endpoints under `policy` that do as `seed` has it; how many frames were expected, and how many were not.
+fn run(seed: u64, policy: Reliability) -> (usize, usize) {
+    let often = Duration::from_millis(5);
+    let mut config = ConnConfig {
+        reliability: ReliabilitySet::only(policy),
+        keepalive: Some(Keepalive { idle: often, interval: often, probes: 9 }),
+        ..ConnConfig::default()
+    };
+    // Who has room for so little and seldom reads closes his window.
+    let crowded = seed % 2 == 1;
+    if crowded {
+        (config.send_buffer, config.recv_buffer) = (4096, 4096);
+    }
+    let mut pair = Pair::default();
+    let (client, server) = pair.established_with(config, config);
+    pair.drive_for(Duration::from_millis(1));
+    let conns = [client, server];
+    let mut wire = Wire {
+        rng: ChaCha8Rng::seed_from_u64(seed),
+        frames: Default::default(),
+        batch: TransmitBatch::new(32, 1 << 20),
+        // One loss ends a connection that does not repeat.
+        lossy: policy != Reliability::Detect,
+        expected: 0,
+        others: 0,
+    };
+    let mut now = pair.time;
+    // Most of the time one message goes to and fro, which is what is expected.
+    let mut turn = 0;
+    for _ in 0..600 {
+        now = now + Duration::from_nanos(u64::from(wire.pick(4000)));
+        let at = if wire.now_and_then(5) { wire.pick(2) as usize } else { turn };
+        let (me, conn) =
+            if at == 0 { (&mut pair.client, conns[0]) } else { (&mut pair.server, conns[1]) };
+        let ending = if wire.now_and_then(3) { Ending::Message } else { Ending::Write };
+        let most = if wire.now_and_then(if crowded { 3 } else { 10 }) { 6000 } else { 200 };
+        let len = wire.pick(most) as usize;
+        let _ = me.endpoint.write(now, conn, &[at as u8; 6000][..len], ending);
+        wire.carry(now, me, at);
+        if wire.now_and_then(40) {
+            now = now + Duration::from_millis(u64::from(wire.pick(30)));
+        }
+        for side in [1 - at, at] {
+            let (me, conn) =
+                if side == 0 { (&mut pair.client, conns[0]) } else { (&mut pair.server, conns[1]) };
+            for _ in 0..=wire.pick(4) {
+                wire.deliver(now, me, 1 - side, conn);
+            }
+            if wire.now_and_then(8) {
+                me.endpoint.handle_idle(now);
+            }
+            if wire.now_and_then(if crowded { 4 } else { 1 }) {
+                let _ = me.endpoint.read(now, conn, &mut [0; 8000]);
+                me.endpoint.note_read(now, conn);
+            }
+            me.endpoint.handle_timeout(now);
+            if side != at || wire.now_and_then(2) {
+                wire.carry(now, me, side);
+            }
+            while me.endpoint.poll_event().is_some() {}
+        }
+        turn = 1 - at;
+    }
+    (wire.expected, wire.others)
+}
+
+/// SPEC PRP-SEG-4 to 9, PRP-ACK-1 to 10: an expected frame does what any frame would, and nothing else.
+#[test]
+fn expected__does_what_any_frame_does() {
+    for policy in [Reliability::SelectiveRepeat, Reliability::GoBackN, Reliability::Detect] {
+        let (mut expected, mut others) = (0, 0);
+        for seed in 0..40 {
+            std::println!("{policy:?}, seed {seed}");
+            let (some, more) = run(seed, policy);
+            (expected, others) = (expected + some, others + more);
+        }
+        std::println!("{policy:?}: {expected} expected, {others} not");
+        assert!(expected > 1000 && others > 1000, "{expected} expected, {others} not");
+    }
+}
+
+/// The segment that comes `after` others behind `first`, with another payload.
+fn segment(first: &[u8], after: u32, payload: &[u8]) -> Vec<u8> {
+    let mut head = Frame::parse(first, ETHERTYPE).unwrap().head;
+    let TransportHeader { src_port, dst_port, flags, .. } = head.transport;
+    let width = SeqWidth::Bits20;
+    let seq = head.transport.first_seq(width) + after;
+    let acked = Seq::new(u32::from(flags.ackno()));
+    head.transport = TransportHeader::new(src_port, dst_port, seq, width, payload.len() as u16);
+    head.transport.flags = head.transport.flags.with_ack(acked);
+    [&head.emit()[..], payload].concat()
+}
+
+/// SPEC PRP-SEG-4, PRP-WIN-1: what breaks the terms is not expected, be it next in order and a reader at hand.
+#[test]
+fn expected__nothing_that_breaks_the_terms() {
+    let mut pair = Pair::default();
+    let (client, conn) = pair.established();
+    let now = pair.time;
+    pair.client.endpoint.write(now, client, &[7], Ending::Write).unwrap();
+    let mut batch = TransmitBatch::new(32, 1 << 20);
+    pair.client.endpoint.poll_transmit(now, &mut batch);
+    let first = pair.client.endpoint.frame(&batch, 0).concat();
+    let server = &mut pair.server.endpoint;
+    let mss = usize::from(server.terms(conn).unwrap().mss);
+    let mut buf = std::vec![0; 1 << 20];
+    let mut sink = Sink::new(conn, &mut buf);
+    let mut hand_over = |server: &mut Endpoint, payload: &[u8]| {
+        let frame = segment(&first, sink.filled() as u32, payload);
+        server.handle_frame(now, DeviceId(0), &frame, Some(&mut sink))
+    };
+    assert_eq!(hand_over(server, &[7]), Disposition::Accepted);
+    let long = hand_over(server, &std::vec![0; mss + 1]);
+    assert_eq!(long, Disposition::Dropped(DropReason::TooLong));
+    // Nobody says meanwhile that there is more room.
+    let mut taken = 1;
+    let beyond = loop {
+        match hand_over(server, &[7]) {
+            Disposition::Accepted => taken += 1,
+            other => break other,
+        }
+    };
+    assert_eq!(beyond, Disposition::Dropped(DropReason::OutOfWindow));
+    assert_eq!(taken, ConnConfig::default().recv_limit() / mss);
+    assert_eq!(sink.filled(), taken);
+}
+
+/// SPEC PRP-WIN-4: a window that was said to be closed, and has not been said to be open, is asked about.
+#[test]
+fn expected__leaves_a_closed_window_watched() {
+    let mut pair = Pair::default();
+    let small = ConnConfig { recv_buffer: 4096, ..ConnConfig::default() };
+    let (client, server) = pair.established_with(ConnConfig::default(), small);
+    let (now, mut batch) = (pair.time, TransmitBatch::new(32, 1 << 20));
+    pair.server.endpoint.write(now, server, &[7], Ending::Write).unwrap();
+    pair.server.endpoint.poll_transmit(now, &mut batch);
+    let data = pair.server.endpoint.frame(&batch, 0).concat();
+    let client_side = &mut pair.client.endpoint;
+    client_side.write(now, client, &[7; 20_000], Ending::Write).unwrap();
+    batch.clear();
+    assert_eq!(client_side.poll_transmit(now, &mut batch), 4, "as many as there is room for");
+    client_side.handle_sent(now);
+    let sent = client_side.frame(&batch, 0).concat();
+    let first = Frame::parse(&sent, ETHERTYPE).unwrap().head.transport.first_seq(SeqWidth::Bits20);
+    // Expect: three have arrived, where there is no more room; then the fourth.
+    let (next, received) = (first + 3, Bitmap::EMPTY);
+    let ack = AckBlock { next, window: 0, gap: false, echo: None, probe: None, received };
+    let to = client_side.table.get(client).unwrap().ids.local;
+    let mut block = [0; MAX_CONTROL_LEN];
+    let len = Control::Ack { to, ack }.emit(&mut block);
+    let mut frame = segment(&data, 0, &block[..len]);
+    frame[HEADER_LEN - 1] = (Flags::CTL.bits() & 0xff) as u8;
+    client_side.handle_frame(now, DeviceId(0), &frame, None);
+    let mut fourth = data;
+    let acked = (first + 4).truncate(SeqWidth::Bits16) as u16;
+    fourth[HEADER_LEN - 4..HEADER_LEN - 2].copy_from_slice(&acked.to_be_bytes());
+    let mut buf = [0; 100];
+    let mut sink = Sink::new(client, &mut buf);
+    client_side.handle_frame(now, DeviceId(0), &fourth, Some(&mut sink));
+    assert_eq!(sink.filled(), 1);
+    let conn = client_side.table.get(client).unwrap();
+    assert!(conn.is_quiet() && conn.has_unnumbered() && conn.timers.is_set(Timer::Persist));
+}
