@@ -67,7 +67,11 @@ fn main() -> ExitCode {
 
 fn explore(args: &ExploreArgs) -> ExitCode {
     let mut scenes = if args.deep { Scene::deep() } else { Scene::SMOKE.to_vec() };
+    let names: Vec<_> = scenes.iter().map(|scene| scene.name).collect();
     scenes.retain(|scene| scene.name.contains(&args.scene));
+    if scenes.is_empty() {
+        return none_of("scene", &args.scene, &names);
+    }
     let mut all = 0;
     println!(
         "{:26} {:>10} {:>10} {:>8} {:>5} {:>7}",
@@ -94,6 +98,12 @@ fn explore(args: &ExploreArgs) -> ExitCode {
     }
     println!("{all} states, every promise kept");
     ExitCode::SUCCESS
+}
+
+/// Nothing was chosen, and nothing is not what keeps every promise.
+fn none_of(what: &str, chosen: &str, names: &[&str]) -> ExitCode {
+    eprintln!("prp-check: no {what} has \"{chosen}\" in its name; there are: {}", names.join(", "));
+    ExitCode::from(2)
 }
 
 /// What came of a scene, and how long that took.
@@ -135,10 +145,15 @@ fn run_all(scenes: Vec<Scene>, limit: u64, threads: usize) -> impl Iterator<Item
 }
 
 fn mutants(name: &str) -> io::Result<ExitCode> {
+    let is_chosen = |m: &&mutants::Mutation| m.name.contains(name) || m.what.contains(name);
+    let chosen: Vec<_> = mutants::all().filter(is_chosen).collect();
+    if chosen.is_empty() {
+        let names: Vec<_> = mutants::all().map(|mutation| mutation.name).collect();
+        return Ok(none_of("mutation", name, &names));
+    }
     let tree = Tree::copy(Path::new("."), Path::new("target/mutants"))?;
     let mut reports = Vec::new();
-    let chosen = |m: &&mutants::Mutation| m.name.contains(name) || m.what.contains(name);
-    for mutation in mutants::all().filter(chosen) {
+    for mutation in chosen {
         let report = mutants::run(&tree, mutation)?;
         eprintln!("{}: {}", report.name, report.caught.as_deref().unwrap_or("SURVIVED"));
         reports.push(report);
