@@ -2,8 +2,8 @@
 //!
 //! The work is split by direction and by kind of frame:
 //! [`handshake`] makes it, [`receive`] takes data in, [`acknowledge`] gives and takes acknowledgements,
-//! [`dispatch`] sorts frames, [`expected`] takes the usual one, [`transmit`] puts them out, [`turn`] says when new data may go, [`close`]
-//! ends it, [`clock`] acts when time passes, [`user`] is what the application asks for.
+//! [`dispatch`] sorts frames, [`expected`] takes the usual one, [`transmit`] puts them out, [`turn`] says
+//! when new data may go, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what the application asks for.
 
 mod acknowledge;
 mod clock;

@@ -167,15 +167,22 @@ impl Flight {
         self.segments.try_reserve(more.min(most.saturating_sub(self.segments.len())))
     }
 
-    /// Records a new segment that goes out now.
-    pub(crate) fn push(&mut self, at: u64, len: u16, eom: bool, eoc: bool, now: Instant) -> Seq {
+    /// Records a new segment that goes out now: its number, and what is recorded.
+    pub(crate) fn push(
+        &mut self,
+        at: u64,
+        len: u16,
+        eom: bool,
+        eoc: bool,
+        now: Instant,
+    ) -> (Seq, Segment) {
         let seq = self.next();
         let order = self.take_order();
         let segment =
             Segment { at, len, eom, eoc, sends: 1, fate: Fate::InFlight, order, sent: now };
         self.cost += segment.cost();
         self.segments.push_back(segment);
-        seq
+        (seq, segment)
     }
 
     /// Removes everything before `next`. The caller has checked `base ≤ next ≤ self.next()`.

@@ -309,8 +309,8 @@ pub(super) const LIST: &[Mutation] = &[
         "a repeat does not say that it is one",
         "sending",
         TRANSMIT,
-        "let flags = if self.terms.extended { Flags::RTX } else { Flags::NONE };",
-        "let flags = Flags::NONE;",
+        "self.push_segment(now, batch, seq, &segment, Flags::RTX);",
+        "self.push_segment(now, batch, seq, &segment, Flags::NONE);",
     ),
     mutation(
         Unit,

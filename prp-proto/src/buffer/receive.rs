@@ -29,15 +29,19 @@ impl<'a> Sink<'a> {
 
     /// Whether no more fits.
     pub const fn is_full(&self) -> bool {
-        self.filled == self.buf.len()
+        self.room() == 0
     }
 
     pub(crate) fn is_for(&self, conn: ConnHandle) -> bool {
         self.conn == conn
     }
 
+    const fn room(&self) -> usize {
+        self.buf.len() - self.filled
+    }
+
     fn take(&mut self, bytes: &[u8]) -> usize {
-        let n = bytes.len().min(self.buf.len() - self.filled);
+        let n = bytes.len().min(self.room());
         self.buf[self.filled..self.filled + n].copy_from_slice(&bytes[..n]);
         self.filled += n;
         n
@@ -74,6 +78,12 @@ impl RecvBuffer {
         self.bytes.len()
     }
 
+    /// Whether nothing waits, be it only the end of a message.
+    #[inline]
+    fn holds_nothing(&self) -> bool {
+        self.bytes.len() == 0 && self.ends.is_empty()
+    }
+
     /// Bytes that may still come.
     pub(crate) fn room(&self) -> usize {
         self.limit.saturating_sub(self.bytes.len())
@@ -99,7 +109,7 @@ impl RecvBuffer {
         sink: Option<&mut Sink<'_>>,
     ) -> Result<bool, TryReserveError> {
         let direct = match sink {
-            Some(sink) if self.bytes.len() == 0 && self.ends.is_empty() => sink.take(payload),
+            Some(sink) if self.holds_nothing() => sink.take(payload),
             _ => 0,
         };
         let rest = &payload[direct..];
@@ -123,10 +133,7 @@ impl RecvBuffer {
     /// did. Nothing is left to read of it, nor of a message that ends with it.
     #[inline]
     pub(crate) fn pass(&mut self, payload: &[u8], sink: &mut Sink<'_>) -> bool {
-        let passes = !payload.is_empty()
-            && payload.len() <= sink.buf.len() - sink.filled
-            && self.bytes.len() == 0
-            && self.ends.is_empty();
+        let passes = !payload.is_empty() && payload.len() <= sink.room() && self.holds_nothing();
         if passes {
             self.consumed += sink.take(payload) as u64;
         }

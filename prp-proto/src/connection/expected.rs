@@ -50,8 +50,7 @@ impl Connection {
         self.stats.bytes_received += frame.payload.len() as u64;
         self.stats.segments_received += 1;
         self.note_in_order(now);
-        self.heard = now;
-        self.probes_unanswered = 0;
+        self.hear(now);
         true
     }
 

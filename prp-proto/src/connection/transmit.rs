@@ -1,8 +1,7 @@
 //! Data going out, and every other frame a connection sends (SPEC PRP-SEG-1 to 3).
 
 use super::Connection;
-use crate::buffer::Span;
-use crate::flight::FRAME_COST;
+use crate::flight::{FRAME_COST, Segment};
 use crate::seq::{Seq, SeqWidth};
 use crate::state::{SendSide, State};
 use crate::time::Instant;
@@ -87,7 +86,7 @@ impl Connection {
 
     /// Whether there is something that has no number yet. Mostly there is not, and that is asked first.
     #[inline]
-    pub(crate) fn has_unnumbered(&self) -> bool {
+    pub(super) fn has_unnumbered(&self) -> bool {
         self.send.buf.has_unsent() || self.wants_eoc()
     }
 
@@ -148,33 +147,31 @@ impl Connection {
             self.send.flight.resent(seq, now);
             self.stats.retransmitted += 1;
             self.send.loss_from = now;
-            let span = Span { at: segment.at, len: segment.len, eom: segment.eom };
-            let flags = if self.terms.extended { Flags::RTX } else { Flags::NONE };
-            self.push_segment(now, batch, seq, span, flags | Self::ends(segment.eom, segment.eoc));
+            self.push_segment(now, batch, seq, &segment, Flags::RTX);
             return true;
         }
         let idle = self.send.flight.is_empty();
         if !self.turn.allows(idle) || !self.may_send_new() {
             return false;
         }
-        let (span, eoc) = if let Some(span) = self.send.buf.peek_segment(self.send.mss, idle) {
+        let (seq, segment) = if let Some(span) = self.send.buf.peek_segment(self.send.mss, idle) {
             self.send.buf.commit_segment(span);
             self.stats.bytes_sent += u64::from(span.len);
             self.turn.spend(usize::from(span.len) + FRAME_COST);
-            (span, false)
+            self.send.flight.push(span.at, span.len, span.eom, false, now)
         } else if self.wants_eoc() {
             self.send.eoc_sent = true;
-            (Span { at: self.send.buf.end(), len: 0, eom: false }, true)
+            let at = self.send.buf.end();
+            self.send.flight.push(at, 0, false, true, now)
         } else {
             return false;
         };
-        let seq = self.send.flight.push(span.at, span.len, span.eom, eoc, now);
         if idle {
             self.send.waiting_since = now;
         }
         self.stats.segments_sent += 1;
         self.send.loss_from = now;
-        self.push_segment(now, batch, seq, span, Self::ends(span.eom, eoc));
+        self.push_segment(now, batch, seq, &segment, Flags::NONE);
         true
     }
 
@@ -197,39 +194,41 @@ impl Connection {
         waiting
     }
 
-    /// What a segment says that ends a message, or the stream.
-    fn ends(eom: bool, eoc: bool) -> Flags {
-        let eom = if eom { Flags::EOM } else { Flags::NONE };
-        if eoc { eom | Flags::EOC } else { eom }
-    }
-
     fn push_segment(
         &mut self,
         now: Instant,
         batch: &mut TransmitBatch,
         seq: Seq,
-        span: Span,
+        segment: &Segment,
         flags: Flags,
     ) {
         self.send.forced = false;
-        self.send.note_paced(now, usize::from(span.len));
-        let mut header = self.header(seq, span.len);
-        header.flags |= flags;
+        self.send.note_paced(now, usize::from(segment.len));
+        let mut header = self.header(seq, segment.len);
+        if self.terms.extended {
+            header.flags |= flags;
+        }
+        if segment.eom {
+            header.flags |= Flags::EOM;
+        }
+        if segment.eoc {
+            header.flags |= Flags::EOC;
+        }
         if let Some(acked) = self.ride() {
             header.flags = header.flags.with_ack(acked);
-            if flags.contains(Flags::EOC) {
+            if segment.eoc {
                 self.send.eoc_closed_both = !self.state.can_receive() && acked == self.recv.next;
             }
         }
         let crc = self.crc_out();
         // Only a trailer looks at them here, and who has one borrows none.
         let pieces = match crc {
-            Some(_) => self.send.buf.slices(span.at, span.len, &[]),
+            Some(_) => self.send.buf.slices(segment.at, segment.len, &[]),
             None => [&[][..], &[]],
         };
-        batch.push_stream(&self.path, self.handle, header, span.at, pieces, crc);
+        batch.push_stream(&self.path, self.handle, header, segment.at, pieces, crc);
         if !self.terms.policy().retains() {
-            self.send.spent = Some(span.at + u64::from(span.len));
+            self.send.spent = Some(segment.at + u64::from(segment.len));
         }
     }
 

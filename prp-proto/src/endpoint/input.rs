@@ -37,7 +37,7 @@ impl Endpoint {
         now: Instant,
         device: DeviceId,
         bytes: &[u8],
-        sink: Option<&mut Sink<'_>>,
+        mut sink: Option<&mut Sink<'_>>,
     ) -> Result<Disposition, DropReason> {
         let frame = Frame::parse(bytes, self.config.ethertype)?;
         let ours = self.devices.get(usize::from(device.0)).ok_or(DropReason::NotOurMac)?;
@@ -62,9 +62,7 @@ impl Endpoint {
         }
         let peer = PrpAddr::new(network.src, frame.head.transport.src_port);
         let known = self.table.find_for_frame(frame.head.transport.dst_port, peer);
-        if let Some(handle) = known
-            && frame.flags().intersects(Flags::RTX | Flags::CREQ)
-        {
+        if let Some(handle) = known {
             self.follow(now, handle, device, &frame);
         }
         if frame.flags().contains(Flags::CREQ) {
@@ -73,7 +71,29 @@ impl Endpoint {
         let Some(handle) = known else {
             return Err(self.on_stray(now, &frame, peer));
         };
+        if let Some(sink) = sink.as_deref_mut()
+            && self.deliver_expected(now, handle, &frame, sink)
+        {
+            return Ok(Disposition::Accepted);
+        }
         self.deliver(now, handle, &frame, sink).map(|()| Disposition::Accepted)
+    }
+
+    /// Delivers `frame` by the short way if it is the one that was expected; whether it was.
+    fn deliver_expected(
+        &mut self,
+        now: Instant,
+        handle: ConnHandle,
+        frame: &Frame<'_>,
+        sink: &mut Sink<'_>,
+    ) -> bool {
+        let Some(conn) = self.table.get_mut(handle) else { return false };
+        let expected = sink.is_for(handle) && conn.on_expected(now, frame, sink);
+        if expected {
+            Self::owe(conn, &mut self.owing);
+            self.settle_frames(handle, now);
+        }
+        expected
     }
 
     fn deliver(
@@ -84,28 +104,9 @@ impl Endpoint {
         sink: Option<&mut Sink<'_>>,
     ) -> Result<(), DropReason> {
         let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::NoConnection) };
-        let mut sink = sink.filter(|s| s.is_for(handle));
-        if let Some(sink) = &mut sink
-            && conn.on_expected(now, frame, sink)
-        {
-            Self::owe(conn, &mut self.owing);
-            self.settle_frames(handle, now);
-            return Ok(());
-        }
-        self.deliver_any(now, handle, frame, sink)
-    }
-
-    /// As [`Self::deliver`], of whatever frame.
-    fn deliver_any(
-        &mut self,
-        now: Instant,
-        handle: ConnHandle,
-        frame: &Frame<'_>,
-        sink: Option<&mut Sink<'_>>,
-    ) -> Result<(), DropReason> {
-        let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::NoConnection) };
         let was_confirmed = conn.confirmed;
         let was_waiting = conn.state == State::ConnWait;
+        let sink = sink.filter(|s| s.is_for(handle));
         if sink.is_none() {
             conn.draw_to_receive(frame.payload.len(), &mut self.stock);
         }

@@ -131,15 +131,6 @@ impl Lanes {
             self.count(&conn.turn, in_flight);
             conn.turn.in_flight = in_flight;
         }
-        // Mostly there is nothing more to send, and who asks need not call for that.
-        if conn.has_unnumbered() {
-            self.receive(conn);
-        }
-    }
-
-    /// Puts `conn`, which has something to send, in line if it wants to be.
-    #[inline(never)]
-    fn receive(&mut self, conn: &mut Connection) {
         if conn.comes() {
             let brief = conn.line_up();
             self.line_up(conn.handle, &conn.turn, brief);

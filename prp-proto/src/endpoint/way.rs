@@ -80,10 +80,13 @@ impl Endpoint {
         device: DeviceId,
         frame: &Frame<'_>,
     ) {
+        // Most frames are no repeats, and who hands them over need not look anything up for that.
+        if !frame.flags().intersects(Flags::RTX | Flags::CREQ) {
+            return;
+        }
         let mac = frame.head.ethernet.src;
         let Some(conn) = self.table.get_mut(handle) else { return };
-        if !frame.flags().intersects(Flags::RTX | Flags::CREQ)
-            || (conn.path.device, conn.path.dst_mac) == (device, mac)
+        if (conn.path.device, conn.path.dst_mac) == (device, mac)
             || now.since(conn.heard) < SILENCE
             || !conn.may_turn()
             || !self.ways.is_usable(device, mac)
