@@ -181,9 +181,8 @@ impl Engine {
                 continue;
             }
             core.set_driver_interest(Some(waiting.interest));
-            let (after, slept) = self.idle(&seat.waiter, core, waiting, now);
-            core = after;
-            now = self.now();
+            let slept;
+            (core, now, slept) = self.idle(&seat.waiter, core, waiting, now);
             core.set_driver_interest(None);
             if is_interrupted(&slept) {
                 break Err(WaitError::Interrupted);
@@ -212,16 +211,17 @@ impl Engine {
         }
     }
 
-    /// Waits for a frame, a call or a deadline: first looking, then asleep.
+    /// Waits for a frame, a call or a deadline: first looking, then asleep. What time it is then, and how sleeping ended.
     fn idle<'a>(
         &'a self,
         me: &Waiter,
         mut core: CoreGuard<'a>,
         waiting: &Waiting,
         now: Instant,
-    ) -> (CoreGuard<'a>, io::Result<()>) {
+    ) -> (CoreGuard<'a>, Instant, io::Result<()>) {
         if let Some(nap) = waiting.nap(&mut core, now) {
-            return self.nap(me, core, waiting, now + nap);
+            let (core, slept) = self.nap(me, core, waiting, now + nap);
+            return (core, self.now(), slept);
         }
         let until = earliest(waiting.deadline, core.next_timeout());
         let budget = core.spin.budget(waiting.policy, now);
@@ -232,20 +232,20 @@ impl Engine {
             let mut offers = core.spin.offers();
             drop(core);
             let spell = Spell { start: now, budget, until, policy: waiting.policy };
-            let paid = self.spin(&doors, me, &spell, &mut offers);
+            let seen = self.spin(&doors, me, &spell, &mut offers);
             // They may have been replaced, and to close them takes long.
             drop(doors);
             core = self.lock();
-            core.spin.note(paid, offers);
-            if paid {
-                return (core, Ok(()));
+            core.spin.note(seen.is_some(), offers);
+            if let Some(now) = seen {
+                return (core, now, Ok(()));
             }
         }
         let now = self.now();
         core.endpoint.handle_idle(now);
         core.pump(now);
         if core.has_more() {
-            return (core, Ok(()));
+            return (core, now, Ok(()));
         }
         let due = core.revised_timeout();
         core.duty = core.duty.max(Duty::left(due, now));
@@ -254,7 +254,7 @@ impl Engine {
         core.driver_sleeps = true;
         let (mut core, slept) = self.sleep(core, me, until);
         core.driver_sleeps = false;
-        (core, slept)
+        (core, self.now(), slept)
     }
 
     /// Sleeps until `until` or called, whatever comes meanwhile.
@@ -290,34 +290,35 @@ impl Engine {
         (core, polled.map(drop).map_err(io::Error::from))
     }
 
-    /// Looks for a frame or a call without sleeping; whether there was something to do.
+    /// Looks for a frame or a call without sleeping. If there is something to do, what time it was a few looks before: near
+    /// enough, and whoever reads the clock again holds up a message for that.
     fn spin(
         &self,
         doors: &Doors,
         me: &Waiter,
         &Spell { start, budget, until, policy }: &Spell,
         offers: &mut Offers,
-    ) -> bool {
+    ) -> Option<Instant> {
         let blind = doors.are_blind();
         let mut acknowledged = false;
         let mut now = start;
         loop {
             if me.is_called() || doors.frame_waits() || (blind && doors.poll_now()) {
-                return true;
+                return Some(now);
             }
             // Where looks say nothing, nobody looks.
             if offers.looks() > 0 && !blind {
                 if (0..offers.looks()).any(|_| look_again(doors, me)) {
-                    return true;
+                    return Some(now);
                 }
                 now = self.now();
             }
             if until.is_some_and(|at| now >= at) {
-                return true;
+                return Some(now);
             }
             let spent = now.since(start);
             if spent >= budget {
-                return false;
+                return None;
             }
             if !acknowledged && spent >= IDLE_AFTER {
                 acknowledged = true;
@@ -334,7 +335,7 @@ impl Engine {
                 now = self.now();
                 *offers = offers.after(offered, now);
                 if offers.is_crowded() && policy == SpinPolicy::Adaptive {
-                    return false;
+                    return None;
                 }
             }
         }
