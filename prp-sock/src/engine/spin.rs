@@ -74,18 +74,19 @@ pub(super) struct Offers {
     in_vain: u32,
     last: Instant,
     crowd: Crowd,
+    /// The least that looks took, each of as many as are made in a row.
+    look: Option<Duration>,
 }
 
 impl Offers {
-    /// Looks between two offers, about as long as an offer that nobody takes: a frame that comes during one is seen late.
-    const BETWEEN: usize = 16;
+    /// About as long as an offer that nobody takes: a frame that comes during one is seen late.
+    const FEW: usize = 16;
 
-    /// Looks between two readings of the clock where offers are rare: a fifth of a microsecond, by which the time of what is found
-    /// may be wrong.
-    const UNTIMED: usize = 8;
+    /// A microsecond or two: what is due meanwhile is seen to no later.
+    const MANY: usize = 64;
 
-    /// Offers in a row that nobody took before there are [`Self::APART`] between offers. The scheduler may pass over a peer on the
-    /// same processor once or twice.
+    /// Offers in a row that nobody took before there are [`Self::MANY`] looks in a row, and [`Self::APART`] between offers. The
+    /// scheduler may pass over a peer on the same processor once or twice.
     const CERTAIN: u32 = 16;
 
     /// An offer that nobody takes is up to half a microsecond in which nobody looks. So often it is a thirtieth of the time, and
@@ -95,14 +96,25 @@ impl Offers {
     /// A `sched_yield` that took no longer than this gave the processor to nobody.
     const ALONE: Duration = Duration::from_micros(1);
 
-    /// How often to look in a row, until the clock is read. After an offer that somebody took the next one comes first: it may be the peer who
+    /// How often to look in a row. After an offer that somebody took the next one comes first: it may be the peer who
     /// takes it.
     pub(super) const fn looks(self) -> usize {
         match self.in_vain {
             0 => 0,
-            1..Self::CERTAIN => Self::BETWEEN,
-            _ => Self::UNTIMED,
+            1..Self::CERTAIN => Self::FEW,
+            _ => Self::MANY,
         }
+    }
+
+    /// As many looks in a row as there are were over after `taken`.
+    pub(super) fn timed(&mut self, taken: Duration) {
+        let look = taken / self.looks().max(1) as u32;
+        self.look = Some(self.look.map_or(look, |least| least.min(look)));
+    }
+
+    /// How long `looks` looks take at least.
+    pub(super) fn taken_by(&self, looks: usize) -> Duration {
+        self.look.unwrap_or_default() * looks as u32
     }
 
     /// Whether the next one is due.
@@ -169,7 +181,7 @@ mod tests {
         let few = offered(fresh, 15, Duration::from_nanos(500));
         assert_eq!((few.looks(), few.is_due(few.last)), (16, true));
         let rare = offered(few, 1, Duration::from_nanos(500));
-        assert_eq!((rare.looks(), rare.is_due(rare.last)), (8, false));
+        assert_eq!((rare.looks(), rare.is_due(rare.last)), (64, false));
         assert!(!rare.is_due(rare.last + ADAPTIVE_BUDGET - Duration::from_nanos(1)));
         assert!(rare.is_due(rare.last + ADAPTIVE_BUDGET));
     }

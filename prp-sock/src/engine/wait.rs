@@ -290,8 +290,8 @@ impl Engine {
         (core, polled.map(drop).map_err(io::Error::from))
     }
 
-    /// Looks for a frame or a call without sleeping. If there is something to do, what time it was a few looks before: near
-    /// enough, and whoever reads the clock again holds up a message for that.
+    /// Looks for a frame or a call without sleeping. If there is something to do, what time it is by the looks since the clock was
+    /// read: near enough, and who reads it again holds up a message for that.
     fn spin(
         &self,
         doors: &Doors,
@@ -308,10 +308,12 @@ impl Engine {
             }
             // Where looks say nothing, nobody looks.
             if offers.looks() > 0 && !blind {
-                if (0..offers.looks()).any(|_| look_again(doors, me)) {
-                    return Some(now);
+                if let Some(before) = (0..offers.looks()).find(|_| look_again(doors, me)) {
+                    return Some(now + offers.taken_by(before));
                 }
+                let begun = now;
                 now = self.now();
+                offers.timed(now.since(begun));
             }
             if until.is_some_and(|at| now >= at) {
                 return Some(now);
