@@ -13,7 +13,7 @@ const WORD: usize = size_of::<AtomicU64>();
 const LENGTH: u64 = (1 << Layout::LAP) - 1;
 
 /// Words of a cache line: what the two sides write to is apart.
-const LINE: usize = 64 / WORD;
+pub(crate) const LINE: usize = 64 / WORD;
 
 /// Where the memory has what, in words.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -37,8 +37,8 @@ impl Layout {
     pub(crate) const PORTS: usize = 3 * LINE;
     /// Words of those.
     pub(crate) const PORT_WORDS: usize = (1 << 16) / 64;
-    /// The slots, behind each other.
-    pub(crate) const SLOTS: usize = Self::PORTS + Self::PORT_WORDS;
+    /// The slots, behind each other, from the first line of a pair on: lines come in pairs where a processor asks for both at once.
+    pub(crate) const SLOTS: usize = (Self::PORTS + Self::PORT_WORDS).next_multiple_of(2 * LINE);
 
     /// A slot's first word says, from this bit on, for which lap it was filled, from 1 on, and below that how long the frame is.
     /// So while it is armed nobody but who fills it writes to a slot, and who fills it need not have its line back from the reader's
@@ -49,9 +49,9 @@ impl Layout {
 
     /// For `slots` frames of up to `frame` bytes.
     pub(crate) const fn new(slots: usize, frame: usize) -> Self {
-        // Whole lines, and an odd number: slots a power of two apart compete for the same part of a cache.
-        let lines = (WORD + frame).div_ceil(LINE * WORD) | 1;
-        Self { slots: slots.next_power_of_two(), slot: lines * LINE }
+        // Whole pairs of lines, and an odd number of them: slots a power of two apart compete for the same part of a cache.
+        let pairs = (WORD + frame).div_ceil(2 * LINE * WORD) | 1;
+        Self { slots: slots.next_power_of_two(), slot: pairs * 2 * LINE }
     }
 
     /// Bytes of the longest frame.

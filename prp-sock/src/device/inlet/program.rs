@@ -11,7 +11,7 @@ use crate::assembler::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::assembler::Size::{Double, Half, Word};
 use crate::assembler::When::{Eq, Ge, Gt, Ne};
 use crate::assembler::{Assembler, Label, skb};
-use crate::sys::slots::Layout;
+use crate::sys::slots::{LINE, Layout};
 
 /// For this machine's hardware address (`PACKET_HOST`).
 const TO_US: i32 = 0;
@@ -25,6 +25,9 @@ const DST_PORT: i16 = ETHERNET_LEN as i16 + 6;
 const LENGTH: i16 = -8;
 const BEFORE: i16 = -16;
 
+/// What fits two lines with a slot's first word.
+const SMALL: i32 = 2 * LINE_BYTES - WORD as i32;
+
 /// How often to try where other processors put frames into slots at the same time.
 const TRIES: usize = 4;
 
@@ -35,6 +38,7 @@ const LIMIT: i16 = Layout::LIMIT as i16 * WORD;
 const EMPTIED: i16 = Layout::EMPTIED as i16 * WORD;
 const PORTS: i16 = Layout::PORTS as i16 * WORD;
 const SLOTS: i32 = Layout::SLOTS as i32 * WORD as i32;
+const LINE_BYTES: i32 = LINE as i32 * WORD as i32;
 
 /// The program for frames of `ethertype` to `node`, into the memory of `layout` in map `memory`.
 pub(super) fn program(ethertype: u16, node: NodeId, layout: Layout, memory: i32) -> Vec<u64> {
@@ -134,16 +138,40 @@ impl Text {
         asm.bind(found);
         asm.store(Double, R10, BEFORE, R7);
         asm.set(R8, R7);
-        asm.alu(And, R8, layout.slots as i32 - 1);
-        asm.alu(Mul, R8, layout.slot as i32 * i32::from(WORD));
-        asm.alu(Add, R8, SLOTS);
-        asm.alu(Add, R8, R9);
+        self.place(0);
+        let Self { asm, layout, .. } = self;
         // What its first word will say of the lap.
         asm.alu(Rsh, R7, layout.slots.trailing_zeros() as i32);
         asm.alu(Add, R7, 1);
         asm.alu(Lsh, R7, Layout::LAP as i32);
         // So it says already that the frame has gone elsewhere.
         const { assert!(Layout::VOID == 0) };
+    }
+
+    /// R8, slots that were filled before a slot, becomes the place `line` lines behind that slot's begin.
+    fn place(&mut self, line: i32) {
+        let Self { asm, layout, .. } = self;
+        asm.alu(And, R8, layout.slots as i32 - 1);
+        asm.alu(Mul, R8, layout.slot as i32 * i32::from(WORD));
+        asm.alu(Add, R8, SLOTS + line * LINE_BYTES);
+        asm.alu(Add, R8, R9);
+    }
+
+    /// After a small frame, has this processor own the second line of the next slot, which the reader has had since the last lap: the
+    /// next message need not wait for that. The first line is where who looks would take it back at once.
+    fn fetch_next(&mut self) {
+        let Self { asm, .. } = self;
+        let large = asm.label();
+        asm.load(Double, R2, R10, LENGTH);
+        asm.jump_if(Gt, R2, SMALL, large);
+        asm.load(Double, R8, R10, BEFORE);
+        asm.alu(Add, R8, 1);
+        self.place(1);
+        let Self { asm, .. } = self;
+        asm.set(R2, 0);
+        // Changes nothing, whoever fills that slot meanwhile.
+        asm.fetch_add(R8, 0, R2);
+        asm.bind(large);
     }
 
     /// Copies the frame into the slot, and shows it. Who looks may have begun to sleep meanwhile: then the frame goes up and
@@ -172,6 +200,8 @@ impl Text {
         asm.compare_exchange(R8, 0, R7);
         asm.jump_if(Eq, R0, R2, *up);
         asm.bind(done);
+        self.fetch_next();
+        let asm = &mut self.asm;
         asm.set(R0, skb::DROP);
         asm.exit();
         asm.bind(spoilt);
