@@ -11,6 +11,7 @@ mod close;
 mod dispatch;
 mod expected;
 mod handshake;
+mod lone;
 mod receive;
 mod sender;
 mod transmit;
@@ -74,7 +75,7 @@ pub(crate) struct Ids {
 }
 
 /// Frames waiting to be sent beside data.
-#[derive(Copy, Clone, Debug, Default, Hash)]
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq, Hash)]
 pub(crate) struct Pending {
     pub(crate) request: bool,
     pub(crate) accept: bool,

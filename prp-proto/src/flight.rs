@@ -109,6 +109,11 @@ impl Flight {
         self.segments.is_empty()
     }
 
+    /// Whether there is none, and none to be sent again.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.segments.is_empty() && self.lost.is_empty()
+    }
+
     /// What is on the wire as far as we know, in bytes with frame cost.
     pub(crate) const fn cost(&self) -> usize {
         self.cost

@@ -94,6 +94,18 @@ impl SendBuffer {
         Ok(taken)
     }
 
+    /// Takes `bytes` as a segment of their own, if nothing is held and all of them fit.
+    pub(crate) fn write_segment(&mut self, bytes: &[u8], ending: Ending) -> Option<Span> {
+        let is_empty = self.bytes.len() == 0 && self.lent == 0 && self.ends.is_empty();
+        if !is_empty || bytes.len() > self.limit || self.bytes.push(bytes).is_err() {
+            return None;
+        }
+        self.last = ending;
+        let span = Span { at: self.unsent, len: bytes.len() as u16, eom: ending != Ending::More };
+        self.unsent = self.end();
+        Some(span)
+    }
+
     /// As [`Self::write`], of `len` bytes that stay with the writer until [`Self::keep`].
     pub(crate) fn lend(&mut self, len: usize, ending: Ending) -> Result<usize, TryReserveError> {
         let (taken, ending) = self.fit(len, ending)?;

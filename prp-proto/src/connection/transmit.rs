@@ -194,7 +194,7 @@ impl Connection {
         waiting
     }
 
-    fn push_segment(
+    pub(super) fn push_segment(
         &mut self,
         now: Instant,
         batch: &mut TransmitBatch,

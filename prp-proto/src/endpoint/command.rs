@@ -11,6 +11,7 @@ use crate::event::{ConnHandle, ListenHandle};
 use crate::seq::SeqWidth;
 use crate::state::State;
 use crate::time::Instant;
+use crate::transmit::TransmitBatch;
 
 impl Endpoint {
     /// Whether this endpoint owns `port`.
@@ -191,6 +192,36 @@ impl Endpoint {
             self.note_command(now, conn);
         }
         written
+    }
+
+    /// Takes `bytes` and puts their frame into `batch`, which must be empty, if they are a lone message: nothing else is to be sent,
+    /// and they may go at once. Whether they are: otherwise nothing has changed, and [`Self::write`] takes them, or says why not.
+    ///
+    /// The same as that and [`Self::poll_transmit`] after it, in less time; what is said there of the batch holds here.
+    pub fn send_lone(
+        &mut self,
+        now: Instant,
+        conn: ConnHandle,
+        bytes: &[u8],
+        ending: Ending,
+        batch: &mut TransmitBatch,
+    ) -> bool {
+        // Whoever waits to send goes first.
+        if self.wants_transmit() {
+            return false;
+        }
+        let Some(c) = self.table.get_mut(conn) else { return false };
+        if !c.is_lone(now, bytes.len(), ending) {
+            return false;
+        }
+        c.draw_to_write(bytes.len(), &mut self.stock);
+        let is_taken = c.send_lone(now, bytes, ending, batch);
+        if is_taken {
+            self.lanes.mind(c);
+            self.sent.push(conn);
+            self.stats.frames_sent += 1;
+        }
+        is_taken
     }
 
     /// Says that nothing more of a write begun with [`Ending::More`] will come.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, Port};
-use prp_proto::endpoint::{Endpoint, Lent, Sink};
-use prp_proto::event::{Event, ListenHandle, Readiness};
+use prp_proto::endpoint::{Ending, Endpoint, Lent, Sink};
+use prp_proto::event::{ConnHandle, Event, ListenHandle, Readiness};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
 
@@ -265,8 +265,14 @@ impl Core {
             return;
         }
         self.batch.clear();
-        let count = self.endpoint.poll_transmit(now, &mut self.batch);
+        self.endpoint.poll_transmit(now, &mut self.batch);
+        self.hand_over(now, lent);
+    }
+
+    /// Hands the frames of the batch to their devices, and sees to what follows.
+    fn hand_over(&mut self, now: Instant, lent: Option<&Lent<'_>>) {
         let (endpoint, batch) = (&self.endpoint, &self.batch);
+        let count = batch.len();
         let mut next = 0;
         while next < count {
             // A run of frames that leave by one device.
@@ -325,6 +331,23 @@ impl Core {
     /// Puts new routes in force.
     pub(crate) fn set_routes(&mut self, routes: RouteTable) {
         self.endpoint.set_routes(routes);
+    }
+
+    /// Sends `bytes` if they are a message that may go at once, with nothing before it; whether they are.
+    pub(crate) fn send_lone(
+        &mut self,
+        now: Instant,
+        conn: ConnHandle,
+        bytes: &[u8],
+        ending: Ending,
+    ) -> bool {
+        self.batch.clear();
+        let is_lone = self.is_unstalled()
+            && self.endpoint.send_lone(now, conn, bytes, ending, &mut self.batch);
+        if is_lone {
+            self.hand_over(now, None);
+        }
+        is_lone
     }
 
     /// Sends one batch of what is due.

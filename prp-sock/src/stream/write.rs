@@ -156,6 +156,9 @@ impl<'a> WriteWait<'a> {
         if bytes.len() > CHUNK {
             (bytes, ending) = (&bytes[..CHUNK], Ending::More);
         }
+        if core.send_lone(*now, self.conn, bytes, ending) {
+            return Ok(bytes.len());
+        }
         let written = core.endpoint.write(*now, self.conn, bytes, ending)?;
         // A message goes before anything else is looked at.
         core.send_now(*now);
