@@ -75,7 +75,7 @@ pub(crate) struct Ids {
 }
 
 /// Frames waiting to be sent beside data.
-#[derive(Copy, Clone, Debug, Default, Eq, PartialEq, Hash)]
+#[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct Pending {
     pub(crate) request: bool,
     pub(crate) accept: bool,

@@ -94,10 +94,10 @@ impl SendBuffer {
         Ok(taken)
     }
 
-    /// Takes `bytes` as a segment of their own, if nothing is held and all of them fit.
+    /// Takes `bytes` as a segment of their own, if nothing is held, and leaves room that is worth waking a writer for.
     pub(crate) fn write_segment(&mut self, bytes: &[u8], ending: Ending) -> Option<Span> {
         let is_empty = self.bytes.len() == 0 && self.lent == 0 && self.ends.is_empty();
-        if !is_empty || bytes.len() > self.limit || self.bytes.push(bytes).is_err() {
+        if !is_empty || bytes.len() > self.limit / 2 || self.bytes.push(bytes).is_err() {
             return None;
         }
         self.last = ending;

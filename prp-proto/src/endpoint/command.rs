@@ -211,7 +211,7 @@ impl Endpoint {
             return false;
         }
         let Some(c) = self.table.get_mut(conn) else { return false };
-        if !c.is_lone(now, bytes.len(), ending) {
+        if !c.is_lone(now, bytes.len()) {
             return false;
         }
         c.draw_to_write(bytes.len(), &mut self.stock);

@@ -7,6 +7,7 @@ mod hostile;
 mod idle;
 mod lane;
 mod lent;
+mod lone;
 mod loss;
 mod port;
 mod roster;

@@ -1,0 +1,43 @@
+use super::*;
+use crate::TransmitBatch;
+
+/// Whether `bytes` are a lone message of the client's `conn`, written now.
+fn is_lone(pair: &Pair, conn: ConnHandle, bytes: &[u8]) -> bool {
+    let mut batch = TransmitBatch::new(32, 1 << 20);
+    let mut endpoint = pair.client.endpoint.clone();
+    let is_lone = endpoint.send_lone(pair.time, conn, bytes, Ending::Write, &mut batch);
+    assert_eq!(batch.len(), usize::from(is_lone));
+    is_lone
+}
+
+/// SPEC PRP-SEG-1: nothing is sent that `write` would not take, or has to keep for later.
+#[test]
+fn send_lone__what_write_sends_at_once() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    transfer(&mut pair, ToServer, c, s, b"to and fro");
+    pair.drive_for(MS);
+    assert!(is_lone(&pair, c, b"x"));
+    assert!(!is_lone(&pair, c, b""), "there is nothing to send");
+    let mut waits = Pair::default();
+    let (other, _) = waits.established();
+    waits.client.endpoint.table.get_mut(other).unwrap().turn.line_up(1);
+    assert!(!is_lone(&waits, other, b"x"), "it stands in line");
+    pair.client.endpoint.shutdown_send(pair.time, c);
+    pair.drive_for(MS);
+    assert!(!is_lone(&pair, c, b"x"), "it has said that it writes no more");
+}
+
+/// Who was told that there is room for so much may wait for it.
+#[test]
+fn send_lone__leaves_half_of_the_buffer() {
+    let small = ConnConfig { send_buffer: ConnConfig::MIN_BUFFER, ..ConnConfig::default() };
+    let mut pair = Pair::new(65_535);
+    let (c, s) = pair.established_with(small, ConnConfig::default());
+    // Segments of that size have to be known to get through.
+    transfer(&mut pair, ToServer, c, s, &pattern(200_000));
+    pair.drive_for(MS);
+    let half = ConnConfig::MIN_BUFFER / 2;
+    assert!(is_lone(&pair, c, &pattern(half)));
+    assert!(!is_lone(&pair, c, &pattern(half + 1)));
+}
