@@ -187,6 +187,20 @@ mod tests {
     }
 
     #[test]
+    fn looks__tell_the_time_by_the_quickest_there_were() {
+        let mut offers = offered(Offers::default(), 16, Duration::from_nanos(500));
+        assert_eq!(offers.taken_by(64), Duration::ZERO, "nobody knows yet");
+        offers.timed(Duration::from_nanos(64 * 30));
+        assert_eq!(offers.taken_by(10), Duration::from_nanos(300));
+        offers.timed(Duration::from_nanos(64 * 20));
+        // Somebody else had the processor: that says nothing of looks, and time that is not over must not be counted.
+        offers.timed(Duration::from_millis(2));
+        assert_eq!(offers.taken_by(10), Duration::from_nanos(200));
+        let later = offers.after(offers.last, offers.last + Duration::from_nanos(500));
+        assert_eq!(later.taken_by(10), Duration::from_nanos(200));
+    }
+
+    #[test]
     fn offers__come_first_once_somebody_took_one() {
         let rare = offered(Offers::default(), 20, Duration::from_nanos(500));
         let taken = offered(rare, 1, Duration::from_micros(1));
