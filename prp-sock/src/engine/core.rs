@@ -89,6 +89,8 @@ pub(crate) struct Core {
     pub(super) duty: Duty,
     /// When an application thread last stopped driving, or looked for frames in passing.
     pub(super) left: Instant,
+    /// When something was last sent or taken in.
+    acted: Instant,
     /// When the engine ends, unless somebody uses it.
     retires: Option<Instant>,
     /// When to look whether devices that had an error are there: an interface that was removed and made
@@ -138,6 +140,7 @@ impl Core {
             driver_sleeps: false,
             duty: Duty::Nothing,
             left: Instant::ZERO,
+            acted: Instant::ZERO,
             retires: None,
             revives: None,
             failed: None,
@@ -157,6 +160,7 @@ impl Core {
 
     /// Receives what is there, up to a batch per device; how many frames there were.
     fn take_in(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
+        self.acted = self.acted.max(now);
         let (mut frames, mut gather) = (0, u32::MAX);
         let mut failure = None;
         for (index, device) in self.devices.iter_mut().enumerate() {
@@ -247,6 +251,11 @@ impl Core {
         (due + grace < looks).then_some(due)
     }
 
+    /// Whether something was sent or taken in later than `at`.
+    pub(super) fn has_acted_after(&self, at: Instant) -> bool {
+        self.acted > at
+    }
+
     /// Whether every device has taken what it was given.
     pub(super) fn is_unstalled(&self) -> bool {
         !self.devices.iter().any(DeviceSlot::is_stalled)
@@ -271,6 +280,7 @@ impl Core {
 
     /// Hands the frames of the batch to their devices, and sees to what follows.
     fn hand_over(&mut self, now: Instant, lent: Option<&Lent<'_>>) {
+        self.acted = self.acted.max(now);
         let (endpoint, batch) = (&self.endpoint, &self.batch);
         let count = batch.len();
         let mut next = 0;

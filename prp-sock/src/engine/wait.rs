@@ -237,7 +237,8 @@ impl Engine {
             drop(doors);
             core = self.lock();
             core.spin.note(seen.is_some(), offers);
-            if let Some(now) = seen {
+            if let Some(seen) = seen {
+                let now = self.time_of(seen, &core);
                 return (core, now, Ok(()));
             }
         }
@@ -255,6 +256,12 @@ impl Engine {
         let (mut core, slept) = self.sleep(core, me, until);
         core.driver_sleeps = false;
         (core, self.now(), slept)
+    }
+
+    /// What time it is for who found at `seen` that there is something to do: that time, unless somebody has acted since. What he
+    /// sent must not have been answered before it was sent.
+    pub(super) fn time_of(&self, seen: Instant, core: &Core) -> Instant {
+        if core.has_acted_after(seen) { self.now() } else { seen }
     }
 
     /// Sleeps until `until` or called, whatever comes meanwhile.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::{echo, many};
+use super::{echo, many, read_byte, wait_for_crew};
 use crate::builder::Builder;
 use crate::testing::{Pair, wait_until, within_patience};
 
@@ -126,8 +126,8 @@ fn lock__is_free_while_the_driver_sleeps() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, mut theirs) = many(&pair, 4);
-        let readers: Vec<_> = ours.iter().map(super::read_byte).collect();
-        super::wait_for_crew(pair.alpha.engine(), 3);
+        let readers: Vec<_> = ours.iter().map(read_byte).collect();
+        wait_for_crew(pair.alpha.engine(), 3);
         // Expect: `lock` comes back although nothing happens that would wake anybody.
         for _ in 0..100 {
             drop(pair.alpha.engine().lock());
@@ -158,5 +158,30 @@ fn wait__both_directions_of_one_stream_at_once() {
             [writing, reading]
         });
         ends.into_iter().flatten().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+/// SPEC PRP-ACK-6: round trips are taken from when something was sent, so time does not go back for who waited for the lock.
+#[test]
+fn wait__who_finds_something_goes_by_the_clock_if_others_have_acted_since() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let looking = Builder::new().spin(Duration::from_secs(60));
+        let (ours, mut theirs) = pair.streams_with(&looking, &Builder::new());
+        let engine = pair.alpha.engine();
+        let reader = read_byte(&ours);
+        wait_for_crew(engine, 0);
+        let mut core = engine.lock();
+        let seen = engine.now();
+        assert_eq!(engine.time_of(seen, &core), seen);
+        theirs.write_all(&[1]).unwrap();
+        // The reader, who looks all the time, finds it meanwhile, and waits for the lock.
+        wait_until("a while", || engine.now() > seen + Duration::from_millis(20));
+        let acted = engine.now();
+        core.turn(acted, None);
+        assert!(engine.time_of(seen, &core) >= acted);
+        drop(core);
+        assert_eq!(reader.join().unwrap().unwrap(), 1);
+        assert!(engine.lock().left >= acted);
     });
 }
