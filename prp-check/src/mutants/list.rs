@@ -73,7 +73,6 @@ const CLOSE: &str = "prp-proto/src/connection/close.rs";
 const DISPATCH: &str = "prp-proto/src/connection/dispatch.rs";
 const EXPECTED: &str = "prp-proto/src/connection/expected.rs";
 const FLIGHT: &str = "prp-proto/src/flight.rs";
-const LONE: &str = "prp-proto/src/connection/lone.rs";
 const HANDSHAKE: &str = "prp-proto/src/connection/handshake.rs";
 const INPUT: &str = "prp-proto/src/endpoint/input.rs";
 const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
@@ -262,30 +261,6 @@ pub(super) const LIST: &[Mutation] = &[
         "acknowledgement",
         EXPECTED,
         "        self.timers.stop(Timer::Loss);\n",
-        "",
-    ),
-    mutation(
-        Unit,
-        "a lone message goes into a closed window",
-        "sending",
-        LONE,
-        "            && self.send.window_open()\n",
-        "",
-    ),
-    mutation(
-        Unit,
-        "a lone message goes though the pace says wait",
-        "sending",
-        LONE,
-        "            && self.send.pace_holds(now).is_none()\n",
-        "",
-    ),
-    mutation(
-        Unit,
-        "a lone message is not waited for from when it was sent",
-        "sending",
-        LONE,
-        "        self.send.waiting_since = now;\n",
         "",
     ),
     mutation(

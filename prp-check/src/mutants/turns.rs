@@ -4,6 +4,7 @@ use super::list::Catcher::Unit;
 use super::list::{Mutation, mutation};
 
 const LANE: &str = "prp-proto/src/endpoint/lane.rs";
+const LONE: &str = "prp-proto/src/connection/lone.rs";
 const OUTPUT: &str = "prp-proto/src/endpoint/output.rs";
 const TABLE: &str = "prp-proto/src/endpoint/table.rs";
 const TIMER: &str = "prp-proto/src/timer.rs";
@@ -106,5 +107,29 @@ pub(super) const TURNS: &[Mutation] = &[
         OUTPUT,
         "instead = due.filter(|due| conn.queued_deadlines.add(*due));",
         "conn.queued_deadlines.add(at);",
+    ),
+    mutation(
+        Unit,
+        "a lone message goes into a closed window",
+        "sending",
+        LONE,
+        "            && self.send.window_open()\n",
+        "",
+    ),
+    mutation(
+        Unit,
+        "a lone message goes though the pace says wait",
+        "sending",
+        LONE,
+        "            && self.send.pace_holds(now).is_none()\n",
+        "",
+    ),
+    mutation(
+        Unit,
+        "a lone message is not waited for from when it was sent",
+        "sending",
+        LONE,
+        "        self.send.waiting_since = now;\n",
+        "",
     ),
 ];
