@@ -8,7 +8,7 @@ mod stock;
 pub(crate) use receive::RecvBuffer;
 pub use receive::{MessagePart, Sink};
 pub use send::Ending;
-pub(crate) use send::SendBuffer;
+pub(crate) use send::{SendBuffer, Span};
 pub(crate) use stock::Stock;
 
 #[cfg(test)]

@@ -126,10 +126,10 @@ pub(super) const TURNS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a lone message is not waited for from when it was sent",
+        "a lone message passes those who wait for their turn",
         "sending",
         LONE,
-        "        self.send.waiting_since = now;\n",
+        "            && self.turn.allows(true)\n",
         "",
     ),
 ];

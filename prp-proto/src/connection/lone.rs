@@ -4,10 +4,8 @@
 
 use super::Connection;
 use crate::buffer::Ending;
-use crate::flight::FRAME_COST;
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
-use crate::wire::Flags;
 
 impl Connection {
     /// Whether `len` bytes are a lone message, if nothing is known that this connection would send otherwise.
@@ -36,13 +34,8 @@ impl Connection {
     ) -> bool {
         let Some(span) = self.send.buf.write_segment(bytes, ending) else { return false };
         debug_assert!(!self.starved, "there is room for a writer");
-        self.stats.bytes_sent += u64::from(span.len);
-        self.turn.spend(usize::from(span.len) + FRAME_COST);
-        let (seq, segment) = self.send.flight.push(span.at, span.len, span.eom, false, now);
-        self.send.waiting_since = now;
-        self.stats.segments_sent += 1;
-        self.send.loss_from = now;
-        self.push_segment(now, batch, seq, &segment, Flags::NONE);
+        let (seq, segment) = self.number(now, span);
+        self.push_new(now, batch, seq, &segment, true);
         true
     }
 }

@@ -1,6 +1,7 @@
 //! Data going out, and every other frame a connection sends (SPEC PRP-SEG-1 to 3).
 
 use super::Connection;
+use crate::buffer::Span;
 use crate::flight::{FRAME_COST, Segment};
 use crate::seq::{Seq, SeqWidth};
 use crate::state::{SendSide, State};
@@ -156,9 +157,7 @@ impl Connection {
         }
         let (seq, segment) = if let Some(span) = self.send.buf.peek_segment(self.send.mss, idle) {
             self.send.buf.commit_segment(span);
-            self.stats.bytes_sent += u64::from(span.len);
-            self.turn.spend(usize::from(span.len) + FRAME_COST);
-            self.send.flight.push(span.at, span.len, span.eom, false, now)
+            self.number(now, span)
         } else if self.wants_eoc() {
             self.send.eoc_sent = true;
             let at = self.send.buf.end();
@@ -166,13 +165,34 @@ impl Connection {
         } else {
             return false;
         };
-        if idle {
+        self.push_new(now, batch, seq, &segment, idle);
+        true
+    }
+
+    /// Gives `span` a number; what is recorded of it.
+    #[inline]
+    pub(super) fn number(&mut self, now: Instant, span: Span) -> (Seq, Segment) {
+        self.stats.bytes_sent += u64::from(span.len);
+        self.turn.spend(usize::from(span.len) + FRAME_COST);
+        self.send.flight.push(span.at, span.len, span.eom, false, now)
+    }
+
+    /// Sends a segment for the first time; `alone` says that nothing else is in flight.
+    #[inline]
+    pub(super) fn push_new(
+        &mut self,
+        now: Instant,
+        batch: &mut TransmitBatch,
+        seq: Seq,
+        segment: &Segment,
+        alone: bool,
+    ) {
+        if alone {
             self.send.waiting_since = now;
         }
         self.stats.segments_sent += 1;
         self.send.loss_from = now;
-        self.push_segment(now, batch, seq, &segment, Flags::NONE);
-        true
+        self.push_segment(now, batch, seq, segment, Flags::NONE);
     }
 
     /// Whether the pace holds it back, until the timer says otherwise.
@@ -194,7 +214,7 @@ impl Connection {
         waiting
     }
 
-    pub(super) fn push_segment(
+    fn push_segment(
         &mut self,
         now: Instant,
         batch: &mut TransmitBatch,
