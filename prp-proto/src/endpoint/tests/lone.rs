@@ -41,3 +41,19 @@ fn send_lone__leaves_half_of_the_buffer() {
     assert!(is_lone(&pair, c, &pattern(half)));
     assert!(!is_lone(&pair, c, &pattern(half + 1)));
 }
+
+/// PRP-CONN-11: patience begins when something is sent, however long nothing was before.
+#[test]
+fn user_timeout__counts_from_the_message_after_a_silence() {
+    let impatient = ConnConfig { user_timeout: Some(2000 * MS), ..ConnConfig::default() };
+    let mut pair = Pair::default();
+    let (c, s) = pair.established_with(impatient, ConnConfig::default());
+    transfer(&mut pair, ToServer, c, s, b"before");
+    pair.drive_for(10_000 * MS);
+    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.write_all(ToServer, c, b"after");
+    pair.drive_for(1900 * MS);
+    assert!(pair.client.endpoint.state(c).can_send(), "it waits on");
+    pair.drive_for(60_000 * MS);
+    assert_eq!(pair.client.endpoint.state(c), State::Close);
+}
