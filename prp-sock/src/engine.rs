@@ -27,6 +27,11 @@ mod slot;
 mod spin;
 mod steering;
 mod steward;
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "only asynchronous streams have tasks")
+)]
+mod tasks;
 mod wait;
 mod waiter;
 
@@ -48,6 +53,8 @@ pub(crate) use registry::enlist;
 pub(crate) use registry::{EngineKey, engine_for};
 pub(crate) use slot::Interest;
 pub(crate) use spin::SpinPolicy;
+#[cfg(feature = "tokio")]
+pub(crate) use tasks::{FutureId, Task};
 pub(crate) use wait::{Wait, WaitError};
 
 use crate::clock::Clock;

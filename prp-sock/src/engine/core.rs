@@ -71,6 +71,8 @@ pub(crate) struct Core {
     pub(super) followers: Vec<Arc<Waiter>>,
     /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
     pub(crate) detached: usize,
+    /// The number of the future that was numbered last.
+    pub(super) next_future: u64,
     pub(super) spin: SpinRecord,
     pub(crate) flow: Flow,
     /// Turns taken, by anybody: shows activity.
@@ -130,6 +132,7 @@ impl Core {
             driver: None,
             followers: Vec::new(),
             detached: 0,
+            next_future: 0,
             spin: SpinRecord::default(),
             flow: Flow::new(),
             turns: 0,

@@ -22,13 +22,6 @@ impl Core {
         }
     }
 
-    /// As [`Self::register`], for a task: the one that polled last.
-    pub(crate) fn register_task(&mut self, interest: Interest, task: &Waker) {
-        let task = task.clone();
-        let before = self.slot(interest).and_then(|slot| slot.register_task(interest, task));
-        self.calls.discard(before);
-    }
-
     /// Takes `waker` off the list.
     pub(crate) fn forget(&mut self, interest: Interest, waker: &Waker) {
         if let Some(slot) = self.slot(interest) {
@@ -44,7 +37,7 @@ impl Core {
         slots.map(Slot::registered).sum::<usize>() + usize::from(driver)
     }
 
-    fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
+    pub(in crate::engine) fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
         match interest {
             Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
                 if self.slots.len() <= c.slot() {

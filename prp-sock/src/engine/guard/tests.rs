@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
 use crate::engine::Interest;
+use crate::engine::tasks::Task;
 use crate::stream::PrpStream;
 use crate::testing::{Pair, wait_until, within_patience};
 
@@ -26,7 +27,7 @@ impl Wake for Busybody {
 
 fn register(stream: &PrpStream, waker: &Waker) {
     let inner = stream.inner().unwrap();
-    inner.engine.lock().register_task(Interest::Read(inner.conn), waker);
+    inner.engine.lock().register_task(Interest::Read(inner.conn), Task::LastToPoll, waker);
 }
 
 #[test]
