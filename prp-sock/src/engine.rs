@@ -38,7 +38,6 @@ mod waiter;
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
 
@@ -60,7 +59,8 @@ pub(crate) use wait::{Wait, WaitError};
 use crate::clock::Clock;
 use crate::hosts::HostsFile;
 use crate::sys::baton::Errand;
-use crate::sys::process;
+use crate::sys::fork;
+use crate::sys::lock::Lock;
 
 /// One endpoint and what drives it.
 pub(crate) struct Engine {
@@ -70,7 +70,7 @@ pub(crate) struct Engine {
     /// Used in place of the devices prphosts names.
     only_device: Option<String>,
     /// The reading of prphosts whose routes are in force.
-    hosts: Mutex<Option<HostsFile>>,
+    hosts: Lock<Option<HostsFile>>,
     keeper: keeper::Keeper,
     usher: steering::Usher,
     driver_kick: Arc<kick::Kick>,
@@ -104,7 +104,7 @@ impl Engine {
 
     /// Whether this process is the one the engine's threads live in.
     pub(crate) fn is_ours(&self) -> bool {
-        process::fork_generation() == self.generation
+        fork::generation() == self.generation
     }
 
     /// Does what is due without waiting: sends, wakes whom it concerns, and lets the keeper know if it

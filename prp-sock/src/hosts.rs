@@ -7,9 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use prp_proto::addr::NodeId;
 use prp_proto::hosts::Hosts;
+
+use crate::sys::fork::PerProcess;
+use crate::sys::lock::Lock;
 
 /// Where prphosts is unless `PRP_HOSTS` or the builder says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/prphosts";
@@ -30,7 +32,7 @@ struct Stamp {
     modified: (i64, i64),
 }
 
-static FILES: Mutex<Option<HashMap<PathBuf, HostsFile>>> = Mutex::new(None);
+static FILES: PerProcess<Lock<HashMap<PathBuf, HostsFile>>> = PerProcess::new(Lock::default);
 
 impl HostsFile {
     /// The path in force: `PRP_HOSTS`, or [`DEFAULT_PATH`].
@@ -67,8 +69,7 @@ impl HostsFile {
     /// # Errors
     /// As [`Self::load`], if it was never readable.
     pub fn cached(path: &Path) -> io::Result<Self> {
-        let mut files = FILES.lock();
-        let files = files.get_or_insert_default();
+        let mut files = FILES.get().lock();
         let known = files.get(path);
         if let Some(file) = known
             && Stamp::of(path).is_ok_and(|stamp| stamp == file.stamp)

@@ -18,7 +18,7 @@
 //! | who moves the data | the kernel | threads of this process: the one that waits, or a background one |
 //! | process killed by SIGKILL | peers get a reset at once | so they do with prp-routed on the node; else they time out, or get a reset when they send |
 //! | process exits | the kernel delivers what was written | so does `exit`, for up to 30 s |
-//! | `fork` | both processes have the socket | the child's copy is of no use |
+//! | `fork` | both processes have the socket | the child's copy is of no use, and keeps no port |
 //! | Nagle's algorithm | on by default | there is none |
 //! | out-of-band data | yes | no |
 //! | messages | no | `send_message`, `recv_message` |
@@ -68,6 +68,7 @@ pub mod node {
     };
     pub use crate::steering::{Office, Whom};
     pub use crate::sys::bpf::{FrameHook, FrameProgram, SharedWords};
+    pub use crate::sys::fork::CloseOnFork;
 }
 
 pub use addr::{Resolver, ToPrpAddrs};

@@ -1,6 +1,6 @@
 //! What was written before the process exits is still delivered, as a kernel socket would.
 
-use std::sync::{Arc, Once};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use prp_proto::event::ConnHandle;
@@ -22,26 +22,23 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Sees to it that [`deliver_all`] runs when the process exits.
 pub(super) fn register() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    // Twice does no harm. To wait for a thread that is at it would, in the child of a fork.
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    if !REGISTERED.load(Ordering::Acquire) {
         // If it cannot be had, exiting loses what is unacknowledged; nothing else changes.
         let _ = process::at_exit(deliver_all);
-    });
+        REGISTERED.store(true, Ordering::Release);
+    }
 }
 
 extern "C" fn deliver_all() {
-    ours().for_each(|engine| engine.deliver());
+    registry::all().iter().for_each(|engine| engine.deliver());
 }
 
 /// Ends every connection of this process at once, and delivers nothing more: for who is about to die of a signal, of which
 /// peers would learn a minute later.
 pub fn reset_all() {
-    ours().for_each(|engine| drop(engine.release_all(true)));
-}
-
-/// This process's engines: after `fork` there are the parent's, too.
-fn ours() -> impl Iterator<Item = Arc<Engine>> {
-    registry::all().into_iter().filter(|engine| engine.is_ours())
+    registry::all().iter().for_each(|engine| drop(engine.release_all(true)));
 }
 
 /// Waits until no connection has anything left to deliver.

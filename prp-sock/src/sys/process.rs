@@ -1,26 +1,6 @@
 //! Hooks into the life of the process.
 
 use std::io;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// How often this process has been the child of a fork since it began to use PRP.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
-/// The number of forks between the process that first asked and this one. Engines belong to the process
-/// that made them: a child has none of its threads.
-pub(crate) fn fork_generation() -> u32 {
-    static WATCH: Once = Once::new();
-    WATCH.call_once(|| {
-        // SAFETY: the handler only increments an atomic, which is allowed between fork and exec.
-        unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
-    });
-    FORKS.load(Ordering::Relaxed)
-}
-
-extern "C" fn count_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
 
 /// Calls `f` when the process exits normally: by returning from `main` or by `exit`.
 pub(crate) fn at_exit(f: extern "C" fn()) -> io::Result<()> {
