@@ -10,11 +10,13 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use prp_proto::addr::{NodeId, Port};
 
+use crate::sys::fork::CloseOnFork;
+
 /// The ports this process owns.
 #[derive(Debug)]
 pub struct Claims {
     node: NodeId,
-    held: HashMap<Port, UnixDatagram>,
+    held: HashMap<Port, CloseOnFork<UnixDatagram>>,
 }
 
 impl Claims {
@@ -49,11 +51,11 @@ impl Claims {
         self.held.remove(&port);
     }
 
-    fn try_bind(&self, port: Port) -> io::Result<Option<UnixDatagram>> {
+    fn try_bind(&self, port: Port) -> io::Result<Option<CloseOnFork<UnixDatagram>>> {
         let name = format!("prp/{}/{}", self.node, port);
         let addr = SocketAddr::from_abstract_name(name)?;
         match UnixDatagram::bind_addr(&addr) {
-            Ok(socket) => Ok(Some(socket)),
+            Ok(socket) => Ok(Some(CloseOnFork::new(socket))),
             Err(e) if e.kind() == io::ErrorKind::AddrInUse => Ok(None),
             Err(e) => Err(e),
         }

@@ -13,6 +13,7 @@ use super::book::Member;
 use super::client::Client;
 use super::desk::{Desk, Means};
 use crate::device::Interface;
+use crate::sys::fork::CloseOnFork;
 use crate::sys::rights;
 
 /// Processes whose connections are taken, of all users: as many as `prp-routed` registers, and as many again.
@@ -46,7 +47,7 @@ impl Whom {
 /// The steward at work. Its own sockets stay apart.
 #[derive(Debug)]
 pub struct Office {
-    listener: UnixListener,
+    listener: CloseOnFork<UnixListener>,
     devices: Vec<Interface>,
     ethertype: u16,
     whom: Whom,
@@ -67,7 +68,7 @@ impl Office {
         ethertype: u16,
         whom: Whom,
     ) -> io::Result<Self> {
-        let listener = listener.try_clone()?;
+        let listener = CloseOnFork::new(listener.try_clone()?);
         listener.set_nonblocking(true)?;
         let (desks, next, deaf_until) = (BTreeMap::new(), 0, None);
         Ok(Self { listener, devices, ethertype, whom, desks, next, deaf_until })

@@ -30,6 +30,7 @@ use crate::error;
 use crate::register::is_router;
 use crate::steering::message::{MAX_PORTS, Reply, Request};
 use crate::steering::{Office, Whom};
+use crate::sys::fork::CloseOnFork;
 use crate::sys::rights;
 use crate::threads;
 
@@ -158,7 +159,7 @@ enum Role {
 /// Our side of the connection to the steward.
 #[derive(Debug)]
 struct Client {
-    link: Arc<UnixStream>,
+    link: Arc<CloseOnFork<UnixStream>>,
     bytes: Vec<u8>,
     number: u32,
     /// When to ask whether the steward is one who answers.
@@ -366,10 +367,10 @@ impl Work {
 }
 
 impl Client {
-    fn new(link: Arc<UnixStream>, join_at: Instant) -> Self {
+    fn new(link: Arc<CloseOnFork<UnixStream>>, join_at: Instant) -> Self {
         // Another user's process could have our frames sent elsewhere; the administrator's may anyway, and so may
         // the node's router.
-        let trusted = is_router(&link);
+        let trusted = is_router(&*link);
         Self {
             link,
             bytes: Vec::new(),
