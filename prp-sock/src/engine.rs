@@ -43,6 +43,7 @@ use prp_proto::time::Instant;
 
 pub use self::claims::Claims;
 pub(crate) use self::core::Core;
+pub(crate) use self::exit::exempt_this_thread;
 pub use self::exit::reset_all;
 pub use self::steward::Stewardship;
 pub(crate) use guard::CoreGuard;

@@ -220,6 +220,7 @@ impl PrpListener {
             core.endpoint.unlisten(engine.now(), listener);
             return Err(e);
         }
+        core.open_listener(listener);
         drop(core);
         let inner = Inner {
             engine: engine.clone(),

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::mpsc::sync_channel;
 use std::thread::Builder;
 
+use crate::engine::exempt_this_thread;
 use crate::sys::memory;
 
 /// Bytes of a thread's stack. What an engine's threads call is not deep.
@@ -27,6 +28,7 @@ pub(crate) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Res
         // Nobody waits for it if it was not heard.
         let _ = begun.send(());
         drop(begun);
+        exempt_this_thread();
         body();
     })?;
     // It ends without a word only if it has panicked, which is its own affair.

@@ -98,6 +98,10 @@ pub(crate) struct Core {
     /// When to look whether devices that had an error are there: an interface that was removed and made
     /// again does not come back to its socket by itself.
     pub(super) revives: Option<Instant>,
+    /// The process exits: only threads of ours, and the one that exits, have this lock from now on.
+    pub(super) gone: bool,
+    /// Threads that wanted it all the same.
+    pub(super) held_back: usize,
     /// The device set is unusable; every operation says so.
     pub(super) failed: Option<io::ErrorKind>,
 }
@@ -146,6 +150,8 @@ impl Core {
             acted: Instant::ZERO,
             retires: None,
             revives: None,
+            gone: false,
+            held_back: 0,
             failed: None,
         };
         core.endpoint.set_steward(steward);

@@ -70,6 +70,16 @@ impl Core {
         had_fd
     }
 
+    /// There is a listener: nobody waits for it yet.
+    pub(crate) fn open_listener(&mut self, listener: ListenHandle) {
+        self.listeners.insert(listener, Slot::default());
+    }
+
+    /// The listeners there are.
+    pub(in crate::engine) fn listening(&self) -> Vec<ListenHandle> {
+        self.listeners.keys().copied().collect()
+    }
+
     /// A listener is gone.
     pub(crate) fn close_listener(&mut self, listener: ListenHandle) {
         let Some(slot) = self.listeners.remove(&listener) else { return };
