@@ -3,6 +3,7 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::ffi::OsString;
+use std::fs;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -28,6 +29,7 @@ prp_tests::main! {
         stopped__sender_goes_on,
         fork__child_is_told_and_parent_goes_on,
         fork__child_leaves_the_ports_to_others,
+        signals__are_for_the_programs_threads,
         limits__no_descriptor_left,
         limits__no_memory_for_devices,
         limits__no_memory_for_buffers,
@@ -120,6 +122,28 @@ fn fork__child_leaves_the_ports_to_others() {
     next.ok("listen l 2:80");
     client.ok("connect s 2:80");
     assert_eq!(client.fails("connect t 2:81"), "ConnectionRefused");
+}
+
+/// A program that blocks a signal in all of its threads, after its first stream, must not be ended by it in one of ours.
+fn signals__are_for_the_programs_threads() {
+    let topology = Topology::pair();
+    let (client, _server) = connected(&topology, "");
+    let tasks = fs::read_dir(format!("/proc/{}/task", client.pid())).expect("it lives");
+    let mut ours = 0;
+    for task in tasks.map(|task| task.expect("an entry").path()) {
+        let name = fs::read_to_string(task.join("comm")).expect("it lives");
+        if !name.starts_with("prp-") {
+            continue;
+        }
+        ours += 1;
+        let status = fs::read_to_string(task.join("status")).expect("it lives");
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t"));
+        let blocked = u64::from_str_radix(blocked.expect("a mask"), 16).expect("a number");
+        for signal in [Signal::SIGTERM, Signal::SIGUSR1, Signal::SIGALRM] {
+            assert_ne!(blocked & 1 << (signal as u32 - 1), 0, "{signal} in {name}");
+        }
+    }
+    assert!(ours >= 2, "{ours} threads of ours");
 }
 
 /// Whoever has no descriptor left is told so; what stands goes on, and so does the next one when there
