@@ -88,13 +88,21 @@ impl Connection {
 
     /// Whether a read would return at once.
     pub(crate) fn readable(&self) -> bool {
-        self.recv.buf.len() > 0
-            || self.error.is_some()
-            || self.recv.shut
+        self.recv.buf.len() > 0 || self.error.is_some() || self.has_ended()
+    }
+
+    /// Whether nothing more can be read than what has come.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.recv.shut
             || !matches!(
                 self.state,
                 State::ConnWait | State::Established { receive: ReceiveSide::Open, .. }
             )
+    }
+
+    /// Whether it ended with an error that nobody has been told.
+    pub(crate) const fn has_error(&self) -> bool {
+        self.error.is_some()
     }
 
     /// Bytes that have come in order and were not read yet.

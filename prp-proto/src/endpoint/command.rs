@@ -285,6 +285,17 @@ impl Endpoint {
         self.table.get(conn).is_none_or(Connection::readable)
     }
 
+    /// Whether nothing more can be read than what has come: the peer sends no more, the application reads no
+    /// more, or there is no connection.
+    pub fn has_ended(&self, conn: ConnHandle) -> bool {
+        self.table.get(conn).is_none_or(Connection::has_ended)
+    }
+
+    /// Whether the connection ended with an error that nobody has been told.
+    pub fn has_error(&self, conn: ConnHandle) -> bool {
+        self.table.get(conn).is_some_and(Connection::has_error)
+    }
+
     /// Bytes that have come in order and were not read yet.
     pub fn unread(&self, conn: ConnHandle) -> usize {
         self.table.get(conn).map_or(0, Connection::unread)
