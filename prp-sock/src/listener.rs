@@ -272,6 +272,8 @@ impl Drop for Inner {
         if !self.engine.is_ours() {
             return;
         }
+        // Before what it shows ends: a closed descriptor tells nobody anything.
+        drop(self.fd.take());
         let now = self.engine.now();
         let mut core = self.engine.lock();
         core.close_listener(self.listener);

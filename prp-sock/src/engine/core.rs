@@ -322,7 +322,11 @@ impl Core {
                         slot.wake(ready, &mut self.calls);
                     }
                     self.call_driver_if(|interest| interest.is_met_by(conn, ready));
-                    self.show(conn);
+                    if ready.readable {
+                        self.show_arrival(conn);
+                    } else {
+                        self.show(conn);
+                    }
                 }
                 Event::Incoming(listener) => {
                     if let Some(slot) = self.listeners.get_mut(&listener) {
@@ -330,7 +334,7 @@ impl Core {
                         slot.wake(ready, &mut self.calls);
                     }
                     self.call_driver_if(|interest| interest == Interest::Accept(listener));
-                    self.show_listener(listener);
+                    self.show_incoming(listener);
                 }
                 Event::Orphan(orphan) => {
                     if self.claims.is_free(orphan.port()) {
@@ -394,7 +398,13 @@ impl Core {
         for slot in self.slots.iter_mut().chain(self.listeners.values_mut()) {
             slot.wake(everything, &mut self.calls);
             if let Some(fd) = &mut slot.fd {
-                fd.show(Shown { readable: true, writable: true, ended: true, over: true });
+                fd.show(Shown {
+                    readable: true,
+                    writable: true,
+                    ended: true,
+                    over: true,
+                    failed: true,
+                });
             }
         }
     }

@@ -91,7 +91,10 @@ impl Inner {
     /// Puts nothing on the wire, but fails if a byte would, as a kernel socket does.
     fn write_nothing(&self) -> io::Result<usize> {
         let now = self.engine.now();
-        let written = self.engine.lock().endpoint.write(now, self.conn, &[], Ending::More);
+        let mut core = self.engine.lock();
+        let written = core.endpoint.write(now, self.conn, &[], Ending::More);
+        core.show(self.conn);
+        drop(core);
         match written {
             Err(WriteError::Blocked) => Ok(0),
             written => written.map_err(error::write),
