@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::mem;
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 use parking_lot::lock_api::{Mutex, MutexGuard};
@@ -44,9 +45,16 @@ impl Calls {
     }
 
     fn make(&mut self) {
-        self.wake.drain(..).for_each(Waker::wake);
-        self.discard.clear();
+        self.wake.drain(..).for_each(|waker| contain(|| waker.wake()));
+        self.discard.drain(..).for_each(|waker| contain(|| drop(waker)));
     }
+}
+
+/// Calls code that is not ours. If it panics that is told by the panic hook, and is no reason to leave others
+/// unwoken, to end a thread of ours, or to have a call on some other stream panic.
+fn contain(call: impl FnOnce()) {
+    // What it has left behind in disorder is its own: nothing of ours is in use while it runs.
+    let _ = catch_unwind(AssertUnwindSafe(call));
 }
 
 thread_local! {

@@ -58,8 +58,7 @@ impl Tasks {
 
 impl Core {
     /// Has `waker`, of `task`, called when there is news of `interest`.
-    pub(crate) fn register_task(&mut self, interest: Interest, task: Task<'_>, waker: &Waker) {
-        let waker = waker.clone();
+    pub(crate) fn register_task(&mut self, interest: Interest, task: Task<'_>, waker: Waker) {
         let id = match task {
             Task::LastToPoll => None,
             Task::Future(id) => {

@@ -36,19 +36,28 @@ pub(super) fn poll_engine<T>(
     if out.is_none() && core.turn(now, None) > 0 {
         out = f(&mut core, &mut now);
     }
-    let out = out.or_else(|| core.check().err().map(Err));
     if out.is_none() {
-        core.register_task(interest, task, cx.waker());
-    } else if let Task::Future(id) = task
+        // Copying a waker runs code that is not ours, as calling it does.
+        drop(core);
+        let waker = cx.waker().clone();
+        now = engine.now();
+        core = engine.lock_as(errand);
+        out = f(&mut core, &mut now).or_else(|| core.check().err().map(Err));
+        if out.is_none() {
+            core.register_task(interest, task, waker);
+            core.show_for(interest);
+            engine.finish(core, now);
+            return Poll::Pending;
+        }
+    }
+    if let Task::Future(id) = task
         && let Some(id) = id.take()
     {
         core.forget_future(interest, id);
     }
     core.show_for(interest);
     engine.finish(core, now);
-    if out.is_some() {
-        budget.made_progress();
-    }
+    budget.made_progress();
     out.map_or(Poll::Pending, Poll::Ready)
 }
 
