@@ -166,13 +166,17 @@ impl Core {
         for (index, device) in self.devices.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
             let (endpoint, foreign) = (&mut self.endpoint, &mut self.foreign);
+            let mut shown = 0;
             let received = device.io.receive(RECEIVE_TURN, &mut |frame| {
                 let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
                 *foreign += u32::from(is_foreign(disposition));
+                shown += 1;
             });
             match received {
                 Ok(0) => {}
                 Ok(n) => {
+                    // The rest are for other machines.
+                    *foreign += n.saturating_sub(shown) as u32;
                     frames += n;
                     gather = gather.min(device.gather);
                 }

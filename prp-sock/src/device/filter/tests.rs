@@ -2,8 +2,13 @@ use prp_proto::addr::{NodeId, Port};
 
 use super::*;
 
-/// Runs a program as the kernel would, on a frame with these fields.
+/// Runs a program as the kernel would, on a frame for this machine with these fields.
 fn passes(program: &[Instruction], node: u16, port: u16, flags: u8) -> bool {
+    passes_as(libc::PACKET_HOST, program, node, port, flags)
+}
+
+/// ... on one that the kernel takes for this type of packet.
+fn passes_as(kind: u8, program: &[Instruction], node: u16, port: u16, flags: u8) -> bool {
     let mut frame = [0u8; 30];
     frame[16..18].copy_from_slice(&node.to_be_bytes());
     frame[20..22].copy_from_slice(&port.to_be_bytes());
@@ -17,6 +22,10 @@ fn passes(program: &[Instruction], node: u16, port: u16, flags: u8) -> bool {
             LDH_ABS => {
                 let i = k as usize;
                 a = u32::from(u16::from_be_bytes([frame[i], frame[i + 1]]));
+                continue;
+            }
+            LDB_ABS if k == PACKET_TYPE => {
+                a = u32::from(kind);
                 continue;
             }
             LDB_ABS => {
@@ -102,4 +111,34 @@ fn open__everything_passes() {
     assert!(filter.is_open() && filter.is_steward());
     assert!([1, 80, u16::MAX].iter().all(|port| filter.passes(Port::new(*port))));
     assert!(!PortFilter::new(node(7), true, [Port::new(80)].into_iter()).is_open());
+    assert!((0..=u16::MAX).all(|port| passes(&filter.program(), port, port, 0)));
+}
+
+/// For other stations, or of another VLAN.
+#[test]
+fn program__passes_only_what_is_for_this_machine() {
+    let router = |steward| RouterFilter { node: node(7), steward }.program();
+    let programs = [
+        filter(false, [80]).program(),
+        filter(true, [80]).program(),
+        PortFilter::open(node(7), true).program(),
+        router(false),
+        router(true),
+    ];
+    let others = [
+        libc::PACKET_BROADCAST,
+        libc::PACKET_MULTICAST,
+        libc::PACKET_OTHERHOST,
+        libc::PACKET_OUTGOING,
+    ];
+    for program in &programs {
+        for (to, port) in [(7, 80), (8, 80), (7, 0)] {
+            for kind in others {
+                assert!(!passes_as(kind, program, to, port, CREQ as u8), "{kind}");
+            }
+        }
+        assert!(
+            [(7, 80), (8, 80)].iter().any(|(to, port)| passes(program, *to, *port, CREQ as u8))
+        );
+    }
 }
