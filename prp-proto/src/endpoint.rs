@@ -38,7 +38,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 pub use crate::buffer::{Ending, MessagePart, Sink};
 pub use crate::connection::Terms;
 pub use lent::Lent;
-pub use refusal::OrphanRequest;
+pub use refusal::UnownedPort;
 pub use roster::{RosterChange, Standing};
 
 use crate::addr::{MacAddr, NodeId, Port};

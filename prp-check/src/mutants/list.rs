@@ -78,6 +78,7 @@ const INPUT: &str = "prp-proto/src/endpoint/input.rs";
 const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
 const RECV_BUFFER: &str = "prp-proto/src/buffer/receive.rs";
 const REQUEST: &str = "prp-proto/src/endpoint/request.rs";
+const RESET: &str = "prp-proto/src/wire/reset.rs";
 const SENDER: &str = "prp-proto/src/connection/sender.rs";
 const SEQ: &str = "prp-proto/src/seq.rs";
 const TRANSMIT: &str = "prp-proto/src/connection/transmit.rs";
@@ -113,9 +114,17 @@ pub(super) const LIST: &[Mutation] = &[
         Unit,
         "a grant nobody waits for is not disowned",
         "endpoint",
-        INPUT,
-        "                Ok(offer) if frame.crc_ok(CrcKey::NONE) => offer.id,",
-        "                Ok(_) if frame.crc_ok(CrcKey::NONE) => return false,",
+        RESET,
+        "flags.intersects(Flags::CREQ | Flags::CACK)",
+        "flags.contains(Flags::CREQ)",
+    ),
+    mutation(
+        Unit,
+        "it is looked for the owner of a port as often as somebody likes",
+        "endpoint",
+        REQUEST,
+        "            && self.refusals.allow_unowned(now)\n",
+        "",
     ),
     mutation(
         Unit,
@@ -202,9 +211,9 @@ pub(super) const LIST: &[Mutation] = &[
         Unit,
         "a reset is answered by a reset",
         "endpoint",
-        INPUT,
-        "if !frame.flags().contains(Flags::RST) {\n            let asked",
-        "if true {\n            let asked",
+        RESET,
+        "if flags.contains(Flags::RST) {\n            return None;\n        } else if",
+        "if",
     ),
     // Order.
     mutation(

@@ -95,7 +95,11 @@ impl Connection {
         } else {
             self.stats.timeouts += 1;
             self.send.backoff += 1;
-            self.lost |= self.send.backoff >= LOST_AFTER;
+            if self.send.backoff >= LOST_AFTER {
+                self.lost = true;
+                // Whoever answers for the peer's ports answers probes, not segments (SPEC PRP-LOSS-6).
+                self.pending.probe = true;
+            }
             self.send.recovery_until = Some(self.send.flight.next_order());
             self.send.congestion.on_timeout(now);
             self.send.timed_out = true;

@@ -10,7 +10,7 @@ use crate::event::{ConnHandle, Disposition};
 use crate::state::State;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::wire::{Control, CrcKey, Flags, Frame, ResetReason};
+use crate::wire::{Flags, Frame, ResetBlock, ResetReason};
 
 impl Endpoint {
     /// Takes a frame that `device` received. `sink` may lend a reader's buffer for the data of its
@@ -128,7 +128,10 @@ impl Endpoint {
         }
         self.settle(handle, now);
         if matches!(outcome, Err(DropReason::BadState | DropReason::BadId)) {
-            self.disown(now, frame, peer);
+            // It names a connection that we do not have: its sender will believe this.
+            if let Some(block) = ResetBlock::owed_to(frame) {
+                self.send_refusal(now, frame.head.transport.dst_port, peer, block);
+            }
         }
         outcome
     }
@@ -145,39 +148,21 @@ impl Endpoint {
     /// A frame whose ends no connection has.
     fn on_stray(&mut self, now: Instant, frame: &Frame<'_>, peer: PrpAddr) -> DropReason {
         let port = frame.head.transport.dst_port;
+        let owed = ResetBlock::owed_to(frame);
         if !self.ports.owns(port) {
+            if let Some(block) = owed {
+                self.ask_owner(now, port, peer, block);
+            }
             return DropReason::NotOurPort;
         }
-        // Resets are never answered, or two ends could reset each other for ever.
-        if !frame.flags().contains(Flags::RST) {
-            let asked = self.disown(now, frame, peer);
-            if !asked && Self::is_data(frame.flags()) {
-                // Whoever sent it does not believe this RST, which names no id, and asks (PRP-RST-4).
-                self.send_refusal(now, port, peer, 0, ResetReason::NoConnection);
-            }
+        if let Some(block) = owed {
+            self.send_refusal(now, port, peer, block);
+        } else if Self::is_data(frame.flags()) {
+            // Whoever sent it does not believe this RST, which names no id, and asks (PRP-RST-4).
+            let reason = ResetReason::NoConnection;
+            self.send_refusal(now, port, peer, ResetBlock { reason, receiver: 0, sender: 0 });
         }
         DropReason::NoConnection
-    }
-
-    /// Answers what names a connection we do not have, CACK or probe, with a RST its sender will
-    /// believe; whether the frame was one of those.
-    fn disown(&mut self, now: Instant, frame: &Frame<'_>, peer: PrpAddr) -> bool {
-        let port = frame.head.transport.dst_port;
-        let receiver = if frame.flags().contains(Flags::CACK) {
-            match crate::wire::Offer::parse(frame.payload) {
-                Ok(offer) if frame.crc_ok(CrcKey::NONE) => offer.id,
-                _ => return false,
-            }
-        } else if frame.flags().contains(Flags::CTL) {
-            match Control::parse(frame.payload) {
-                Some(Control::Probe { from, .. }) => from,
-                _ => return false,
-            }
-        } else {
-            return false;
-        };
-        self.send_refusal(now, port, peer, receiver, ResetReason::NoConnection);
-        true
     }
 
     fn is_data(flags: Flags) -> bool {

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use super::Endpoint;
-use super::refusal::{OrphanRequest, refusal};
+use super::refusal::{Refusal, UnownedPort};
 use crate::addr::{Port, PrpAddr};
 use crate::config::ConnConfig;
 use crate::connection::{Asked, Connection, Seed};
@@ -11,7 +11,7 @@ use crate::event::{ConnHandle, Event, ListenHandle};
 use crate::seq::SeqWidth;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::wire::{CrcKey, Frame, Offer, ResetReason};
+use crate::wire::{CrcKey, Frame, Offer, ResetBlock, ResetReason};
 
 /// A port that takes requests.
 #[derive(Clone, Debug, Hash)]
@@ -100,7 +100,10 @@ impl Endpoint {
         let mut conn = match Connection::accept(&seed, asked, first) {
             Ok(conn) => conn,
             Err(reason) => {
-                self.send_refusal(now, port, peer, offer.map_or(0, |o| o.id), reason);
+                // Classic peers know no resets (SPEC PRP-RST-5).
+                if let Some(Offer { id: receiver, .. }) = offer {
+                    self.send_refusal(now, port, peer, ResetBlock { reason, receiver, sender: 0 });
+                }
                 return Err(DropReason::Refused);
             }
         };
@@ -130,17 +133,24 @@ impl Endpoint {
     ) -> DropReason {
         // A classic peer knows no refusal; it waits in vain, as in 1997.
         let Some(offer) = offer else { return DropReason::Refused };
+        let block = ResetBlock { reason: ResetReason::Refused, receiver: offer.id, sender: 0 };
         if self.ports.owns(port) {
-            self.send_refusal(now, port, peer, offer.id, ResetReason::Refused);
+            self.send_refusal(now, port, peer, block);
             return DropReason::Refused;
         }
+        self.ask_owner(now, port, peer, block);
+        DropReason::NotOurPort
+    }
+
+    /// A frame for a port that is not ours, whose sender waits for an answer: if nobody owns the port, `block` is the answer.
+    pub(super) fn ask_owner(&mut self, now: Instant, port: Port, peer: PrpAddr, block: ResetBlock) {
         if let Some(path) = self.path(port, peer, 0)
             && self.steward
+            && self.refusals.allow_unowned(now)
         {
-            let refusal = refusal(path, port, peer.port, ResetReason::Refused, offer.id, 0);
-            self.event_queue.push_back(Event::Orphan(OrphanRequest { refusal }));
+            let refusal = Refusal { path, local: port, remote: peer.port, block };
+            self.event_queue.push_back(Event::UnownedPort(UnownedPort { refusal }));
         }
-        DropReason::NotOurPort
     }
 
     /// Sends RST to a peer that has no connection with us.
@@ -149,19 +159,18 @@ impl Endpoint {
         now: Instant,
         port: Port,
         peer: PrpAddr,
-        receiver: u32,
-        reason: ResetReason,
+        block: ResetBlock,
     ) {
         if let Some(path) = self.path(port, peer, 0)
-            && self.refusals.push(now, refusal(path, port, peer.port, reason, receiver, 0))
+            && self.refusals.push(now, Refusal { path, local: port, remote: peer.port, block })
         {
             self.stats.refusals_sent += 1;
         }
     }
 
-    /// Nobody on the node owns the port `orphan` asked for: says so to whoever asked.
-    pub fn refuse(&mut self, now: Instant, orphan: &OrphanRequest) {
-        if self.refusals.push(now, orphan.refusal) {
+    /// Nobody on the node owns the port: says so to whoever waits for its answer.
+    pub fn refuse(&mut self, unowned: &UnownedPort) {
+        if self.refusals.push_allowed(unowned.refusal) {
             self.stats.refusals_sent += 1;
         }
     }

@@ -13,6 +13,7 @@ mod port;
 mod roster;
 mod timeout;
 mod transfer;
+mod unowned;
 mod way;
 mod window;
 

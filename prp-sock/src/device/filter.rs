@@ -4,6 +4,7 @@
 
 use libc::sock_filter as Instruction;
 use prp_proto::addr::{NodeId, Port};
+use prp_proto::wire::{Control, Flags};
 
 /// Ephemeral ports are passed by the block, so that a new one rarely needs a new filter. Frames for
 /// ports of a block that are not ours are dropped, silently, by the endpoint.
@@ -16,7 +17,7 @@ const MAX_RANGES: usize = 600;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PortFilter {
     node: NodeId,
-    /// Also requests to ports that nobody may own.
+    /// Also what is answered for ports that nobody may own.
     steward: bool,
     /// Inclusive ranges, rising and apart.
     ranges: Vec<(u16, u16)>,
@@ -36,7 +37,7 @@ const PACKET_TYPE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE).cast_unsigned
 const DST_NODE: u32 = 16;
 const DST_PORT: u32 = 20;
 const FLAGS_LOW: u32 = 29;
-const CREQ: u32 = 1;
+const BLOCK_KIND: u32 = 30;
 
 // Classic BPF, from linux/bpf_common.h.
 pub(super) const LDH_ABS: u16 = 0x28;
@@ -118,7 +119,7 @@ impl PortFilter {
             op(RET, 0, 0, DROP),
         ]);
         if self.steward {
-            program.extend(requests());
+            program.extend(questions());
         }
         program.push(op(LDH_ABS, 0, 0, DST_PORT));
         program.extend(search(&self.ranges));
@@ -131,7 +132,7 @@ impl PortFilter {
 pub struct RouterFilter {
     /// The router's own node.
     pub node: NodeId,
-    /// Also requests to ports of its node that nobody may own.
+    /// Also what is answered for ports of its node that nobody may own.
     pub steward: bool,
 }
 
@@ -148,7 +149,7 @@ impl RouterFilter {
             op(RET, 0, 0, ACCEPT),
         ]);
         if self.steward {
-            program.extend(requests());
+            program.extend(questions());
         }
         program.push(op(RET, 0, 0, DROP));
         program
@@ -161,9 +162,18 @@ fn for_this_machine() -> [Instruction; 3] {
     [op(LDB_ABS, 0, 0, PACKET_TYPE), op(JEQ, 1, 0, host), op(RET, 0, 0, DROP)]
 }
 
-/// Passes requests, and goes on with whatever is none.
-fn requests() -> [Instruction; 3] {
-    [op(LDB_ABS, 0, 0, FLAGS_LOW), op(JSET, 0, 1, CREQ), op(RET, 0, 0, ACCEPT)]
+/// Passes requests, grants and probes, whose senders wait for an answer whoever owns their port, and goes on with the rest:
+/// acknowledgements, which are as many as segments, are told from probes by the first byte of their block.
+fn questions() -> [Instruction; 6] {
+    let handshake = (Flags::CREQ | Flags::CACK).bits();
+    [
+        op(LDB_ABS, 0, 0, FLAGS_LOW),
+        op(JSET, 3, 0, handshake),
+        op(JSET, 0, 3, Flags::CTL.bits()),
+        op(LDB_ABS, 0, 0, BLOCK_KIND),
+        op(JEQ, 0, 1, u32::from(Control::PROBE)),
+        op(RET, 0, 0, ACCEPT),
+    ]
 }
 
 /// A program that passes nothing: for a socket that is not ready yet.

@@ -204,7 +204,7 @@ impl Core {
             return self.note_use(now);
         }
         self.transmit(now, None);
-        self.dispatch(now);
+        self.dispatch();
         // Some events are answered, and some answers free what others wait for.
         self.transmit(now, None);
         self.note_use(now);
@@ -309,7 +309,7 @@ impl Core {
     }
 
     /// Hands the endpoint's events to whom they concern.
-    fn dispatch(&mut self, now: Instant) {
+    fn dispatch(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
                 Event::Conn(conn, ready) => {
@@ -327,9 +327,9 @@ impl Core {
                     self.call_driver_if(|interest| interest == Interest::Accept(listener));
                     self.show_listener(listener);
                 }
-                Event::Orphan(orphan) => {
-                    if self.claims.is_free(orphan.port()) {
-                        self.endpoint.refuse(now, &orphan);
+                Event::UnownedPort(unowned) => {
+                    if self.claims.is_free(unowned.port()) {
+                        self.endpoint.refuse(&unowned);
                     }
                 }
             }

@@ -158,8 +158,8 @@ impl Stage {
             for endpoint in [&mut self.friend, &mut self.target] {
                 endpoint.handle_idle(self.now);
                 while let Some(event) = endpoint.poll_event() {
-                    if let Event::Orphan(orphan) = event {
-                        endpoint.refuse(self.now, &orphan);
+                    if let Event::UnownedPort(unowned) = event {
+                        endpoint.refuse(&unowned);
                     }
                 }
                 while endpoint.poll_released_port().is_some() {}

@@ -16,7 +16,7 @@ use crate::seq::{Seq, SeqWidth};
 use crate::testing::{Pair, Side};
 use crate::timer::Timer;
 use crate::wire::{
-    AckBlock, Bitmap, ETHERTYPE, HEADER_LEN, MAX_CONTROL_LEN, Reliability, ReliabilitySet,
+    AckBlock, Bitmap, Control, ETHERTYPE, HEADER_LEN, MAX_CONTROL_LEN, Reliability, ReliabilitySet,
     TransportHeader,
 };
 
