@@ -25,6 +25,7 @@ mod refusal;
 mod request;
 mod roster;
 mod table;
+mod unconfirmed;
 mod way;
 
 use alloc::boxed::Box;
@@ -57,6 +58,7 @@ use refusal::Refusals;
 use request::Listener;
 use roster::Roster;
 use table::Table;
+use unconfirmed::Unconfirmed;
 
 /// A device of this node, as far as the protocol cares.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -84,8 +86,7 @@ pub struct Endpoint {
     refusals: Refusals,
     /// Largest segments known to reach a node.
     proven: HashMap<NodeId, u16, foldhash::fast::FixedState>,
-    /// Connections per peer node that have not confirmed our CACK.
-    unconfirmed: HashMap<NodeId, u16, foldhash::fast::FixedState>,
+    unconfirmed: Unconfirmed,
     timers: TimerQueue,
     /// Memory of buffers that are not in use.
     stock: Stock,
@@ -124,7 +125,7 @@ impl Endpoint {
             ports: Ports::new(rng.next_u32()),
             refusals: Refusals::new(config.refusals_per_second),
             proven: HashMap::with_hasher(hasher.clone()),
-            unconfirmed: HashMap::with_hasher(hasher.clone()),
+            unconfirmed: Unconfirmed::new(hasher.clone()),
             timers: TimerQueue::default(),
             stock: Stock::default(),
             transmit_queue: VecDeque::new(),
@@ -200,7 +201,7 @@ impl Endpoint {
             + self.event_queue.capacity() * size_of::<Event>()
             + (self.sent.capacity() + self.owing.capacity()) * size_of::<ConnHandle>()
             + self.proven.allocation_size()
-            + self.unconfirmed.allocation_size()
+            + self.unconfirmed.memory()
             + self.routes.heap_size()
     }
 
@@ -277,7 +278,7 @@ impl Endpoint {
         self.lanes.leave(&conn.turn);
         self.roster.strike(&conn);
         if !conn.confirmed && conn.is_server() {
-            self.confirm(conn.remote.node);
+            self.unconfirmed.remove(conn.remote.node, handle);
         }
         if !conn.accepted
             && let Some(listener) = self.listeners.get_mut(&conn.local.port)
@@ -289,16 +290,6 @@ impl Endpoint {
         }
         self.ports.conn_ended(conn.local.port);
         self.timers.compact(|handle| self.table.get(handle).is_some());
-    }
-
-    /// One connection fewer is unconfirmed.
-    fn confirm(&mut self, peer: NodeId) {
-        if let Some(n) = self.unconfirmed.get_mut(&peer) {
-            *n = n.saturating_sub(1);
-            if *n == 0 {
-                self.unconfirmed.remove(&peer);
-            }
-        }
     }
 }
 

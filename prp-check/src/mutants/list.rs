@@ -82,6 +82,7 @@ const RESET: &str = "prp-proto/src/wire/reset.rs";
 const SENDER: &str = "prp-proto/src/connection/sender.rs";
 const SEQ: &str = "prp-proto/src/seq.rs";
 const TRANSMIT: &str = "prp-proto/src/connection/transmit.rs";
+const UNCONFIRMED: &str = "prp-proto/src/endpoint/unconfirmed.rs";
 
 /// Every mutation.
 pub(super) const LIST: &[Mutation] = &[
@@ -154,9 +155,17 @@ pub(super) const LIST: &[Mutation] = &[
         Unit,
         "unconfirmed connections are not limited",
         "endpoint",
-        REQUEST,
-        "if unconfirmed >= self.config.unconfirmed_per_peer {",
-        "if false {",
+        UNCONFIRMED,
+        "< usize::from(self.config.unconfirmed_per_peer)",
+        "< usize::MAX",
+    ),
+    mutation(
+        Unit,
+        "what should be confirmed by now keeps its place",
+        "endpoint",
+        UNCONFIRMED,
+        "if !conn.is_overdue(now) {",
+        "if true {",
     ),
     mutation(
         Unit,

@@ -124,7 +124,7 @@ impl Endpoint {
         }
         Self::owe(conn, &mut self.owing);
         if confirmed {
-            self.confirm(peer.node);
+            self.unconfirmed.remove(peer.node, handle);
         }
         self.settle(handle, now);
         if matches!(outcome, Err(DropReason::BadState | DropReason::BadId)) {

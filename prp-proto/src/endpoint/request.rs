@@ -53,20 +53,16 @@ impl Endpoint {
         if !self.listeners.contains_key(&port) {
             return Err(self.refuse_request(now, port, peer, offer.as_ref()));
         }
-        self.check_limits(port, peer)?;
+        self.check_limits(now, port, peer)?;
         self.accept_request(now, frame, port, peer, offer)
     }
 
-    fn check_limits(&self, port: Port, peer: PrpAddr) -> Result<(), DropReason> {
+    fn check_limits(&mut self, now: Instant, port: Port, peer: PrpAddr) -> Result<(), DropReason> {
         let full = self.listeners.get(&port).is_none_or(|l| l.queue.len() >= l.backlog);
         if full {
             return Err(DropReason::BacklogFull);
         }
-        let unconfirmed = self.unconfirmed.get(&peer.node).copied().unwrap_or(0);
-        if unconfirmed >= self.config.unconfirmed_per_peer {
-            return Err(DropReason::PeerLimit);
-        }
-        Ok(())
+        self.make_room_for(now, peer.node)
     }
 
     fn accept_request(
@@ -108,9 +104,8 @@ impl Endpoint {
             }
         };
         let handle = conn.handle;
-        let unconfirmed = self.unconfirmed.entry(peer.node).or_insert(0);
-        *unconfirmed += 1;
-        if *unconfirmed > self.config.unconfirmed_per_peer / 2 {
+        let unconfirmed = self.unconfirmed.add(peer.node, handle);
+        if unconfirmed > usize::from(self.config.unconfirmed_per_peer / 2) {
             conn.ask_to_confirm();
         }
         self.admit(conn);

@@ -217,6 +217,43 @@ fn flood__of_requests_is_bounded_by_the_peer_limit() {
     assert_eq!(pair.server.endpoint.stats().drops[DropReason::PeerLimit], 20_000 - 1 - 128);
 }
 
+/// ... and a stream of them, from ports that answer nothing, keeps their node out for two seconds at most.
+#[test]
+fn flood__of_requests_does_not_keep_their_node_out() {
+    let mut pair = Pair::default();
+    let server = pair.server.endpoint.listen(Port::new(80), 1000, ConnConfig::default()).unwrap();
+    let offer = Offer {
+        id: 1,
+        echo: 0,
+        reliability: ReliabilitySet::RELIABLE,
+        crc: false,
+        mss: 1484,
+        window: 10,
+    };
+    let node = NodeId::new(1).unwrap();
+    let mut ports = 2000..;
+    let mut request = |pair: &mut Pair| {
+        let from = PrpAddr::new(node, Port::new(ports.next().unwrap()));
+        let key = Some(CrcKey::NONE);
+        let frame = forge(from, Pair::server_addr(80), Flags::CREQ, 0, &offer.emit(), key);
+        pair.inject(ToServer, &frame);
+    };
+    (0..128).for_each(|_| request(&mut pair));
+    pair.drive();
+    let c = pair.connect(80, ConnConfig::default());
+    for _ in 0..600 {
+        pair.drive_for(50 * MS);
+        request(&mut pair);
+    }
+    assert_eq!(pair.client.endpoint.state(c), State::OPEN);
+    assert_eq!(pair.client.endpoint.stats().connected, 1);
+    // Expect: who confirmed in time stays, whoever comes after.
+    assert_eq!(pair.client.endpoint.take_error(c), None);
+    assert!(pair.server.endpoint.connections() <= 129);
+    let accepted = core::iter::from_fn(|| pair.server.endpoint.accept(pair.time, server)).count();
+    assert!(accepted <= 129, "{accepted}");
+}
+
 /// Refusals are rationed, so that a flood is not answered by a flood.
 #[test]
 fn flood__of_strays_is_answered_sparingly() {
