@@ -6,6 +6,7 @@
 //! when new data may go, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what the application asks for.
 
 mod acknowledge;
+mod classic;
 mod clock;
 mod close;
 mod dispatch;

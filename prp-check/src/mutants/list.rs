@@ -108,8 +108,16 @@ pub(super) const LIST: &[Mutation] = &[
         "the request is never repeated",
         "handshake",
         HANDSHAKE,
-        "        self.timers.set(Timer::Request, next);",
-        "",
+        "        self.timers.set(Timer::Request, at);",
+        "        let _ = at;",
+    ),
+    mutation(
+        Unit,
+        "a grant without options is believed at once",
+        "handshake",
+        "prp-proto/src/connection/classic.rs",
+        "give_up.min(now + PATIENCE)",
+        "give_up.min(now)",
     ),
     mutation(
         Unit,

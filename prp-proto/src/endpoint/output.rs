@@ -4,6 +4,7 @@ use super::Endpoint;
 use super::lent::Lent;
 use crate::addr::Port;
 use crate::event::{ConnHandle, Event};
+use crate::state::State;
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
 
@@ -156,7 +157,11 @@ impl Endpoint {
         while let Some((at, handle)) = self.timers.pop_due(now) {
             let Some(conn) = self.table.get_mut(handle) else { continue };
             conn.queued_deadlines.remove(at);
+            let was_waiting = conn.state == State::ConnWait;
             conn.on_time(now);
+            // A classic answer may have been waited for.
+            let stands = was_waiting && matches!(conn.state, State::Established { .. });
+            self.stats.connected += u64::from(stands);
             self.turn_aside(handle);
             self.settle(handle, now);
         }

@@ -1,5 +1,6 @@
 //! Two nodes in virtual time. Files by subject.
 
+mod classic;
 mod close;
 mod event;
 mod handshake;
