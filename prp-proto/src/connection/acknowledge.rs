@@ -22,8 +22,9 @@ pub(super) const ACK_DELAY: Duration = Duration::from_micros(500);
 /// goodput, every 8 to 16 nothing (docs/performance.md).
 const ACK_EVERY: u32 = 16;
 
-/// How far back an old acknowledgement may lie and still be a late one instead of a wrong one.
-const STALE: i32 = 4 * crate::config::MAX_WINDOW as i32;
+/// How far back an old acknowledgement may lie and still be a late one instead of a wrong one: by as much as may be acknowledged
+/// while it is on its way. Each number more is one more that a forger may guess (SPEC section 13).
+const STALE: i32 = crate::config::MAX_WINDOW as i32;
 
 /// The receiver's account of what it owes the sender.
 #[derive(Copy, Clone, Debug, Default, Hash)]

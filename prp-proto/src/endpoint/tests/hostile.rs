@@ -139,6 +139,22 @@ fn acknowledgement__of_the_next_segment_is_dropped() {
     assert_eq!(pair.server.endpoint.unread(s), 1);
 }
 
+/// PRP-ACK-8: what was acknowledged before is a late acknowledgement, but not from longer ago than a window can be.
+#[test]
+fn acknowledgement__of_what_was_long_ago_is_dropped() {
+    let mut pair = Pair::default();
+    let (c, _, [ours, theirs]) = overheard(&mut pair, ConnConfig::default());
+    let beyond = ours + crate::config::MAX_WINDOW;
+    for ack in 0..=u16::MAX {
+        let frame = forge_data(&pair, c, beyond, theirs + u32::from(ack), b"x");
+        pair.server.endpoint.handle_frame(pair.time, DeviceId(0), &frame, None);
+    }
+    // Expect: the one that is right, and a window of late ones, as SPEC section 13 counts.
+    let drops = &pair.server.endpoint.stats().drops;
+    assert_eq!(drops[DropReason::OutOfWindow], 1 + 1024);
+    assert_eq!(drops[DropReason::BadAck], (1 << 16) - 1 - 1024);
+}
+
 /// PRP-SEG-4: the first number that was not offered is beyond the window, the last one is not.
 #[test]
 fn window__ends_where_it_was_said_to() {
