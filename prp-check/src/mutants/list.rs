@@ -232,6 +232,22 @@ pub(super) const LIST: &[Mutation] = &[
         "if flags.contains(Flags::RST) {\n            return None;\n        } else if",
         "if",
     ),
+    mutation(
+        Unit,
+        "a repeat that is not believed turns its connection",
+        "endpoint",
+        INPUT,
+        "known.filter(|_| follows && is_believed(outcome))",
+        "known.filter(|_| follows)",
+    ),
+    mutation(
+        Unit,
+        "an acknowledgement may be as late as it likes",
+        "acknowledgement",
+        ACK,
+        "const STALE: i32 = crate::config::MAX_WINDOW as i32;",
+        "const STALE: i32 = i32::MAX;",
+    ),
     // Order.
     mutation(
         Explore,

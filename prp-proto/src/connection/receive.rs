@@ -164,7 +164,8 @@ impl Connection {
         self.recv.ack.arrival(seq, flags.contains(Flags::RTX), now);
         if ahead < 0 {
             self.ack_now();
-            return Err(DropReason::Duplicate);
+            let long_ago = self.terms.extended && ahead < -(MAX_WINDOW as i32);
+            return Err(if long_ago { DropReason::OutOfWindow } else { DropReason::Duplicate });
         }
         if receive == ReceiveSide::Closed {
             return Err(DropReason::Closed);

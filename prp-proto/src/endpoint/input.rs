@@ -62,21 +62,24 @@ impl Endpoint {
         }
         let peer = PrpAddr::new(network.src, frame.head.transport.src_port);
         let known = self.table.find_for_frame(frame.head.transport.dst_port, peer);
-        if let Some(handle) = known {
-            self.follow(now, handle, device, &frame);
-        }
-        if frame.flags().contains(Flags::CREQ) {
-            return self.on_request(now, &frame, peer, known).map(|()| Disposition::Accepted);
-        }
-        let Some(handle) = known else {
-            return Err(self.on_stray(now, &frame, peer));
-        };
-        if let Some(sink) = sink.as_deref_mut()
+        if let (Some(handle), Some(sink)) = (known, sink.as_deref_mut())
             && self.deliver_expected(now, handle, &frame, sink)
         {
             return Ok(Disposition::Accepted);
         }
-        self.deliver(now, handle, &frame, sink).map(|()| Disposition::Accepted)
+        // Asked before the frame is heard, and acted upon only if it is believed.
+        let follows = known.is_some_and(|handle| self.may_follow(now, handle, device, &frame));
+        let outcome = if frame.flags().contains(Flags::CREQ) {
+            self.on_request(now, &frame, peer, known)
+        } else if let Some(handle) = known {
+            self.deliver(now, handle, &frame, sink)
+        } else {
+            Err(self.on_stray(now, &frame, peer))
+        };
+        if let Some(handle) = known.filter(|_| follows && is_believed(outcome)) {
+            self.follow(handle, device, &frame);
+        }
+        outcome.map(|()| Disposition::Accepted)
     }
 
     /// Delivers `frame` by the short way if it is the one that was expected; whether it was.
@@ -169,6 +172,11 @@ impl Endpoint {
         !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST)
             && flags.contains(Flags::ACK)
     }
+}
+
+/// Whether a frame of which this came is its peer's, whether it was of use or not.
+const fn is_believed(outcome: Result<(), DropReason>) -> bool {
+    matches!(outcome, Ok(()) | Err(DropReason::Duplicate | DropReason::OutOfOrder))
 }
 
 #[cfg(test)]

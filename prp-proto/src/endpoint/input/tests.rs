@@ -38,8 +38,11 @@ fn handle_unexpected(endpoint: &mut Endpoint, now: Instant, bytes: &[u8], sink: 
         endpoint.handle_frame(now, DeviceId(0), bytes, Some(sink));
         return;
     };
-    endpoint.follow(now, handle, DeviceId(0), &frame);
-    let _ = endpoint.deliver(now, handle, &frame, Some(sink));
+    let follows = endpoint.may_follow(now, handle, DeviceId(0), &frame);
+    let outcome = endpoint.deliver(now, handle, &frame, Some(sink));
+    if follows && is_believed(outcome) {
+        endpoint.follow(handle, DeviceId(0), &frame);
+    }
 }
 
 /// What is under way between two endpoints that write, read, lose, repeat and reorder at random.
