@@ -123,6 +123,9 @@ pub struct EndpointConfig {
     /// Refusals and resets sent per second to frames without a connection, so that a flood is not
     /// answered by a flood.
     pub refusals_per_second: u32,
+    /// Bytes that peers may have sent, or may send, before anybody reads them, over all connections. At half of this windows
+    /// are small (64 KiB), at all of it they are of two segments, and nothing is dropped.
+    pub receive_memory: usize,
 }
 
 impl Default for EndpointConfig {
@@ -131,6 +134,9 @@ impl Default for EndpointConfig {
             ethertype: crate::wire::ETHERTYPE,
             unconfirmed_per_peer: 128,
             refusals_per_second: 1000,
+            // Full windows for 512 connections with the default buffer at a time, and small ones for 4096 more: the default
+            // backlog, filled by who sends as much as it may on each.
+            receive_memory: 512 * 1024 * 1024,
         }
     }
 }

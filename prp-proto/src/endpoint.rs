@@ -21,6 +21,7 @@ mod lane;
 mod lent;
 mod output;
 mod port;
+mod receive_memory;
 mod refusal;
 mod request;
 mod roster;
@@ -54,6 +55,7 @@ use crate::time::Instant;
 use crate::timer::TimerQueue;
 use lane::Lanes;
 use port::Ports;
+use receive_memory::ReceiveMemory;
 use refusal::Refusals;
 use request::Listener;
 use roster::Roster;
@@ -90,6 +92,7 @@ pub struct Endpoint {
     timers: TimerQueue,
     /// Memory of buffers that are not in use.
     stock: Stock,
+    receive_memory: ReceiveMemory,
     transmit_queue: VecDeque<ConnHandle>,
     /// The ways to nodes, and whose turn it is there.
     lanes: Lanes,
@@ -128,6 +131,7 @@ impl Endpoint {
             unconfirmed: Unconfirmed::new(hasher.clone()),
             timers: TimerQueue::default(),
             stock: Stock::default(),
+            receive_memory: ReceiveMemory::new(config.receive_memory),
             transmit_queue: VecDeque::new(),
             lanes: Lanes::new(hasher),
             event_queue: VecDeque::new(),
@@ -243,6 +247,7 @@ impl Endpoint {
     fn settle_frames(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.give_back(now, &mut self.stock);
+        self.stats.windows_limited += u64::from(self.receive_memory.charge(conn));
         self.lanes.mind(conn);
         if !conn.queued_transmit && conn.wants_transmit() {
             conn.queued_transmit = true;
@@ -277,6 +282,7 @@ impl Endpoint {
         let Some(conn) = self.table.remove(handle) else { return };
         self.lanes.leave(&conn.turn);
         self.roster.strike(&conn);
+        self.receive_memory.discharge(&conn);
         if !conn.confirmed && conn.is_server() {
             self.unconfirmed.remove(conn.remote.node, handle);
         }

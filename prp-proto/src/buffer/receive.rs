@@ -64,13 +64,21 @@ pub struct MessagePart {
 pub(crate) struct RecvBuffer {
     bytes: ByteQueue,
     limit: usize,
+    /// Bytes the peer is invited to send of that.
+    invited: usize,
     consumed: u64,
     ends: VecDeque<u64>,
 }
 
 impl RecvBuffer {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { bytes: ByteQueue::default(), limit, consumed: 0, ends: VecDeque::new() }
+        let (bytes, ends) = (ByteQueue::default(), VecDeque::new());
+        Self { bytes, limit, invited: limit, consumed: 0, ends }
+    }
+
+    /// Invites so many bytes from now on, and no more than the limit. What was invited before may still come.
+    pub(crate) fn invite(&mut self, bytes: usize) {
+        self.invited = bytes.min(self.limit);
     }
 
     /// Bytes waiting.
@@ -92,7 +100,13 @@ impl RecvBuffer {
     /// Bytes to invite: what is held beside the bytes counts too, or a peer could send any number of
     /// messages without bytes.
     pub(crate) fn spare(&self) -> usize {
-        self.room().saturating_sub(self.ends.len() * size_of::<u64>())
+        self.invited.saturating_sub(self.held())
+    }
+
+    /// Bytes that wait, with what the ends of messages among them take.
+    #[inline]
+    pub(crate) fn held(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<u64>()
     }
 
     /// Memory held.

@@ -110,6 +110,7 @@ impl Endpoint {
             first: self.new_first(width),
             device_mss,
             proven: self.proven_size(remote.node),
+            share: self.receive_memory.share(true),
             now,
         };
         let conn = Connection::connect(&seed);

@@ -90,6 +90,7 @@ impl Endpoint {
             first: self.new_first(width),
             device_mss,
             proven: self.proven_size(peer.node),
+            share: self.receive_memory.share(false),
             now,
         };
         let first = frame.head.transport.first_seq(width);
@@ -175,6 +176,9 @@ impl Endpoint {
         let handle = self.listeners.get_mut(&listener.port)?.queue.pop_front()?;
         if let Some(conn) = self.table.get_mut(handle) {
             conn.accepted = true;
+            // It may invite more now, and its peer may wait for that.
+            self.receive_memory.charge(conn);
+            conn.note_read();
         }
         self.settle(handle, now);
         Some(handle)

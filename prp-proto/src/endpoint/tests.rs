@@ -10,6 +10,7 @@ mod lane;
 mod lent;
 mod lone;
 mod loss;
+mod memory;
 mod port;
 mod roster;
 mod timeout;
