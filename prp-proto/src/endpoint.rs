@@ -43,9 +43,9 @@ pub use lent::Lent;
 pub use refusal::UnownedPort;
 pub use roster::{RosterChange, Standing};
 
-use crate::addr::{MacAddr, NodeId, Port};
+use crate::addr::{MacAddr, NodeId, Port, PrpAddr};
 use crate::buffer::Stock;
-use crate::config::EndpointConfig;
+use crate::config::{ConnConfig, EndpointConfig};
 use crate::connection::Connection;
 use crate::event::{ConnHandle, Event};
 use crate::route::{RouteTable, Ways};
@@ -207,6 +207,13 @@ impl Endpoint {
             + self.proven.allocation_size()
             + self.unconfirmed.memory()
             + self.routes.heap_size()
+    }
+
+    /// Settings of a connection with `peer`. What a node sends itself is copied in its memory and crosses no wire, so that a
+    /// trailer would find nothing that a copy of its own could not have done (SPEC PRP-CRC-5).
+    fn config_for(&self, peer: PrpAddr, config: ConnConfig) -> ConnConfig {
+        let crc = config.crc && peer.node != self.local_node();
+        ConnConfig { crc, ..config }
     }
 
     /// A connection id: anything but zero.

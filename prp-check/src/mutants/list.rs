@@ -218,6 +218,22 @@ pub(super) const LIST: &[Mutation] = &[
     ),
     mutation(
         Unit,
+        "the trailer of an expected segment is not checked",
+        "trailer",
+        EXPECTED,
+        "if !passes || self.crc_in().is_some_and(|key| !frame.crc_ok(key)) {",
+        "if !passes {",
+    ),
+    mutation(
+        Unit,
+        "trailers are made without what is lent",
+        "trailer",
+        TRANSMIT,
+        "Some(_) => self.send.buf.slices(segment.at, segment.len, lent),",
+        "Some(_) => self.send.buf.slices(segment.at, segment.len, &lent[lent.len()..]),",
+    ),
+    mutation(
+        Unit,
         "an acknowledgement of what was never sent is taken",
         "acknowledgement",
         ACK,
@@ -351,8 +367,8 @@ pub(super) const LIST: &[Mutation] = &[
         "a repeat does not say that it is one",
         "sending",
         TRANSMIT,
-        "self.push_segment(now, batch, seq, &segment, Flags::RTX);",
-        "self.push_segment(now, batch, seq, &segment, Flags::NONE);",
+        "self.push_segment(now, batch, (seq, &segment, Flags::RTX), lent);",
+        "self.push_segment(now, batch, (seq, &segment, Flags::NONE), lent);",
     ),
     mutation(
         Unit,

@@ -143,15 +143,16 @@ impl RecvBuffer {
         Ok(eom || !rest.is_empty())
     }
 
-    /// Has a whole payload pass to the reader, if it has bytes, nothing waits before it and all of it fits there; whether it
-    /// did. Nothing is left to read of it, nor of a message that ends with it.
+    /// Whether a whole payload may pass to the reader: it has bytes, nothing waits before it, and all of it fits there.
     #[inline]
-    pub(crate) fn pass(&mut self, payload: &[u8], sink: &mut Sink<'_>) -> bool {
-        let passes = !payload.is_empty() && payload.len() <= sink.room() && self.holds_nothing();
-        if passes {
-            self.consumed += sink.take(payload) as u64;
-        }
-        passes
+    pub(crate) fn passes(&self, payload: &[u8], sink: &Sink<'_>) -> bool {
+        !payload.is_empty() && payload.len() <= sink.room() && self.holds_nothing()
+    }
+
+    /// Has it pass. Nothing is left to read of it, nor of a message that ends with it.
+    #[inline]
+    pub(crate) fn pass(&mut self, payload: &[u8], sink: &mut Sink<'_>) {
+        self.consumed += sink.take(payload) as u64;
     }
 
     /// Moves bytes to the reader, across the ends of messages.

@@ -72,7 +72,7 @@ impl Connection {
             Asked::Offer(offer) => {
                 let common = conn.config.reliability.strongest_common(offer.reliability);
                 let reliability = common.ok_or(ResetReason::NoCommonPolicy)?;
-                let crc = conn.config.crc || offer.crc;
+                let crc = conn.config.crc && offer.crc;
                 conn.adopt(reliability, crc, &offer);
             }
             Asked::Classic if conn.config.classic == Classic::Refuse => {

@@ -21,12 +21,22 @@ impl Endpoint {
     /// anything else is asked of the endpoint. What follows from their having been sent, deadlines above all, is seen to by
     /// [`Self::handle_sent`] or the next call: it need not hold up the frames.
     pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> usize {
+        self.poll_transmit_with(now, batch, None)
+    }
+
+    /// As [`Self::poll_transmit`], while `lent` is lent.
+    pub fn poll_transmit_with(
+        &mut self,
+        now: Instant,
+        batch: &mut TransmitBatch,
+        lent: Option<&Lent<'_>>,
+    ) -> usize {
         self.handle_sent(now);
         while !batch.is_full() && self.refusals.transmit(batch) {}
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
             let Some(conn) = self.table.get_mut(handle) else { continue };
-            let more = conn.transmit(now, batch, QUANTUM);
+            let more = conn.transmit(now, batch, QUANTUM, Lent::part_of(lent, handle));
             conn.queued_transmit = more;
             if more {
                 self.transmit_queue.push_back(handle);
@@ -36,7 +46,7 @@ impl Endpoint {
         }
         while !batch.is_full() {
             let Some((lane, handle)) = self.lanes.next() else { break };
-            self.give_turn(lane, handle, now, batch);
+            self.give_turn(lane, handle, now, batch, lent);
         }
         if batch.is_empty() {
             self.handle_sent(now);
@@ -52,6 +62,7 @@ impl Endpoint {
         handle: ConnHandle,
         now: Instant,
         batch: &mut TransmitBatch,
+        lent: Option<&Lent<'_>>,
     ) {
         let Some(conn) = self.table.get_mut(handle) else {
             self.lanes.step_back(lane);
@@ -62,7 +73,7 @@ impl Endpoint {
             return;
         }
         conn.turn.give();
-        conn.transmit(now, batch, QUANTUM);
+        conn.transmit(now, batch, QUANTUM, Lent::part_of(lent, handle));
         let over = conn.turn.take();
         if over || !conn.wants_turn() {
             conn.turn.leave();
@@ -114,7 +125,7 @@ impl Endpoint {
         lent: Option<&Lent<'a>>,
     ) -> [&'a [u8]; 4] {
         batch.pieces(index, |conn, at, len| {
-            let lent = lent.map_or(&[][..], |lent| lent.to(conn));
+            let lent = Lent::part_of(lent, conn);
             self.table.get(conn).map_or([&[], &[]], |c| c.payload(at, len, lent))
         })
     }

@@ -278,7 +278,7 @@ impl Core {
             return;
         }
         self.batch.clear();
-        self.endpoint.poll_transmit(now, &mut self.batch);
+        self.endpoint.poll_transmit_with(now, &mut self.batch, lent);
         self.hand_over(now, lent);
     }
 

@@ -56,6 +56,8 @@ pub(super) fn config(reliability: ReliabilitySet) -> ConnConfig {
             probes: 3,
         }),
         connect_timeout: Duration::from_secs(1),
+        // What a stranger can do to who checks nothing but numbers.
+        crc: false,
         ..ConnConfig::default()
     }
 }

@@ -160,6 +160,7 @@ fn run(seed: u64, policy: Reliability) -> Seen {
     let mut config = ConnConfig {
         reliability: ReliabilitySet::only(policy),
         keepalive: Some(Keepalive { idle: often, interval: often, probes: 9 }),
+        crc: seed % 4 < 2,
         ..ConnConfig::default()
     };
     // Who has room for so little and seldom reads closes his window.
@@ -257,7 +258,8 @@ fn segment(first: &[u8], after: u32, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn expected__nothing_that_breaks_the_terms() {
     let mut pair = Pair::default();
-    let (client, conn) = pair.established();
+    let plain = ConnConfig { crc: false, ..ConnConfig::default() };
+    let (client, conn) = pair.established_with(plain, plain);
     let now = pair.time;
     pair.client.endpoint.write(now, client, &[7], Ending::Write).unwrap();
     let mut batch = TransmitBatch::new(32, 1 << 20);
@@ -288,11 +290,40 @@ fn expected__nothing_that_breaks_the_terms() {
     assert_eq!(sink.filled(), taken);
 }
 
+/// SPEC PRP-CRC-3: a frame that would be the expected one but for its trailer is a lost one.
+#[test]
+fn expected__not_without_its_trailer() {
+    let mut pair = Pair::default();
+    let (client, conn) = pair.established();
+    assert!(pair.server.endpoint.terms(conn).unwrap().crc);
+    // Before the first segment nothing is expected.
+    pair.client.endpoint.write(pair.time, client, &[1], Ending::Write).unwrap();
+    pair.drive();
+    assert_eq!(pair.server.endpoint.read(pair.time, conn, &mut [0; 9]), Ok(1));
+    let now = pair.time;
+    pair.client.endpoint.write(now, client, &[7; 100], Ending::Write).unwrap();
+    let mut batch = TransmitBatch::new(32, 1 << 20);
+    pair.client.endpoint.poll_transmit(now, &mut batch);
+    let frame = pair.client.endpoint.frame(&batch, 0).concat();
+    let mut buf = [0; 1000];
+    let mut sink = Sink::new(conn, &mut buf);
+    let server = &mut pair.server.endpoint;
+    for at in [HEADER_LEN, HEADER_LEN + 99, HEADER_LEN + 100] {
+        let mut broken = frame.clone();
+        broken[at] ^= 1;
+        let disposition = server.handle_frame(now, DeviceId(0), &broken, Some(&mut sink));
+        assert_eq!(disposition, Disposition::Dropped(DropReason::BadCrc));
+    }
+    assert_eq!(sink.filled(), 0);
+    let disposition = server.handle_frame(now, DeviceId(0), &frame, Some(&mut sink));
+    assert_eq!((disposition, sink.filled()), (Disposition::Accepted, 100));
+}
+
 /// SPEC PRP-WIN-4: a window that was said to be closed, and has not been said to be open, is asked about.
 #[test]
 fn expected__leaves_a_closed_window_watched() {
     let mut pair = Pair::default();
-    let small = ConnConfig { recv_buffer: 4096, ..ConnConfig::default() };
+    let small = ConnConfig { recv_buffer: 4096, crc: false, ..ConnConfig::default() };
     let (client, server) = pair.established_with(ConnConfig::default(), small);
     let (now, mut batch) = (pair.time, TransmitBatch::new(32, 1 << 20));
     pair.server.endpoint.write(now, server, &[7], Ending::Write).unwrap();

@@ -91,7 +91,7 @@ fn connect__no_route_is_known_at_once() {
     assert_eq!(result, Err(crate::error::ConnectError::NoRoute(nowhere.node)));
 }
 
-/// PRP-OPT-3: the strongest policy both accept, the smaller segment, CRC if either wants it.
+/// PRP-OPT-3: the strongest policy both accept, the smaller segment, a trailer where both want it.
 #[test]
 fn options__both_ends_agree() {
     use Reliability::*;
@@ -108,6 +108,19 @@ fn options__both_ends_agree() {
         let terms = pair.client.endpoint.terms(c).unwrap();
         assert_eq!(terms, pair.server.endpoint.terms(s).unwrap());
         assert_eq!((terms.reliability, terms.mss, terms.crc), (expected, 3996, true));
+    }
+}
+
+/// PRP-CRC-5: trailers unless either end does without them.
+#[test]
+fn options__trailers_are_for_who_both_want_them() {
+    for (ask, grant) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut pair = Pair::default();
+        let [client, server] = [ask, grant].map(|crc| ConnConfig { crc, ..ConnConfig::default() });
+        let (c, s) = pair.established_with(client, server);
+        let terms = pair.client.endpoint.terms(c).unwrap();
+        assert_eq!(terms, pair.server.endpoint.terms(s).unwrap());
+        assert_eq!(terms.crc, ask && grant);
     }
 }
 
@@ -220,7 +233,9 @@ fn same_node__talks_to_itself_through_the_loopback_device() {
     pair.drive();
     let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
     let data = pattern(200_000);
-    assert_eq!(pair.server.endpoint.terms(c).unwrap().mss, 65520);
+    // PRP-CRC-5: nothing crosses a wire, so there is no trailer.
+    let terms = pair.server.endpoint.terms(c).unwrap();
+    assert_eq!((terms.mss, terms.crc), (65520, false));
     pair.server.endpoint.write(pair.time, c, &data, Ending::Write).unwrap();
     pair.drive();
     let mut got = alloc::vec![0; data.len()];

@@ -87,7 +87,7 @@ fn reset__blind_ones_end_nothing_and_are_asked_about_sparingly() {
 #[test]
 fn acknowledgement__made_up_ones_are_dropped() {
     let mut pair = Pair::default();
-    let (c, s) = pair.established();
+    let (c, s) = pair.established_with(plain(), plain());
     let (from, to) = pair.client.endpoint.ends(c).unwrap();
     let frame = forge(from, to, Flags::NONE.with_ack(Seq::new(0x7777)), 0, b"x", None);
     pair.inject(ToServer, &frame);
@@ -128,7 +128,7 @@ fn forge_data(pair: &Pair, c: ConnHandle, seq: Seq, ack: Seq, data: &[u8]) -> Ve
 #[test]
 fn acknowledgement__of_the_next_segment_is_dropped() {
     let mut pair = Pair::default();
-    let (c, s, [ours, theirs]) = overheard(&mut pair, ConnConfig::default());
+    let (c, s, [ours, theirs]) = overheard(&mut pair, plain());
     pair.inject(ToServer, &forge_data(&pair, c, ours, theirs + 1, b"x"));
     pair.drive();
     assert_eq!(pair.drops, [DropReason::BadAck]);
@@ -143,7 +143,7 @@ fn acknowledgement__of_the_next_segment_is_dropped() {
 #[test]
 fn acknowledgement__of_what_was_long_ago_is_dropped() {
     let mut pair = Pair::default();
-    let (c, _, [ours, theirs]) = overheard(&mut pair, ConnConfig::default());
+    let (c, _, [ours, theirs]) = overheard(&mut pair, plain());
     let beyond = ours + crate::config::MAX_WINDOW;
     for ack in 0..=u16::MAX {
         let frame = forge_data(&pair, c, beyond, theirs + u32::from(ack), b"x");
@@ -159,7 +159,7 @@ fn acknowledgement__of_what_was_long_ago_is_dropped() {
 #[test]
 fn window__ends_where_it_was_said_to() {
     let mut pair = Pair::default();
-    let small = ConnConfig { recv_buffer: 10 * 1484, ..ConnConfig::default() };
+    let small = ConnConfig { recv_buffer: 10 * 1484, ..plain() };
     let (c, s, [ours, theirs]) = overheard(&mut pair, small);
     pair.inject(ToServer, &forge_data(&pair, c, ours + 10, theirs, b"x"));
     pair.drive();
@@ -174,7 +174,7 @@ fn window__ends_where_it_was_said_to() {
 #[test]
 fn segment__longer_than_agreed_is_dropped() {
     let mut pair = Pair::default();
-    let (c, s, [ours, theirs]) = overheard(&mut pair, ConnConfig::default());
+    let (c, s, [ours, theirs]) = overheard(&mut pair, plain());
     pair.inject(ToServer, &forge_data(&pair, c, ours, theirs, &[7; 1485]));
     pair.drive();
     assert_eq!(pair.drops, [DropReason::TooLong]);
