@@ -82,7 +82,7 @@ pub enum Peek {
 
 /// A device: frames in, frames out, in batches.
 pub trait FrameIo: fmt::Debug + Send {
-    /// Hands up to `max` received frames to `take`; how many there were.
+    /// Hands up to `max` received frames to `take`; how many there were, frames for other machines that are not shown included.
     ///
     /// # Errors
     /// The device is gone for good.

@@ -80,9 +80,9 @@ pub(crate) struct CatArgs {
     #[arg(long, value_enum, value_name = "POLICY")]
     reliability: Option<Policy>,
 
-    /// Protect every frame by a CRC-32 from end to end, for paths through software routers
+    /// Do without the CRC-32 that protects every frame from end to end; either end decides for both
     #[arg(long)]
-    crc: bool,
+    no_crc: bool,
 
     /// Accept peers that know only the header of 1997; with them a loss is detected, not mended
     #[arg(long)]
@@ -209,7 +209,7 @@ impl CatArgs {
     }
 
     fn builder(&self) -> Builder {
-        let mut builder = Builder::new().crc(self.crc).connect_timeout(self.timeout);
+        let mut builder = Builder::new().crc(!self.no_crc).connect_timeout(self.timeout);
         if let Some(policy) = self.reliability {
             builder = builder.reliability(policy.into());
         }

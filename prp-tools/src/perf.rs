@@ -101,6 +101,10 @@ struct Common {
     #[arg(long, value_enum, value_name = "POLICY")]
     reliability: Option<Policy>,
 
+    /// Do without PRP's CRC-32 over every frame
+    #[arg(long)]
+    no_crc: bool,
+
     /// Turns of each transport; figures are medians over them
     #[arg(long, value_name = "N", default_value_t = 5)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]

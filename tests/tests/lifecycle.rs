@@ -26,7 +26,7 @@ prp_tests::main! {
         exit__handlers_of_the_program_may_write,
         kill__survivor_that_writes_times_out,
         kill__survivor_that_waits_times_out_by_keepalive,
-        kill__survivor_times_out_though_others_live_on_the_node,
+        kill__survivor_is_reset_by_another_process_of_the_node,
         kill__survivor_is_reset_by_the_ports_next_owner,
         restart__old_streams_are_reset_and_new_ones_work,
         port__belongs_to_one_process,
@@ -212,17 +212,21 @@ fn kill__survivor_that_waits_times_out_by_keepalive() {
     assert_eq!(client.fails("join read"), "TimedOut");
 }
 
-/// A process gets frames for its own ports only, so it cannot answer for those of a dead neighbour.
-fn kill__survivor_times_out_though_others_live_on_the_node() {
-    let topology = Topology::pair();
-    let mut other = puppet(&topology, 2);
-    other.ok("listen l 2:99");
-    let (mut client, mut server) = connected(&topology, " user_timeout=500");
-    server.kill();
-    client.ok("write s hello?");
-    assert_eq!(client.fails("read s 1"), "TimedOut");
-    // Expect: a new request to the dead process' port is answered.
-    assert_eq!(client.fails("connect again 2:80"), "ConnectionRefused");
+/// A process of the dead one's node answers for it, if it is asked: who writes asks after timeouts, who waits by keepalive.
+fn kill__survivor_is_reset_by_another_process_of_the_node() {
+    for (settings, last_words) in [("", "write s hello?"), (" keepalive=100", "bg wait read s 1")] {
+        let topology = Topology::pair();
+        let mut other = puppet(&topology, 2);
+        other.ok("listen l 2:99");
+        let (mut client, mut server) = connected(&topology, settings);
+        server.kill();
+        client.ok(last_words);
+        let read = if settings.is_empty() { "read s 1" } else { "join wait" };
+        assert_eq!(client.fails(read), "ConnectionReset");
+        // Expect: a new request to the dead process' port is answered, and the other's own port is its own.
+        assert_eq!(client.fails("connect again 2:80"), "ConnectionRefused");
+        client.ok("connect more 2:99");
+    }
 }
 
 fn kill__survivor_is_reset_by_the_ports_next_owner() {

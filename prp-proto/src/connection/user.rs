@@ -26,11 +26,6 @@ impl Connection {
         lent
     }
 
-    /// Whether what is written may stay with the writer: not where every byte is looked at anyhow.
-    pub(crate) fn borrows(&self) -> bool {
-        self.state.can_send() && !self.terms.crc
-    }
-
     /// Bytes that belong to no segment yet.
     pub(crate) fn unsent(&self) -> u64 {
         self.send.buf.unsent()

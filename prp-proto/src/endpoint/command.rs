@@ -104,12 +104,13 @@ impl Endpoint {
             handle: self.table.next_handle(),
             local: PrpAddr::new(self.local_node(), port),
             remote,
-            config,
+            config: self.config_for(remote, config),
             path,
             id: self.new_id(),
             first: self.new_first(width),
             device_mss,
             proven: self.proven_size(remote.node),
+            share: self.receive_memory.share(true),
             now,
         };
         let conn = Connection::connect(&seed);

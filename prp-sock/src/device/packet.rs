@@ -95,12 +95,15 @@ impl PacketDevice {
         Ok(Self { home, receiver, sender, mtu, overruns: 0 })
     }
 
-    /// Receives every frame from now on.
+    /// Receives every frame from now on, for whomever it is.
     ///
     /// # Errors
     /// The kernel refused the filter.
     #[cfg(feature = "raw")]
     pub(crate) fn accept_all(&mut self) -> io::Result<()> {
+        if let Receiver::Ring(ring) = &mut self.receiver {
+            ring.show_all();
+        }
         detach(&self.home.socket)
     }
 
@@ -191,7 +194,8 @@ impl FrameIo for PacketDevice {
 
     fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
         self.home.inlet.set_node(filter.node());
-        if filter.is_open() {
+        // A ring says itself what is for this machine.
+        if filter.is_open() && matches!(self.receiver, Receiver::Ring(_)) {
             return detach(&self.home.socket);
         }
         attach(&self.home.socket, &filter.program())

@@ -175,13 +175,17 @@ impl Core {
         for (index, device) in self.devices.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
             let (endpoint, foreign) = (&mut self.endpoint, &mut self.foreign);
+            let mut shown = 0;
             let received = device.io.receive(RECEIVE_TURN, &mut |frame| {
                 let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
                 *foreign += u32::from(is_foreign(disposition));
+                shown += 1;
             });
             match received {
                 Ok(0) => {}
                 Ok(n) => {
+                    // The rest are for other machines.
+                    *foreign += n.saturating_sub(shown) as u32;
                     frames += n;
                     gather = gather.min(device.gather);
                 }
@@ -209,7 +213,7 @@ impl Core {
             return self.note_use(now);
         }
         self.transmit(now, None);
-        self.dispatch(now);
+        self.dispatch();
         // Some events are answered, and some answers free what others wait for.
         self.transmit(now, None);
         self.note_use(now);
@@ -283,7 +287,7 @@ impl Core {
             return;
         }
         self.batch.clear();
-        self.endpoint.poll_transmit(now, &mut self.batch);
+        self.endpoint.poll_transmit_with(now, &mut self.batch, lent);
         self.hand_over(now, lent);
     }
 
@@ -314,7 +318,7 @@ impl Core {
     }
 
     /// Hands the endpoint's events to whom they concern.
-    fn dispatch(&mut self, now: Instant) {
+    fn dispatch(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
                 Event::Conn(conn, ready) => {
@@ -336,9 +340,9 @@ impl Core {
                     self.call_driver_if(|interest| interest == Interest::Accept(listener));
                     self.show_incoming(listener);
                 }
-                Event::Orphan(orphan) => {
-                    if self.claims.is_free(orphan.port()) {
-                        self.endpoint.refuse(now, &orphan);
+                Event::UnownedPort(unowned) => {
+                    if self.claims.is_free(unowned.port()) {
+                        self.endpoint.refuse(&unowned);
                     }
                 }
             }

@@ -153,7 +153,7 @@ impl<'a> WriteWait<'a> {
     /// Writes some of what is next, at most `most`; how many bytes.
     fn write(&self, core: &mut Core, now: &mut Instant, most: usize) -> Result<usize, WriteError> {
         let (mut bytes, mut ending) = self.next(most);
-        if bytes.len() >= MANY && core.endpoint.borrows(self.conn) {
+        if bytes.len() >= MANY {
             return self.lend(core, now, bytes, ending);
         }
         if bytes.len() > CHUNK {

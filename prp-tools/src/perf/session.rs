@@ -34,6 +34,7 @@ pub(super) struct Session {
     name: String,
     tcp: IpAddr,
     reliability: Option<Policy>,
+    crc: bool,
     /// The number of the next leg.
     next_leg: Cell<u32>,
     /// Where the server runs.
@@ -95,6 +96,7 @@ impl Session {
             name,
             tcp: tcp.unwrap_or_else(|| tcp_default(node)),
             reliability: common.reliability,
+            crc: !common.no_crc,
             server: Machine::default(),
             steal: Steal::now(),
         };
@@ -178,7 +180,8 @@ impl Leg<'_> {
     pub(super) fn connect(&self) -> io::Result<Conn> {
         match self.transport {
             Transport::Prp => {
-                let mut builder = builder(self.session.hosts.path(), self.wait);
+                let builder = builder(self.session.hosts.path(), self.wait);
+                let mut builder = builder.crc(self.session.crc);
                 if let Some(policy) = self.session.reliability {
                     builder = builder.reliability(policy.into());
                 }
