@@ -45,9 +45,10 @@ pub struct Numbers {
     _place: Arc<Place>,
 }
 
-/// One of the places for pairs that unit tests of this crate have at the same time. A pair has some 30 descriptors until its
-/// engines have ended, a quarter of a second after the test, and a machine with 64 processors runs 64 tests at a time: without
-/// places they need more than the usual limit of 1,024.
+/// One of the places for pairs that unit tests of this crate have at the same time. A pair has some
+/// 30 descriptors until its engines have ended, a quarter of a second after the test, and a machine
+/// with 64 processors runs 64 tests at a time: without places they need more than the usual limit
+/// of 1,024.
 #[cfg(test)]
 #[derive(Debug)]
 struct Place;
@@ -59,7 +60,8 @@ static PLACES: (parking_lot::Mutex<usize>, parking_lot::Condvar) =
 
 #[cfg(test)]
 impl Place {
-    /// More than there are tests that hold several pairs at once, so those cannot wait for each other for ever.
+    /// More than there are tests that hold several pairs at once, so those cannot wait for each
+    /// other for ever.
     const ALL: usize = 16;
 
     /// Waits for a place.

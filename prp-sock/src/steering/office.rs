@@ -15,8 +15,8 @@ use super::desk::{Desk, Means};
 use crate::device::Interface;
 use crate::sys::rights;
 
-/// Processes whose connections are taken, of all users: as many as `prp-routed` registers, and as many again. A unit test has
-/// both ends of each connection, and no more than 1,024 descriptors.
+/// Processes whose connections are taken, of all users: as many as `prp-routed` registers, and as
+/// many again. A unit test has both ends of each connection, and no more than 1,024 descriptors.
 const MAX_CLIENTS: usize = if cfg!(test) { 256 } else { 2048 };
 
 /// ... of one user whom the office serves; others of that user stay by themselves.
