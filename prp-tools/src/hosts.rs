@@ -4,6 +4,7 @@ mod generate;
 
 mod resolve;
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -102,7 +103,11 @@ pub(crate) fn find(file: &HostsFile, name: &str) -> Result<NodeId, Failure> {
     }
     let hosts = file.hosts();
     hosts.resolve(name).filter(|node| hosts.entry(*node).is_some()).ok_or_else(|| {
-        Failure::new(Code::NoWay, format!("no node {name} in {}", file.path().display()))
+        let mut text = format!("no node {name} in {}", file.path().display());
+        if name.parse::<IpAddr>().is_ok() {
+            text.push_str("; nodes have numbers or names, and no IP addresses");
+        }
+        Failure::new(Code::NoWay, text)
     })
 }
 

@@ -65,18 +65,17 @@ fn block(number: u64, now: Duration, said: &str) -> String {
 }
 
 /// What puts `text` on a terminal of this size, in place of what is there. What has no room is left
-/// out: it would scroll.
+/// out: it would scroll. The last line of the terminal is for the shell.
 fn picture(text: &str, height: usize, width: usize) -> String {
     // Home.
     let mut picture = String::from("\x1b[H");
-    let mut lines = text.lines().take(height).peekable();
-    while let Some(line) = lines.next() {
+    for line in text.lines().take(height.saturating_sub(1)) {
         let line: String = line.chars().take(width).collect();
-        // Each line up to its end, and all below the last one.
-        let end = if lines.peek().is_some() { "\x1b[K\r\n" } else { "\x1b[K\x1b[J" };
-        let _ = write!(picture, "{line}{end}");
+        // Up to its end.
+        let _ = writeln!(picture, "{line}\x1b[K");
     }
-    picture
+    // All below.
+    picture + "\x1b[J"
 }
 
 /// The time of day, `now` after the beginning of 1970.
@@ -108,8 +107,8 @@ mod tests {
 
     #[test]
     fn picture__fits_the_terminal_and_leaves_nothing_of_the_last_one() {
-        let picture = picture("first line\nsecond\nthird", 2, 5);
-        assert_eq!(picture, "\x1b[Hfirst\x1b[K\r\nsecon\x1b[K\x1b[J");
+        let picture = picture("first line\nsecond\nthird", 3, 5);
+        assert_eq!(picture, "\x1b[Hfirst\x1b[K\nsecon\x1b[K\n\x1b[J");
     }
 
     #[test]
