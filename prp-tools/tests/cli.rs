@@ -237,10 +237,14 @@ fn any__a_port_that_is_none_is_told_at_once() {
     assert!(code == Some(2) && err.contains("expected a port from 0 to 65535"), "{err}");
 }
 
-/// Runs `command` in a shell, with the program as $PRP.
+/// Runs `command` in a shell, with the program as $PRP, which is ended if it goes on where it
+/// should not.
 fn shell(command: &str, hosts: &str) -> (Option<i32>, String, String) {
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).env("PRP", env!("CARGO_BIN_EXE_prp")).env("PRP_HOSTS", hosts);
+    shell
+        .args(["-c", &command.replace("$PRP", "timeout 20 \"$PRP\"")])
+        .env("PRP", env!("CARGO_BIN_EXE_prp"))
+        .env("PRP_HOSTS", hosts);
     let output = shell.stdin(Stdio::null()).output().expect("there is a shell");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
