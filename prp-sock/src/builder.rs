@@ -114,15 +114,17 @@ impl Builder {
         self
     }
 
-    /// Probing of an idle peer; `None` never asks.
+    /// Probing of an idle peer; `None` never asks. On by default, unlike TCP's: after 30 s of
+    /// silence a probe every 10 s, and after six without an answer the connection ends with
+    /// `TimedOut`.
     #[must_use]
     pub fn keepalive(mut self, keepalive: Option<Keepalive>) -> Self {
         self.config.keepalive = keepalive;
         self
     }
 
-    /// Longest wait for the peer to acknowledge data before the connection ends with `TimedOut`; `None`
-    /// waits for ever.
+    /// Longest wait for the peer to acknowledge data before the connection ends with `TimedOut`: 60
+    /// s by default; `None` waits for ever.
     #[must_use]
     pub fn user_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.config.user_timeout = timeout;

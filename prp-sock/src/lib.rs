@@ -60,8 +60,9 @@ pub mod node {
     pub use crate::carrier::Carrier;
     pub use crate::crowd::Crowd;
     pub use crate::device::{
-        Direct, FrameIo, Held, Inlet, Interface, PacketDevice, Peek, PortFilter, RingPeek,
-        RouterFilter, Sent, Tended, interfaces, number_and_mtu,
+        DeviceState, Direct, FrameIo, Held, Inlet, Interface, PacketDevice, Peek, PortFilter,
+        RingPeek, RouterFilter, Sent, Tended, device_states, explain_open, interfaces,
+        list_interfaces, number_and_mtu,
     };
     pub use crate::engine::{Claims, Stewardship, reset_all};
     pub use crate::register::{
