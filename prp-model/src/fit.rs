@@ -28,6 +28,7 @@
 mod algebra;
 mod answer;
 mod bootstrap;
+mod breaks;
 mod covariance;
 mod design;
 mod estimate;
@@ -35,6 +36,7 @@ mod family;
 mod identify;
 mod interval;
 mod likelihood;
+mod line;
 mod marquardt;
 mod quantity;
 mod robust;
@@ -43,6 +45,7 @@ mod solve;
 mod start;
 
 pub use answer::{Estimate, FitError, NotIdentified, Options};
+pub use breaks::{Break, breaks};
 pub use estimate::{Fit, fit};
 pub use family::Model;
 pub use interval::{CONFIDENCE, Interval};

@@ -129,7 +129,7 @@ fn uniform(random: &mut ChaCha8Rng) -> f64 {
 }
 
 /// A factor with mean 0 and variance 1: a sign, or one of Webb's six where there are few groups.
-fn draw(random: &mut ChaCha8Rng, groups: usize) -> f64 {
+pub(super) fn draw(random: &mut ChaCha8Rng, groups: usize) -> f64 {
     let bits = random.next_u32();
     let sign = if bits & 1 == 0 { 1.0 } else { -1.0 };
     if groups >= FEW_GROUPS {

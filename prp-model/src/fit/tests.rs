@@ -1,3 +1,3 @@
 mod answers;
 mod planted;
-mod scatter;
+pub(super) mod scatter;

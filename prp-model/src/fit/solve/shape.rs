@@ -5,6 +5,7 @@ use super::packet::PacketSums;
 use crate::fit::algebra::{Mask, Symmetric, Vector};
 use crate::fit::design::Sums;
 use crate::fit::family::Model;
+use crate::fit::line::Line;
 use crate::fit::sample::Setting;
 use crate::point::packets;
 
@@ -19,9 +20,6 @@ const RATIO: f64 = 1.02;
 /// Sizes of packets smaller than this part of the smallest message are not looked for: steps so narrow are
 /// a slope.
 const SMALLEST_PART: f64 = 0.25;
-
-/// Sizes that differ in no more than rounding: by this part of their squares.
-const SAME: f64 = 1e-11;
 
 /// Measured sizes that each piece of a line needs on its side of the break: two make any line, and say
 /// nothing of how far it is off.
@@ -165,47 +163,6 @@ fn knots(settings: &[Setting]) -> Vec<(f64, Vec<usize>)> {
 fn breaks(knots: usize) -> std::ops::Range<usize> {
     let low = (PIECE - 1).min(knots);
     low..(knots + 1).saturating_sub(PIECE).max(low)
-}
-
-/// What a straight piece adds up to.
-#[derive(Copy, Clone, Debug, Default)]
-struct Line {
-    normal: [f64; 3],
-    right: [f64; 2],
-    squares: f64,
-}
-
-impl Line {
-    fn add(&mut self, size: f64, sum: &Sums) {
-        self.normal[0] += sum.weight;
-        self.normal[1] += sum.weight * size;
-        self.normal[2] += sum.weight * size * size;
-        self.right[0] += sum.time;
-        self.right[1] += sum.time * size;
-        self.squares += sum.square;
-    }
-
-    /// This and `sign` times the other.
-    fn with(&self, other: &Self, sign: f64) -> Self {
-        let mut all = *self;
-        all.normal.iter_mut().zip(&other.normal).for_each(|(l, r)| *l += sign * r);
-        all.right.iter_mut().zip(&other.right).for_each(|(l, r)| *l += sign * r);
-        all.squares += sign * other.squares;
-        all
-    }
-
-    /// Intercept, slope, and what is left of the squares.
-    fn fit(&self) -> Option<(f64, f64, f64)> {
-        let [n, x, xx] = self.normal;
-        let [y, xy] = self.right;
-        let determinant = n * xx - x * x;
-        // Not of one size only, nor of what is no number.
-        (determinant > SAME * n * xx).then(|| {
-            let (intercept, slope) =
-                ((y * xx - xy * x) / determinant, (xy * n - y * x) / determinant);
-            (intercept, slope, self.squares - intercept * y - slope * xy)
-        })
-    }
 }
 
 /// The best two pieces that meet: at a measured size, or where two free lines cross between two of them.
