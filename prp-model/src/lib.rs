@@ -7,10 +7,11 @@
 //! it measures nothing, reads no file and no clock. What it draws at random comes from a seed it is given.
 //!
 //! [`mod@unit`] has the quantities, [`point`] the models of one message, [`fit`] their parameters from
-//! measurements.
+//! measurements, [`graph`] what blocks are together.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod fit;
+pub mod graph;
 pub mod point;
 pub mod unit;

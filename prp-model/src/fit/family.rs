@@ -22,8 +22,8 @@ pub enum Model {
     LogP,
     /// [`LogGp`](crate::point::LogGp).
     LogGp,
-    /// A workstation and a network as hyperbolic blocks, from pairs that send at the same time (section 4 of
-    /// the hyperbolic model).
+    /// A workstation and a network as hyperbolic blocks, from pairs that send at the same time
+    /// ([`Cluster`](crate::graph::Cluster)).
     Blocks,
 }
 
