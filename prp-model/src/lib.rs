@@ -7,11 +7,15 @@
 //! it measures nothing, reads no file and no clock. What it draws at random comes from a seed it is given.
 //!
 //! [`mod@unit`] has the quantities, [`point`] the models of one message, [`fit`] their parameters from
-//! measurements, [`graph`] what blocks are together.
+//! measurements, [`graph`] what blocks are together,
+//! [`hiding`] what it gains to calculate meanwhile, and [`export`]
+//! gives fits to other programs.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
+pub mod export;
 pub mod fit;
 pub mod graph;
+pub mod hiding;
 pub mod point;
 pub mod unit;

@@ -263,6 +263,11 @@ impl Fit {
         (Seconds::new(value), self.interval(of).map(not_negative))
     }
 
+    /// The parameters of the curve itself, in seconds and bytes.
+    pub(crate) fn curve_parameters(&self) -> Vector {
+        self.settled.theta
+    }
+
     fn masked(&self, gradient: Vector) -> Vector {
         std::array::from_fn(|at| if self.solver.mask[at] { gradient[at] } else { 0.0 })
     }
