@@ -4,6 +4,7 @@
 mod cat;
 mod exit;
 mod hosts;
+mod model;
 mod perf;
 mod ping;
 mod policy;
@@ -28,6 +29,7 @@ struct Arguments {
 enum Command {
     Cat(cat::CatArgs),
     Hosts(hosts::HostsArgs),
+    Model(model::ModelArgs),
     Perf(perf::PerfArgs),
     Ping(ping::PingArgs),
     Routed(routed::RoutedArgs),
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
         Command::Cat(args) => cat::run(&args),
         Command::Hosts(args) => hosts::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Perf(args) => perf::run(&args),
         Command::Ping(args) => ping::run(&args),
         Command::Routed(args) => routed::run(&args),
