@@ -5,6 +5,7 @@ mod argument;
 mod cat;
 mod exit;
 mod hosts;
+mod model;
 mod perf;
 mod ping;
 mod policy;
@@ -34,6 +35,7 @@ struct Arguments {
 enum Command {
     Cat(cat::CatArgs),
     Hosts(hosts::HostsArgs),
+    Model(model::ModelArgs),
     Perf(perf::PerfArgs),
     Ping(ping::PingArgs),
     Routed(routed::RoutedArgs),
@@ -58,6 +60,7 @@ fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Cat(args) => cat::run(args),
         Command::Hosts(args) => hosts::run(args),
+        Command::Model(args) => model::run(args),
         Command::Perf(args) => perf::run(args),
         Command::Ping(args) => ping::run(args),
         Command::Routed(args) => routed::run(args),

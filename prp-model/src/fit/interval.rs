@@ -1,0 +1,141 @@
+//! Intervals that hold the truth in 95 of 100 cases.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::algebra::{Symmetric, Vector};
+use super::bootstrap::Replicate;
+use super::robust::Settled;
+use super::solve::Solver;
+
+/// How often an interval holds the truth.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Breaks that are looked at from one measured size to the next: their interval is as exact as a 64th of
+/// what lies between those.
+const PER_GAP: u32 = 64;
+
+/// A standard error that is this part of what it should be comes of a curve without a break.
+const SOUND: f64 = 1e-2;
+
+/// Sums of squares that differ by this part of them do so by rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// An interval of 95 %.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end; may be infinite.
+    pub high: f64,
+}
+
+/// What intervals are made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Spread {
+    /// The fit without bounds.
+    pub(crate) settled: Settled,
+    pub(crate) covariance: Symmetric,
+    pub(crate) replicates: Vec<Replicate>,
+    /// Groups of measurements less parameters: where there is no bootstrap, Student's distribution has so
+    /// many degrees of freedom.
+    pub(crate) freedom: f64,
+}
+
+impl Spread {
+    /// Of a value that follows from the parameters; `None` where nothing says how far it may be off.
+    ///
+    /// Estimates of made data are compared with their truth in their own standard errors: those quantiles
+    /// hold in small samples, where the estimates themselves come out too close. Where a shape is looked for,
+    /// a standard error knows nothing of having missed it, and the estimates themselves count as well.
+    pub(crate) fn interval(
+        &self,
+        is_shaped: bool,
+        of: impl Fn(&Vector) -> (f64, Vector),
+    ) -> Option<Interval> {
+        let (value, gradient) = of(&self.settled.theta);
+        let deviation = error(&self.covariance, &gradient);
+        if self.replicates.is_empty() {
+            let student = StudentsT::new(0.0, 1.0, self.freedom).ok()?;
+            let far = deviation * student.inverse_cdf(f64::midpoint(1.0, CONFIDENCE));
+            return Some(Interval { low: value - far, high: value + far });
+        }
+        let (mut off, mut in_errors) = (Vec::new(), Vec::new());
+        for made in &self.replicates {
+            let (estimate, gradient) = of(&made.theta);
+            let far = (estimate - of(&made.truth).0).abs();
+            let error = error(&made.covariance, &gradient);
+            off.push(far);
+            // Data without any scatter are fitted without an error, but for rounding.
+            if far <= ROUNDING * value.abs() {
+                in_errors.push(0.0);
+            } else if error > SOUND * deviation {
+                in_errors.push(far / error);
+            }
+        }
+        let studentised = if deviation > 0.0 { deviation * upper(in_errors) } else { 0.0 };
+        let far = if is_shaped { studentised.max(upper(off)) } else { studentised };
+        Some(Interval { low: value - far, high: value + far })
+    }
+
+    /// Of the size that gives the curve its shape: those whose sum of squares is larger than the least by no
+    /// more than that of the truth is in made data. `None` where nothing is made.
+    pub(crate) fn shape(&self, solver: &Solver, best: f64) -> Option<ShapeInterval> {
+        if self.replicates.is_empty() {
+            return None;
+        }
+        let sums = &self.settled.sums;
+        let least = solver.cost(sums, &self.settled.theta);
+        let gain = upper(self.replicates.iter().map(|made| made.gain).collect());
+        let limit = least + gain.max(ROUNDING * least.abs());
+        let all = solver.shapes().all(PER_GAP);
+        let costs: Vec<f64> =
+            all.iter().map(|shape| solver.cost_at_shape(sums, shape.size)).collect();
+        let first = costs.iter().position(|cost| *cost <= limit);
+        let last = costs.iter().rposition(|cost| *cost <= limit);
+        let (Some(first), Some(last)) = (first, last) else {
+            // It lies between two that were looked at, and everything else is worse.
+            return Some(ShapeInterval { low: best, high: best, reaches_ends: false });
+        };
+        let reaches_ends = first == 0 || last + 1 == all.len();
+        Some(ShapeInterval {
+            low: all[first].low.min(best),
+            high: all[last].high.max(best),
+            reaches_ends,
+        })
+    }
+}
+
+/// A standard error.
+fn error(covariance: &Symmetric, gradient: &Vector) -> f64 {
+    covariance.quadratic(gradient).max(0.0).sqrt()
+}
+
+/// The interval of a size that gives a curve its shape.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct ShapeInterval {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// Whether it goes up or down to where there would be no break at all.
+    pub(crate) reaches_ends: bool,
+}
+
+/// The value below which 95 % lie, of a sample: the quantile that makes a test with so many made data sets
+/// exact.
+pub(crate) fn upper(mut values: Vec<f64>) -> f64 {
+    let rank = (CONFIDENCE * (values.len() + 1) as f64).ceil() as usize;
+    values.sort_by(f64::total_cmp);
+    values.get(rank.saturating_sub(1)).copied().unwrap_or(f64::INFINITY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upper__is_the_rank_that_makes_a_test_exact() {
+        let values: Vec<f64> = (1..=199).map(f64::from).collect();
+        assert_eq!(upper(values), 190.0);
+        // Of fewer than 19 none is beyond 95 %.
+        assert_eq!(upper(vec![1.0; 18]), f64::INFINITY);
+    }
+}

@@ -1,0 +1,3 @@
+mod answers;
+mod planted;
+pub(super) mod scatter;

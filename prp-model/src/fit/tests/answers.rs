@@ -1,0 +1,284 @@
+use super::scatter::{Scatter, one_way, powers, sample};
+use crate::fit::{Estimate, Fit, FitError, Kind, Model, Options, Sample, Setting, fit};
+use crate::point::TwoPiece;
+use crate::unit::{Bytes, Hops, Seconds, SecondsPerByte};
+
+/// Few made data sets: these tests are not about how often an interval holds.
+const OPTIONS: Options = Options { seed: 1, resamples: 199 };
+
+fn found(model: Model, samples: &[Sample]) -> Fit {
+    fit(model, samples, OPTIONS).expect("enough measurements")
+}
+
+fn parameter<'a>(fit: &'a Fit, name: &str) -> &'a Estimate {
+    let mut all = fit.parameters.iter().chain(&fit.derived);
+    all.find(|found| found.name == name).unwrap_or_else(|| panic!("{name} in {fit:?}"))
+}
+
+fn holds(fit: &Fit, name: &str, truth: f64) -> bool {
+    let interval = parameter(fit, name).interval.expect("more measurements than parameters");
+    interval.low <= truth && truth <= interval.high
+}
+
+fn not_identified(fit: &Fit) -> Vec<&'static str> {
+    fit.not_identified.iter().map(|not| not.name).collect()
+}
+
+fn ping_pong(seed: u64, law: impl Fn(f64) -> f64) -> Vec<Sample> {
+    let mut scatter = Scatter::new(seed);
+    let settings = one_way(&powers()).repeat(5);
+    settings.iter().map(|at| scatter.measure(at, law(at.size.number()), 0.02)).collect()
+}
+
+/// Table 1 of the PRP paper: 74 us and 6.6 MB/s, 146 us and 5.5 MB/s with TCP. The frame carries 34 bytes of
+/// data or more, and the network is Fast Ethernet.
+#[test]
+fn prp__the_paper_s_latency_and_bandwidth() {
+    for (latency, bandwidth) in [(74e-6, 6.6e6), (146e-6, 5.5e6)] {
+        let (network, n_min) = (1.0 / 12.5e6, 34.0);
+        let law = TwoPiece {
+            constant: Seconds::new(latency - n_min * network),
+            network: SecondsPerByte::new(network),
+            processor: SecondsPerByte::new(1.0 / bandwidth - network),
+            n_min: Bytes::new(n_min),
+        };
+        let sizes: Vec<f64> = (0..12).chain(12..=106).map(|n| f64::from(n * 14)).collect();
+        let mut scatter = Scatter::new(7);
+        let settings = one_way(&sizes).repeat(10);
+        let samples: Vec<_> = settings
+            .iter()
+            .map(|at| scatter.measure(at, law.time(at.size).number(), 0.02))
+            .collect();
+        let fit = found(Model::Prp, &samples);
+        assert!(holds(&fit, "L", latency), "{fit:?}");
+        assert!(holds(&fit, "B1", bandwidth), "{fit:?}");
+        let interval = parameter(&fit, "L").interval.expect("an interval");
+        assert!((interval.high - interval.low) / latency < 0.05, "{interval:?}");
+    }
+}
+
+#[test]
+fn prp__a_straight_line_has_no_break() {
+    let fit = found(Model::Prp, &ping_pong(3, |n| 20e-6 + 10e-9 * n));
+    assert_eq!(not_identified(&fit), ["B0", "n_min"]);
+    assert!(holds(&fit, "B1", 100e6));
+}
+
+#[test]
+fn packet__whose_messages_all_fit_one_has_no_size() {
+    let sizes: Vec<f64> = (0..20).map(|n| f64::from(n * 50)).collect();
+    let mut scatter = Scatter::new(5);
+    let settings = one_way(&sizes).repeat(5);
+    let samples: Vec<_> = settings
+        .iter()
+        .map(|at| scatter.measure(at, 30e-6 + 20e-9 * at.size.number(), 0.01))
+        .collect();
+    let fit = found(Model::Packet, &samples);
+    assert_eq!(not_identified(&fit), ["p"]);
+    assert!(holds(&fit, "a", 30e-6) && holds(&fit, "m", 20e-9), "{fit:?}");
+}
+
+#[test]
+fn loggp__a_ping_pong_tells_neither_o_nor_g() {
+    let samples = ping_pong(11, |n| 26e-6 + 10e-9 * (n - 1.0).max(0.0));
+    for model in [Model::LogP, Model::LogGp] {
+        let fit = found(model, &samples);
+        assert_eq!(not_identified(&fit), ["o", "g"]);
+        assert_eq!(parameter(&fit, "L").means.as_deref(), Some("L + 2 o"));
+    }
+    let fit = found(Model::LogGp, &samples);
+    assert!(holds(&fit, "L", 26e-6) && holds(&fit, "G", 10e-9));
+}
+
+#[test]
+fn loggp__a_gap_no_larger_than_the_overhead_is_not_told() {
+    let rows =
+        [1, 2, 4, 8].map(|messages| Setting { messages, ..Setting::one_way(Bytes::new(1.0)) });
+    let send = Setting { kind: Kind::Send, ..rows[0] };
+    let mut scatter = Scatter::new(2);
+    let law = |at: &Setting| match at.kind {
+        Kind::Send => 3e-6,
+        Kind::OneWay => 20e-6 + 3e-6 * f64::from(at.messages + 1),
+    };
+    let settings: Vec<_> = rows.into_iter().chain([send]).collect();
+    let samples: Vec<_> =
+        settings.repeat(20).iter().map(|at| scatter.measure(at, law(at), 0.02)).collect();
+    let fit = found(Model::LogP, &samples);
+    assert_eq!(not_identified(&fit), ["g"]);
+    assert!(holds(&fit, "o", 3e-6) && holds(&fit, "L", 20e-6));
+}
+
+#[test]
+fn linear__hops_are_told_where_they_differ() {
+    let samples = ping_pong(4, |n| 20e-6 + 10e-9 * n);
+    let fit = found(Model::Linear, &samples);
+    assert_eq!(not_identified(&fit), ["gamma"]);
+    assert!(holds(&fit, "half_bandwidth_size", 2000.0) && holds(&fit, "bandwidth", 100e6));
+    assert_eq!(parameter(&fit, "alpha").means, None);
+    // All over two routers: what those take is in alpha.
+    let over: Vec<_> = samples.iter().map(|sample| sample.over(Hops::new(2.0))).collect();
+    let fit = found(Model::Linear, &over);
+    assert_eq!(not_identified(&fit), ["gamma"]);
+    assert_eq!(parameter(&fit, "alpha").means.as_deref(), Some("alpha + 2 gamma"));
+}
+
+#[test]
+fn linear__one_size_tells_nothing() {
+    let at = Setting::one_way(Bytes::new(64.0));
+    let samples = vec![sample(&at, 20e-6); 10];
+    let fit = found(Model::Linear, &samples);
+    assert_eq!(not_identified(&fit), ["alpha", "beta", "gamma"]);
+    let fit = found(Model::Hyperbolic, &samples);
+    assert_eq!(not_identified(&fit), ["a", "b"]);
+}
+
+#[test]
+fn blocks__a_workstation_quicker_than_the_network_is_not_told() {
+    let settings: Vec<Setting> = [1, 2, 4]
+        .into_iter()
+        .flat_map(|pairs| one_way(&powers()).into_iter().map(move |at| Setting { pairs, ..at }))
+        .collect();
+    let law = |at: &Setting| {
+        let pairs = f64::from(at.pairs);
+        let (a, z) = (200e-6 + pairs * 50e-6, pairs * 1e-6 * at.size.number());
+        a * a / (a + z) + z
+    };
+    let mut scatter = Scatter::new(9);
+    let samples: Vec<_> =
+        settings.repeat(3).iter().map(|at| scatter.measure(at, law(at), 0.02)).collect();
+    let fit = found(Model::Blocks, &samples);
+    assert_eq!(not_identified(&fit), ["b"]);
+    assert!(holds(&fit, "b_c", 1e-6) && holds(&fit, "a_c", 50e-6), "{fit:?}");
+}
+
+#[test]
+fn fit__fewer_measurements_than_parameters_are_an_error() {
+    let samples = ping_pong(1, |n| 20e-6 + 10e-9 * n);
+    let error = |model, count| fit(model, &samples[..count], OPTIONS).map(|_| ());
+    let few = |points, parameters| Err(FitError::TooFew { points, parameters });
+    assert_eq!(error(Model::Linear, 2), few(2, 3));
+    assert_eq!(error(Model::Hyperbolic, 1), few(1, 2));
+    assert_eq!(error(Model::Packet, 2), few(2, 3));
+    assert_eq!(error(Model::LogGp, 3), few(3, 4));
+    assert_eq!(error(Model::Prp, 4), few(4, 5));
+    let without_hops: Vec<_> =
+        samples.iter().map(|sample| Sample { hops: None, ..*sample }).collect();
+    assert!(fit(Model::Linear, &without_hops[..2], OPTIONS).is_ok());
+    assert!(fit(Model::Linear, &without_hops[..1], OPTIONS).is_err());
+    assert!(fit(Model::Linear, &[], OPTIONS).is_err());
+}
+
+/// As many measurements as parameters give values, and no idea how far those are off.
+#[test]
+fn fit__as_many_measurements_as_parameters_have_no_intervals() {
+    let law = |at: &Setting| sample(at, 20e-6 + 10e-9 * at.size.number());
+    let samples: Vec<_> = one_way(&[0.0, 1000.0]).iter().map(law).collect();
+    let samples: Vec<_> = samples.iter().map(|s| Sample { hops: None, ..*s }).collect();
+    let fit = found(Model::Linear, &samples);
+    let alpha = parameter(&fit, "alpha");
+    assert!((alpha.value - 20e-6).abs() < 1e-12 && alpha.interval.is_none());
+}
+
+#[test]
+fn fit__what_is_no_measurement_is_an_error() {
+    let at = Setting::one_way(Bytes::new(1.0));
+    let mut samples = vec![sample(&at, 1e-6); 9];
+    samples[4].time = Seconds::new(0.0);
+    assert_eq!(fit(Model::Linear, &samples, OPTIONS).map(|_| ()), Err(FitError::Time(4)));
+    samples[4] = sample(&Setting::one_way(Bytes::new(-1.0)), 1e-6);
+    assert_eq!(fit(Model::Linear, &samples, OPTIONS).map(|_| ()), Err(FitError::Size(4)));
+    let empty = vec![sample(&Setting::one_way(Bytes::new(0.0)), 1e-6); 9];
+    assert_eq!(fit(Model::Packet, &empty, OPTIONS).map(|_| ()), Err(FitError::NoBytes));
+}
+
+/// One measurement in twenty is ten times as long.
+#[test]
+fn fit__a_few_measurements_far_off_move_nothing() {
+    let clean = ping_pong(6, |n| 20e-6 + 10e-9 * n);
+    let mut soiled = clean.clone();
+    for sample in soiled.iter_mut().step_by(20) {
+        sample.time = Seconds::new(10.0 * sample.time.number());
+    }
+    for model in [Model::Linear, Model::Hyperbolic, Model::LogGp] {
+        let (clean, soiled) = (found(model, &clean), found(model, &soiled));
+        for (before, after) in clean.parameters.iter().zip(&soiled.parameters) {
+            let change = after.value / before.value - 1.0;
+            assert!(change.abs() < 0.01, "{model:?} {}: {change}", before.name);
+        }
+    }
+}
+
+/// What is common to a round is told by the number of rounds, not by that of messages.
+#[test]
+fn fit__rounds_are_what_is_independent() {
+    let mut held = 0;
+    for seed in 0..300 {
+        let mut scatter = Scatter::new(seed);
+        let mut samples = Vec::new();
+        for round in 0..15 {
+            let common = 1.0 + 0.05 * scatter.normal();
+            for at in one_way(&powers()) {
+                let law = common * (20e-6 + 10e-9 * at.size.number());
+                let measured = scatter.measure(&at, law, 0.01);
+                samples.push(Sample { round: Some(round), ..measured });
+            }
+        }
+        let options = Options { seed, resamples: 99 };
+        let rounds = fit(Model::Linear, &samples, options).expect("enough measurements");
+        held += u32::from(holds(&rounds, "alpha", 20e-6));
+    }
+    // Without the rounds it is held in less than half of the sets.
+    assert!((275..=295).contains(&held), "{held} of 300");
+}
+
+#[test]
+fn fit__is_the_same_for_the_same_seed() {
+    let samples = ping_pong(8, |n| 20e-6 + 10e-9 * n);
+    let interval = |seed| {
+        let fit = fit(Model::Hyperbolic, &samples, Options { seed, resamples: 99 });
+        fit.expect("enough measurements").parameters[0].interval
+    };
+    assert_eq!(interval(1), interval(1));
+    assert_ne!(interval(1), interval(2));
+}
+
+#[test]
+fn fit__data_without_scatter_are_found_exactly() {
+    let law = |at: &Setting| sample(at, 20e-6 + 10e-9 * at.size.number());
+    let samples: Vec<_> = one_way(&powers()).repeat(3).iter().map(law).collect();
+    let fit = found(Model::Linear, &samples);
+    let beta = parameter(&fit, "beta");
+    let interval = beta.interval.expect("more measurements than parameters");
+    assert!((beta.value / 10e-9 - 1.0).abs() < 1e-9);
+    assert!((interval.high - interval.low) / 10e-9 < 1e-6, "{interval:?}");
+}
+
+#[test]
+fn aic__tells_the_model_that_made_the_data() {
+    let straight = ping_pong(12, |n| 20e-6 + 10e-9 * n);
+    let curved = ping_pong(13, |n| 20e-6 * 20e-6 / (20e-6 + 10e-9 * n) + 10e-9 * n);
+    let stepped = ping_pong(14, |n| 20e-6 * (n / 1484.0).ceil().max(1.0) + 2e-9 * n);
+    let aic = |model, samples: &[Sample]| found(model, samples).aic;
+    for model in [Model::Hyperbolic, Model::LogP] {
+        assert!(aic(Model::Linear, &straight) < aic(model, &straight));
+    }
+    // Parameters that the data do not need cost something.
+    assert!(aic(Model::Linear, &straight) < aic(Model::Prp, &straight) + 4.0);
+    assert!(aic(Model::Hyperbolic, &curved) < aic(Model::Linear, &curved));
+    assert!(aic(Model::Packet, &stepped) < aic(Model::Hyperbolic, &stepped));
+}
+
+/// Intervals without made data are those of Student's distribution.
+#[test]
+fn options__no_made_data() {
+    let samples = ping_pong(15, |n| 20e-6 + 10e-9 * n);
+    let fit = fit(Model::Linear, &samples, Options { seed: 1, resamples: 0 });
+    let fit = fit.expect("enough measurements");
+    let (student, made) = (parameter(&fit, "alpha"), found(Model::Linear, &samples));
+    let width = |found: &Estimate| {
+        let interval = found.interval.expect("an interval");
+        interval.high - interval.low
+    };
+    let ratio = width(student) / width(parameter(&made, "alpha"));
+    assert!((0.8..1.2).contains(&ratio), "{ratio}");
+}

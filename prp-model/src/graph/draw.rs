@@ -1,0 +1,210 @@
+//! Graphs and their timelines as SVG.
+
+mod svg;
+
+use super::definition::{Graph, Path};
+use super::schedule::Timeline;
+use crate::unit::with_prefix;
+use svg::Svg;
+
+/// What a column of a graph takes, and a row, in pixels: a block's name, its two times and air.
+const COLUMN: f64 = 190.0;
+const ROW: f64 = 64.0;
+
+/// A block's box and a process's circle.
+const BOX: (f64, f64) = (130.0, 44.0);
+const RADIUS: f64 = 18.0;
+
+/// Air around everything.
+const MARGIN: f64 = 30.0;
+
+/// A place in a drawing.
+#[derive(Clone, Debug)]
+struct Place {
+    column: usize,
+    row: usize,
+    what: What,
+}
+
+/// From where to where, by numbers of places, and the messages that go there.
+type Edge = (usize, usize, Vec<String>);
+
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    Source(String),
+    Block(usize),
+    Destination(String),
+}
+
+impl Graph {
+    /// The graph as the paper draws it: processes are circles, senders on the left and receivers on the
+    /// right, and blocks are boxes with their parameters.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let (places, edges) = self.places();
+        let columns = places.iter().map(|place| place.column).max().unwrap_or(0) + 1;
+        let rows = places.iter().map(|place| place.row).max().unwrap_or(0) + 1;
+        let mut svg =
+            Svg::new(columns as f64 * COLUMN + 2.0 * MARGIN, rows as f64 * ROW + 2.0 * MARGIN);
+        let height = |column: usize| places.iter().filter(|p| p.column == column).count() as f64;
+        let centre = |place: &Place| {
+            let offset = (rows as f64 - height(place.column)) / 2.0;
+            let x = MARGIN + (place.column as f64 + 0.5) * COLUMN;
+            (x, MARGIN + (place.row as f64 + offset + 0.5) * ROW)
+        };
+        for (from, to, labels) in &edges {
+            let ((x1, y1), (x2, y2)) = (centre(&places[*from]), centre(&places[*to]));
+            let half = |place: &Place| match place.what {
+                What::Block(_) => BOX.0 / 2.0,
+                What::Source(_) | What::Destination(_) => RADIUS,
+            };
+            let (x1, x2) = (x1 + half(&places[*from]), x2 - half(&places[*to]));
+            svg.arrow((x1, y1), (x2, y2));
+            let (x, y) = (f64::midpoint(x1, x2), f64::midpoint(y1, y2) - 4.0);
+            svg.text((x, y), 10.0, &shorten(labels));
+        }
+        for place in &places {
+            let (x, y) = centre(place);
+            match &place.what {
+                What::Block(at) => {
+                    let node = &self.blocks[*at];
+                    svg.rectangle((x - BOX.0 / 2.0, y - BOX.1 / 2.0), BOX, "#eef4fa");
+                    svg.text((x, y - 4.0), 13.0, &node.name);
+                    let fixed = with_prefix(node.block.fixed.number(), "s");
+                    let byte = with_prefix(node.block.byte.number(), "s/B");
+                    svg.text((x, y + 14.0), 10.0, &format!("a {fixed}, b {byte}"));
+                }
+                What::Source(name) | What::Destination(name) => {
+                    svg.circle((x, y), RADIUS);
+                    svg.text((x, y + 4.0), 12.0, name);
+                }
+            }
+        }
+        svg.finish("communication graph")
+    }
+
+    /// Where everything is, and which messages go from where to where.
+    fn places(&self) -> (Vec<Place>, Vec<Edge>) {
+        let mut columns = vec![0; self.blocks.len()];
+        let mut last = 0;
+        for message in &self.messages {
+            last = last.max(depth(&message.via, 1, &mut columns));
+        }
+        let mut places: Vec<Place> = Vec::new();
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut find = |column: usize, what: What| {
+            if let Some(at) = places.iter().position(|place| place.what == what) {
+                return at;
+            }
+            let row = places.iter().filter(|place| place.column == column).count();
+            places.push(Place { column, row, what });
+            places.len() - 1
+        };
+        for message in &self.messages {
+            let from = find(0, What::Source(message.from.clone()));
+            let mut links = Vec::new();
+            let ends = walk(&message.via, &[from], &columns, &mut find, &mut links);
+            let to = find(last, What::Destination(message.to.clone()));
+            links.extend(ends.into_iter().map(|end| (end, to)));
+            for (from, to) in links {
+                match edges.iter_mut().find(|edge| (edge.0, edge.1) == (from, to)) {
+                    Some((_, _, names)) => names.push(message.name.clone()),
+                    None => edges.push((from, to, vec![message.name.clone()])),
+                }
+            }
+        }
+        (places, edges)
+    }
+}
+
+/// Puts blocks into columns, from `column` on; the next one.
+fn depth(path: &Path, column: usize, columns: &mut [usize]) -> usize {
+    match path {
+        Path::Block(at) => {
+            columns[*at] = columns[*at].max(column);
+            columns[*at] + 1
+        }
+        Path::Serial(parts) => {
+            parts.iter().fold(column, |column, part| depth(part, column, columns))
+        }
+        Path::Parallel(parts) => {
+            let ends = parts.iter().map(|part| depth(part, column, columns));
+            ends.max().unwrap_or(column)
+        }
+    }
+}
+
+/// Follows a path from some places; where it ends.
+fn walk(
+    path: &Path,
+    from: &[usize],
+    columns: &[usize],
+    find: &mut impl FnMut(usize, What) -> usize,
+    links: &mut Vec<(usize, usize)>,
+) -> Vec<usize> {
+    match path {
+        Path::Block(at) => {
+            let place = find(columns[*at], What::Block(*at));
+            links.extend(from.iter().map(|from| (*from, place)));
+            vec![place]
+        }
+        Path::Serial(parts) => {
+            parts.iter().fold(from.to_vec(), |from, part| walk(part, &from, columns, find, links))
+        }
+        Path::Parallel(parts) => {
+            parts.iter().flat_map(|part| walk(part, from, columns, find, links)).collect()
+        }
+    }
+}
+
+/// A list of names that fits over an arrow.
+fn shorten(names: &[String]) -> String {
+    /// Names that fit.
+    const MOST: usize = 4;
+    match names {
+        few if few.len() <= MOST => few.join(", "),
+        many => format!("{} messages", many.len()),
+    }
+}
+
+impl Timeline {
+    /// What each process does when, as figures 10 and 13 draw it: sends are empty bars, receives are filled.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        /// The width of the whole time.
+        const WIDTH: f64 = 900.0;
+        /// Of names before it.
+        const NAMES: f64 = 60.0;
+        /// A process's line.
+        const LINE: f64 = 26.0;
+        let mut processes: Vec<&str> = Vec::new();
+        for bar in &self.bars {
+            if !processes.contains(&bar.process.as_str()) {
+                processes.push(&bar.process);
+            }
+        }
+        // Processes are numbered, mostly.
+        processes.sort_by_key(|name| (name.parse().unwrap_or(u32::MAX), name.to_owned()));
+        let height = processes.len() as f64 * LINE;
+        let end = self.end().max(f64::MIN_POSITIVE);
+        let x = |time: f64| MARGIN + NAMES + time / end * WIDTH;
+        let mut svg = Svg::new(WIDTH + NAMES + 2.0 * MARGIN, height + 3.0 * MARGIN);
+        for (row, process) in processes.iter().enumerate() {
+            let y = MARGIN + row as f64 * LINE;
+            svg.text((MARGIN + NAMES / 2.0, y + 17.0), 12.0, process);
+            for bar in self.bars.iter().filter(|bar| bar.process == *process) {
+                let fill = if bar.is_receive { "#9db8d2" } else { "#ffffff" };
+                svg.rectangle((x(bar.from), y + 4.0), (x(bar.to) - x(bar.from), LINE - 8.0), fill);
+                let middle = x(f64::midpoint(bar.from, bar.to));
+                svg.text((middle, y + 17.0), 9.0, &bar.message);
+            }
+        }
+        let (bottom, label) = (MARGIN + height + 6.0, format!("{} in all", with_prefix(end, "s")));
+        svg.arrow((x(0.0), bottom), (x(end), bottom));
+        svg.text((x(end / 2.0), bottom + 18.0), 11.0, &format!("time: {label}; filled: receives"));
+        svg.finish("small messages: who sends and receives when")
+    }
+}
+
+#[cfg(test)]
+mod tests;

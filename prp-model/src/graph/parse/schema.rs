@@ -1,0 +1,74 @@
+//! What a graph file has, as it is written.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(default)]
+    pub(super) primitive: Primitive,
+    #[serde(default)]
+    pub(super) ordered: bool,
+    #[serde(default)]
+    pub(super) block: Vec<Spanned<Block>>,
+    #[serde(default)]
+    pub(super) message: Vec<Spanned<Message>>,
+    pub(super) pattern: Option<Spanned<Pattern>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Primitive {
+    Preemptive,
+    #[default]
+    NonPreemptive,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Block {
+    pub(super) name: Spanned<String>,
+    pub(super) a: Spanned<f64>,
+    pub(super) b: Spanned<f64>,
+    pub(super) copies: Option<Spanned<u32>>,
+    pub(super) processor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Message {
+    pub(super) name: Spanned<String>,
+    pub(super) from: String,
+    pub(super) to: Spanned<String>,
+    pub(super) via: Spanned<Vec<Spanned<Way>>>,
+    pub(super) size: Option<Spanned<f64>>,
+    #[serde(default)]
+    pub(super) after: Vec<Spanned<String>>,
+}
+
+/// A block, or several; in a row of blocks several stand for one of them, and in those again for a row.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Way {
+    Block(String),
+    Several(Vec<Self>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Pattern {
+    pub(super) kind: Spanned<String>,
+    pub(super) processes: Spanned<u32>,
+    pub(super) neighbours: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub(super) network: Network,
+}
+
+#[derive(Copy, Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Network {
+    #[default]
+    Shared,
+    Switched,
+}

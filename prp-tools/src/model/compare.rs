@@ -1,0 +1,62 @@
+//! `prp model compare`: what models predict beside what was measured.
+
+mod collectives;
+mod halves;
+mod pattern;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::fitting::{Name, Resampling};
+use super::input::Input;
+use crate::exit::Failure;
+
+/// Compare predicted with measured times.
+///
+/// Each model is fitted to one half of the sizes, every other one, and predicts the rest. With --graph the
+/// graph predicts all of them. With --collectives the measurements are of pairs of processes (the column
+/// pairs): workstation and network are fitted to those, and predict the patterns in that file.
+#[derive(Debug, Args)]
+#[command(after_help = crate::exit::HELP)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    input: Input,
+
+    /// Only these models; may be given several times
+    #[arg(long, value_enum, value_name = "MODEL")]
+    model: Vec<Name>,
+
+    /// Compare with what this graph predicts for all of its messages together
+    #[arg(long, value_name = "GRAPH.toml", conflicts_with = "model")]
+    graph: Option<PathBuf>,
+
+    /// Patterns to predict, as CSV: pattern, processes, bytes, seconds
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "graph"])]
+    collectives: Option<PathBuf>,
+
+    #[command(flatten)]
+    resampling: Resampling,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `prp model compare`.
+pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    if let Some(path) = &args.collectives {
+        return collectives::run(args, path);
+    }
+    match &args.graph {
+        Some(path) => pattern::run(args, path),
+        None => halves::run(args),
+    }
+}
+
+/// The middle one, and the largest.
+fn summary(errors: &[f64]) -> Option<(f64, f64)> {
+    let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    Some((*sizes.get(sizes.len() / 2)?, *sizes.last()?))
+}

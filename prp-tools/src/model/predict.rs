@@ -1,0 +1,133 @@
+//! `prp model predict`: how long messages take, by a graph or by a fit.
+
+use std::path::Path;
+
+use clap::Args;
+use prp_model::fit::{Fit, Setting};
+use prp_model::graph::{Block, Reduced};
+use prp_model::unit::{Bytes, Hops, with_prefix};
+use serde_json::{Map, Value, json};
+
+use super::fitting::{Name, Resampling, fitted, ranked};
+use super::input::Input;
+use super::{blind, output, reduce};
+use crate::exit::{Code, Failure};
+
+/// Predict how long messages take.
+///
+/// By a graph, GRAPH.toml, or with --model by a fit of measurements: give those in place of the graph.
+#[derive(Debug, Args)]
+#[command(after_help = crate::exit::HELP)]
+pub(crate) struct PredictArgs {
+    #[command(flatten)]
+    input: Input,
+
+    /// Bytes in a message; may be given several times
+    #[arg(short, long = "size", value_name = "BYTES", required = true)]
+    sizes: Vec<u64>,
+
+    /// Routers on the path, for a fit
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    over: u32,
+
+    /// The model, for a fit; without it the one with the least AIC
+    #[arg(long, value_enum, value_name = "MODEL")]
+    model: Option<Name>,
+
+    #[command(flatten)]
+    resampling: Resampling,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `prp model predict`.
+pub(super) fn run(args: &PredictArgs) -> Result<(), Failure> {
+    match args.input.graph() {
+        Some(path) => by_graph(args, &path),
+        None => by_fit(args),
+    }
+}
+
+fn by_graph(args: &PredictArgs, path: &Path) -> Result<(), Failure> {
+    let reduction = reduce::load(path)?.reduce();
+    let mut lines = vec![format!(
+        "{:>10}  {:<14}{:>12}{:>12}{:>12}{:>12}",
+        "bytes", "message", "total", "sending", "receiving", "at most"
+    )];
+    let mut answers = Vec::new();
+    for size in &args.sizes {
+        let bytes = Bytes::new(*size as f64);
+        let time = |block: Block, size: f64| block.time(Bytes::new(bytes.number() * size)).number();
+        let mut messages = Map::new();
+        for message in &reduction.messages {
+            let Reduced { name, size: factor, total, sending, receiving, .. } = message;
+            let [total, sending, least, most] =
+                [*total, *sending, receiving.0, receiving.1].map(|block| time(block, *factor));
+            lines.push(format!(
+                "{size:>10}  {name:<14}{:>12}{:>12}{:>12}{:>12}",
+                with_prefix(total, "s"),
+                with_prefix(sending, "s"),
+                with_prefix(least, "s"),
+                with_prefix(most, "s")
+            ));
+            let value = json!({
+                "seconds": total, "sending": sending,
+                "receiving_least": least, "receiving_most": most,
+            });
+            messages.insert(name.clone(), value);
+        }
+        let all = time(reduction.whole, 1.0);
+        lines.push(format!("{size:>10}  {:<14}{:>12}", "all", with_prefix(all, "s")));
+        answers.push(json!({"bytes": size, "seconds": all, "messages": messages}));
+    }
+    lines.push(blind::line(&blind::of_graph()));
+    let json = json!({"predictions": answers, "does_not_see": blind::of_graph()});
+    output::publish(args.json, &json, &lines)
+}
+
+fn by_fit(args: &PredictArgs) -> Result<(), Failure> {
+    let samples = args.input.samples()?;
+    let fit = match args.model {
+        Some(name) => fitted(name.into(), &samples, args.resampling)?,
+        None => ranked(&samples, args.resampling)?.swap_remove(0),
+    };
+    let (low, high) = fit.sizes();
+    let mut lines = vec![format!("by {}: {}", fit.model.name(), fit.model.formula())];
+    let mut answers = Vec::new();
+    for size in &args.sizes {
+        let (line, answer) = one(args, &fit, *size)?;
+        lines.push(line);
+        answers.push(answer);
+        if !(low..=high).contains(&(*size as f64)) {
+            lines.push(format!("{:>12} is outside of what was measured, {low} to {high}", ""));
+        }
+    }
+    lines.push(blind::line(&blind::spots(fit.model)));
+    let json = json!({
+        "model": fit.model.name(), "predictions": answers, "seed": fit.options.seed,
+        "measured_bytes": [low, high], "does_not_see": blind::spots(fit.model),
+    });
+    output::publish(args.json, &json, &lines)
+}
+
+fn one(args: &PredictArgs, fit: &Fit, size: u64) -> Result<(String, Value), Failure> {
+    let gamma = fit.parameters.iter().any(|parameter| parameter.name == "gamma");
+    if args.over > 0 && !gamma {
+        let text = format!("--over {}: {} tells no delay of a router", args.over, fit.model.name());
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let hops = Hops::new(f64::from(args.over));
+    let at = Setting { hops, ..Setting::one_way(Bytes::new(size as f64)) };
+    let (time, interval) = fit.predict(&at);
+    let range = interval.map_or_else(String::new, |i| {
+        format!("   95 %: {} to {}", with_prefix(i.low, "s"), with_prefix(i.high, "s"))
+    });
+    let line = format!("{size:>12} bytes{:>14}{range}", time.to_string());
+    let json = json!({
+        "bytes": size, "seconds": time.number(),
+        "low": interval.map(|i| i.low), "high": interval.map(|i| i.high),
+    });
+    Ok((line, json))
+}

@@ -1,0 +1,84 @@
+//! A header that names the columns, and one measurement a line.
+
+use prp_model::fit::{Kind, Sample};
+use prp_model::unit::{Bytes, Hops, Seconds};
+
+use super::Mistake;
+
+/// A column.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Column {
+    Bytes,
+    Seconds,
+    Hops,
+    Messages,
+    Pairs,
+    Kind,
+    Round,
+}
+
+const COLUMNS: &str = "bytes, seconds, hops, messages, pairs, kind, round";
+
+pub(super) fn samples(text: &str) -> Result<Vec<Sample>, Mistake> {
+    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let (at, header) = lines.next().ok_or_else(|| Mistake::new("no header"))?;
+    let columns = columns(at, header)?;
+    lines.map(|(at, line)| sample(at, line, &columns)).collect()
+}
+
+fn columns(at: usize, header: &str) -> Result<Vec<Column>, Mistake> {
+    let column = |name: &str| match name.trim() {
+        "bytes" => Ok(Column::Bytes),
+        "seconds" => Ok(Column::Seconds),
+        "hops" => Ok(Column::Hops),
+        "messages" => Ok(Column::Messages),
+        "pairs" => Ok(Column::Pairs),
+        "kind" => Ok(Column::Kind),
+        "round" => Ok(Column::Round),
+        other => Err(Mistake::at(at, format!("no column {other:?}: there are {COLUMNS}"))),
+    };
+    let columns: Vec<Column> = header.split(',').map(column).collect::<Result<_, _>>()?;
+    for needed in [Column::Bytes, Column::Seconds] {
+        if !columns.contains(&needed) {
+            return Err(Mistake::at(at, "the header needs bytes and seconds"));
+        }
+    }
+    Ok(columns)
+}
+
+fn sample(at: usize, line: &str, columns: &[Column]) -> Result<Sample, Mistake> {
+    let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+    if cells.len() != columns.len() {
+        let what = format!("{} cells under {} columns", cells.len(), columns.len());
+        return Err(Mistake::at(at, what));
+    }
+    let no = |cell: &str, what: &str| Mistake::at(at, format!("{cell:?} is no {what}"));
+    let number = |cell: &str, what: &str| {
+        let parsed = cell.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+        parsed.ok_or_else(|| no(cell, what))
+    };
+    let count = |cell: &str, what: &str| cell.parse::<u32>().map_err(|_| no(cell, what));
+    let mut sample = Sample::one_way(Bytes::new(0.0), Seconds::new(0.0));
+    for (column, cell) in columns.iter().zip(cells) {
+        match column {
+            Column::Bytes => sample.size = Bytes::new(number(cell, "size in bytes")?),
+            Column::Seconds => sample.time = Seconds::new(number(cell, "time in seconds")?),
+            Column::Hops => sample.hops = Some(Hops::new(number(cell, "number of hops")?)),
+            Column::Messages => sample.messages = count(cell, "number of messages")?,
+            Column::Pairs => sample.pairs = count(cell, "number of pairs")?,
+            Column::Round => sample.round = Some(count(cell, "number of a round")?),
+            Column::Kind => {
+                sample.kind = match cell {
+                    "one-way" => Kind::OneWay,
+                    "send" => Kind::Send,
+                    _ => return Err(no(cell, "kind: one-way or send")),
+                }
+            }
+        }
+    }
+    if sample.time.number() <= 0.0 {
+        return Err(Mistake::at(at, "a time of 0 s"));
+    }
+    Ok(sample)
+}
