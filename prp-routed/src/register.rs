@@ -23,6 +23,10 @@ const MAX_PROCESSES: usize = if cfg!(test) { 128 } else { 1024 };
 /// ... of one user other than root, so that nobody takes the places of all.
 const MAX_OF_USER: usize = MAX_PROCESSES / 2;
 
+/// Connections accepted at once: a process that connects without end must not hold up frames. The rest
+/// wait in the kernel's queue for the next turn.
+const ACCEPTS: usize = 16;
+
 /// Events taken at once.
 const EVENTS: usize = 64;
 
@@ -99,7 +103,8 @@ impl Register {
     }
 
     fn welcome(&mut self) {
-        while let Ok((link, _)) = self.listener.accept() {
+        for _ in 0..ACCEPTS {
+            let Ok((link, _)) = self.listener.accept() else { return };
             let Ok(user) = user_of(&link) else { continue };
             let living = self.processes.values().map(|p| p.user);
             let users: Vec<u32> = living.chain(self.departed.iter().map(|d| d.user)).collect();

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use prp_node::environment;
 use prp_proto::addr::NodeId;
 use prp_proto::hosts::Hosts;
 
@@ -37,7 +38,7 @@ static FILES: PerProcess<Lock<HashMap<PathBuf, HostsFile>>> = PerProcess::new(Lo
 impl HostsFile {
     /// The path in force: `PRP_HOSTS`, or [`DEFAULT_PATH`].
     pub fn default_path() -> PathBuf {
-        std::env::var_os("PRP_HOSTS").map_or_else(|| DEFAULT_PATH.into(), PathBuf::from)
+        environment::variable("PRP_HOSTS").map_or_else(|| DEFAULT_PATH.into(), PathBuf::from)
     }
 
     /// Reads and checks the file at `path`.
@@ -123,7 +124,7 @@ impl Stamp {
 /// # Errors
 /// `InvalidInput` if it is set to something else than a node number.
 pub(crate) fn node_from_environment() -> io::Result<Option<NodeId>> {
-    let Some(value) = std::env::var_os("PRP_NODE") else { return Ok(None) };
+    let Some(value) = environment::variable("PRP_NODE") else { return Ok(None) };
     let node = value.to_str().and_then(|v| v.parse().ok());
     node.map(Some).ok_or_else(|| {
         let message = format!("PRP_NODE is {}: expected a node number", value.display());
