@@ -145,6 +145,7 @@ pub(crate) struct Connection {
     pub(crate) queued_transmit: bool,
     pub(crate) queued_event: bool,
     pub(crate) queued_owing: bool,
+    queued_staying: bool,
     pub(crate) queued_deadlines: QueuedDeadlines,
 }
 
@@ -206,6 +207,7 @@ impl Connection {
             queued_transmit: false,
             queued_event: false,
             queued_owing: false,
+            queued_staying: false,
             queued_deadlines: QueuedDeadlines::default(),
         })
     }
