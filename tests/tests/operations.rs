@@ -31,6 +31,7 @@ prp_tests::main! {
         fork__child_leaves_the_ports_to_others,
         signals__are_for_the_programs_threads,
         limits__no_descriptor_left,
+        limits__connections_in_a_row_need_few_descriptors,
         limits__no_memory_for_devices,
         limits__no_memory_for_buffers,
         clock__set_again_and_again,
@@ -164,6 +165,19 @@ fn limits__no_descriptor_left() {
     assert_eq!(server.ok("read s 9"), "on");
     client.ok("limit files 256");
     client.ok("connect u 2:80");
+}
+
+/// A client that has one stream open at a time needs few descriptors, though each of those that it closed stays for a while
+/// with a port of its own.
+fn limits__connections_in_a_row_need_few_descriptors() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    server.tell("serve l");
+    client.ok("limit files 50");
+    for _ in 0..500 {
+        client.ok("connect t 2:80");
+        client.ok("drop t");
+    }
 }
 
 /// A puppet on node 1 whose memory is limited later. All its threads share one arena: another would be 64 MiB of addresses,
