@@ -148,6 +148,7 @@ pub(crate) struct Connection {
     pub(crate) queued_transmit: bool,
     pub(crate) queued_event: bool,
     pub(crate) queued_owing: bool,
+    queued_staying: bool,
     pub(crate) queued_deadlines: QueuedDeadlines,
 }
 
@@ -212,6 +213,7 @@ impl Connection {
             queued_transmit: false,
             queued_event: false,
             queued_owing: false,
+            queued_staying: false,
             queued_deadlines: QueuedDeadlines::default(),
         })
     }

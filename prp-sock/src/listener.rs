@@ -207,9 +207,15 @@ impl PrpListener {
         let port = match wanted {
             Some(port) => port,
             None => {
+                let mut failed = None;
                 let Core { endpoint, claims, steering, .. } = &mut *core;
-                let claim = |port| steering.claim(claims, port).unwrap_or(false);
-                endpoint.pick_port(claim).ok_or(io::ErrorKind::AddrInUse)?
+                let picked = endpoint.pick_port(|port| {
+                    steering.claim(claims, port).unwrap_or_else(|e| {
+                        failed.get_or_insert(e);
+                        false
+                    })
+                });
+                picked.ok_or_else(|| failed.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))?
             }
         };
         let listener = core

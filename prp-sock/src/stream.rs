@@ -220,6 +220,11 @@ impl PrpStream {
             });
             // Others may have been faster with all the ports that were reserved for us; there are more.
             let short = asked == Err(ConnectError::InUse) && core.steering.is_short();
+            // Without a descriptor for another port, one of a connection that only waits will do.
+            if failed.is_some() && local.is_none() && core.endpoint.end_stay(now) {
+                engine.finish(core, now);
+                continue;
+            }
             if !short || failed.is_some() || local.is_some() {
                 break (core, asked, failed);
             }

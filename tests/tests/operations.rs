@@ -30,7 +30,10 @@ prp_tests::main! {
         fork__child_is_told_and_parent_goes_on,
         fork__child_leaves_the_ports_to_others,
         signals__are_for_the_programs_threads,
+        rights__given_up_after_the_first_stream,
+        rights__root_directory_changed_after_the_first_stream,
         limits__no_descriptor_left,
+        limits__connections_in_a_row_need_few_descriptors,
         limits__no_memory_for_devices,
         limits__no_memory_for_buffers,
         clock__set_again_and_again,
@@ -146,6 +149,33 @@ fn signals__are_for_the_programs_threads() {
     assert!(ours >= 2, "{ours} threads of ours");
 }
 
+/// A daemon uses PRP, and then has no right to make packet sockets any more. It is not to depend on when that was whether
+/// it can go on: not on whether a stream was open in the last ten seconds, either.
+fn rights__given_up_after_the_first_stream() {
+    let topology = Topology::pair();
+    if topology.is_rootless() {
+        skip("root: to become another user");
+    }
+    let mut puppet = Puppet::start(&topology.node(1), PUPPET);
+    puppet.ok("listen l 1:80");
+    puppet.ok("become 65534");
+    puppet.ok("drop l");
+    // Longer than an engine that nobody uses is kept (`RETIRE_AFTER`).
+    thread::sleep(Duration::from_secs(12));
+    puppet.ok("listen l 1:80");
+    puppet.ok("connect s 1:80");
+}
+
+fn rights__root_directory_changed_after_the_first_stream() {
+    let topology = Topology::pair();
+    let mut puppet = Puppet::start(&topology.node(1), PUPPET);
+    puppet.ok("listen l 1:80");
+    // There is neither /proc nor the node's prphosts.
+    puppet.ok(format!("chroot {}", std::env::temp_dir().display()));
+    puppet.ok("connect s 1:80");
+    puppet.ok("listen m 1:81");
+}
+
 /// Whoever has no descriptor left is told so; what stands goes on, and so does the next one when there
 /// are some again.
 fn limits__no_descriptor_left() {
@@ -164,6 +194,19 @@ fn limits__no_descriptor_left() {
     assert_eq!(server.ok("read s 9"), "on");
     client.ok("limit files 256");
     client.ok("connect u 2:80");
+}
+
+/// A client that has one stream open at a time needs few descriptors, though each of those that it closed stays for a while
+/// with a port of its own.
+fn limits__connections_in_a_row_need_few_descriptors() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    server.tell("serve l");
+    client.ok("limit files 50");
+    for _ in 0..500 {
+        client.ok("connect t 2:80");
+        client.ok("drop t");
+    }
 }
 
 /// A puppet on node 1 whose memory is limited later. All its threads share one arena: another would be 64 MiB of addresses,

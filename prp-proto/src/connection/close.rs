@@ -105,6 +105,14 @@ impl Connection {
         }
     }
 
+    /// Whether it stays from now on though it has come to its end, and we had asked for it.
+    #[inline]
+    pub(crate) fn begins_to_stay(&mut self) -> bool {
+        let begins = self.state.is_finished() && !self.server && !self.queued_staying;
+        self.queued_staying |= begins;
+        begins
+    }
+
     pub(super) fn on_quiet_timer(&mut self, now: Instant) {
         if self.state.is_finished() {
             return self.end_quietly();

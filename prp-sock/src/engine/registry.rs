@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -17,8 +16,9 @@ use super::core::Core;
 use super::guard::CoreLock;
 use super::keeper::Keeper;
 use super::kick::Kick;
+use super::netns::NetworkNamespace;
 use super::steering::Usher;
-use super::{Engine, exit};
+use super::{Engine, exit, reopen};
 use crate::clock::Clock;
 use crate::device::{FrameIo, Interface, PacketDevice, interfaces};
 use crate::hosts::HostsFile;
@@ -28,8 +28,8 @@ use crate::sys::lock::Lock;
 /// What makes two calls share an engine.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct EngineKey {
-    /// The network namespace of the calling thread: device and inode of its handle.
-    netns: (u64, u64),
+    /// That of the calling thread.
+    netns: NetworkNamespace,
     hosts: PathBuf,
     node: Option<NodeId>,
     device: Option<String>,
@@ -40,9 +40,7 @@ impl EngineKey {
     /// The engine of this thread's network namespace for `hosts`; `node` and `device`, if given, overrule
     /// what prphosts and hardware addresses say.
     pub(crate) fn new(hosts: PathBuf, node: Option<NodeId>, device: Option<String>) -> Self {
-        // Without /proc there is no telling namespaces apart; then there is most likely only one.
-        let netns = std::fs::metadata("/proc/thread-self/ns/net")
-            .map_or((0, 0), |meta| (meta.dev(), meta.ino()));
+        let netns = NetworkNamespace::current();
         Self { netns, hosts, node, device, generation: fork::generation() }
     }
 }
@@ -70,10 +68,12 @@ pub(crate) fn enlist(engine: &Arc<Engine>, name: &str) {
     exit::register();
 }
 
-/// Lets an engine that nobody uses go; `false` if somebody has come meanwhile.
+/// Lets an engine that nobody uses go; `false` if somebody has come meanwhile, or there could not be another one.
 pub(super) fn retire(engine: &Arc<Engine>) -> bool {
     let mut engines = ENGINES.get().lock();
     let idle = Arc::strong_count(engine) == 1 && engine.lock().endpoint.is_idle();
+    let key = engines.iter().find(|(_, e)| e.as_ptr() == Arc::as_ptr(engine)).map(|(key, _)| key);
+    let idle = idle && key.is_none_or(|key| reopen::is_possible(&key.hosts));
     if idle {
         engines.retain(|_, other| other.as_ptr() != Arc::as_ptr(engine));
     }

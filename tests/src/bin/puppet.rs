@@ -18,6 +18,7 @@
 //! | `error S`, `retransmitted S`, `drops S [REASON]`, `too_big S`, `direct S`, `inlet S` | `take_error`, counters |
 //! | `rss` | KiB of memory this process has |
 //! | `limit RESOURCE N` | lowers a limit: `files` or `memory` (KiB) |
+//! | `become UID`, `chroot DIR` | is another user and group; has another root directory |
 //! | `drop NAME`, `forget S` | drops it, or leaks it |
 //! | `bg JOB COMMAND...`, `join JOB` | does it on a thread; what came of it |
 //! | `return`, `exit CODE`, `abort` | ends, in three ways |
@@ -31,6 +32,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::{chdir, chroot, setgid, setgroups, setuid};
 use prp_sock::{Builder, DropReason, Keepalive, Port, PrpListener, PrpStream, Reliability};
 use prp_tests::pattern::{self, Tally};
 use prp_tests::privilege::raise_descriptor_limit;
@@ -88,6 +90,18 @@ fn perform(words: &[&str]) -> io::Result<String> {
         }
         ["rss"] => rss(),
         ["limit", resource, n] => limit(resource, number(n)?),
+        ["become", user] => {
+            let user = number(user)? as u32;
+            setgroups(&[])?;
+            setgid(user.into())?;
+            setuid(user.into())?;
+            done()
+        }
+        ["chroot", directory] => {
+            chroot(directory)?;
+            chdir("/")?;
+            done()
+        }
         ["serve", listener] => serve(&listener_of(listener)?),
         ["drop", name] => {
             let gone = (take(&STREAMS, name), take(&LISTENERS, name));

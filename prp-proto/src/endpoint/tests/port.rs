@@ -1,4 +1,5 @@
 use super::*;
+use crate::endpoint::MOST_STAYING;
 use crate::event::ListenHandle;
 
 fn connect_to(pair: &mut Pair, remote: PrpAddr) -> ConnHandle {
@@ -148,4 +149,54 @@ fn pick_port__none_that_connections_share() {
     }
     let wide = pair.client.endpoint.pick_port(|_| true).unwrap();
     assert!(!used.contains(&wide), "{wide} is taken");
+}
+
+/// A client that closes first stays for a while, on a port of its own. However many connections it makes in that time, it needs
+/// ports for some hundred.
+#[test]
+fn stay__connections_in_a_row_take_few_ports() {
+    let mut pair = Pair::default();
+    pair.latency = Duration::ZERO;
+    let listener = pair.server.endpoint.listen(Port::new(80), 1, ConnConfig::default()).unwrap();
+    let begun = pair.time;
+    let mut most = 0;
+    for _ in 0..2000 {
+        let c = pair.connect(80, ConnConfig::default());
+        pair.drive();
+        let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
+        pair.client.endpoint.release(pair.time, c, false);
+        pair.drive();
+        assert_eq!(pair.server.endpoint.read(pair.time, s, &mut [0]), Ok(0));
+        pair.server.endpoint.release(pair.time, s, false);
+        pair.drive();
+        most = most.max(pair.client.endpoint.ports().count());
+    }
+    assert_eq!(pair.time.since(begun), Duration::ZERO, "nobody's time of quiet has passed");
+    assert!((MOST_STAYING..MOST_STAYING + 64 + 2).contains(&most), "{most} ports");
+    assert_eq!(pair.server.endpoint.stats().resets, 0);
+}
+
+/// The last acknowledgement of one that had to go early was lost: its peer is told, and the next connection of the same ends
+/// stands all the same.
+#[test]
+fn stay__who_goes_early_leaves_the_peer_no_ghost() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let port = Port::new(local(&pair, c));
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.drive();
+    pair.rule = Box::new(|d, _| if d == ToServer { Verdict::Drop } else { Verdict::Pass });
+    pair.server.endpoint.release(pair.time, s, false);
+    pair.drive();
+    pair.rule = Box::new(|_, _| Verdict::Pass);
+    assert!(pair.client.endpoint.end_stay(pair.time));
+    assert!(!pair.client.endpoint.end_stay(pair.time));
+    let (now, remote) = (pair.time, Pair::server_addr(80));
+    pair.listen(80, ConnConfig::default());
+    let again =
+        pair.client.endpoint.connect(now, remote, Some(port), ConnConfig::default(), |_| true);
+    let again = again.unwrap();
+    let stands = pair.drive_until(|pair| pair.client.endpoint.state(again) == State::OPEN);
+    assert!(stands);
+    assert_eq!(pair.server.endpoint.connections(), 1);
 }
