@@ -115,6 +115,6 @@ impl Node {
             }
         }
         let expected = scene.segments[1 - node];
-        self.apps.iter_mut().try_for_each(|app| app.read(endpoint, now, expected))
+        self.apps.iter_mut().try_for_each(|app| app.read(endpoint, now, expected, scene.length))
     }
 }

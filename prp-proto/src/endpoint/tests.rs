@@ -13,6 +13,7 @@ mod loss;
 mod memory;
 mod port;
 mod roster;
+mod slow;
 mod timeout;
 mod transfer;
 mod unowned;
