@@ -28,6 +28,8 @@ pub struct Scene {
     /// Bytes of a segment: who wrote it, which one it is, and nothing more. Brief ones are repeated where of longer ones it is
     /// asked whether they have come.
     pub length: u8,
+    /// Both ends ask for the connection, instead of one that listens.
+    pub crossing: bool,
     /// Initial numbers are the last two before the wrap.
     pub wrap: bool,
     /// Frames that may be lost, doubled or kept back: in all, in any mixture.
@@ -46,6 +48,7 @@ const fn extended(name: &'static str, reliability: Reliability) -> Scene {
         peers: Peers::Extended(reliability),
         segments: [2, 1],
         length: 2,
+        crossing: false,
         wrap: false,
         faults: 1,
         hurries: 0,
@@ -68,7 +71,7 @@ const fn restart(name: &'static str, reliability: Reliability) -> Scene {
 
 impl Scene {
     /// The scenes of CI: within a minute in all.
-    pub const SMOKE: [Self; 12] = [
+    pub const SMOKE: [Self; 13] = [
         extended("selective-repeat", SelectiveRepeat),
         extended("go-back-n", GoBackN),
         extended("detect", Detect),
@@ -76,6 +79,7 @@ impl Scene {
         Self { wrap: true, ..extended("go-back-n-wrap", GoBackN) },
         Self { length: LONG, ..extended("selective-repeat-long", SelectiveRepeat) },
         Self { length: LONG, ..extended("go-back-n-long", GoBackN) },
+        Self { crossing: true, segments: [1, 1], ..extended("crossing", SelectiveRepeat) },
         CLASSIC,
         Self { hurries: 1, faults: 0, ..extended("selective-repeat-late", SelectiveRepeat) },
         restart("selective-repeat-restart", SelectiveRepeat),

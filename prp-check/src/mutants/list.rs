@@ -97,6 +97,14 @@ pub(super) const LIST: &[Mutation] = &[
     ),
     mutation(
         Unit,
+        "requests that cross are not answered",
+        "handshake",
+        HANDSHAKE,
+        "State::ConnWait => return self.on_crossing(offer),",
+        "State::ConnWait => return Err(DropReason::BadState),",
+    ),
+    mutation(
+        Unit,
         "a grant for another request is taken",
         "handshake",
         HANDSHAKE,

@@ -44,6 +44,12 @@ impl Endpoint {
             if !reusable {
                 let outcome = conn.on_repeated_request(now, offer.as_ref());
                 self.settle(handle, now);
+                if let (Err(DropReason::Refused), Some(Offer { id: receiver, .. })) =
+                    (outcome, offer)
+                {
+                    let reason = ResetReason::NoCommonPolicy;
+                    self.send_refusal(now, port, peer, ResetBlock { reason, receiver, sender: 0 });
+                }
                 return outcome;
             }
             // The old connection is only waiting out its quiet time (SPEC PRP-CLOSE-6).

@@ -2,6 +2,7 @@
 
 mod classic;
 mod close;
+mod crossing;
 mod event;
 mod handshake;
 mod hostile;

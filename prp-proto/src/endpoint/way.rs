@@ -6,6 +6,7 @@ use super::{Device, Endpoint};
 use crate::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
 use crate::event::ConnHandle;
 use crate::route::{Flow, NextHop, Route, RouteTable, Ways};
+use crate::state::State;
 use crate::time::Instant;
 use crate::transmit::Path;
 use crate::wire::{Control, Flags, Frame, mss_for_mtu};
@@ -89,6 +90,8 @@ impl Endpoint {
                 (conn.path.device, conn.path.dst_mac) != (device, mac)
                     && now.since(conn.heard) >= SILENCE
                     && conn.may_turn()
+                    // Whoever asks us while we ask has not named our id.
+                    && !(conn.state == State::ConnWait && flags.contains(Flags::CREQ))
                     && self.ways.is_usable(device, mac)
             })
     }
