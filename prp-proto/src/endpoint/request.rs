@@ -116,7 +116,7 @@ impl Endpoint {
         if unconfirmed > usize::from(self.config.unconfirmed_per_peer / 2) {
             conn.ask_to_confirm();
         }
-        self.admit(conn);
+        self.admit(conn, false);
         self.stats.accepted += 1;
         if let Some(listener) = self.listeners.get_mut(&port) {
             listener.queue.push_back(handle);
