@@ -254,7 +254,7 @@ impl Endpoint {
         let (is_over, stays) = (conn.is_over(), conn.begins_to_stay());
         self.settle_frames(handle, now);
         if is_over {
-            self.on_over(handle);
+            self.on_over(handle, now);
         } else if stays {
             self.staying.push_back(handle);
             if self.staying.len() > MOST_STAYING {
@@ -298,23 +298,23 @@ impl Endpoint {
 
     /// A connection is over: nobody needs it, or only its ends are free.
     #[cold]
-    fn on_over(&mut self, handle: ConnHandle) {
+    fn on_over(&mut self, handle: ConnHandle, now: Instant) {
         if self.table.get(handle).is_some_and(|conn| conn.orphan || !conn.accepted) {
-            self.remove(handle);
+            self.remove(handle, now);
         } else {
             self.table.unlink(handle);
             self.ports.ends_freed();
         }
     }
 
-    /// Makes a connection one of ours.
-    fn admit(&mut self, mut conn: Box<Connection>) {
+    /// Makes a connection one of ours. Its port was `named`, or is one of our choice.
+    fn admit(&mut self, mut conn: Box<Connection>, named: bool) {
         conn.turn = self.lanes.enter(conn.remote.node);
-        self.ports.conn_started(conn.local.port);
+        self.ports.conn_started(conn.local.port, named);
         self.table.insert(conn);
     }
 
-    fn remove(&mut self, handle: ConnHandle) {
+    fn remove(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.remove(handle) else { return };
         self.lanes.leave(&conn.turn);
         self.roster.strike(&conn);
@@ -330,7 +330,7 @@ impl Endpoint {
         if conn.proven() > self.proven_size(conn.remote.node) {
             self.proven.insert(conn.remote.node, conn.proven());
         }
-        self.ports.conn_ended(conn.local.port);
+        self.ports.conn_ended(now, conn.local.port);
         self.timers.compact(|handle| self.table.get(handle).is_some());
     }
 }

@@ -251,12 +251,12 @@ impl Flight {
         Some(cost)
     }
 
-    /// Puts the newest segment the peer is not known to hold up for sending again: a tail-loss probe.
-    pub(crate) fn probe_tail(&mut self) {
+    /// Puts the newest segment the peer is not known to hold up for sending again, if it has `most` bytes at most: a tail-loss
+    /// probe. Whether it does.
+    pub(crate) fn probe_tail(&mut self, most: u16) -> bool {
         let tail = self.segments.iter().rev().find(|s| s.fate == Fate::InFlight);
-        if let Some(order) = tail.map(|s| s.order) {
-            self.mark_lost_if(|s| s.order == order);
-        }
+        let Some(order) = tail.filter(|s| s.len <= most).map(|s| s.order) else { return false };
+        self.mark_lost_if(|s| s.order == order).is_some()
     }
 
     /// Takes every segment in flight for lost that `is_lost` says is; how many, and the earliest

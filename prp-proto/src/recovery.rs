@@ -61,12 +61,8 @@ pub(crate) struct RecoveryState {
 }
 
 impl RecoveryState {
-    /// A retransmission turned out to be needless. What was late for a timeout (`by_time`) says nothing about
-    /// the order in which frames arrive.
-    pub(crate) fn on_spurious(&mut self, by_time: bool) {
-        if by_time {
-            return;
-        }
+    /// A retransmission turned out to be needless.
+    pub(crate) fn on_spurious(&mut self) {
         self.patience = (self.patience + 1).min(selective_repeat::MAX_PATIENCE);
         self.calm = 0;
     }

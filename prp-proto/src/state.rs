@@ -122,6 +122,8 @@ impl State {
             (Self::Listen, E::Abort) => To(Self::Close),
 
             (Self::ConnWait, E::Cack) => To(Self::OPEN),
+            // The peer asks as well: it is answered, and so will we be.
+            (Self::ConnWait, E::Creq) => NoOp,
             (Self::ConnWait, E::Reset | E::Abort | E::Timeout) => To(Self::Close),
 
             (Self::Established { .. }, E::Reset | E::Abort | E::Timeout) => To(Self::Close),

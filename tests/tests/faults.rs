@@ -25,6 +25,7 @@ prp_tests::main! {
         faults__everything_at_once,
         faults__a_file_by_prp_cat,
         faults__get_worse_and_better_meanwhile,
+        slow__says_nothing_twice,
         outage__of_the_whole_wire,
         outage__a_flapping_link;
 }
@@ -152,6 +153,14 @@ fn faults__get_worse_and_better_meanwhile() {
         }
     });
     assert!(count(&topology, "lost") > 0);
+}
+
+/// A segment takes 47 ms, and the first ones none, for there is room for them in the bucket of the link.
+fn slow__says_nothing_twice() {
+    let topology = Topology::pair_with(["--rate", "256kbit"]);
+    let (mut client, mut server) = connected(&topology, "");
+    stream::send(&mut client, &mut server, 1, 100 << 10);
+    assert_eq!(client.ok("retransmitted s"), "0");
 }
 
 /// Neither end learns of it, as when a switch between them is off.

@@ -8,6 +8,7 @@ use prp_tests::pattern::Tally;
 use prp_tests::puppet::Puppet;
 use prp_tests::stream;
 use prp_tests::topology::{Link, Topology};
+use prp_tests::wait;
 
 prp_tests::main! {
     light:
@@ -35,7 +36,8 @@ prp_tests::main! {
         port__is_free_again_after_exit,
         connect__nobody_on_the_node_times_out,
         connect__refused_by_whoever_is_there,
-        connect__refused_after_the_steward_has_died;
+        connect__refused_after_the_steward_has_died,
+        connect__both_ends_at_once;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -332,4 +334,20 @@ fn connect__refused_after_the_steward_has_died() {
         steward.kill();
     }
     assert_eq!(client.fails("connect s 2:80"), "ConnectionRefused");
+}
+
+/// Neither listens; whoever is first may be refused by the other's process before that has asked, as with TCP.
+fn connect__both_ends_at_once() {
+    let topology = Topology::pair();
+    let (mut one, mut two) = (puppet(&topology, 1), puppet(&topology, 2));
+    wait::until("a connection", || {
+        one.ok("bg ask connect s 2:80 port=70 timeout=500");
+        let theirs = two.ask("connect s 1:70 port=80 timeout=500");
+        let ours = one.ask("join ask");
+        (theirs.is_ok() && ours.is_ok()).then_some(())
+    });
+    one.ok("write s hello");
+    assert_eq!(two.ok("read s 100"), "hello");
+    two.ok("write s same");
+    assert_eq!(one.ok("read s 100"), "same");
 }

@@ -236,9 +236,9 @@ fn chain__a_router_killed_and_restarted() {
     });
     drop(router);
     let gone = Instant::now();
-    let before: u64 = client.ok("retransmitted s").parse().expect("a number");
-    wait::until("the loss to be noticed", || {
-        let now: u64 = client.ok("retransmitted s").parse().expect("a number");
+    let before: u64 = client.ok("timeouts s").parse().expect("a number");
+    wait::until("the silence to be noticed", || {
+        let now: u64 = client.ok("timeouts s").parse().expect("a number");
         (now > before).then_some(())
     });
     // What is tried is an absence of this length.

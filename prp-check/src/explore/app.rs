@@ -6,8 +6,8 @@ use prp_proto::event::ConnHandle;
 use prp_proto::state::State;
 use prp_proto::time::Instant;
 
-/// Bytes of a segment: who wrote it, and the how-manieth it is.
-const SEGMENT: usize = 2;
+/// Bytes of the longest segment.
+const SEGMENT: usize = u8::MAX as usize;
 
 /// How it ended for the application.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
@@ -49,12 +49,21 @@ impl App {
         self.outcome.is_none() && self.wrote && !self.shut
     }
 
-    /// Writes all it has to say, each message a segment.
-    pub(super) fn write(&mut self, endpoint: &mut Endpoint, now: Instant, segments: u8) {
+    /// Writes all it has to say, each message a segment of `length` bytes: who wrote it, and the how-manieth it is.
+    pub(super) fn write(
+        &mut self,
+        endpoint: &mut Endpoint,
+        now: Instant,
+        segments: u8,
+        length: u8,
+    ) {
         self.wrote = true;
+        let mut bytes = [0; SEGMENT];
         for index in 0..segments {
+            bytes[..2].copy_from_slice(&[self.tag, index]);
+            let message = &bytes[..usize::from(length)];
             // An error is told again, or as the end of the stream, when it reads.
-            let _ = endpoint.write(now, self.conn, &[self.tag, index], Ending::Message);
+            let _ = endpoint.write(now, self.conn, message, Ending::Message);
         }
     }
 
@@ -64,8 +73,8 @@ impl App {
         endpoint.shutdown_send(now, self.conn);
     }
 
-    /// Reads what has come and lets go of the connection when all is said and heard. `expected` is how
-    /// many segments the peer writes before it closes.
+    /// Reads what has come and lets go of the connection when all is said and heard. The peer writes `expected` segments of
+    /// `length` bytes before it closes.
     ///
     /// # Errors
     /// What was read and must not have been.
@@ -74,10 +83,12 @@ impl App {
         endpoint: &mut Endpoint,
         now: Instant,
         expected: u8,
+        length: u8,
     ) -> Result<(), String> {
         let mut buf = [0; SEGMENT];
+        let buf = &mut buf[..usize::from(length)];
         while self.outcome.is_none() && !self.ended {
-            match endpoint.read(now, self.conn, &mut buf) {
+            match endpoint.read(now, self.conn, buf) {
                 Ok(0) => {
                     self.ended = true;
                     let came = self.heard.map_or(0, |(_, count)| count);
@@ -88,7 +99,7 @@ impl App {
                         ));
                     }
                 }
-                Ok(_) => self.hear(buf)?,
+                Ok(_) => self.hear([buf[0], buf[1]])?,
                 Err(ReadError::Blocked) => break,
                 Err(ReadError::Conn(error)) => self.outcome = Some(Outcome::Failed(error)),
             }
@@ -108,7 +119,7 @@ impl App {
         Ok(())
     }
 
-    fn hear(&mut self, [tag, index]: [u8; SEGMENT]) -> Result<(), String> {
+    fn hear(&mut self, [tag, index]: [u8; 2]) -> Result<(), String> {
         let (from, count) = self.heard.unwrap_or((tag, 0));
         if (tag, index) != (from, count) {
             return Err(format!(

@@ -19,8 +19,7 @@ use super::seed;
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
-const CLIENT_PORT: Port = Port::new(70);
-const SERVER_PORT: Port = Port::new(80);
+const PORTS: [Port; 2] = [Port::new(70), Port::new(80)];
 
 /// Connections that may wait to be accepted: more than a scene can make.
 const BACKLOG: usize = 16;
@@ -35,8 +34,11 @@ pub(super) struct Node {
     listener: Option<ListenHandle>,
 }
 
+fn number(node: usize) -> NodeId {
+    NodeId::new(node as u16 + 1).expect("1 and 2 are nodes")
+}
+
 fn endpoint(node: usize, seed: [u8; 32]) -> Endpoint {
-    let number = |node: usize| NodeId::new(node as u16 + 1).expect("1 and 2 are nodes");
     let mac = MacAddr([2, 0, 0, 0, 0, node as u8 + 1]);
     let hosts = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n";
     let hosts = Hosts::parse(hosts.as_bytes()).expect("the text above is well formed");
@@ -46,7 +48,7 @@ fn endpoint(node: usize, seed: [u8; 32]) -> Endpoint {
 }
 
 impl Node {
-    /// A node whose process has just started: the server listens, the client has asked for a connection.
+    /// A node whose process has just started: the server listens, the client has asked for a connection, or both have.
     pub(super) fn start(scene: &Scene, node: usize, incarnation: u8, now: Instant) -> Self {
         let seed = if scene.wrap && incarnation == 0 {
             seed::near_wrap(node, scene.width())
@@ -57,12 +59,12 @@ impl Node {
         let mut apps = Vec::new();
         let mut listener = None;
         let config = scene.config(node);
-        if node == SERVER {
-            listener = endpoint.listen(SERVER_PORT, BACKLOG, config).ok();
+        if node == SERVER && !scene.crossing {
+            listener = endpoint.listen(PORTS[SERVER], BACKLOG, config).ok();
         } else {
-            let server = NodeId::new(2).expect("2 is a node");
-            let remote = PrpAddr::new(server, SERVER_PORT);
-            let conn = endpoint.connect(now, remote, Some(CLIENT_PORT), config, |_| true);
+            let other = 1 - node;
+            let remote = PrpAddr::new(number(other), PORTS[other]);
+            let conn = endpoint.connect(now, remote, Some(PORTS[node]), config, |_| true);
             let conn = conn.expect("the way is there and the port is free");
             apps.push(App::new(conn, node, incarnation, 0));
         }
@@ -115,6 +117,6 @@ impl Node {
             }
         }
         let expected = scene.segments[1 - node];
-        self.apps.iter_mut().try_for_each(|app| app.read(endpoint, now, expected))
+        self.apps.iter_mut().try_for_each(|app| app.read(endpoint, now, expected, scene.length))
     }
 }

@@ -25,6 +25,11 @@ pub struct Scene {
     pub peers: Peers,
     /// Segments the client writes, and the server.
     pub segments: [u8; 2],
+    /// Bytes of a segment: who wrote it, which one it is, and nothing more. Brief ones are repeated where of longer ones it is
+    /// asked whether they have come.
+    pub length: u8,
+    /// Both ends ask for the connection, instead of one that listens.
+    pub crossing: bool,
     /// Initial numbers are the last two before the wrap.
     pub wrap: bool,
     /// Frames that may be lost, doubled or kept back: in all, in any mixture.
@@ -42,6 +47,8 @@ const fn extended(name: &'static str, reliability: Reliability) -> Scene {
         name,
         peers: Peers::Extended(reliability),
         segments: [2, 1],
+        length: 2,
+        crossing: false,
         wrap: false,
         faults: 1,
         hurries: 0,
@@ -52,6 +59,9 @@ const fn extended(name: &'static str, reliability: Reliability) -> Scene {
 
 use Reliability::{Detect, GoBackN, SelectiveRepeat};
 
+/// Bytes of a segment that is not repeated before it is known to be lost.
+const LONG: u8 = 129;
+
 const CLASSIC: Scene =
     Scene { peers: Peers::Classic, wrap: true, ..extended("classic-wrap", Detect) };
 
@@ -61,12 +71,15 @@ const fn restart(name: &'static str, reliability: Reliability) -> Scene {
 
 impl Scene {
     /// The scenes of CI: within a minute in all.
-    pub const SMOKE: [Self; 10] = [
+    pub const SMOKE: [Self; 13] = [
         extended("selective-repeat", SelectiveRepeat),
         extended("go-back-n", GoBackN),
         extended("detect", Detect),
         Self { wrap: true, ..extended("selective-repeat-wrap", SelectiveRepeat) },
         Self { wrap: true, ..extended("go-back-n-wrap", GoBackN) },
+        Self { length: LONG, ..extended("selective-repeat-long", SelectiveRepeat) },
+        Self { length: LONG, ..extended("go-back-n-long", GoBackN) },
+        Self { crossing: true, segments: [1, 1], ..extended("crossing", SelectiveRepeat) },
         CLASSIC,
         Self { hurries: 1, faults: 0, ..extended("selective-repeat-late", SelectiveRepeat) },
         restart("selective-repeat-restart", SelectiveRepeat),

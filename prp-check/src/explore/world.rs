@@ -171,9 +171,9 @@ impl World {
                 self.arrive(to, &frame)?;
             }
             Action::Write(n, i) => {
-                let (now, segments) = (self.now, self.scene.segments[n]);
+                let (now, Scene { segments, length, .. }) = (self.now, self.scene);
                 let node = &mut self.nodes[n];
-                node.apps[i].write(Rc::make_mut(&mut node.endpoint), now, segments);
+                node.apps[i].write(Rc::make_mut(&mut node.endpoint), now, segments[n], length);
                 self.pump(n)?;
             }
             Action::Shut(n, i) => {

@@ -3,10 +3,11 @@
 use core::time::Duration;
 
 use super::Connection;
+use super::sender::Asked;
 use crate::congestion::{AckSample, LossSample};
 use crate::error::ConnError;
 use crate::flight::before;
-use crate::recovery::{AckNews, OnGap};
+use crate::recovery::{AckNews, OnGap, Verdict};
 use crate::seq::{Seq, SeqWidth};
 use crate::state::StateEvent;
 use crate::stats::DropReason;
@@ -25,6 +26,9 @@ const ACK_EVERY: u32 = 16;
 /// How far back an old acknowledgement may lie and still be a late one instead of a wrong one: by as much as may be acknowledged
 /// while it is on its way. Each number more is one more that a forger may guess (SPEC section 13).
 const STALE: i32 = crate::config::MAX_WINDOW as i32;
+
+/// Timeouts in a row that count when something turns out to be lost: the window is at its least long before.
+const MOST_TIMEOUTS: u32 = 16;
 
 /// The receiver's account of what it owes the sender.
 #[derive(Copy, Clone, Debug, Default, Hash)]
@@ -207,6 +211,8 @@ impl Connection {
         }
         let mut rtt = block.and_then(|b| self.echoed_rtt(now, b));
         let false_alarm = block.is_some_and(|b| self.is_false_alarm(b));
+        // News ends the row of timeouts; what they were for is told by the answer.
+        let timeouts = self.send.backoff;
         let limited = self.send.is_congestion_limited();
         let acked = self.send.flight.ack_to(next, now);
         let mut news = acked.cost;
@@ -239,6 +245,11 @@ impl Connection {
                 AckSample { now, acked: news, in_flight: self.send.flight.cost(), limited, rtt },
             );
         }
+        if let Some(asked) = block.and_then(|b| self.take_answered(b))
+            && self.terms.policy().retains()
+        {
+            self.find_missing(now, asked, timeouts);
+        }
         self.find_losses(now, block.is_some_and(|b| b.gap));
         self.arm_loss();
         self.arm_persist(now);
@@ -261,6 +272,27 @@ impl Connection {
         let policy = self.terms.policy();
         let verdict = policy.on_ack(&mut self.send.recovery, &mut self.send.flight, &news);
         self.send.look_again = verdict.look_again;
+        self.note_lost(now, verdict);
+    }
+
+    /// A probe that was sent after the transmission `asked` is answered: what was sent before it and is not here is lost. If that
+    /// took `timeouts` of them in a row, they were none of the link's slowness.
+    fn find_missing(&mut self, now: Instant, asked: Asked, timeouts: u32) {
+        let missing = self.send.flight.mark_lost_if(|s| before(s.order, asked.order));
+        let Some((lost, first_order)) = missing else { return };
+        self.send.repeat_owed = true;
+        (0..timeouts.min(MOST_TIMEOUTS)).for_each(|_| self.send.congestion.on_timeout(now));
+        if timeouts > 0 {
+            self.send.recovery_until = Some(self.send.flight.next_order());
+        }
+        // A lost tail alone is no sign of congestion: who has little in flight, and so loses tails, would yield to who has much.
+        if lost > 1 {
+            self.note_lost(now, Verdict { lost: lost - 1, first_order, look_again: None });
+        }
+    }
+
+    /// Has lost segments sent again, and tells the congestion controller of them, once per flight.
+    fn note_lost(&mut self, now: Instant, verdict: Verdict) {
         if verdict.lost == 0 {
             return;
         }
@@ -268,7 +300,8 @@ impl Connection {
         let new_flight =
             self.send.recovery_until.is_none_or(|until| !before(verdict.first_order, until));
         // Going back throws segments away that were not lost: one was.
-        let lost = if policy.on_gap() == OnGap::Keep { verdict.lost as usize } else { 1 };
+        let keeps = self.terms.policy().on_gap() == OnGap::Keep;
+        let lost = if keeps { verdict.lost as usize } else { 1 };
         let lost = lost * usize::from(self.send.mss);
         self.send.congestion.on_loss(&LossSample { now, lost, new_flight });
         if new_flight {
@@ -285,14 +318,20 @@ impl Connection {
         }
     }
 
-    /// Policy `detect`: the peer was asked after everything in flight was sent, and lacks it. That an
+    /// The probe that `block` answers, or that a later one it answers was for, if one was to be answered.
+    fn take_answered(&mut self, block: &AckBlock) -> Option<Asked> {
+        self.send.asked.take_if(|asked| block.probe.is_some_and(|n| asked.is_answered_by(n)))
+    }
+
+    /// Policy `detect`: the peer was asked after the oldest segment in flight was sent, and lacks it. That an
     /// acknowledgement came after the question is not enough: the peer may have made it before it got to
     /// the question, and to what was sent before that (SPEC PRP-DETECT-3).
     fn is_tail_lost(&self, block: &AckBlock) -> bool {
-        let answered = |(asked, answer): (u8, u8)| answer.wrapping_sub(asked).cast_signed() >= 0;
-        !self.terms.policy().retains()
-            && !self.send.flight.is_empty()
-            && self.send.asked.zip(block.probe).is_some_and(answered)
+        let oldest = self.send.flight.get(self.send.flight.base());
+        let missing = |(asked, number): (Asked, u8)| {
+            asked.is_answered_by(number) && oldest.is_some_and(|s| before(s.order, asked.order))
+        };
+        !self.terms.policy().retains() && self.send.asked.zip(block.probe).is_some_and(missing)
     }
 
     /// Round trip of the arrival an acknowledgement names, if it is clear which copy arrived.

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::Connection;
 use super::acknowledge::ACK_DELAY;
+use super::sender::{Asked, Sender};
 use crate::config::Keepalive;
 use crate::error::ConnError;
 use crate::state::State;
@@ -11,7 +12,7 @@ use crate::time::Instant;
 use crate::timer::Timer;
 use crate::wire::ResetReason;
 
-/// Tail-loss probes before the retransmission timeout, at growing distances up to it: two lost ones are an outage or a
+/// Questions before the retransmission timeout, at growing distances up to it: two lost ones are an outage or a
 /// full queue, and a full queue has room now and then.
 const TAIL_PROBES: u8 = 5;
 
@@ -52,9 +53,8 @@ impl Connection {
         self.arm_quiet(now);
     }
 
-    /// Sets the loss timer to what comes next: the end of the reordering window, a tail-loss probe, or
-    /// the retransmission timeout. Anybody may call this at any time: what else is sent or comes in does
-    /// not put the timer off (SPEC PRP-LOSS-2).
+    /// Sets the loss timer to what comes next: the end of the reordering window, a question, or the retransmission timeout. Anybody may call this at any time: what else is sent or comes in does
+    /// not put the timer off (SPEC PRP-LOSS-6).
     pub(super) fn arm_loss(&mut self) {
         if !self.terms.extended || self.send.flight.is_empty() {
             self.timers.stop(Timer::Loss);
@@ -70,8 +70,7 @@ impl Connection {
         self.timers.set(Timer::Loss, self.send.look_again.map_or(at, |look| look.min(at)));
     }
 
-    /// Whether news may be asked for by sending a segment again, before the retransmission timeout. Not where
-    /// it is the pace that holds lost segments back.
+    /// Whether news may be asked for before the retransmission timeout. Not where it is the pace that holds lost segments back.
     fn may_probe(&self) -> bool {
         let held_back = self.send.flight.has_lost() && self.timers.is_set(Timer::Pace);
         self.send.tail_probes < TAIL_PROBES && !held_back
@@ -87,29 +86,34 @@ impl Connection {
             return;
         }
         self.send.loss_from = now;
-        if !self.terms.policy().retains() {
+        let retains = self.terms.policy().retains();
+        if !retains {
             // Nothing can be sent again; ask what has arrived (SPEC PRP-DETECT-3).
             self.send.tail_probes = self.send.tail_probes.saturating_add(1);
-            self.send.asked.get_or_insert(self.send.probes);
-            self.pending.probe = true;
             self.send.backoff += 1;
+            self.ask();
         } else if self.may_probe() {
             self.send.tail_probes += 1;
-            self.send.probe_tail();
+            if !self.send.repeats_as_question() {
+                self.ask();
+            }
         } else {
             self.stats.timeouts += 1;
             self.send.backoff += 1;
-            if self.send.backoff >= LOST_AFTER {
-                self.lost = true;
-                // Whoever answers for the peer's ports answers probes, not segments (SPEC PRP-LOSS-6).
-                self.pending.probe = true;
-            }
-            self.send.recovery_until = Some(self.send.flight.next_order());
-            self.send.congestion.on_timeout(now);
-            self.send.timed_out = true;
-            self.send.flight.mark_all_lost();
+            self.lost |= self.send.backoff >= LOST_AFTER;
+            self.send.repeats_as_question();
+            // Whoever answers for the ports of a process that has ended answers this, and no segment (SPEC PRP-RST-2).
+            self.ask();
         }
         self.arm_loss();
+    }
+
+    /// Asks by a probe what has arrived. Only the answer says that something is lost: a link may be slow, and what is said twice to
+    /// it takes its time twice.
+    fn ask(&mut self) {
+        let Sender { asked, probes: number, flight, .. } = &mut self.send;
+        asked.get_or_insert_with(|| Asked { number: *number, order: flight.next_order() });
+        self.pending.probe = true;
     }
 
     /// The window is still closed: has it opened and the news been lost?

@@ -30,6 +30,8 @@ pub(crate) struct Request {
     /// When it is repeated.
     next: Instant,
     pub(super) give_up: Instant,
+    /// What the peer asks of us meanwhile, by its own request.
+    crossing: Option<Offer>,
     /// Somebody has answered as a classic server would.
     pub(super) classic: Option<Box<ClassicAnswer>>,
     /// An odd number of requests has been repeated.
@@ -100,8 +102,10 @@ impl Connection {
             Some(offer) => self.terms.extended && offer.id == self.ids.remote,
             None => !self.terms.extended && !self.confirmed,
         };
-        if !matches!(self.state, State::Established { .. }) {
-            return Err(DropReason::BadState);
+        match self.state {
+            State::Established { .. } => {}
+            State::ConnWait => return self.on_crossing(offer),
+            State::Close | State::Listen => return Err(DropReason::BadState),
         }
         if same {
             self.pending.accept = true;
@@ -111,6 +115,31 @@ impl Connection {
             self.challenge(now);
         }
         Err(DropReason::BadId)
+    }
+
+    /// CREQ while a request of our own is out: both ends ask each other. It names no id of ours, so anybody can have sent it: it is
+    /// answered, and what makes the connection is the answer to our own (SPEC PRP-CONN-13).
+    fn on_crossing(&mut self, offer: Option<&Offer>) -> Result<(), DropReason> {
+        let offer = offer.filter(|_| self.config.classic != Classic::Only);
+        let offer = offer.ok_or(DropReason::BadState)?;
+        let common = self.config.reliability.strongest_common(offer.reliability);
+        common.ok_or(DropReason::Refused)?;
+        self.request.crossing = Some(*offer);
+        self.pending.accept = true;
+        Ok(())
+    }
+
+    /// The options block of our answer to the request that crossed ours.
+    fn crossing_grant(&self) -> Option<Offer> {
+        let asked = self.request.crossing.as_ref()?;
+        let common = self.config.reliability.strongest_common(asked.reliability)?;
+        let own = self.own_request()?;
+        Some(Offer {
+            echo: asked.id,
+            reliability: ReliabilitySet::only(common),
+            crc: self.config.crc && asked.crc,
+            ..own
+        })
     }
 
     /// CACK.
@@ -143,7 +172,7 @@ impl Connection {
         self.recv.start(first, &self.terms);
         self.step(StateEvent::Cack);
         self.timers.stop(Timer::Request);
-        self.request.classic = None;
+        (self.request.classic, self.request.crossing) = (None, None);
         self.pending.request = false;
         self.ready.connected = true;
         self.ready.writable = true;
@@ -189,6 +218,9 @@ impl Connection {
 
     /// The options block of our CACK.
     pub(super) fn own_grant(&self) -> Option<Offer> {
+        if self.state == State::ConnWait {
+            return self.crossing_grant();
+        }
         self.terms.extended.then(|| Offer {
             id: self.ids.local,
             echo: self.ids.remote,

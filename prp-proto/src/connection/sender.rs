@@ -18,6 +18,25 @@ use crate::wire::{CLASSIC_MSS, CRC_LEN};
 /// microseconds, and by a time slice now and then.
 const MADE_UP_FOR: Duration = Duration::from_millis(1);
 
+/// Bytes of a segment that costs hardly more than a probe, which is a frame of the least size: it is repeated itself, and is there
+/// a round trip sooner if it was lost.
+const BRIEF: u16 = 128;
+
+/// A probe that asks what of what was sent before it has arrived.
+#[derive(Copy, Clone, Debug, Hash)]
+pub(super) struct Asked {
+    pub(super) number: u8,
+    /// The order of transmissions at that time.
+    pub(super) order: u32,
+}
+
+impl Asked {
+    /// Whether the answer to probe `number` answers it: a later one does as well.
+    pub(super) const fn is_answered_by(self, number: u8) -> bool {
+        number.wrapping_sub(self.number).cast_signed() >= 0
+    }
+}
+
 /// The sending half of a connection.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Sender {
@@ -43,8 +62,8 @@ pub(crate) struct Sender {
     pub(super) tail_probes: u8,
     /// Number of the next probe.
     pub(super) probes: u8,
-    /// Policy `detect`: number of the first probe that asked for what is in flight since the last news.
-    pub(super) asked: Option<u8>,
+    /// The first probe that asked for what was in flight and is not answered yet.
+    pub(super) asked: Option<Asked>,
     /// Timeouts in a row.
     pub(super) backoff: u32,
     /// Since when the oldest unacknowledged segment has waited without any news.
@@ -55,8 +74,6 @@ pub(crate) struct Sender {
     pub(super) forced: bool,
     /// A repeat may go out although the congestion window is full.
     pub(super) repeat_owed: bool,
-    /// The losses being repaired were taken for such because of time alone.
-    pub(super) timed_out: bool,
     /// Largest segment known to get through.
     pub(super) mss: u16,
     pub(super) proven: u16,
@@ -92,7 +109,6 @@ impl Sender {
             loss_from: seed.now,
             forced: false,
             repeat_owed: false,
-            timed_out: false,
             mss: CLASSIC_MSS,
             proven: seed.proven,
             size_probes: 0,
@@ -154,7 +170,6 @@ impl Sender {
         self.congestion.on_ack(&sample);
         self.held_back = false;
         self.tail_probes = 0;
-        self.asked = None;
         self.backoff = 0;
         self.waiting_since = now;
         self.loss_from = now;
@@ -162,12 +177,11 @@ impl Sender {
         self.repeat_owed = true;
         if self.recovery_until.is_some() && !self.flight.has_lost() && !self.flight.has_received() {
             self.recovery_until = None;
-            self.timed_out = false;
         }
     }
 
     pub(super) fn on_spurious(&mut self) {
-        self.recovery.on_spurious(self.timed_out);
+        self.recovery.on_spurious();
         self.congestion.on_spurious();
     }
 
@@ -176,13 +190,12 @@ impl Sender {
         self.flight.is_empty() && !self.buf.has_unsent()
     }
 
-    /// Puts the tail up for sending again, past the congestion window.
-    pub(super) fn probe_tail(&mut self) {
-        // What is known to be lost and waits for the window is the better question.
-        if !self.flight.has_lost() {
-            self.flight.probe_tail();
-        }
-        self.forced = true;
+    /// Has a segment go out again, past the congestion window, in place of a probe: what is known to be lost and waits for the
+    /// window, or else the newest one if it is brief. Whether there is such a one.
+    pub(super) fn repeats_as_question(&mut self) -> bool {
+        let repeats = self.flight.has_lost() || self.flight.probe_tail(BRIEF);
+        self.forced |= repeats;
+        repeats
     }
 
     /// Forgets what a policy without repeats has sent and the device has taken.

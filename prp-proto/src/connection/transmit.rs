@@ -122,7 +122,7 @@ impl Connection {
         if core::mem::take(&mut self.pending.accept) {
             let offer = self.own_grant().map(|o| o.emit());
             let payload = offer.as_ref().map_or(&[][..], |o| o);
-            let flags = if offer.is_some() {
+            let flags = if offer.is_some() && self.state != State::ConnWait {
                 Flags::CACK | Flags::NONE.with_ack(self.recv.ack.acked)
             } else {
                 Flags::CACK

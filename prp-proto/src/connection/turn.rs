@@ -92,10 +92,10 @@ impl Connection {
         self.turn.line_up(self.send.buf.unsent())
     }
 
-    /// Bytes in flight, if that is not what was counted last.
+    /// Bytes in flight, if that is not what was counted last: none of a connection that waits in vain, which would hold others up.
     #[inline]
     pub(crate) fn uncounted(&self) -> Option<usize> {
-        let cost = self.send.flight.cost();
+        let cost = if self.send.backoff > 0 { 0 } else { self.send.flight.cost() };
         (cost != self.turn.in_flight).then_some(cost)
     }
 }

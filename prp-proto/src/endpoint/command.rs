@@ -1,6 +1,7 @@
 //! What applications ask for.
 
 use super::Endpoint;
+use super::port::Range;
 use super::request::Listener;
 use crate::addr::{Port, PrpAddr};
 use crate::buffer::{Ending, MessagePart};
@@ -90,7 +91,12 @@ impl Endpoint {
         let taken = |port| table.find(port, remote).is_some() || PrpAddr::new(node, port) == remote;
         let port = match local {
             Some(port) => port,
-            None => self.ports.pick(remote, claim, taken).ok_or(ConnectError::InUse)?,
+            None => {
+                let classic = config.classic != Classic::Refuse;
+                let range = if classic { Range::Classic } else { Range::High };
+                let picked = self.ports.pick(now, remote, range, claim, taken);
+                picked.ok_or(ConnectError::InUse)?
+            }
         };
         if taken(port) {
             return Err(ConnectError::InUse);
@@ -114,7 +120,7 @@ impl Endpoint {
             now,
         };
         let conn = Connection::connect(&seed);
-        self.admit(conn);
+        self.admit(conn, local.is_some());
         self.settle(seed.handle, now);
         Ok(seed.handle)
     }

@@ -14,6 +14,15 @@ const QUANTUM: usize = 16;
 /// Deadlines revised at once: some microseconds, as long as it takes to be woken for nothing.
 const REVISED: usize = 64;
 
+/// The earlier one of two times that there may be.
+#[inline]
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 impl Endpoint {
     /// Fills `batch`, which must be empty, with frames to send now; how many there are.
     ///
@@ -134,10 +143,7 @@ impl Endpoint {
     /// and put off with every message, and looked for again only when they would have been due, or by
     /// [`Self::revise_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match (self.timers.next(), self.stock.due()) {
-            (Some(timer), Some(stock)) => Some(timer.min(stock)),
-            (timer, stock) => timer.or(stock),
-        }
+        earlier(self.timers.next(), earlier(self.stock.due(), self.ports.due()))
     }
 
     /// Makes [`Self::poll_timeout`] the time at which something is due indeed, for drivers who are about to set a timer
@@ -165,6 +171,7 @@ impl Endpoint {
     /// Acts on everything that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.stock.expire(now);
+        self.ports.expire(now);
         while let Some((at, handle)) = self.timers.pop_due(now) {
             let Some(conn) = self.table.get_mut(handle) else { continue };
             conn.queued_deadlines.remove(at);

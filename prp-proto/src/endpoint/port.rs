@@ -2,15 +2,41 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::addr::{Port, PrpAddr};
+use crate::time::Instant;
 
 /// Ports given to outgoing connections that are kept after their last connection ended, ready for the
 /// next one: owning a port costs system calls, keeping it a descriptor.
-const KEPT_IDLE: usize = 64;
+const KEPT_IDLE: usize = 16;
 
-/// First port given out when the paper's 1024 are taken: where Linux starts its ephemeral range.
-const FIRST_WIDE: u16 = 32768;
+/// ... for as long as nobody has wanted one: a process that connects again and again is not idle for that long.
+const KEPT_FOR: Duration = Duration::from_secs(1);
+
+/// First port given out: where Linux starts its ephemeral range, and above those that people serve on.
+const FIRST_HIGH: u16 = 32768;
+
+/// Ports tried before one is shared instead. Others are other processes', or there is no descriptor left for one.
+const TRIES: usize = 1024;
+
+/// Where a port is to be looked for.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub(super) enum Range {
+    /// Above the ports of servers.
+    High,
+    /// The paper's 1 to 1024, which are all that a classic peer knows.
+    Classic,
+}
+
+impl Range {
+    const fn contains(self, port: u16) -> bool {
+        match self {
+            Self::High => port >= FIRST_HIGH,
+            Self::Classic => port != 0 && port <= Port::LAST_CLASSIC.number(),
+        }
+    }
+}
 
 #[derive(Copy, Clone, Debug, Default, Hash)]
 struct Use {
@@ -24,29 +50,29 @@ struct Use {
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Ports {
     owned: BTreeMap<u16, Use>,
-    /// How many of the paper's 1024 are among them.
-    classic: u16,
     /// The peer for which none of them that may be shared was left when it was last looked for, if nothing has
     /// changed that since: a process that connects again and again should not look at all of them each time.
     full_for: Option<PrpAddr>,
     /// Owned, not named and without a connection.
     idle: Vec<u16>,
+    /// When somebody last wanted a port, or left one.
+    wanted: Instant,
     /// Given up since the driver last asked.
     released: Vec<Port>,
-    cursor: u16,
-    wide_cursor: u16,
+    high_cursor: u16,
+    classic_cursor: u16,
 }
 
 impl Ports {
     pub(super) fn new(random: u32) -> Self {
         Self {
             owned: BTreeMap::new(),
-            classic: 0,
             full_for: None,
             idle: Vec::new(),
+            wanted: Instant::ZERO,
             released: Vec::new(),
-            cursor: (random % u32::from(Port::LAST_CLASSIC.number())) as u16,
-            wide_cursor: FIRST_WIDE | (random >> 16) as u16,
+            high_cursor: FIRST_HIGH | (random >> 16) as u16,
+            classic_cursor: (random % u32::from(Port::LAST_CLASSIC.number())) as u16,
         }
     }
 
@@ -72,12 +98,15 @@ impl Ports {
         self.release_if_unused(port);
     }
 
-    pub(super) fn conn_started(&mut self, port: Port) {
+    /// A connection has `port`; `named` says that somebody asked for this very one.
+    pub(super) fn conn_started(&mut self, port: Port, named: bool) {
         self.idle.retain(|p| *p != port.number());
-        self.own(port).conns += 1;
+        let usage = self.own(port);
+        usage.conns += 1;
+        usage.named |= named;
     }
 
-    pub(super) fn conn_ended(&mut self, port: Port) {
+    pub(super) fn conn_ended(&mut self, now: Instant, port: Port) {
         if let Some(usage) = self.owned.get_mut(&port.number()) {
             usage.conns = usage.conns.saturating_sub(1);
             if usage.conns > 0 {
@@ -85,6 +114,7 @@ impl Ports {
                 self.full_for = None;
             }
         }
+        self.wanted = now;
         self.release_if_unused(port);
     }
 
@@ -93,64 +123,74 @@ impl Ports {
         self.full_for = None;
     }
 
-    /// A port for an outgoing connection: an idle one of ours, else a new one of the paper's 1024, else
-    /// one of ours that has no connection to that peer, else a new one above. `claim` makes a port ours
-    /// against other processes; `taken` says which ones will not do: a connection to the peer has it
-    /// already, or it is the peer itself.
+    /// A port for an outgoing connection: an idle one of ours, else a new one, else one of ours that has no connection to that
+    /// peer. `claim` makes a port ours against other processes; `taken` says which ones will not do: a connection to the
+    /// peer has it already, or it is the peer itself.
     pub(super) fn pick(
         &mut self,
+        now: Instant,
         peer: PrpAddr,
+        range: Range,
         mut claim: impl FnMut(Port) -> bool,
         taken: impl Fn(Port) -> bool,
     ) -> Option<Port> {
-        let port = self.pick_classic(&mut claim, &taken).or_else(|| self.share(peer, &taken));
-        port.or_else(|| {
-            let port = self.pick_wide(claim, taken);
-            // The new one is the only one that came, and this peer has it.
-            self.full_for = Some(peer);
-            port
-        })
+        self.wanted = now;
+        let suits = |port: &u16| range.contains(*port) && !taken(Port::new(*port));
+        if let Some(at) = self.idle.iter().rposition(suits) {
+            return Some(Port::new(self.idle.swap_remove(at)));
+        }
+        if let Some(port) = self.pick_new(range, TRIES, &mut claim, &taken) {
+            return Some(port);
+        }
+        if let Some(port) = self.share(peer, range, &taken) {
+            return Some(port);
+        }
+        // None left but what takes long to find.
+        self.full_for = Some(peer);
+        self.pick_new(Range::High, usize::MAX, &mut claim, &taken)
     }
 
     /// A port for a listener: as [`Self::pick`], but none that connections have.
     pub(super) fn pick_unused(&mut self, mut claim: impl FnMut(Port) -> bool) -> Option<Port> {
-        self.pick_classic(&mut claim, |_| false).or_else(|| self.pick_wide(claim, |_| false))
+        if let Some(port) = self.idle.pop() {
+            return Some(Port::new(port));
+        }
+        self.pick_new(Range::High, usize::MAX, &mut claim, &|_| false)
     }
 
     /// One of ours that others use, but for other peers.
-    fn share(&self, peer: PrpAddr, taken: impl Fn(Port) -> bool) -> Option<Port> {
+    fn share(&self, peer: PrpAddr, range: Range, taken: &impl Fn(Port) -> bool) -> Option<Port> {
         if self.full_for == Some(peer) {
             return None;
         }
-        let shared = self.owned.iter().filter(|(_, usage)| !usage.named);
-        shared.map(|(port, _)| Port::new(*port)).find(|port| !taken(*port))
+        let shared = self.owned.iter().filter(|(port, usage)| {
+            !usage.named && range.contains(**port) && !taken(Port::new(**port))
+        });
+        shared.map(|(port, _)| Port::new(*port)).next()
     }
 
     /// What is known of `port`, which is ours from now on if it was not.
     fn own(&mut self, port: Port) -> &mut Use {
-        let number = port.number();
-        self.owned.entry(number).or_insert_with(|| {
-            self.classic += u16::from(port <= Port::LAST_CLASSIC);
+        self.owned.entry(port.number()).or_insert_with(|| {
             self.full_for = None;
             Use::default()
         })
     }
 
-    fn pick_classic(
+    /// A port that was not ours, of at most `tries` that are tried.
+    fn pick_new(
         &mut self,
-        mut claim: impl FnMut(Port) -> bool,
-        taken: impl Fn(Port) -> bool,
+        range: Range,
+        tries: usize,
+        claim: &mut impl FnMut(Port) -> bool,
+        taken: &impl Fn(Port) -> bool,
     ) -> Option<Port> {
-        if let Some(at) = self.idle.iter().rposition(|port| !taken(Port::new(*port))) {
-            return Some(Port::new(self.idle.swap_remove(at)));
-        }
-        let classic = Port::LAST_CLASSIC.number();
-        if self.classic == classic {
-            return None;
-        }
-        for _ in 0..classic {
-            self.cursor = self.cursor % classic + 1;
-            let port = Port::new(self.cursor);
+        let size = match range {
+            Range::High => usize::from(u16::MAX - FIRST_HIGH) + 1,
+            Range::Classic => usize::from(Port::LAST_CLASSIC.number()),
+        };
+        for _ in 0..size.min(tries) {
+            let port = Port::new(self.next(range));
             if !self.owns(port) && !taken(port) && claim(port) {
                 self.own(port);
                 return Some(port);
@@ -159,20 +199,32 @@ impl Ports {
         None
     }
 
-    fn pick_wide(
-        &mut self,
-        mut claim: impl FnMut(Port) -> bool,
-        taken: impl Fn(Port) -> bool,
-    ) -> Option<Port> {
-        for _ in FIRST_WIDE..=u16::MAX {
-            self.wide_cursor = self.wide_cursor.wrapping_add(1) | FIRST_WIDE;
-            let port = Port::new(self.wide_cursor);
-            if !self.owns(port) && !taken(port) && claim(port) {
-                self.own(port);
-                return Some(port);
+    /// The next number of `range`, round and round.
+    fn next(&mut self, range: Range) -> u16 {
+        match range {
+            Range::High => {
+                self.high_cursor = self.high_cursor.wrapping_add(1) | FIRST_HIGH;
+                self.high_cursor
+            }
+            Range::Classic => {
+                self.classic_cursor = self.classic_cursor % Port::LAST_CLASSIC.number() + 1;
+                self.classic_cursor
             }
         }
-        None
+    }
+
+    /// When ports that nobody wants are given up.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (!self.idle.is_empty()).then(|| self.wanted + KEPT_FOR)
+    }
+
+    /// Gives up the ports that nobody has wanted for long.
+    pub(super) fn expire(&mut self, now: Instant) {
+        if self.due().is_some_and(|due| due <= now) {
+            for port in core::mem::take(&mut self.idle) {
+                self.give_up(Port::new(port));
+            }
+        }
     }
 
     /// Whether [`Self::poll_released`] has one.
@@ -196,8 +248,11 @@ impl Ports {
             }
             return;
         }
+        self.give_up(port);
+    }
+
+    fn give_up(&mut self, port: Port) {
         self.owned.remove(&port.number());
-        self.classic -= u16::from(port <= Port::LAST_CLASSIC);
         self.released.push(port);
     }
 }

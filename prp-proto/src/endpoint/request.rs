@@ -44,6 +44,12 @@ impl Endpoint {
             if !reusable {
                 let outcome = conn.on_repeated_request(now, offer.as_ref());
                 self.settle(handle, now);
+                if let (Err(DropReason::Refused), Some(Offer { id: receiver, .. })) =
+                    (outcome, offer)
+                {
+                    let reason = ResetReason::NoCommonPolicy;
+                    self.send_refusal(now, port, peer, ResetBlock { reason, receiver, sender: 0 });
+                }
                 return outcome;
             }
             // The old connection is only waiting out its quiet time (SPEC PRP-CLOSE-6).
@@ -110,7 +116,7 @@ impl Endpoint {
         if unconfirmed > usize::from(self.config.unconfirmed_per_peer / 2) {
             conn.ask_to_confirm();
         }
-        self.admit(conn);
+        self.admit(conn, false);
         self.stats.accepted += 1;
         if let Some(listener) = self.listeners.get_mut(&port) {
             listener.queue.push_back(handle);

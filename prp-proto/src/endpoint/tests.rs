@@ -2,6 +2,7 @@
 
 mod classic;
 mod close;
+mod crossing;
 mod event;
 mod handshake;
 mod hostile;
@@ -13,6 +14,7 @@ mod loss;
 mod memory;
 mod port;
 mod roster;
+mod slow;
 mod timeout;
 mod transfer;
 mod unowned;

@@ -6,9 +6,10 @@ use super::{Device, Endpoint};
 use crate::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
 use crate::event::ConnHandle;
 use crate::route::{Flow, NextHop, Route, RouteTable, Ways};
+use crate::state::State;
 use crate::time::Instant;
 use crate::transmit::Path;
-use crate::wire::{Flags, Frame, mss_for_mtu};
+use crate::wire::{Control, Flags, Frame, mss_for_mtu};
 
 /// How long a connection must have heard nothing before a repeat that comes by another way is taken for a sign
 /// that its own is dead: longer than repeats take to come where only frames are lost.
@@ -71,8 +72,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether a repeat that comes by another way than ours, while nothing comes by ours, would say that the peer has found one
-    /// that is not dead (SPEC PRP-WAY-3): if it is believed.
+    /// Whether a repeat or a probe that comes by another way than ours, while nothing comes by ours, would say that the peer has
+    /// found one that is not dead (SPEC PRP-WAY-3): if it is believed.
     #[inline]
     pub(super) fn may_follow(
         &self,
@@ -81,18 +82,21 @@ impl Endpoint {
         device: DeviceId,
         frame: &Frame<'_>,
     ) -> bool {
-        // Most frames are no repeats, and who hands them over need not look anything up for that.
-        frame.flags().intersects(Flags::RTX | Flags::CREQ)
+        // Most frames are segments and no repeats, and who hands them over need not look anything up for that.
+        let flags = frame.flags();
+        (flags.intersects(Flags::RTX | Flags::CREQ) || Control::is_probe(frame))
             && self.table.get(handle).is_some_and(|conn| {
                 let mac = frame.head.ethernet.src;
                 (conn.path.device, conn.path.dst_mac) != (device, mac)
                     && now.since(conn.heard) >= SILENCE
                     && conn.may_turn()
+                    // Whoever asks us while we ask has not named our id.
+                    && !(conn.state == State::ConnWait && flags.contains(Flags::CREQ))
                     && self.ways.is_usable(device, mac)
             })
     }
 
-    /// Answers by the way that `frame`, a repeat that was believed, has come.
+    /// Answers by the way that `frame`, a repeat or a probe that was believed, has come.
     pub(super) fn follow(&mut self, handle: ConnHandle, device: DeviceId, frame: &Frame<'_>) {
         let dst_mac = frame.head.ethernet.src;
         if let Some(ours) = self.devices.get(usize::from(device.0)).filter(|d| !d.loopback)

@@ -78,7 +78,7 @@ proptest! {
                 1 => { if !f.next().before(seq) { f.ack_to(seq, at(1)); } }
                 2 => { f.mark_received(seq); }
                 3 => { f.mark_lost_if(|s| s.order % 20 == n); }
-                5 => f.probe_tail(),
+                5 => { f.probe_tail(u16::MAX); }
                 4 => { if let Some((seq, _)) = f.next_lost() { f.resent(seq, at(2)); } }
                 _ => f.mark_all_lost(),
             }
@@ -98,7 +98,7 @@ fn probe_tail__repeats_the_newest_that_is_out() {
     let mut f = flight(3);
     let base = f.base();
     f.mark_received(base + 2);
-    f.probe_tail();
+    assert!(f.probe_tail(u16::MAX));
     assert_eq!(f.next_lost().map(|(seq, _)| seq), Some(base + 1));
 }
 

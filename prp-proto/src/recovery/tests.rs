@@ -64,8 +64,7 @@ fn selective_repeat__marks_what_is_late_and_only_that() {
 fn selective_repeat__grows_patient_with_false_alarms() {
     let p = policy(Reliability::SelectiveRepeat);
     let (mut state, mut f) = (RecoveryState::default(), flight(2));
-    state.on_spurious(true);
-    state.on_spurious(false);
+    state.on_spurious();
     f.mark_received(Seq::new(1));
     assert_eq!(p.on_ack(&mut state, &mut f, &news(150, true)).look_again, Some(at(200)));
 }
@@ -75,7 +74,7 @@ fn selective_repeat__patience_ends_after_sixteen_flights_without_a_false_alarm()
     let p = policy(Reliability::SelectiveRepeat);
     let (mut state, mut f) = (RecoveryState::default(), flight(2));
     f.mark_received(Seq::new(1));
-    state.on_spurious(false);
+    state.on_spurious();
     (0..15).for_each(|_| state.on_flight());
     assert_eq!(p.on_ack(&mut state, &mut f, &news(140, true)).look_again, Some(at(200)));
     state.on_flight();

@@ -84,13 +84,20 @@ pub struct Pair {
     pub server: Side,
     /// What the wire does.
     pub rule: Rule,
-    /// How long a frame takes.
+    /// How long a frame takes, from its last bit in to its last bit out.
     pub latency: Duration,
+    /// Bits that the wire takes in a second, each way, and bytes that it takes at once before that (a token bucket); others
+    /// wait. All at once if none.
+    pub rate: Option<(u64, u64)>,
+    /// Bytes put on the wire, each way.
+    pub carried: [u64; 2],
     /// Every frame put on the wire, as text, if switched on.
     pub trace: Option<Vec<String>>,
     /// What became of frames, counted by reason.
     pub drops: Vec<DropReason>,
     wire: BTreeMap<(Instant, u64), (Direction, DeviceId, Vec<u8>)>,
+    /// When the wire has taken what waits for it, each way.
+    busy_until: [Instant; 2],
     order: u64,
     config: EndpointConfig,
     mtu: u32,
@@ -123,9 +130,12 @@ impl Pair {
             server: Side::new(2, 2, config, mtu),
             rule: Box::new(|_, _| Verdict::Pass),
             latency: Duration::from_micros(10),
+            rate: None,
+            carried: [0; 2],
             trace: None,
             drops: Vec::new(),
             wire: BTreeMap::new(),
+            busy_until: [Instant::ZERO; 2],
             order: 0,
             config,
             mtu,
@@ -350,6 +360,7 @@ impl Pair {
             };
             return self.enqueue(at, back, device, frame);
         }
+        let at = self.pass_wire(direction, frame.len()) + self.latency;
         let verdict = (self.rule)(direction, &frame);
         if let Some(trace) = &mut self.trace {
             let text = Pretty::new(&frame, ETHERTYPE).to_string();
@@ -375,6 +386,17 @@ impl Pair {
             Verdict::Delay(by) => self.enqueue(at + by, direction, device, frame),
             Verdict::Replace(other) => self.enqueue(at, direction, device, other),
         }
+    }
+
+    /// When a frame of `len` bytes that is sent now has passed the wire.
+    fn pass_wire(&mut self, direction: Direction, len: usize) -> Instant {
+        let way = usize::from(direction == Direction::ToClient);
+        self.carried[way] += len as u64;
+        let Some((rate, burst)) = self.rate else { return self.time };
+        let time = |bytes: u64| Duration::from_nanos(bytes * 8 * 1_000_000_000 / rate);
+        let until = self.busy_until[way].max(self.time) + time(len as u64);
+        self.busy_until[way] = until;
+        self.time.max(until - time(burst))
     }
 
     fn enqueue(&mut self, at: Instant, direction: Direction, device: DeviceId, bytes: Vec<u8>) {

@@ -3,7 +3,9 @@
 //! If you add a kind: an arm in `parse`, `emit` and `wire/pretty.rs`, a clause in SPEC PRP-CTL, a line in
 //! `etc/parmaprp.lua`, and the round-trip property in the tests picks it up from `Control`.
 
+use super::frame::Frame;
 use super::reader::Reader;
+use super::transport::Flags;
 use crate::seq::Seq;
 
 /// Longest bitmap of an acknowledgement, in 64-segment words. 1024 segments are four times what a
@@ -133,6 +135,11 @@ impl Control {
     pub const PROBE: u8 = 2;
     const SIZE_PROBE: u8 = 3;
     const SIZE_PROBE_ACK: u8 = 4;
+
+    /// Whether `frame` says that it is a probe.
+    pub(crate) fn is_probe(frame: &Frame<'_>) -> bool {
+        frame.flags().contains(Flags::CTL) && frame.payload.first() == Some(&Self::PROBE)
+    }
 
     /// Receiver's connection id.
     pub const fn to(&self) -> u32 {

@@ -84,7 +84,7 @@ impl ReliabilitySet {
 }
 
 /// What CREQ asks for and CACK grants.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub struct Offer {
     /// The sender's random connection id; never zero.
     pub id: u32,

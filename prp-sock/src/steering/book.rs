@@ -22,8 +22,8 @@ const GAPS: usize = 16;
 /// grows.
 const UNIT: u16 = 32;
 
-/// First port above the paper's 1024 that is given out: as for connections without steering.
-const FIRST_WIDE: u16 = 32768;
+/// First port that is given out: as for connections without steering.
+const FIRST_HIGH: u16 = 32768;
 
 /// Who has which ports.
 #[derive(Debug, Default)]
@@ -59,24 +59,19 @@ impl Book {
         had && self.holder(port).is_some()
     }
 
-    /// Gives `member` a stretch of ports that nobody has, of `count` or fewer: of the paper's 1024 while
-    /// there are any.
+    /// Gives `member` a stretch of ports that nobody has, of `count` or fewer.
     pub(super) fn reserve(&mut self, member: Member, count: u16) -> Option<(Port, Port)> {
         let count = count.clamp(UNIT, 8 * UNIT).next_multiple_of(UNIT);
-        // Port 0 is nobody's, so the first stretch is the second.
-        let classic = self.stretch(UNIT, 1024, count).or_else(|| self.stretch(UNIT, 1024, UNIT));
-        let (first, last) =
-            classic.or_else(|| self.stretch(FIRST_WIDE, u16::MAX - count, count))?;
+        let (first, last) = self.stretch(count).or_else(|| self.stretch(UNIT))?;
         self.reserved.insert(first, (last, member));
         Some((first, last))
     }
 
-    /// A free stretch that starts at `from` or later and before `to`.
-    fn stretch(&self, from: u16, to: u16, count: u16) -> Option<(Port, Port)> {
-        let starts = (from..to).step_by(usize::from(UNIT));
-        let ends = starts.map(|first| (Port::new(first), Port::new(first + (count - 1))));
-        let within = |(_, last): &(Port, Port)| from >= FIRST_WIDE || last.number() < to;
-        ends.filter(within).find(|(first, last)| {
+    /// A free stretch of `count` ports.
+    fn stretch(&self, count: u16) -> Option<(Port, Port)> {
+        let starts = (FIRST_HIGH..=u16::MAX - (count - 1)).step_by(usize::from(UNIT));
+        let mut ends = starts.map(|first| (Port::new(first), Port::new(first + (count - 1))));
+        ends.find(|(first, last)| {
             let before = self.reserved.range(..=*last).next_back();
             before.is_none_or(|(_, (end, _))| end < first)
                 && self.owners.range(*first..=*last).next().is_none()

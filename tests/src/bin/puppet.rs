@@ -15,7 +15,7 @@
 //! | `pong S ROUNDS`, `ping S ROUNDS` | a byte to and fro |
 //! | `shutdown S HOW` | `read`, `write` or `both` |
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
-//! | `error S`, `retransmitted S`, `drops S [REASON]`, `too_big S`, `direct S`, `inlet S` | `take_error`, counters |
+//! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `direct S`, `inlet S` | `take_error`, counters |
 //! | `rss` | KiB of memory this process has |
 //! | `limit RESOURCE N` | lowers a limit: `files` or `memory` (KiB) |
 //! | `become UID`, `chroot DIR` | is another user and group; has another root directory |
@@ -166,6 +166,7 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
             Ok(stream.device_stats()?.iter().map(|d| d.inlet).sum::<u64>().to_string())
         }
         ("retransmitted", []) => Ok(stream.stats()?.retransmitted.to_string()),
+        ("timeouts", []) => Ok(stream.stats()?.timeouts.to_string()),
         _ => Err(invalid("what?")),
     }
 }

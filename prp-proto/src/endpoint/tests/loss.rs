@@ -127,7 +127,7 @@ fn outage__is_survived_with_backed_off_timeouts() {
     }
 }
 
-/// PRP-LOSS-2: whatever else is said meanwhile does not put a repeat off.
+/// PRP-LOSS-6: whatever else is said meanwhile does not put a repeat off.
 #[test]
 fn timeout__is_not_put_off_by_other_frames() {
     for policy in [Reliability::GoBackN, Reliability::SelectiveRepeat] {
@@ -278,6 +278,7 @@ fn probe__is_repeated_at_growing_distances() {
     let took = pair.time.since(start);
     assert!(took >= 4 * MS && took < 7 * MS, "{took:?}");
     let stats = pair.client.endpoint.conn_stats(c).unwrap();
-    assert_eq!((stats.timeouts, stats.retransmitted), (0, 3));
+    // Nothing of it was lost, so nothing is said twice.
+    assert_eq!((stats.timeouts, stats.retransmitted), (0, 0));
     assert_eq!(pair.read_available(ToServer, s), pattern(5 * 1484));
 }

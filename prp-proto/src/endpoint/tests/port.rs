@@ -11,24 +11,48 @@ fn local(pair: &Pair, conn: ConnHandle) -> u16 {
     pair.client.endpoint.ends(conn).unwrap().0.port()
 }
 
-/// PRP-PORT-2: automatic ports are the paper's 1 to 1024 while any is free for the peer, then others.
+/// ... a classic peer, perhaps, which knows the paper's ports only.
+fn connect_classic(pair: &mut Pair, remote: PrpAddr) -> ConnHandle {
+    let config = ConnConfig { classic: Classic::Allow, ..ConnConfig::default() };
+    let now = pair.time;
+    pair.client.endpoint.connect(now, remote, None, config, |_| true).unwrap()
+}
+
+/// PRP-PORT-2: automatic ports are above those that people serve on; the paper's are for peers that know no others.
 #[test]
-fn pick__classic_ports_first_then_shared_ones_then_wide_ones() {
+fn pick__high_ports_and_low_ones_for_classic_peers() {
+    let mut pair = Pair::default();
+    let mut seen = Vec::new();
+    for _ in 0..2000 {
+        let c = connect_to(&mut pair, Pair::server_addr(80));
+        seen.push(local(&pair, c));
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    assert!(seen.len() == 2000 && seen[0] >= 32768);
+    let listener = pair.client.endpoint.pick_port(|_| true).unwrap();
+    assert!(listener.number() >= 32768 && !seen.contains(&listener.number()));
+    let c = connect_classic(&mut pair, Pair::server_addr(81));
+    assert!((1..=1024).contains(&local(&pair, c)));
+}
+
+/// ... then ones that connections to others have, and high ones last.
+#[test]
+fn pick__classic_ports_are_shared_before_others_are_taken() {
     let mut pair = Pair::default();
     let a = Pair::server_addr(80);
-    let b = Pair::server_addr(81);
     let mut seen = Vec::new();
     for _ in 0..1024 {
-        let c = connect_to(&mut pair, a);
+        let c = connect_classic(&mut pair, a);
         seen.push(local(&pair, c));
     }
     seen.sort_unstable();
     assert!(seen.iter().copied().eq(1..=1024));
     // Expect: another peer address can share a port.
-    let c = connect_to(&mut pair, b);
+    let c = connect_classic(&mut pair, Pair::server_addr(81));
     assert!((1..=1024).contains(&local(&pair, c)));
     // Expect: the same one cannot.
-    let c = connect_to(&mut pair, a);
+    let c = connect_classic(&mut pair, a);
     assert!(local(&pair, c) >= 32768);
 }
 
@@ -37,44 +61,65 @@ fn pick__classic_ports_first_then_shared_ones_then_wide_ones() {
 fn pick__shares_again_what_has_become_free_for_a_peer() {
     let mut pair = Pair::default();
     let (a, b) = (Pair::server_addr(80), Pair::server_addr(81));
-    let mut to_a: Vec<_> = (0..1024).map(|_| connect_to(&mut pair, a)).collect();
-    let to_b: Vec<_> = (0..1024).map(|_| connect_to(&mut pair, b)).collect();
-    for wide in 0..3 {
-        let c = connect_to(&mut pair, a);
-        assert!(local(&pair, c) >= 32768, "{wide}");
+    let mut to_a: Vec<_> = (0..1024).map(|_| connect_classic(&mut pair, a)).collect();
+    let to_b: Vec<_> = (0..1024).map(|_| connect_classic(&mut pair, b)).collect();
+    for high in 0..3 {
+        let c = connect_classic(&mut pair, a);
+        assert!(local(&pair, c) >= 32768, "{high}");
     }
     // Expect: a port that still has a connection to the other peer is shared again.
     let gone = to_a.swap_remove(500);
     let port = local(&pair, gone);
     pair.client.endpoint.release(pair.time, gone, true);
     pair.drive();
-    let c = connect_to(&mut pair, a);
+    let c = connect_classic(&mut pair, a);
     assert_eq!(local(&pair, c), port);
-    let c = connect_to(&mut pair, b);
+    let c = connect_classic(&mut pair, b);
     assert!(local(&pair, c) >= 32768);
     assert!(to_b.iter().any(|c| local(&pair, *c) == port));
+}
+
+/// Where no other port can be had, for want of descriptors, connections to different peers share one.
+#[test]
+fn pick__shares_where_there_are_no_more() {
+    let mut pair = Pair::default();
+    let now = pair.time;
+    let first = connect_to(&mut pair, Pair::server_addr(80));
+    let config = ConnConfig::default();
+    let mut tried = 0;
+    let none = |_: Port| {
+        tried += 1;
+        false
+    };
+    let remote = Pair::server_addr(81);
+    let second = pair.client.endpoint.connect(now, remote, None, config, none).unwrap();
+    assert_eq!(local(&pair, second), local(&pair, first));
+    assert!(tried <= 1024, "{tried}");
+    let asked = pair.client.endpoint.connect(now, remote, None, config, |_| false);
+    assert_eq!(asked, Err(crate::error::ConnectError::InUse));
 }
 
 #[test]
 fn pick__skips_what_other_processes_own_and_what_is_named() {
     let mut pair = Pair::default();
     let now = pair.time;
-    pair.client.endpoint.listen(Port::new(7), 1, ConnConfig::default()).unwrap();
-    let free = [7, 9, 11];
-    for expected in [9, 11] {
+    pair.client.endpoint.listen(Port::new(40_007), 1, ConnConfig::default()).unwrap();
+    let free = [40_007, 40_009, 40_011];
+    let mut got = Vec::new();
+    for _ in 0..2 {
         let claim = |p: Port| free.contains(&p.number());
-        let c = pair
-            .client
-            .endpoint
-            .connect(now, Pair::server_addr(80), None, ConnConfig::default(), claim)
-            .unwrap();
-        let got = local(&pair, c);
-        assert!(got == 9 || got == 11, "{got} {expected}");
+        let remote = Pair::server_addr(80);
+        let asked =
+            pair.client.endpoint.connect(now, remote, None, ConnConfig::default(), claim).unwrap();
+        got.push(local(&pair, asked));
     }
+    got.sort_unstable();
+    assert_eq!(got, [40_009, 40_011]);
 }
 
+/// PRP-PORT-3: the next connection may have the port of the last one, for a second; then it is given back.
 #[test]
-fn release__ports_are_kept_for_the_next_connection_and_listeners_given_back() {
+fn release__ports_are_kept_for_the_next_connection_for_a_second() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     let port = local(&pair, c);
@@ -84,12 +129,38 @@ fn release__ports_are_kept_for_the_next_connection_and_listeners_given_back() {
     assert!(pair.server.endpoint.owns(Port::new(80)));
     assert_eq!(pair.server.endpoint.poll_released_port(), None);
     pair.server.endpoint.release(pair.time, s, false);
-    pair.drive_for(Duration::from_secs(1));
+    assert!(pair.drive_until(|p| p.client.endpoint.connections() == 0));
     assert_eq!(pair.server.endpoint.poll_released_port(), Some(Port::new(80)));
     assert!(!pair.server.endpoint.owns(Port::new(80)));
+    // Expect: a listener's is given back at once, a client's is kept.
     assert!(pair.client.endpoint.owns(Port::new(port)));
     let again = connect_to(&mut pair, Pair::server_addr(80));
     assert_eq!(local(&pair, again), port);
+    pair.client.endpoint.release(pair.time, again, true);
+    pair.drive_for(999 * MS);
+    assert!(pair.client.endpoint.owns(Port::new(port)));
+    pair.drive_for(2 * MS);
+    assert_eq!(pair.client.endpoint.poll_released_port(), Some(Port::new(port)));
+    assert_eq!(pair.client.endpoint.ports().count(), 0);
+    pair.drive_for(Duration::from_secs(2));
+    assert_eq!(pair.client.endpoint.poll_timeout(), None);
+}
+
+/// PRP-PORT-3: a port that somebody asked for is given back at once, and nobody else gets it meanwhile.
+#[test]
+fn release__a_named_port_is_given_back_and_never_to_another_connection() {
+    let mut pair = Pair::default();
+    let now = pair.time;
+    let config = ConnConfig::default();
+    let port = Port::new(40_000);
+    let remote = Pair::server_addr(80);
+    let named = pair.client.endpoint.connect(now, remote, Some(port), config, |_| true).unwrap();
+    let other = Pair::server_addr(81);
+    let asked = pair.client.endpoint.connect(now, other, None, config, |_| false);
+    assert_eq!(asked, Err(crate::error::ConnectError::InUse), "it is not shared");
+    pair.client.endpoint.release(now, named, true);
+    assert_eq!(pair.client.endpoint.poll_released_port(), Some(port));
+    assert!(!pair.client.endpoint.owns(port));
 }
 
 #[test]
@@ -118,10 +189,10 @@ fn unlisten__resets_what_nobody_accepted() {
 #[test]
 fn pick__never_the_address_that_is_asked() {
     let mut pair = Pair::default();
-    let own = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(81));
+    let own = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(40_081));
     let now = pair.time;
     // Expect: neither a new port, nor one kept from before, nor one somebody insists on.
-    let only = |port: Port| port == Port::new(81);
+    let only = |port: Port| port == Port::new(40_081);
     let config = ConnConfig::default();
     let asked = pair.client.endpoint.connect(now, own, None, config, only);
     assert_eq!(asked, Err(crate::error::ConnectError::InUse));
@@ -129,26 +200,11 @@ fn pick__never_the_address_that_is_asked() {
         pair.client.endpoint.connect(now, Pair::server_addr(80), None, config, only).unwrap();
     pair.client.endpoint.release(now, kept, true);
     pair.drive();
-    assert!(pair.client.endpoint.owns(Port::new(81)));
+    assert!(pair.client.endpoint.owns(Port::new(40_081)));
     let asked = pair.client.endpoint.connect(now, own, None, config, |_| false);
     assert_eq!(asked, Err(crate::error::ConnectError::InUse));
-    let asked = pair.client.endpoint.connect(now, own, Some(Port::new(81)), config, |_| true);
+    let asked = pair.client.endpoint.connect(now, own, Some(Port::new(40_081)), config, |_| true);
     assert_eq!(asked, Err(crate::error::ConnectError::InUse));
-}
-
-/// A listener's automatic port is one that no connection has, even where all have to be shared.
-#[test]
-fn pick_port__none_that_connections_share() {
-    let mut pair = Pair::default();
-    let first = pair.client.endpoint.pick_port(|_| true).unwrap();
-    assert!((1..=1024).contains(&first.number()));
-    let mut used = alloc::vec![first];
-    for _ in 0..1024 {
-        let c = connect_to(&mut pair, Pair::server_addr(80));
-        used.push(Port::new(local(&pair, c)));
-    }
-    let wide = pair.client.endpoint.pick_port(|_| true).unwrap();
-    assert!(!used.contains(&wide), "{wide} is taken");
 }
 
 /// A client that closes first stays for a while, on a port of its own. However many connections it makes in that time, it needs

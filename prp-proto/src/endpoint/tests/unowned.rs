@@ -51,7 +51,7 @@ fn probe__of_a_process_that_has_ended_is_answered_by_a_reset() {
     assert!((idle..idle + MS).contains(&pair.time.since(begun)), "{:?}", pair.time);
 }
 
-/// Who writes hears of it as soon as timeouts make a probe go with what is repeated (PRP-LOSS-6).
+/// Who writes hears of it with the first probe, be what it has written so brief that it is repeated first (PRP-LOSS-3).
 #[test]
 fn segment__for_a_process_that_has_ended_is_followed_by_a_probe() {
     let mut pair = Pair::default();
