@@ -16,6 +16,10 @@ use super::solve::Solver;
 use super::start::start;
 use crate::unit::{Hops, Seconds};
 
+/// Why a workstation's time for a byte is not told.
+const NETWORK_ALWAYS: &str =
+    "the network is the bottleneck at every number of pairs: no more than b_c";
+
 /// Why a break, and what is below it, is not told.
 const NO_BREAK: &str = "no break stands out from the scatter";
 
@@ -174,6 +178,9 @@ impl Fit {
         if let Some(missing) = quantity.needs.iter().find(|at| !self.solver.mask[**at]) {
             return Err(self.why_not(*missing));
         }
+        if let Some(idle) = quantity.needs.iter().find(|at| self.is_idle(**at)) {
+            return Err(self.why_idle(*idle));
+        }
         self.stands_out(quantity)?;
         let interval = |of| self.interval(of);
         let (value, interval) = match quantity.rule {
@@ -200,14 +207,27 @@ impl Fit {
         Ok(Estimate { name: quantity.name, value, interval, unit: quantity.unit, means })
     }
 
+    /// Whether a parameter changes nothing at any setting, where the fit has come to.
+    fn is_idle(&self, parameter: usize) -> bool {
+        let columns = columns(&self.solver, &self.settled.theta, &self.settled.curve);
+        self.settled.theta[parameter] > 0.0 && columns.iter().all(|row| row[parameter] == 0.0)
+    }
+
+    fn why_idle(&self, parameter: usize) -> String {
+        match (self.model, parameter) {
+            (Model::Blocks, 1) => NETWORK_ALWAYS.into(),
+            (Model::Blocks, 3) => "the network is the bottleneck at no number of pairs".into(),
+            _ => "it changes nothing at the sizes measured".into(),
+        }
+    }
+
     /// Of a parameter that only shows where it is larger than another one: whether it is.
     fn stands_out(&self, quantity: &Quantity) -> Result<(), String> {
         type Of = fn(&Vector) -> (f64, Vector);
         let (more, why): (Of, _) = match (self.model, quantity.name) {
-            (Model::Blocks, "b") => (
-                |t| (t[1] - t[3], [0.0, 1.0, 0.0, -1.0]),
-                "the network is the bottleneck at every number of pairs: no more than b_c",
-            ),
+            (Model::Blocks, "b") if !self.is_idle(3) => {
+                (|t| (t[1] - t[3], [0.0, 1.0, 0.0, -1.0]), NETWORK_ALWAYS)
+            }
             (Model::LogP | Model::LogGp, "g") if self.solver.mask[1] => (
                 |t| (t[2] - t[1], [0.0, -1.0, 1.0, 0.0]),
                 "messages follow each other as fast as the processor makes them: no more than o",
@@ -292,6 +312,12 @@ impl Fit {
     pub fn sizes(&self) -> (f64, f64) {
         let sizes = self.design.settings.iter().map(|at| at.size.number());
         sizes.fold((f64::INFINITY, 0.0), |(low, high), size| (low.min(size), high.max(size)))
+    }
+
+    /// The most pairs that sent at the same time.
+    #[must_use]
+    pub fn most_pairs(&self) -> u32 {
+        self.design.settings.iter().map(|at| at.pairs).max().unwrap_or(1)
     }
 
     /// Whether messages passed different numbers of routers.
