@@ -88,6 +88,9 @@ fn loggp__a_ping_pong_tells_neither_o_nor_g() {
     }
     let fit = found(Model::LogGp, &samples);
     assert!(holds(&fit, "L", 26e-6) && holds(&fit, "G", 10e-9));
+    // What is not told is in no prediction either.
+    let one = fit.predict(&Setting::one_way(Bytes::new(1.0))).0.number();
+    assert!((one / parameter(&fit, "L").value - 1.0).abs() < 1e-12, "{one}");
 }
 
 #[test]
