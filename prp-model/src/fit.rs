@@ -39,6 +39,7 @@ mod likelihood;
 mod line;
 mod marquardt;
 mod quantity;
+mod reasons;
 mod robust;
 mod sample;
 mod solve;

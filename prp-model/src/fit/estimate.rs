@@ -54,6 +54,8 @@ pub fn fit(model: Model, samples: &[Sample], options: Options) -> Result<Fit, Fi
     let design = Design::of(samples);
     let begin = start(model, &design);
     let mask = mask(model, &design, &begin)?;
+    // What is not looked for is not there.
+    let begin = std::array::from_fn(|at| if mask[at] { begin[at] } else { 0.0 });
     let solver = Solver::new(model, &design.settings, mask);
     let (settled, scale) = robust::fit(&solver, &design, begin);
     let times = design.times();
@@ -174,6 +176,9 @@ impl Fit {
         if let Some(missing) = quantity.needs.iter().find(|at| !self.solver.mask[**at]) {
             return Err(self.why_not(*missing));
         }
+        if let Some(idle) = quantity.needs.iter().find(|at| self.is_idle(**at)) {
+            return Err(self.why_idle(*idle));
+        }
         self.stands_out(quantity)?;
         let interval = |of| self.interval(of);
         let (value, interval) = match quantity.rule {
@@ -200,58 +205,9 @@ impl Fit {
         Ok(Estimate { name: quantity.name, value, interval, unit: quantity.unit, means })
     }
 
-    /// Of a parameter that only shows where it is larger than another one: whether it is.
-    fn stands_out(&self, quantity: &Quantity) -> Result<(), String> {
-        type Of = fn(&Vector) -> (f64, Vector);
-        let (more, why): (Of, _) = match (self.model, quantity.name) {
-            (Model::Blocks, "b") => (
-                |t| (t[1] - t[3], [0.0, 1.0, 0.0, -1.0]),
-                "the network is the bottleneck at every number of pairs: no more than b_c",
-            ),
-            (Model::LogP | Model::LogGp, "g") if self.solver.mask[1] => (
-                |t| (t[2] - t[1], [0.0, -1.0, 1.0, 0.0]),
-                "messages follow each other as fast as the processor makes them: no more than o",
-            ),
-            _ => return Ok(()),
-        };
-        let is_more = self.interval(more).is_none_or(|interval| interval.low > 0.0);
-        if is_more { Ok(()) } else { Err(why.into()) }
-    }
-
-    fn interval(&self, of: impl Fn(&Vector) -> (f64, Vector)) -> Option<Interval> {
+    pub(super) fn interval(&self, of: impl Fn(&Vector) -> (f64, Vector)) -> Option<Interval> {
         let is_shaped = matches!(self.model.form(), Form::Shaped(_));
         self.spread.as_ref()?.interval(is_shaped, of)
-    }
-
-    /// Why a parameter is not told.
-    fn why_not(&self, parameter: usize) -> String {
-        match (self.model, parameter) {
-            (Model::Linear, 2) if self.design.has_hops => {
-                "all messages passed as many routers".into()
-            }
-            (Model::Linear, 2) => "no message passed a router".into(),
-            (Model::LogP | Model::LogGp, 1) => {
-                "a ping-pong only tells L + 2 o: measure how long the call to send takes".into()
-            }
-            (Model::LogP | Model::LogGp, 2) => {
-                "a ping-pong has one message at a time: measure several in a row".into()
-            }
-            _ => "the sizes measured cannot tell it from the others".into(),
-        }
-    }
-
-    /// What a parameter stands for, if that is more than its name says.
-    fn means(&self, name: &str) -> Option<String> {
-        let mask = &self.solver.mask;
-        match (self.model, name) {
-            (Model::Linear, "alpha") if !mask[2] && self.design.has_hops => {
-                let hops = self.design.settings.first()?.hops.number();
-                Some(format!("alpha + {hops} gamma"))
-            }
-            (Model::LogP | Model::LogGp, "L") if !mask[1] => Some("L + 2 o".into()),
-            (Model::LogP | Model::LogGp, "g") if !mask[1] => Some("max(g, o)".into()),
-            _ => None,
-        }
     }
 
     /// The time at a setting, with the interval of the curve there.
@@ -292,6 +248,12 @@ impl Fit {
     pub fn sizes(&self) -> (f64, f64) {
         let sizes = self.design.settings.iter().map(|at| at.size.number());
         sizes.fold((f64::INFINITY, 0.0), |(low, high), size| (low.min(size), high.max(size)))
+    }
+
+    /// The most pairs that sent at the same time.
+    #[must_use]
+    pub fn most_pairs(&self) -> u32 {
+        self.design.settings.iter().map(|at| at.pairs).max().unwrap_or(1)
     }
 
     /// Whether messages passed different numbers of routers.

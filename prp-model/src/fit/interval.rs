@@ -72,8 +72,12 @@ impl Spread {
                 in_errors.push(far / error);
             }
         }
-        let studentised = if deviation > 0.0 { deviation * upper(in_errors) } else { 0.0 };
-        let far = if is_shaped { studentised.max(upper(off)) } else { studentised };
+        // At a bound, and where the curve does not tell parameters apart, there is no standard error.
+        let far = match (deviation > 0.0, is_shaped) {
+            (true, false) => deviation * upper(in_errors),
+            (true, true) => (deviation * upper(in_errors)).max(upper(off)),
+            (false, _) => upper(off),
+        };
         Some(Interval { low: value - far, high: value + far })
     }
 

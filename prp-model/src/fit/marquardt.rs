@@ -29,10 +29,10 @@ pub(crate) fn least_squares(problem: &impl Problem, start: Vector, mask: &Mask) 
     let mut cost = cost_at(problem, &theta);
     for _ in 0..MOST_STEPS {
         let (normal, slope) = normal_equations(problem, &theta);
-        // At a bound, a parameter that would leave it stays.
-        let mut free = *mask;
+        // At a bound, a parameter that would leave it stays; so does one that changes nothing here.
+        let (mut free, diagonal) = (*mask, normal.diagonal());
         for (at, free) in free.iter_mut().enumerate() {
-            *free &= theta[at] > 0.0 || slope[at] > 0.0;
+            *free &= diagonal[at] > 0.0 && (theta[at] > 0.0 || slope[at] > 0.0);
         }
         let Some(step) = damped(&normal, &slope, &free, damping) else {
             damping *= MORE;

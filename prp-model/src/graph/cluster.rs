@@ -16,8 +16,9 @@ pub struct Cluster {
 
 impl Cluster {
     /// What a fit of [`Model::Blocks`] says. Where the network is always the bottleneck, `b` of a
-    /// workstation is not told, and is no more than the network's: that is taken, and changes no prediction.
-    /// `None` of another model, or where one of the others is not told.
+    /// workstation is not told, and is no more than the network's; where it never is, `b_c` is not told, and
+    /// is no more than the workstation's by the most pairs. Those are taken, and change no prediction for as
+    /// many pairs. `None` of another model, or where one of the others is not told.
     #[must_use]
     pub fn of(fit: &Fit) -> Option<Self> {
         if fit.model != Model::Blocks {
@@ -25,9 +26,15 @@ impl Cluster {
         }
         let value = |name: &str| fit.parameters.iter().find(|p| p.name == name).map(|p| p.value);
         let block = |a: f64, b: f64| Block { fixed: Seconds::new(a), byte: SecondsPerByte::new(b) };
-        let byte = value("b_c")?;
-        let workstation = block(value("a")?, value("b").unwrap_or(byte));
-        Some(Self { workstation, network: block(value("a_c")?, byte) })
+        let most = f64::from(fit.most_pairs());
+        let (own, network) = match (value("b"), value("b_c")) {
+            (Some(own), Some(network)) => (own, network),
+            (None, Some(network)) => (network, network),
+            (Some(own), None) => (own, own / most),
+            (None, None) => return None,
+        };
+        let workstation = block(value("a")?, own);
+        Some(Self { workstation, network: block(value("a_c")?, network) })
     }
 
     /// Equation 16: what a message is to one of so many pairs of which each sends one at the same time.

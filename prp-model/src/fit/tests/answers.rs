@@ -88,6 +88,9 @@ fn loggp__a_ping_pong_tells_neither_o_nor_g() {
     }
     let fit = found(Model::LogGp, &samples);
     assert!(holds(&fit, "L", 26e-6) && holds(&fit, "G", 10e-9));
+    // What is not told is in no prediction either.
+    let one = fit.predict(&Setting::one_way(Bytes::new(1.0))).0.number();
+    assert!((one / parameter(&fit, "L").value - 1.0).abs() < 1e-12, "{one}");
 }
 
 #[test]
@@ -149,6 +152,27 @@ fn blocks__a_workstation_quicker_than_the_network_is_not_told() {
     let fit = found(Model::Blocks, &samples);
     assert_eq!(not_identified(&fit), ["b"]);
     assert!(holds(&fit, "b_c", 1e-6) && holds(&fit, "a_c", 50e-6), "{fit:?}");
+}
+
+#[test]
+fn blocks__a_network_that_is_never_the_bottleneck_is_not_told() {
+    let settings: Vec<Setting> = [1, 2, 4]
+        .into_iter()
+        .flat_map(|pairs| one_way(&powers()).into_iter().map(move |at| Setting { pairs, ..at }))
+        .collect();
+    let law = |at: &Setting| {
+        let (a, z) = (200e-6 + f64::from(at.pairs) * 50e-6, 1e-6 * at.size.number());
+        a * a / (a + z) + z
+    };
+    let mut scatter = Scatter::new(9);
+    let samples: Vec<_> =
+        settings.repeat(3).iter().map(|at| scatter.measure(at, law(at), 0.02)).collect();
+    let fit = found(Model::Blocks, &samples);
+    assert!(holds(&fit, "b", 1e-6) && holds(&fit, "a", 100e-6), "{fit:?}");
+    assert_eq!(not_identified(&fit), ["b_c"], "{:?}", fit.parameters);
+    let cluster = crate::graph::Cluster::of(&fit).expect("a bound is enough");
+    let four = cluster.pairs(4);
+    assert!((four.byte.number() / 1e-6 - 1.0).abs() < 0.02, "{cluster:?}");
 }
 
 #[test]
@@ -251,6 +275,29 @@ fn fit__data_without_scatter_are_found_exactly() {
     let interval = beta.interval.expect("more measurements than parameters");
     assert!((beta.value / 10e-9 - 1.0).abs() < 1e-9);
     assert!((interval.high - interval.low) / 10e-9 < 1e-6, "{interval:?}");
+}
+
+/// Where a parameter is at its bound no standard error tells how far it may be off; the made data do.
+#[test]
+fn fit__a_parameter_at_its_bound_has_an_interval_nevertheless() {
+    let mut scatter = Scatter::new(21);
+    let settings: Vec<Setting> = [1, 2]
+        .into_iter()
+        .flat_map(|pairs| {
+            one_way(&[1.0, 64.0, 1024.0, 16384.0])
+                .into_iter()
+                .map(move |at| Setting { pairs, ..at })
+        })
+        .collect();
+    // Two pairs take twice as long as one: nothing is left for the workstations.
+    let law = |at: &Setting| f64::from(at.pairs) * (1e-3 + 20e-9 * at.size.number());
+    let samples: Vec<_> =
+        settings.repeat(3).iter().map(|at| scatter.measure(at, law(at), 0.3)).collect();
+    let fit = found(Model::Blocks, &samples);
+    for parameter in &fit.parameters {
+        let interval = parameter.interval.expect("more measurements than parameters");
+        assert!(interval.high > interval.low, "{parameter:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! Why a fit does not tell a parameter, and what one stands for that it cannot tell from others.
+
+use super::algebra::Vector;
+use super::covariance::columns;
+use super::estimate::Fit;
+use super::family::Model;
+use super::quantity::Quantity;
+
+/// Why a workstation's time for a byte is not told.
+const NETWORK_ALWAYS: &str =
+    "the network is the bottleneck at every number of pairs: no more than b_c";
+
+impl Fit {
+    /// Whether a parameter changes nothing at any setting, where the fit has come to.
+    pub(super) fn is_idle(&self, parameter: usize) -> bool {
+        let columns = columns(&self.solver, &self.settled.theta, &self.settled.curve);
+        self.settled.theta[parameter] > 0.0 && columns.iter().all(|row| row[parameter] == 0.0)
+    }
+
+    pub(super) fn why_idle(&self, parameter: usize) -> String {
+        match (self.model, parameter) {
+            (Model::Blocks, 1) => NETWORK_ALWAYS.into(),
+            (Model::Blocks, 3) => "the network is the bottleneck at no number of pairs".into(),
+            _ => "it changes nothing at the sizes measured".into(),
+        }
+    }
+
+    /// Of a parameter that only shows where it is larger than another one: whether it is.
+    pub(super) fn stands_out(&self, quantity: &Quantity) -> Result<(), String> {
+        type Of = fn(&Vector) -> (f64, Vector);
+        let (more, why): (Of, _) = match (self.model, quantity.name) {
+            (Model::Blocks, "b") if !self.is_idle(3) => {
+                (|t| (t[1] - t[3], [0.0, 1.0, 0.0, -1.0]), NETWORK_ALWAYS)
+            }
+            (Model::LogP | Model::LogGp, "g") if self.solver.mask[1] => (
+                |t| (t[2] - t[1], [0.0, -1.0, 1.0, 0.0]),
+                "messages follow each other as fast as the processor makes them: no more than o",
+            ),
+            _ => return Ok(()),
+        };
+        let is_more = self.interval(more).is_none_or(|interval| interval.low > 0.0);
+        if is_more { Ok(()) } else { Err(why.into()) }
+    }
+
+    /// Why a parameter is not told.
+    pub(super) fn why_not(&self, parameter: usize) -> String {
+        match (self.model, parameter) {
+            (Model::Linear, 2) if self.design.has_hops => {
+                "all messages passed as many routers".into()
+            }
+            (Model::Linear, 2) => "no message passed a router".into(),
+            (Model::LogP | Model::LogGp, 1) => {
+                "a ping-pong only tells L + 2 o: measure how long the call to send takes".into()
+            }
+            (Model::LogP | Model::LogGp, 2) => {
+                "a ping-pong has one message at a time: measure several in a row".into()
+            }
+            _ => "the sizes measured cannot tell it from the others".into(),
+        }
+    }
+
+    /// What a parameter stands for, if that is more than its name says.
+    pub(super) fn means(&self, name: &str) -> Option<String> {
+        let mask = &self.solver.mask;
+        match (self.model, name) {
+            (Model::Linear, "alpha") if !mask[2] && self.design.has_hops => {
+                let hops = self.design.settings.first()?.hops.number();
+                Some(format!("alpha + {hops} gamma"))
+            }
+            (Model::LogP | Model::LogGp, "L") if !mask[1] => Some("L + 2 o".into()),
+            (Model::LogP | Model::LogGp, "g") if !mask[1] => Some("max(g, o)".into()),
+            _ => None,
+        }
+    }
+}
