@@ -137,6 +137,7 @@ build() {
         [[ $v == sw* ]] || try "set addresses and routes of node $v" inside "$v" ip -batch - <"$STATE/$v/ipv4"
     done
     [[ -z $FAULTS ]] || start_wire
+    [[ -z $ROUTERS ]] || start_routers
     echo "$PLAN" >"$STATE/up.new"
     try "write $STATE" mv "$STATE/up.new" "$STATE/up"
 }
@@ -257,13 +258,18 @@ tear_down() {
     rm -rf "$STATE"
 }
 
-# exec all the way: the process that called topo becomes the command, so its pid, signals and status are the command's.
-# The mount namespace is for /sys, where programs look for devices; what remains visible of the host is the rest. A
-# kernel that refuses a new sysfs costs only that.
 run_on_node() {
+    local node=$1
+    require_up "$node"
+    on_node "$@"
+}
+
+# on_node NODE COMMAND...: exec all the way: the process that called this becomes the command, so its pid, signals and status
+# are the command's. The mount namespace is for /sys, where programs look for devices; what remains visible of the host is
+# the rest. A kernel that refuses a new sysfs costs only that.
+on_node() {
     local node=$1 hosts=$STATE/$1/prphosts
     shift
-    require_up "$node"
     # shellcheck disable=SC2016 # for the shell inside
     local program='
         sys=$1 hosts=$2
@@ -362,11 +368,11 @@ change_rate() {
     require_up
     take_lock
     require_up
-    local name size mtu rate faulty v dev rest
-    read -r name size mtu rate faulty <"$STATE/up"
+    local name size mtu rate more v dev rest
+    read -r name size mtu rate more <"$STATE/up"
     while read -r v dev rest; do
         set_rate "$v" "$dev" "$mtu" "$1"
     done <"$STATE/interfaces"
-    echo "$name $size $mtu $1${faulty:+ $faulty}" >"$STATE/up.new"
+    echo "$name $size $mtu $1${more:+ $more}" >"$STATE/up.new"
     mv "$STATE/up.new" "$STATE/up"
 }

@@ -2,7 +2,8 @@
 # From a list of links to everything that follows from it, without touching the system: devices, hardware addresses,
 # IPv4 addresses, next hops, and the text of each node's prphosts and `ip -batch` file.
 #
-# PLAN                        name, size, MTU and rate: two plans with the same words are the same
+# PLAN                        name, size, MTU, rate, and perhaps `faulty` and `routers`: two plans with the same words
+#                             are the same
 # PLAN_NODES, PLAN_SWITCHES   the vertices, in the order of their numbers and of appearance
 # IF_NODE, IF_DEV, IF_MAC     one entry for each interface; the two ends of link L are the interfaces 2L and 2L+1,
 #                             so the other end of interface I is I^1
@@ -43,10 +44,12 @@ make_plan() {
 
 # describe PLAN, in words
 describe() {
-    local name size mtu rate faulty
-    read -r name size mtu rate faulty <<<"$1"
+    local name size mtu rate more words=''
+    read -r name size mtu rate more <<<"$1"
     [[ $rate == none ]] && rate='no rate limit' || rate="$rate bit/s"
-    echo "$name ($size nodes, MTU $mtu, $rate${faulty:+, with faults})"
+    [[ " $more " != *' faulty '* ]] || words+=', with faults'
+    [[ " $more " != *' routers '* ]] || words+=', with prp-routed on each'
+    echo "$name ($size nodes, MTU $mtu, $rate$words)"
 }
 
 # The address tells where a frame comes from: 02:00:00:00:LL:NN is node NN on link LL. The second and third byte carry

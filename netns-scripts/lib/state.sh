@@ -8,8 +8,9 @@
 #   BASE/INSTANCE/V/prphosts  what exec puts into PRP_HOSTS
 #   BASE/INSTANCE/V/ipv4      addresses, neighbours and routes, for `ip -batch`
 #   BASE/INSTANCE/V/sys       mount point for exec
+#   BASE/INSTANCE/V/routed    with routers: see routers.sh
 #   BASE/INSTANCE/faults      with faults: see faults.sh
-#   BASE/INSTANCE/up          NAME SIZE MTU RATE [faulty]; written last, so without it the rest is a leftover
+#   BASE/INSTANCE/up          NAME SIZE MTU RATE [faulty] [routers]; written last, so without it the rest is a leftover
 
 # MODE is root or rootless, and the two never share a folder: the holder of the rootless one has another /run.
 set_paths() {

@@ -6,6 +6,7 @@
 //! when new data may go, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what the application asks for.
 
 mod acknowledge;
+mod classic;
 mod clock;
 mod close;
 mod dispatch;
@@ -21,7 +22,7 @@ mod user;
 use alloc::boxed::Box;
 
 pub(crate) use handshake::{Asked, Request};
-pub(crate) use receive::Receiver;
+pub(crate) use receive::{Receiver, Share};
 pub(crate) use sender::Sender;
 pub(crate) use turn::Turn;
 
@@ -139,6 +140,8 @@ pub(crate) struct Connection {
     /// Both directions have just closed and the quiet time must start.
     quiet_wanted: bool,
     pub(crate) stats: ConnStats,
+    /// What the endpoint counts for what it holds and has invited.
+    pub(crate) charged: usize,
     /// Its turn to send new data, among those to the same node.
     pub(crate) turn: Turn,
     /// Bookkeeping of the endpoint: queued for sending, for an event, and for which deadlines.
@@ -163,6 +166,8 @@ pub(crate) struct Seed {
     pub(crate) device_mss: u16,
     /// Segments of this size are known to get through to the node.
     pub(crate) proven: u16,
+    /// What it may invite.
+    pub(crate) share: Share,
     pub(crate) now: Instant,
 }
 
@@ -202,6 +207,7 @@ impl Connection {
             challenged: None,
             quiet_wanted: false,
             stats: ConnStats::default(),
+            charged: 0,
             turn: Turn::default(),
             queued_transmit: false,
             queued_event: false,

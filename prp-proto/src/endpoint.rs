@@ -21,10 +21,12 @@ mod lane;
 mod lent;
 mod output;
 mod port;
+mod receive_memory;
 mod refusal;
 mod request;
 mod roster;
 mod table;
+mod unconfirmed;
 mod way;
 
 use alloc::boxed::Box;
@@ -38,12 +40,12 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 pub use crate::buffer::{Ending, MessagePart, Sink};
 pub use crate::connection::Terms;
 pub use lent::Lent;
-pub use refusal::OrphanRequest;
+pub use refusal::UnownedPort;
 pub use roster::{RosterChange, Standing};
 
-use crate::addr::{MacAddr, NodeId, Port};
+use crate::addr::{MacAddr, NodeId, Port, PrpAddr};
 use crate::buffer::Stock;
-use crate::config::EndpointConfig;
+use crate::config::{ConnConfig, EndpointConfig};
 use crate::connection::Connection;
 use crate::event::{ConnHandle, Event};
 use crate::route::{RouteTable, Ways};
@@ -53,10 +55,12 @@ use crate::time::Instant;
 use crate::timer::TimerQueue;
 use lane::Lanes;
 use port::Ports;
+use receive_memory::ReceiveMemory;
 use refusal::Refusals;
 use request::Listener;
 use roster::Roster;
 use table::Table;
+use unconfirmed::Unconfirmed;
 
 /// A device of this node, as far as the protocol cares.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -84,11 +88,11 @@ pub struct Endpoint {
     refusals: Refusals,
     /// Largest segments known to reach a node.
     proven: HashMap<NodeId, u16, foldhash::fast::FixedState>,
-    /// Connections per peer node that have not confirmed our CACK.
-    unconfirmed: HashMap<NodeId, u16, foldhash::fast::FixedState>,
+    unconfirmed: Unconfirmed,
     timers: TimerQueue,
     /// Memory of buffers that are not in use.
     stock: Stock,
+    receive_memory: ReceiveMemory,
     transmit_queue: VecDeque<ConnHandle>,
     /// The ways to nodes, and whose turn it is there.
     lanes: Lanes,
@@ -124,9 +128,10 @@ impl Endpoint {
             ports: Ports::new(rng.next_u32()),
             refusals: Refusals::new(config.refusals_per_second),
             proven: HashMap::with_hasher(hasher.clone()),
-            unconfirmed: HashMap::with_hasher(hasher.clone()),
+            unconfirmed: Unconfirmed::new(hasher.clone()),
             timers: TimerQueue::default(),
             stock: Stock::default(),
+            receive_memory: ReceiveMemory::new(config.receive_memory),
             transmit_queue: VecDeque::new(),
             lanes: Lanes::new(hasher),
             event_queue: VecDeque::new(),
@@ -200,8 +205,15 @@ impl Endpoint {
             + self.event_queue.capacity() * size_of::<Event>()
             + (self.sent.capacity() + self.owing.capacity()) * size_of::<ConnHandle>()
             + self.proven.allocation_size()
-            + self.unconfirmed.allocation_size()
+            + self.unconfirmed.memory()
             + self.routes.heap_size()
+    }
+
+    /// Settings of a connection with `peer`. What a node sends itself is copied in its memory and crosses no wire, so that a
+    /// trailer would find nothing that a copy of its own could not have done (SPEC PRP-CRC-5).
+    fn config_for(&self, peer: PrpAddr, config: ConnConfig) -> ConnConfig {
+        let crc = config.crc && peer.node != self.local_node();
+        ConnConfig { crc, ..config }
     }
 
     /// A connection id: anything but zero.
@@ -242,6 +254,7 @@ impl Endpoint {
     fn settle_frames(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.give_back(now, &mut self.stock);
+        self.stats.windows_limited += u64::from(self.receive_memory.charge(conn));
         self.lanes.mind(conn);
         if !conn.queued_transmit && conn.wants_transmit() {
             conn.queued_transmit = true;
@@ -276,8 +289,9 @@ impl Endpoint {
         let Some(conn) = self.table.remove(handle) else { return };
         self.lanes.leave(&conn.turn);
         self.roster.strike(&conn);
+        self.receive_memory.discharge(&conn);
         if !conn.confirmed && conn.is_server() {
-            self.confirm(conn.remote.node);
+            self.unconfirmed.remove(conn.remote.node, handle);
         }
         if !conn.accepted
             && let Some(listener) = self.listeners.get_mut(&conn.local.port)
@@ -289,16 +303,6 @@ impl Endpoint {
         }
         self.ports.conn_ended(conn.local.port);
         self.timers.compact(|handle| self.table.get(handle).is_some());
-    }
-
-    /// One connection fewer is unconfirmed.
-    fn confirm(&mut self, peer: NodeId) {
-        if let Some(n) = self.unconfirmed.get_mut(&peer) {
-            *n = n.saturating_sub(1);
-            if *n == 0 {
-                self.unconfirmed.remove(&peer);
-            }
-        }
     }
 }
 

@@ -30,9 +30,10 @@ pub enum Event {
     Incoming(ListenHandle),
     /// A connection changed; what has happened to it since the last time is in the flags.
     Conn(ConnHandle, Readiness),
-    /// A request came for a port this endpoint does not own. If nobody on the node owns it, the driver
-    /// calls [`crate::endpoint::Endpoint::refuse`] with the token.
-    Orphan(crate::endpoint::OrphanRequest),
+    /// Somebody waits for an answer of a port this endpoint does not own. If nobody on the node owns it, the driver
+    /// calls [`crate::endpoint::Endpoint::refuse`] with the token. There are no more of these than
+    /// [`refusals_per_second`](crate::config::EndpointConfig::refusals_per_second): finding out costs more than a frame.
+    UnownedPort(crate::endpoint::UnownedPort),
 }
 
 /// What a connection has become ready for.

@@ -2,14 +2,15 @@
 //! `prp hosts check`.
 
 mod cluster;
+mod machine;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use prp_proto::hosts::{Hosts, HostsError};
+use prp_proto::hosts::{Hosts, HostsError, Reach};
 use prp_proto::route::Route;
-use prp_sock::node::{Interface, interfaces};
 use prp_sock::{HostsFile, NodeId, Resolver};
 use serde::Serialize;
 
@@ -18,6 +19,7 @@ use crate::settings::Settings;
 use crate::table::Table;
 
 pub use cluster::cluster;
+use machine::{Findings, Machine};
 
 /// Notes told of one kind: what is so of one line of prphosts is so of many nodes.
 const MAX_NOTES: usize = 20;
@@ -115,7 +117,7 @@ impl Report {
             // Where nobody listens there is nobody to complain to.
             let _ = writeln!(io::stderr(), "{name}{fault}");
         }
-        if self.ok {
+        if !self.summary.is_empty() {
             writeln!(out, "{}", self.summary)?;
         }
         self.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
@@ -151,17 +153,93 @@ fn read(path: &Path) -> Result<Hosts, Vec<Finding>> {
     })
 }
 
-/// Checks one prphosts by itself, and if it has this machine, whether the devices it names are there.
-pub fn hosts(path: &Path) -> Report {
+/// Where a prphosts is used.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub enum Place {
+    /// On this machine: what it lacks of it is wrong.
+    Here,
+    /// Here or elsewhere: what this machine lacks of it, if it is in it, is worth a note.
+    Anywhere,
+}
+
+/// Checks one prphosts by itself, and with what this machine has of it.
+pub fn hosts(path: &Path, place: Place) -> Report {
     let file = match load(path) {
         Ok(file) => file,
         Err(report) => return report,
     };
     let local = local_node(&file);
-    let report = of_file(&file, &local);
-    let is_of_here = local.is_ok_and(|node| file.hosts().entry(node).is_some());
-    let notes = if is_of_here { missing(path, file.hosts(), &interfaces()) } else { Vec::new() };
-    Report { notes, ..report }
+    let mut report = of_file(&file, &local, place);
+    let Findings { faults, notes, present } = here(&file, &local, place);
+    if !present.is_empty() {
+        report.summary.push_str(&format!(", by {}", present.join(", ")));
+    }
+    let shared = shared_addresses(path, file.hosts());
+    report.and(Report::new("", faults, [notes, shared].concat()))
+}
+
+/// What this machine lacks of the prphosts at `path`, for whoever wonders why nobody answers;
+/// nothing if that has a mistake.
+pub fn lacks(path: &Path) -> Vec<Finding> {
+    let Ok(file) = load(path) else { return Vec::new() };
+    let found = here(&file, &local_node(&file), Place::Here);
+    [found.faults, found.notes].concat()
+}
+
+/// What this machine lacks of `file`.
+fn here(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> Findings {
+    let (path, hosts) = (file.path(), file.hosts());
+    let fault = |e: &io::Error| Findings {
+        faults: vec![Finding::said(path, &e.to_string())],
+        ..Findings::default()
+    };
+    let machine = Machine::here();
+    match (machine, local, place) {
+        (Err(e), _, Place::Here) => fault(&e),
+        (_, Err(e), Place::Here) => fault(e),
+        (Ok(machine), Ok(node), Place::Here) => {
+            let mut found = machine.findings(path, hosts, *node);
+            if hosts.entry(*node).is_none() {
+                let what = format!("PRP_NODE says this machine is node {node}, which has no line");
+                found.faults.push(Finding::new(path, what));
+            }
+            found
+        }
+        (Ok(machine), Ok(node), Place::Anywhere) if hosts.entry(*node).is_some() => {
+            let notes = machine.findings(path, hosts, *node).into_notes();
+            Findings { notes, ..Findings::default() }
+        }
+        (_, _, Place::Anywhere) => Findings::default(),
+    }
+}
+
+/// Nodes that have one hardware address by one device. The paper places far nodes so, behind a
+/// neighbour; of neighbours themselves it is a mistake, or a clone.
+fn shared_addresses(path: &Path, hosts: &Hosts) -> Vec<Finding> {
+    let mut first: BTreeMap<(&str, [u8; 6]), NodeId> = BTreeMap::new();
+    let mut notes = Vec::new();
+    for entry in hosts.entries() {
+        for hop in entry.hops() {
+            let Reach::Direct { mac, device } = hop.reach else { continue };
+            let node = entry.node();
+            let owner = *first.entry((device, mac.0)).or_insert(node);
+            if owner == node {
+                continue;
+            }
+            notes.push(Finding {
+                line: Some(entry.line()),
+                mend: Some(format!("right if node {node} is behind node {owner}")),
+                ..Finding::new(
+                    path,
+                    format!(
+                        "node {node} has the hardware address of node {owner}, {mac} on {device}"
+                    ),
+                )
+            });
+        }
+    }
+    notes.truncate(MAX_NOTES);
+    notes
 }
 
 fn local_node(file: &HostsFile) -> io::Result<NodeId> {
@@ -181,7 +259,7 @@ fn load(path: &Path) -> Result<HostsFile, Report> {
 }
 
 /// What is in a prphosts without mistakes, on a machine that is node `local` of it.
-fn of_file(file: &HostsFile, local: &io::Result<NodeId>) -> Report {
+fn of_file(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> Report {
     let hosts = file.hosts();
     let names: usize = hosts.entries().map(|entry| entry.names().len()).sum();
     let devices: Vec<_> = hosts.devices().collect();
@@ -191,23 +269,25 @@ fn of_file(file: &HostsFile, local: &io::Result<NodeId>) -> Report {
         _ => format!("devices {}", devices.join(" ")),
     };
     let (nodes, names) = (count(hosts.len(), "node"), count(names, "name"));
-    let (path, who) = (file.path().display(), whoami(file, local));
-    Report::new(format!("{path}: {nodes}, {names}, {devices}; {who}"), Vec::new(), Vec::new())
+    let (path, who) = (file.path().display(), whoami(file, local, place));
+    Report::new(format!("{path}: {nodes}, {names}, {devices}{who}"), Vec::new(), Vec::new())
 }
 
-/// Which node this machine is, or why that cannot be told.
-fn whoami(file: &HostsFile, local: &io::Result<NodeId>) -> String {
+/// Which node this machine is, or why that cannot be told, unless that is a fault and told as one.
+fn whoami(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> String {
     let node = match local {
         Ok(node) => *node,
+        Err(_) if place == Place::Here => return String::new(),
         Err(e) => {
             let why = Finding::said(file.path(), &e.to_string()).what;
-            return format!("which node this machine is cannot be told: {why}");
+            return format!("; which node this machine is cannot be told: {why}");
         }
     };
     match (file.hosts().entry(node), file.hosts().name(node)) {
-        (None, _) => format!("PRP_NODE says this machine is node {node}, which has no line"),
-        (_, None) => format!("this machine is node {node}"),
-        (_, Some(name)) => format!("this machine is node {node} ({name})"),
+        (None, _) if place == Place::Here => String::new(),
+        (None, _) => format!("; PRP_NODE says this machine is node {node}, which has no line"),
+        (_, None) => format!("; this machine is node {node}"),
+        (_, Some(name)) => format!("; this machine is node {node} ({name})"),
     }
 }
 
@@ -248,14 +328,19 @@ pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
 /// Checks what a daemon with `settings` would begin with: its prphosts, and what this machine has of it.
 pub fn daemon(settings: &Settings) -> Report {
     let path = &settings.hosts;
-    let of_file = match load(path) {
-        Ok(file) => of_file(&file, &local_node(&file)),
+    let file = match load(path) {
+        Ok(file) => file,
         Err(report) => return report,
     };
+    let local = settings.node.map_or_else(|| local_node(&file), Ok);
+    let of_file = of_file(&file, &local, Place::Here);
+    let shared = shared_addresses(path, file.hosts());
     match Table::load(settings, &[]) {
         Ok(table) => {
-            let notes = notes(path, &table);
-            of_file.and(Report::new(own_summary(path, &table), Vec::new(), notes))
+            let Findings { faults, mut notes, .. } = here(&file, &local, Place::Here);
+            notes.extend(lost(path, &table));
+            notes.extend(shared);
+            of_file.and(Report::new(own_summary(path, &table), faults, notes))
         }
         Err(e) => of_file.and(Report::failed("", fault_of_table(path, &e))),
     }
@@ -276,29 +361,17 @@ fn own_summary(path: &Path, table: &Table) -> String {
     format!("{}: as node {own}, by {devices}, it reaches {nodes}", path.display())
 }
 
-/// What this machine does not have, and whom it does not reach.
-fn notes(path: &Path, table: &Table) -> Vec<Finding> {
-    let hosts = table.file.hosts();
-    let lost = hosts.entries().filter_map(|entry| match table.routes.lookup(entry.node()) {
-        Route::NoRoute(why) => Some(Finding {
-            line: Some(entry.line()),
-            ..Finding::new(path, format!("node {} is not reached: {why}", entry.node()))
-        }),
-        Route::Local | Route::Via(_) => None,
-    });
-    let mut notes = missing(path, hosts, &table.devices);
-    notes.extend(lost.take(MAX_NOTES));
-    notes
-}
-
-/// Devices a prphosts names that are not among `present`.
-fn missing(path: &Path, hosts: &Hosts, present: &[Interface]) -> Vec<Finding> {
-    let missing = hosts.devices().filter(|name| present.iter().all(|d| d.name != *name));
-    let finding = |name| Finding {
-        mend: Some("ways by it hold once it is there and prphosts is read again".into()),
-        ..Finding::new(path, format!("this machine has no device {name}"))
-    };
-    missing.take(MAX_NOTES).map(finding).collect()
+/// Whom this machine does not reach.
+fn lost(path: &Path, table: &Table) -> Vec<Finding> {
+    let lost =
+        table.file.hosts().entries().filter_map(|entry| match table.routes.lookup(entry.node()) {
+            Route::NoRoute(why) => Some(Finding {
+                line: Some(entry.line()),
+                ..Finding::new(path, format!("node {} is not reached: {why}", entry.node()))
+            }),
+            Route::Local | Route::Via(_) => None,
+        });
+    lost.take(MAX_NOTES).collect()
 }
 
 #[cfg(test)]

@@ -12,11 +12,28 @@ use crate::daemon::Daemon;
 use crate::kernel::KernelForwarding;
 use crate::settings::Settings;
 
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  stopped by a signal; check: nothing is wrong
+  1  failed: a mistake in settings or prphosts, another daemon runs, ...; check: something is wrong
+  2  wrong usage
+  6  not permitted: packet sockets need CAP_NET_RAW";
+
+/// What follows the options in `--help`, as the prp command has it.
+fn help(examples: &str) -> String {
+    format!("Examples:\n  {}\n\n{EXIT_CODES}", examples.trim())
+}
+
 /// Forwards PRP frames by the static routes of prphosts, and answers for this node.
 ///
 /// SIGHUP reads prphosts again; SIGTERM and SIGINT stop it. `prp routed` tells how it is.
 #[derive(Debug, Parser)]
 #[command(name = "prp-routed", version, args_conflicts_with_subcommands = true)]
+#[command(after_help = help("\
+  prp-routed check                      settings and prphosts, before anything is started
+  prp-routed --user prp-routed          as root, and then as that user
+  prp routed status                     how it is
+"))]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -29,6 +46,11 @@ enum Command {
     /// Say what is wrong with settings and prphosts, and route nothing
     ///
     /// Ends with 0 if nothing is wrong, else with 1.
+    #[command(after_help = help("\
+  prp-routed check
+  prp-routed check --config new.toml --hosts new
+  prp-routed check --all hosts          the files of all nodes
+"))]
     Check(CheckArgs),
 }
 

@@ -23,6 +23,7 @@ use serde::Deserialize;
 use tracing::{info, warn};
 
 use crate::link::Link;
+use crate::report::KernelStatus;
 use layout::{DEVICES, Layout};
 use program::{Place, program};
 pub use table::Counted;
@@ -147,18 +148,17 @@ impl Kernel {
         })
     }
 
-    /// Whether it forwards, in a line for people.
-    pub fn standing(&self) -> String {
+    /// Whether it forwards.
+    pub fn standing(&self) -> KernelStatus {
+        let denied =
+            |why: &str| KernelStatus { why_not: Some(why.into()), ..KernelStatus::default() };
         match self {
-            Self::Off => "no: kernel_forwarding is off".into(),
-            Self::Denied(why) => format!("no: {why}"),
+            Self::Off => denied("kernel_forwarding is off"),
+            Self::Denied(why) => denied(why),
             Self::Works(path) => {
                 let left = path.doors.iter().filter(|door| door.hook.is_none());
-                let names: Vec<&str> = left.map(|door| door.name.as_str()).collect();
-                match names[..] {
-                    [] => "yes".into(),
-                    _ => format!("yes, but for what comes by {}", names.join(", ")),
-                }
+                let not_from = left.map(|door| door.name.clone()).collect();
+                KernelStatus { active: true, why_not: None, not_from }
             }
         }
     }

@@ -36,7 +36,20 @@ pub fn text(
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
-    text
+    in_order(&text)
+}
+
+/// The same lines, those of one metric by their labels: the registry has them in an order that
+/// changes.
+fn in_order(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let name = |line: &&str| line.split(['{', ' ']).next().map(str::to_owned);
+    lines.chunk_by_mut(|a, b| name(a) == name(b)).for_each(|metric| {
+        if !metric[0].starts_with('#') {
+            metric.sort_unstable();
+        }
+    });
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 fn counter(registry: &mut Registry, name: &str, help: &str, value: u64) {
@@ -80,4 +93,18 @@ fn devices(registry: &mut Registry, router: &mut Router) {
     registry.register("device_received_frames", "Frames received for the router", received);
     registry.register("device_sent_frames", "Frames sent", sent);
     registry.register("device_lost_frames", "Frames lost at a device, either way", lost);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_order__lines_of_one_metric_stay_together_and_by_their_labels() {
+        let text = "# HELP b B.\n# TYPE b counter\nb{r=\"2\"} 5\nb{r=\"1\"} 7\n# HELP a A.\n# TYPE a gauge\n\
+                    a{x=\"z\"} 1\na{x=\"y\"} 2\n# EOF\n";
+        let ordered = "# HELP b B.\n# TYPE b counter\nb{r=\"1\"} 7\nb{r=\"2\"} 5\n# HELP a A.\n# TYPE a gauge\n\
+                       a{x=\"y\"} 2\na{x=\"z\"} 1\n# EOF\n";
+        assert_eq!(in_order(text), ordered);
+    }
 }

@@ -180,9 +180,9 @@ impl Neighbours {
 }
 
 impl Neighbour {
-    /// Whether it answers our probes: `-` where it is not probed.
-    pub fn liveness(&self) -> &'static str {
-        self.session.as_ref().map_or("-", |session| session.state().name())
+    /// Whether it answers our probes, where it is probed.
+    pub fn liveness(&self) -> Option<&'static str> {
+        self.session.as_ref().map(|session| session.state().name())
     }
 
     fn judge(&mut self, now: Instant, carrier: bool, hold: Duration) {

@@ -1,6 +1,9 @@
 //! What the daemon tells about itself: made here, printed by whoever asked.
 
+use std::fmt;
+
 use prp_proto::addr::NodeId;
+use prp_proto::route::Route;
 use serde::{Deserialize, Serialize};
 
 use crate::router::Router;
@@ -49,7 +52,7 @@ pub struct Status {
     /// Its process.
     pub pid: u32,
     /// Seconds since it started.
-    pub uptime: u64,
+    pub uptime_seconds: u64,
     /// The prphosts in force.
     pub hosts: String,
     /// Nodes in it.
@@ -60,12 +63,33 @@ pub struct Status {
     pub last_error: Option<String>,
     /// Whether it refuses requests to ports nobody owns.
     pub steward: bool,
-    /// Whether the kernel forwards by itself what needs no thought, and if not why.
-    pub kernel_forwarding: String,
+    /// Whether the kernel forwards by itself what needs no thought.
+    pub kernel_forwarding: KernelStatus,
     /// Processes of the node that have registered.
     pub processes: usize,
     /// Devices.
     pub devices: Vec<Device>,
+}
+
+/// The kernel's part in forwarding. Prints as a line.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+pub struct KernelStatus {
+    /// It forwards.
+    pub active: bool,
+    /// Why not.
+    pub why_not: Option<String>,
+    /// Devices from which it forwards nothing.
+    pub not_from: Vec<String>,
+}
+
+impl fmt::Display for KernelStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.active, &self.not_from[..]) {
+            (false, _) => write!(f, "no: {}", self.why_not.as_deref().unwrap_or("-")),
+            (true, []) => f.write_str("yes"),
+            (true, devices) => write!(f, "yes, but for what comes by {}", devices.join(", ")),
+        }
+    }
 }
 
 /// A device.
@@ -94,8 +118,50 @@ pub struct RouteLine {
     pub node: u16,
     /// Its name in prphosts.
     pub name: Option<String>,
+    /// What becomes of them.
+    pub route: RouteKind,
     /// Next hops, best first.
-    pub next_hops: String,
+    pub next_hops: Vec<Hop>,
+    /// Why there are none, where there is no way.
+    pub why: Option<String>,
+}
+
+/// What becomes of frames for a node.
+#[derive(Copy, Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RouteKind {
+    /// They are for this node.
+    Local,
+    /// They are sent to a next hop.
+    Via,
+    /// They are dropped.
+    None,
+}
+
+/// A next hop. Prints as prphosts has ways.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Hop {
+    /// The neighbour.
+    pub node: u16,
+    /// Its hardware address.
+    pub mac: String,
+    /// The device that reaches it.
+    pub device: String,
+    /// Lower is better.
+    pub metric: u32,
+    /// The largest Ethernet payload prphosts allows on this way, if it says so.
+    pub mtu: Option<u32>,
+}
+
+impl fmt::Display for Hop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, mac, device, metric, mtu } = self;
+        write!(f, "{node} {mac} {device}")?;
+        if *metric > 0 {
+            write!(f, " metric {metric}")?;
+        }
+        mtu.map_or(Ok(()), |mtu| write!(f, " mtu {mtu}"))
+    }
 }
 
 /// A neighbour.
@@ -113,8 +179,8 @@ pub struct NeighbourLine {
     pub usable: bool,
     /// Whether the device has a carrier.
     pub carrier: bool,
-    /// The state of our session with its router.
-    pub liveness: &'static str,
+    /// The state of our session with its router, if it is probed.
+    pub liveness: Option<&'static str>,
     /// Whether other nodes are reached by it.
     pub routes: bool,
     /// How often its use has changed.
@@ -138,9 +204,9 @@ pub struct ChangeLine {
     /// The node.
     pub node: u16,
     /// Next hops before, best first.
-    pub before: String,
+    pub before: Vec<Hop>,
     /// Next hops after.
-    pub after: String,
+    pub after: Vec<Hop>,
 }
 
 /// Changes told of one reload: a cluster that was renumbered altogether fills no pipe.
@@ -185,13 +251,14 @@ pub fn routes(table: &Table) -> Vec<RouteLine> {
     let hosts = table.file.hosts();
     let mut nodes: Vec<NodeId> = hosts.nodes().collect();
     nodes.sort_unstable();
-    let line = |node: NodeId| RouteLine {
-        node: node.number(),
-        name: hosts.name(node).map(str::to_owned),
-        next_hops: match table.routes.lookup(node) {
-            prp_proto::route::Route::NoRoute(why) => format!("none: {why}"),
-            _ => table.describe(node),
-        },
+    let line = |node: NodeId| {
+        let (route, why) = match table.routes.lookup(node) {
+            Route::Local => (RouteKind::Local, None),
+            Route::Via(_) => (RouteKind::Via, None),
+            Route::NoRoute(why) => (RouteKind::None, Some(why.to_string())),
+        };
+        let name = hosts.name(node).map(str::to_owned);
+        RouteLine { node: node.number(), name, route, next_hops: table.hops(node), why }
     };
     nodes.into_iter().map(line).collect()
 }

@@ -84,6 +84,11 @@ const IDENTITY: &[c_long] = &[
     libc::SYS_setns,
 ];
 
+/// Flags of clone(2) that make new namespaces (`linux/sched.h`): mounts, control groups, names, IPC, users,
+/// processes, network. A new one of users has all capabilities in it.
+const NEW_NAMESPACES: &[u64] =
+    &[0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
+
 /// Rings through which system calls are made that no filter sees.
 const RINGS: &[c_long] =
     &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
@@ -111,28 +116,46 @@ const X32: c_long = 0x4000_0000;
 /// # Errors
 /// The kernel, or this processor, has no such filter.
 pub fn confine() -> io::Result<()> {
-    apply_filter(&program().map_err(io::Error::other)?).map_err(io::Error::other)
+    // clone3 has its flags in memory, where no filter can look. A libc that finds no such call uses clone.
+    let clone3 = with_x32(BTreeMap::from([(libc::SYS_clone3, Vec::new())]));
+    install(clone3, libc::ENOSYS)?;
+    install(rules().map_err(io::Error::other)?, libc::EPERM)
 }
 
-fn program() -> Result<BpfProgram, seccompiler::BackendError> {
-    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());
-    let filter = SeccompFilter::new(rules()?, SeccompAction::Allow, refuse, arch)?;
-    filter.try_into()
+/// Calls, and when each is refused: one without rules always.
+type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
+
+/// Has the kernel answer the calls of `rules` with `errno`.
+fn install(rules: Rules, errno: i32) -> io::Result<()> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
+    let refuse = SeccompAction::Errno(errno.cast_unsigned());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch);
+    let program = filter.and_then(BpfProgram::try_from).map_err(io::Error::other)?;
+    apply_filter(&program).map_err(io::Error::other)
 }
 
-/// What is refused: a call without rules always.
-fn rules() -> Result<BTreeMap<c_long, Vec<SeccompRule>>, seccompiler::BackendError> {
+/// What is refused with EPERM.
+fn rules() -> Result<Rules, seccompiler::BackendError> {
     let always = [PROGRAMS, FILES, KERNEL, IDENTITY, RINGS, OTHERS].concat();
-    let mut rules: BTreeMap<_, _> = always.into_iter().map(|call| (call, Vec::new())).collect();
+    let mut rules: Rules = always.into_iter().map(|call| (call, Vec::new())).collect();
     let harmless = MAP_ELEMENTS.iter().map(|command| {
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *command)
     });
     let other_command = SeccompRule::new(harmless.collect::<Result<_, _>>()?)?;
     rules.insert(libc::SYS_bpf, vec![other_command]);
+    let with_flag = NEW_NAMESPACES.iter().map(|flag| {
+        let is_set = SeccompCmpOp::MaskedEq(*flag);
+        SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Dword, is_set, *flag)?])
+    });
+    rules.insert(libc::SYS_clone, with_flag.collect::<Result<_, _>>()?);
+    Ok(with_x32(rules))
+}
+
+/// `rules`, and the same for the calls' other numbers where the processor has such.
+fn with_x32(mut rules: Rules) -> Rules {
     #[cfg(target_arch = "x86_64")]
     rules.extend(rules.clone().into_iter().map(|(call, rule)| (call | X32, rule)));
-    Ok(rules)
+    rules
 }
 
 #[cfg(test)]
@@ -174,6 +197,17 @@ mod tests {
             assert_eq!(rules.get(&call), Some(&Vec::new()), "{call}");
         }
         assert_eq!(rules[&libc::SYS_bpf].len(), 1, "but for the elements of maps");
+        // A thread has none of these flags; a namespace of users has every capability in it.
+        let namespaces = CloneFlags::CLONE_NEWNS
+            | CloneFlags::CLONE_NEWCGROUP
+            | CloneFlags::CLONE_NEWUTS
+            | CloneFlags::CLONE_NEWIPC
+            | CloneFlags::CLONE_NEWUSER
+            | CloneFlags::CLONE_NEWPID
+            | CloneFlags::CLONE_NEWNET;
+        let refused = NEW_NAMESPACES.iter().fold(0, |all, flag| all | flag);
+        assert_eq!(refused, u64::from(namespaces.bits().cast_unsigned()));
+        assert_eq!(rules[&libc::SYS_clone].len(), NEW_NAMESPACES.len());
         #[cfg(target_arch = "x86_64")]
         assert!(rules.contains_key(&(libc::SYS_execve | X32)));
     }

@@ -248,21 +248,27 @@ mod tests {
         }
     }
 
-    /// The sample says of every setting what holds without it.
+    /// The sample has examples, and then what holds without it.
     #[test]
     fn parse__the_sample_shows_the_defaults() {
         let sample = include_str!("../../etc/prp-routed.toml");
-        let machine = |line: &&str| !line.starts_with("hosts ") && !line.starts_with("node ");
-        // Settings are commented out without a space, remarks with one.
-        let stated: String = sample
-            .lines()
-            .map(|line| line.strip_prefix('#').filter(|l| !l.starts_with(' ')).unwrap_or(line))
-            .filter(machine)
-            .map(|line| format!("{line}\n"))
-            .collect();
-        assert!(stated.contains("\nhold_ms"), "{stated}");
         assert_eq!(Settings::parse(sample), Ok(Settings::default()));
-        assert_eq!(Settings::parse(&stated), Ok(Settings::default()));
+        // Settings are commented out without a space, remarks have one.
+        let stated = |text: &str| {
+            let lines = text.lines().map(|line| {
+                line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line)
+            });
+            lines.map(|line| format!("{line}\n")).collect::<String>()
+        };
+        let (examples, defaults) = sample.split_once("# What holds without").expect("its heading");
+        let defaults = stated(&format!("# What holds without{defaults}"));
+        assert_eq!(defaults.matches(" = ").count(), 6, "{defaults}");
+        let machine = Settings { hosts: "/etc/prphosts".into(), ..Settings::default() };
+        assert_eq!(Settings::parse(&defaults), Ok(machine));
+        let examples = Settings::parse(&stated(examples)).expect("right ones");
+        assert!(examples.node.is_some() && examples.user.is_some() && examples.metrics.is_some());
+        let rest = Settings { node: None, user: None, metrics: None, ..examples };
+        assert_eq!(rest, Settings::default());
     }
 
     #[test]

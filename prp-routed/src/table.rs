@@ -3,10 +3,11 @@
 use std::io;
 
 use prp_proto::addr::{DeviceId, NodeId};
-use prp_proto::route::{NextHop, Route, RouteTable};
-use prp_sock::node::{Interface, interfaces};
+use prp_proto::route::{NextHop, RouteTable};
+use prp_sock::node::{Interface, list_interfaces};
 use prp_sock::{HostsFile, Resolver};
 
+use crate::report::Hop;
 use crate::settings::Settings;
 
 /// Routes, and the names of the devices they speak of.
@@ -26,9 +27,9 @@ pub struct Change {
     /// The node.
     pub node: NodeId,
     /// Its next hops so far; empty if it had none.
-    pub before: String,
+    pub before: Vec<Hop>,
     /// Its next hops from now on.
-    pub after: String,
+    pub after: Vec<Hop>,
 }
 
 impl Table {
@@ -50,7 +51,7 @@ impl Table {
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let mut devices = known.to_vec();
-        for found in interfaces() {
+        for found in list_interfaces()? {
             let named = file.hosts().devices().any(|name| name == found.name);
             if named && !found.loopback && !devices.iter().any(|d| d.name == found.name) {
                 devices.push(found);
@@ -68,28 +69,24 @@ impl Table {
         let nodes = (1..=highest).filter_map(NodeId::new);
         nodes
             .filter(|node| self.routes.lookup(*node) != other.routes.lookup(*node))
-            .map(|node| Change { node, before: self.describe(node), after: other.describe(node) })
+            .map(|node| Change { node, before: self.hops(node), after: other.hops(node) })
             .collect()
     }
 
-    /// The next hops to `node` in words, best first.
-    pub fn describe(&self, node: NodeId) -> String {
-        match self.routes.lookup(node) {
-            Route::Local => "local".into(),
-            Route::NoRoute(_) => String::new(),
-            Route::Via(hops) => {
-                let words: Vec<_> = hops.iter().map(|hop| self.hop(hop)).collect();
-                words.join(", ")
-            }
-        }
+    /// The next hops to `node`, best first.
+    pub fn hops(&self, node: NodeId) -> Vec<Hop> {
+        self.routes.lookup(node).next_hops().iter().map(|hop| self.hop(hop)).collect()
     }
 
-    fn hop(&self, hop: &NextHop) -> String {
+    fn hop(&self, hop: &NextHop) -> Hop {
         let device = self.devices.get(usize::from(hop.device.0)).map_or("?", |d| &d.name);
-        let mtu = hop.mtu.map_or_else(String::new, |mtu| format!(" mtu {mtu}"));
-        let metric =
-            if hop.metric == 0 { String::new() } else { format!(" metric {}", hop.metric) };
-        format!("{} {} {device}{metric}{mtu}", hop.node, hop.mac)
+        Hop {
+            node: hop.node.number(),
+            mac: hop.mac.to_string(),
+            device: device.to_owned(),
+            metric: hop.metric,
+            mtu: hop.mtu,
+        }
     }
 }
 
@@ -118,6 +115,10 @@ mod tests {
         vec![device("test0", 1), device("test1", 2)]
     }
 
+    fn words(hops: &[Hop]) -> String {
+        hops.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+
     const BEFORE: &str = "self 1\n1 02:00:00:00:01:01 test0\n2 02:00:00:00:00:02 test0\n\
         3 via 2\n4 via 2 metric 5\n5 02:00:00:00:00:05 test1\n";
 
@@ -132,7 +133,7 @@ mod tests {
         let changes = before.changes(&after.unwrap());
         let words: Vec<_> = changes
             .iter()
-            .map(|c| format!("{}: {:?} -> {:?}", c.node, c.before, c.after))
+            .map(|c| format!("{}: {:?} -> {:?}", c.node, words(&c.before), words(&c.after)))
             .collect();
         assert_eq!(
             words,

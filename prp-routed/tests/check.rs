@@ -68,3 +68,14 @@ fn check__of_a_whole_cluster() {
     assert_eq!((code, &report["ok"]), (Some(1), &false.into()));
     assert!(report["faults"][0]["mend"].is_string(), "{report}");
 }
+
+#[test]
+fn help__has_examples_and_exit_codes() {
+    for args in [&["--help"][..], &["check", "--help"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prp-routed"));
+        let output = command.args(args).output().expect("the program can be run");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{args:?}");
+        assert!(said.contains("Exit codes:") && said.contains("\n  prp-routed check"), "{said}");
+    }
+}

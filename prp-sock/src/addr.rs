@@ -61,7 +61,7 @@ impl Resolver {
         if let Some(node) = self.local {
             return Ok(node);
         }
-        let found = crate::device::interfaces();
+        let found = crate::device::list_interfaces()?;
         let is_local = |mac, _: &str| found.iter().any(|i| i.mac == mac);
         self.hosts.hosts().local_node(is_local).map_err(|e| self.hosts.error(e.to_string()))
     }

@@ -26,7 +26,7 @@ const BACKLOG: usize = 4096;
 ///
 /// let stream = Builder::new()
 ///     .reliability(Reliability::GoBackN)
-///     .crc(true)
+///     .max_segment(1000)
 ///     .user_timeout(Some(Duration::from_secs(5)))
 ///     .connect("gamma:80")?;
 /// # std::io::Result::Ok(())
@@ -84,8 +84,9 @@ impl Builder {
         self
     }
 
-    /// Asks for a CRC-32 over every frame, end to end: for paths through software routers, whose memory
-    /// Ethernet's own checksum does not cover. Used if either end asks.
+    /// Whether frames carry a CRC-32 from end to end, as they do by default: it finds what is changed in switches and software
+    /// routers, at which Ethernet's own checksum ends. Either end does without for both. A node's connections with itself have
+    /// none (SPEC PRP-CRC-5).
     #[must_use]
     pub fn crc(mut self, crc: bool) -> Self {
         self.config.crc = crc;
@@ -113,15 +114,17 @@ impl Builder {
         self
     }
 
-    /// Probing of an idle peer; `None` never asks.
+    /// Probing of an idle peer; `None` never asks. On by default, unlike TCP's: after 30 s of
+    /// silence a probe every 10 s, and after six without an answer the connection ends with
+    /// `TimedOut`.
     #[must_use]
     pub fn keepalive(mut self, keepalive: Option<Keepalive>) -> Self {
         self.config.keepalive = keepalive;
         self
     }
 
-    /// Longest wait for the peer to acknowledge data before the connection ends with `TimedOut`; `None`
-    /// waits for ever.
+    /// Longest wait for the peer to acknowledge data before the connection ends with `TimedOut`: 60
+    /// s by default; `None` waits for ever.
     #[must_use]
     pub fn user_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.config.user_timeout = timeout;

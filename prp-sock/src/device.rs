@@ -13,6 +13,7 @@ mod passage;
 mod phase;
 #[cfg(any(test, feature = "testing"))]
 mod pipe;
+mod state;
 #[cfg(any(test, feature = "testing"))]
 mod tight;
 #[cfg(any(test, feature = "testing"))]
@@ -27,11 +28,12 @@ pub use direct::Direct;
 pub(crate) use fanout::{MAX_STRETCHES, PortMap};
 pub use filter::{PortFilter, RouterFilter};
 pub use inlet::Inlet;
-pub use interface::{Interface, interfaces, number_and_mtu};
+pub use interface::{Interface, explain_open, interfaces, list_interfaces, number_and_mtu};
 pub use packet::PacketDevice;
 pub use passage::Tended;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use pipe::PipeDevice;
+pub use state::{DeviceState, device_states};
 #[cfg(any(test, feature = "testing"))]
 pub use tight::TightDevice;
 #[cfg(any(test, feature = "testing"))]
@@ -82,7 +84,7 @@ pub enum Peek {
 
 /// A device: frames in, frames out, in batches.
 pub trait FrameIo: fmt::Debug + Send {
-    /// Hands up to `max` received frames to `take`; how many there were.
+    /// Hands up to `max` received frames to `take`; how many there were, frames for other machines that are not shown included.
     ///
     /// # Errors
     /// The device is gone for good.

@@ -27,18 +27,23 @@ mod slot;
 mod spin;
 mod steering;
 mod steward;
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, reason = "only asynchronous streams have tasks")
+)]
+mod tasks;
 mod wait;
 mod waiter;
 
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
 
 pub use self::claims::Claims;
 pub(crate) use self::core::Core;
+pub(crate) use self::exit::exempt_this_thread;
 pub use self::exit::reset_all;
 pub use self::steward::Stewardship;
 pub(crate) use guard::CoreGuard;
@@ -48,12 +53,15 @@ pub(crate) use registry::enlist;
 pub(crate) use registry::{EngineKey, engine_for};
 pub(crate) use slot::Interest;
 pub(crate) use spin::SpinPolicy;
+#[cfg(feature = "tokio")]
+pub(crate) use tasks::{FutureId, Task};
 pub(crate) use wait::{Wait, WaitError};
 
 use crate::clock::Clock;
 use crate::hosts::HostsFile;
 use crate::sys::baton::Errand;
-use crate::sys::process;
+use crate::sys::fork;
+use crate::sys::lock::Lock;
 
 /// One endpoint and what drives it.
 pub(crate) struct Engine {
@@ -63,7 +71,7 @@ pub(crate) struct Engine {
     /// Used in place of the devices prphosts names.
     only_device: Option<String>,
     /// The reading of prphosts whose routes are in force.
-    hosts: Mutex<Option<HostsFile>>,
+    hosts: Lock<Option<HostsFile>>,
     keeper: keeper::Keeper,
     usher: steering::Usher,
     driver_kick: Arc<kick::Kick>,
@@ -97,7 +105,7 @@ impl Engine {
 
     /// Whether this process is the one the engine's threads live in.
     pub(crate) fn is_ours(&self) -> bool {
-        process::fork_generation() == self.generation
+        fork::generation() == self.generation
     }
 
     /// Does what is due without waiting: sends, wakes whom it concerns, and lets the keeper know if it

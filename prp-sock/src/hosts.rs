@@ -7,9 +7,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use prp_node::environment;
 use prp_proto::addr::NodeId;
 use prp_proto::hosts::Hosts;
+
+use crate::sys::fork::PerProcess;
+use crate::sys::lock::Lock;
 
 /// Where prphosts is unless `PRP_HOSTS` or the builder says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/prphosts";
@@ -30,12 +33,12 @@ struct Stamp {
     modified: (i64, i64),
 }
 
-static FILES: Mutex<Option<HashMap<PathBuf, HostsFile>>> = Mutex::new(None);
+static FILES: PerProcess<Lock<HashMap<PathBuf, HostsFile>>> = PerProcess::new(Lock::default);
 
 impl HostsFile {
     /// The path in force: `PRP_HOSTS`, or [`DEFAULT_PATH`].
     pub fn default_path() -> PathBuf {
-        std::env::var_os("PRP_HOSTS").map_or_else(|| DEFAULT_PATH.into(), PathBuf::from)
+        environment::variable("PRP_HOSTS").map_or_else(|| DEFAULT_PATH.into(), PathBuf::from)
     }
 
     /// Reads and checks the file at `path`.
@@ -67,8 +70,7 @@ impl HostsFile {
     /// # Errors
     /// As [`Self::load`], if it was never readable.
     pub fn cached(path: &Path) -> io::Result<Self> {
-        let mut files = FILES.lock();
-        let files = files.get_or_insert_default();
+        let mut files = FILES.get().lock();
         let known = files.get(path);
         if let Some(file) = known
             && Stamp::of(path).is_ok_and(|stamp| stamp == file.stamp)
@@ -122,7 +124,7 @@ impl Stamp {
 /// # Errors
 /// `InvalidInput` if it is set to something else than a node number.
 pub(crate) fn node_from_environment() -> io::Result<Option<NodeId>> {
-    let Some(value) = std::env::var_os("PRP_NODE") else { return Ok(None) };
+    let Some(value) = environment::variable("PRP_NODE") else { return Ok(None) };
     let node = value.to_str().and_then(|v| v.parse().ok());
     node.map(Some).ok_or_else(|| {
         let message = format!("PRP_NODE is {}: expected a node number", value.display());

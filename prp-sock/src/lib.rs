@@ -17,8 +17,9 @@
 //! | needs | nothing | CAP_NET_RAW, or a user namespace |
 //! | who moves the data | the kernel | threads of this process: the one that waits, or a background one |
 //! | process killed by SIGKILL | peers get a reset at once | so they do with prp-routed on the node; else they time out, or get a reset when they send |
-//! | process exits | the kernel delivers what was written | so does `exit`, for up to 30 s |
-//! | `fork` | both processes have the socket | the child's copy is of no use |
+//! | process exits | the kernel delivers what was written | so do `exit` and `quick_exit`, for up to 30 s; other threads are held back meanwhile |
+//! | `_exit`, `abort` (so `panic = "abort"`), `exec` | the kernel delivers what was written | what is not acknowledged yet is lost, and peers learn of it as after SIGKILL: call [`PrpStream::wait_delivered`] before |
+//! | `fork` | both processes have the socket | the child's copy is of no use, and keeps no port |
 //! | Nagle's algorithm | on by default | there is none |
 //! | out-of-band data | yes | no |
 //! | messages | no | `send_message`, `recv_message` |
@@ -59,8 +60,9 @@ pub mod node {
     pub use crate::carrier::Carrier;
     pub use crate::crowd::Crowd;
     pub use crate::device::{
-        Direct, FrameIo, Held, Inlet, Interface, PacketDevice, Peek, PortFilter, RingPeek,
-        RouterFilter, Sent, Tended, interfaces, number_and_mtu,
+        DeviceState, Direct, FrameIo, Held, Inlet, Interface, PacketDevice, Peek, PortFilter,
+        RingPeek, RouterFilter, Sent, Tended, device_states, explain_open, interfaces,
+        list_interfaces, number_and_mtu,
     };
     pub use crate::engine::{Claims, Stewardship, reset_all};
     pub use crate::register::{
@@ -68,6 +70,7 @@ pub mod node {
     };
     pub use crate::steering::{Office, Whom};
     pub use crate::sys::bpf::{FrameHook, FrameProgram, SharedWords};
+    pub use crate::sys::fork::CloseOnFork;
 }
 
 pub use addr::{Resolver, ToPrpAddrs};

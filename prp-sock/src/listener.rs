@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::Waker;
 use std::time::Duration;
 
 use prp_proto::addr::{Port, PrpAddr};
@@ -34,9 +33,10 @@ pub struct PrpListener {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    engine: Arc<Engine>,
-    listener: ListenHandle,
+/// What the clones of a listener share.
+pub(crate) struct Inner {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) listener: ListenHandle,
     addr: PrpAddr,
     spin: SpinPolicy,
     nonblocking: AtomicBool,
@@ -81,7 +81,7 @@ impl PrpListener {
         let conn = loop {
             let interest = Interest::Accept(inner.listener);
             if inner.nonblocking.load(Ordering::Relaxed) {
-                break inner.try_accept(&mut wait, None)?;
+                break inner.try_accept(&mut wait)?;
             }
             match inner.engine.wait(interest, deadline, inner.spin, &mut wait) {
                 Ok(conn) => break conn?,
@@ -191,19 +191,6 @@ impl PrpListener {
         }
     }
 
-    /// The next connection, or `task` is woken when there is one.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn poll_accept(
-        &self,
-        task: &Waker,
-    ) -> std::task::Poll<io::Result<(PrpStream, PrpAddr)>> {
-        let inner = self.inner()?;
-        match inner.try_accept(&mut AcceptWait { listener: inner.listener }, Some(task)) {
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::task::Poll::Pending,
-            accepted => std::task::Poll::Ready(accepted.and_then(|conn| inner.wrap(conn))),
-        }
-    }
-
     pub(crate) fn open(
         engine: &Arc<Engine>,
         addr: PrpAddr,
@@ -233,6 +220,7 @@ impl PrpListener {
             core.endpoint.unlisten(engine.now(), listener);
             return Err(e);
         }
+        core.open_listener(listener);
         drop(core);
         let inner = Inner {
             engine: engine.clone(),
@@ -246,14 +234,15 @@ impl PrpListener {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    fn inner(&self) -> io::Result<&Inner> {
+    /// The shared part, if this is the process it belongs to.
+    pub(crate) fn inner(&self) -> io::Result<&Inner> {
         if self.inner.engine.is_ours() { Ok(&self.inner) } else { Err(error::forked()) }
     }
 }
 
 impl Inner {
-    /// Accepts what is there; if nothing is, `task` is woken when there is.
-    fn try_accept(&self, wait: &mut AcceptWait, task: Option<&Waker>) -> io::Result<ConnHandle> {
+    /// Accepts what is there.
+    fn try_accept(&self, wait: &mut AcceptWait) -> io::Result<ConnHandle> {
         let mut now = self.engine.now();
         let mut core = self.engine.lock();
         let mut conn = wait.attempt(&mut core, &mut now);
@@ -261,15 +250,13 @@ impl Inner {
             core.turn(now, None);
             conn = wait.attempt(&mut core, &mut now);
         }
-        if let (None, Some(task)) = (&conn, task) {
-            core.register_task(Interest::Accept(self.listener), task);
-        }
         core.show_listener(self.listener);
         self.engine.finish(core, now);
         conn.unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
     }
 
-    fn wrap(&self, conn: ConnHandle) -> io::Result<(PrpStream, PrpAddr)> {
+    /// The stream of a connection that was accepted, and its peer.
+    pub(crate) fn wrap(&self, conn: ConnHandle) -> io::Result<(PrpStream, PrpAddr)> {
         let mut core = self.engine.lock();
         core.show_listener(self.listener);
         core.open_slot(conn);
@@ -285,6 +272,8 @@ impl Drop for Inner {
         if !self.engine.is_ours() {
             return;
         }
+        // Before what it shows ends: a closed descriptor tells nobody anything.
+        drop(self.fd.take());
         let now = self.engine.now();
         let mut core = self.engine.lock();
         core.close_listener(self.listener);
@@ -301,10 +290,19 @@ impl Wait for AcceptWait {
     type Out = io::Result<ConnHandle>;
 
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<io::Result<ConnHandle>> {
-        match core.endpoint.accept(*now, self.listener) {
-            Some(conn) => Some(Ok(conn)),
-            None => core.check().err().map(Err),
-        }
+        accepted(core, *now, self.listener)
+    }
+}
+
+/// The next connection, once there is one.
+pub(crate) fn accepted(
+    core: &mut Core,
+    now: Instant,
+    listener: ListenHandle,
+) -> Option<io::Result<ConnHandle>> {
+    match core.endpoint.accept(now, listener) {
+        Some(conn) => Some(Ok(conn)),
+        None => core.check().err().map(Err),
     }
 }
 

@@ -90,22 +90,31 @@ pub(crate) fn answer(socket: &OwnedFd, mut take: impl FnMut(u16, &[u8])) -> io::
     }
 }
 
-/// The attribute `kind`.
-pub(crate) fn attribute(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
-    loop {
-        let length = usize::from(u16_at(attributes, 0)?).max(ATTRIBUTE);
+/// All attributes: their kinds and values. It ends where they make no sense.
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16_at(bytes, 0)?).max(ATTRIBUTE);
         // The highest two bits say how to read it.
-        if u16_at(attributes, 2)? & 0x3fff == kind {
-            return attributes.get(ATTRIBUTE..length);
-        }
-        attributes = attributes.get(length.next_multiple_of(4)..)?;
-    }
+        let kind = u16_at(bytes, 2)? & 0x3fff;
+        let value = bytes.get(ATTRIBUTE..length)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+/// The attribute `kind`.
+pub(crate) fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
+    attributes(bytes).find(|(found, _)| *found == kind).map(|(_, value)| value)
 }
 
 /// The text of the attribute `kind`, without the zero at its end.
 pub(crate) fn text(attributes: &[u8], kind: u16) -> Option<&str> {
-    let text = attribute(attributes, kind)?.split(|b| *b == 0).next()?;
-    str::from_utf8(text).ok()
+    until_zero(attribute(attributes, kind)?)
+}
+
+/// The text of an attribute's value, without the zero at its end.
+pub(crate) fn until_zero(value: &[u8]) -> Option<&str> {
+    str::from_utf8(value.split(|b| *b == 0).next()?).ok()
 }
 
 /// The number at `at`.

@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::hosts::Reach;
 
-use crate::device::{FrameIo, Interface, PacketDevice, interfaces};
+use crate::device::{FrameIo, PacketDevice, explain_open, list_interfaces};
 use crate::hosts::HostsFile;
 
 /// Nodes a way may lead over: as many as a frame can cross.
@@ -62,14 +62,13 @@ impl RawSocket {
     /// # Errors
     /// `NotFound` without such a device, `PermissionDenied` without CAP_NET_RAW, and what the kernel says.
     pub fn open(device: &str, ethertype: u16) -> io::Result<Self> {
-        let found = interfaces().into_iter().find(|i| i.name == device);
-        let Some(Interface { name, index, mac, loopback }) = found else {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("no device {device}")));
-        };
-        let mut socket = Self {
-            device: PacketDevice::open(&Interface { name, index, mac, loopback }, ethertype)?,
-            mac,
-        };
+        let found = list_interfaces()?.into_iter().find(|i| i.name == device);
+        let found = found.ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, format!("no device {device}"))
+        })?;
+        let opened = PacketDevice::open(&found, ethertype);
+        let mut socket =
+            Self { device: opened.map_err(|e| explain_open(&e, &found))?, mac: found.mac };
         socket.device.accept_all()?;
         Ok(socket)
     }

@@ -22,9 +22,6 @@ pub use message::{DownHop, DownHops, receive_ledger};
 
 use crate::sys::rights;
 
-/// The user whom `etc/prp-routed.service` makes for it.
-const ROUTERS_USER: &str = "prp-routed";
-
 /// Where the router of `node` takes registrations.
 ///
 /// # Errors
@@ -36,12 +33,7 @@ pub fn name(node: NodeId) -> io::Result<SocketAddr> {
 /// Whether the process that listened at the other end of `link` may be the node's router: anybody can take
 /// an abstract name that is free, and whoever is believed decides which ways are used.
 pub(crate) fn is_router(link: &impl AsFd) -> bool {
-    let Ok(user) = rights::peer_user(link.as_fd()) else { return false };
-    let own = nix::unistd::geteuid().as_raw();
-    user == 0
-        || user == own
-        || nix::unistd::User::from_name(ROUTERS_USER)
-            .is_ok_and(|found| found.is_some_and(|u| u.uid.as_raw() == user))
+    rights::peer_user(link.as_fd()).is_ok_and(prp_node::is_trusted)
 }
 
 /// The user at the other end of `link`.

@@ -129,6 +129,7 @@ impl PrpStream {
         if how != Shutdown::Read {
             core.endpoint.shutdown_send(now, inner.conn);
         }
+        core.show_shutdown(inner.conn);
         inner.engine.finish(core, now);
         Ok(())
     }
@@ -161,7 +162,10 @@ impl PrpStream {
     /// None; a `Result` as with `TcpStream`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         let inner = self.inner()?;
-        Ok(inner.engine.lock().endpoint.take_error(inner.conn).map(error::conn))
+        let mut core = inner.engine.lock();
+        let error = core.endpoint.take_error(inner.conn);
+        core.show(inner.conn);
+        Ok(error.map(error::conn))
     }
 
     /// Asks for a connection and waits for the answer.
@@ -274,8 +278,11 @@ impl PrpStream {
         if self.inner.engine.is_ours() { Ok(&self.inner) } else { Err(error::forked()) }
     }
 
-    /// A descriptor for `poll`, `epoll` and what is built on them: readable and writable when the stream
-    /// is. Nothing can be read from it or written to it.
+    /// A descriptor for `poll`, `epoll` and what is built on them. It shows in every state what the
+    /// descriptor of a `TcpStream` would, edge for edge, errors and hang-ups included.
+    ///
+    /// It is for waiting only: it is a Unix socket, to which the stream's data never come. Bytes that are
+    /// read from it or written to it, and options that are set on it, are not the stream's.
     ///
     /// # Errors
     /// `EMFILE` and the like: it is made when first asked for, and takes two descriptors.
@@ -329,6 +336,8 @@ impl Drop for Inner {
         if !self.engine.is_ours() {
             return;
         }
+        // Before what it shows ends: a closed descriptor tells nobody anything.
+        drop(self.fd.take());
         let linger = *self.linger.lock();
         if let Some(span) = linger.filter(|span| !span.is_zero()) {
             self.linger(span);

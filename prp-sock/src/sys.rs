@@ -5,6 +5,7 @@
 pub(crate) mod baton;
 pub(crate) mod bpf;
 pub(crate) mod fanout;
+pub(crate) mod fork;
 pub(crate) mod futex;
 pub(crate) mod lock;
 pub(crate) mod memory;

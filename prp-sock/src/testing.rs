@@ -41,6 +41,46 @@ pub struct Numbers {
     alpha: NodeId,
     beta: NodeId,
     _claim: Arc<UnixDatagram>,
+    #[cfg(test)]
+    _place: Arc<Place>,
+}
+
+/// One of the places for pairs that unit tests of this crate have at the same time. A pair has some
+/// 30 descriptors until its engines have ended, a quarter of a second after the test, and a machine
+/// with 64 processors runs 64 tests at a time: without places they need more than the usual limit
+/// of 1,024.
+#[cfg(test)]
+#[derive(Debug)]
+struct Place;
+
+/// Places that are taken, and where those wait who want one.
+#[cfg(test)]
+static PLACES: (parking_lot::Mutex<usize>, parking_lot::Condvar) =
+    (parking_lot::Mutex::new(0), parking_lot::Condvar::new());
+
+#[cfg(test)]
+impl Place {
+    /// More than there are tests that hold several pairs at once, so those cannot wait for each
+    /// other for ever.
+    const ALL: usize = 16;
+
+    /// Waits for a place.
+    fn take() -> Arc<Self> {
+        let (taken, left) = &PLACES;
+        let mut taken = taken.lock();
+        left.wait_while(&mut taken, |taken| *taken == Self::ALL);
+        *taken += 1;
+        Arc::new(Self)
+    }
+}
+
+#[cfg(test)]
+impl Drop for Place {
+    fn drop(&mut self) {
+        let (taken, left) = &PLACES;
+        *taken.lock() -= 1;
+        left.notify_one();
+    }
 }
 
 impl Numbers {
@@ -79,6 +119,8 @@ impl Numbers {
             alpha: NodeId::new(number)?,
             beta: NodeId::new(number + 1)?,
             _claim: Arc::new(claim),
+            #[cfg(test)]
+            _place: Place::take(),
         })
     }
 }

@@ -4,6 +4,9 @@ use std::io;
 use std::sync::mpsc::sync_channel;
 use std::thread::Builder;
 
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+
+use crate::engine::exempt_this_thread;
 use crate::sys::memory;
 
 /// Bytes of a thread's stack. What an engine's threads call is not deep.
@@ -13,7 +16,15 @@ const STACK: usize = 256 * 1024;
 /// registers, and the allocator's and the thread's own records.
 const BEGINNING: usize = 256 * 1024;
 
+/// Signals that a thread brings upon itself. If they are blocked when that happens the kernel ends the
+/// process at once, and whoever looks at the fault learns nothing.
+const FAULTS: [Signal; 4] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV];
+
 /// Runs `body` in a thread called `name`.
+///
+/// It takes no signals: they are for threads that the program knows. One that blocks a signal in each of
+/// its threads, to take it from a `signalfd` or by `sigwait`, would otherwise be ended by it here, and
+/// its handlers would run on a small stack.
 ///
 /// A thread that finds no memory while it begins takes the process with it. So this looks whether there is some first, and waits
 /// until the thread has begun, so that what its caller takes next is not what the thread needs.
@@ -23,13 +34,46 @@ const BEGINNING: usize = 256 * 1024;
 pub(crate) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
     memory::find_room(STACK + BEGINNING)?;
     let (begun, beginning) = sync_channel(1);
-    Builder::new().name(name.to_owned()).stack_size(STACK).spawn(move || {
+    let mut blocked = SigSet::all();
+    FAULTS.into_iter().for_each(|signal| blocked.remove(signal));
+    // A thread begins with the mask of the one that makes it.
+    let before = blocked.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let started = Builder::new().name(name.to_owned()).stack_size(STACK).spawn(move || {
         // Nobody waits for it if it was not heard.
         let _ = begun.send(());
         drop(begun);
+        exempt_this_thread();
         body();
-    })?;
+    });
+    before.thread_set_mask()?;
+    started?;
     // It ends without a word only if it has panicked, which is its own affair.
     let _ = beginning.recv();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// The mask of the thread that asks.
+    fn mask() -> SigSet {
+        SigSet::thread_get_mask().expect("a mask")
+    }
+
+    #[test]
+    fn start__blocks_signals_there_and_not_here() {
+        let before = mask();
+        let (tell, told) = channel();
+        start("test", move || tell.send(mask()).expect("somebody listens")).unwrap();
+        let there = told.recv().unwrap();
+        for signal in Signal::iterator() {
+            let stays =
+                FAULTS.contains(&signal) || [Signal::SIGKILL, Signal::SIGSTOP].contains(&signal);
+            assert_eq!(there.contains(signal), !stays, "{signal}");
+        }
+        assert_eq!(mask(), before);
+    }
 }

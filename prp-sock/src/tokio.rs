@@ -19,7 +19,11 @@
 mod listener;
 mod split;
 mod stream;
+mod waiting;
 
 pub use listener::PrpListener;
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use stream::PrpStream;
+
+#[cfg(test)]
+mod tests;

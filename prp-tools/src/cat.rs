@@ -8,17 +8,18 @@ mod report;
 mod session;
 
 use std::io::{self, ErrorKind, IsTerminal};
-use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use prp_sock::{Builder, Classic, Port, PrpStream};
+use prp_sock::{Builder, Classic, Port};
 
-use crate::exit::{Failure, say};
+use crate::argument::{port, seconds};
+use crate::exit::{Code, Failure, HELP, help, say};
 use crate::hosts;
 use crate::policy::Policy;
 use crate::signals::{Signals, die_of};
+use crate::sys::standard::Standard;
 use copy::Trouble;
 use input::Input;
 use output::Output;
@@ -26,7 +27,6 @@ use output::Output;
 const USAGE: &str = "prp cat [OPTIONS] NODE PORT\n       prp cat --listen [OPTIONS] PORT";
 
 const EXAMPLES: &str = "\
-Examples:
   prp cat -l 7000 > copy        take a file, on node beta
   prp cat beta 7000 < file      ... and send it, on another node
   prp cat -lk 7000 </dev/null   print what comes, from one connection after another
@@ -41,7 +41,7 @@ Examples:
 /// terminal, --listen ends when the other end has.
 #[derive(Debug, Args)]
 #[command(override_usage = USAGE, allow_missing_positional = true)]
-#[command(after_help = crate::exit::HELP, after_long_help = format!("{EXAMPLES}\n{}", crate::exit::HELP))]
+#[command(after_help = HELP, after_long_help = help(EXAMPLES))]
 pub(crate) struct CatArgs {
     /// The node to connect to: its number, or a name in prphosts
     #[arg(required_unless_present = "listen", conflicts_with = "listen")]
@@ -80,9 +80,9 @@ pub(crate) struct CatArgs {
     #[arg(long, value_enum, value_name = "POLICY")]
     reliability: Option<Policy>,
 
-    /// Protect every frame by a CRC-32 from end to end, for paths through software routers
+    /// Do without the CRC-32 that protects every frame from end to end; either end decides for both
     #[arg(long)]
-    crc: bool,
+    no_crc: bool,
 
     /// Accept peers that know only the header of 1997; with them a loss is detected, not mended
     #[arg(long)]
@@ -111,11 +111,9 @@ pub(crate) struct CatArgs {
     quiet: bool,
 }
 
-fn seconds(text: &str) -> Result<Duration, &'static str> {
-    let secs = text.parse().ok().filter(|secs| *secs > 0.0);
-    secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok())
-        .ok_or("expected a number of seconds greater than 0")
-}
+/// What is likely where nobody answers.
+const UNANSWERED: &str = "; is a server started there? A node refuses only with prp-routed or another program that speaks PRP; \
+                          `prp ping NODE` asks whether it is up";
 
 /// What every connection has to do with on this side.
 struct Side<'a> {
@@ -126,10 +124,14 @@ struct Side<'a> {
 
 /// Runs `prp cat`.
 pub(crate) fn run(args: &CatArgs) -> Result<(), Failure> {
+    if args.node.is_some() && args.port == 0 {
+        return Err(Failure::new(Code::Usage, "port 0 is none to connect to: 1 to 65535"));
+    }
+    args.check_descriptors()?;
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     // A mistake in prphosts must not look like a mistake in an address.
     let path = hosts::path_or_default(args.hosts.as_deref());
-    hosts::load(&path)?;
+    let file = hosts::load(&path)?;
     let builder = args.builder().hosts(path);
     let input = Input::stdin().map_err(|e| Failure::local("standard input", &e))?;
     let output = if args.send_only { Output::nowhere() } else { Output::stdout() };
@@ -137,28 +139,16 @@ pub(crate) fn run(args: &CatArgs) -> Result<(), Failure> {
     let mut side = Side { args, signals, input };
     match &args.node {
         Some(node) => {
-            let stream = connect(&builder, node, args.port)?;
+            let number = hosts::find(&file, node)?;
+            let stream = builder.connect((number, Port::new(args.port))).map_err(|e| {
+                let what = format_args!("{node}:{}", args.port);
+                Failure::connecting(what, &e, file.path(), UNANSWERED)
+            })?;
             let peer = format!("{node}:{}", args.port);
             session::run(stream, &mut side, output).or_else(|e| settle(e, &peer))
         }
         None => serve(&builder, &mut side, output),
     }
-}
-
-/// A port; says how to write it if a node stands before it.
-fn port(text: &str) -> Result<u16, String> {
-    let apart =
-        |(node, port): (&str, &str)| format!("node and port are two words here: `{node} {port}`");
-    text.parse()
-        .map_err(|e: ParseIntError| text.split_once(':').map_or_else(|| e.to_string(), apart))
-}
-
-fn connect(builder: &Builder, node: &str, port: u16) -> Result<PrpStream, Failure> {
-    builder.connect((node, port)).map_err(|e| match e.kind() {
-        // The message begins with the name.
-        ErrorKind::NotFound => Failure::network("cannot connect", &e),
-        _ => Failure::network(format_args!("{node}:{port}"), &e),
-    })
 }
 
 fn serve(builder: &Builder, side: &mut Side<'_>, output: Output) -> Result<(), Failure> {
@@ -208,8 +198,20 @@ impl CatArgs {
         !self.quiet && io::stderr().is_terminal()
     }
 
+    /// Whether what is to be read and written is there: else what comes would be lost, and nobody
+    /// told.
+    fn check_descriptors(&self) -> Result<(), Failure> {
+        if !self.recv_only {
+            Standard::Input.check().map_err(|e| Failure::local("standard input", &e))?;
+        }
+        if !self.send_only {
+            Standard::Output.check().map_err(|e| Failure::local("standard output", &e))?;
+        }
+        Ok(())
+    }
+
     fn builder(&self) -> Builder {
-        let mut builder = Builder::new().crc(self.crc).connect_timeout(self.timeout);
+        let mut builder = Builder::new().crc(!self.no_crc).connect_timeout(self.timeout);
         if let Some(policy) = self.reliability {
             builder = builder.reliability(policy.into());
         }

@@ -2,8 +2,11 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
+use nix::libc::EAFNOSUPPORT;
+use prp_routed::check;
 use prp_sock::ConnError;
 
 /// What `--help` says about exit codes; [`Code`] is the same as numbers.
@@ -17,9 +20,17 @@ Exit codes:
   5  no such node in prphosts, or no way to it
   6  not permitted: packet sockets need CAP_NET_RAW";
 
-/// Exit codes other than success. Clap reports wrong usage with 2 too.
+/// What follows the options in `--help`: `examples`, lines of which a continued literal has taken
+/// the first one's indentation, and the exit codes.
+pub(crate) fn help(examples: &str) -> String {
+    format!("Examples:\n  {}\n\n{HELP}", examples.trim())
+}
+
+/// Exit codes. Clap reports wrong usage with 2 too.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Code {
+    /// Nobody reads standard output any more, which is no failure.
+    Unread = 0,
     /// Anything that has no code of its own.
     Failed = 1,
     /// Arguments that are wrong together, where clap cannot tell.
@@ -56,7 +67,28 @@ impl Failure {
             ErrorKind::PermissionDenied => Code::NotPermitted,
             _ => Code::Failed,
         };
-        Self::new(code, format!("{what}: {error}{}", mend(error)))
+        Self::new(code, format!("{what}: {}{}", words(error), mend(error)))
+    }
+
+    /// What the network said to connecting to `what` by the prphosts at `hosts`. Where nobody has
+    /// answered there are likely causes: what this machine lacks, or `hint`.
+    pub(crate) fn connecting(
+        what: impl Display,
+        error: &io::Error,
+        hosts: &Path,
+        hint: &str,
+    ) -> Self {
+        let mut failure = Self::network(what, error);
+        if matches!(failure.code, Code::Refused | Code::NotPermitted) {
+            return failure;
+        }
+        let mut lacks = check::lacks(hosts);
+        lacks.retain(|found| !failure.text.contains(&found.what));
+        if failure.code == Code::TimedOut && lacks.is_empty() {
+            failure.text.push_str(hint);
+        }
+        failure.text.extend(lacks.iter().map(|found| format!("\n{found}")));
+        failure
     }
 
     /// Anything else that failed with `what`.
@@ -68,6 +100,16 @@ impl Failure {
     pub(crate) fn print(&self) {
         self.text.lines().for_each(say);
     }
+
+    /// What it says.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The exit code as a number.
+    pub(crate) const fn code(&self) -> u8 {
+        self.code as u8
+    }
 }
 
 /// Prints a line on standard error, in the program's name.
@@ -76,22 +118,53 @@ pub(crate) fn say(line: impl Display) {
     let _ = writeln!(io::stderr(), "prp: {line}");
 }
 
+/// Prints a line on standard output, at once.
+///
+/// # Errors
+/// Standard output takes nothing. That nobody reads it any more ends the program without a word.
+pub(crate) fn tell(line: impl Display) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| unwritten(&e))
+}
+
+/// What ends the program when standard output takes nothing.
+pub(crate) fn unwritten(error: &io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::BrokenPipe => Failure::new(Code::Unread, ""),
+        _ => Failure::local("standard output", error),
+    }
+}
+
 impl From<Failure> for ExitCode {
     fn from(failure: Failure) -> Self {
-        Self::from(failure.code as u8)
+        Self::from(failure.code())
+    }
+}
+
+fn conn(error: &io::Error) -> Option<&ConnError> {
+    error.get_ref().and_then(|e| e.downcast_ref())
+}
+
+/// What `error` says; times as people say them.
+fn words(error: &io::Error) -> String {
+    match conn(error) {
+        Some(ConnError::TimedOut { waited }) => {
+            format!("no answer from the peer for {:.1} s", waited.as_secs_f64())
+        }
+        _ => error.to_string(),
     }
 }
 
 /// What to do about `error`, where its own words do not say so.
 fn mend(error: &io::Error) -> &'static str {
-    let conn = error.get_ref().and_then(|e| e.downcast_ref::<ConnError>());
-    match conn {
-        Some(ConnError::TimedOut { .. }) => {
-            "; is that node up, and does its prphosts have this machine?"
-        }
+    match conn(error) {
         Some(ConnError::NoCommonPolicy) => "; give both ends the same --reliability",
         Some(ConnError::ClassicPeer) => " (--classic)",
         _ if error.kind() == ErrorKind::AddrInUse => "; another program has this port",
+        // The netlink socket says so itself.
+        _ if error.raw_os_error() == Some(EAFNOSUPPORT) => {
+            "; ports are owned by Unix sockets: allow AF_UNIX (RestrictAddressFamilies= of a systemd unit)"
+        }
         _ => "",
     }
 }

@@ -2,17 +2,28 @@
 
 mod generate;
 
-use std::io::{self, ErrorKind, Write};
+mod resolve;
+
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use prp_routed::check::{self, Report};
-use prp_sock::{HostsFile, Resolver};
+use prp_proto::hosts::is_local_name;
+use prp_routed::check::{self, Place, Report};
+use prp_sock::{HostsFile, NodeId, Resolver};
 
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, help, tell};
+
+const EXAMPLES: &str = "\
+  prp hosts check                  what is wrong with the prphosts in force here
+  prp hosts resolve gamma          the line of node gamma
+  prp hosts generate star 4 --out hosts
+  prp hosts check --all hosts      do these nodes reach each other?
+";
 
 /// Check prphosts, and look nodes up in it.
 #[derive(Debug, Args)]
+#[command(after_help = help(EXAMPLES))]
 pub(crate) struct HostsArgs {
     #[command(subcommand)]
     command: HostsCommand,
@@ -24,11 +35,23 @@ enum HostsCommand {
     ///
     /// Prints what is wrong as FILE:LINE:COLUMN: expected ..., found .... A file without mistakes gives
     /// one line: how much is in it, and which of its nodes this machine is.
-    #[command(after_help = crate::exit::HELP)]
+    ///
+    /// Of the file in force it is wrong, too, if no program here can work with it: it does not tell
+    /// which node this machine is, or a device that it names is not there, is down, is a port of a
+    /// bridge, or has another hardware address. Of a FILE, which may be another machine's, such
+    /// things are noted.
+    #[command(after_help = help("\
+  prp hosts check                  the file in force here, and this machine
+  prp hosts check new --here       the same of a file that is to be
+  prp hosts check --all hosts      the files of all nodes together
+"))]
     Check {
         /// The file; without it the one in force: $PRP_HOSTS, else /etc/prphosts
         #[arg(conflicts_with = "all")]
         file: Option<PathBuf>,
+        /// FILE is to be in force on this machine
+        #[arg(long, conflicts_with = "all")]
+        here: bool,
         /// Check the files of all nodes together, prphosts.NODE or NODE/prphosts in this folder: does every
         /// node reach every other one?
         #[arg(long, value_name = "DIR")]
@@ -38,39 +61,26 @@ enum HostsCommand {
         json: bool,
     },
     /// Write each node's prphosts for a network of a common shape.
-    #[command(after_help = crate::exit::HELP)]
+    #[command(after_help = help("\
+  prp hosts generate chain 5 --out hosts      hosts/prphosts.1 to hosts/prphosts.5
+  prp hosts generate hypercube 3 --node 1     print the file of node 1
+"))]
     Generate(generate::GenerateArgs),
-    /// Print the line of a node, found by name or number.
-    ///
-    /// The line is in the form of prphosts: node number, ways to it (hardware address and device, or
-    /// via which node), names, options. `self` and `localhost` stand for this machine.
-    #[command(after_help = crate::exit::HELP)]
-    Resolve {
-        /// A name or number
-        name: String,
-        /// The prphosts to look in [default: $PRP_HOSTS, else /etc/prphosts]
-        #[arg(long, value_name = "FILE")]
-        hosts: Option<PathBuf>,
-    },
+    Resolve(resolve::ResolveArgs),
 }
 
 /// Runs `prp hosts`.
 pub(crate) fn run(args: &HostsArgs) -> Result<(), Failure> {
-    let text = match &args.command {
+    match &args.command {
         HostsCommand::Check { all: Some(folder), json, .. } => {
-            return tell(&check::cluster(folder), *json);
+            print(&check::cluster(folder), *json)
         }
-        HostsCommand::Check { file, all: None, json } => {
-            return tell(&check::hosts(&path_or_default(file.as_deref())), *json);
+        HostsCommand::Check { file, here, all: None, json } => {
+            let place = if *here || file.is_none() { Place::Here } else { Place::Anywhere };
+            print(&check::hosts(&path_or_default(file.as_deref()), place), *json)
         }
-        HostsCommand::Generate(args) => generate::run(args)?,
-        HostsCommand::Resolve { name, hosts } => {
-            resolve(&load(&path_or_default(hosts.as_deref()))?, name)?
-        }
-    };
-    match writeln!(io::stdout(), "{text}") {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),
-        _ => Ok(()),
+        HostsCommand::Generate(args) => tell(generate::run(args)?),
+        HostsCommand::Resolve(args) => tell(resolve::run(args)?),
     }
 }
 
@@ -85,24 +95,27 @@ pub(crate) fn load(path: &Path) -> Result<HostsFile, Failure> {
     HostsFile::cached(path).map_err(|e| Failure::new(Code::Failed, e.to_string()))
 }
 
+/// The node that a user means by `name`, which has a line in `file`.
+pub(crate) fn find(file: &HostsFile, name: &str) -> Result<NodeId, Failure> {
+    if is_local_name(name) {
+        let local = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node());
+        return local.map_err(|e| Failure::new(Code::Failed, e.to_string()));
+    }
+    let hosts = file.hosts();
+    hosts.resolve(name).filter(|node| hosts.entry(*node).is_some()).ok_or_else(|| {
+        let mut text = format!("no node {name} in {}", file.path().display());
+        if name.parse::<IpAddr>().is_ok() {
+            text.push_str("; nodes have numbers or names, and no IP addresses");
+        }
+        Failure::new(Code::NoWay, text)
+    })
+}
+
 /// Prints what was found; it fails if anything is wrong.
-fn tell(report: &Report, json: bool) -> Result<(), Failure> {
+fn print(report: &Report, json: bool) -> Result<(), Failure> {
     report.print("prp", json).map_err(|e| Failure::local("standard output", &e))?;
     // What there is to complain about has been said.
     if report.ok { Ok(()) } else { Err(Failure::new(Code::Failed, String::new())) }
-}
-
-fn resolve(file: &HostsFile, name: &str) -> Result<String, Failure> {
-    let resolver =
-        Resolver::by(file.clone()).map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
-    // The message names the node and the file.
-    let node = resolver.node(name).map_err(|e| {
-        let code = if e.kind() == ErrorKind::NotFound { Code::NoWay } else { Code::Failed };
-        Failure::new(code, e.to_string())
-    })?;
-    file.hosts().entry(node).map(|entry| entry.to_string()).ok_or_else(|| {
-        Failure::new(Code::NoWay, format!("{node}: no line in {}", file.path().display()))
-    })
 }
 
 #[cfg(test)]

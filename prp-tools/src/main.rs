@@ -1,6 +1,7 @@
 //! `prp`: the PaRma Protocol from the command line. A file for each subcommand.
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
+mod argument;
 mod cat;
 mod exit;
 mod hosts;
@@ -11,11 +12,16 @@ mod policy;
 mod probe;
 mod routed;
 mod signals;
+mod sys;
 mod trace;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use exit::Failure;
+use sys::standard::Standard;
 
 /// Byte streams between the nodes of a cluster, straight over Ethernet.
 #[derive(Debug, Parser)]
@@ -37,21 +43,28 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let ended = match Arguments::parse().command {
-        Command::Cat(args) => cat::run(&args),
-        Command::Hosts(args) => hosts::run(&args),
-        Command::Model(args) => model::run(&args),
-        Command::Perf(args) => perf::run(&args),
-        Command::Ping(args) => ping::run(&args),
-        Command::Routed(args) => routed::run(&args),
-        Command::Trace(args) => trace::run(&args),
-    };
-    match ended {
+    match run(&Arguments::parse_from(routed::arguments(env::args_os())).command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.print();
             failure.into()
         }
+    }
+}
+
+fn run(command: &Command) -> Result<(), Failure> {
+    if !matches!(command, Command::Cat(_)) {
+        // All others print something.
+        Standard::Output.check().map_err(|e| Failure::local("standard output", &e))?;
+    }
+    match command {
+        Command::Cat(args) => cat::run(args),
+        Command::Hosts(args) => hosts::run(args),
+        Command::Model(args) => model::run(args),
+        Command::Perf(args) => perf::run(args),
+        Command::Ping(args) => ping::run(args),
+        Command::Routed(args) => routed::run(args),
+        Command::Trace(args) => trace::run(args),
     }
 }
 

@@ -26,6 +26,7 @@ mod stream;
 mod summary;
 mod sweep;
 mod transport;
+mod turns;
 mod usage;
 
 use std::path::PathBuf;
@@ -37,7 +38,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use prp_sock::node;
 
-use crate::exit::Failure;
+use crate::argument::peer_port;
+use crate::exit::{Failure, help};
 use crate::policy::Policy;
 use crate::signals::{Signals, die_of};
 use transport::{Transport, Versus, WaitMode};
@@ -50,7 +52,6 @@ const DEFAULT_PORT: u16 = 5210;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
-Examples:
   prp perf serve                         on node beta; the others on another node:
   prp perf latency beta --vs tcp         ping-pong, PRP and TCP in turns
   prp perf stream beta --vs tcp --vs raw goodput
@@ -60,7 +61,7 @@ Examples:
 
 /// Measure latency and goodput to another node, and compare.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{EXAMPLES}\n{}", crate::exit::HELP))]
+#[command(after_help = help(EXAMPLES))]
 pub(crate) struct PerfArgs {
     #[command(subcommand)]
     command: PerfCommand,
@@ -83,7 +84,7 @@ struct Common {
     node: String,
 
     /// The server's PRP port
-    #[arg(short, long, default_value_t = DEFAULT_PORT)]
+    #[arg(short, long, default_value_t = DEFAULT_PORT, value_parser = peer_port)]
     port: u16,
 
     /// Measure this too, in turns with PRP: tcp (or tcp=ADDRESS where the node's address is not
@@ -100,6 +101,10 @@ struct Common {
     /// What PRP does about lost segments, if not selective-repeat
     #[arg(long, value_enum, value_name = "POLICY")]
     reliability: Option<Policy>,
+
+    /// Do without PRP's CRC-32 over every frame
+    #[arg(long)]
+    no_crc: bool,
 
     /// Turns of each transport; figures are medians over them
     #[arg(long, value_name = "N", default_value_t = 5)]

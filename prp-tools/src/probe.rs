@@ -1,6 +1,7 @@
 //! Echoes to nodes and what comes back (SPEC PRP-NODE): what `ping` and `trace` are made of.
 
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -9,15 +10,16 @@ use nix::sys::time::TimeSpec;
 use prp_proto::addr::{DeviceId, NodeId, Port};
 use prp_proto::endpoint::Device;
 use prp_proto::forward::{Flow, Forwarder, Outcome};
-use prp_proto::route::RouteTable;
+use prp_proto::route::{Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     EthernetHeader, Flags, Head, NetworkHeader, NodeBlock, NodeKind, TransportHeader, sealed,
 };
-use prp_sock::node::{Claims, FrameIo, PacketDevice, PortFilter, interfaces};
+use prp_sock::node::{Claims, FrameIo, PacketDevice, PortFilter, explain_open, list_interfaces};
 use prp_sock::{HostsFile, Resolver};
 
 use crate::exit::{Code, Failure};
+use crate::hosts;
 
 /// Where ports for asking begin: above those that are given out automatically.
 const FIRST_PORT: u16 = 61_000;
@@ -51,21 +53,18 @@ pub(crate) struct Heard {
 }
 
 impl Prober {
-    /// By the prphosts in force.
-    pub(crate) fn open() -> Result<Self, Failure> {
-        let path = HostsFile::default_path();
-        let file = crate::hosts::load(&path)?;
-        Self::by(file).map_err(|e| Failure::network("echo", &e))
+    /// By the prphosts at `path`, or else by the one in force.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        let file = hosts::load(&hosts::path_or_default(path))?;
+        Self::by(file).map_err(|e| Failure::network("echoes", &e))
     }
 
     fn by(file: HostsFile) -> io::Result<Self> {
         let local = Resolver::by(file.clone())?.local_node()?;
         let mut claims = Claims::new(local);
-        let port =
-            (FIRST_PORT..u16::MAX).map(Port::new).find(|p| claims.claim(*p).unwrap_or(false));
-        let port = port.ok_or_else(|| io::Error::from(ErrorKind::AddrInUse))?;
+        let port = free_port(&mut claims)?;
         let hosts = file.hosts();
-        let found = interfaces();
+        let found = list_interfaces()?;
         let wanted: Vec<_> = found
             .iter()
             .filter(|i| !i.loopback && hosts.devices().any(|name| name == i.name))
@@ -73,7 +72,8 @@ impl Prober {
         let filter = PortFilter::new(local, false, [port].into_iter());
         let (mut devices, mut ours) = (Vec::new(), Vec::new());
         for interface in &wanted {
-            let mut device = PacketDevice::open(interface, hosts.ethertype())?;
+            let opened = PacketDevice::open(interface, hosts.ethertype());
+            let mut device = opened.map_err(|e| explain_open(&e, interface))?;
             device.set_filter(&filter)?;
             ours.push(Device { mac: interface.mac, mtu: device.mtu(), loopback: false });
             devices.push(device);
@@ -88,13 +88,17 @@ impl Prober {
 
     /// The node `name` means.
     pub(crate) fn resolve(&self, name: &str) -> Result<NodeId, Failure> {
-        let found = Resolver::by(self.file.clone()).and_then(|resolver| resolver.node(name));
-        let node = found.map_err(|e| Failure::new(Code::NoWay, e.to_string()))?;
+        let node = hosts::find(&self.file, name)?;
         if node == self.forwarder.local() {
             let text = format!("{name}: that is this machine, which no frame leaves to reach");
             return Err(Failure::new(Code::Failed, text));
         }
         Ok(node)
+    }
+
+    /// The first node on the way to `node`.
+    pub(crate) fn first_hop(&self, node: NodeId) -> Option<NodeId> {
+        Some(self.forwarder.routes().lookup(node).next_hops().first()?.node)
     }
 
     /// A node's number, with its name if it has one.
@@ -118,10 +122,7 @@ impl Prober {
             src_port: self.port.number(),
             dst_port: 0,
         };
-        let next = self.forwarder.next_hop(node, flow, None).map_err(|_| {
-            let text = format!("{}: no way to it in prphosts", self.name(node));
-            Failure::new(Code::NoWay, text)
-        })?;
+        let next = self.forwarder.next_hop(node, flow, None).map_err(|_| self.no_way(node))?;
         let at = usize::from(next.device.0);
         let mut transport =
             TransportHeader::new(self.port, Port::CONTROL, Seq::default(), SeqWidth::Bits20, 0);
@@ -148,6 +149,16 @@ impl Prober {
         Ok(())
     }
 
+    /// There is no way to `node`, and why.
+    fn no_way(&self, node: NodeId) -> Failure {
+        let why = match self.forwarder.routes().lookup(node) {
+            Route::NoRoute(why) => why.to_string(),
+            Route::Local | Route::Via(_) => "no way to it may be used".into(),
+        };
+        let text = format!("{}: {why} ({})", self.name(node), self.file.path().display());
+        Failure::new(Code::NoWay, text)
+    }
+
     /// The next answer, waiting until `deadline` at most.
     pub(crate) fn hear(&mut self, deadline: Instant) -> Result<Option<Heard>, Failure> {
         loop {
@@ -165,7 +176,7 @@ impl Prober {
                     let now = started.elapsed().as_nanos() as u64;
                     heard = Some((frame.head.network.src, block, now.saturating_sub(block.stamp)));
                 });
-                received.map_err(|e| Failure::network("echo", &e))?;
+                received.map_err(|e| Failure::network("echoes", &e))?;
                 if let Some((from, block, nanos)) = heard {
                     return Ok(Some(Heard {
                         from,
@@ -184,8 +195,18 @@ impl Prober {
                 self.devices.iter().map(|d| PollFd::new(d.as_fd(), PollFlags::POLLIN)).collect();
             match ppoll(&mut fds, Some(TimeSpec::from_duration(left)), None) {
                 Ok(_) | Err(Errno::EINTR) => {}
-                Err(e) => return Err(Failure::network("echo", &e.into())),
+                Err(e) => return Err(Failure::network("echoes", &e.into())),
             }
         }
     }
+}
+
+/// A port that nobody has, which is ours now.
+fn free_port(claims: &mut Claims) -> io::Result<Port> {
+    for port in (FIRST_PORT..u16::MAX).map(Port::new) {
+        if claims.claim(port)? {
+            return Ok(port);
+        }
+    }
+    Err(ErrorKind::AddrInUse.into())
 }

@@ -1,46 +1,70 @@
 //! `prp routed`: asks the prp-routed of this machine.
 
+mod find;
+mod metrics;
 mod table;
+mod watch;
+mod words;
 
-use std::io::{self, IsTerminal, Write};
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use prp_routed::control::ask;
 use prp_routed::report::Question;
-use prp_sock::{NodeId, Resolver};
+use prp_sock::NodeId;
+use serde_json::Value;
 
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, help, tell};
 
 /// Ask the routing daemon of this machine how it is, or have it read prphosts again.
 #[derive(Debug, Args)]
+#[command(after_help = help("\
+  prp routed status                   which node, since when, by which prphosts
+  prp routed neighbours --watch       every second, until Ctrl-C
+  prp routed --json counters          for programs
+  prp routed reload --dry-run         what would change
+"))]
 pub(crate) struct RoutedArgs {
     #[command(subcommand)]
     what: What,
-    /// Print JSON as the daemon gives it
+    /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Ask again and again, every so many seconds
-    #[arg(long, global = true, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
-    watch: Option<u64>,
-    /// The node whose daemon to ask [default: this machine's by prphosts]
+    /// Ask again and again, every so many seconds [default: 1]
+    #[arg(long, global = true, value_name = "SECS", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = watch::DEFAULT, value_parser = watch::interval)]
+    watch: Option<Duration>,
+    /// The node whose daemon to ask [default: the one that runs here]
     #[arg(long, global = true, value_name = "NUMBER")]
     node: Option<NodeId>,
+    /// The prphosts that says which node this is, where several daemons run [default: $PRP_HOSTS,
+    /// else /etc/prphosts]
+    #[arg(long, global = true, value_name = "FILE")]
+    hosts: Option<PathBuf>,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Copy, Clone, Debug, Subcommand)]
 enum What {
     /// Which node, since when, by which prphosts, over which devices
+    #[command(after_help = help("  prp routed status\n"))]
     Status,
     /// The next hops of every node, best first
+    #[command(after_help = help("  prp routed routes\n"))]
     Routes,
     /// The nodes it sends to, and whether they may be used
+    #[command(after_help = help("  prp routed neighbours --watch 0.5\n"))]
     Neighbours,
     /// What it has moved, and what it dropped and why
+    #[command(after_help = help("  prp routed counters --watch 10\n"))]
     Counters,
-    /// All counters as text for Prometheus
+    /// All counters as text for Prometheus, or with --json as a list
+    #[command(after_help = help("  prp routed metrics > prp.prom\n"))]
     Metrics,
     /// Read prphosts again; nothing changes if it has a mistake
+    #[command(after_help = help("  prp routed reload --dry-run\n"))]
     Reload {
         /// Only tell what would change
         #[arg(long)]
@@ -48,14 +72,36 @@ enum What {
     },
 }
 
+/// The words of a command line, with what `--watch` is followed by put to it if that is a number.
+/// Clap alone would take any word for its value, a subcommand too.
+pub(crate) fn arguments(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words = words.peekable();
+    let mut all = Vec::new();
+    while let Some(word) = words.next() {
+        let is_watch = word == "--watch" && all.get(1).is_some_and(|word| word == "routed");
+        let number = words.next_if(|next| {
+            is_watch && next.to_str().is_some_and(|next| next.parse::<f64>().is_ok())
+        });
+        all.push(match number {
+            Some(number) => [word, number].join("=".as_ref()),
+            None => word,
+        });
+    }
+    all
+}
+
 /// Runs `prp routed`.
 pub(crate) fn run(args: &RoutedArgs) -> Result<(), Failure> {
-    let node = match args.node {
-        Some(node) => node,
-        None => Resolver::system()
-            .and_then(|resolver| resolver.local_node())
-            .map_err(|e| Failure::new(Code::Failed, e.to_string()))?,
-    };
+    let Some(interval) = args.watch else { return tell(answer(args)?) };
+    if let What::Reload { .. } = args.what {
+        return Err(Failure::new(Code::Usage, "reload reads prphosts once: no --watch here"));
+    }
+    watch::run(interval, args.json, || answer(args))
+}
+
+/// What the daemon says, as text.
+fn answer(args: &RoutedArgs) -> Result<String, Failure> {
+    let node = find::find_daemon(args.node, args.hosts.as_deref())?;
     let question = match args.what {
         What::Status => Question::Status,
         What::Routes => Question::Routes,
@@ -64,19 +110,43 @@ pub(crate) fn run(args: &RoutedArgs) -> Result<(), Failure> {
         What::Metrics => Question::Metrics,
         What::Reload { dry_run } => Question::Reload { dry_run },
     };
-    loop {
-        let value = ask(node, &question).map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
-        let text = if args.json { value.to_string() } else { table::render(&value) };
-        let mut out = io::stdout();
-        if args.watch.is_some() && out.is_terminal() {
-            // Home, and clear what is below.
-            let _ = write!(out, "\x1b[H\x1b[J");
+    let value = ask(node, &question).map_err(|e| failure(&e))?;
+    if !args.json {
+        return Ok(words::render(value).trim_end().to_owned());
+    }
+    // One line, also where there is one for each time.
+    let text = match value {
+        Value::String(text) => serde_json::to_string(&metrics::parse(&text)),
+        data => serde_json::to_string(&data),
+    };
+    text.map_err(|e| Failure::local("JSON", &e.into()))
+}
+
+fn failure(error: &io::Error) -> Failure {
+    Failure::new(Code::Failed, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> String {
+        let words = arguments(line.split(' ').map(OsString::from));
+        words.iter().map(|word| word.to_str().expect("ASCII")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn arguments__watch_takes_a_number_and_no_other_word() {
+        for (line, taken) in [
+            ("prp routed status --watch", "prp routed status --watch"),
+            ("prp routed status --watch 2", "prp routed status --watch=2"),
+            ("prp routed --watch 0.5 status", "prp routed --watch=0.5 status"),
+            ("prp routed --watch status", "prp routed --watch status"),
+            ("prp routed --watch --json status", "prp routed --watch --json status"),
+            ("prp routed status --watch=2 --json", "prp routed status --watch=2 --json"),
+            ("prp cat --watch 2", "prp cat --watch 2"),
+        ] {
+            assert_eq!(words(line), taken);
         }
-        match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            other => other.map_err(|e| Failure::local("standard output", &e))?,
-        }
-        let Some(seconds) = args.watch else { return Ok(()) };
-        std::thread::sleep(Duration::from_secs(seconds));
     }
 }

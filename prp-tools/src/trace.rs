@@ -1,81 +1,224 @@
 //! `prp trace`: by which routers is a node reached?
 
-use std::io::{self, Write};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use prp_proto::addr::NodeId;
 use prp_proto::wire::{Flags, NodeKind};
+use serde::Serialize;
 
-use crate::exit::{Code, Failure, say};
+use crate::argument::seconds;
+use crate::exit::{Code, Failure, help, tell};
 use crate::probe::{Heard, Prober};
+
+/// Steps in a row that nobody answers, after which no answer is expected any more: one router may
+/// be silent, since it answers only so many echoes a second, and behind one that does not run there
+/// is nobody.
+const MAX_SILENT: usize = 3;
 
 /// List the routers on the way to a node, and how far each is.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = help("\
+  prp trace gamma                 three echoes to each router
+  prp trace -q 1 -w 0.2 gamma     one, and a short wait
+"))]
 pub(crate) struct TraceArgs {
     /// The node: a name or number in prphosts
     node: String,
     /// How often to ask each router
     #[arg(short = 'q', long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=10))]
     queries: u8,
-    /// Milliseconds to wait for an answer
-    #[arg(short, long, value_name = "MILLISECONDS", default_value_t = 1000)]
-    wait: u64,
+    /// Seconds to wait for an answer
+    #[arg(short, long, value_name = "SECS", default_value = "1", value_parser = seconds)]
+    wait: Duration,
+    /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+    /// Print all of it as JSON when it is over
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who answered echoes that may cross so many routers.
+#[derive(Debug, Serialize)]
+struct Step {
+    hop: u8,
+    answers: Vec<Option<Answer>>,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Serialize)]
+struct Answer {
+    node: u16,
+    /// Its number, and its name if it has one.
+    name: String,
+    seconds: f64,
+    /// There is no way on from there.
+    no_route: bool,
+    /// It is the node that is looked for.
+    #[serde(skip)]
+    is_end: bool,
+}
+
+/// All of it, for programs.
+#[derive(Debug, Serialize)]
+struct Report {
+    node: u16,
+    name: String,
+    reached: bool,
+    hops: Vec<Step>,
 }
 
 /// Runs `prp trace`.
 pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
-    let mut prober = Prober::open()?;
+    let mut prober = Prober::open(args.hosts.as_deref())?;
     let node = prober.resolve(&args.node)?;
-    let mut sequence = 0u16;
+    let mut steps = Vec::new();
     for routers in 0..=Flags::MAX_HOPS {
-        let mut answers: Vec<Option<Heard>> = Vec::new();
-        for _ in 0..args.queries {
-            sequence += 1;
-            prober.send(node, sequence, routers, 0)?;
-            let until = Instant::now() + Duration::from_millis(args.wait);
-            answers.push(loop {
-                match prober.hear(until)? {
-                    Some(late) if late.sequence != sequence => {}
-                    answer => break answer,
-                }
-            });
+        let step = ask(&mut prober, node, routers, args)?;
+        if !args.json {
+            tell(step.line())?;
         }
-        let line = format!("{:2}  {}", routers + 1, describe(&prober, &answers));
-        writeln!(io::stdout(), "{line}").map_err(|e| Failure::local("standard output", &e))?;
-        if routers == 0 && answers.iter().all(Option::is_none) {
-            say("no answer from the first node on the way; does prp-routed run there?");
-        }
-        let kinds = || answers.iter().flatten().map(|heard| heard.kind);
-        if kinds().any(|kind| kind == NodeKind::EchoReply) {
-            return Ok(());
-        }
-        if kinds().any(|kind| kind == NodeKind::Unreachable) {
-            let text = format!("{}: no way to it from there", prober.name(node));
-            return Err(Failure::new(Code::NoWay, text));
+        steps.push(step);
+        if is_over(&steps) {
+            break;
         }
     }
-    let text = format!("{}: not reached over {} routers", prober.name(node), Flags::MAX_HOPS);
-    Err(Failure::new(Code::TimedOut, text))
+    let verdict = verdict(&steps, &prober, node);
+    if args.json {
+        let (name, reached) = (prober.name(node), verdict.is_ok());
+        let report = Report { node: node.number(), name, reached, hops: steps };
+        let text = serde_json::to_string_pretty(&report);
+        tell(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
+    }
+    verdict
 }
 
-/// Who answered, and how long each took; `*` for no answer.
-fn describe(prober: &Prober, answers: &[Option<Heard>]) -> String {
-    let mut words = Vec::new();
-    let mut last = None;
-    for answer in answers {
-        let Some(heard) = answer else {
-            words.push("*".into());
-            continue;
-        };
-        if last != Some(heard.from) {
-            last = Some(heard.from);
-            words.push(prober.name(heard.from));
-        }
-        words.push(format!("{:.3} ms", heard.took.as_secs_f64() * 1e3));
-        if heard.kind == NodeKind::Unreachable {
-            words.push("!".into());
+/// Sends echoes that may cross so many routers, one after another.
+fn ask(prober: &mut Prober, node: NodeId, routers: u8, args: &TraceArgs) -> Result<Step, Failure> {
+    let mut answers = Vec::new();
+    for query in 0..args.queries {
+        let sequence = u16::from(routers) * u16::from(args.queries) + u16::from(query);
+        prober.send(node, sequence, routers, 0)?;
+        let until = Instant::now() + args.wait;
+        answers.push(loop {
+            match prober.hear(until)? {
+                Some(late) if late.sequence != sequence => {}
+                answer => break answer.map(|heard| Answer::of(&heard, prober)),
+            }
+        });
+    }
+    Ok(Step { hop: routers + 1, answers })
+}
+
+impl Answer {
+    fn of(heard: &Heard, prober: &Prober) -> Self {
+        Self {
+            node: heard.from.number(),
+            name: prober.name(heard.from),
+            seconds: heard.took.as_secs_f64(),
+            no_route: heard.kind == NodeKind::Unreachable,
+            is_end: heard.kind == NodeKind::EchoReply,
         }
     }
-    words.join("  ")
+}
+
+impl Step {
+    fn is_silent(&self) -> bool {
+        self.answers.iter().all(Option::is_none)
+    }
+
+    fn has(&self, what: impl Fn(&Answer) -> bool) -> bool {
+        self.answers.iter().flatten().any(what)
+    }
+
+    /// Who answered, and how long each took; `*` for no answer.
+    fn line(&self) -> String {
+        let mut words = vec![format!("{:2}", self.hop)];
+        let mut last = None;
+        for answer in &self.answers {
+            let Some(Answer { node, name, seconds, no_route, .. }) = answer else {
+                words.push("*".into());
+                continue;
+            };
+            if last != Some(*node) {
+                last = Some(*node);
+                words.push(name.clone());
+            }
+            words.push(format!("{:.3} ms", seconds * 1e3));
+            if *no_route {
+                words.push("!".into());
+            }
+        }
+        words.join("  ")
+    }
+}
+
+/// Whether asking farther would tell nothing.
+fn is_over(steps: &[Step]) -> bool {
+    let silent = steps.iter().rev().take_while(|step| step.is_silent()).count();
+    silent >= MAX_SILENT || steps.last().is_some_and(|step| step.has(|a| a.is_end || a.no_route))
+}
+
+fn verdict(steps: &[Step], prober: &Prober, node: NodeId) -> Result<(), Failure> {
+    let name = prober.name(node);
+    if steps.iter().any(|step| step.has(|answer| answer.is_end)) {
+        return Ok(());
+    }
+    let last = steps.iter().rev().find_map(|step| step.answers.iter().flatten().next_back());
+    match last {
+        Some(last) if last.no_route => {
+            let text = format!("{name}: no way to it from {}", last.name);
+            Err(Failure::new(Code::NoWay, text))
+        }
+        Some(last) => {
+            let text = format!(
+                "{name}: no answer from behind {}; does prp-routed run on the node after it?",
+                last.name
+            );
+            Err(Failure::new(Code::TimedOut, text))
+        }
+        None => {
+            let first = prober.name(prober.first_hop(node).unwrap_or(node));
+            let text = format!(
+                "{name}: no answer; does prp-routed run on {first}, the first node on the way?"
+            );
+            Err(Failure::new(Code::TimedOut, text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(node: u16, is_end: bool, no_route: bool) -> Option<Answer> {
+        let name = format!("{node} (n{node})");
+        Some(Answer { node, name, seconds: 0.0015, no_route, is_end })
+    }
+
+    fn step(hop: u8, answers: &[Option<Answer>]) -> Step {
+        Step { hop, answers: answers.to_vec() }
+    }
+
+    #[test]
+    fn line__names_each_router_once() {
+        let both = step(1, &[answer(2, false, false), None, answer(2, false, false)]);
+        assert_eq!(both.line(), " 1  2 (n2)  1.500 ms  *  1.500 ms");
+        assert_eq!(step(12, &[answer(3, false, true)]).line(), "12  3 (n3)  1.500 ms  !");
+        assert_eq!(step(2, &[None, None]).line(), " 2  *  *");
+    }
+
+    #[test]
+    fn is_over__at_the_end_and_after_a_silence() {
+        let (router, silent) =
+            (|hop| step(hop, &[answer(2, false, false)]), |hop| step(hop, &[None]));
+        assert!(!is_over(&[router(1), silent(2), silent(3)]));
+        assert!(is_over(&[router(1), silent(2), silent(3), silent(4)]));
+        assert!(!is_over(&[silent(1), silent(2), router(3)]));
+        assert!(is_over(&[silent(1), silent(2), silent(3)]));
+        assert!(is_over(&[router(1), step(2, &[None, answer(3, true, false)])]));
+        assert!(is_over(&[step(1, &[answer(2, false, true)])]));
+    }
 }

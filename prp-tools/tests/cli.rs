@@ -9,8 +9,8 @@ use tempfile::NamedTempFile;
 
 const CLUSTER: &str = "\
 self 2
-1  02:00:00:00:00:01 eth0  alpha
-2  02:00:00:00:00:02 eth1  beta b.cluster
+1  02:00:00:00:00:01 none0  alpha
+2  02:00:00:00:00:02 none1  beta b.cluster
 8  via 2  delta
 ";
 
@@ -59,22 +59,69 @@ fn usage__is_2_and_help_is_0() {
         &["perf", "stream", "beta", "--vs", "raw", "--bidir"],
         &["perf", "connect", "beta", "--vs", "raw"],
         &["perf", "connect", "beta", "--count", "0"],
+        &["ping", "-i", "0", "alpha"],
+        &["trace", "-w", "long", "alpha"],
+        &["routed"],
+        &["routed", "status", "--watch", "0"],
+        &["routed", "--watch=soon", "status"],
+        &["routed", "reload", "--watch"],
         &[],
     ];
     for args in wrong {
         let (code, out, err) = run(args, "/nowhere");
         assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}: {err}");
     }
-    let asked = [
-        &["--help"][..],
-        &["cat", "--help"],
-        &["cat", "-h"],
-        &["hosts", "check", "-h"],
-        &["perf", "-h"],
-    ];
+    let asked =
+        [&["--help"][..], &["cat", "--help"], &["cat", "-h"], &["perf", "-h"], &["routed", "-h"]];
     for args in asked {
         let (code, out, _) = run(args, "/nowhere");
         assert!(code == Some(0) && out.contains("Exit codes:"), "{args:?}: {out}");
+    }
+    let with_examples = [
+        "cat",
+        "hosts",
+        "hosts check",
+        "hosts generate",
+        "hosts resolve",
+        "perf",
+        "perf serve",
+        "perf latency",
+        "perf stream",
+        "perf connect",
+        "perf sweep",
+        "perf summary",
+        "ping",
+        "trace",
+        "routed",
+        "routed status",
+        "routed routes",
+        "routed neighbours",
+        "routed counters",
+        "routed metrics",
+        "routed reload",
+    ];
+    for command in with_examples {
+        let args: Vec<_> = command.split(' ').chain(["--help"]).collect();
+        let (code, out, _) = run(&args, "/nowhere");
+        let example = format!("\n  prp {command}");
+        let has_all =
+            out.contains("Exit codes:") && out.contains("Examples:") && out.contains(&example);
+        assert!(code == Some(0) && has_all, "{command}: {out}");
+    }
+}
+
+/// The options of a parent stand before the subcommand as well as behind it.
+#[test]
+fn routed__watch_before_and_behind() {
+    let file = file(CLUSTER);
+    for args in [
+        &["routed", "--watch", "status"][..],
+        &["routed", "status", "--watch", "0.5"],
+        &["routed", "--watch", "0.5", "status"],
+    ] {
+        let (code, _, err) = run(args, path(&file));
+        // No daemon runs here for that node; but it was asked.
+        assert!(code == Some(1) && err.contains("prp-routed runs"), "{args:?}: {err}");
     }
 }
 
@@ -82,17 +129,28 @@ fn usage__is_2_and_help_is_0() {
 fn check__takes_the_file_in_force_or_the_one_named() {
     let file = file(CLUSTER);
     let line = format!(
-        "{}: 3 nodes, 4 names, devices eth0 eth1; this machine is node 2 (beta)",
+        "{}: 3 nodes, 4 names, devices none0 none1; this machine is node 2 (beta)",
         path(&file)
     );
-    let in_force = run(&["hosts", "check"], path(&file));
-    assert_eq!(in_force, run(&["hosts", "check", path(&file)], "/nowhere"));
-    let (code, out, err) = in_force;
-    assert_eq!((code, err.as_str()), (Some(0), ""));
-    // Which of the two devices this machine has is not for us to say.
+    let (code, out, err) = run(&["hosts", "check", path(&file)], "/nowhere");
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     let (said, notes): (Vec<_>, Vec<_>) = out.lines().partition(|line| !line.starts_with("note: "));
-    assert_eq!(said, [line]);
-    assert!(notes.iter().all(|note| note.contains("this machine has no device eth")), "{out}");
+    assert_eq!((said, notes.len()), (vec![line.as_str()], 2), "{out}");
+    assert!(notes.iter().all(|note| note.contains("this machine has no device none")), "{out}");
+    // In force here, no program could work with it.
+    let in_force = run(&["hosts", "check"], path(&file));
+    assert_eq!(in_force, run(&["hosts", "check", path(&file), "--here"], "/nowhere"));
+    let (code, out, err) = in_force;
+    assert_eq!((code, out), (Some(1), format!("{line}\n")));
+    assert_eq!(err.matches("this machine has no device none").count(), 2, "{err}");
+}
+
+#[test]
+fn check__in_force_where_no_node_is_this_machine() {
+    let file = file("1 02:00:00:00:aa:01 lo alpha\n");
+    let (code, _, err) = run(&["hosts", "check"], path(&file));
+    assert_eq!(code, Some(1));
+    assert!(err.contains("no line has a hardware address of this machine"), "{err}");
 }
 
 #[test]
@@ -117,13 +175,16 @@ fn check__a_file_that_is_not_there() {
 #[test]
 fn resolve__prints_the_line() {
     let file = file(CLUSTER);
-    let beta = "2  02:00:00:00:00:02 eth1  beta b.cluster\n";
+    let beta = "2  02:00:00:00:00:02 none1  beta b.cluster\n";
     for name in ["b.cluster", "2", "self"] {
         let (code, out, err) = run(&["hosts", "resolve", name], path(&file));
         assert_eq!((code, out.as_str(), err.as_str()), (Some(0), beta, ""), "{name}");
     }
     let elsewhere = run(&["hosts", "resolve", "delta", "--hosts", path(&file)], "/nowhere");
     assert_eq!(elsewhere, (Some(0), "8  via 2  delta\n".into(), String::new()));
+    let (code, out, _) = run(&["hosts", "resolve", "delta", "--json"], path(&file));
+    let line: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((code, &line["ways"][0]["via"]), (Some(0), &2.into()));
 }
 
 #[test]
@@ -132,7 +193,7 @@ fn resolve__an_unknown_node_is_5() {
     for name in ["omega", "77"] {
         let (code, out, err) = run(&["hosts", "resolve", name], path(&file));
         assert_eq!((code, out.as_str()), (Some(5), ""), "{name}");
-        assert!(err.starts_with("prp: ") && err.contains(name) && err.contains(path(&file)));
+        assert_eq!(err, format!("prp: no node {name} in {}\n", path(&file)));
     }
 }
 
@@ -154,12 +215,64 @@ fn resolve__nobody_reading_is_no_failure() {
 #[test]
 fn any__an_unknown_name_is_5() {
     let file = file(CLUSTER);
-    for args in [&["cat", "omega", "7"][..], &["perf", "latency", "omega"]] {
-        let (code, out, err) = run(args, path(&file));
-        assert_eq!((code, out.as_str()), (Some(5), ""), "{args:?}: {err}");
-        assert!(err.starts_with("prp: ") && err.contains("omega"), "{err}");
-        assert_eq!(err.lines().count(), 1);
+    for name in ["omega", "77"] {
+        for args in [&["cat", name, "7"][..], &["perf", "latency", name]] {
+            let (code, out, err) = run(args, path(&file));
+            assert_eq!((code, out.as_str()), (Some(5), ""), "{args:?}: {err}");
+            assert_eq!(err, format!("prp: no node {name} in {}\n", path(&file)));
+        }
     }
+}
+
+#[test]
+fn any__a_port_that_is_none_is_told_at_once() {
+    let file = file(CLUSTER);
+    let (code, _, err) = run(&["cat", "alpha", "0"], path(&file));
+    assert!(code == Some(2) && err.contains("1 to 65535"), "{err}");
+    for port in ["0", "65536", "http"] {
+        let (code, _, err) = run(&["perf", "latency", "alpha", "--port", port], path(&file));
+        assert!(code == Some(2) && err.contains("expected a port from 1 to 65535"), "{err}");
+    }
+    let (code, _, err) = run(&["cat", "-l", "65536"], path(&file));
+    assert!(code == Some(2) && err.contains("expected a port from 0 to 65535"), "{err}");
+}
+
+/// Runs `command` in a shell, with the program as $PRP, which is ended if it goes on where it
+/// should not.
+fn shell(command: &str, hosts: &str) -> (Option<i32>, String, String) {
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &command.replace("$PRP", "timeout 20 \"$PRP\"")])
+        .env("PRP", env!("CARGO_BIN_EXE_prp"))
+        .env("PRP_HOSTS", hosts);
+    let output = shell.stdin(Stdio::null()).output().expect("there is a shell");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// What comes would be lost, and what is printed.
+#[test]
+fn any__a_closed_descriptor_is_an_error() {
+    let file = file(CLUSTER);
+    for (command, stream) in [
+        ("$PRP cat -l 7000 >&-", "output"),
+        ("$PRP cat -l 7000 <&-", "input"),
+        ("$PRP cat -s alpha 7000 <&-", "input"),
+        ("$PRP hosts resolve alpha >&-", "output"),
+        ("$PRP ping alpha >&-", "output"),
+        ("$PRP routed status >&-", "output"),
+        ("$PRP perf serve >&-", "output"),
+    ] {
+        let (code, _, err) = shell(command, path(&file));
+        assert_eq!(code, Some(1), "{command}: {err}");
+        assert!(err.starts_with(&format!("prp: standard {stream}: Bad file descriptor")), "{err}");
+    }
+    // What needs neither does not care, and /dev/null is a file like any other.
+    for command in ["$PRP hosts resolve alpha <&-", "$PRP hosts resolve alpha >/dev/null"] {
+        assert_eq!(shell(command, path(&file)).0, Some(0), "{command}");
+    }
+    let (_, _, err) = shell("$PRP cat -s alpha 7000 >&- </dev/null", path(&file));
+    assert!(!err.contains("Bad file descriptor"), "{err}");
 }
 
 #[test]

@@ -7,8 +7,11 @@
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use nix::sched::{CloneFlags, setns};
+use prp_sock::MacAddr;
+use prp_sock::node::interfaces;
 
 use crate::harness::{LOCK, Test, lock_path, run_here, run_none};
 use crate::privilege;
@@ -65,6 +68,16 @@ pub fn on_node<T: Send>(number: u8, work: impl FnOnce() -> T + Send) -> T {
         });
         there.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
     })
+}
+
+/// The hardware address of the device of node `number`.
+///
+/// # Panics
+/// As [`on_node`].
+pub fn mac(number: u8) -> MacAddr {
+    static MACS: [OnceLock<MacAddr>; 2] = [const { OnceLock::new() }; 2];
+    let found = || on_node(number, || interfaces().into_iter().find(|i| !i.loopback));
+    *MACS[usize::from(number) - 1].get_or_init(|| found().expect("a device").mac)
 }
 
 /// Where node `number` has its prphosts.

@@ -81,6 +81,11 @@ impl Puppet {
         self.line("nothing")
     }
 
+    /// What it has said beside all that, once it has ended.
+    pub fn rest(&mut self) -> String {
+        self.lines.iter().map(|line| line + "\n").collect()
+    }
+
     fn line(&self, command: impl Display) -> String {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => line,

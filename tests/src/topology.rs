@@ -75,7 +75,9 @@ impl Topology {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let instance = sweep::instance_name(std::process::id(), number);
         let mut command = topo(&instance);
-        command.args(["up", name]).args(words).envs(environment.iter().copied());
+        // Tests start routers of their own, each when it wants them.
+        command.args(["up", name, "--no-routers"]).args(words);
+        command.envs(environment.iter().copied());
         let output = command.output();
         let output = output.map_err(|e| format!("{}: {e}", topo_path().display()))?;
         if !output.status.success() {

@@ -3,10 +3,10 @@
 
 use std::process::{Command, ExitCode};
 
-use prp_sock::node::{FrameIo, PacketDevice, Peek, PortFilter, interfaces};
+use prp_sock::node::{FrameIo, PacketDevice, Peek, PortFilter, RouterFilter, interfaces};
 use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test};
-use prp_tests::namespace::{self, on_node};
+use prp_tests::namespace::{self, mac, on_node};
 
 /// For local experiments (IEEE 802), and nobody else's here.
 const ETHERTYPE: u16 = 0x88b6;
@@ -15,26 +15,39 @@ fn main() -> ExitCode {
     let tests = [
         Test::new("hold__says_how_many_frames_wait", Load::Light, hold__says_how_many_frames_wait),
         Test::new("send__frames_of_all_sizes", Load::Light, send__frames_of_all_sizes),
+        Test::new(
+            "receive__what_is_for_this_machine_and_of_no_vlan",
+            Load::Light,
+            receive__what_is_for_this_machine_and_of_no_vlan,
+        ),
     ];
     namespace::run_on_pair(&tests, |_| None)
 }
 
 /// The device of node `number`, for frames to its `port`: each test has one of its own.
 fn device(number: u8, port: u16) -> PacketDevice {
+    let filter = PortFilter::new(node(number), false, [Port::new(port)].into_iter());
+    let mut device = unfiltered(number);
+    device.set_filter(&filter).expect("a filter");
+    device
+}
+
+/// ... for nothing yet.
+fn unfiltered(number: u8) -> PacketDevice {
     on_node(number, || {
         let found = interfaces().into_iter().find(|i| !i.loopback).expect("a device");
-        let mut device = PacketDevice::open(&found, ETHERTYPE).expect("it opens");
-        let node = NodeId::new(number.into()).expect("a node");
-        let filter = PortFilter::new(node, false, [Port::new(port)].into_iter());
-        device.set_filter(&filter).expect("a filter");
-        device
+        PacketDevice::open(&found, ETHERTYPE).expect("it opens")
     })
 }
 
-/// A frame of `len` bytes for `port` of node 2, that all nodes of the link are sent.
+fn node(number: u8) -> NodeId {
+    NodeId::new(number.into()).expect("a node")
+}
+
+/// A frame of `len` bytes for `port` of node 2.
 fn frame(len: usize, port: u16) -> Vec<u8> {
     let mut frame: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
-    frame[..6].fill(0xff);
+    frame[..6].copy_from_slice(&mac(2).0);
     frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
     frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
     frame[16..18].copy_from_slice(&2u16.to_be_bytes());
@@ -87,4 +100,46 @@ fn send__frames_of_all_sizes() {
     }
     send(&mut from, &frames);
     assert!(receive(frames.len()) == frames, "all at once");
+}
+
+/// The kernel gives frames of a VLAN that no device is for to sockets of their EtherType, without their tag (SPEC PRP-FRAME-1).
+fn receive__what_is_for_this_machine_and_of_no_vlan() {
+    const PORT: u16 = 240;
+    let plain = frame(64, PORT);
+    let with = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut frame = plain.clone();
+        change(&mut frame);
+        frame
+    };
+    let tag = |tag: [u8; 4]| with(&|f| drop(f.splice(12..12, tag)));
+    let others = [
+        ("VLAN 5", tag([0x81, 0, 0, 5])),
+        ("VLAN 5, with a priority", tag([0x81, 0, 0x60, 5])),
+        ("VLAN 5 of a provider", tag([0x88, 0xa8, 0, 5])),
+        (
+            "VLAN 5 in a priority",
+            with(&|f| drop(f.splice(12..12, [0x81, 0, 0x60, 0, 0x81, 0, 0, 5]))),
+        ),
+        ("another machine", with(&|f| f[5] ^= 1)),
+        ("broadcast", with(&|f| f[..6].fill(0xff))),
+        ("multicast", with(&|f| f[0] |= 1)),
+    ];
+    let priority = tag([0x81, 0, 0x60, 0]);
+    let mut from = device(1, PORT);
+    let mut closed = device(2, PORT);
+    let mut open = unfiltered(2);
+    open.set_filter(&PortFilter::open(node(2), false)).expect("a filter");
+    let mut router = unfiltered(2);
+    router.set_router_filter(&RouterFilter { node: node(7), steward: false }).expect("a filter");
+    for (what, frame) in others {
+        send(&mut from, &[frame, priority.clone(), plain.clone()]);
+        for (kind, device) in
+            [("closed", &mut closed), ("open", &mut open), ("router", &mut router)]
+        {
+            let mut come = Vec::new();
+            device.receive(64, &mut |frame| come.push(frame.to_vec())).expect("they can be had");
+            // The kernel has taken off the tag that says a priority and no VLAN.
+            assert!(come == [&plain[..], &plain], "{what}, {kind}: {} frames", come.len());
+        }
+    }
 }

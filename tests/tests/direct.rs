@@ -12,7 +12,7 @@ use prp_proto::time::Instant;
 use prp_sock::node::{Direct, FrameIo, PacketDevice, PortFilter, Tended, interfaces};
 use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test, skip};
-use prp_tests::namespace::{self, on_node};
+use prp_tests::namespace::{self, mac, on_node};
 use prp_tests::privilege;
 use prp_tests::wait::until_taken;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -214,10 +214,10 @@ impl Sender {
     }
 }
 
-/// A frame of the usual size for port 80 of node 2, that all nodes of the link are sent.
+/// A frame of the usual size for port 80 of node 2.
 fn frame(number: u32) -> Vec<u8> {
     let mut frame: Vec<u8> = (0..1514).map(|at| (at % 251) as u8).collect();
-    frame[..6].fill(0xff);
+    frame[..6].copy_from_slice(&mac(2).0);
     frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
     frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
     frame[16..18].copy_from_slice(&2u16.to_be_bytes());

@@ -1,16 +1,21 @@
 //! Links that lose, double, delay and change frames, that are cut for a while, that flap: all of it arrives.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
+use prp_tests::pattern::Pattern;
 use prp_tests::puppet::Puppet;
-use prp_tests::seed;
 use prp_tests::stream::{self, exchange};
 use prp_tests::topology::{Link, Topology};
-use prp_tests::wait;
+use prp_tests::{program, seed, wait};
 
 prp_tests::main! {
+    first: prp;
     light:
         faults__loss,
         faults__much_loss,
@@ -18,6 +23,7 @@ prp_tests::main! {
         faults__double_and_late,
         faults__changed,
         faults__everything_at_once,
+        faults__a_file_by_prp_cat,
         faults__get_worse_and_better_meanwhile,
         outage__of_the_whole_wire,
         outage__a_flapping_link;
@@ -26,6 +32,12 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 const MIB: u64 = 1 << 20;
+
+/// The program of users.
+fn prp() -> &'static PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| program::build("prp-tools", "prp", PUPPET))
+}
 
 /// A pair with these faults, and puppets on both nodes with a stream `s` between them.
 fn scene(faults: &str, settings: &str, seed: u64) -> (Topology, Puppet, Puppet) {
@@ -77,10 +89,10 @@ fn faults__double_and_late() {
     survives("faults__double_and_late", faults, "", 32, &["doubled", "late"]);
 }
 
-/// Only a checksum over the frame tells: PRP's is there for who asks.
+/// Only a checksum over the frame tells: PRP's is there unless somebody does without.
 fn faults__changed() {
     let seed = seed::of("faults__changed");
-    let (topology, mut client, mut server) = scene("--corrupt 1%", " crc=yes", seed);
+    let (topology, mut client, mut server) = scene("--corrupt 1%", "", seed);
     exchange(&mut client, &mut server, seed, 16 * MIB, |_| ());
     let seen: u64 = client.ok("drops s bad_crc").parse().expect("a number");
     assert!(seen > 0 && count(&topology, "corrupted") > 0, "{seen}");
@@ -88,7 +100,44 @@ fn faults__changed() {
 
 fn faults__everything_at_once() {
     let faults = "--loss 1% --dup 0.1% --reorder 1% --corrupt 0.01%";
-    survives("faults__everything_at_once", faults, " crc=yes", 32, &["lost", "doubled", "late"]);
+    survives("faults__everything_at_once", faults, "", 32, &["lost", "doubled", "late"]);
+}
+
+/// What a user gets who sets nothing: 60 MB, as they were.
+fn faults__a_file_by_prp_cat() {
+    const BYTES: usize = 60_000_000;
+    let seed = seed::of("faults__a_file_by_prp_cat");
+    let number = seed.to_string();
+    let words =
+        "--loss 3% --dup 2% --reorder 4% --corrupt 0.2% --seed".split(' ').chain([&number[..]]);
+    let topology = Topology::faulty(WIRE, words);
+    let cat = |node: u8, words: &[&str]| {
+        let mut command = topology.node(node).command(prp());
+        command.arg("cat").args(words).stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("prp starts")
+    };
+    let mut receiver = cat(2, &["--listen", "0"]);
+    drop(receiver.stdin.take());
+    let mut said = BufReader::new(receiver.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says where it listens");
+    let port = line.trim().rsplit(':').next().expect("an address");
+    let mut sender = cat(1, &["--send-only", "2", port]);
+    let mut input = sender.stdin.take().expect("a pipe");
+    let mut output = receiver.stdout.take().expect("a pipe");
+    let [mut wanted, mut came] = [const { Vec::new() }; 2];
+    let mut pattern = Pattern::new(seed);
+    while wanted.len() < BYTES {
+        wanted.extend_from_slice(pattern.next(BYTES - wanted.len()));
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| input.write_all(&wanted).map(|()| drop(input)).expect("it is taken"));
+        output.read_to_end(&mut came).expect("it comes");
+    });
+    assert!(sender.wait().expect("it is ours").success(), "the sender, {line}");
+    assert!(receiver.wait().expect("it is ours").success(), "the receiver, {line}");
+    assert!(came == wanted, "{} of {BYTES} bytes", came.len());
+    assert!(count(&topology, "corrupted") > 0);
 }
 
 fn faults__get_worse_and_better_meanwhile() {

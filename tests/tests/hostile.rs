@@ -90,7 +90,7 @@ fn blind__resets_from_the_right_address() {
 
 /// Against guessed segments only the checksum helps, whose key the two ends alone have.
 fn blind__segments_from_the_right_address() {
-    from_the_right_address("data", " crc=yes", "bad_crc");
+    from_the_right_address("data", "", "bad_crc");
 }
 
 /// Node 3 on the same switch says it were node 1, with its own hardware address.
@@ -145,7 +145,7 @@ fn ports__closed_ones_at_line_rate() {
 fn sizes__cut_and_contradictory_frames() {
     let topology = Topology::pair();
     let macs = [2, 1].map(|n| topology.node(n).field("mac"));
-    let (mut client, mut server, addr) = connected(&topology, " crc=yes");
+    let (mut client, mut server, addr) = connected(&topology, "");
     exchange(&mut client, &mut server, 1, 32 * MIB, |_| {
         ends_well(attack(&topology, 1, [&macs[0], &macs[1]], [&addr, "2:80"], "sizes", 50_000));
     });
@@ -182,7 +182,7 @@ fn replay__of_the_same_connection_and_of_one_that_is_over() {
         end.ok("drop s");
     }
     // The same two addresses again: with another id, and another key.
-    let again = format!("connect s 2:80 crc=yes port={port}");
+    let again = format!("connect s 2:80 port={port}");
     wait::until("the port", || client.ask(&again).ok());
     server.ok("accept l s");
     exchange(&mut client, &mut server, 1, 32 * MIB, |_| replay());

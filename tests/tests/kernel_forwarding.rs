@@ -4,7 +4,7 @@
 use std::process::{Command, Output};
 
 use nix::sys::signal::Signal;
-use prp_routed::report::Question;
+use prp_routed::report::{KernelStatus, Question};
 use prp_tests::harness::skip;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::{Router, ask};
@@ -61,7 +61,8 @@ fn by_kernel(node: &Node<'_>) -> u64 {
 
 fn standing(node: &Node<'_>) -> String {
     let status = ask(node, ASK, &Question::Status);
-    status["kernel_forwarding"].as_str().expect("a line").to_owned()
+    let standing = serde_json::from_value::<KernelStatus>(status["kernel_forwarding"].clone());
+    standing.expect("its form").to_string()
 }
 
 fn stream_through(topology: &Topology, last: u8, bytes: u64, name: &'static str) {

@@ -1,9 +1,13 @@
 //! Processes that come, go and die, and what the others see of it.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::thread;
+use std::time::Duration;
+
+use prp_tests::pattern::Tally;
 use prp_tests::puppet::Puppet;
 use prp_tests::stream;
-use prp_tests::topology::Topology;
+use prp_tests::topology::{Link, Topology};
 
 prp_tests::main! {
     light:
@@ -16,9 +20,13 @@ prp_tests::main! {
         exit__with_data_unread_resets,
         exit__with_data_unread_and_leaked_resets,
         exit__ends_though_the_peer_is_dead,
+        exit__survives_an_outage,
+        exit__by_quick_exit_delivers,
+        exit__other_threads_read_no_end,
+        exit__handlers_of_the_program_may_write,
         kill__survivor_that_writes_times_out,
         kill__survivor_that_waits_times_out_by_keepalive,
-        kill__survivor_times_out_though_others_live_on_the_node,
+        kill__survivor_is_reset_by_another_process_of_the_node,
         kill__survivor_is_reset_by_the_ports_next_owner,
         restart__old_streams_are_reset_and_new_ones_work,
         port__belongs_to_one_process,
@@ -122,6 +130,60 @@ fn exit__with_data_unread_and_leaked_resets() {
     resets(&["forget s", "exit 0"]);
 }
 
+/// An outage that is shorter than exit has patience costs nothing: as long as it, a stream that stands has.
+fn exit__survives_an_outage() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    topology.link(1, Link::Down);
+    let sent = client.ok(format!("send s 5 {SOME}"));
+    client.tell("return");
+    // Longer than any pause between two repeats of the first second.
+    thread::sleep(Duration::from_secs(3));
+    topology.link(1, Link::Up);
+    assert_eq!(server.ok("drain s"), sent);
+    assert_eq!(client.wait(), 0);
+}
+
+/// A program that leaves in its own way, and the server that has accepted a stream `s` of it.
+fn leaver(topology: &Topology, way: &str) -> (Puppet, Puppet) {
+    let mut server = puppet(topology, 2);
+    server.ok("listen l 2:80");
+    let mut command = topology.node(1).command(env!("CARGO_BIN_EXE_leaver"));
+    command.args(["2:80", way]);
+    let client = Puppet::run(format!("leaver {way}"), command);
+    server.ok("accept l s");
+    (client, server)
+}
+
+fn exit__by_quick_exit_delivers() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = leaver(&topology, "quick_exit");
+    assert_eq!(server.ok("drain s"), Tally::expected(1, SOME).to_string());
+    assert_eq!(client.wait(), 0);
+}
+
+/// What a process reads while it exits was not ended by its peer, and must not look as if it were.
+fn exit__other_threads_read_no_end() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = leaver(&topology, "reader");
+    server.ok("accept l read");
+    // The process is on its way out, and waits for the other connection to be read.
+    assert_eq!(server.ok("read read 1"), "");
+    server.ok("drop read");
+    assert_eq!(server.ok("drain s"), Tally::expected(1, SOME).to_string());
+    assert_eq!(client.wait(), 0);
+    assert_eq!(client.rest(), "");
+}
+
+fn exit__handlers_of_the_program_may_write() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = leaver(&topology, "last-words");
+    assert_eq!(client.next_line(), "Some(Ok(()))");
+    assert_eq!(server.ok("read s 100"), "goodbye");
+    assert_eq!(server.ok("read s 100"), "");
+    assert_eq!(client.wait(), 0);
+}
+
 /// Data that nobody will ever acknowledge does not keep a process for ever.
 fn exit__ends_though_the_peer_is_dead() {
     let topology = Topology::pair();
@@ -150,17 +212,21 @@ fn kill__survivor_that_waits_times_out_by_keepalive() {
     assert_eq!(client.fails("join read"), "TimedOut");
 }
 
-/// A process gets frames for its own ports only, so it cannot answer for those of a dead neighbour.
-fn kill__survivor_times_out_though_others_live_on_the_node() {
-    let topology = Topology::pair();
-    let mut other = puppet(&topology, 2);
-    other.ok("listen l 2:99");
-    let (mut client, mut server) = connected(&topology, " user_timeout=500");
-    server.kill();
-    client.ok("write s hello?");
-    assert_eq!(client.fails("read s 1"), "TimedOut");
-    // Expect: a new request to the dead process' port is answered.
-    assert_eq!(client.fails("connect again 2:80"), "ConnectionRefused");
+/// A process of the dead one's node answers for it, if it is asked: who writes asks after timeouts, who waits by keepalive.
+fn kill__survivor_is_reset_by_another_process_of_the_node() {
+    for (settings, last_words) in [("", "write s hello?"), (" keepalive=100", "bg wait read s 1")] {
+        let topology = Topology::pair();
+        let mut other = puppet(&topology, 2);
+        other.ok("listen l 2:99");
+        let (mut client, mut server) = connected(&topology, settings);
+        server.kill();
+        client.ok(last_words);
+        let read = if settings.is_empty() { "read s 1" } else { "join wait" };
+        assert_eq!(client.fails(read), "ConnectionReset");
+        // Expect: a new request to the dead process' port is answered, and the other's own port is its own.
+        assert_eq!(client.fails("connect again 2:80"), "ConnectionRefused");
+        client.ok("connect more 2:99");
+    }
 }
 
 fn kill__survivor_is_reset_by_the_ports_next_owner() {

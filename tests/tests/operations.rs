@@ -3,6 +3,7 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::ffi::OsString;
+use std::fs;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,11 +22,14 @@ prp_tests::main! {
     heavy:
         flow__leaves_the_direct_way,
         variable__keeps_flows_from_the_direct_way,
-        privilege__keeps_flows_from_the_direct_way;
+        privilege__keeps_flows_from_the_direct_way,
+        fork__children_beside_threads_that_connect;
     light:
         stopped__receiver_goes_on,
         stopped__sender_goes_on,
         fork__child_is_told_and_parent_goes_on,
+        fork__child_leaves_the_ports_to_others,
+        signals__are_for_the_programs_threads,
         limits__no_descriptor_left,
         limits__no_memory_for_devices,
         limits__no_memory_for_buffers,
@@ -36,6 +40,7 @@ prp_tests::main! {
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const FORKER: &str = env!("CARGO_BIN_EXE_forker");
 const MIB: u64 = 1 << 20;
 
 /// Puppets on both nodes with a stream `s` between them: the client, with settings, and the server.
@@ -88,9 +93,57 @@ fn fork__child_is_told_and_parent_goes_on() {
     let mut server = Puppet::start(&topology.node(2), PUPPET);
     server.ok("listen l 2:80");
     server.tell("serve l");
-    let said = topology.node(1).run(env!("CARGO_BIN_EXE_forker"), &["2:80"]);
+    let said = topology.node(1).run(FORKER, &["2:80"]);
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines, ["child Unsupported Unsupported", "child own", "parent before and after"]);
+}
+
+/// What other threads do when a process forks, and what they have locked, does not stop its child.
+fn fork__children_beside_threads_that_connect() {
+    let topology = Topology::pair();
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    server.tell("serve l");
+    let said = topology.node(1).run(FORKER, &["2:80", "beside", "1000"]);
+    assert_eq!(said, "1000 children\n");
+}
+
+/// A child that runs no other program does not stand in the place of its parent when that is gone: it has
+/// neither its ports, nor its part as the node's steward.
+fn fork__child_leaves_the_ports_to_others() {
+    let topology = Topology::pair();
+    let mut command = topology.node(2).command(FORKER);
+    command.args(["2:80", "leave"]);
+    let mut parent = Puppet::run("forker", command);
+    assert_eq!(parent.next_line(), "ok 2:80");
+    assert_eq!(parent.wait(), -9);
+    let (mut client, mut next) =
+        (Puppet::start(&topology.node(1), PUPPET), Puppet::start(&topology.node(2), PUPPET));
+    next.ok("listen l 2:80");
+    client.ok("connect s 2:80");
+    assert_eq!(client.fails("connect t 2:81"), "ConnectionRefused");
+}
+
+/// A program that blocks a signal in all of its threads, after its first stream, must not be ended by it in one of ours.
+fn signals__are_for_the_programs_threads() {
+    let topology = Topology::pair();
+    let (client, _server) = connected(&topology, "");
+    let tasks = fs::read_dir(format!("/proc/{}/task", client.pid())).expect("it lives");
+    let mut ours = 0;
+    for task in tasks.map(|task| task.expect("an entry").path()) {
+        let name = fs::read_to_string(task.join("comm")).expect("it lives");
+        if !name.starts_with("prp-") {
+            continue;
+        }
+        ours += 1;
+        let status = fs::read_to_string(task.join("status")).expect("it lives");
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t"));
+        let blocked = u64::from_str_radix(blocked.expect("a mask"), 16).expect("a number");
+        for signal in [Signal::SIGTERM, Signal::SIGUSR1, Signal::SIGALRM] {
+            assert_ne!(blocked & 1 << (signal as u32 - 1), 0, "{signal} in {name}");
+        }
+    }
+    assert!(ours >= 2, "{ours} threads of ours");
 }
 
 /// Whoever has no descriptor left is told so; what stands goes on, and so does the next one when there

@@ -153,7 +153,7 @@ fn stream__has_its_keys() {
     assert_positive(&json, &["ratios.tcp", "ratios.raw"]);
     assert!(json["stolen"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{json:#}");
     let settings = &json["results"]["prp"]["ends"]["client"]["settings"];
-    assert_eq!((&settings["segment"], &settings["crc"]), (&"1484".into(), &"false".into()));
+    assert_eq!((&settings["segment"], &settings["crc"]), (&"1480".into(), &"true".into()));
 }
 
 fn stream__of_many_both_ways() {

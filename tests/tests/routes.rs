@@ -114,7 +114,7 @@ fn tools__ping_and_trace_through_routers() {
     let topology = Topology::up("chain", ["5"]);
     let mut routers: Vec<_> = (2..=5).map(|n| Router::start(&topology.node(n), ROUTED)).collect();
     let node = topology.node(1);
-    let (code, said) = run(&node, &["ping", "node5", "-c", "3", "-i", "20", "-s", "1400"]);
+    let (code, said) = run(&node, &["ping", "node5", "-c", "3", "-i", "0.02", "-s", "1400"]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(said.matches("5 (node5): seq=").count(), 3, "{said}");
     assert_eq!(said.matches("routers=3 ").count(), 3, "{said}");
@@ -122,12 +122,12 @@ fn tools__ping_and_trace_through_routers() {
     assert_eq!(code, Some(0), "{said}");
     let first: Vec<_> = said.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
     assert_eq!(first, ["2", "3", "4", "5"], "{said}");
-    let (code, said) = run(&node, &["ping", "5", "-c", "1", "--routers", "1", "-i", "2000"]);
+    let (code, said) = run(&node, &["ping", "5", "-c", "1", "--routers", "1", "-i", "2"]);
     assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("3 (node3): seq=1 too many routers"), "{said}");
     // Nobody answers in the name of a node whose router is gone.
     drop(routers.pop());
-    let (code, said) = run(&node, &["ping", "5", "-c", "2", "-i", "50"]);
+    let (code, said) = run(&node, &["ping", "5", "-c", "2", "-i", "0.05"]);
     assert_eq!(code, Some(4), "{said}");
     assert!(said.contains("no answer"), "{said}");
 }

@@ -29,6 +29,7 @@ prp_tests::main! {
         user__may_not_read_prphosts_again,
         user__that_it_cannot_become,
         confinement__without_another_user,
+        unit__has_nothing_to_complain_about,
         unit__leaves_the_daemon_what_it_does,
         manager__hears_of_readiness_reloads_and_the_end,
         watchdog__is_silent_when_the_loop_stands;
@@ -37,6 +38,10 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
+
+/// The sample unit, and the page that says how to install it.
+const UNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../etc/prp-routed.service");
+const OPERATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations.md");
 
 /// A user every system has, and its number.
 const NOBODY: (&str, &str) = ("nobody", "65534");
@@ -192,7 +197,6 @@ fn confinement__without_another_user() {
 
 /// The sample unit's user, capabilities and system calls: any other call would end the daemon.
 fn unit__leaves_the_daemon_what_it_does() {
-    const UNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../etc/prp-routed.service");
     let topology = chain();
     let known = Command::new("systemd-analyze").args(["syscall-filter", "@default"]).output();
     if !known.is_ok_and(|output| output.status.success()) {
@@ -326,4 +330,22 @@ fn watchdog__is_silent_when_the_loop_stands() {
     service.socket.set_read_timeout(Some(wait::PATIENCE)).expect("a socket");
     ptrace::detach(main, None::<Signal>).expect("it is seized");
     service.beats();
+}
+
+/// Once installed as the documentation says: the program is where the unit looks for it.
+fn unit__has_nothing_to_complain_about() {
+    let [unit, page] = [UNIT, OPERATIONS].map(|path| fs::read_to_string(path).expect("text"));
+    let installed = "\nExecStart=/usr/local/bin/prp-routed\n";
+    assert!(unit.contains(installed), "{unit}");
+    assert!(page.contains("cargo install --path prp-routed --root /usr/local"), "{page}");
+    let folder = std::env::temp_dir().join(format!("prp-unit-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("room");
+    let path = folder.join("prp-routed.service");
+    let program = format!("\nExecStart={ROUTED}\n");
+    fs::write(&path, unit.replace(installed, &program)).expect("room");
+    let output = Command::new("systemd-analyze").arg("verify").arg(&path).output();
+    fs::remove_dir_all(&folder).expect("it is ours");
+    let Ok(output) = output else { skip("systemd-analyze, which knows what units have") };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("prp-routed"), "{said}");
 }

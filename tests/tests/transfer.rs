@@ -131,7 +131,7 @@ fn transfer__through_forgeries() {
     let mut client = Puppet::start(&topology.node(1), PUPPET);
     let mut server = Puppet::start(&topology.node(2), PUPPET);
     server.ok("listen l 2:80");
-    client.ok("connect s 2:80 crc=yes");
+    client.ok("connect s 2:80");
     server.ok("accept l s");
     with_garbage(&topology, "sharp", &mut client, &mut server);
 }

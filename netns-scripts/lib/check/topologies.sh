@@ -5,7 +5,7 @@
 # A chain, whose ends reach each other through the middle.
 check_chain() {
     need_python
-    "$topo" up chain 4 --rate 1gbit
+    "$topo" up chain 4 --rate 1gbit --no-routers
     is list "1 eth0 02:00:00:00:00:01 10.99.0.1 1500 1gbit up 2:eth0
 2 eth0 02:00:00:00:00:02 10.99.0.2 1500 1gbit up 1:eth0
 2 eth1 02:00:00:00:01:02 10.99.0.2 1500 1gbit up 3:eth0
@@ -29,7 +29,7 @@ check_chain() {
 # Nodes around a switch, which sees to it that frames reach the node they are for.
 check_star() {
     need_python
-    "$topo" up star 3
+    "$topo" up star 3 --no-routers
     is "devices of the switch" "p0 p1 p2" "$(table | grep ^sw1 | cut -d ' ' -f 2 | paste -sd ' ')"
     is "prphosts of 3" "1 02:00:00:00:00:01 eth0 node1
 2 02:00:00:00:01:02 eth0 node2
@@ -46,7 +46,7 @@ check_star() {
 # A ring has a way round the other side for every node; the shorter one is the better.
 check_ring() {
     need_python
-    "$topo" up ring 5
+    "$topo" up ring 5 --no-routers
     is "prphosts of 1" "1 02:00:00:00:00:01 eth0 node1
 2 02:00:00:00:00:02 eth0, 02:00:00:00:04:05 eth1 metric 49 node2
 3 via 2, via 5 metric 17 node3
@@ -61,7 +61,7 @@ check_ring() {
 # The best way flips the lowest bit in which the nodes differ (e-cube order), and all other neighbours stand behind it.
 check_hypercube() {
     need_python
-    "$topo" up hypercube 3
+    "$topo" up hypercube 3 --no-routers
     is "links" 24 "$(table | wc -l)"
     is "neighbours of 6" "eth0 5:eth0 eth1 8:eth1 eth2 2:eth2" \
         "$(table | awk '$1 == 6 { print $2, $8 }' | paste -sd ' ')"
@@ -79,6 +79,43 @@ check_hypercube() {
     nothing_left
 }
 
+# PRP crosses nodes as TCP does, since each has a router; and none has without.
+check_routers() {
+    need_routed
+    ends 0 "$topo" up chain 3
+    [[ $said == *'with prp-routed on each'* ]] || fail "$said"
+    is "routers" 3 "$(inhabitants | grep -c -e '--config /dev/null')"
+    if [[ -n ${CHECK_PRP-} ]]; then
+        ends 0 "$topo" exec 1 -- "$CHECK_PRP" ping -c 1 3
+        [[ $said == *'routers=1 '* ]] || fail "$said"
+        # Nobody listens: the router of the far node says so.
+        ends 3 "$topo" exec 1 -- "$CHECK_PRP" cat 3 7 </dev/null
+    fi
+    # The same again is the same; without routers it is something else.
+    ends 0 "$topo" up chain 3
+    [[ $said == *already* ]] || fail "$said"
+    ends 1 "$topo" up chain 3 --no-routers
+    [[ $said == *'topo down'* ]] || fail "$said"
+    "$topo" rate 1gbit
+    ends 0 "$topo" up chain 3 --rate 1gbit
+    ends 0 "$topo" down
+    nothing_left
+    ends 0 "$topo" up chain 3 --no-routers
+    ! inhabited '--config /dev/null' || fail "there are routers: $(inhabitants)"
+    ends 0 "$topo" down
+    # Two nodes have nobody between them.
+    ends 0 "$topo" up chain 2
+    ! inhabited '--config /dev/null' || fail "there are routers: $(inhabitants)"
+    ends 0 "$topo" down
+    ends 1 env PRP_ROUTED=/no/routed "$topo" up chain 3
+    [[ $said == *'PRP_ROUTED is /no/routed'* ]] || fail "$said"
+    nothing_left
+    # One that does not start takes all of it back.
+    ends 1 env PRP_ROUTED=/bin/false "$topo" up chain 3
+    [[ $said == *'prp-routed does not start on node 1'* ]] || fail "$said"
+    nothing_left
+}
+
 # Whether a topology really is one function: a node behind a switch.
 check_another_topology() {
     need_python
@@ -92,7 +129,7 @@ links_annex() {
 }
 MORE
     topo=$scratch/more/topo
-    "$topo" up annex
+    "$topo" up annex --no-routers
     is "prphosts of 1" "1 02:00:00:00:00:01 eth0 node1
 2 02:00:00:00:01:02 eth0 node2
 3 02:00:00:00:02:03 eth0 node3
@@ -108,5 +145,6 @@ check_the_topologies() {
     check "a star" check_star
     check "a ring" check_ring
     check "a hypercube" check_hypercube
+    check "routers on nodes with others in between" check_routers
     check "a topology more is a function more" check_another_topology
 }

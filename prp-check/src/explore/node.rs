@@ -94,8 +94,8 @@ impl Node {
                 endpoint.handle_idle(now);
             }
             while let Some(event) = endpoint.poll_event() {
-                if let Event::Orphan(orphan) = event {
-                    endpoint.refuse(now, &orphan);
+                if let Event::UnownedPort(unowned) = event {
+                    endpoint.refuse(&unowned);
                 }
             }
             while endpoint.poll_released_port().is_some() {}

@@ -78,9 +78,11 @@ const INPUT: &str = "prp-proto/src/endpoint/input.rs";
 const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
 const RECV_BUFFER: &str = "prp-proto/src/buffer/receive.rs";
 const REQUEST: &str = "prp-proto/src/endpoint/request.rs";
+const RESET: &str = "prp-proto/src/wire/reset.rs";
 const SENDER: &str = "prp-proto/src/connection/sender.rs";
 const SEQ: &str = "prp-proto/src/seq.rs";
 const TRANSMIT: &str = "prp-proto/src/connection/transmit.rs";
+const UNCONFIRMED: &str = "prp-proto/src/endpoint/unconfirmed.rs";
 
 /// Every mutation.
 pub(super) const LIST: &[Mutation] = &[
@@ -106,16 +108,32 @@ pub(super) const LIST: &[Mutation] = &[
         "the request is never repeated",
         "handshake",
         HANDSHAKE,
-        "        self.timers.set(Timer::Request, next);",
-        "",
+        "        self.timers.set(Timer::Request, at);",
+        "        let _ = at;",
+    ),
+    mutation(
+        Unit,
+        "a grant without options is believed at once",
+        "handshake",
+        "prp-proto/src/connection/classic.rs",
+        "give_up.min(now + PATIENCE)",
+        "give_up.min(now)",
     ),
     mutation(
         Unit,
         "a grant nobody waits for is not disowned",
         "endpoint",
-        INPUT,
-        "                Ok(offer) if frame.crc_ok(CrcKey::NONE) => offer.id,",
-        "                Ok(_) if frame.crc_ok(CrcKey::NONE) => return false,",
+        RESET,
+        "flags.intersects(Flags::CREQ | Flags::CACK)",
+        "flags.contains(Flags::CREQ)",
+    ),
+    mutation(
+        Unit,
+        "it is looked for the owner of a port as often as somebody likes",
+        "endpoint",
+        REQUEST,
+        "            && self.refusals.allow_unowned(now)\n",
+        "",
     ),
     mutation(
         Unit,
@@ -145,9 +163,17 @@ pub(super) const LIST: &[Mutation] = &[
         Unit,
         "unconfirmed connections are not limited",
         "endpoint",
-        REQUEST,
-        "if unconfirmed >= self.config.unconfirmed_per_peer {",
-        "if false {",
+        UNCONFIRMED,
+        "< usize::from(self.config.unconfirmed_per_peer)",
+        "< usize::MAX",
+    ),
+    mutation(
+        Unit,
+        "what should be confirmed by now keeps its place",
+        "endpoint",
+        UNCONFIRMED,
+        "if !conn.is_overdue(now) {",
+        "if true {",
     ),
     mutation(
         Unit,
@@ -192,6 +218,22 @@ pub(super) const LIST: &[Mutation] = &[
     ),
     mutation(
         Unit,
+        "the trailer of an expected segment is not checked",
+        "trailer",
+        EXPECTED,
+        "if !passes || self.crc_in().is_some_and(|key| !frame.crc_ok(key)) {",
+        "if !passes {",
+    ),
+    mutation(
+        Unit,
+        "trailers are made without what is lent",
+        "trailer",
+        TRANSMIT,
+        "Some(_) => self.send.buf.slices(segment.at, segment.len, lent),",
+        "Some(_) => self.send.buf.slices(segment.at, segment.len, &lent[lent.len()..]),",
+    ),
+    mutation(
+        Unit,
         "an acknowledgement of what was never sent is taken",
         "acknowledgement",
         ACK,
@@ -202,9 +244,25 @@ pub(super) const LIST: &[Mutation] = &[
         Unit,
         "a reset is answered by a reset",
         "endpoint",
+        RESET,
+        "if flags.contains(Flags::RST) {\n            return None;\n        } else if",
+        "if",
+    ),
+    mutation(
+        Unit,
+        "a repeat that is not believed turns its connection",
+        "endpoint",
         INPUT,
-        "if !frame.flags().contains(Flags::RST) {\n            let asked",
-        "if true {\n            let asked",
+        "known.filter(|_| follows && is_believed(outcome))",
+        "known.filter(|_| follows)",
+    ),
+    mutation(
+        Unit,
+        "an acknowledgement may be as late as it likes",
+        "acknowledgement",
+        ACK,
+        "const STALE: i32 = crate::config::MAX_WINDOW as i32;",
+        "const STALE: i32 = i32::MAX;",
     ),
     // Order.
     mutation(
@@ -309,8 +367,8 @@ pub(super) const LIST: &[Mutation] = &[
         "a repeat does not say that it is one",
         "sending",
         TRANSMIT,
-        "self.push_segment(now, batch, seq, &segment, Flags::RTX);",
-        "self.push_segment(now, batch, seq, &segment, Flags::NONE);",
+        "self.push_segment(now, batch, (seq, &segment, Flags::RTX), lent);",
+        "self.push_segment(now, batch, (seq, &segment, Flags::NONE), lent);",
     ),
     mutation(
         Unit,
@@ -358,8 +416,24 @@ pub(super) const LIST: &[Mutation] = &[
         "messages without bytes take no room",
         "buffers",
         RECV_BUFFER,
-        "self.room().saturating_sub(self.ends.len() * size_of::<u64>())",
-        "self.room()",
+        "self.bytes.len() + self.ends.len() * size_of::<u64>()",
+        "self.bytes.len()",
+    ),
+    mutation(
+        Unit,
+        "what peers may send is not charged",
+        "memory",
+        RECEIVE,
+        "self.recv.buf.held() + may_come as usize * usize::from(self.recv.mss)",
+        "self.recv.buf.held() + 0 * may_come as usize",
+    ),
+    mutation(
+        Unit,
+        "a connection that nobody has accepted invites as much as others",
+        "memory",
+        "prp-proto/src/endpoint/receive_memory.rs",
+        " || !accepted {",
+        " || accepted && !accepted {",
     ),
     mutation(
         Unit,

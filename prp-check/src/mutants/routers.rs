@@ -8,6 +8,7 @@ const BUILD: &str = "prp-proto/src/route/build.rs";
 const CLUSTER: &str = "prp-proto/src/cluster.rs";
 const FORWARD: &str = "prp-proto/src/forward.rs";
 const LIVENESS: &str = "prp-proto/src/liveness.rs";
+const RESET: &str = "prp-proto/src/wire/reset.rs";
 const ROUTE: &str = "prp-proto/src/route.rs";
 const WAYS: &str = "prp-proto/src/route/ways.rs";
 
@@ -89,9 +90,9 @@ pub(super) const ROUTERS: &[Mutation] = &[
         Unit,
         "a frame that is no request is refused",
         "forward",
-        ANSWER,
-        "if !frame.flags().contains(Flags::CREQ) || !frame.crc_ok(CrcKey::NONE) {",
-        "if !frame.crc_ok(CrcKey::NONE) {",
+        RESET,
+        "if flags.intersects(Flags::CREQ | Flags::CACK) {",
+        "if !flags.contains(Flags::CTL) {",
     ),
     mutation(
         Unit,

@@ -64,13 +64,21 @@ pub struct MessagePart {
 pub(crate) struct RecvBuffer {
     bytes: ByteQueue,
     limit: usize,
+    /// Bytes the peer is invited to send of that.
+    invited: usize,
     consumed: u64,
     ends: VecDeque<u64>,
 }
 
 impl RecvBuffer {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { bytes: ByteQueue::default(), limit, consumed: 0, ends: VecDeque::new() }
+        let (bytes, ends) = (ByteQueue::default(), VecDeque::new());
+        Self { bytes, limit, invited: limit, consumed: 0, ends }
+    }
+
+    /// Invites so many bytes from now on, and no more than the limit. What was invited before may still come.
+    pub(crate) fn invite(&mut self, bytes: usize) {
+        self.invited = bytes.min(self.limit);
     }
 
     /// Bytes waiting.
@@ -92,7 +100,13 @@ impl RecvBuffer {
     /// Bytes to invite: what is held beside the bytes counts too, or a peer could send any number of
     /// messages without bytes.
     pub(crate) fn spare(&self) -> usize {
-        self.room().saturating_sub(self.ends.len() * size_of::<u64>())
+        self.invited.saturating_sub(self.held())
+    }
+
+    /// Bytes that wait, with what the ends of messages among them take.
+    #[inline]
+    pub(crate) fn held(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<u64>()
     }
 
     /// Memory held.
@@ -129,15 +143,16 @@ impl RecvBuffer {
         Ok(eom || !rest.is_empty())
     }
 
-    /// Has a whole payload pass to the reader, if it has bytes, nothing waits before it and all of it fits there; whether it
-    /// did. Nothing is left to read of it, nor of a message that ends with it.
+    /// Whether a whole payload may pass to the reader: it has bytes, nothing waits before it, and all of it fits there.
     #[inline]
-    pub(crate) fn pass(&mut self, payload: &[u8], sink: &mut Sink<'_>) -> bool {
-        let passes = !payload.is_empty() && payload.len() <= sink.room() && self.holds_nothing();
-        if passes {
-            self.consumed += sink.take(payload) as u64;
-        }
-        passes
+    pub(crate) fn passes(&self, payload: &[u8], sink: &Sink<'_>) -> bool {
+        !payload.is_empty() && payload.len() <= sink.room() && self.holds_nothing()
+    }
+
+    /// Has it pass. Nothing is left to read of it, nor of a message that ends with it.
+    #[inline]
+    pub(crate) fn pass(&mut self, payload: &[u8], sink: &mut Sink<'_>) {
+        self.consumed += sink.take(payload) as u64;
     }
 
     /// Moves bytes to the reader, across the ends of messages.

@@ -22,8 +22,9 @@ pub(super) const ACK_DELAY: Duration = Duration::from_micros(500);
 /// goodput, every 8 to 16 nothing (docs/performance.md).
 const ACK_EVERY: u32 = 16;
 
-/// How far back an old acknowledgement may lie and still be a late one instead of a wrong one.
-const STALE: i32 = 4 * crate::config::MAX_WINDOW as i32;
+/// How far back an old acknowledgement may lie and still be a late one instead of a wrong one: by as much as may be acknowledged
+/// while it is on its way. Each number more is one more that a forger may guess (SPEC section 13).
+const STALE: i32 = crate::config::MAX_WINDOW as i32;
 
 /// The receiver's account of what it owes the sender.
 #[derive(Copy, Clone, Debug, Default, Hash)]
@@ -107,8 +108,8 @@ impl Connection {
     fn owes_window(&self) -> bool {
         let known = self.recv.told.since(self.recv.next);
         let quarter = (self.recv.promised / 4).max(1) as i32;
-        // More than was promised there never is: mostly that is all it takes to see that nothing is owed.
-        debug_assert!(self.recv.window() <= self.recv.promised, "promises only grow");
+        // Mostly that is all it takes to see that nothing is owed. Where more may be invited than was promised ever, the peer hears of
+        // it with the next acknowledgement in a frame.
         let may_gain = self.recv.promised.cast_signed() - known;
         if may_gain < quarter && known >= 2 {
             return false;

@@ -30,6 +30,10 @@ const SIZE_PROBE_PAUSE: Duration = Duration::from_millis(20);
 const UNCONFIRMED: Keepalive =
     Keepalive { idle: Duration::from_secs(1), interval: Duration::from_secs(3), probes: 9 };
 
+/// After so long without confirmation another request of the node may have a connection's place: its client was probed a second
+/// ago at least, and an answer takes a round trip.
+const OVERDUE: Duration = Duration::from_secs(2);
+
 impl Connection {
     /// Acts on every timer that is due.
     pub(crate) fn on_time(&mut self, now: Instant) {
@@ -95,7 +99,11 @@ impl Connection {
         } else {
             self.stats.timeouts += 1;
             self.send.backoff += 1;
-            self.lost |= self.send.backoff >= LOST_AFTER;
+            if self.send.backoff >= LOST_AFTER {
+                self.lost = true;
+                // Whoever answers for the peer's ports answers probes, not segments (SPEC PRP-LOSS-6).
+                self.pending.probe = true;
+            }
             self.send.recovery_until = Some(self.send.flight.next_order());
             self.send.congestion.on_timeout(now);
             self.send.timed_out = true;
@@ -162,6 +170,17 @@ impl Connection {
     /// Asks the peer of a new connection whether it has our CACK, without waiting for data to show it.
     pub(crate) fn ask_to_confirm(&mut self) {
         self.pending.probe = self.terms.extended;
+    }
+
+    /// Whether a client that knows of this connection would have confirmed it by now.
+    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+        !self.confirmed && now.since(self.heard) >= OVERDUE
+    }
+
+    /// Ends a connection that nobody has confirmed: its place is wanted.
+    pub(crate) fn give_up_unconfirmed(&mut self, now: Instant) {
+        self.pending.reset = self.terms.extended.then_some(ResetReason::TimedOut);
+        self.fail(ConnError::TimedOut { waited: now.since(self.heard) });
     }
 
     fn on_keepalive_timer(&mut self, now: Instant) {

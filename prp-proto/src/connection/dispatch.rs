@@ -61,7 +61,7 @@ impl Connection {
             self.pending.request = true;
             return Ok(());
         }
-        Err(DropReason::BadState)
+        self.keep_early(frame)
     }
 
     /// Whether a frame is a probe that names our id, as only a server can that has our request.

@@ -39,9 +39,12 @@ impl Connection {
         let base = self.send.flight.base().truncate(SeqWidth::Bits16) as u16;
         let news = frame.flags().ackno().wrapping_sub(base);
         let is_simple = news == 0 || (news == 1 && self.awaits_one());
-        if !is_expected || !is_simple || !self.recv.buf.pass(frame.payload, sink) {
+        let passes = is_expected && is_simple && self.recv.buf.passes(frame.payload, sink);
+        // A trailer last: it is looked at once, here or where all is asked.
+        if !passes || self.crc_in().is_some_and(|key| !frame.crc_ok(key)) {
             return false;
         }
+        self.recv.buf.pass(frame.payload, sink);
         if news == 1 {
             self.on_only_acked(now);
         }
@@ -60,7 +63,6 @@ impl Connection {
         let open = State::Established { send: SendSide::Open, receive: ReceiveSide::Open };
         self.state == open
             && self.terms.extended
-            && !self.terms.crc
             && self.confirmed
             && !self.orphan
             && !self.recv.shut

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
+use super::classic::ClassicAnswer;
 use super::{Connection, Seed, Terms};
 use crate::config::{Classic, MAX_WINDOW};
 use crate::error::ConnError;
@@ -23,10 +24,14 @@ const FIRST_RETRY: Duration = Duration::from_millis(20);
 const MAX_RETRY: Duration = Duration::from_secs(1);
 
 /// A request under way.
-#[derive(Copy, Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Request {
     pause: Duration,
-    give_up: Instant,
+    /// When it is repeated.
+    next: Instant,
+    pub(super) give_up: Instant,
+    /// Somebody has answered as a classic server would.
+    pub(super) classic: Option<Box<ClassicAnswer>>,
     /// An odd number of requests has been repeated.
     odd: bool,
 }
@@ -48,10 +53,11 @@ impl Connection {
         conn.pending.request = true;
         conn.request = Request {
             pause: FIRST_RETRY,
+            next: seed.now + FIRST_RETRY,
             give_up: seed.now + conn.config.connect_timeout,
-            odd: false,
+            ..Request::default()
         };
-        conn.timers.set(Timer::Request, seed.now + FIRST_RETRY);
+        conn.set_request_timer();
         conn
     }
 
@@ -66,7 +72,7 @@ impl Connection {
             Asked::Offer(offer) => {
                 let common = conn.config.reliability.strongest_common(offer.reliability);
                 let reliability = common.ok_or(ResetReason::NoCommonPolicy)?;
-                let crc = conn.config.crc || offer.crc;
+                let crc = conn.config.crc && offer.crc;
                 conn.adopt(reliability, crc, &offer);
             }
             Asked::Classic if conn.config.classic == Classic::Refuse => {
@@ -120,36 +126,36 @@ impl Connection {
             let known = offer.is_none_or(|o| o.id == self.ids.remote);
             return Err(if known { DropReason::Duplicate } else { DropReason::BadId });
         }
-        let first = match offer {
-            Some(offer) if self.config.classic != Classic::Only => {
-                if !frame.crc_ok(CrcKey::NONE) {
-                    return Err(DropReason::BadCrc);
-                }
-                self.agree(&offer)?;
-                frame.head.transport.first_seq(self.terms.width())
-            }
-            Some(_) => return Err(DropReason::Malformed),
-            None if self.config.classic == Classic::Refuse => {
-                self.fail(ConnError::ClassicPeer);
-                return Err(DropReason::Refused);
-            }
-            None => {
-                self.adopt_classic();
-                frame.head.transport.first_seq(self.terms.width())
-            }
-        };
+        let Some(offer) = offer else { return self.on_classic_answer(now, frame) };
+        if self.config.classic == Classic::Only {
+            return Err(DropReason::Malformed);
+        }
+        if !frame.crc_ok(CrcKey::NONE) {
+            return Err(DropReason::BadCrc);
+        }
+        self.agree(&offer)?;
+        self.stand(now, frame.head.transport.first_seq(self.terms.width()));
+        Ok(())
+    }
+
+    /// The request is granted, on the terms that were adopted; the server's first segment will be `first`.
+    pub(super) fn stand(&mut self, now: Instant, first: Seq) {
         self.recv.start(first, &self.terms);
         self.step(StateEvent::Cack);
         self.timers.stop(Timer::Request);
+        self.request.classic = None;
         self.pending.request = false;
         self.ready.connected = true;
         self.ready.writable = true;
         self.hear(now);
-        Ok(())
     }
 
     /// Repeats the request or gives it up.
     pub(super) fn on_request_timer(&mut self, now: Instant) {
+        let classic = self.request.classic.as_ref();
+        if classic.is_some_and(|answer| now >= answer.until()) {
+            return self.take_classic_answer(now);
+        }
         if now >= self.request.give_up {
             self.fail(ConnError::TimedOut { waited: self.config.connect_timeout });
             return;
@@ -158,8 +164,15 @@ impl Connection {
         self.lost |= self.request.odd;
         self.request.odd = !self.request.odd;
         self.request.pause = (self.request.pause * 2).min(MAX_RETRY);
-        let next = (now + self.request.pause).min(self.request.give_up);
-        self.timers.set(Timer::Request, next);
+        self.request.next = (now + self.request.pause).min(self.request.give_up);
+        self.set_request_timer();
+    }
+
+    /// ... at the next repeat, or when a classic answer is to be taken.
+    pub(super) fn set_request_timer(&mut self) {
+        let Request { next, classic, .. } = &self.request;
+        let at = classic.as_ref().map_or(*next, |answer| answer.until().min(*next));
+        self.timers.set(Timer::Request, at);
     }
 
     /// The options block of our CREQ; `None` if we are to look classic.
@@ -182,7 +195,7 @@ impl Connection {
             reliability: ReliabilitySet::only(self.terms.reliability),
             crc: self.terms.crc,
             mss: self.segment,
-            window: self.recv.window_at(self.segment),
+            window: self.recv.window_at(self.segment).min(self.recv.promised),
         })
     }
 
@@ -208,7 +221,7 @@ impl Connection {
         self.send.start(&self.terms, offer.window);
     }
 
-    fn adopt_classic(&mut self) {
+    pub(super) fn adopt_classic(&mut self) {
         self.segment = self.segment.min(CLASSIC_MSS);
         self.terms = Terms { mss: self.segment, ..Terms::CLASSIC };
         self.send.start(&self.terms, MAX_WINDOW);

@@ -35,7 +35,7 @@ impl Connection {
         let Some(span) = self.send.buf.write_segment(bytes, ending) else { return false };
         debug_assert!(!self.starved, "there is room for a writer");
         let (seq, segment) = self.number(now, span);
-        self.push_new(now, batch, seq, &segment, true);
+        self.push_new(now, batch, (seq, &segment), true, &[]);
         true
     }
 }

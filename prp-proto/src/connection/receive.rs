@@ -14,6 +14,21 @@ use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::wire::{Bitmap, CLASSIC_MSS, Flags, Frame, ResetReason};
 
+/// Bytes that a connection invites at first, before an application has accepted it, or where many have invited much: a flow over
+/// a local network loses little by it, and thousands of such connections are a few hundred megabytes.
+const SMALL: usize = 64 * 1024;
+
+/// How much a connection may invite.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
+pub(crate) enum Share {
+    /// What its receive buffer takes.
+    Full,
+    /// 64 KiB, or two segments if that is more.
+    Small,
+    /// Two segments: one may be lost without closing the window.
+    Least,
+}
+
 /// A segment kept beyond a gap.
 #[derive(Clone, Debug, Hash)]
 struct Held {
@@ -26,6 +41,7 @@ struct Held {
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Receiver {
     pub(super) buf: RecvBuffer,
+    share: Share,
     /// Next number expected.
     pub(super) next: Seq,
     /// First number the peer may not send yet. Never moves back (SPEC PRP-WIN-2).
@@ -48,8 +64,11 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(super) fn new(seed: &Seed) -> Self {
+        let mut buf = RecvBuffer::new(seed.config.recv_limit());
+        buf.invite(seed.share.bytes(seed.device_mss));
         Self {
-            buf: RecvBuffer::new(seed.config.recv_limit()),
+            buf,
+            share: seed.share,
             next: Seq::default(),
             edge: Seq::default(),
             promised: 0,
@@ -143,7 +162,47 @@ impl Receiver {
     }
 }
 
+impl Share {
+    /// Bytes, of segments of `mss`.
+    fn bytes(self, mss: u16) -> usize {
+        match self {
+            Self::Full => usize::MAX,
+            Self::Small => SMALL.max(2 * usize::from(mss)),
+            Self::Least => 2 * usize::from(mss),
+        }
+    }
+}
+
 impl Connection {
+    /// Bytes that wait to be read, and those that the peer may send.
+    #[inline]
+    pub(crate) fn receive_charge(&self) -> usize {
+        let may_come = if self.state.can_receive() && self.terms.extended {
+            self.recv.edge.since(self.recv.next).max(0).cast_unsigned()
+        } else {
+            0
+        };
+        self.recv.buf.held() + may_come as usize * usize::from(self.recv.mss)
+    }
+
+    /// How much it may invite.
+    pub(crate) const fn share(&self) -> Share {
+        self.recv.share
+    }
+
+    /// Invites no more than its share from now on; whether that is less than before. While the handshake is under way it stays
+    /// what it was, so that both ends mean the same.
+    #[cold]
+    pub(crate) fn set_share(&mut self, share: Share) -> bool {
+        if !matches!(self.state, State::Established { .. }) {
+            return false;
+        }
+        let (before, now) = [self.recv.share, share].map(|share| share.bytes(self.recv.mss)).into();
+        self.recv.share = share;
+        self.recv.buf.invite(now);
+        now < before
+    }
+
     /// A data segment, its acknowledgement already taken.
     #[inline]
     pub(super) fn on_segment(
@@ -164,7 +223,8 @@ impl Connection {
         self.recv.ack.arrival(seq, flags.contains(Flags::RTX), now);
         if ahead < 0 {
             self.ack_now();
-            return Err(DropReason::Duplicate);
+            let long_ago = self.terms.extended && ahead < -(MAX_WINDOW as i32);
+            return Err(if long_ago { DropReason::OutOfWindow } else { DropReason::Duplicate });
         }
         if receive == ReceiveSide::Closed {
             return Err(DropReason::Closed);

@@ -13,12 +13,14 @@ use crate::wire::{
 };
 
 impl Connection {
-    /// Puts frames into `batch`, data up to `quantum` segments; whether more could go out at once.
+    /// Puts frames into `batch`, data up to `quantum` segments; whether more could go out at once. `lent` are the last bytes that
+    /// were written, if they are lent.
     pub(crate) fn transmit(
         &mut self,
         now: Instant,
         batch: &mut TransmitBatch,
         quantum: usize,
+        lent: &[u8],
     ) -> bool {
         self.transmit_handshake(batch);
         if matches!(self.state, State::Established { .. }) {
@@ -27,7 +29,7 @@ impl Connection {
             }
             self.arm_size_probe(now);
             let mut left = quantum;
-            while left > 0 && !batch.is_full() && self.transmit_segment(now, batch) {
+            while left > 0 && !batch.is_full() && self.transmit_segment(now, batch, lent) {
                 left -= 1;
             }
             self.transmit_control(now, batch);
@@ -136,7 +138,7 @@ impl Connection {
     }
 
     /// Sends one data segment, a repeat before a new one; whether there was one.
-    fn transmit_segment(&mut self, now: Instant, batch: &mut TransmitBatch) -> bool {
+    fn transmit_segment(&mut self, now: Instant, batch: &mut TransmitBatch, lent: &[u8]) -> bool {
         if !self.has_segment() || self.is_held_back(now) {
             return false;
         }
@@ -148,7 +150,7 @@ impl Connection {
             self.send.flight.resent(seq, now);
             self.stats.retransmitted += 1;
             self.send.loss_from = now;
-            self.push_segment(now, batch, seq, &segment, Flags::RTX);
+            self.push_segment(now, batch, (seq, &segment, Flags::RTX), lent);
             return true;
         }
         let idle = self.send.flight.is_empty();
@@ -165,7 +167,7 @@ impl Connection {
         } else {
             return false;
         };
-        self.push_new(now, batch, seq, &segment, idle);
+        self.push_new(now, batch, (seq, &segment), idle, lent);
         true
     }
 
@@ -183,16 +185,16 @@ impl Connection {
         &mut self,
         now: Instant,
         batch: &mut TransmitBatch,
-        seq: Seq,
-        segment: &Segment,
+        (seq, segment): (Seq, &Segment),
         alone: bool,
+        lent: &[u8],
     ) {
         if alone {
             self.send.waiting_since = now;
         }
         self.stats.segments_sent += 1;
         self.send.loss_from = now;
-        self.push_segment(now, batch, seq, segment, Flags::NONE);
+        self.push_segment(now, batch, (seq, segment, Flags::NONE), lent);
     }
 
     /// Whether the pace holds it back, until the timer says otherwise.
@@ -218,9 +220,8 @@ impl Connection {
         &mut self,
         now: Instant,
         batch: &mut TransmitBatch,
-        seq: Seq,
-        segment: &Segment,
-        flags: Flags,
+        (seq, segment, flags): (Seq, &Segment, Flags),
+        lent: &[u8],
     ) {
         self.send.forced = false;
         self.send.note_paced(now, usize::from(segment.len));
@@ -241,9 +242,9 @@ impl Connection {
             }
         }
         let crc = self.crc_out();
-        // Only a trailer looks at them here, and who has one borrows none.
+        // Only a trailer looks at them here.
         let pieces = match crc {
-            Some(_) => self.send.buf.slices(segment.at, segment.len, &[]),
+            Some(_) => self.send.buf.slices(segment.at, segment.len, lent),
             None => [&[][..], &[]],
         };
         batch.push_stream(&self.path, self.handle, header, segment.at, pieces, crc);

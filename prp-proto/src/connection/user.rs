@@ -26,11 +26,6 @@ impl Connection {
         lent
     }
 
-    /// Whether what is written may stay with the writer: not where every byte is looked at anyhow.
-    pub(crate) fn borrows(&self) -> bool {
-        self.state.can_send() && !self.terms.crc
-    }
-
     /// Bytes that belong to no segment yet.
     pub(crate) fn unsent(&self) -> u64 {
         self.send.buf.unsent()
@@ -88,13 +83,21 @@ impl Connection {
 
     /// Whether a read would return at once.
     pub(crate) fn readable(&self) -> bool {
-        self.recv.buf.len() > 0
-            || self.error.is_some()
-            || self.recv.shut
+        self.recv.buf.len() > 0 || self.error.is_some() || self.has_ended()
+    }
+
+    /// Whether nothing more can be read than what has come.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.recv.shut
             || !matches!(
                 self.state,
                 State::ConnWait | State::Established { receive: ReceiveSide::Open, .. }
             )
+    }
+
+    /// Whether it ended with an error that nobody has been told.
+    pub(crate) const fn has_error(&self) -> bool {
+        self.error.is_some()
     }
 
     /// Bytes that have come in order and were not read yet.

@@ -104,12 +104,13 @@ impl Endpoint {
             handle: self.table.next_handle(),
             local: PrpAddr::new(self.local_node(), port),
             remote,
-            config,
+            config: self.config_for(remote, config),
             path,
             id: self.new_id(),
             first: self.new_first(width),
             device_mss,
             proven: self.proven_size(remote.node),
+            share: self.receive_memory.share(true),
             now,
         };
         let conn = Connection::connect(&seed);
@@ -283,6 +284,17 @@ impl Endpoint {
     /// Whether a read would return at once.
     pub fn is_readable(&self, conn: ConnHandle) -> bool {
         self.table.get(conn).is_none_or(Connection::readable)
+    }
+
+    /// Whether nothing more can be read than what has come: the peer sends no more, the application reads no
+    /// more, or there is no connection.
+    pub fn has_ended(&self, conn: ConnHandle) -> bool {
+        self.table.get(conn).is_none_or(Connection::has_ended)
+    }
+
+    /// Whether the connection ended with an error that nobody has been told.
+    pub fn has_error(&self, conn: ConnHandle) -> bool {
+        self.table.get(conn).is_some_and(Connection::has_error)
     }
 
     /// Bytes that have come in order and were not read yet.

@@ -23,9 +23,7 @@ impl Endpoint {
         let mut proven: Vec<_> = self.proven.iter().collect();
         proven.sort_unstable();
         proven.hash(state);
-        let mut unconfirmed: Vec<_> = self.unconfirmed.iter().collect();
-        unconfirmed.sort_unstable();
-        unconfirmed.hash(state);
+        self.unconfirmed.fingerprint(state);
     }
 
     /// The earliest deadline of any connection. [`Self::poll_timeout`] may name an earlier time, at which

@@ -10,7 +10,7 @@ use crate::event::{ConnHandle, Disposition};
 use crate::state::State;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::wire::{Control, CrcKey, Flags, Frame, ResetReason};
+use crate::wire::{Flags, Frame, ResetBlock, ResetReason};
 
 impl Endpoint {
     /// Takes a frame that `device` received. `sink` may lend a reader's buffer for the data of its
@@ -62,21 +62,24 @@ impl Endpoint {
         }
         let peer = PrpAddr::new(network.src, frame.head.transport.src_port);
         let known = self.table.find_for_frame(frame.head.transport.dst_port, peer);
-        if let Some(handle) = known {
-            self.follow(now, handle, device, &frame);
-        }
-        if frame.flags().contains(Flags::CREQ) {
-            return self.on_request(now, &frame, peer, known).map(|()| Disposition::Accepted);
-        }
-        let Some(handle) = known else {
-            return Err(self.on_stray(now, &frame, peer));
-        };
-        if let Some(sink) = sink.as_deref_mut()
+        if let (Some(handle), Some(sink)) = (known, sink.as_deref_mut())
             && self.deliver_expected(now, handle, &frame, sink)
         {
             return Ok(Disposition::Accepted);
         }
-        self.deliver(now, handle, &frame, sink).map(|()| Disposition::Accepted)
+        // Asked before the frame is heard, and acted upon only if it is believed.
+        let follows = known.is_some_and(|handle| self.may_follow(now, handle, device, &frame));
+        let outcome = if frame.flags().contains(Flags::CREQ) {
+            self.on_request(now, &frame, peer, known)
+        } else if let Some(handle) = known {
+            self.deliver(now, handle, &frame, sink)
+        } else {
+            Err(self.on_stray(now, &frame, peer))
+        };
+        if let Some(handle) = known.filter(|_| follows && is_believed(outcome)) {
+            self.follow(handle, device, &frame);
+        }
+        outcome.map(|()| Disposition::Accepted)
     }
 
     /// Delivers `frame` by the short way if it is the one that was expected; whether it was.
@@ -124,11 +127,14 @@ impl Endpoint {
         }
         Self::owe(conn, &mut self.owing);
         if confirmed {
-            self.confirm(peer.node);
+            self.unconfirmed.remove(peer.node, handle);
         }
         self.settle(handle, now);
         if matches!(outcome, Err(DropReason::BadState | DropReason::BadId)) {
-            self.disown(now, frame, peer);
+            // It names a connection that we do not have: its sender will believe this.
+            if let Some(block) = ResetBlock::owed_to(frame) {
+                self.send_refusal(now, frame.head.transport.dst_port, peer, block);
+            }
         }
         outcome
     }
@@ -145,45 +151,32 @@ impl Endpoint {
     /// A frame whose ends no connection has.
     fn on_stray(&mut self, now: Instant, frame: &Frame<'_>, peer: PrpAddr) -> DropReason {
         let port = frame.head.transport.dst_port;
+        let owed = ResetBlock::owed_to(frame);
         if !self.ports.owns(port) {
+            if let Some(block) = owed {
+                self.ask_owner(now, port, peer, block);
+            }
             return DropReason::NotOurPort;
         }
-        // Resets are never answered, or two ends could reset each other for ever.
-        if !frame.flags().contains(Flags::RST) {
-            let asked = self.disown(now, frame, peer);
-            if !asked && Self::is_data(frame.flags()) {
-                // Whoever sent it does not believe this RST, which names no id, and asks (PRP-RST-4).
-                self.send_refusal(now, port, peer, 0, ResetReason::NoConnection);
-            }
+        if let Some(block) = owed {
+            self.send_refusal(now, port, peer, block);
+        } else if Self::is_data(frame.flags()) {
+            // Whoever sent it does not believe this RST, which names no id, and asks (PRP-RST-4).
+            let reason = ResetReason::NoConnection;
+            self.send_refusal(now, port, peer, ResetBlock { reason, receiver: 0, sender: 0 });
         }
         DropReason::NoConnection
-    }
-
-    /// Answers what names a connection we do not have, CACK or probe, with a RST its sender will
-    /// believe; whether the frame was one of those.
-    fn disown(&mut self, now: Instant, frame: &Frame<'_>, peer: PrpAddr) -> bool {
-        let port = frame.head.transport.dst_port;
-        let receiver = if frame.flags().contains(Flags::CACK) {
-            match crate::wire::Offer::parse(frame.payload) {
-                Ok(offer) if frame.crc_ok(CrcKey::NONE) => offer.id,
-                _ => return false,
-            }
-        } else if frame.flags().contains(Flags::CTL) {
-            match Control::parse(frame.payload) {
-                Some(Control::Probe { from, .. }) => from,
-                _ => return false,
-            }
-        } else {
-            return false;
-        };
-        self.send_refusal(now, port, peer, receiver, ResetReason::NoConnection);
-        true
     }
 
     fn is_data(flags: Flags) -> bool {
         !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST)
             && flags.contains(Flags::ACK)
     }
+}
+
+/// Whether a frame of which this came is its peer's, whether it was of use or not.
+const fn is_believed(outcome: Result<(), DropReason>) -> bool {
+    matches!(outcome, Ok(()) | Err(DropReason::Duplicate | DropReason::OutOfOrder))
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use crate::time::Instant;
 
 /// Bytes that are written to a connection and stay where they are until [`Endpoint::keep`].
 ///
-/// Frames are made from them meanwhile: hand them to the device by [`Endpoint::frame_with`], and write nothing else to the
-/// connection.
+/// Frames are made from them meanwhile: have them made by [`Endpoint::poll_transmit_with`], hand them to the device by
+/// [`Endpoint::frame_with`], and write nothing else to the connection.
 #[derive(Debug)]
 #[must_use = "the endpoint has to keep what is still needed of it"]
 pub struct Lent<'a> {
@@ -31,8 +31,14 @@ impl<'a> Lent<'a> {
     }
 
     /// What was lent to `conn`.
-    pub(super) fn to(&self, conn: ConnHandle) -> &'a [u8] {
+    fn to(&self, conn: ConnHandle) -> &'a [u8] {
         if conn == self.conn { &self.bytes[..self.taken] } else { &[] }
+    }
+
+    /// What of `lent`, if there is anything, was lent to `conn`.
+    #[inline]
+    pub(super) fn part_of(lent: Option<&Self>, conn: ConnHandle) -> &'a [u8] {
+        lent.map_or(&[], |lent| lent.to(conn))
     }
 
     /// To whom what was lent, when the loan is over.
@@ -42,11 +48,6 @@ impl<'a> Lent<'a> {
 }
 
 impl Endpoint {
-    /// Whether [`Self::lend`] is of use to `conn`.
-    pub fn borrows(&self, conn: ConnHandle) -> bool {
-        self.table.get(conn).is_some_and(Connection::borrows)
-    }
-
     /// As [`Self::write`], of what fits of the bytes of `lent` that were not written yet, without copying them.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use super::Endpoint;
 use super::lent::Lent;
 use crate::addr::Port;
 use crate::event::{ConnHandle, Event};
+use crate::state::State;
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
 
@@ -20,12 +21,22 @@ impl Endpoint {
     /// anything else is asked of the endpoint. What follows from their having been sent, deadlines above all, is seen to by
     /// [`Self::handle_sent`] or the next call: it need not hold up the frames.
     pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> usize {
+        self.poll_transmit_with(now, batch, None)
+    }
+
+    /// As [`Self::poll_transmit`], while `lent` is lent.
+    pub fn poll_transmit_with(
+        &mut self,
+        now: Instant,
+        batch: &mut TransmitBatch,
+        lent: Option<&Lent<'_>>,
+    ) -> usize {
         self.handle_sent(now);
         while !batch.is_full() && self.refusals.transmit(batch) {}
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
             let Some(conn) = self.table.get_mut(handle) else { continue };
-            let more = conn.transmit(now, batch, QUANTUM);
+            let more = conn.transmit(now, batch, QUANTUM, Lent::part_of(lent, handle));
             conn.queued_transmit = more;
             if more {
                 self.transmit_queue.push_back(handle);
@@ -35,7 +46,7 @@ impl Endpoint {
         }
         while !batch.is_full() {
             let Some((lane, handle)) = self.lanes.next() else { break };
-            self.give_turn(lane, handle, now, batch);
+            self.give_turn(lane, handle, now, batch, lent);
         }
         if batch.is_empty() {
             self.handle_sent(now);
@@ -51,6 +62,7 @@ impl Endpoint {
         handle: ConnHandle,
         now: Instant,
         batch: &mut TransmitBatch,
+        lent: Option<&Lent<'_>>,
     ) {
         let Some(conn) = self.table.get_mut(handle) else {
             self.lanes.step_back(lane);
@@ -61,7 +73,7 @@ impl Endpoint {
             return;
         }
         conn.turn.give();
-        conn.transmit(now, batch, QUANTUM);
+        conn.transmit(now, batch, QUANTUM, Lent::part_of(lent, handle));
         let over = conn.turn.take();
         if over || !conn.wants_turn() {
             conn.turn.leave();
@@ -113,7 +125,7 @@ impl Endpoint {
         lent: Option<&Lent<'a>>,
     ) -> [&'a [u8]; 4] {
         batch.pieces(index, |conn, at, len| {
-            let lent = lent.map_or(&[][..], |lent| lent.to(conn));
+            let lent = Lent::part_of(lent, conn);
             self.table.get(conn).map_or([&[], &[]], |c| c.payload(at, len, lent))
         })
     }
@@ -156,7 +168,11 @@ impl Endpoint {
         while let Some((at, handle)) = self.timers.pop_due(now) {
             let Some(conn) = self.table.get_mut(handle) else { continue };
             conn.queued_deadlines.remove(at);
+            let was_waiting = conn.state == State::ConnWait;
             conn.on_time(now);
+            // A classic answer may have been waited for.
+            let stands = was_waiting && matches!(conn.state, State::Established { .. });
+            self.stats.connected += u64::from(stands);
             self.turn_aside(handle);
             self.settle(handle, now);
         }

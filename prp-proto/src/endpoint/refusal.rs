@@ -6,7 +6,7 @@ use crate::addr::{Port, PrpAddr};
 use crate::seq::{Seq, SeqWidth};
 use crate::time::Instant;
 use crate::transmit::{Path, TransmitBatch};
-use crate::wire::{CrcKey, Flags, ResetBlock, ResetReason, TransportHeader};
+use crate::wire::{CrcKey, Flags, ResetBlock, TransportHeader};
 
 /// Refusals waiting for the device at most; a flood gets no longer queue than this.
 const MAX_QUEUED: usize = 64;
@@ -20,36 +20,66 @@ pub(super) struct Refusal {
     pub(super) block: ResetBlock,
 }
 
-/// A request for a port that this endpoint does not own.
+/// A port that this endpoint does not own, and who waits for its answer.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub struct OrphanRequest {
+pub struct UnownedPort {
     pub(super) refusal: Refusal,
 }
 
-impl OrphanRequest {
-    /// The port it was for.
+impl UnownedPort {
+    /// The port.
     pub const fn port(&self) -> Port {
         self.refusal.local
     }
 
-    /// Who asked.
+    /// Who waits.
     pub const fn peer(&self) -> PrpAddr {
         PrpAddr::new(self.refusal.path.dst, self.refusal.remote)
     }
 }
 
-/// Refusals on their way out, no more than so many a second.
+/// So many a second, and no more than that at once.
+#[derive(Copy, Clone, Debug, Hash)]
+struct Allowance {
+    per_second: u32,
+    left: u32,
+    refilled: Instant,
+}
+
+impl Allowance {
+    const fn new(per_second: u32) -> Self {
+        Self { per_second, left: per_second, refilled: Instant::ZERO }
+    }
+
+    /// Takes one; whether there was one left.
+    fn take(&mut self, now: Instant) -> bool {
+        let per_second = u128::from(self.per_second);
+        let earned = per_second * now.since(self.refilled).as_nanos() / 1_000_000_000;
+        if earned > 0 {
+            self.left = self.left.saturating_add(earned.min(per_second) as u32);
+            self.left = self.left.min(self.per_second);
+            self.refilled = now;
+        }
+        let some = self.left > 0;
+        self.left -= u32::from(some);
+        some
+    }
+}
+
+/// Refusals on their way out, no more than so many a second (SPEC PRP-RST-6).
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Refusals {
     queue: VecDeque<Refusal>,
-    per_second: u32,
-    tokens: u32,
-    refilled: Instant,
+    /// For ports of ours.
+    own: Allowance,
+    /// For ports that may be somebody else's, taken before anybody looks whose they are.
+    unowned: Allowance,
 }
 
 impl Refusals {
     pub(super) fn new(per_second: u32) -> Self {
-        Self { queue: VecDeque::new(), per_second, tokens: per_second, refilled: Instant::ZERO }
+        let allowance = Allowance::new(per_second);
+        Self { queue: VecDeque::new(), own: allowance, unowned: allowance }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -61,22 +91,27 @@ impl Refusals {
         self.queue.capacity() * size_of::<Refusal>()
     }
 
-    /// Queues a refusal unless there have been too many; whether it was queued.
+    /// Queues a refusal of ours unless there have been too many; whether it was queued.
     pub(super) fn push(&mut self, now: Instant, refusal: Refusal) -> bool {
-        let earned =
-            u128::from(self.per_second) * now.since(self.refilled).as_nanos() / 1_000_000_000;
-        if earned > 0 {
-            self.tokens =
-                self.tokens.saturating_add(earned.min(u128::from(self.per_second)) as u32);
-            self.tokens = self.tokens.min(self.per_second);
-            self.refilled = now;
+        self.has_room() && self.own.take(now) && self.push_allowed(refusal)
+    }
+
+    /// Whether it may be found out whose an unowned port is, for one refusal.
+    pub(super) fn allow_unowned(&mut self, now: Instant) -> bool {
+        self.unowned.take(now)
+    }
+
+    /// Queues a refusal that was allowed, if there is room; whether there was.
+    pub(super) fn push_allowed(&mut self, refusal: Refusal) -> bool {
+        let has_room = self.has_room();
+        if has_room {
+            self.queue.push_back(refusal);
         }
-        if self.tokens == 0 || self.queue.len() >= MAX_QUEUED {
-            return false;
-        }
-        self.tokens -= 1;
-        self.queue.push_back(refusal);
-        true
+        has_room
+    }
+
+    fn has_room(&self) -> bool {
+        self.queue.len() < MAX_QUEUED
     }
 
     /// Puts one into `batch`; whether there was one.
@@ -89,16 +124,4 @@ impl Refusals {
         batch.push_inline(&r.path, None, header, &r.block.emit(), Some(CrcKey::NONE));
         true
     }
-}
-
-/// The RST that tells `block_for` there is no such thing here.
-pub(super) const fn refusal(
-    path: Path,
-    local: Port,
-    remote: Port,
-    reason: ResetReason,
-    receiver: u32,
-    sender: u32,
-) -> Refusal {
-    Refusal { path, local, remote, block: ResetBlock { reason, receiver, sender } }
 }

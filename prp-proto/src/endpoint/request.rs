@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use super::Endpoint;
-use super::refusal::{OrphanRequest, refusal};
+use super::refusal::{Refusal, UnownedPort};
 use crate::addr::{Port, PrpAddr};
 use crate::config::ConnConfig;
 use crate::connection::{Asked, Connection, Seed};
@@ -11,7 +11,7 @@ use crate::event::{ConnHandle, Event, ListenHandle};
 use crate::seq::SeqWidth;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::wire::{CrcKey, Frame, Offer, ResetReason};
+use crate::wire::{CrcKey, Frame, Offer, ResetBlock, ResetReason};
 
 /// A port that takes requests.
 #[derive(Clone, Debug, Hash)]
@@ -53,20 +53,16 @@ impl Endpoint {
         if !self.listeners.contains_key(&port) {
             return Err(self.refuse_request(now, port, peer, offer.as_ref()));
         }
-        self.check_limits(port, peer)?;
+        self.check_limits(now, port, peer)?;
         self.accept_request(now, frame, port, peer, offer)
     }
 
-    fn check_limits(&self, port: Port, peer: PrpAddr) -> Result<(), DropReason> {
+    fn check_limits(&mut self, now: Instant, port: Port, peer: PrpAddr) -> Result<(), DropReason> {
         let full = self.listeners.get(&port).is_none_or(|l| l.queue.len() >= l.backlog);
         if full {
             return Err(DropReason::BacklogFull);
         }
-        let unconfirmed = self.unconfirmed.get(&peer.node).copied().unwrap_or(0);
-        if unconfirmed >= self.config.unconfirmed_per_peer {
-            return Err(DropReason::PeerLimit);
-        }
-        Ok(())
+        self.make_room_for(now, peer.node)
     }
 
     fn accept_request(
@@ -84,6 +80,7 @@ impl Endpoint {
             None => (Asked::Classic, SeqWidth::Bits16),
         };
         let config = self.listeners.get(&port).map(|l| l.config).unwrap_or_default();
+        let config = self.config_for(peer, config);
         let seed = Seed {
             handle: self.table.next_handle(),
             local: PrpAddr::new(self.local_node(), port),
@@ -94,20 +91,23 @@ impl Endpoint {
             first: self.new_first(width),
             device_mss,
             proven: self.proven_size(peer.node),
+            share: self.receive_memory.share(false),
             now,
         };
         let first = frame.head.transport.first_seq(width);
         let mut conn = match Connection::accept(&seed, asked, first) {
             Ok(conn) => conn,
             Err(reason) => {
-                self.send_refusal(now, port, peer, offer.map_or(0, |o| o.id), reason);
+                // Classic peers know no resets (SPEC PRP-RST-5).
+                if let Some(Offer { id: receiver, .. }) = offer {
+                    self.send_refusal(now, port, peer, ResetBlock { reason, receiver, sender: 0 });
+                }
                 return Err(DropReason::Refused);
             }
         };
         let handle = conn.handle;
-        let unconfirmed = self.unconfirmed.entry(peer.node).or_insert(0);
-        *unconfirmed += 1;
-        if *unconfirmed > self.config.unconfirmed_per_peer / 2 {
+        let unconfirmed = self.unconfirmed.add(peer.node, handle);
+        if unconfirmed > usize::from(self.config.unconfirmed_per_peer / 2) {
             conn.ask_to_confirm();
         }
         self.admit(conn);
@@ -130,17 +130,24 @@ impl Endpoint {
     ) -> DropReason {
         // A classic peer knows no refusal; it waits in vain, as in 1997.
         let Some(offer) = offer else { return DropReason::Refused };
+        let block = ResetBlock { reason: ResetReason::Refused, receiver: offer.id, sender: 0 };
         if self.ports.owns(port) {
-            self.send_refusal(now, port, peer, offer.id, ResetReason::Refused);
+            self.send_refusal(now, port, peer, block);
             return DropReason::Refused;
         }
+        self.ask_owner(now, port, peer, block);
+        DropReason::NotOurPort
+    }
+
+    /// A frame for a port that is not ours, whose sender waits for an answer: if nobody owns the port, `block` is the answer.
+    pub(super) fn ask_owner(&mut self, now: Instant, port: Port, peer: PrpAddr, block: ResetBlock) {
         if let Some(path) = self.path(port, peer, 0)
             && self.steward
+            && self.refusals.allow_unowned(now)
         {
-            let refusal = refusal(path, port, peer.port, ResetReason::Refused, offer.id, 0);
-            self.event_queue.push_back(Event::Orphan(OrphanRequest { refusal }));
+            let refusal = Refusal { path, local: port, remote: peer.port, block };
+            self.event_queue.push_back(Event::UnownedPort(UnownedPort { refusal }));
         }
-        DropReason::NotOurPort
     }
 
     /// Sends RST to a peer that has no connection with us.
@@ -149,19 +156,18 @@ impl Endpoint {
         now: Instant,
         port: Port,
         peer: PrpAddr,
-        receiver: u32,
-        reason: ResetReason,
+        block: ResetBlock,
     ) {
         if let Some(path) = self.path(port, peer, 0)
-            && self.refusals.push(now, refusal(path, port, peer.port, reason, receiver, 0))
+            && self.refusals.push(now, Refusal { path, local: port, remote: peer.port, block })
         {
             self.stats.refusals_sent += 1;
         }
     }
 
-    /// Nobody on the node owns the port `orphan` asked for: says so to whoever asked.
-    pub fn refuse(&mut self, now: Instant, orphan: &OrphanRequest) {
-        if self.refusals.push(now, orphan.refusal) {
+    /// Nobody on the node owns the port: says so to whoever waits for its answer.
+    pub fn refuse(&mut self, unowned: &UnownedPort) {
+        if self.refusals.push_allowed(unowned.refusal) {
             self.stats.refusals_sent += 1;
         }
     }
@@ -171,6 +177,9 @@ impl Endpoint {
         let handle = self.listeners.get_mut(&listener.port)?.queue.pop_front()?;
         if let Some(conn) = self.table.get_mut(handle) {
             conn.accepted = true;
+            // It may invite more now, and its peer may wait for that.
+            self.receive_memory.charge(conn);
+            conn.note_read();
         }
         self.settle(handle, now);
         Some(handle)

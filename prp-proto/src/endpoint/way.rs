@@ -71,30 +71,34 @@ impl Endpoint {
         }
     }
 
-    /// The peer repeats itself by another way than ours, and nothing comes by ours: it has found one that is
-    /// not dead (SPEC PRP-WAY-3).
-    pub(super) fn follow(
-        &mut self,
+    /// Whether a repeat that comes by another way than ours, while nothing comes by ours, would say that the peer has found one
+    /// that is not dead (SPEC PRP-WAY-3): if it is believed.
+    #[inline]
+    pub(super) fn may_follow(
+        &self,
         now: Instant,
         handle: ConnHandle,
         device: DeviceId,
         frame: &Frame<'_>,
-    ) {
+    ) -> bool {
         // Most frames are no repeats, and who hands them over need not look anything up for that.
-        if !frame.flags().intersects(Flags::RTX | Flags::CREQ) {
-            return;
-        }
-        let mac = frame.head.ethernet.src;
-        let Some(conn) = self.table.get_mut(handle) else { return };
-        if (conn.path.device, conn.path.dst_mac) == (device, mac)
-            || now.since(conn.heard) < SILENCE
-            || !conn.may_turn()
-            || !self.ways.is_usable(device, mac)
+        frame.flags().intersects(Flags::RTX | Flags::CREQ)
+            && self.table.get(handle).is_some_and(|conn| {
+                let mac = frame.head.ethernet.src;
+                (conn.path.device, conn.path.dst_mac) != (device, mac)
+                    && now.since(conn.heard) >= SILENCE
+                    && conn.may_turn()
+                    && self.ways.is_usable(device, mac)
+            })
+    }
+
+    /// Answers by the way that `frame`, a repeat that was believed, has come.
+    pub(super) fn follow(&mut self, handle: ConnHandle, device: DeviceId, frame: &Frame<'_>) {
+        let dst_mac = frame.head.ethernet.src;
+        if let Some(ours) = self.devices.get(usize::from(device.0)).filter(|d| !d.loopback)
+            && let Some(conn) = self.table.get_mut(handle)
         {
-            return;
-        }
-        if let Some(ours) = self.devices.get(usize::from(device.0)).filter(|d| !d.loopback) {
-            conn.path = Path { device, src_mac: ours.mac, dst_mac: mac, ..conn.path };
+            conn.path = Path { device, src_mac: ours.mac, dst_mac, ..conn.path };
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the node says for itself: to echoes, about echoes that went no further, to requests for ports
+//! What the node says for itself: to echoes, about echoes that went no further, to whoever waits for an answer of a port that
 //! nobody owns, and to the peers of processes that were killed (SPEC PRP-NODE, PRP-RST-2, PRP-RST-7).
 
 use alloc::vec::Vec;
@@ -8,8 +8,8 @@ use crate::addr::{DeviceId, MacAddr, NodeId, Port};
 use crate::endpoint::Standing;
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
-    CrcKey, EthernetHeader, Flags, Frame, Head, NetworkHeader, NodeBlock, NodeKind, Offer,
-    ResetBlock, ResetReason, TransportHeader, sealed,
+    EthernetHeader, Flags, Frame, Head, NetworkHeader, NodeBlock, NodeKind, ResetBlock,
+    ResetReason, TransportHeader, sealed,
 };
 
 /// A frame this node has to say.
@@ -49,15 +49,11 @@ pub fn answer(
     build(forwarder, network.src, Port::CONTROL, transport.src_port, Flags::CTL, &[&block, padding])
 }
 
-/// The refusal of a request to a port of this node that nobody owns; none if `frame` is no genuine request of
-/// an extended peer, since classic peers are sent no resets (SPEC PRP-RST-5).
+/// The reset that answers `frame`, which is for a port of this node that nobody owns: a genuine request, grant or probe of an
+/// extended peer. None for any other frame ([`ResetBlock::owed_to`]).
 pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
     let Head { network, transport, .. } = frame.head;
-    if !frame.flags().contains(Flags::CREQ) || !frame.crc_ok(CrcKey::NONE) {
-        return None;
-    }
-    let offer = Offer::parse(frame.payload).ok()?;
-    let block = ResetBlock { reason: ResetReason::Refused, receiver: offer.id, sender: 0 };
+    let block = ResetBlock::owed_to(frame)?;
     let (own, peer) = (transport.dst_port, transport.src_port);
     build(forwarder, network.src, own, peer, Flags::RST, &[&block.emit()])
 }

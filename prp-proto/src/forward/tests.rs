@@ -11,8 +11,8 @@ use crate::addr::Port;
 use crate::hosts::Hosts;
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
-    CrcKey, ETHERTYPE, EthernetHeader, NetworkHeader, NodeBlock, NodeKind, Offer, ReliabilitySet,
-    ResetBlock, ResetReason, TransportHeader, sealed,
+    Control, CrcKey, ETHERTYPE, EthernetHeader, MAX_CONTROL_LEN, NetworkHeader, NodeBlock,
+    NodeKind, Offer, ReliabilitySet, ResetBlock, ResetReason, TransportHeader, sealed,
 };
 
 fn node(number: u16) -> NodeId {
@@ -325,7 +325,7 @@ fn answer__nothing_but_genuine_echoes_makes_a_router_speak() {
 
 //= PRP-RST-2, type=test
 #[test]
-fn refuse__answers_genuine_requests_only() {
+fn refuse__answers_whoever_waits_for_an_answer() {
     let mut router = router(MIDDLE, 5);
     let offer = Offer {
         id: 0xabcd,
@@ -335,24 +335,34 @@ fn refuse__answers_genuine_requests_only() {
         mss: 1484,
         window: 64,
     };
-    let mut request = head(1, 5, mac(1), mac(0xa0), 0);
-    request.transport.flags = Flags::CREQ;
+    let mut block = [0; MAX_CONTROL_LEN];
+    let len = Control::Probe { to: 7, from: 0xabcd, number: 0 }.emit(&mut block);
+    let of = |flags, payload: &[u8]| {
+        let mut head = head(1, 5, mac(1), mac(0xa0), 0);
+        head.transport.flags = flags;
+        sealed(head, &[payload])
+    };
     let frames = [
-        (sealed(request, &[&offer.emit()]), true),
-        (sealed(request, &[]), false),
-        (from_1(5, 0), false),
+        (of(Flags::CREQ, &offer.emit()), Some(ResetReason::Refused)),
+        (of(Flags::CACK, &offer.emit()), Some(ResetReason::NoConnection)),
+        (of(Flags::CTL, &block[..len]), Some(ResetReason::NoConnection)),
+        (of(Flags::CREQ, &[]), None),
+        (of(Flags::CACK, &[]), None),
+        (of(Flags::CTL, &block[..len - 1]), None),
+        (of(Flags::RST | Flags::CACK, &offer.emit()), None),
+        (from_1(5, 0), None),
     ];
     for (frame, refused) in frames {
         let Outcome::Local(parsed) = router.handle_frame(DeviceId(0), &frame) else { panic!() };
         let answer = refuse(&router, &parsed);
-        assert_eq!(answer.is_some(), refused);
-        let Some(answer) = answer else { continue };
+        assert_eq!(answer.is_some(), refused.is_some());
+        let Some((answer, reason)) = answer.zip(refused) else { continue };
         let reset = Frame::parse(&answer.bytes, ETHERTYPE).unwrap();
         assert!(reset.flags().contains(Flags::RST) && reset.crc_ok(CrcKey::NONE));
         let ports = (reset.head.transport.src_port, reset.head.transport.dst_port);
         assert_eq!(ports, (Port::new(80), Port::new(70)));
         let block = ResetBlock::parse(reset.payload).unwrap();
-        assert_eq!((block.reason, block.receiver), (ResetReason::Refused, 0xabcd));
+        assert_eq!((block.reason, block.receiver), (reason, 0xabcd));
     }
 }
 

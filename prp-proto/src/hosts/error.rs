@@ -14,6 +14,14 @@ const MAX_DESCRIBED: usize = 20;
 const MAX_QUOTED: usize = 40;
 /// Nodes of a loop that an error names.
 const MAX_LOOP: usize = 8;
+/// Characters that nobody sees, and how Unicode calls them: where files are put together, or copied
+/// from web pages.
+const UNSEEN: [(char, &str); 4] = [
+    ('\u{feff}', "a byte order mark"),
+    ('\u{a0}', "a no-break space"),
+    ('\u{200b}', "a zero width space"),
+    ('\u{ad}', "a soft hyphen"),
+];
 
 /// A kind of mistake in a prphosts file. To add one, also write what was expected
 /// (its `Display`), the mend if there is one, and a line for the test that shows all of them.
@@ -223,7 +231,15 @@ impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Word("") => f.write_str("the end of the line"),
-            Self::Word(word) => quote(word, f),
+            Self::Word(word) => {
+                quote(word, f)?;
+                let is_shown = |unseen: char| word.chars().take(MAX_QUOTED).any(|c| c == unseen);
+                let unseen = UNSEEN.iter().find(|(unseen, _)| is_shown(*unseen));
+                unseen.map_or(Ok(()), |(unseen, name)| {
+                    let number = u32::from(*unseen);
+                    write!(f, " with {name} (U+{number:04X}), which editors do not show")
+                })
+            }
             Self::Node(node) => write!(f, "\"{node}\""),
             // Four bytes hold any one character of any encoding. What is not UTF-8 is not ASCII.
             Self::Bytes(bytes) => {

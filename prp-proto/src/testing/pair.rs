@@ -328,13 +328,12 @@ impl Pair {
     }
 
     fn take_events(&mut self, direction: Direction) {
-        let now = self.time;
         let side = self.sender(direction);
         while let Some(event) = side.endpoint.poll_event() {
-            if let Event::Orphan(orphan) = event
-                && !side.foreign.contains(&orphan.port())
+            if let Event::UnownedPort(unowned) = event
+                && !side.foreign.contains(&unowned.port())
             {
-                side.endpoint.refuse(now, &orphan);
+                side.endpoint.refuse(&unowned);
             }
             side.events.push(event);
         }

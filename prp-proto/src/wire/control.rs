@@ -129,7 +129,8 @@ pub enum Control {
 
 impl Control {
     const ACK: u8 = 1;
-    const PROBE: u8 = 2;
+    /// The first byte of a probe.
+    pub const PROBE: u8 = 2;
     const SIZE_PROBE: u8 = 3;
     const SIZE_PROBE_ACK: u8 = 4;
 

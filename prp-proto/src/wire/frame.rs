@@ -80,6 +80,11 @@ impl<'a> Frame<'a> {
         Ok(Self { head: Head { ethernet, network, transport }, payload, bytes })
     }
 
+    /// All of it, as it came.
+    pub(crate) const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// The flags word.
     pub const fn flags(&self) -> Flags {
         self.head.transport.flags

@@ -2,7 +2,12 @@
 
 use core::fmt;
 
+use super::control::Control;
+use super::crc::CrcKey;
+use super::frame::Frame;
+use super::options::Offer;
 use super::reader::Reader;
+use super::transport::Flags;
 
 /// Why a connection was refused or ended by the other side. Unknown codes are kept.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
@@ -77,6 +82,28 @@ pub struct ResetBlock {
 impl ResetBlock {
     /// Bytes of the block.
     pub const LEN: usize = 12;
+
+    /// What `frame` is answered where no connection has its ends, by the node's process that answers for its port: a request, a
+    /// grant, or a probe, whose sender waits for an answer and has named itself (SPEC PRP-RST-2, PRP-CONN-8, PRP-CTL-3). Nothing
+    /// else is, and of those no frame of a classic peer, which knows no resets.
+    pub fn owed_to(frame: &Frame<'_>) -> Option<Self> {
+        let flags = frame.flags();
+        let (reason, receiver) = if flags.contains(Flags::RST) {
+            return None;
+        } else if flags.intersects(Flags::CREQ | Flags::CACK) {
+            let offer = Offer::parse(frame.payload).ok().filter(|_| frame.crc_ok(CrcKey::NONE))?;
+            let asks = flags.contains(Flags::CREQ);
+            let reason = if asks { ResetReason::Refused } else { ResetReason::NoConnection };
+            (reason, offer.id)
+        } else if flags.contains(Flags::CTL)
+            && let Some(Control::Probe { from, .. }) = Control::parse(frame.payload)
+        {
+            (ResetReason::NoConnection, from)
+        } else {
+            return None;
+        };
+        Some(Self { reason, receiver, sender: 0 })
+    }
 
     /// The block's bytes.
     pub fn emit(&self) -> [u8; Self::LEN] {

@@ -111,11 +111,12 @@ fn daemon__what_it_would_begin_with() {
         .expect("room");
     let own = Settings { hosts: file, ..Settings::default() };
     let report = daemon(&own);
-    assert!(report.ok, "{report:?}");
+    assert!(!report.ok, "it would have no device: {report:?}");
     assert!(report.summary.contains("as node 1, by no device, it reaches 0 other nodes"));
-    let said = words(&report.notes, &folder);
+    let said = words(&report.faults, &folder);
     assert!(said[0].starts_with("prphosts: this machine has no device test0; "), "{said:?}");
-    assert!(said[1].starts_with("prphosts:3: node 2 is not reached: this machine"), "{said:?}");
+    let said = words(&report.notes, &folder);
+    assert!(said[0].starts_with("prphosts:3: node 2 is not reached: this machine"), "{said:?}");
     let other = Settings { node: NodeId::new(9), ..own };
     let fault = daemon(&other).faults[0].to_string();
     assert!(fault.contains("node 9, which this is, has no line; say which"), "{fault}");
@@ -127,7 +128,7 @@ fn hosts__counts_and_says_who_we_are() {
     let file = folder.path().join("prphosts");
     let said = |text: &str| {
         fs::write(&file, text).expect("room");
-        hosts(&file)
+        hosts(&file, Place::Anywhere)
     };
     let cluster = "self 2\n1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 eth0 beta b\n\
         9 via 2 metric 10, via 1 metric 20 epsilon\n";
@@ -146,7 +147,7 @@ fn hosts__tells_of_devices_that_are_not_here() {
     let file = folder.path().join("prphosts");
     let said = |text: &str| {
         fs::write(&file, text).expect("room");
-        let report = hosts(&file);
+        let report = hosts(&file, Place::Anywhere);
         assert!(report.ok, "{report:?}");
         words(&report.notes, &folder)
     };
@@ -155,4 +156,45 @@ fn hosts__tells_of_devices_that_are_not_here() {
     assert!(ours[0].starts_with("prphosts: this machine has no device test0; "), "{ours:?}");
     // Of another machine, nobody knows here what it has.
     assert!(said("1 02:00:00:00:01:01 test0\n2 02:00:00:00:01:02 test0\n").is_empty());
+}
+
+#[test]
+fn hosts__in_force_here_is_wrong_where_no_program_can_work() {
+    let folder = tempdir().expect("a temporary folder");
+    let file = folder.path().join("prphosts");
+    let faults = |text: &str| {
+        fs::write(&file, text).expect("room");
+        let report = hosts(&file, Place::Here);
+        assert_eq!(report.ok, report.faults.is_empty());
+        assert!(hosts(&file, Place::Anywhere).ok, "elsewhere it may be right");
+        words(&report.faults, &folder)
+    };
+    let stranger = "1 02:00:00:00:01:01 test0\n";
+    let said = faults(stranger);
+    assert!(
+        said[0].starts_with("prphosts: no line has a hardware address of this machine"),
+        "{said:?}"
+    );
+    assert!(faults("# nobody\n")[0].contains("no line has a hardware address"));
+    let said = faults(&format!("self 1\n{stranger}"));
+    assert!(said[0].starts_with("prphosts: this machine has no device test0"), "{said:?}");
+    assert_eq!(faults("self 1\n1 02:00:00:00:01:01 lo\n"), [""; 0]);
+}
+
+#[test]
+fn hosts__one_hardware_address_of_several_nodes_is_noted() {
+    let folder = tempdir().expect("a temporary folder");
+    let file = folder.path().join("prphosts");
+    let text = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0, 02:00:00:00:00:02 eth1 metric 1\n\
+                3 02:00:00:00:00:02 eth0\n4 02:00:00:00:00:01 eth1\n5 via 2\n";
+    fs::write(&file, text).expect("room");
+    let report = hosts(&file, Place::Anywhere);
+    assert!(report.ok, "{report:?}");
+    assert_eq!(
+        words(&report.notes, &folder),
+        [
+            "prphosts:3: node 3 has the hardware address of node 2, 02:00:00:00:00:02 on eth0; right if node 3 is \
+          behind node 2"
+        ]
+    );
 }

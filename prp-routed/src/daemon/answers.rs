@@ -62,7 +62,7 @@ impl Daemon {
             name: hosts.name(node).map(str::to_owned),
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
-            uptime: now.since(Instant::ZERO).as_secs(),
+            uptime_seconds: now.since(Instant::ZERO).as_secs(),
             hosts: self.table.file.path().display().to_string(),
             nodes: hosts.len(),
             reloads: self.reloads,

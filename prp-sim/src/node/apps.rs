@@ -188,9 +188,9 @@ impl Node {
                         world.queue.push(now + after, Happening::Accept { listener });
                     }
                 }
-                Event::Orphan(orphan) => {
-                    if !self.claims.contains(&orphan.port()) {
-                        self.endpoint.refuse(now, &orphan);
+                Event::UnownedPort(unowned) => {
+                    if !self.claims.contains(&unowned.port()) {
+                        self.endpoint.refuse(&unowned);
                     }
                 }
             }

@@ -88,7 +88,9 @@ pub(super) fn check_terms(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> 
         let (ours, theirs) = (&flow.config, &listener.config);
         if terms.extended {
             let strongest = ours.reliability.strongest_common(theirs.reliability);
-            if strongest != Some(terms.reliability) || terms.crc != (ours.crc || theirs.crc) {
+            let crosses = flow.client != flow.server;
+            let crc = ours.crc && theirs.crc && crosses;
+            if strongest != Some(terms.reliability) || terms.crc != crc {
                 return Err(format!("{:?} agreed on {terms:?}", end.role));
             }
         } else if terms.reliability != Reliability::Detect || terms.crc {

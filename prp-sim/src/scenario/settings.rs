@@ -35,7 +35,7 @@ impl Settings {
             // A CRC is all there is against flipped bits.
             Mood::Corrupting => Some(true),
             Mood::Classic => Some(false),
-            _ => rng.pick(&[Some(false), Some(false), Some(true), None]),
+            _ => rng.pick(&[Some(false), Some(true), Some(true), None]),
         };
         let exact = rng.one_in(8);
         Self {

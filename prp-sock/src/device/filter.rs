@@ -1,9 +1,10 @@
-//! The kernel's filter for this process: its node and its ports, so that frames for other processes
-//! cost us nothing. Running it costs each frame a twentieth of its way (docs/performance.md): where there are no frames for
-//! others there is none.
+//! The kernel's filter for this process: frames for this machine, its node and its ports, so that frames for other
+//! processes cost us nothing. Running it costs each frame 5 % of its way (docs/performance.md): where there are no frames
+//! for others there is none, and the ring looks for whom the kernel takes a frame (`sys/ring`).
 
 use libc::sock_filter as Instruction;
 use prp_proto::addr::{NodeId, Port};
+use prp_proto::wire::{Control, Flags};
 
 /// Ephemeral ports are passed by the block, so that a new one rarely needs a new filter. Frames for
 /// ports of a block that are not ours are dropped, silently, by the endpoint.
@@ -16,19 +17,27 @@ const MAX_RANGES: usize = 600;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PortFilter {
     node: NodeId,
-    /// Also requests to ports that nobody may own.
+    /// Also what is answered for ports that nobody may own.
     steward: bool,
     /// Inclusive ranges, rising and apart.
     ranges: Vec<(u16, u16)>,
-    /// None of that: everything passes.
+    /// None of that: everything for this machine passes.
     open: bool,
 }
+
+/// Where a program finds for whom the kernel takes a frame: for this machine (`PACKET_HOST`), or not.
+///
+/// Not, by the device's present address, are frames for other stations, for several, and those that this machine sent
+/// itself. So are frames of a VLAN that no device here is for: the kernel takes their tag off before a socket of one EtherType
+/// gets them, and this is all that is left of it. Frames with a tag of VLAN 0, which is a priority and no VLAN, are for this
+/// machine (SPEC PRP-FRAME-1).
+const PACKET_TYPE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE).cast_unsigned();
 
 // Offsets from the start of the Ethernet header.
 const DST_NODE: u32 = 16;
 const DST_PORT: u32 = 20;
 const FLAGS_LOW: u32 = 29;
-const CREQ: u32 = 1;
+const BLOCK_KIND: u32 = 30;
 
 // Classic BPF, from linux/bpf_common.h.
 pub(super) const LDH_ABS: u16 = 0x28;
@@ -66,7 +75,8 @@ impl PortFilter {
         Self { node, steward, ranges, open: false }
     }
 
-    /// One that everything passes, for who has the frames to himself. What is for others he gets to see, and drops.
+    /// One that everything for this machine passes, for who has the frames to himself. What is for others he gets to see, and
+    /// drops.
     pub fn open(node: NodeId, steward: bool) -> Self {
         Self { node, steward, ranges: Vec::new(), open: true }
     }
@@ -76,7 +86,7 @@ impl PortFilter {
         self.node
     }
 
-    /// Whether everything passes.
+    /// Whether everything for this machine passes.
     pub const fn is_open(&self) -> bool {
         self.open
     }
@@ -98,13 +108,18 @@ impl PortFilter {
 
     /// The program.
     pub fn program(&self) -> Vec<Instruction> {
-        let mut program = vec![
+        let mut program = Vec::from(for_this_machine());
+        if self.open {
+            program.push(op(RET, 0, 0, ACCEPT));
+            return program;
+        }
+        program.extend([
             op(LDH_ABS, 0, 0, DST_NODE),
             op(JEQ, 1, 0, u32::from(self.node.number())),
             op(RET, 0, 0, DROP),
-        ];
+        ]);
         if self.steward {
-            program.extend(requests());
+            program.extend(questions());
         }
         program.push(op(LDH_ABS, 0, 0, DST_PORT));
         program.extend(search(&self.ranges));
@@ -117,32 +132,48 @@ impl PortFilter {
 pub struct RouterFilter {
     /// The router's own node.
     pub node: NodeId,
-    /// Also requests to ports of its node that nobody may own.
+    /// Also what is answered for ports of its node that nobody may own.
     pub steward: bool,
 }
 
 impl RouterFilter {
     /// The program.
     pub fn program(&self) -> Vec<Instruction> {
-        let mut program = vec![
+        let mut program = Vec::from(for_this_machine());
+        program.extend([
             op(LDH_ABS, 0, 0, DST_NODE),
             op(JEQ, 1, 0, u32::from(self.node.number())),
             op(RET, 0, 0, ACCEPT),
             op(LDH_ABS, 0, 0, DST_PORT),
             op(JEQ, 0, 1, u32::from(Port::CONTROL.number())),
             op(RET, 0, 0, ACCEPT),
-        ];
+        ]);
         if self.steward {
-            program.extend(requests());
+            program.extend(questions());
         }
         program.push(op(RET, 0, 0, DROP));
         program
     }
 }
 
-/// Passes requests, and goes on with whatever is none.
-fn requests() -> [Instruction; 3] {
-    [op(LDB_ABS, 0, 0, FLAGS_LOW), op(JSET, 0, 1, CREQ), op(RET, 0, 0, ACCEPT)]
+/// Drops what the kernel does not take for this machine's, and goes on with the rest.
+fn for_this_machine() -> [Instruction; 3] {
+    let host = u32::from(libc::PACKET_HOST);
+    [op(LDB_ABS, 0, 0, PACKET_TYPE), op(JEQ, 1, 0, host), op(RET, 0, 0, DROP)]
+}
+
+/// Passes requests, grants and probes, whose senders wait for an answer whoever owns their port, and goes on with the rest:
+/// acknowledgements, which are as many as segments, are told from probes by the first byte of their block.
+fn questions() -> [Instruction; 6] {
+    let handshake = (Flags::CREQ | Flags::CACK).bits();
+    [
+        op(LDB_ABS, 0, 0, FLAGS_LOW),
+        op(JSET, 3, 0, handshake),
+        op(JSET, 0, 3, Flags::CTL.bits()),
+        op(LDB_ABS, 0, 0, BLOCK_KIND),
+        op(JEQ, 0, 1, u32::from(Control::PROBE)),
+        op(RET, 0, 0, ACCEPT),
+    ]
 }
 
 /// A program that passes nothing: for a socket that is not ready yet.

@@ -3,8 +3,10 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use nix::sys::socket::SockFlag;
 use prp_proto::addr::MacAddr;
 
+use crate::netlink::{self, NETWORK};
 use crate::sys::packet;
 
 /// An interface that could carry frames.
@@ -20,7 +22,27 @@ pub struct Interface {
     pub loopback: bool,
 }
 
-/// All of them.
+/// All of them, or why they cannot be listed.
+///
+/// # Errors
+/// The kernel gives no netlink socket, where a filter of address families leaves AF_NETLINK out.
+pub fn list_interfaces() -> io::Result<Vec<Interface>> {
+    let found = interfaces();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    // Every network namespace has a loopback device, so the question itself has failed.
+    netlink::open(NETWORK, 0, SockFlag::empty()).map_err(|e| {
+        let message = format!(
+            "the network interfaces of this machine cannot be listed: a netlink socket: {e}; allow AF_NETLINK \
+             (RestrictAddressFamilies= of a systemd unit)"
+        );
+        io::Error::new(e.kind(), message)
+    })?;
+    Err(io::Error::other("the kernel lists no network interfaces"))
+}
+
+/// All of them; none where they cannot be listed.
 pub fn interfaces() -> Vec<Interface> {
     pnet::datalink::interfaces()
         .into_iter()
@@ -31,6 +53,20 @@ pub fn interfaces() -> Vec<Interface> {
             name: i.name,
         })
         .collect()
+}
+
+/// What the kernel says to opening a packet socket on `interface`, with what is missing and the
+/// mend where the kernel only says no.
+pub fn explain_open(error: &io::Error, interface: &Interface) -> io::Error {
+    let name = &interface.name;
+    let message = match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => format!(
+            "{name}: a packet socket needs CAP_NET_RAW: run as root, give the program the \
+             capability (setcap cap_net_raw+ep PROGRAM), or use a user namespace"
+        ),
+        _ => format!("{name}: opening a packet socket: {error}"),
+    };
+    io::Error::new(error.kind(), message)
 }
 
 /// The kernel's number of the interface called `name`, in the network namespace of `socket`, and the bytes after the Ethernet

@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
 use super::{Direct, FrameIo, Held, Inlet, Interface, Peek, Sent};
+use crate::sys::fork::CloseOnFork;
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
@@ -61,6 +62,7 @@ impl PacketDevice {
     pub fn open(interface: &Interface, ethertype: u16) -> io::Result<Self> {
         // Protocol 0: nothing arrives before the filter and the ring are in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
+        let socket = CloseOnFork::new(socket);
         attach(&socket, &filter::nothing())?;
         let mtu = packet::mtu(socket.as_fd(), &interface.name)?;
         // Lost where the kernel is older than 4.20; frames we sent are then dropped as not for us.
@@ -93,12 +95,15 @@ impl PacketDevice {
         Ok(Self { home, receiver, sender, mtu, overruns: 0 })
     }
 
-    /// Receives every frame from now on.
+    /// Receives every frame from now on, for whomever it is.
     ///
     /// # Errors
     /// The kernel refused the filter.
     #[cfg(feature = "raw")]
     pub(crate) fn accept_all(&mut self) -> io::Result<()> {
+        if let Receiver::Ring(ring) = &mut self.receiver {
+            ring.show_all();
+        }
         detach(&self.home.socket)
     }
 
@@ -189,7 +194,8 @@ impl FrameIo for PacketDevice {
 
     fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
         self.home.inlet.set_node(filter.node());
-        if filter.is_open() {
+        // A ring says itself what is for this machine.
+        if filter.is_open() && matches!(self.receiver, Receiver::Ring(_)) {
             return detach(&self.home.socket);
         }
         attach(&self.home.socket, &filter.program())
@@ -219,7 +225,7 @@ impl FrameIo for PacketDevice {
 /// A socket, and what to find its interface by when that has been removed and made again.
 #[derive(Debug)]
 struct Home {
-    socket: Socket,
+    socket: CloseOnFork<Socket>,
     name: String,
     ethertype: u16,
     /// Another way to send into it.

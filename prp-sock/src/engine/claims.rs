@@ -8,19 +8,24 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+use prp_node::OwnerProbe;
 use prp_proto::addr::{NodeId, Port};
+
+use crate::sys::fork::CloseOnFork;
 
 /// The ports this process owns.
 #[derive(Debug)]
 pub struct Claims {
     node: NodeId,
-    held: HashMap<Port, UnixDatagram>,
+    held: HashMap<Port, CloseOnFork<UnixDatagram>>,
+    /// None if there was no descriptor for it: then every port is taken for another process's.
+    owners: Option<OwnerProbe>,
 }
 
 impl Claims {
     /// No ports of `node` yet.
     pub fn new(node: NodeId) -> Self {
-        Self { node, held: HashMap::new() }
+        Self { node, held: HashMap::new(), owners: OwnerProbe::new(node).ok() }
     }
 
     /// Makes `port` ours; `false` if another process of the node has it.
@@ -39,9 +44,9 @@ impl Claims {
         Ok(claimed)
     }
 
-    /// Whether nobody on the node owns `port`.
+    /// Whether nobody on the node owns `port`. Asking never keeps a process from claiming it.
     pub fn is_free(&self, port: Port) -> bool {
-        !self.held.contains_key(&port) && matches!(self.try_bind(port), Ok(Some(_)))
+        self.owners.as_ref().is_some_and(|owners| owners.is_free(port))
     }
 
     /// Gives `port` back to the node.
@@ -49,11 +54,11 @@ impl Claims {
         self.held.remove(&port);
     }
 
-    fn try_bind(&self, port: Port) -> io::Result<Option<UnixDatagram>> {
+    fn try_bind(&self, port: Port) -> io::Result<Option<CloseOnFork<UnixDatagram>>> {
         let name = format!("prp/{}/{}", self.node, port);
         let addr = SocketAddr::from_abstract_name(name)?;
         match UnixDatagram::bind_addr(&addr) {
-            Ok(socket) => Ok(Some(socket)),
+            Ok(socket) => Ok(Some(CloseOnFork::new(socket))),
             Err(e) if e.kind() == io::ErrorKind::AddrInUse => Ok(None),
             Err(e) => Err(e),
         }

@@ -42,8 +42,10 @@ const SEND_FRAMES: usize = 32;
 /// ... and bytes: four of the largest frames.
 const SEND_BYTES: usize = 256 * 1024;
 
-/// How long an engine without listeners and connections stays ready for the next one.
-const RETIRE_AFTER: Duration = Duration::from_secs(10);
+/// How long an engine without listeners and connections stays ready for the next one. An engine of
+/// a unit test is used by that test alone, and a hundred that stay would need more descriptors than
+/// the usual limit of 1,024.
+const RETIRE_AFTER: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 10_000 });
 
 /// The state of an engine.
 #[derive(Debug)]
@@ -71,6 +73,8 @@ pub(crate) struct Core {
     pub(super) followers: Vec<Arc<Waiter>>,
     /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
     pub(crate) detached: usize,
+    /// The number of the future that was numbered last.
+    pub(super) next_future: u64,
     pub(super) spin: SpinRecord,
     pub(crate) flow: Flow,
     /// Turns taken, by anybody: shows activity.
@@ -96,6 +100,10 @@ pub(crate) struct Core {
     /// When to look whether devices that had an error are there: an interface that was removed and made
     /// again does not come back to its socket by itself.
     pub(super) revives: Option<Instant>,
+    /// The process exits: only threads of ours, and the one that exits, have this lock from now on.
+    pub(super) gone: bool,
+    /// Threads that wanted it all the same.
+    pub(super) held_back: usize,
     /// The device set is unusable; every operation says so.
     pub(super) failed: Option<io::ErrorKind>,
 }
@@ -130,6 +138,7 @@ impl Core {
             driver: None,
             followers: Vec::new(),
             detached: 0,
+            next_future: 0,
             spin: SpinRecord::default(),
             flow: Flow::new(),
             turns: 0,
@@ -143,6 +152,8 @@ impl Core {
             acted: Instant::ZERO,
             retires: None,
             revives: None,
+            gone: false,
+            held_back: 0,
             failed: None,
         };
         core.endpoint.set_steward(steward);
@@ -166,13 +177,17 @@ impl Core {
         for (index, device) in self.devices.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
             let (endpoint, foreign) = (&mut self.endpoint, &mut self.foreign);
+            let mut shown = 0;
             let received = device.io.receive(RECEIVE_TURN, &mut |frame| {
                 let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
                 *foreign += u32::from(is_foreign(disposition));
+                shown += 1;
             });
             match received {
                 Ok(0) => {}
                 Ok(n) => {
+                    // The rest are for other machines.
+                    *foreign += n.saturating_sub(shown) as u32;
                     frames += n;
                     gather = gather.min(device.gather);
                 }
@@ -200,7 +215,7 @@ impl Core {
             return self.note_use(now);
         }
         self.transmit(now, None);
-        self.dispatch(now);
+        self.dispatch();
         // Some events are answered, and some answers free what others wait for.
         self.transmit(now, None);
         self.note_use(now);
@@ -274,7 +289,7 @@ impl Core {
             return;
         }
         self.batch.clear();
-        self.endpoint.poll_transmit(now, &mut self.batch);
+        self.endpoint.poll_transmit_with(now, &mut self.batch, lent);
         self.hand_over(now, lent);
     }
 
@@ -305,7 +320,7 @@ impl Core {
     }
 
     /// Hands the endpoint's events to whom they concern.
-    fn dispatch(&mut self, now: Instant) {
+    fn dispatch(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
                 Event::Conn(conn, ready) => {
@@ -313,7 +328,11 @@ impl Core {
                         slot.wake(ready, &mut self.calls);
                     }
                     self.call_driver_if(|interest| interest.is_met_by(conn, ready));
-                    self.show(conn);
+                    if ready.readable {
+                        self.show_arrival(conn);
+                    } else {
+                        self.show(conn);
+                    }
                 }
                 Event::Incoming(listener) => {
                     if let Some(slot) = self.listeners.get_mut(&listener) {
@@ -321,11 +340,11 @@ impl Core {
                         slot.wake(ready, &mut self.calls);
                     }
                     self.call_driver_if(|interest| interest == Interest::Accept(listener));
-                    self.show_listener(listener);
+                    self.show_incoming(listener);
                 }
-                Event::Orphan(orphan) => {
-                    if self.claims.is_free(orphan.port()) {
-                        self.endpoint.refuse(now, &orphan);
+                Event::UnownedPort(unowned) => {
+                    if self.claims.is_free(unowned.port()) {
+                        self.endpoint.refuse(&unowned);
                     }
                 }
             }
@@ -385,7 +404,13 @@ impl Core {
         for slot in self.slots.iter_mut().chain(self.listeners.values_mut()) {
             slot.wake(everything, &mut self.calls);
             if let Some(fd) = &mut slot.fd {
-                fd.show(Shown { readable: true, writable: true, ended: true, over: true });
+                fd.show(Shown {
+                    readable: true,
+                    writable: true,
+                    ended: true,
+                    over: true,
+                    failed: true,
+                });
             }
         }
     }

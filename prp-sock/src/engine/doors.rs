@@ -12,6 +12,7 @@ use socket2::SockRef;
 use super::device_slot::DeviceSlot;
 use super::poll_set::PollSet;
 use crate::device::{Inlet, Peek};
+use crate::sys::fork::CloseOnFork;
 
 /// The sockets of an engine's devices, as somebody without the lock may use them. New ones take their
 /// place when the engine opens its devices anew; who still holds the old ones is called.
@@ -19,14 +20,14 @@ use crate::device::{Inlet, Peek};
 pub(super) struct Doors {
     peeks: Vec<Peek>,
     inlets: Vec<Arc<Inlet>>,
-    fds: Vec<OwnedFd>,
+    fds: Vec<CloseOnFork<OwnedFd>>,
 }
 
 impl Doors {
     pub(super) fn new(devices: &[DeviceSlot]) -> io::Result<Arc<Self>> {
         let peeks = devices.iter().map(|d| d.io.peek()).collect();
         let inlets = devices.iter().filter_map(|d| d.io.inlet().cloned()).collect();
-        let fds = devices.iter().map(|d| d.io.as_fd().try_clone_to_owned());
+        let fds = devices.iter().map(|d| d.io.as_fd().try_clone_to_owned().map(CloseOnFork::new));
         Ok(Arc::new(Self { peeks, inlets, fds: fds.collect::<io::Result<_>>()? }))
     }
 

@@ -1,95 +1,149 @@
 //! What was written before the process exits is still delivered, as a kernel socket would.
+//!
+//! The exiting thread ends all connections and waits. To the other threads the process is gone from
+//! then on, as it would be over TCP: whichever call they are in, or make, does not return. Otherwise a
+//! reader would see an end that its peer has not sent.
 
-use std::sync::{Arc, Once};
+use std::cell::Cell;
+use std::thread;
 use std::time::Duration;
 
-use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::Core;
+use super::guard::CoreGuard;
 use super::registry;
 use super::slot::Interest;
 use super::spin::SpinPolicy;
 use super::wait::Wait;
+use crate::clock::Clock;
 use crate::sys::process;
 
-/// How long an exiting process waits for a peer from which nothing at all comes.
-const SILENCE: Duration = Duration::from_secs(2);
-
-/// How long it waits in all, for a peer that is there but does not read.
+/// How long an exiting process waits for peers to acknowledge what was written: README's promise. A
+/// shorter outage is survived, as it is everywhere else.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Sees to it that [`deliver_all`] runs when the process exits.
-pub(super) fn register() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // If it cannot be had, exiting loses what is unacknowledged; nothing else changes.
-        let _ = process::at_exit(deliver_all);
-    });
+/// How long it sleeps between two looks whether all is done. Of some of that, such as the end of a time
+/// of quiet, nobody is told.
+const SLICE: Duration = Duration::from_millis(10);
+
+thread_local! {
+    /// This thread goes on while the process exits: it is one of ours, or the one that exits.
+    static GOES_ON: Cell<bool> = const { Cell::new(false) };
 }
 
-extern "C" fn deliver_all() {
-    ours().for_each(|engine| engine.deliver());
+/// Sees to it that everything is delivered when the process exits.
+pub(super) fn register() {
+    // If it cannot be had, exiting loses what is unacknowledged; nothing else changes.
+    let _ = process::at_exit(deliver_all);
+}
+
+/// This thread goes on while the process exits.
+pub(crate) fn exempt_this_thread() {
+    GOES_ON.set(true);
+}
+
+fn deliver_all() {
+    exempt_this_thread();
+    let engines = registry::all();
+    let clock = Clock::start();
+    let give_up = clock.now() + PATIENCE;
+    // All at first: what one of them has to wait for must not keep the others from going ahead.
+    for engine in &engines {
+        engine.end_all();
+    }
+    for engine in &engines {
+        engine.wait_delivered(give_up.since(clock.now()));
+    }
 }
 
 /// Ends every connection of this process at once, and delivers nothing more: for who is about to die of a signal, of which
 /// peers would learn a minute later.
 pub fn reset_all() {
-    ours().for_each(|engine| drop(engine.release_all(true)));
+    for engine in registry::all() {
+        let now = engine.now();
+        let mut core = engine.lock();
+        core.release_all(now, true);
+        engine.finish(core, now);
+    }
 }
 
-/// This process's engines: after `fork` there are the parent's, too.
-fn ours() -> impl Iterator<Item = Arc<Engine>> {
-    registry::all().into_iter().filter(|engine| engine.is_ours())
+/// Does not come back if this thread is one for which the process is gone.
+#[cold]
+pub(super) fn hold_back(core: &mut CoreGuard<'_>) {
+    if GOES_ON.get() {
+        return;
+    }
+    core.held_back += 1;
+    core.let_go();
+    loop {
+        thread::park();
+    }
 }
 
-/// Waits until no connection has anything left to deliver.
+/// Waits until nothing is left to deliver.
 struct Delivered {
     give_up: Instant,
-    heard: (u64, Instant),
 }
 
 impl Wait for Delivered {
     type Out = ();
 
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<()> {
-        let frames = core.endpoint.stats().frames_received;
-        if frames != self.heard.0 {
-            self.heard = (frames, *now);
+        (*now >= self.give_up || core.is_delivered()).then_some(())
+    }
+}
+
+impl Core {
+    /// Whether every peer has all that was written for it, and none can need us any more.
+    fn is_delivered(&self) -> bool {
+        self.endpoint.handles().into_iter().all(|conn| {
+            // One that has finished stays for a while, because its peer may not have the last
+            // acknowledgement and ask for it (SPEC PRP-CLOSE-5). Nobody else could answer.
+            self.endpoint.is_flushed(conn) && !self.endpoint.state(conn).is_finished()
+        })
+    }
+
+    /// Lets every connection and every listener go.
+    fn release_all(&mut self, now: Instant, abort: bool) {
+        // Data that has come unseen counts as unread, which makes the end a reset.
+        self.turn(now, None);
+        for listener in self.listening() {
+            self.endpoint.unlisten(now, listener);
         }
-        let over = *now >= self.give_up || now.since(self.heard.1) >= SILENCE;
-        (over || core.endpoint.unflushed() == 0).then_some(())
+        for conn in self.endpoint.handles() {
+            self.endpoint.release(now, conn, abort);
+        }
     }
 }
 
 impl Engine {
-    /// Lets every connection go; which they were.
-    fn release_all(&self, abort: bool) -> Vec<ConnHandle> {
+    /// Ends every connection. What was written goes on to be delivered.
+    fn end_all(&self) {
         let now = self.now();
         let mut core = self.lock();
-        // Data that has come unseen counts as unread, which makes the end a reset.
-        core.turn(now, None);
-        let handles = core.endpoint.handles();
-        for conn in &handles {
-            core.endpoint.release(now, *conn, abort);
-        }
+        core.gone = true;
+        // Whoever drives does not come back.
+        core.driver = None;
+        core.followers.clear();
+        core.release_all(now, false);
         self.finish(core, now);
-        handles
     }
 
-    fn deliver(&self) {
-        let now = self.now();
-        let handles = self.release_all(false);
-        let Some(some) = handles.first() else { return };
-        let mut wait = Delivered { give_up: now + PATIENCE, heard: (0, now) };
+    /// Waits until all is delivered, for at most `span`.
+    fn wait_delivered(&self, span: Duration) {
+        let mut wait = Delivered { give_up: self.now() + span };
+        let Some(conn) = self.lock().endpoint.handles().first().copied() else { return };
+        let policy = SpinPolicy::Fixed(Duration::ZERO);
         loop {
-            // In slices, so that silence is noticed.
-            let slice = Some(self.now() + Duration::from_millis(100));
-            let interest = Interest::Flush(*some);
-            if self.wait(interest, slice, SpinPolicy::Fixed(Duration::ZERO), &mut wait).is_ok() {
+            let slice = Some(self.now() + SLICE);
+            if self.wait(Interest::Flush(conn), slice, policy, &mut wait).is_ok() {
                 return;
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

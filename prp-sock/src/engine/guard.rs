@@ -3,11 +3,13 @@
 use std::cell::Cell;
 use std::mem;
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 use parking_lot::lock_api::{Mutex, MutexGuard};
 
 use super::core::Core;
+use super::exit;
 use crate::sys::baton::{Baton, Errand};
 use crate::sys::lock::{lock_as, try_lock_soon};
 
@@ -43,9 +45,16 @@ impl Calls {
     }
 
     fn make(&mut self) {
-        self.wake.drain(..).for_each(Waker::wake);
-        self.discard.clear();
+        self.wake.drain(..).for_each(|waker| contain(|| waker.wake()));
+        self.discard.drain(..).for_each(|waker| contain(|| drop(waker)));
     }
+}
+
+/// Calls code that is not ours. If it panics that is told by the panic hook, and is no reason to leave others
+/// unwoken, to end a thread of ours, or to have a call on some other stream panic.
+fn contain(call: impl FnOnce()) {
+    // What it has left behind in disorder is its own: nothing of ours is in use while it runs.
+    let _ = catch_unwind(AssertUnwindSafe(call));
 }
 
 thread_local! {
@@ -65,12 +74,12 @@ pub(crate) struct CoreGuard<'a> {
 
 impl<'a> CoreGuard<'a> {
     pub(super) fn new(lock: &'a CoreLock, errand: Errand) -> Self {
-        Self { lock, held: Some(lock_as(lock, errand)) }
+        Self { lock, held: Some(lock_as(lock, errand)) }.unless_gone()
     }
 
     /// As [`Self::new`], unless somebody has the lock for longer than a message takes.
     pub(super) fn try_soon(lock: &'a CoreLock) -> Option<Self> {
-        try_lock_soon(lock).map(|held| Self { lock, held: Some(held) })
+        try_lock_soon(lock).map(|held| Self { lock, held: Some(held) }.unless_gone())
     }
 
     /// Lets others have the lock, if any wait for it, and takes it again.
@@ -82,9 +91,22 @@ impl<'a> CoreGuard<'a> {
                 self.held = Some(self.lock.lock());
             }
         }
+        if self.gone {
+            exit::hold_back(self);
+        }
     }
 
-    fn let_go(&mut self) {
+    /// The lock, if the process is not gone for this thread.
+    #[inline]
+    fn unless_gone(mut self) -> Self {
+        if self.gone {
+            exit::hold_back(&mut self);
+        }
+        self
+    }
+
+    /// Makes the calls that have come up, and gives the lock to others.
+    pub(super) fn let_go(&mut self) {
         let Some(mut core) = self.held.take() else { return };
         if core.calls.is_empty() {
             return;

@@ -2,10 +2,21 @@
 //! built on them can wait for it.
 //!
 //! An `eventfd` cannot be neither readable nor writable, a socket pair can: the application gets one
-//! end, we keep the other. A byte from us makes its end readable; its own send buffer, stuffed through
-//! its own end, makes it not writable. Both change with an edge, so edge-triggered `epoll` works.
+//! end, we keep the other. What it shows is what the kernel shows of a Unix socket in that state:
+//!
+//! | to show | is done |
+//! | --- | --- |
+//! | readable | a byte from us waits at its end |
+//! | not writable | its send buffer is full of what it has itself sent to us |
+//! | the end (`EPOLLRDHUP`) | our end is closed for writing |
+//! | no connection (`EPOLLHUP`) | our end is closed both ways |
+//! | an error (`EPOLLERR`) | our end is gone, with a byte from it that we never read |
+//!
+//! Each change is an edge, so edge-triggered `epoll` works. So is each arrival, as on a kernel socket:
+//! one byte more comes before another one is taken away ([`ReadinessFd::renew`]).
 
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
@@ -15,15 +26,17 @@ use socket2::SockRef;
 /// the kernel's own bookkeeping), which is when a Unix socket stops being writable.
 const STUFFING: [u8; 2048] = [0; 2048];
 
+/// Asks for that buffer.
+const SMALLEST: usize = 1;
+
 /// The pair behind a stream's descriptor.
 #[derive(Debug)]
 pub(super) struct ReadinessFd {
+    /// Closed first: nobody is to see the end of `ours`, unless he has a copy.
     theirs: Arc<UnixStream>,
-    ours: UnixStream,
-    readable: bool,
-    writable: bool,
-    ended: bool,
-    over: bool,
+    /// None while an error is shown, and from then on.
+    ours: Option<UnixStream>,
+    shown: Shown,
 }
 
 /// What a stream or listener is ready for.
@@ -33,10 +46,12 @@ pub(super) struct Shown {
     pub(super) readable: bool,
     /// A write would not wait.
     pub(super) writable: bool,
-    /// The peer sends no more.
+    /// Nothing more comes: the peer sends no more, or nobody here would read it.
     pub(super) ended: bool,
-    /// There is no connection any more: reset, or closed both ways.
+    /// There is no connection any more: reset, or ended both ways.
     pub(super) over: bool,
+    /// It has ended with an error that nobody has taken yet.
+    pub(super) failed: bool,
 }
 
 impl ReadinessFd {
@@ -45,15 +60,9 @@ impl ReadinessFd {
         let (theirs, ours) = UnixStream::pair()?;
         theirs.set_nonblocking(true)?;
         ours.set_nonblocking(true)?;
-        SockRef::from(&theirs).set_send_buffer_size(1)?;
-        Ok(Self {
-            theirs: Arc::new(theirs),
-            ours,
-            readable: false,
-            writable: true,
-            ended: false,
-            over: false,
-        })
+        SockRef::from(&theirs).set_send_buffer_size(SMALLEST)?;
+        let shown = Shown { writable: true, ..Shown::default() };
+        Ok(Self { theirs: Arc::new(theirs), ours: Some(ours), shown })
     }
 
     /// The application's end.
@@ -62,78 +71,94 @@ impl ReadinessFd {
     }
 
     /// Shows this from now on.
-    pub(super) fn show(&mut self, shown: Shown) {
-        let Shown { readable, writable, ended, over } = shown;
-        if readable != self.readable {
-            self.readable = readable;
-            if readable {
-                let _ = (&self.ours).write(&[0]);
-            } else {
-                let _ = (&*self.theirs).read(&mut [0; 8]);
-            }
+    pub(super) fn show(&mut self, now: Shown) {
+        let before = std::mem::replace(&mut self.shown, now);
+        if now.failed && !before.failed {
+            // Refused where something unread is there already: stuffing, or what is left when it is over.
+            push(&self.theirs);
+            self.ours = None;
         }
-        if writable != self.writable {
-            self.writable = writable;
-            if writable {
-                let mut scrap = [0; STUFFING.len()];
-                while matches!((&self.ours).read(&mut scrap), Ok(1..)) {}
-            } else {
+        if let Some(ours) = &self.ours {
+            if now.readable && !before.readable {
+                push(ours);
+            } else if before.readable && !now.readable {
+                self.pull();
+            }
+            if now.writable && !before.writable {
+                drain(ours);
+            } else if before.writable && !now.writable {
                 let _ = (&*self.theirs).write(&STUFFING);
             }
+            if now.ended && !before.ended {
+                let _ = ours.shutdown(Shutdown::Write);
+            }
+            if now.over && !before.over {
+                // Unread in what is closed next: that is what makes an error, should one come.
+                push(&self.theirs);
+                let _ = ours.shutdown(Shutdown::Both);
+            }
         }
-        if ended && !self.ended {
-            self.ended = true;
-            let _ = self.ours.shutdown(std::net::Shutdown::Write);
-        }
-        if over && !self.over {
-            // The hang-up that a kernel socket shows then.
-            self.over = true;
-            let _ = self.ours.shutdown(std::net::Shutdown::Both);
+        if before.failed && !now.failed {
+            let _ = self.theirs.take_error();
         }
     }
+
+    /// Whether it shows something to read.
+    pub(super) const fn is_readable(&self) -> bool {
+        self.shown.readable
+    }
+
+    /// Something came, and something is still there: shows that as an edge.
+    pub(super) fn renew(&self) {
+        if let Some(ours) = &self.ours
+            && self.shown.readable
+            && !self.shown.ended
+        {
+            push(ours);
+            self.pull();
+        }
+    }
+
+    /// The application has closed a direction: an edge, as on a kernel socket, though little may have changed.
+    pub(super) fn note_shutdown(&self) {
+        if let Some(ours) = &self.ours
+            && self.shown.writable
+            && !self.shown.over
+        {
+            // Room that is taken and given back.
+            push(&self.theirs);
+            drain(ours);
+        }
+    }
+
+    /// A write has found no room. Makes sure that this is what is shown: an application may have made
+    /// the descriptor's send buffer larger, as one would a socket's.
+    pub(super) fn insist(&self) {
+        let socket = SockRef::from(&*self.theirs);
+        // The kernel says twice as much as it was asked for, and no less than it has to.
+        if !self.shown.writable
+            && socket.send_buffer_size().is_ok_and(|size| size > 3 * STUFFING.len())
+        {
+            let _ = socket.set_send_buffer_size(SMALLEST);
+        }
+    }
+
+    /// Takes a byte of ours away from the application's end.
+    fn pull(&self) {
+        let _ = (&*self.theirs).read(&mut [0]);
+    }
+}
+
+/// A byte for the other end. It can only be refused by an application that has closed its end for that.
+fn push(mut end: &UnixStream) {
+    let _ = end.write(&[0]);
+}
+
+/// Takes all that the other end has sent.
+fn drain(mut end: &UnixStream) {
+    let mut scrap = [0; STUFFING.len()];
+    while matches!(end.read(&mut scrap), Ok(1..)) {}
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::fd::AsFd;
-
-    use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-
-    use super::*;
-
-    fn shown(fd: &ReadinessFd) -> Shown {
-        let epoll = Epoll::new(EpollCreateFlags::empty()).unwrap();
-        let asked = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP;
-        epoll.add(fd.theirs.as_fd(), EpollEvent::new(asked, 0)).unwrap();
-        let mut events = [EpollEvent::empty()];
-        let n = epoll.wait(&mut events, EpollTimeout::ZERO).unwrap();
-        let got = events[..n].first().map_or(EpollFlags::empty(), EpollEvent::events);
-        Shown {
-            readable: got.contains(EpollFlags::EPOLLIN),
-            writable: got.contains(EpollFlags::EPOLLOUT),
-            ended: got.contains(EpollFlags::EPOLLRDHUP),
-            over: got.contains(EpollFlags::EPOLLHUP),
-        }
-    }
-
-    #[test]
-    fn show__every_combination_in_every_order() {
-        let mut fd = ReadinessFd::new().unwrap();
-        for step in 0..200u32 {
-            // A walk that takes every transition between the four states.
-            let (readable, writable) = (step / 2 % 2 == 0, step / 3 % 2 == 0);
-            let want = Shown { readable, writable, ..Shown::default() };
-            fd.show(want);
-            assert_eq!(shown(&fd), want, "step {step}");
-        }
-        // Expect: the end of the stream shows as such, and stays readable.
-        let ended = Shown { writable: true, ended: true, ..Shown::default() };
-        fd.show(ended);
-        assert_eq!(shown(&fd), Shown { readable: true, ..ended });
-        assert_eq!((&*fd.theirs).read(&mut [0; 8]).unwrap(), 0);
-        // Expect: the end of the connection shows as a hang-up besides.
-        let over = Shown { readable: true, over: true, ..ended };
-        fd.show(over);
-        assert_eq!(shown(&fd), over);
-    }
-}
+mod tests;

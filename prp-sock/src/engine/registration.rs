@@ -11,6 +11,7 @@ use prp_proto::time::Instant;
 use super::Engine;
 use super::core::Core;
 use crate::register::{self, DownHops, Ledger};
+use crate::sys::fork::CloseOnFork;
 use crate::sys::rights;
 
 /// How soon after the end of a router its successor is looked for, doubling up to the second one: a failed
@@ -26,7 +27,7 @@ const BELIEVED_FOR: Duration = Duration::from_secs(10);
 /// Our side of it.
 #[derive(Debug)]
 pub(super) struct Registration {
-    link: Option<UnixStream>,
+    link: Option<CloseOnFork<UnixStream>>,
     bytes: Vec<u8>,
     /// Next hops that are not to be used.
     pub(super) said: DownHops,
@@ -94,7 +95,7 @@ impl Registration {
             let ledger = Ledger::new()?;
             register::send_ledger(&link, &ledger)?;
             engine.lock().keep_ledger(Some(ledger));
-            Ok(link)
+            Ok(CloseOnFork::new(link))
         });
         self.since = now;
         match registered {

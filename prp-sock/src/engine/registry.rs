@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use prp_proto::addr::{DeviceId, NodeId};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
@@ -23,7 +22,8 @@ use super::{Engine, exit};
 use crate::clock::Clock;
 use crate::device::{FrameIo, Interface, PacketDevice, interfaces};
 use crate::hosts::HostsFile;
-use crate::sys::process;
+use crate::sys::fork::{self, PerProcess};
+use crate::sys::lock::Lock;
 
 /// What makes two calls share an engine.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -43,17 +43,16 @@ impl EngineKey {
         // Without /proc there is no telling namespaces apart; then there is most likely only one.
         let netns = std::fs::metadata("/proc/thread-self/ns/net")
             .map_or((0, 0), |meta| (meta.dev(), meta.ino()));
-        Self { netns, hosts, node, device, generation: process::fork_generation() }
+        Self { netns, hosts, node, device, generation: fork::generation() }
     }
 }
 
-static ENGINES: Mutex<Option<HashMap<EngineKey, Weak<Engine>>>> = Mutex::new(None);
+static ENGINES: PerProcess<Lock<HashMap<EngineKey, Weak<Engine>>>> = PerProcess::new(Lock::default);
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 /// The engine for `key`, made if there is none.
 pub(crate) fn engine_for(key: &EngineKey) -> io::Result<Arc<Engine>> {
-    let mut engines = ENGINES.lock();
-    let engines = engines.get_or_insert_default();
+    let mut engines = ENGINES.get().lock();
     if let Some(engine) = engines.get(key).and_then(Weak::upgrade) {
         return Ok(engine);
     }
@@ -67,15 +66,15 @@ pub(crate) fn engine_for(key: &EngineKey) -> io::Result<Arc<Engine>> {
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn enlist(engine: &Arc<Engine>, name: &str) {
     let key = EngineKey::new(PathBuf::from(name), None, None);
-    ENGINES.lock().get_or_insert_default().insert(key, Arc::downgrade(engine));
+    ENGINES.get().lock().insert(key, Arc::downgrade(engine));
     exit::register();
 }
 
 /// Lets an engine that nobody uses go; `false` if somebody has come meanwhile.
 pub(super) fn retire(engine: &Arc<Engine>) -> bool {
-    let mut engines = ENGINES.lock();
+    let mut engines = ENGINES.get().lock();
     let idle = Arc::strong_count(engine) == 1 && engine.lock().endpoint.is_idle();
-    if idle && let Some(engines) = engines.as_mut() {
+    if idle {
         engines.retain(|_, other| other.as_ptr() != Arc::as_ptr(engine));
     }
     idle
@@ -83,8 +82,7 @@ pub(super) fn retire(engine: &Arc<Engine>) -> bool {
 
 /// Every engine of this process.
 pub(super) fn all() -> Vec<Arc<Engine>> {
-    let engines = ENGINES.lock();
-    engines.iter().flat_map(|e| e.values()).filter_map(Weak::upgrade).collect()
+    ENGINES.get().lock().values().filter_map(Weak::upgrade).collect()
 }
 
 fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
@@ -182,11 +180,11 @@ impl Engine {
             core: CoreLock::new(core),
             device_names: names,
             only_device,
-            hosts: Mutex::new(None),
+            hosts: Lock::new(None),
             keeper: Keeper::new()?,
             usher: Usher::new()?,
             driver_kick: Kick::new()?,
-            generation: process::fork_generation(),
+            generation: fork::generation(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         });
         engine.start_keeper()?;

@@ -28,7 +28,8 @@ pub(super) struct Scouts {
 impl Scouts {
     /// None yet; none ever where `PRP_DIRECT` is `off`.
     pub(super) fn new() -> Self {
-        let allowed = std::env::var_os("PRP_DIRECT").is_none_or(|word| word != "off");
+        let allowed =
+            prp_node::environment::variable("PRP_DIRECT").is_none_or(|word| word != "off");
         Self { allowed, out: Arc::default() }
     }
 

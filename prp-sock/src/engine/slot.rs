@@ -6,6 +6,7 @@ use prp_proto::event::{ConnHandle, ListenHandle, Readiness};
 
 use super::guard::Calls;
 use super::readiness::ReadinessFd;
+use super::tasks::Tasks;
 
 /// What somebody waits for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -42,9 +43,8 @@ pub(super) struct Slot {
     write: Vec<Waker>,
     connect: Vec<Waker>,
     flush: Vec<Waker>,
-    /// Tasks: the one that polled last for each direction, as with any `AsyncRead`.
-    task_read: Option<Waker>,
-    task_write: Option<Waker>,
+    reading: Tasks,
+    writing: Tasks,
     pub(super) fd: Option<ReadinessFd>,
 }
 
@@ -62,13 +62,12 @@ impl Slot {
         }
     }
 
-    /// Wakes `task`, and no task that asked before, when `interest` is ready; gives the one that did.
-    pub(super) fn register_task(&mut self, interest: Interest, task: Waker) -> Option<Waker> {
-        let slot = match interest {
-            Interest::Read(_) | Interest::Accept(_) => &mut self.task_read,
-            Interest::Write(_) | Interest::Connect(_) | Interest::Flush(_) => &mut self.task_write,
-        };
-        slot.replace(task)
+    /// The tasks that wait for `interest`, or for others in the same direction.
+    pub(super) fn tasks(&mut self, interest: Interest) -> &mut Tasks {
+        match interest {
+            Interest::Read(_) | Interest::Accept(_) => &mut self.reading,
+            Interest::Write(_) | Interest::Connect(_) | Interest::Flush(_) => &mut self.writing,
+        }
     }
 
     /// Takes `waker` off every list: its owner waits no more.
@@ -95,16 +94,17 @@ impl Slot {
         for (_, list) in due.into_iter().filter(|(due, _)| *due) {
             calls.wake_all(list);
         }
-        let reads = ready.readable.then(|| self.task_read.take()).flatten();
-        let writes = (ready.writable || ready.connected || ready.flushed)
-            .then(|| self.task_write.take())
-            .flatten();
-        [reads, writes].into_iter().flatten().for_each(|task| calls.wake(task));
+        if ready.readable {
+            self.reading.wake(calls);
+        }
+        if ready.writable || ready.connected || ready.flushed {
+            self.writing.wake(calls);
+        }
     }
 
     /// Nobody waits any more.
     pub(super) fn discard(self, calls: &mut Calls) {
-        calls.discard(self.task_read);
-        calls.discard(self.task_write);
+        self.reading.discard(calls);
+        self.writing.discard(calls);
     }
 }

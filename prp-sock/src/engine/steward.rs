@@ -12,6 +12,8 @@ use std::sync::Arc;
 use prp_proto::addr::NodeId;
 use socket2::SockRef;
 
+use crate::sys::fork::CloseOnFork;
+
 /// Processes that may be connected to the steward. They are never accepted: a connection in the backlog
 /// breaks as well when its listener is gone.
 const BACKLOG: i32 = 4096;
@@ -20,9 +22,9 @@ const BACKLOG: i32 = 4096;
 #[derive(Debug)]
 pub enum Stewardship {
     /// We are the steward, as long as we hold this.
-    Ours(UnixListener),
+    Ours(CloseOnFork<UnixListener>),
     /// Somebody else is; this breaks when they end.
-    Theirs(Arc<UnixStream>),
+    Theirs(Arc<CloseOnFork<UnixStream>>),
     /// It could not be found out: too many descriptors, most likely.
     Unknown,
 }
@@ -33,12 +35,12 @@ impl Stewardship {
         // Between a failed bind and the connect the steward may end; then the place is free again.
         for _ in 0..3 {
             match Self::try_bind(node) {
-                Ok(listener) => return Self::Ours(listener),
+                Ok(listener) => return Self::Ours(CloseOnFork::new(listener)),
                 Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
                 Err(_) => return Self::Unknown,
             }
             if let Ok(stream) = Self::name(node).and_then(|name| UnixStream::connect_addr(&name)) {
-                return Self::Theirs(Arc::new(stream));
+                return Self::Theirs(Arc::new(CloseOnFork::new(stream)));
             }
         }
         Self::Unknown
@@ -50,7 +52,7 @@ impl Stewardship {
     }
 
     /// What breaks when the steward ends.
-    pub fn link(&self) -> Option<Arc<UnixStream>> {
+    pub fn link(&self) -> Option<Arc<CloseOnFork<UnixStream>>> {
         match self {
             Self::Theirs(stream) => Some(stream.clone()),
             Self::Ours(_) | Self::Unknown => None,
@@ -83,7 +85,7 @@ mod tests {
         let link = second.link().expect("somebody else is steward");
         drop(first);
         // Expect: the link breaks, never having been accepted.
-        assert!(!matches!((&*link).read(&mut [0; 1]), Ok(1..)));
+        assert!(!matches!(link.get_ref().read(&mut [0; 1]), Ok(1..)));
         assert!(Stewardship::seek(node).is_ours());
     }
 }

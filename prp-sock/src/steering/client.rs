@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use super::book::Member;
 use super::message::{Reply, Request};
+use crate::sys::fork::CloseOnFork;
 use crate::sys::rights;
 
 /// Bytes taken from one process at a time: one that never ends must not keep the others waiting.
@@ -18,9 +19,9 @@ const MAX_WAITING: usize = 192 * 1024;
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) member: Member,
-    link: UnixStream,
+    link: CloseOnFork<UnixStream>,
     bytes: Vec<u8>,
-    pub(super) fds: Vec<OwnedFd>,
+    pub(super) fds: Vec<CloseOnFork<OwnedFd>>,
     pub(super) standing: Standing,
     /// Nothing it says is heard, and it is told nothing: it stays by itself.
     deaf: bool,
@@ -34,7 +35,7 @@ pub(super) enum Standing {
     /// By itself.
     Apart,
     /// It would join, with these sockets.
-    Waiting(Vec<OwnedFd>),
+    Waiting(Vec<CloseOnFork<OwnedFd>>),
     /// In rows.
     Enlisted,
     /// In rows that were given up.
@@ -48,10 +49,10 @@ impl Standing {
 }
 
 impl Client {
-    pub(super) const fn new(member: Member, link: UnixStream, deaf: bool) -> Self {
+    pub(super) fn new(member: Member, link: UnixStream, deaf: bool) -> Self {
         Self {
             member,
-            link,
+            link: CloseOnFork::new(link),
             bytes: Vec::new(),
             fds: Vec::new(),
             standing: Standing::Apart,
@@ -62,7 +63,7 @@ impl Client {
 
     /// What to poll.
     pub(super) const fn link(&self) -> &UnixStream {
-        &self.link
+        self.link.get_ref()
     }
 
     /// Descriptors it costs outside of rows.
@@ -83,7 +84,7 @@ impl Client {
                     self.bytes.extend_from_slice(&buffer[..n]);
                     // No message has more; those of somebody who sends them without one are closed.
                     let room = if short { 0 } else { rights::MAX_FDS - self.fds.len() };
-                    self.fds.extend(fds.into_iter().take(room));
+                    self.fds.extend(fds.into_iter().take(room).map(CloseOnFork::new));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

@@ -13,10 +13,12 @@ use super::book::Member;
 use super::client::Client;
 use super::desk::{Desk, Means};
 use crate::device::Interface;
+use crate::sys::fork::CloseOnFork;
 use crate::sys::rights;
 
-/// Processes whose connections are taken, of all users: as many as `prp-routed` registers, and as many again.
-const MAX_CLIENTS: usize = 2048;
+/// Processes whose connections are taken, of all users: as many as `prp-routed` registers, and as
+/// many again. A unit test has both ends of each connection, and no more than 1,024 descriptors.
+const MAX_CLIENTS: usize = if cfg!(test) { 256 } else { 2048 };
 
 /// ... of one user whom the office serves; others of that user stay by themselves.
 const MAX_OF_USER: usize = MAX_CLIENTS / 4;
@@ -46,7 +48,7 @@ impl Whom {
 /// The steward at work. Its own sockets stay apart.
 #[derive(Debug)]
 pub struct Office {
-    listener: UnixListener,
+    listener: CloseOnFork<UnixListener>,
     devices: Vec<Interface>,
     ethertype: u16,
     whom: Whom,
@@ -67,7 +69,7 @@ impl Office {
         ethertype: u16,
         whom: Whom,
     ) -> io::Result<Self> {
-        let listener = listener.try_clone()?;
+        let listener = CloseOnFork::new(listener.try_clone()?);
         listener.set_nonblocking(true)?;
         let (desks, next, deaf_until) = (BTreeMap::new(), 0, None);
         Ok(Self { listener, devices, ethertype, whom, desks, next, deaf_until })

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use super::book::{Book, Member, Row};
 use crate::device::Interface;
 use crate::sys::fanout::{self, FanoutId};
+use crate::sys::fork::CloseOnFork;
 use crate::sys::packet;
 use crate::threads;
 
@@ -14,12 +15,16 @@ use crate::threads;
 pub(super) struct SocketRow {
     id: FanoutId,
     pub(super) order: Row,
-    sockets: Vec<OwnedFd>,
+    sockets: Vec<CloseOnFork<OwnedFd>>,
 }
 
 impl SocketRow {
     /// A row on `device`, with `socket` as its first.
-    pub(super) fn begin(member: Member, socket: OwnedFd, device: &Interface) -> io::Result<Self> {
+    pub(super) fn begin(
+        member: Member,
+        socket: CloseOnFork<OwnedFd>,
+        device: &Interface,
+    ) -> io::Result<Self> {
         let id = fanout::begin(socket.as_fd())?;
         let mut row = Self { id, order: Row::default(), sockets: Vec::new() };
         row.take(member, socket, device)?;
@@ -30,7 +35,7 @@ impl SocketRow {
     pub(super) fn join(
         &mut self,
         member: Member,
-        socket: OwnedFd,
+        socket: CloseOnFork<OwnedFd>,
         device: &Interface,
     ) -> io::Result<()> {
         fanout::join(socket.as_fd(), self.id)?;
@@ -38,7 +43,12 @@ impl SocketRow {
     }
 
     /// From now on the socket is in the row, whatever comes.
-    fn take(&mut self, member: Member, socket: OwnedFd, device: &Interface) -> io::Result<()> {
+    fn take(
+        &mut self,
+        member: Member,
+        socket: CloseOnFork<OwnedFd>,
+        device: &Interface,
+    ) -> io::Result<()> {
         let up = packet::is_up(socket.as_fd(), &device.name);
         self.order.push(member);
         self.sockets.push(socket);

@@ -106,7 +106,11 @@ impl Inner {
             wait.turn(&mut core, now);
             out = wait.attempt(&mut core, &mut now);
         }
-        core.show(self.conn);
+        if out.is_some() {
+            core.show(self.conn);
+        } else {
+            core.show_blocked(self.conn);
+        }
         self.engine.finish(core, now);
         out.ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }

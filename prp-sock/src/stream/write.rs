@@ -91,7 +91,10 @@ impl Inner {
     /// Puts nothing on the wire, but fails if a byte would, as a kernel socket does.
     fn write_nothing(&self) -> io::Result<usize> {
         let now = self.engine.now();
-        let written = self.engine.lock().endpoint.write(now, self.conn, &[], Ending::More);
+        let mut core = self.engine.lock();
+        let written = core.endpoint.write(now, self.conn, &[], Ending::More);
+        core.show(self.conn);
+        drop(core);
         match written {
             Err(WriteError::Blocked) => Ok(0),
             written => written.map_err(error::write),
@@ -150,7 +153,7 @@ impl<'a> WriteWait<'a> {
     /// Writes some of what is next, at most `most`; how many bytes.
     fn write(&self, core: &mut Core, now: &mut Instant, most: usize) -> Result<usize, WriteError> {
         let (mut bytes, mut ending) = self.next(most);
-        if bytes.len() >= MANY && core.endpoint.borrows(self.conn) {
+        if bytes.len() >= MANY {
             return self.lend(core, now, bytes, ending);
         }
         if bytes.len() > CHUNK {

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 
 use super::cvt;
+use super::fork::CloseOnFork;
 use super::memory::SharedMemory;
 
 // From linux/bpf.h: commands, kinds, flags.
@@ -37,10 +38,10 @@ fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<libc::c_int> {
 }
 
 /// As [`bpf`], for commands that make something.
-fn make<T>(command: libc::c_int, attr: &mut T) -> io::Result<OwnedFd> {
+fn make<T>(command: libc::c_int, attr: &mut T) -> io::Result<CloseOnFork<OwnedFd>> {
     let fd = bpf(command, attr)?;
     // SAFETY: the command has succeeded, so this is a fresh descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    Ok(CloseOnFork::new(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
 /// `name` as bpf(2) wants it: up to 15 letters and a zero.
@@ -125,7 +126,7 @@ struct TestRun {
 /// that uses it.
 #[derive(Debug)]
 pub struct SharedWords {
-    fd: OwnedFd,
+    fd: CloseOnFork<OwnedFd>,
     memory: SharedMemory,
     len: usize,
 }
@@ -170,7 +171,7 @@ impl SharedWords {
 /// A program in the kernel, for frames that devices receive.
 #[derive(Debug)]
 pub struct FrameProgram {
-    fd: OwnedFd,
+    fd: CloseOnFork<OwnedFd>,
 }
 
 impl FrameProgram {
@@ -272,7 +273,7 @@ pub(crate) fn programs_at_egress(index: u32) -> io::Result<u32> {
 /// A program at its device. It is taken away when this is dropped, or the process ends, however it ends.
 #[derive(Debug)]
 pub struct FrameHook {
-    _fd: OwnedFd,
+    _fd: CloseOnFork<OwnedFd>,
 }
 
 #[cfg(test)]

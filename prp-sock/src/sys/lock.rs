@@ -4,6 +4,10 @@ use parking_lot::lock_api::{Mutex, MutexGuard, RawMutex, RawMutexFair};
 
 use super::baton::{Baton, Errand};
 
+/// A mutex that knows of no other: the locks of parking_lot share a table, parts of which may be locked, for
+/// ever, in the child of a process that forks.
+pub(crate) type Lock<T> = Mutex<Baton, T>;
+
 /// Locks `mutex` for `errand`. [`Mutex::lock`] is for what is brief.
 #[inline]
 pub(crate) fn lock_as<T>(mutex: &Mutex<Baton, T>, errand: Errand) -> MutexGuard<'_, Baton, T> {

@@ -60,7 +60,11 @@ impl SharedMemory {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, len })
+        let memory = Self { base, len };
+        // SAFETY: it is a mapping of ours, of that length. In a child nobody looks into it: there the engine is a copy that
+        // nobody drives. Without this what is mapped would outlive its descriptor there, packet socket and all.
+        unsafe { libc::madvise(memory.base.as_ptr().cast(), len, libc::MADV_DONTFORK) };
+        Ok(memory)
     }
 
     /// Where it begins: at a page. It has as many bytes as were asked for, as long as `self` lives.

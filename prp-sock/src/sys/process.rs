@@ -1,31 +1,53 @@
 //! Hooks into the life of the process.
 
 use std::io;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// How often this process has been the child of a fork since it began to use PRP.
-static FORKS: AtomicU32 = AtomicU32::new(0);
+/// What is called at exit: a `fn()`, or null.
+static AT_EXIT: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
-/// The number of forks between the process that first asked and this one. Engines belong to the process
-/// that made them: a child has none of its threads.
-pub(crate) fn fork_generation() -> u32 {
-    static WATCH: Once = Once::new();
-    WATCH.call_once(|| {
-        // SAFETY: the handler only increments an atomic, which is allowed between fork and exec.
-        unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
-    });
-    FORKS.load(Ordering::Relaxed)
+/// The handlers of this crate stand in the C library's lists.
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// Run by the loader before `main`. Handlers are called last come, first served: so every handler that
+/// the program registers is called before ours, and may still use streams.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = {
+    extern "C" fn before_main() {
+        let _ = register();
+    }
+    before_main
+};
+
+unsafe extern "C" {
+    safe fn at_quick_exit(f: extern "C" fn()) -> libc::c_int;
 }
 
-extern "C" fn count_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
+fn register() -> io::Result<()> {
+    // SAFETY: it is a plain function that lives as long as the program.
+    super::cvt(unsafe { libc::atexit(exiting) })?;
+    super::cvt(at_quick_exit(exiting))?;
+    REGISTERED.store(true, Ordering::Release);
+    Ok(())
 }
 
-/// Calls `f` when the process exits normally: by returning from `main` or by `exit`.
-pub(crate) fn at_exit(f: extern "C" fn()) -> io::Result<()> {
-    // SAFETY: `f` is a plain function that lives as long as the program.
-    super::cvt(unsafe { libc::atexit(f) }).map(drop)
+extern "C" fn exiting() {
+    let f = AT_EXIT.load(Ordering::Acquire);
+    if !f.is_null() {
+        // SAFETY: only `at_exit` stores anything there, which is a `fn()`.
+        let f = unsafe { std::mem::transmute::<*mut (), fn()>(f) };
+        f();
+    }
+}
+
+/// Calls `f`, the only one there is, when the process exits normally: by returning from `main`, by
+/// `exit` or by `quick_exit`. After the program's own handlers, and after another time harmlessly.
+pub(crate) fn at_exit(f: fn()) -> io::Result<()> {
+    AT_EXIT.store(f as *mut (), Ordering::Release);
+    // Where the loader did not see to it. Threads that come here at the same time do so twice.
+    if REGISTERED.load(Ordering::Acquire) { Ok(()) } else { register() }
 }
 
 /// Whether some signal has a handler that does not want interrupted calls restarted.

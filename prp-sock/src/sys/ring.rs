@@ -16,6 +16,10 @@ const CACHE_LINE: usize = 64;
 /// What the kernel puts before a frame, with its alignment; so much is enough for all of it.
 pub(crate) const BEFORE_FRAME: usize = 110;
 
+/// Where in a slot the kernel says where a frame came from and for whom it is: behind its header, aligned
+/// (`TPACKET_ALIGNMENT`).
+const ADDRESS_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16);
+
 /// Blocks of a ring must be a multiple of a page: of the largest there are.
 const PAGE: usize = 64 * 1024;
 
@@ -96,6 +100,8 @@ impl RingPeek {
 #[derive(Debug)]
 pub(crate) struct RxRing {
     map: Arc<Mapping>,
+    /// Frames are shown that the kernel does not take for this machine's, too.
+    shows_all: bool,
 }
 
 impl RxRing {
@@ -134,7 +140,13 @@ impl RxRing {
             set(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &none)?;
         }
         let map = Arc::new(Mapping { memory: memory?, slot, slots, next: AtomicU32::new(0) });
-        Ok(Self { map })
+        Ok(Self { map, shows_all: false })
+    }
+
+    /// Shows what the kernel does not take for this machine's as well, from now on.
+    #[cfg(feature = "raw")]
+    pub(crate) fn show_all(&mut self) {
+        self.shows_all = true;
     }
 
     /// A hint for other threads.
@@ -143,7 +155,7 @@ impl RxRing {
     }
 
     /// Hands up to `max` frames to `take`, in order of arrival, and gives their slots back. Says how
-    /// many there were, and whether the kernel has had to drop frames.
+    /// many there were, those that are not shown included, and whether the kernel has had to drop frames.
     pub(crate) fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> (usize, bool) {
         let mut losing = false;
         for n in 0..max {
@@ -183,7 +195,8 @@ impl RxRing {
     /// Shows the frame in slot `index`, if it has one, to `take`; whether the kernel has had to drop others.
     fn show<'a>(&'a self, index: u32, take: &mut dyn FnMut(&'a [u8])) -> Option<bool> {
         let bits = self.filled(index)?;
-        if bits & libc::TP_STATUS_VLAN_VALID == 0 {
+        // A tag is said here only where the socket is for all EtherTypes: `device/filter` tells of the others.
+        if bits & libc::TP_STATUS_VLAN_VALID == 0 && (self.shows_all || self.is_for_us(index)) {
             take(self.frame(index));
         }
         Some(bits & libc::TP_STATUS_LOSING != 0)
@@ -206,6 +219,18 @@ impl RxRing {
     /// The slot after `index`.
     fn after(&self, index: u32) -> u32 {
         if index + 1 == self.map.slots { 0 } else { index + 1 }
+    }
+
+    /// Whether the kernel takes the frame in slot `index`, which is ours, for one of this machine's. It says so in the line that
+    /// has the status, so that this costs less than a filter.
+    fn is_for_us(&self, index: u32) -> bool {
+        let slot = self.map.slot_at(index);
+        // SAFETY: a slot is four cache lines long at least.
+        let address = unsafe { slot.add(ADDRESS_AT) };
+        // SAFETY: the slot is ours (status has TP_STATUS_USER), and has a `sockaddr_ll` there, for which it is aligned; the
+        // kernel does not write to it until the status goes back.
+        let address = unsafe { address.cast::<libc::sockaddr_ll>().as_ref() };
+        address.sll_pkttype == libc::PACKET_HOST
     }
 
     /// The frame in slot `index`, which is ours.

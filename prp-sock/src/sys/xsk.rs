@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::cvt;
+use super::fork::CloseOnFork;
 use super::memory::SharedMemory;
 use super::mmsg::PIECES;
 use super::packet::{get, set};
@@ -75,7 +76,7 @@ impl Ring {
 /// A socket on the first queue of a device.
 #[derive(Debug)]
 pub(crate) struct Xsk {
-    fd: OwnedFd,
+    fd: CloseOnFork<OwnedFd>,
     /// The slots.
     frames: SharedMemory,
     /// What is to be sent.
@@ -98,7 +99,7 @@ impl Xsk {
         // SAFETY: plain call; the result is checked, and a fresh descriptor that nobody else owns.
         let fd = unsafe {
             let fd = libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
-            OwnedFd::from_raw_fd(cvt(fd)?)
+            CloseOnFork::new(OwnedFd::from_raw_fd(cvt(fd)?))
         };
         let socket = fd.as_fd();
         let bytes = SLOT * SLOTS as usize;

@@ -1,15 +1,20 @@
 //! The asynchronous listener.
 
 use std::fmt;
-use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
 
 use prp_proto::addr::PrpAddr;
+use prp_proto::event::ConnHandle;
+use prp_proto::time::Instant;
 
 use super::PrpStream;
+use super::waiting::{Waiting, poll_engine};
 use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
+use crate::engine::{Core, Interest, Task};
+use crate::listener::{Inner, accepted};
+use crate::sys::baton::Errand;
 
 /// A listener for `async` programs, in place of `tokio::net::TcpListener`.
 pub struct PrpListener {
@@ -43,12 +48,16 @@ impl PrpListener {
         Ok(Self { listener })
     }
 
-    /// Waits for the next connection.
+    /// Waits for the next connection. Any number of tasks may.
     ///
     /// # Errors
     /// What makes the devices unusable.
     pub async fn accept(&self) -> io::Result<(PrpStream, PrpAddr)> {
-        poll_fn(|cx| self.poll_accept(cx)).await
+        let inner = self.listener.inner()?;
+        let attempt = |core: &mut Core, now: &mut Instant| accepted(core, *now, inner.listener);
+        let interest = Interest::Accept(inner.listener);
+        let conn = Waiting::new(&inner.engine, interest, attempt).await?;
+        hand_out(inner, conn)
     }
 
     /// The next connection, or a wake-up when there is one. Only the task that polled last is woken.
@@ -56,9 +65,12 @@ impl PrpListener {
     /// # Errors
     /// What makes the devices unusable.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(PrpStream, PrpAddr)>> {
-        self.listener
-            .poll_accept(cx.waker())
-            .map(|accepted| accepted.and_then(|(s, peer)| Ok((PrpStream::from_std(s)?, peer))))
+        let inner = self.listener.inner()?;
+        let (interest, task) = (Interest::Accept(inner.listener), Task::LastToPoll);
+        let polled = poll_engine(&inner.engine, Errand::Brief, interest, cx, task, |core, now| {
+            accepted(core, *now, inner.listener)
+        });
+        polled.map(|conn| hand_out(inner, conn?))
     }
 
     /// The address it listens on.
@@ -68,6 +80,11 @@ impl PrpListener {
     pub fn local_addr(&self) -> io::Result<PrpAddr> {
         self.listener.local_addr()
     }
+}
+
+fn hand_out(listener: &Inner, conn: ConnHandle) -> io::Result<(PrpStream, PrpAddr)> {
+    let (stream, peer) = listener.wrap(conn)?;
+    Ok((PrpStream::from_std(stream)?, peer))
 }
 
 impl Drop for PrpListener {

@@ -1,7 +1,6 @@
 //! The asynchronous stream.
 
 use std::fmt;
-use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
 use std::pin::Pin;
@@ -14,9 +13,10 @@ use prp_proto::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use super::waiting::{Waiting, poll_engine};
 use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
-use crate::engine::{Core, Interest};
+use crate::engine::{Core, Interest, Task};
 use crate::error;
 use crate::stream::{Inner, connected, errand};
 use crate::sys::baton::Errand;
@@ -45,7 +45,7 @@ impl PrpStream {
         let mut last = None;
         for addr in builder.resolve(addr)? {
             let stream = Self::from_std(builder.connect_nonblocking(addr)?)?;
-            match poll_fn(|cx| stream.poll_connected(cx)).await {
+            match stream.connected().await {
                 Ok(()) => return Ok(stream),
                 Err(e) => last = Some(e),
             }
@@ -97,10 +97,8 @@ impl PrpStream {
     /// # Errors
     /// As a read.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        poll_fn(|cx| {
-            self.poll_with(cx, Interest::Read, |core, now, inner| {
-                blocked(core.endpoint.peek(*now, inner.conn, buf))
-            })
+        self.wait(Interest::Read, |core, now, inner| {
+            blocked(core.endpoint.peek(*now, inner.conn, buf))
         })
         .await
     }
@@ -110,10 +108,8 @@ impl PrpStream {
     /// # Errors
     /// None that reading would not report.
     pub async fn readable(&self) -> io::Result<()> {
-        poll_fn(|cx| {
-            self.poll_with(cx, Interest::Read, |core, _, inner| {
-                core.endpoint.is_readable(inner.conn).then_some(Ok(()))
-            })
+        self.wait(Interest::Read, |core, _, inner| {
+            core.endpoint.is_readable(inner.conn).then_some(Ok(()))
         })
         .await
     }
@@ -123,10 +119,8 @@ impl PrpStream {
     /// # Errors
     /// None that writing would not report.
     pub async fn writable(&self) -> io::Result<()> {
-        poll_fn(|cx| {
-            self.poll_with(cx, Interest::Write, |core, _, inner| {
-                core.endpoint.is_writable(inner.conn).then_some(Ok(()))
-            })
+        self.wait(Interest::Write, |core, _, inner| {
+            core.endpoint.is_writable(inner.conn).then_some(Ok(()))
         })
         .await
     }
@@ -147,7 +141,7 @@ impl PrpStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let unfilled = buf.initialize_unfilled();
-        let n = ready!(self.poll_with(cx, Interest::Read, |core, now, inner| {
+        let n = ready!(self.poll_with(Errand::Brief, cx, Interest::Read, |core, now, inner| {
             blocked(core.endpoint.read(*now, inner.conn, unfilled))
         }))?;
         buf.advance(n);
@@ -160,7 +154,7 @@ impl PrpStream {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let errand = errand(bufs.iter().map(|b| b.len()).sum());
-        self.poll_for(errand, cx, Interest::Write, |core, now, inner| {
+        self.poll_with(errand, cx, Interest::Write, |core, now, inner| {
             inner.write_some(core, now, bufs)
         })
     }
@@ -173,23 +167,22 @@ impl PrpStream {
         }
     }
 
-    fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_with(cx, Interest::Connect, |core, _, inner| connected(core, inner.conn))
+    async fn connected(&self) -> io::Result<()> {
+        self.wait(Interest::Connect, |core, _, inner| connected(core, inner.conn)).await
     }
 
-    /// As [`Self::poll_for`], for what is brief.
-    fn poll_with<T>(
+    /// Waits until `f` gives something. Any number of tasks may.
+    async fn wait<T>(
         &self,
-        cx: &mut Context<'_>,
         interest: fn(ConnHandle) -> Interest,
-        f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        self.poll_for(Errand::Brief, cx, interest, f)
+        mut f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>> + Unpin,
+    ) -> io::Result<T> {
+        let inner = self.stream.inner()?;
+        Waiting::new(&inner.engine, interest(inner.conn), |core, now| f(core, now, inner)).await
     }
 
-    /// Tries `f`; once more after taking in frames that wait; and if it still has nothing, sees to it
-    /// that the task is woken.
-    fn poll_for<T>(
+    /// Tries `f`, for the task that polls; of those it is the last one that is woken.
+    fn poll_with<T>(
         &self,
         errand: Errand,
         cx: &mut Context<'_>,
@@ -197,18 +190,10 @@ impl PrpStream {
         mut f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         let inner = self.stream.inner()?;
-        let mut now = inner.engine.now();
-        let mut core = inner.engine.lock_as(errand);
-        let mut out = f(&mut core, &mut now, inner);
-        if out.is_none() && core.turn(now, None) > 0 {
-            out = f(&mut core, &mut now, inner);
-        }
-        let out = out.or_else(|| core.check().err().map(Err));
-        if out.is_none() {
-            core.register_task(interest(inner.conn), cx.waker());
-        }
-        inner.engine.finish(core, now);
-        out.map_or(Poll::Pending, Poll::Ready)
+        let interest = interest(inner.conn);
+        poll_engine(&inner.engine, errand, interest, cx, Task::LastToPoll, |core, now| {
+            f(core, now, inner)
+        })
     }
 }
 

@@ -24,21 +24,51 @@ fn network__codes_tell_causes_apart() {
 
 #[test]
 fn network__says_what_why_and_the_mend() {
-    let waited = Duration::from_secs(2);
+    let waited = Duration::from_nanos(60_584_693_361);
     let error = conn(ErrorKind::TimedOut, ConnError::TimedOut { waited });
-    assert_eq!(
-        Failure::network("3:80", &error).text,
-        "3:80: no answer from the peer for 2s; is that node up, and does its prphosts have this \
-         machine?"
-    );
+    // Expect: nothing of what keeps a first frame from being answered, which others were.
+    assert_eq!(Failure::network("3:80", &error).text, "3:80: no answer from the peer for 60.6 s");
     let error = conn(ErrorKind::Unsupported, ConnError::NoCommonPolicy);
     assert!(Failure::network("3:80", &error).text.ends_with("the same --reliability"));
+    let error = io::Error::from_raw_os_error(EAFNOSUPPORT);
+    assert!(Failure::network("3:80", &error).text.contains("AF_UNIX"));
+}
+
+#[test]
+fn connecting__adds_likely_causes_where_nobody_has_answered() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let hosts = folder.path().join("prphosts");
+    let said = |text: &str, kind: ErrorKind| {
+        std::fs::write(&hosts, text).expect("room");
+        let error = match kind {
+            ErrorKind::TimedOut => {
+                conn(kind, ConnError::TimedOut { waited: Duration::from_secs(2) })
+            }
+            kind => kind.into(),
+        };
+        Failure::connecting("3:80", &error, &hosts, "; is it on?").text
+    };
+    let here = "self 1\n1 02:00:00:00:01:01 lo\n";
+    let timed_out = said(here, ErrorKind::TimedOut);
+    assert_eq!(timed_out, "3:80: no answer from the peer for 2.0 s; is it on?");
+    let lacking = "self 1\n1 02:00:00:00:01:01 test0\n";
+    let timed_out = said(lacking, ErrorKind::TimedOut);
+    let lines: Vec<_> = timed_out.lines().collect();
+    assert_eq!(lines[0], "3:80: no answer from the peer for 2.0 s");
+    assert!(lines[1].contains("this machine has no device test0"), "{timed_out}");
+    assert_eq!(said(lacking, ErrorKind::ConnectionRefused).lines().count(), 1);
 }
 
 #[test]
 fn local__has_the_code_for_failures_of_any_kind() {
     let error = ErrorKind::NotFound.into();
     assert_eq!(Failure::local("standard output", &error).code, Code::Failed);
+}
+
+#[test]
+fn unwritten__nobody_reading_is_no_failure() {
+    assert_eq!(unwritten(&ErrorKind::BrokenPipe.into()).code(), 0);
+    assert_eq!(unwritten(&ErrorKind::StorageFull.into()).code(), 1);
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub(super) fn run(args: &GenerateArgs) -> Result<String, Failure> {
         }
         (None, None) => {
             let text = "say where to: --out DIR for all nodes, --node NUMBER to print one";
-            Err(Failure::new(Code::Failed, text))
+            Err(Failure::new(Code::Usage, text))
         }
     }
 }

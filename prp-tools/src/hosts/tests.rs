@@ -4,39 +4,19 @@ use tempfile::NamedTempFile;
 
 use super::*;
 
-const CLUSTER: &str = "\
-self 2
-1  02:00:00:00:00:01 eth0  alpha
-2  02:00:00:00:00:02 eth0  beta b.cluster  mtu=9000
-9  via 2 metric 10, via 1 metric 20  epsilon
-";
-
-fn file(text: &str) -> NamedTempFile {
-    let mut file = NamedTempFile::new().expect("a temporary file");
-    file.write_all(text.as_bytes()).expect("room for a few bytes");
-    file
-}
-
-fn look_up(text: &str, name: &str) -> Result<String, Failure> {
-    let file = file(text);
-    resolve(&load(file.path()).expect("no mistakes"), name)
-}
-
 #[test]
-fn resolve__finds_names_and_numbers() {
-    let beta = "2  02:00:00:00:00:02 eth0  beta b.cluster  mtu=9000";
-    for name in ["beta", "B.Cluster", "2"] {
-        assert_eq!(look_up(CLUSTER, name).as_deref(), Ok(beta), "{name}");
+fn find__a_node_that_has_a_line() {
+    let mut text = NamedTempFile::new().expect("a temporary file");
+    text.write_all(b"self 2\n1 02:00:00:00:00:01 eth0 alpha\n2 via 1\n").expect("room");
+    let file = load(text.path()).expect("no mistakes");
+    for (name, number) in [("alpha", 1), ("Alpha", 1), ("2", 2), ("self", 2), ("localhost", 2)] {
+        assert_eq!(find(&file, name).map(NodeId::number), Ok(number), "{name}");
     }
-    let epsilon = "9  via 2 metric 10, via 1 metric 20  epsilon";
-    assert_eq!(look_up(CLUSTER, "epsilon").as_deref(), Ok(epsilon));
-}
-
-#[test]
-fn resolve__unknown_nodes_have_a_code_of_their_own() {
-    for name in ["gamma", "77"] {
-        let failure = look_up(CLUSTER, name).expect_err("no such node");
-        let text = format!("{failure:?}");
-        assert!(text.contains("NoWay") && text.contains(name), "{text}");
+    for name in ["9", "beta", "0", "65535", ""] {
+        let said = find(&file, name).expect_err("no such node");
+        let path = text.path().display();
+        assert_eq!(said, Failure::new(Code::NoWay, format!("no node {name} in {path}")));
     }
+    let said = find(&file, "10.0.0.3").expect_err("no node");
+    assert!(said.text().ends_with("numbers or names, and no IP addresses"), "{said:?}");
 }

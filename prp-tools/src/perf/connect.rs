@@ -13,12 +13,15 @@ use super::flow;
 use super::report::{Ends, Figure, Report, losses};
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
+use super::turns::Turns;
 use crate::exit::{Code, Failure};
 
 /// Measure connections per second: one after another, each with a full handshake, a byte each way and
 /// an end.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp perf connect beta --vs tcp
+"))]
 pub(crate) struct ConnectArgs {
     #[command(flatten)]
     common: Common,
@@ -56,16 +59,22 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), Failure> {
     let display = Display::new(common, u64::from(common.rounds) * transports.len() as u64);
     let count = args.count.div_ceil(u64::from(common.rounds));
     let mut sums = BTreeMap::<_, (Vec<f64>, Ends)>::new();
+    let mut turns = Turns::of(transports);
     for _ in 0..common.rounds {
-        for transport in transports.iter().copied() {
+        turns.play(|transport| {
             display.begin(transport, "...");
             let (rates, ends) = sums.entry(transport).or_default();
             let rate = leg(&session, transport, common.wait, count, ends)?;
             rates.push(rate);
             display.end(transport, &format!("{rate:.0} connections/s"));
-        }
+            Ok(())
+        });
     }
+    sums.retain(|_, (rates, _)| !rates.is_empty());
     drop(display);
+    if sums.is_empty() {
+        return turns.end();
+    }
     let settings = Settings {
         node: &common.node,
         wait: common.wait,
@@ -78,7 +87,8 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), Failure> {
         .collect();
     let rounds = |r: &Rate| r.per_s.rounds.clone();
     let report = Report::new("connect", settings, results, &session, rounds);
-    report.publish(common.json.as_deref(), |results| table(common.wait, results))
+    report.publish(common.json.as_deref(), |results| table(common.wait, results))?;
+    turns.end()
 }
 
 /// Makes `count` connections; how many a second.

@@ -11,6 +11,7 @@ use super::pingpong::{Latency, Round, Sum};
 use super::report::{Report, losses};
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
+use super::turns::Turns;
 use super::{Common, seconds};
 use crate::exit::{Code, Failure};
 
@@ -18,7 +19,10 @@ use crate::exit::{Code, Failure};
 ///
 /// A message goes to the server and comes back, and then the next one; half of that time is the latency.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp perf latency beta --vs tcp
+  prp perf latency beta --size 1400 --wait spin --json latency.json
+"))]
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     common: Common,
@@ -61,16 +65,22 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let display = Display::new(common, u64::from(common.rounds) * transports.len() as u64);
     let time = Duration::from_secs_f64(args.time / f64::from(common.rounds));
     let mut sums = BTreeMap::<_, Sum>::new();
+    let mut turns = Turns::of(transports);
     for _ in 0..common.rounds {
-        for transport in transports.iter().copied() {
+        turns.play(|transport| {
             display.begin(transport, "...");
             let (wait, size) = (common.wait, args.size as usize);
             let round = Round { transport, wait, size, beside: args.beside, time };
             let p50 = round.play(&session, sums.entry(transport).or_default())?;
             display.end(transport, &format!("{p50:.2} us"));
-        }
+            Ok(())
+        });
     }
+    sums.retain(|_, sum| sum.has_rounds());
     drop(display);
+    if sums.is_empty() {
+        return turns.end();
+    }
     let settings = Settings {
         node: &common.node,
         size: args.size,
@@ -82,7 +92,8 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let results = sums.into_iter().map(|(transport, sum)| (transport, sum.finish())).collect();
     let rounds = |r: &Latency| r.p50_us.rounds.clone();
     let report = Report::new("latency", settings, results, &session, rounds);
-    report.publish(common.json.as_deref(), |results| table(args, results))
+    report.publish(common.json.as_deref(), |results| table(args, results))?;
+    turns.end()
 }
 
 fn table(args: &LatencyArgs, results: &BTreeMap<Transport, Latency>) -> Vec<String> {

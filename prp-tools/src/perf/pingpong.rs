@@ -90,10 +90,12 @@ impl Round {
         let leg = session.begin(transport, wait, Work::Echo { size: size as u64, beside })?;
         let failed = |e| leg.failure(&e);
         let (samples, ends) = if transport == Transport::Raw {
-            let mut link = leg.raw().map_err(failed)?;
-            let samples = sample(time, || link.round_trip(size)).map_err(failed)?;
-            link.finish().map_err(failed)?;
-            (samples, leg.end_raw(link)?)
+            let mut link = leg.raw()?;
+            let sampled = sample(time, || link.round_trip(size));
+            match sampled.and_then(|samples| link.finish().map(|()| samples)) {
+                Ok(samples) => (samples, leg.end_raw(link)?),
+                Err(e) => return Err(leg.give_up_raw(link, &e)),
+            }
         } else {
             let conn = leg.connect().map_err(failed)?;
             let mut message = vec![0x5a; size];
@@ -140,6 +142,11 @@ fn sample(
 }
 
 impl Sum {
+    /// Whether there were any.
+    pub(super) fn has_rounds(&self) -> bool {
+        !self.medians.is_empty()
+    }
+
     /// What they add up to.
     pub(super) fn finish(self) -> Latency {
         let at = |quantile| micros(self.all.value_at_quantile(quantile));

@@ -19,6 +19,7 @@ use super::offload::OffloadsOff;
 use super::raw::RawLink;
 use super::transport::{Transport, WaitMode};
 use super::{DEFAULT_PORT, crew, flow};
+use crate::argument::port;
 use crate::exit::{Failure, say};
 use crate::hosts;
 
@@ -29,14 +30,17 @@ const BACKLOG: i32 = MAX_STREAMS as i32;
 ///
 /// Anybody who can reach the node can make it send and receive: not for networks with strangers in them.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp perf serve
+  prp perf serve --port 7000 --tcp-port 0
+"))]
 pub(crate) struct ServeArgs {
-    /// The PRP port to listen on
-    #[arg(short, long, default_value_t = DEFAULT_PORT)]
+    /// The PRP port to listen on (0: any free one)
+    #[arg(short, long, default_value_t = DEFAULT_PORT, value_parser = port)]
     port: u16,
 
     /// The TCP port to listen on, at all addresses (0: any free one)
-    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT, value_parser = port)]
     tcp_port: u16,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use prp_sock::{Builder, HostsFile, NodeId, Port, PrpStream, Resolver};
+use prp_sock::{Builder, HostsFile, NodeId, Port, PrpStream};
 
 use super::Common;
 use super::conn::Conn;
@@ -25,6 +25,10 @@ use crate::policy::Policy;
 /// How long a server may take to answer: it answers at once unless it serves somebody else.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What is likely where nobody answers: a node without any program that speaks PRP refuses nothing.
+const UNANSWERED: &str =
+    "; is `prp perf serve` running there? `prp ping NODE` asks whether the node is up";
+
 /// A server that waits for jobs.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -34,6 +38,7 @@ pub(super) struct Session {
     name: String,
     tcp: IpAddr,
     reliability: Option<Policy>,
+    crc: bool,
     /// The number of the next leg.
     next_leg: Cell<u32>,
     /// Where the server runs.
@@ -66,26 +71,17 @@ impl Session {
                 format!("{}: a node, without a port: try `{node} --port {port}`", common.node);
             return Err(Failure::new(Code::Usage, text));
         }
-        let found = Resolver::by(file.clone()).and_then(|resolver| resolver.node(&common.node));
-        let node = found.map_err(|e| Failure::network("cannot connect", &e))?;
+        let node = hosts::find(&file, &common.node)?;
         let tcp = common.versus.iter().find_map(|versus| versus.addr);
         let name = format!("{}:{}", common.node, common.port);
-        let control = Builder::new().hosts(&path).connect((node, Port::new(common.port))).map_err(
-            |e| match e.kind() {
-                ErrorKind::ConnectionRefused => Failure::new(
-                    Code::Refused,
-                    format!("{name}: {e}; is `prp perf serve` running there?"),
-                ),
-                // A node without any program that speaks PRP refuses nothing.
-                ErrorKind::TimedOut => Failure::new(
-                    Code::TimedOut,
-                    format!(
-                        "{name}: {e}; is `prp perf serve` running there, and does its prphosts have this machine?"
-                    ),
-                ),
-                _ => Failure::network(&name, &e),
-            },
-        )?;
+        let connected = Builder::new().hosts(&path).connect((node, Port::new(common.port)));
+        let control = connected.map_err(|e| match e.kind() {
+            ErrorKind::ConnectionRefused => {
+                let text = format!("{name}: {e}; is `prp perf serve` running there?");
+                Failure::new(Code::Refused, text)
+            }
+            _ => Failure::connecting(&name, &e, &path, UNANSWERED),
+        })?;
         let mut session = Self {
             control,
             hosts: file,
@@ -95,6 +91,7 @@ impl Session {
             name,
             tcp: tcp.unwrap_or_else(|| tcp_default(node)),
             reliability: common.reliability,
+            crc: !common.no_crc,
             server: Machine::default(),
             steal: Steal::now(),
         };
@@ -178,7 +175,8 @@ impl Leg<'_> {
     pub(super) fn connect(&self) -> io::Result<Conn> {
         match self.transport {
             Transport::Prp => {
-                let mut builder = builder(self.session.hosts.path(), self.wait);
+                let builder = builder(self.session.hosts.path(), self.wait);
+                let mut builder = builder.crc(self.session.crc);
                 if let Some(policy) = self.session.reliability {
                     builder = builder.reliability(policy.into());
                 }
@@ -204,6 +202,10 @@ impl Leg<'_> {
                 );
                 Failure::network(what, error)
             }
+            Transport::Raw if error.kind() == ErrorKind::TimedOut => {
+                let text = format!("raw frames to {name}: one was lost, and nobody sends it again");
+                Failure::new(Code::TimedOut, text)
+            }
             Transport::Raw => Failure::network(format_args!("raw frames to {name}"), error),
         }
     }
@@ -214,9 +216,13 @@ impl Leg<'_> {
     }
 
     /// This end of a leg of raw frames.
-    pub(super) fn raw(&self) -> io::Result<RawLink> {
+    pub(super) fn raw(&self) -> Result<RawLink, Failure> {
         let Session { hosts, node, .. } = self.session;
-        RawLink::open(hosts, *node, self.number, self.wait)
+        RawLink::open(hosts, *node, self.number, self.wait).map_err(|e| {
+            // The server notices that nothing comes, and does its part of the next leg.
+            let _ = self.server_outcome();
+            self.failure(&e)
+        })
     }
 
     /// Ends it, and says what this end and the server counted. `conns` are closed here.
@@ -229,6 +235,16 @@ impl Leg<'_> {
     /// As [`Self::end`], for raw frames.
     pub(super) fn end_raw(self, mut link: RawLink) -> Result<(Outcome, Outcome), Failure> {
         Ok((self.counters.raw_outcome(&mut link), self.server_outcome()?))
+    }
+
+    /// Gives up a leg of raw frames for `error`: the server is told, and does its part of the next
+    /// leg.
+    pub(super) fn give_up_raw(self, mut link: RawLink, error: &io::Error) -> Failure {
+        let failure = self.failure(error);
+        // Where this is lost as well, the server notices that nothing comes.
+        let _ = link.finish();
+        let _ = self.server_outcome();
+        failure
     }
 
     fn server_outcome(&self) -> Result<Outcome, Failure> {

@@ -16,12 +16,16 @@ use super::display::Display;
 use super::report::{Ends, Figure, Report, losses};
 use super::session::{Leg, Session};
 use super::transport::{Transport, WaitMode};
+use super::turns::Turns;
 use super::{Common, crew, flow, seconds};
 use crate::exit::{Code, Failure};
 
 /// Measure goodput: bytes that have arrived, by the time until the server had the last one.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp perf stream beta --vs tcp --vs raw
+  prp perf stream beta --streams 16 --bidir
+"))]
 pub(crate) struct StreamArgs {
     #[command(flatten)]
     common: Common,
@@ -85,15 +89,21 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     let display = Display::new(common, u64::from(common.rounds) * transports.len() as u64);
     let each = args.each();
     let mut sums = BTreeMap::<_, Sum>::new();
+    let mut turns = Turns::of(transports);
     for _ in 0..common.rounds {
-        for transport in &transports {
-            display.begin(*transport, "...");
-            let gbps =
-                leg(&session, args, *transport, sums.entry(*transport).or_default(), &display)?;
-            display.end(*transport, &format!("{gbps:.2} Gbit/s"));
-        }
+        turns.play(|transport| {
+            display.begin(transport, "...");
+            let sum = sums.entry(transport).or_default();
+            let gbps = leg(&session, args, transport, sum, &display)?;
+            display.end(transport, &format!("{gbps:.2} Gbit/s"));
+            Ok(())
+        });
     }
+    sums.retain(|_, sum| !sum.gbps.is_empty());
     drop(display);
+    if sums.is_empty() {
+        return turns.end();
+    }
     let settings = Settings {
         node: &common.node,
         wait: common.wait,
@@ -105,7 +115,8 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     let results = sums.into_iter().map(|(transport, sum)| (transport, sum.finish())).collect();
     let report =
         Report::new("stream", settings, results, &session, |r: &Goodput| r.gbps.rounds.clone());
-    report.publish(common.json.as_deref(), |results| table(args, results))
+    report.publish(common.json.as_deref(), |results| table(args, results))?;
+    turns.end()
 }
 
 /// Sends for one round; gigabits a second.
@@ -154,12 +165,15 @@ fn raw(
     each: Amount,
     display: &Display,
 ) -> Result<(f64, (Outcome, Outcome)), Failure> {
-    let mut link = leg.raw().map_err(|e| leg.failure(&e))?;
+    let mut link = leg.raw()?;
     let sent = AtomicU64::new(0);
     let begun = Instant::now();
     let moved = display.watch(leg.transport(), &sent, || link.source(each, &sent));
-    moved.map_err(|e| leg.failure(&e))?;
-    Ok((begun.elapsed().as_secs_f64(), leg.end_raw(link)?))
+    let elapsed = begun.elapsed().as_secs_f64();
+    match moved {
+        Ok(()) => Ok((elapsed, leg.end_raw(link)?)),
+        Err(e) => Err(leg.give_up_raw(link, &e)),
+    }
 }
 
 /// Sends on all connections, and receives until the server has ended its directions, which it does when

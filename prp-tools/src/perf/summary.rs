@@ -21,7 +21,9 @@ use runs::Runs;
 /// DIR has what the other subcommands wrote with --json, a file for each run; the names of the files say
 /// what was run (docs/performance.md). What is not there is left out.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp perf summary bench-runs --json -
+"))]
 pub(crate) struct SummaryArgs {
     /// The folder with the runs
     dir: PathBuf,

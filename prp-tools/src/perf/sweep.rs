@@ -11,6 +11,7 @@ use super::pingpong::{Latency, Round, Sum};
 use super::report::{Report, losses};
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
+use super::turns::Turns;
 use super::{Common, seconds};
 use crate::exit::Failure;
 
@@ -24,7 +25,9 @@ const TYPICAL: usize = 64;
 ///
 /// TCP has no messages of 0 bytes; a PRP message has an end even if it has no bytes.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp perf sweep beta --json sweep.json
+"))]
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     common: Common,
@@ -64,23 +67,31 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let time = args.time / f64::from(common.rounds) / sizes.len() as f64;
     let time = Duration::from_secs_f64(time);
     let mut results = BTreeMap::<_, Vec<Point>>::new();
+    let mut turns = Turns::of(transports);
     for size in sizes {
         let mut sums = BTreeMap::<_, Sum>::new();
         for _ in 0..common.rounds {
-            for transport in transports.iter().copied().filter(|t| has_messages(*t, size)) {
+            turns.play(|transport| {
+                if !has_messages(transport, size) {
+                    return Ok(());
+                }
                 display.begin(transport, &format!("{size} bytes ..."));
                 let round = Round { transport, wait: common.wait, size, beside: 0, time };
                 let p50 = round.play(&session, sums.entry(transport).or_default())?;
                 display.end(transport, &format!("{size} bytes {p50:.2} us"));
-            }
+                Ok(())
+            });
         }
-        for (transport, sum) in sums {
+        for (transport, sum) in sums.into_iter().filter(|(_, sum)| sum.has_rounds()) {
             let latency = sum.finish();
             let gbps = size as f64 * 8e-3 / latency.p50_us.median;
             results.entry(transport).or_default().push(Point { size, gbps, latency });
         }
     }
     drop(display);
+    if results.is_empty() {
+        return turns.end();
+    }
     let settings = Settings {
         node: &common.node,
         wait: common.wait,
@@ -91,7 +102,8 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         let typical = points.iter().find(|point| point.size == TYPICAL);
         typical.map(|point| point.latency.p50_us.rounds.clone()).unwrap_or_default()
     });
-    report.publish(common.json.as_deref(), |results| table(common.wait, results))
+    report.publish(common.json.as_deref(), |results| table(common.wait, results))?;
+    turns.end()
 }
 
 /// Nothing, and the powers of two.

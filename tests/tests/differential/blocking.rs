@@ -27,7 +27,7 @@ pub(crate) fn nonblocking__nothing_to_read<S: Stack>(scene: &mut Scene<S>) {
 
 /// Writes to `stream`, which does not block or has a timeout, until that fails; gives the error's kind
 /// and how much went in.
-fn fill(stream: &impl Stream) -> (ErrorKind, usize) {
+pub(crate) fn fill(stream: &impl Stream) -> (ErrorKind, usize) {
     let (block, mut written) = ([7; 16 * 1024], 0);
     loop {
         match stream.put(&block) {
@@ -38,7 +38,7 @@ fn fill(stream: &impl Stream) -> (ErrorKind, usize) {
 }
 
 /// Reads `bytes` bytes.
-fn empty(stream: &impl Stream, bytes: usize) {
+pub(crate) fn empty(stream: &impl Stream, bytes: usize) {
     let (mut buf, mut left) = ([0; 16 * 1024], bytes);
     while left > 0 {
         left -= stream.get(&mut buf).expect("what was written comes");

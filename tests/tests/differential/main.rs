@@ -10,6 +10,7 @@ mod differences;
 mod listening;
 mod model;
 mod random;
+mod readiness;
 mod reading;
 mod resetting;
 mod scene;
@@ -85,6 +86,16 @@ fn main() -> ExitCode {
             resetting::reset__shutdown_after,
             resetting::reset__addresses_after,
             resetting::reset__seen_by_a_clone,
+            readiness::readiness__of_data_and_ends,
+            readiness::readiness__of_ones_own_end,
+            readiness::readiness__of_who_reads_no_more,
+            readiness::readiness__of_a_shutdown_both_ways,
+            readiness::readiness__of_a_reset,
+            readiness::readiness__of_a_reset_with_data_unread,
+            readiness::readiness__of_a_peer_that_is_gone,
+            readiness::readiness__of_full_buffers,
+            readiness::readiness__of_a_request,
+            readiness::readiness__of_a_listener,
             listening::connect__refused,
             listening::connect__refused_after_the_listener_is_gone,
             listening::connect__timeout_is_not_needed,

@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 use std::io;
 use std::marker::PhantomData;
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -57,6 +58,11 @@ impl<S: Stack> Scene<S> {
     /// Connects the client to `port` of the server.
     pub(crate) fn connect(&self, port: u16) -> io::Result<S::Stream> {
         S::connect(self.place.client, self.place.server, port)
+    }
+
+    /// As [`Self::connect`], without waiting for an answer.
+    pub(crate) fn connect_nonblocking(&self, port: u16) -> io::Result<S::Stream> {
+        S::connect_nonblocking(self.place.client, self.place.server, port)
     }
 
     /// A connection: the client's end and the server's.
@@ -114,9 +120,11 @@ pub(crate) fn until_ended(stream: &impl Stream) {
     until_shows(stream, EpollFlags::EPOLLRDHUP, "the end of the stream");
 }
 
-/// Waits until there is no connection any more.
+/// Waits until there is no connection any more. Both directions being closed does not say that the other end knows; when it
+/// does there is nothing left to shut down.
 pub(crate) fn until_over(stream: &impl Stream) {
     until_shows(stream, EpollFlags::EPOLLHUP, "the end of the connection");
+    wait::until("nothing left to shut down", || stream.shutdown(Shutdown::Write).err());
 }
 
 /// Waits until a connection can be accepted.

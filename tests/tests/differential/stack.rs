@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use prp_sock::{Builder, NodeId, Port, PrpAddr, PrpListener, PrpStream};
 use prp_tests::namespace::{hosts, on_node};
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
+
+/// What a nonblocking connect says.
+const EINPROGRESS: i32 = nix::errno::Errno::EINPROGRESS as i32;
 
 /// A way to make streams between nodes.
 pub(crate) trait Stack: 'static {
@@ -26,6 +29,9 @@ pub(crate) trait Stack: 'static {
 
     /// Connects from node `from` to `port` of node `to`.
     fn connect(from: u8, to: u8, port: u16) -> io::Result<Self::Stream>;
+
+    /// As [`Self::connect`], without waiting for an answer.
+    fn connect_nonblocking(from: u8, to: u8, port: u16) -> io::Result<Self::Stream>;
 
     /// As [`Self::connect`], with a limit.
     fn connect_timeout(from: u8, to: u8, port: u16, limit: Duration) -> io::Result<Self::Stream>;
@@ -166,6 +172,17 @@ impl Stack for Kernel {
         on_node(from, || TcpStream::connect(Self::addr(to, port)))
     }
 
+    fn connect_nonblocking(from: u8, to: u8, port: u16) -> io::Result<TcpStream> {
+        on_node(from, || {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            socket.set_nonblocking(true)?;
+            match socket.connect(&Self::addr(to, port).into()) {
+                Err(e) if e.raw_os_error() != Some(EINPROGRESS) => Err(e),
+                _ => Ok(socket.into()),
+            }
+        })
+    }
+
     fn connect_timeout(from: u8, to: u8, port: u16, limit: Duration) -> io::Result<TcpStream> {
         on_node(from, || TcpStream::connect_timeout(&Self::addr(to, port), limit))
     }
@@ -199,6 +216,14 @@ impl Stack for Prp {
 
     fn connect(from: u8, to: u8, port: u16) -> io::Result<PrpStream> {
         on_node(from, || Self::builder(from).connect(Self::addr(to, port)))
+    }
+
+    fn connect_nonblocking(from: u8, to: u8, port: u16) -> io::Result<PrpStream> {
+        on_node(from, || {
+            let stream = Self::builder(from).connect_nonblocking(Self::addr(to, port))?;
+            stream.set_nonblocking(true)?;
+            Ok(stream)
+        })
     }
 
     fn connect_timeout(from: u8, to: u8, port: u16, limit: Duration) -> io::Result<PrpStream> {

@@ -110,11 +110,6 @@ pub(crate) fn filter(port: u16) -> PortFilter {
     PortFilter::new(node(NODE), false, [Port::new(port)].into_iter())
 }
 
-/// One that everything passes.
-pub(crate) fn open_filter() -> PortFilter {
-    PortFilter::open(node(NODE), false)
-}
-
 /// Skips the test where the kernel has no such thing, or not for us.
 pub(crate) fn need_inlets(at: &End) {
     if privilege::in_user_namespace() {

@@ -56,6 +56,8 @@ pub(super) fn config(reliability: ReliabilitySet) -> ConnConfig {
             probes: 3,
         }),
         connect_timeout: Duration::from_secs(1),
+        // What a stranger can do to who checks nothing but numbers.
+        crc: false,
         ..ConnConfig::default()
     }
 }
@@ -158,8 +160,8 @@ impl Stage {
             for endpoint in [&mut self.friend, &mut self.target] {
                 endpoint.handle_idle(self.now);
                 while let Some(event) = endpoint.poll_event() {
-                    if let Event::Orphan(orphan) = event {
-                        endpoint.refuse(self.now, &orphan);
+                    if let Event::UnownedPort(unowned) = event {
+                        endpoint.refuse(&unowned);
                     }
                 }
                 while endpoint.poll_released_port().is_some() {}

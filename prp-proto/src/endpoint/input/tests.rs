@@ -16,7 +16,7 @@ use crate::seq::{Seq, SeqWidth};
 use crate::testing::{Pair, Side};
 use crate::timer::Timer;
 use crate::wire::{
-    AckBlock, Bitmap, ETHERTYPE, HEADER_LEN, MAX_CONTROL_LEN, Reliability, ReliabilitySet,
+    AckBlock, Bitmap, Control, ETHERTYPE, HEADER_LEN, MAX_CONTROL_LEN, Reliability, ReliabilitySet,
     TransportHeader,
 };
 
@@ -38,8 +38,11 @@ fn handle_unexpected(endpoint: &mut Endpoint, now: Instant, bytes: &[u8], sink: 
         endpoint.handle_frame(now, DeviceId(0), bytes, Some(sink));
         return;
     };
-    endpoint.follow(now, handle, DeviceId(0), &frame);
-    let _ = endpoint.deliver(now, handle, &frame, Some(sink));
+    let follows = endpoint.may_follow(now, handle, DeviceId(0), &frame);
+    let outcome = endpoint.deliver(now, handle, &frame, Some(sink));
+    if follows && is_believed(outcome) {
+        endpoint.follow(handle, DeviceId(0), &frame);
+    }
 }
 
 /// What is under way between two endpoints that write, read, lose, repeat and reorder at random.
@@ -157,6 +160,7 @@ fn run(seed: u64, policy: Reliability) -> Seen {
     let mut config = ConnConfig {
         reliability: ReliabilitySet::only(policy),
         keepalive: Some(Keepalive { idle: often, interval: often, probes: 9 }),
+        crc: seed % 4 < 2,
         ..ConnConfig::default()
     };
     // Who has room for so little and seldom reads closes his window.
@@ -254,7 +258,8 @@ fn segment(first: &[u8], after: u32, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn expected__nothing_that_breaks_the_terms() {
     let mut pair = Pair::default();
-    let (client, conn) = pair.established();
+    let plain = ConnConfig { crc: false, ..ConnConfig::default() };
+    let (client, conn) = pair.established_with(plain, plain);
     let now = pair.time;
     pair.client.endpoint.write(now, client, &[7], Ending::Write).unwrap();
     let mut batch = TransmitBatch::new(32, 1 << 20);
@@ -280,15 +285,45 @@ fn expected__nothing_that_breaks_the_terms() {
         }
     };
     assert_eq!(beyond, Disposition::Dropped(DropReason::OutOfWindow));
-    assert_eq!(taken, ConnConfig::default().recv_limit() / mss);
+    // What a connection invites that was not accepted when it came to stand (PRP-WIN-6).
+    assert_eq!(taken, 64 * 1024 / mss);
     assert_eq!(sink.filled(), taken);
+}
+
+/// SPEC PRP-CRC-3: a frame that would be the expected one but for its trailer is a lost one.
+#[test]
+fn expected__not_without_its_trailer() {
+    let mut pair = Pair::default();
+    let (client, conn) = pair.established();
+    assert!(pair.server.endpoint.terms(conn).unwrap().crc);
+    // Before the first segment nothing is expected.
+    pair.client.endpoint.write(pair.time, client, &[1], Ending::Write).unwrap();
+    pair.drive();
+    assert_eq!(pair.server.endpoint.read(pair.time, conn, &mut [0; 9]), Ok(1));
+    let now = pair.time;
+    pair.client.endpoint.write(now, client, &[7; 100], Ending::Write).unwrap();
+    let mut batch = TransmitBatch::new(32, 1 << 20);
+    pair.client.endpoint.poll_transmit(now, &mut batch);
+    let frame = pair.client.endpoint.frame(&batch, 0).concat();
+    let mut buf = [0; 1000];
+    let mut sink = Sink::new(conn, &mut buf);
+    let server = &mut pair.server.endpoint;
+    for at in [HEADER_LEN, HEADER_LEN + 99, HEADER_LEN + 100] {
+        let mut broken = frame.clone();
+        broken[at] ^= 1;
+        let disposition = server.handle_frame(now, DeviceId(0), &broken, Some(&mut sink));
+        assert_eq!(disposition, Disposition::Dropped(DropReason::BadCrc));
+    }
+    assert_eq!(sink.filled(), 0);
+    let disposition = server.handle_frame(now, DeviceId(0), &frame, Some(&mut sink));
+    assert_eq!((disposition, sink.filled()), (Disposition::Accepted, 100));
 }
 
 /// SPEC PRP-WIN-4: a window that was said to be closed, and has not been said to be open, is asked about.
 #[test]
 fn expected__leaves_a_closed_window_watched() {
     let mut pair = Pair::default();
-    let small = ConnConfig { recv_buffer: 4096, ..ConnConfig::default() };
+    let small = ConnConfig { recv_buffer: 4096, crc: false, ..ConnConfig::default() };
     let (client, server) = pair.established_with(ConnConfig::default(), small);
     let (now, mut batch) = (pair.time, TransmitBatch::new(32, 1 << 20));
     pair.server.endpoint.write(now, server, &[7], Ending::Write).unwrap();

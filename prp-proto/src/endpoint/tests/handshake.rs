@@ -91,7 +91,7 @@ fn connect__no_route_is_known_at_once() {
     assert_eq!(result, Err(crate::error::ConnectError::NoRoute(nowhere.node)));
 }
 
-/// PRP-OPT-3: the strongest policy both accept, the smaller segment, CRC if either wants it.
+/// PRP-OPT-3: the strongest policy both accept, the smaller segment, a trailer where both want it.
 #[test]
 fn options__both_ends_agree() {
     use Reliability::*;
@@ -108,6 +108,19 @@ fn options__both_ends_agree() {
         let terms = pair.client.endpoint.terms(c).unwrap();
         assert_eq!(terms, pair.server.endpoint.terms(s).unwrap());
         assert_eq!((terms.reliability, terms.mss, terms.crc), (expected, 3996, true));
+    }
+}
+
+/// PRP-CRC-5: trailers unless either end does without them.
+#[test]
+fn options__trailers_are_for_who_both_want_them() {
+    for (ask, grant) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut pair = Pair::default();
+        let [client, server] = [ask, grant].map(|crc| ConnConfig { crc, ..ConnConfig::default() });
+        let (c, s) = pair.established_with(client, server);
+        let terms = pair.client.endpoint.terms(c).unwrap();
+        assert_eq!(terms, pair.server.endpoint.terms(s).unwrap());
+        assert_eq!(terms.crc, ask && grant);
     }
 }
 
@@ -210,53 +223,6 @@ fn backlog__full_one_drops_requests_until_there_is_room() {
 }
 
 #[test]
-fn classic__peer_without_options_talks_detect() {
-    for (ask, grant) in [(Classic::Only, Classic::Allow), (Classic::Only, Classic::Only)] {
-        let mut pair = Pair::default().traced();
-        let ask = ConnConfig { classic: ask, ..with_policy(Reliability::Detect) };
-        let grant = ConnConfig { classic: grant, ..with_policy(Reliability::Detect) };
-        let (c, s) = pair.established_with(ask, grant);
-        let message = pattern(4000);
-        assert_eq!(transfer(&mut pair, ToServer, c, s, &message), message);
-        assert_eq!(transfer(&mut pair, ToClient, s, c, b"answer"), b"answer");
-        pair.client.endpoint.shutdown_send(pair.time, c);
-        pair.drive();
-        assert_eq!(pair.server.endpoint.read(pair.time, s, &mut [0; 9]), Ok(0));
-        pair.server.endpoint.shutdown_send(pair.time, s);
-        pair.drive();
-        assert_eq!(pair.client.endpoint.read(pair.time, c, &mut [0; 9]), Ok(0));
-        // PRP-CLASSIC-2: the paper's four flags and nothing else, ever.
-        for line in pair.trace.as_ref().unwrap() {
-            let flags = line.split(['[', ']']).nth(1).unwrap();
-            let ok = flags.split(' ').all(|f| ["CREQ", "CACK", "EOM", "EOC", "-"].contains(&f));
-            assert!(ok && line.contains("seq 0+"), "{line}");
-        }
-    }
-}
-
-#[test]
-fn classic__is_an_error_unless_the_caller_allows_it() {
-    let mut pair = Pair::default();
-    let classic = ConnConfig { classic: Classic::Only, ..with_policy(Reliability::Detect) };
-    pair.listen(80, classic);
-    let strip = |_: Direction, bytes: &[u8]| {
-        // A peer of 1997 ignores the options and answers without.
-        let mut frame = bytes.to_vec();
-        frame[24..26].copy_from_slice(&[0, 0]);
-        Verdict::Replace(frame)
-    };
-    pair.rule = Box::new(strip);
-    let c = pair.connect(80, ConnConfig::default());
-    pair.drive();
-    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::ClassicPeer));
-    let allowed = ConnConfig { classic: Classic::Allow, ..ConnConfig::default() };
-    let c = pair.connect(80, allowed);
-    pair.drive();
-    assert_eq!(pair.client.endpoint.state(c), State::OPEN);
-    assert_eq!(pair.client.endpoint.terms(c).unwrap().reliability, Reliability::Detect);
-}
-
-#[test]
 fn same_node__talks_to_itself_through_the_loopback_device() {
     let mut pair = Pair::default();
     let listener = pair.listen(80, ConnConfig::default());
@@ -267,7 +233,9 @@ fn same_node__talks_to_itself_through_the_loopback_device() {
     pair.drive();
     let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
     let data = pattern(200_000);
-    assert_eq!(pair.server.endpoint.terms(c).unwrap().mss, 65520);
+    // PRP-CRC-5: nothing crosses a wire, so there is no trailer.
+    let terms = pair.server.endpoint.terms(c).unwrap();
+    assert_eq!((terms.mss, terms.crc), (65520, false));
     pair.server.endpoint.write(pair.time, c, &data, Ending::Write).unwrap();
     pair.drive();
     let mut got = alloc::vec![0; data.len()];

@@ -87,7 +87,7 @@ fn reset__blind_ones_end_nothing_and_are_asked_about_sparingly() {
 #[test]
 fn acknowledgement__made_up_ones_are_dropped() {
     let mut pair = Pair::default();
-    let (c, s) = pair.established();
+    let (c, s) = pair.established_with(plain(), plain());
     let (from, to) = pair.client.endpoint.ends(c).unwrap();
     let frame = forge(from, to, Flags::NONE.with_ack(Seq::new(0x7777)), 0, b"x", None);
     pair.inject(ToServer, &frame);
@@ -128,7 +128,7 @@ fn forge_data(pair: &Pair, c: ConnHandle, seq: Seq, ack: Seq, data: &[u8]) -> Ve
 #[test]
 fn acknowledgement__of_the_next_segment_is_dropped() {
     let mut pair = Pair::default();
-    let (c, s, [ours, theirs]) = overheard(&mut pair, ConnConfig::default());
+    let (c, s, [ours, theirs]) = overheard(&mut pair, plain());
     pair.inject(ToServer, &forge_data(&pair, c, ours, theirs + 1, b"x"));
     pair.drive();
     assert_eq!(pair.drops, [DropReason::BadAck]);
@@ -139,11 +139,27 @@ fn acknowledgement__of_the_next_segment_is_dropped() {
     assert_eq!(pair.server.endpoint.unread(s), 1);
 }
 
+/// PRP-ACK-8: what was acknowledged before is a late acknowledgement, but not from longer ago than a window can be.
+#[test]
+fn acknowledgement__of_what_was_long_ago_is_dropped() {
+    let mut pair = Pair::default();
+    let (c, _, [ours, theirs]) = overheard(&mut pair, plain());
+    let beyond = ours + crate::config::MAX_WINDOW;
+    for ack in 0..=u16::MAX {
+        let frame = forge_data(&pair, c, beyond, theirs + u32::from(ack), b"x");
+        pair.server.endpoint.handle_frame(pair.time, DeviceId(0), &frame, None);
+    }
+    // Expect: the one that is right, and a window of late ones, as SPEC section 13 counts.
+    let drops = &pair.server.endpoint.stats().drops;
+    assert_eq!(drops[DropReason::OutOfWindow], 1 + 1024);
+    assert_eq!(drops[DropReason::BadAck], (1 << 16) - 1 - 1024);
+}
+
 /// PRP-SEG-4: the first number that was not offered is beyond the window, the last one is not.
 #[test]
 fn window__ends_where_it_was_said_to() {
     let mut pair = Pair::default();
-    let small = ConnConfig { recv_buffer: 10 * 1484, ..ConnConfig::default() };
+    let small = ConnConfig { recv_buffer: 10 * 1484, ..plain() };
     let (c, s, [ours, theirs]) = overheard(&mut pair, small);
     pair.inject(ToServer, &forge_data(&pair, c, ours + 10, theirs, b"x"));
     pair.drive();
@@ -158,7 +174,7 @@ fn window__ends_where_it_was_said_to() {
 #[test]
 fn segment__longer_than_agreed_is_dropped() {
     let mut pair = Pair::default();
-    let (c, s, [ours, theirs]) = overheard(&mut pair, ConnConfig::default());
+    let (c, s, [ours, theirs]) = overheard(&mut pair, plain());
     pair.inject(ToServer, &forge_data(&pair, c, ours, theirs, &[7; 1485]));
     pair.drive();
     assert_eq!(pair.drops, [DropReason::TooLong]);
@@ -215,6 +231,43 @@ fn flood__of_requests_is_bounded_by_the_peer_limit() {
     assert_eq!(pair.server.endpoint.connections(), 128);
     assert_eq!(pair.server.endpoint.pending(listener), 128);
     assert_eq!(pair.server.endpoint.stats().drops[DropReason::PeerLimit], 20_000 - 1 - 128);
+}
+
+/// ... and a stream of them, from ports that answer nothing, keeps their node out for two seconds at most.
+#[test]
+fn flood__of_requests_does_not_keep_their_node_out() {
+    let mut pair = Pair::default();
+    let server = pair.server.endpoint.listen(Port::new(80), 1000, ConnConfig::default()).unwrap();
+    let offer = Offer {
+        id: 1,
+        echo: 0,
+        reliability: ReliabilitySet::RELIABLE,
+        crc: false,
+        mss: 1484,
+        window: 10,
+    };
+    let node = NodeId::new(1).unwrap();
+    let mut ports = 2000..;
+    let mut request = |pair: &mut Pair| {
+        let from = PrpAddr::new(node, Port::new(ports.next().unwrap()));
+        let key = Some(CrcKey::NONE);
+        let frame = forge(from, Pair::server_addr(80), Flags::CREQ, 0, &offer.emit(), key);
+        pair.inject(ToServer, &frame);
+    };
+    (0..128).for_each(|_| request(&mut pair));
+    pair.drive();
+    let c = pair.connect(80, ConnConfig::default());
+    for _ in 0..600 {
+        pair.drive_for(50 * MS);
+        request(&mut pair);
+    }
+    assert_eq!(pair.client.endpoint.state(c), State::OPEN);
+    assert_eq!(pair.client.endpoint.stats().connected, 1);
+    // Expect: who confirmed in time stays, whoever comes after.
+    assert_eq!(pair.client.endpoint.take_error(c), None);
+    assert!(pair.server.endpoint.connections() <= 129);
+    let accepted = core::iter::from_fn(|| pair.server.endpoint.accept(pair.time, server)).count();
+    assert!(accepted <= 129, "{accepted}");
 }
 
 /// Refusals are rationed, so that a flood is not answered by a flood.

@@ -252,8 +252,7 @@ fn acquainted(config: ConnConfig) -> (Pair, ConnHandle, ConnHandle) {
 /// PRP-CC-4: a window that was halved while it was full does not hold the repeat back until a timeout.
 #[test]
 fn repeat__goes_out_past_a_full_window() {
-    let (mut pair, c, s) =
-        acquainted(ConnConfig { congestion: Controller::Aimd, ..ConnConfig::default() });
+    let (mut pair, c, s) = acquainted(ConnConfig { congestion: Controller::Aimd, ..plain() });
     // Of the ten that the window allows, three arrive; with six in flight the halved one is full.
     pair.rule = drop_nth(ToServer, &[0, 4, 5, 6, 7, 8, 9]);
     pair.write_all(ToServer, c, &pattern(10 * 1484));
@@ -267,7 +266,7 @@ fn repeat__goes_out_past_a_full_window() {
 /// before the timeout of twenty milliseconds.
 #[test]
 fn probe__is_repeated_at_growing_distances() {
-    let (mut pair, c, s) = acquainted(ConnConfig::default());
+    let (mut pair, c, s) = acquainted(plain());
     let mut answers = 0;
     pair.rule = Box::new(move |d, _| {
         answers += u32::from(d == ToClient);

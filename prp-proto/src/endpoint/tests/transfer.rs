@@ -35,19 +35,23 @@ fn data__flows_from_whatever_number_is_the_first() {
     assert_eq!(pair.drops, []);
 }
 
-/// PRP-SEG-2: 1484 bytes a segment on a 1500-byte MTU.
+/// PRP-SEG-2: 1484 bytes a segment on a 1500-byte MTU, a trailer included.
 #[test]
 fn segments__are_1484_bytes_and_the_last_one_ends_the_message() {
-    let mut pair = Pair::default().traced();
-    let (c, s) = pair.established();
-    pair.write_all(ToServer, c, &pattern(3000));
-    pair.drive();
-    let trace = pair.trace.take().unwrap().split_off(2);
-    let data: Vec<_> = trace.iter().filter(|l| !l.contains("CTL")).collect();
-    assert_eq!(data.len(), 3);
-    assert!(data[0].contains("[ACK]") && data[0].contains("len 1484"), "{}", data[0]);
-    assert!(data[2].contains("[EOM ACK]") && data[2].contains("len 32"), "{}", data[2]);
-    assert_eq!(pair.read_available(ToServer, s).len(), 3000);
+    for (config, full, last) in
+        [(plain(), "len 1484", "len 32"), (ConnConfig::default(), "len 1480", "len 40")]
+    {
+        let mut pair = Pair::default().traced();
+        let (c, s) = pair.established_with(config, config);
+        pair.write_all(ToServer, c, &pattern(3000));
+        pair.drive();
+        let trace = pair.trace.take().unwrap().split_off(2);
+        let data: Vec<_> = trace.iter().filter(|l| !l.contains("CTL")).collect();
+        assert_eq!(data.len(), 3);
+        assert!(data[0].contains("[ACK]") && data[0].contains(full), "{}", data[0]);
+        assert!(data[2].contains("[EOM ACK]") && data[2].contains(last), "{}", data[2]);
+        assert_eq!(pair.read_available(ToServer, s).len(), 3000);
+    }
 }
 
 /// A ping-pong puts two frames on the wire per round, however many rounds there are: every
@@ -164,21 +168,23 @@ fn numbers__wrap() {
 /// Jumbo segments are used only after a probe of their size has come through (PRP-SIZE-2).
 #[test]
 fn size_probe__finds_out_what_the_path_carries() {
-    let mut pair = Pair::new(9000).traced();
-    let (c, s) = pair.established();
     let data = pattern(100_000);
-    assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
     let longest = |p: &Pair| {
         let lens = p.trace.as_ref().unwrap().iter().filter(|l| !l.contains("CTL"));
         lens.filter_map(|l| l.split("len ").nth(1)?.split(' ').next()?.parse::<u32>().ok()).max()
     };
-    assert_eq!(longest(&pair), Some(8984));
+    for (config, trailer) in [(plain(), 0), (ConnConfig::default(), 4)] {
+        let mut pair = Pair::new(9000).traced();
+        let (c, s) = pair.established_with(config, config);
+        assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+        assert_eq!(longest(&pair), Some(8984 - trailer));
 
-    // Expect: a switch between them takes 1500 only; data flows all the same.
-    let mut pair = Pair::new(9000).traced();
-    pair.rule = Box::new(|_, b| if b.len() > 1514 { Verdict::Drop } else { Verdict::Pass });
-    let (c, s) = pair.established();
-    assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
-    assert_eq!(longest(&pair), Some(1484));
-    assert_eq!(pair.client.endpoint.conn_stats(c).unwrap().retransmitted, 0);
+        // Expect: a switch between them takes 1500 only; data flows all the same.
+        let mut pair = Pair::new(9000).traced();
+        pair.rule = Box::new(|_, b| if b.len() > 1514 { Verdict::Drop } else { Verdict::Pass });
+        let (c, s) = pair.established_with(config, config);
+        assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+        assert_eq!(longest(&pair), Some(1484 - trailer));
+        assert_eq!(pair.client.endpoint.conn_stats(c).unwrap().retransmitted, 0);
+    }
 }

@@ -83,8 +83,11 @@ impl Net {
     }
 
     fn established(&mut self) -> (ConnHandle, ConnHandle) {
+        self.established_with(ConnConfig::default())
+    }
+
+    fn established_with(&mut self, config: ConnConfig) -> (ConnHandle, ConnHandle) {
         let now = self.time;
-        let config = ConnConfig::default();
         let listener = self.ends[1].listen(Port::new(80), 4, config).expect("free");
         let asked = self.ends[0].connect(now, Pair::server_addr(80), None, config, |_| true);
         let ours = asked.expect("a way");
@@ -181,4 +184,66 @@ fn way__segments_fit_every_one() {
     assert!(net.ends[0].terms(c).expect("it stands").mss < 1500);
     net.dead[0] = true;
     assert!(net.transfer(0, c, s, 1_000_000));
+}
+
+/// PRP-WAY-3: a repeat that is not believed, stale or forged, turns nobody.
+#[test]
+fn way__is_not_turned_by_a_repeat_that_is_not_believed() {
+    for crc in [false, true] {
+        let mut net = Net::new([1500; 2]);
+        let (c, s) = net.established_with(ConnConfig { crc, ..ConnConfig::default() });
+        // A segment of the client's that passes, as it leaves.
+        net.ends[0].write(net.time, c, b"x", Ending::Write).expect("room");
+        let mut batch = TransmitBatch::new(1, 1 << 20);
+        assert_eq!(net.ends[0].poll_transmit(net.time, &mut batch), 1);
+        let genuine = net.ends[0].frame(&batch, 0).concat();
+        // ... and as a repeat that comes by the other way.
+        let repeat = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut frame = genuine.clone();
+            frame[..6].copy_from_slice(&[2, 0, 0, 0, 1, 2]);
+            frame[6..12].copy_from_slice(&[2, 0, 0, 0, 1, 1]);
+            frame[29] |= Flags::RTX.bits() as u8;
+            change(&mut frame);
+            frame
+        };
+        let number = u16::from_be_bytes([genuine[22], genuine[23]]);
+        let numbered = |number: u16| repeat(&|f| f[22..24].copy_from_slice(&number.to_be_bytes()));
+        let mut forged = [
+            numbered(number.wrapping_add(2000)),
+            numbered(number.wrapping_sub(2000)),
+            repeat(&|f| f[26] ^= 0x40),
+            repeat(&|f| f[30] ^= 1),
+        ]
+        .to_vec();
+        if !crc {
+            // Without a trailer nobody can tell that a byte was changed.
+            forged.pop();
+        }
+        net.time = net.time + 20 * MS;
+        for frame in forged {
+            net.ends[1].handle_frame(net.time, DeviceId(1), &frame, None);
+            assert_eq!(net.way(1, s), 0, "trailer {crc}");
+        }
+        // Expect: neither does a request that is not the one that was granted.
+        let (from, to) = net.ends[0].ends(c).expect("it stands");
+        let offer = Offer {
+            id: 5,
+            echo: 0,
+            reliability: ReliabilitySet::RELIABLE,
+            crc: false,
+            mss: 1484,
+            window: 10,
+        };
+        let key = Some(CrcKey::NONE);
+        let mut request = hostile::forge(from, to, Flags::CREQ, 1, &offer.emit(), key);
+        request[..6].copy_from_slice(&[2, 0, 0, 0, 1, 2]);
+        request[6..12].copy_from_slice(&[2, 0, 0, 0, 1, 1]);
+        net.ends[1].handle_frame(net.time, DeviceId(1), &request, None);
+        assert_eq!(net.way(1, s), 0);
+        if !crc {
+            // RTX is covered by the trailer, so it cannot be added behind the sender's back.
+            net.ends[1].handle_frame(net.time, DeviceId(1), &repeat(&|_| {}), None);
+            assert_eq!(net.way(1, s), 1, "what is believed turns it");
+        }
+    }
 }

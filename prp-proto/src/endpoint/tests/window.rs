@@ -1,7 +1,7 @@
 use super::*;
 
 fn small_buffer() -> ConnConfig {
-    ConnConfig { recv_buffer: 20_000, ..ConnConfig::default() }
+    ConnConfig { recv_buffer: 20_000, ..plain() }
 }
 
 /// PRP-WIN-1: a receiver that does not read bounds what is sent to it.

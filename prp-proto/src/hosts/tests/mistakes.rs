@@ -172,6 +172,21 @@ fn column__of_what_is_missing_is_just_behind_the_last_word() {
 }
 
 #[test]
+fn errors__characters_that_nobody_sees_are_named() {
+    let bom = only("1 02:00:00:00:00:01 eth0\n\u{feff}2 02:00:00:00:00:02 eth0");
+    assert_eq!(
+        bom,
+        "2:1: expected a node number, `self` or `ethertype`, found \"\\u{feff}2\" with a byte order mark \
+         (U+FEFF), which editors do not show"
+    );
+    for (unseen, name) in [('\u{a0}', "(U+00A0)"), ('\u{200b}', "(U+200B)"), ('\u{ad}', "(U+00AD)")]
+    {
+        let shown = only(&format!("1 02:00:00:00:00:01 eth0 al{unseen}pha"));
+        assert!(shown.contains(name), "{shown}");
+    }
+}
+
+#[test]
 fn errors__huge_words_are_cut() {
     let text = format!("1 {} eth0", "x".repeat(1 << 20));
     let shown = only(&text);

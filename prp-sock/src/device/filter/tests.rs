@@ -2,12 +2,29 @@ use prp_proto::addr::{NodeId, Port};
 
 use super::*;
 
-/// Runs a program as the kernel would, on a frame with these fields.
+/// Runs a program as the kernel would, on a frame for this machine with these fields.
 fn passes(program: &[Instruction], node: u16, port: u16, flags: u8) -> bool {
-    let mut frame = [0u8; 30];
+    passes_as(libc::PACKET_HOST, program, node, port, [flags, 0])
+}
+
+/// ... that is a control block of this kind.
+fn passes_block(program: &[Instruction], node: u16, port: u16, kind: u8) -> bool {
+    let flags = (Flags::CTL | Flags::ACK).bits() as u8;
+    passes_as(libc::PACKET_HOST, program, node, port, [flags, kind])
+}
+
+/// ... on one that the kernel takes for this type of packet.
+fn passes_as(
+    kind: u8,
+    program: &[Instruction],
+    node: u16,
+    port: u16,
+    flags_and_block: [u8; 2],
+) -> bool {
+    let mut frame = [0u8; 60];
     frame[16..18].copy_from_slice(&node.to_be_bytes());
     frame[20..22].copy_from_slice(&port.to_be_bytes());
-    frame[29] = flags;
+    frame[29..31].copy_from_slice(&flags_and_block);
     let (mut at, mut a) = (0usize, 0u32);
     loop {
         let raw = program[at];
@@ -17,6 +34,10 @@ fn passes(program: &[Instruction], node: u16, port: u16, flags: u8) -> bool {
             LDH_ABS => {
                 let i = k as usize;
                 a = u32::from(u16::from_be_bytes([frame[i], frame[i + 1]]));
+                continue;
+            }
+            LDB_ABS if k == PACKET_TYPE => {
+                a = u32::from(kind);
                 continue;
             }
             LDB_ABS => {
@@ -38,6 +59,9 @@ fn passes(program: &[Instruction], node: u16, port: u16, flags: u8) -> bool {
     }
 }
 
+const CREQ: u8 = Flags::CREQ.bits() as u8;
+const CACK: u8 = Flags::CACK.bits() as u8;
+
 fn node(n: u16) -> NodeId {
     NodeId::new(n).unwrap()
 }
@@ -56,7 +80,7 @@ fn program__passes_our_node_and_the_blocks_of_our_ports() {
         assert_eq!(f.passes(Port::new(port)), block);
     }
     assert!(!passes(&program, 8, 80, 0));
-    assert!(!passes(&program, 7, 9, CREQ as u8));
+    assert!(!passes(&program, 7, 9, CREQ));
 }
 
 #[test]
@@ -66,11 +90,23 @@ fn program__without_ports_passes_nothing() {
 }
 
 #[test]
-fn program__of_the_steward_passes_requests_to_any_port() {
+fn program__of_the_steward_passes_what_is_answered_for_any_port() {
+    for (program, own) in [
+        (filter(true, [80]).program(), 80),
+        (RouterFilter { node: node(7), steward: true }.program(), 0),
+    ] {
+        assert!(passes(&program, 7, 9, CREQ));
+        assert!(passes(&program, 7, 9, CACK | 0x10));
+        assert!(passes_block(&program, 7, 9, Control::PROBE));
+        // Data, resets, acknowledgements, size probes.
+        assert!([0, 0x10, 0x14, 0x90, 0x40].iter().all(|flags| !passes(&program, 7, 9, *flags)));
+        assert!([0, 1, 3, 4, 16, 24].iter().all(|kind| !passes_block(&program, 7, 9, *kind)));
+        assert!((0..5).all(|kind| passes_block(&program, 7, own, kind)));
+    }
     let program = filter(true, [80]).program();
-    assert!(passes(&program, 7, 9, CREQ as u8));
-    assert!(!passes(&program, 7, 9, 0x10));
-    assert!(!passes(&program, 8, 9, CREQ as u8));
+    assert!(!passes(&program, 8, 9, CREQ) && !passes_block(&program, 8, 9, Control::PROBE));
+    let program = filter(false, [80]).program();
+    assert!(!passes(&program, 7, 9, CACK) && !passes_block(&program, 7, 9, Control::PROBE));
 }
 
 /// However scattered the ports are, the program stays within what the kernel takes and passes them all.
@@ -89,9 +125,9 @@ fn program__of_a_router_passes_other_nodes_and_the_control_port() {
         let program = RouterFilter { node: node(7), steward }.program();
         for port in [0, 1, 80, 65535] {
             assert!(passes(&program, 8, port, 0));
-            assert!(passes(&program, 8, port, CREQ as u8));
+            assert!(passes(&program, 8, port, CREQ));
             assert_eq!(passes(&program, 7, port, 0), port == 0, "{port}");
-            assert_eq!(passes(&program, 7, port, CREQ as u8), port == 0 || steward, "{port}");
+            assert_eq!(passes(&program, 7, port, CREQ), port == 0 || steward, "{port}");
         }
     }
 }
@@ -102,4 +138,32 @@ fn open__everything_passes() {
     assert!(filter.is_open() && filter.is_steward());
     assert!([1, 80, u16::MAX].iter().all(|port| filter.passes(Port::new(*port))));
     assert!(!PortFilter::new(node(7), true, [Port::new(80)].into_iter()).is_open());
+    assert!((0..=u16::MAX).all(|port| passes(&filter.program(), port, port, 0)));
+}
+
+/// For other stations, or of another VLAN.
+#[test]
+fn program__passes_only_what_is_for_this_machine() {
+    let router = |steward| RouterFilter { node: node(7), steward }.program();
+    let programs = [
+        filter(false, [80]).program(),
+        filter(true, [80]).program(),
+        PortFilter::open(node(7), true).program(),
+        router(false),
+        router(true),
+    ];
+    let others = [
+        libc::PACKET_BROADCAST,
+        libc::PACKET_MULTICAST,
+        libc::PACKET_OTHERHOST,
+        libc::PACKET_OUTGOING,
+    ];
+    for program in &programs {
+        for (to, port) in [(7, 80), (8, 80), (7, 0)] {
+            for kind in others {
+                assert!(!passes_as(kind, program, to, port, [CREQ, 0]), "{kind}");
+            }
+        }
+        assert!([(7, 80), (8, 80)].iter().any(|(to, port)| passes(program, *to, *port, CREQ)));
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use prp_proto::event::{ConnHandle, ListenHandle};
-use prp_proto::state::{ReceiveSide, State};
+use prp_proto::state::State;
 
 use super::Core;
 #[cfg(test)]
@@ -20,13 +20,6 @@ impl Core {
         if let Some(slot) = self.slot(interest) {
             slot.register(interest, waker);
         }
-    }
-
-    /// As [`Self::register`], for a task: the one that polled last.
-    pub(crate) fn register_task(&mut self, interest: Interest, task: &Waker) {
-        let task = task.clone();
-        let before = self.slot(interest).and_then(|slot| slot.register_task(interest, task));
-        self.calls.discard(before);
     }
 
     /// Takes `waker` off the list.
@@ -44,7 +37,7 @@ impl Core {
         slots.map(Slot::registered).sum::<usize>() + usize::from(driver)
     }
 
-    fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
+    pub(in crate::engine) fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
         match interest {
             Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
                 if self.slots.len() <= c.slot() {
@@ -75,6 +68,16 @@ impl Core {
         let had_fd = slot.fd.is_some();
         slot.discard(&mut self.calls);
         had_fd
+    }
+
+    /// There is a listener: nobody waits for it yet.
+    pub(crate) fn open_listener(&mut self, listener: ListenHandle) {
+        self.listeners.insert(listener, Slot::default());
+    }
+
+    /// The listeners there are.
+    pub(in crate::engine) fn listening(&self) -> Vec<ListenHandle> {
+        self.listeners.keys().copied().collect()
     }
 
     /// A listener is gone.
@@ -117,20 +120,59 @@ impl Core {
         let Some(fd) = self.slots.get_mut(conn.slot()).and_then(|s| s.fd.as_mut()) else { return };
         let failed = self.failed.is_some();
         let state = self.endpoint.state(conn);
-        // What is left of a finished connection only repeats an acknowledgement.
-        let over = state == State::Close || state.is_finished();
+        let ended = self.endpoint.has_ended(conn);
+        let sends = state == State::ConnWait || state.can_send();
         fd.show(Shown {
             readable: failed || self.endpoint.is_readable(conn),
             writable: failed || self.endpoint.is_writable(conn),
-            ended: over || matches!(state, State::Established { receive: ReceiveSide::Closed, .. }),
-            over,
+            ended: failed || ended,
+            over: failed || ended && !sends,
+            failed: failed || self.endpoint.has_error(conn),
         });
+    }
+
+    /// As [`Self::show`], when something has come to read: an edge, as on a kernel socket, though there was something before.
+    pub(super) fn show_arrival(&mut self, conn: ConnHandle) {
+        let Some(fd) = self.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) else { return };
+        let was_readable = fd.is_readable();
+        self.show(conn);
+        if was_readable && let Some(fd) = self.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) {
+            fd.renew();
+        }
+    }
+
+    /// As [`Self::show`], when the application has closed a direction.
+    pub(crate) fn show_shutdown(&mut self, conn: ConnHandle) {
+        self.show(conn);
+        if let Some(fd) = self.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) {
+            fd.note_shutdown();
+        }
+    }
+
+    /// As [`Self::show`], after a call that found nothing to do.
+    pub(crate) fn show_blocked(&mut self, conn: ConnHandle) {
+        self.show(conn);
+        if let Some(fd) = self.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) {
+            fd.insist();
+        }
     }
 
     pub(crate) fn show_listener(&mut self, listener: ListenHandle) {
         let pending = self.failed.is_some() || self.endpoint.pending(listener) > 0;
         if let Some(fd) = self.listeners.get_mut(&listener).and_then(|s| s.fd.as_mut()) {
             fd.show(Shown { readable: pending, ..Shown::default() });
+        }
+    }
+
+    /// As [`Self::show_listener`], when a connection has come: an edge for it, or of several threads that wait with
+    /// `EPOLLEXCLUSIVE` one would be woken for all that come before the first is accepted.
+    pub(super) fn show_incoming(&mut self, listener: ListenHandle) {
+        let Some(fd) = self.listeners.get(&listener).and_then(|s| s.fd.as_ref()) else { return };
+        let was_readable = fd.is_readable();
+        self.show_listener(listener);
+        if was_readable && let Some(fd) = self.listeners.get(&listener).and_then(|s| s.fd.as_ref())
+        {
+            fd.renew();
         }
     }
 }

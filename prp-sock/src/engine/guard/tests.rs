@@ -1,11 +1,12 @@
 //! Wakers that use the engine that calls or drops them.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
 use crate::engine::Interest;
+use crate::engine::tasks::{FutureId, Task};
 use crate::stream::PrpStream;
 use crate::testing::{Pair, wait_until, within_patience};
 
@@ -26,7 +27,7 @@ impl Wake for Busybody {
 
 fn register(stream: &PrpStream, waker: &Waker) {
     let inner = stream.inner().unwrap();
-    inner.engine.lock().register_task(Interest::Read(inner.conn), waker);
+    inner.engine.lock().register_task(Interest::Read(inner.conn), Task::LastToPoll, waker.clone());
 }
 
 #[test]
@@ -61,5 +62,57 @@ fn discard__may_drop_a_stream() {
         register(&ours, Waker::noop());
         register(&other, &owner());
         drop(other);
+    });
+}
+
+/// A task that panics when it is woken, and when its last waker is dropped.
+struct Clumsy;
+
+impl Wake for Clumsy {
+    fn wake(self: Arc<Self>) {
+        panic!("woken: this panic belongs to the test");
+    }
+}
+
+impl Drop for Clumsy {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "dropped: this panic belongs to the test");
+    }
+}
+
+fn wait_for(stream: &PrpStream, id: &mut Option<FutureId>, waker: &Waker) {
+    let inner = stream.inner().unwrap();
+    let task = Task::Future(id);
+    inner.engine.lock().register_task(Interest::Read(inner.conn), task, waker.clone());
+}
+
+/// The background thread wakes here: it goes on, and so does everybody else.
+#[test]
+fn wake__a_panic_ends_nothing() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, mut theirs) = pair.streams();
+        let woken = Arc::new(AtomicUsize::new(0));
+        let asks = ours.try_clone().unwrap();
+        let behind = Waker::from(Arc::new(Busybody { asks, _owns: None, woken: woken.clone() }));
+        for round in 1..=3 {
+            wait_for(&ours, &mut None, &Waker::from(Arc::new(Clumsy)));
+            wait_for(&ours, &mut None, &behind);
+            theirs.write_all(b"x").unwrap();
+            wait_until("who stood behind it is woken", || woken.load(Ordering::Relaxed) == round);
+        }
+        assert_eq!((&ours).read(&mut [0; 9]).unwrap(), 3);
+    });
+}
+
+#[test]
+fn discard__a_panic_ends_nothing() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, mut theirs) = pair.streams();
+        register(&ours, &Waker::from(Arc::new(Clumsy)));
+        register(&ours, Waker::noop());
+        theirs.write_all(b"x").unwrap();
+        assert_eq!((&ours).read(&mut [0]).unwrap(), 1);
     });
 }

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use nix::poll::{PollFlags, ppoll};
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use parking_lot::{Condvar, Mutex};
 use prp_proto::addr::{Port, PrpAddr};
@@ -30,6 +30,7 @@ use crate::error;
 use crate::register::is_router;
 use crate::steering::message::{MAX_PORTS, Reply, Request};
 use crate::steering::{Office, Whom};
+use crate::sys::fork::CloseOnFork;
 use crate::sys::rights;
 use crate::threads;
 
@@ -158,7 +159,9 @@ enum Role {
 /// Our side of the connection to the steward.
 #[derive(Debug)]
 struct Client {
-    link: Arc<UnixStream>,
+    link: Arc<CloseOnFork<UnixStream>>,
+    /// The steward's user is to be trusted. Nothing is sent to another one, and nothing received.
+    trusted: bool,
     bytes: Vec<u8>,
     number: u32,
     /// When to ask whether the steward is one who answers.
@@ -170,6 +173,12 @@ struct Client {
     joined_at: Instant,
     back_after: Duration,
     over: bool,
+}
+
+/// Whether the other end of `link` is gone, without receiving what it may have said.
+fn has_ended(link: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(link.as_fd(), PollFlags::empty())];
+    ppoll(&mut fds, Some(TimeSpec::from_duration(Duration::ZERO)), None) != Ok(0)
 }
 
 /// The usher's own state.
@@ -347,7 +356,11 @@ impl Work {
             Role::None => {}
             Role::Steward(office) => office.fds().for_each(|fd| set.push(fd, PollFlags::POLLIN)),
             Role::Other(client) if client.over => {}
-            Role::Other(client) => set.push(client.link.as_fd(), PollFlags::POLLIN),
+            Role::Other(client) if client.trusted => {
+                set.push(client.link.as_fd(), PollFlags::POLLIN);
+            }
+            // Only its end: what it says stays where it is.
+            Role::Other(client) => set.push(client.link.as_fd(), PollFlags::empty()),
         }
         let others = self.registration.fd().into_iter().chain(self.detours.fd());
         others.for_each(|fd| set.push(fd, PollFlags::POLLIN));
@@ -366,12 +379,13 @@ impl Work {
 }
 
 impl Client {
-    fn new(link: Arc<UnixStream>, join_at: Instant) -> Self {
+    fn new(link: Arc<CloseOnFork<UnixStream>>, join_at: Instant) -> Self {
         // Another user's process could have our frames sent elsewhere; the administrator's may anyway, and so may
         // the node's router.
-        let trusted = is_router(&link);
+        let trusted = is_router(&*link);
         Self {
             link,
+            trusted,
             bytes: Vec::new(),
             number: 0,
             join_at: trusted.then_some(join_at),
@@ -385,6 +399,10 @@ impl Client {
 
     /// Takes what the steward has said; whether it has said anything.
     fn hear(&mut self, steering: &mut Steering) -> bool {
+        if !self.trusted {
+            self.over = has_ended(&self.link);
+            return false;
+        }
         let mut buffer = [0; 512];
         while !self.over {
             match rights::receive(self.link.as_fd(), &mut buffer) {
@@ -415,6 +433,9 @@ impl Client {
 
     /// Asks to join, with the sockets and ports we have.
     fn join(&mut self, core: &mut Core, now: Instant) {
+        if !self.trusted {
+            return;
+        }
         self.number += 1;
         let doors = core.doors.clone();
         let fds: Vec<_> = doors.fds().collect();
@@ -444,6 +465,9 @@ impl Client {
 
     /// Says that we receive by our own means, because of `trouble`, and puts off coming back.
     fn leave(&mut self, trouble: Trouble, now: Instant) {
+        if !self.trusted {
+            return;
+        }
         self.number += 1;
         let request = Request::Leave(trouble == Trouble::Disorder);
         // If it cannot be said now the steward is told nothing more: it learns it when we end.
@@ -456,3 +480,6 @@ impl Client {
         self.back_after = (self.back_after * 2).min(BACK_AFTER.1);
     }
 }
+
+#[cfg(test)]
+mod tests;

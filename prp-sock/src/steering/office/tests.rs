@@ -3,7 +3,6 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use prp_proto::addr::Port;
 
 use super::*;
@@ -136,8 +135,6 @@ fn work__who_talks_nonsense_for_ever_is_sent_away() {
 
 #[test]
 fn work__so_many_of_one_user_are_served() {
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
-    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("up to the hard one anybody may");
     let (mut office, address) = office(PLENTY);
     let connect = |_| UnixStream::connect_addr(&address).expect("it listens");
     let links: Vec<_> = (0..=MAX_OF_USER).map(connect).collect();

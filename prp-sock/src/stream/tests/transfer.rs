@@ -154,7 +154,7 @@ fn read_vectored__tells_the_peer_of_the_room() {
         let small = Builder::new().recv_buffer(BUFFER);
         let (mut ours, mut theirs) = pair.streams_with(&Builder::new(), &small);
         ours.write_all(&pattern(2 * BUFFER)).unwrap();
-        let full = BUFFER - BUFFER % 1484;
+        let full = BUFFER - BUFFER % usize::from(ours.terms().unwrap().mss);
         theirs.peek_exactly(full);
         let (mut a, mut b) = ([0; 1], vec![0; BUFFER]);
         let mut pieces = [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)];

@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# prp-routed on the nodes, so that PRP crosses those between two nodes as TCP does, whose packets the kernel forwards.
+#
+#   BASE/INSTANCE/V/routed    what the router of node V says
+#
+# Two nodes have nobody between them. With more there is a router on each, also where a switch is the middle: a node with one
+# refuses what nobody listens to, and answers `prp ping`.
+
+# Empty for nodes without routers, or a word.
+ROUTERS=yes
+
+# plan_routers: whatever is needed for them is found before anything is made.
+plan_routers() {
+    ((${#PLAN_NODES[@]} > 2)) || ROUTERS=''
+    [[ -n $ROUTERS ]] || return 0
+    PLAN+=" routers"
+    local target=${CARGO_TARGET_DIR:-$here/../target}
+    ROUTED=${PRP_ROUTED:-$target/release/prp-routed}
+    if [[ -n ${PRP_ROUTED-} ]]; then
+        [[ -x $ROUTED ]] || die "PRP_ROUTED is $ROUTED, and there is no such program"
+        return
+    fi
+    # Built anew when its text has changed, which only cargo knows; without it, what is there has to do.
+    if has cargo && cargo --version >/dev/null 2>&1 && [[ -w $target || ! -e $target ]]; then
+        [[ -x $ROUTED ]] || say "building prp-routed (the first time takes some minutes)"
+        cargo build --quiet --release --manifest-path "$here/../Cargo.toml" --target-dir "$target" -p prp-routed ||
+            die "cannot build prp-routed: see above, or leave it out with --no-routers"
+    fi
+    [[ -x $ROUTED ]] || die "prp-routed is missing: 'cargo build --release -p prp-routed', name one in PRP_ROUTED," \
+        "or leave it out with --no-routers"
+}
+
+# Once all links are up: a router that starts without a carrier would find its neighbours a second later.
+start_routers() {
+    local v
+    local -A pids=()
+    for v in "${PLAN_NODES[@]}"; do
+        : >"$STATE/$v/routed"
+        # A session of its own, so that a Ctrl-C meant for somebody else does not end it. Settings and PRP_NODE are this
+        # machine's, and not those of its nodes.
+        (unset PRP_NODE && on_node "$v" setsid "$ROUTED" --config /dev/null) </dev/null >"$STATE/$v/routed" 2>&1 9>&- &
+        pids[$v]=$!
+        disown 2>/dev/null || true
+    done
+    for v in "${PLAN_NODES[@]}"; do
+        wait_for_router "$v" "${pids[$v]}" || die "prp-routed does not start on node $v: $(tail -n 1 "$STATE/$v/routed")"
+    done
+}
+
+# wait_for_router V PID: until it routes, for ten seconds at most; fails when it has ended.
+wait_for_router() {
+    local tries
+    for ((tries = 0; tries < 1000; tries++)); do
+        ! grep -q routing "$STATE/$1/routed" || return 0
+        start_time "$2" >/dev/null || break
+        sleep 0.01
+    done
+    # It may have said so in between.
+    grep -q routing "$STATE/$1/routed"
+}

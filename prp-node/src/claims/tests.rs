@@ -1,0 +1,68 @@
+use super::*;
+
+/// A node number of its own keeps each test out of the way of others in the namespace.
+fn node(number: u16) -> NodeId {
+    NodeId::new(65_000 + number).expect("it is one")
+}
+
+#[test]
+fn claim__is_exclusive_between_owners_and_ends_with_them() {
+    let port = Port::new(std::process::id() as u16);
+    let (mut a, mut b) = (PortClaims::new(node(1)), PortClaims::new(node(1)));
+    let owners = OwnerProbe::new(node(1)).unwrap();
+    assert!(owners.is_free(port));
+    assert!(a.claim(port).unwrap());
+    assert!(a.claim(port).unwrap(), "claiming again what one has");
+    assert!(!b.claim(port).unwrap());
+    assert!(!owners.is_free(port));
+    a.release(port);
+    assert!(owners.is_free(port));
+    assert!(b.claim(port).unwrap());
+    drop(b);
+    assert!(a.claim(port).unwrap());
+}
+
+/// A probe that bound the name, if only for a moment, would make some of these claims fail.
+#[test]
+fn is_free__never_keeps_a_process_from_its_port() {
+    let port = Port::new(std::process::id() as u16);
+    let owners = OwnerProbe::new(node(2)).unwrap();
+    std::thread::scope(|scope| {
+        let claimer = scope.spawn(|| {
+            let mut claims = PortClaims::new(node(2));
+            (0..2000).all(|_| {
+                let claimed = claims.claim(port).unwrap();
+                claims.release(port);
+                claimed
+            })
+        });
+        while !claimer.is_finished() {
+            owners.is_free(port);
+        }
+        assert!(claimer.join().unwrap());
+    });
+}
+
+#[test]
+fn is_free__sees_a_socket_that_speaks_with_another_one() {
+    let port = Port::new(std::process::id() as u16);
+    let socket = bind(node(3), port).unwrap().expect("nobody has it");
+    let (_other, end) = UnixDatagram::pair().unwrap();
+    // Expect: the kernel refuses to connect to it, and that is no free port.
+    let busy = UnixDatagram::bind_addr(&name(node(3), Port::new(1)).unwrap()).unwrap();
+    socket.connect_addr(&busy.local_addr().unwrap()).unwrap();
+    assert!(!OwnerProbe::new(node(3)).unwrap().is_free(port));
+    drop(end);
+}
+
+#[test]
+fn try_take__one_process_is_steward_and_the_next_one_when_it_ends() {
+    let (mut first, mut second) = (StewardClaim::new(node(4)), StewardClaim::new(node(4)));
+    assert!(first.try_take() && first.try_take());
+    assert!(!second.try_take() && !second.is_held());
+    first.release();
+    assert!(second.try_take());
+    assert!(!first.try_take());
+    drop(second);
+    assert!(first.try_take());
+}

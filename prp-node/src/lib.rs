@@ -1,0 +1,28 @@
+//! What the processes of one node agree on, without trusting each other.
+//!
+//! Applications never serve each other. Between them the kernel arbitrates: a port belongs to the
+//! process that has bound its abstract Unix name ([`PortClaims`]), and one process, the *steward*,
+//! has bound the name of port 0 ([`StewardClaim`]). Only `prp-routed` coordinates. Its sockets are
+//! in a directory that root or the daemon's user owns ([`RunDir`]), and a process believes what it
+//! hears there only if owner and peer are to be trusted. `docs/trust.md` is the threat model.
+//!
+//! | module | noun |
+//! | --- | --- |
+//! | [`claims`] | ports and the steward's place: abstract names, first come, first served |
+//! | [`run_dir`] | where the daemon's sockets are, and whether they are to be believed |
+//! | [`registry`] | what a process and prp-routed tell each other |
+//! | [`environment`] | variables that a privileged program must not take from its caller |
+#![deny(unsafe_op_in_unsafe_fn)]
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
+
+pub mod claims;
+pub mod environment;
+pub mod registry;
+pub mod run_dir;
+mod sys;
+mod trust;
+
+pub use claims::{OwnerProbe, PortClaims, StewardClaim};
+pub use registry::{DownHop, DownHops, Ledger, LedgerReader};
+pub use run_dir::{RunDir, Service, ServiceListener};
+pub use trust::is_trusted;

@@ -1,0 +1,103 @@
+//! The connections of a process, where they can be read when it is dead.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use prp_proto::addr::{NodeId, Port, PrpAddr};
+use prp_proto::endpoint::{RosterChange, Standing};
+
+/// Local port, peer's node and port, whether the row is in use, our id, the peer's.
+const ROW: usize = 16;
+
+/// Connections of one process that are looked after: 256 KiB of rows, which the router's machine keeps
+/// for as long as the process lives. Peers of further ones learn of its death as without a router.
+pub const MAX_ROWS: usize = 16_384;
+
+/// Rows read at once.
+const CHUNK: usize = 256;
+
+const IN_USE: u16 = 1;
+
+/// A file for all rows, for the router to read and a process to write. Its size is sealed.
+pub(super) fn make() -> io::Result<(LedgerReader, OwnedFd)> {
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let file = File::from(memfd_create(c"prp-ledger", flags)?);
+    file.set_len((MAX_ROWS * ROW) as u64)?;
+    let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
+    let theirs = file.try_clone()?.into();
+    Ok((LedgerReader { file }, theirs))
+}
+
+/// The process's side: it writes.
+#[derive(Debug)]
+pub struct Ledger {
+    file: File,
+}
+
+impl Ledger {
+    /// The one that a trusted router has made.
+    pub(super) fn new(file: OwnedFd) -> Self {
+        Self { file: file.into() }
+    }
+
+    /// Writes down what has changed. Where there is no memory for it the peer learns of our death as
+    /// without a router.
+    pub fn note(&self, change: RosterChange) {
+        let (slot, row) = match change {
+            RosterChange::Enter(slot, standing) => (slot, encode(&standing)),
+            RosterChange::Leave(slot) => (slot, [0; ROW]),
+        };
+        if slot < MAX_ROWS {
+            let _ = self.file.write_all_at(&row, (slot * ROW) as u64);
+        }
+    }
+}
+
+/// The router's side: it reads a file of its own making, which neither blocks nor grows.
+#[derive(Debug)]
+pub struct LedgerReader {
+    file: File,
+}
+
+impl LedgerReader {
+    /// Adds the connections of some rows from row `at` on to `found`; the row to go on with, if there
+    /// are more.
+    ///
+    /// # Errors
+    /// What reading memory can fail with.
+    pub fn read(&self, at: usize, found: &mut Vec<Standing>) -> io::Result<Option<usize>> {
+        let mut rows = [0; CHUNK * ROW];
+        let n = self.file.read_at(&mut rows, (at * ROW) as u64)?;
+        let (whole, _) = rows[..n].as_chunks::<ROW>();
+        found.extend(whole.iter().filter_map(decode));
+        let next = at + whole.len();
+        Ok((n == rows.len() && next < MAX_ROWS).then_some(next))
+    }
+}
+
+fn encode(standing: &Standing) -> [u8; ROW] {
+    let Standing { local, remote, own_id, peer_id } = standing;
+    let halves = [local.number(), remote.node.number(), remote.port.number(), IN_USE];
+    let mut row = [0; ROW];
+    for (place, half) in row[..8].as_chunks_mut::<2>().0.iter_mut().zip(halves) {
+        *place = half.to_ne_bytes();
+    }
+    row[8..12].copy_from_slice(&own_id.to_ne_bytes());
+    row[12..].copy_from_slice(&peer_id.to_ne_bytes());
+    row
+}
+
+fn decode(row: &[u8; ROW]) -> Option<Standing> {
+    let half = |at: usize| u16::from_ne_bytes([row[at], row[at + 1]]);
+    let word = |at: usize| u32::from_ne_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]);
+    if half(6) != IN_USE {
+        return None;
+    }
+    let remote = PrpAddr::new(NodeId::new(half(2))?, Port::new(half(4)));
+    Some(Standing { local: Port::new(half(0)), remote, own_id: word(8), peer_id: word(12) })
+}

@@ -1,0 +1,109 @@
+use std::io::Write;
+
+use prp_proto::addr::{MacAddr, NodeId, Port, PrpAddr};
+use prp_proto::endpoint::{RosterChange, Standing};
+
+use super::*;
+
+fn standing(n: u32) -> Standing {
+    let remote = PrpAddr::new(NodeId::new(7).unwrap(), Port::new(80));
+    Standing { local: Port::new(n as u16), remote, own_id: n << 16, peer_id: !n }
+}
+
+fn all(reader: &LedgerReader) -> Vec<Standing> {
+    let (mut found, mut next) = (Vec::new(), Some(0));
+    while let Some(at) = next {
+        next = reader.read(at, &mut found).expect("memory can be read");
+    }
+    found
+}
+
+/// A process that has registered, its ledger, and the router's end of both.
+fn registered() -> (Registration, Ledger, UnixStream, LedgerReader) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut registration = Registration::new(ours);
+    assert!(registration.receive().unwrap().ledger.is_none(), "nothing has been said");
+    let reader = offer_ledger(&theirs).unwrap();
+    let ledger = registration.receive().unwrap().ledger.expect("the router has sent one");
+    (registration, ledger, theirs, reader)
+}
+
+#[test]
+fn ledger__has_what_was_entered_and_did_not_leave() {
+    let (_registration, ledger, _link, reader) = registered();
+    assert_eq!(all(&reader), []);
+    // More than are read at once, with gaps, and beyond the last that counts.
+    for n in (0..3000).chain([MAX_ROWS]) {
+        ledger.note(RosterChange::Enter(n, standing(n as u32)));
+    }
+    for n in (0..3000).filter(|n| n % 3 > 0) {
+        ledger.note(RosterChange::Leave(n));
+    }
+    let expected: Vec<_> = (0..3000).step_by(3).map(standing).collect();
+    assert_eq!(all(&reader), expected);
+    // Expect: its end changes nothing.
+    drop(ledger);
+    assert_eq!(all(&reader), expected);
+}
+
+#[test]
+fn ledger__keeps_its_size_whatever_a_process_does_with_it() {
+    let (reader, theirs) = ledger::make().unwrap();
+    let file = std::fs::File::from(theirs);
+    assert!(file.set_len(1 << 40).is_err());
+    assert!(file.set_len(0).is_err());
+    let row = (MAX_ROWS * 16) as u64;
+    assert!(std::os::unix::fs::FileExt::write_at(&file, &[1; 16], row).is_err());
+    assert_eq!(all(&reader), []);
+}
+
+#[test]
+fn receive__a_router_that_makes_no_sense_is_left() {
+    for said in [&b"PRPreg\0\x01"[..], b"good day", b"x"] {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut registration = Registration::new(ours);
+        theirs.write_all(said).unwrap();
+        assert_eq!(registration.receive().unwrap_err().kind(), ErrorKind::InvalidData);
+    }
+    let (mut registration, _ledger, mut link, _reader) = registered();
+    link.write_all(&[0xff; 100]).unwrap();
+    assert_eq!(registration.receive().unwrap_err().kind(), ErrorKind::InvalidData);
+    let (mut registration, _ledger, link, _reader) = registered();
+    drop(link);
+    assert_eq!(registration.receive().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+}
+
+/// However much a router says: a turn takes a bounded part of it, and what is kept is one message.
+#[test]
+fn receive__takes_in_a_bounded_part_at_a_time() {
+    let (mut registration, _ledger, link, _reader) = registered();
+    link.set_nonblocking(true).unwrap();
+    let flood = DownHops::default().encode().repeat(10_000);
+    let sent = (&link).write(&flood).unwrap();
+    assert!(sent > 4 * TURN);
+    let mut turns = 0;
+    while registration.receive().unwrap().down.is_some() {
+        assert!(registration.bytes.len() < TURN);
+        turns += 1;
+    }
+    assert!(turns >= sent / TURN, "{turns} turns for {sent} bytes");
+}
+
+#[test]
+fn down_hops__arrive_in_pieces_and_one_after_another() {
+    let hop =
+        |device: &str, last| DownHop { device: device.into(), mac: MacAddr([2, 0, 0, 0, 0, last]) };
+    let said = [
+        DownHops::default(),
+        DownHops(vec![hop("eth0", 1), hop("a-name-of-fif15", 2)]),
+        DownHops(vec![hop("eth1", 3)]),
+    ];
+    let wire: Vec<u8> = said.iter().flat_map(DownHops::encode).collect();
+    let (mut bytes, mut heard) = (Vec::new(), Vec::new());
+    for byte in wire {
+        bytes.push(byte);
+        heard.extend(DownHops::take(&mut bytes).unwrap());
+    }
+    assert_eq!(heard, said);
+    assert!(DownHops::take(&mut vec![0xff; 100]).is_err());
+}

@@ -1,0 +1,278 @@
+//! What this machine lacks of a prphosts that is in force on it.
+
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+
+use prp_proto::hosts::{Entry, Hosts, Reach};
+use prp_sock::NodeId;
+use prp_sock::node::{DeviceState, device_states, list_interfaces};
+
+use super::{Finding, MAX_NOTES};
+
+/// Devices that take the frames of their ports, so that packet sockets at a port receive nothing.
+const TAKE_FRAMES_OF_PORTS: [&str; 3] = ["bridge", "bond", "team"];
+
+/// This machine, in this process's network namespace.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) devices: Vec<DeviceState>,
+}
+
+/// What is so of a device that prphosts names.
+#[derive(Debug)]
+struct Trouble {
+    what: String,
+    mend: String,
+    degree: Degree,
+}
+
+/// How bad that is.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Degree {
+    /// It may change by itself.
+    Passing,
+    /// Nothing goes by this device, and other devices may do.
+    Unusable,
+    /// prphosts means another device.
+    Mistaken,
+}
+
+/// Faults and notes, and what is as it should be.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) faults: Vec<Finding>,
+    pub(super) notes: Vec<Finding>,
+    /// Devices that prphosts names and this machine has, with their hardware addresses.
+    pub(super) present: Vec<String>,
+}
+
+impl Findings {
+    /// Where the file is only looked at, and not in force here, nothing of this is wrong.
+    pub(super) fn into_notes(mut self) -> Vec<Finding> {
+        self.faults.append(&mut self.notes);
+        self.faults
+    }
+}
+
+impl Machine {
+    /// As the kernel tells.
+    ///
+    /// # Errors
+    /// What the kernel refuses that every program with PRP needs, and the mend.
+    pub(super) fn here() -> io::Result<Self> {
+        list_interfaces()?;
+        UnixDatagram::unbound().map_err(|e| {
+            let message = format!(
+                "no Unix socket can be had, by which a process owns its ports: {e}; allow AF_UNIX \
+                 (RestrictAddressFamilies= of a systemd unit)"
+            );
+            io::Error::new(e.kind(), message)
+        })?;
+        Ok(Self { devices: device_states()? })
+    }
+
+    /// What this machine, which is node `own`, lacks of `hosts`, which is at `path`.
+    pub(super) fn findings(&self, path: &Path, hosts: &Hosts, own: NodeId) -> Findings {
+        let mut found = Findings::default();
+        let troubles: Vec<_> = hosts.devices().map(|name| self.trouble(name)).collect();
+        let is_lost = |trouble: &Option<Trouble>| {
+            trouble.as_ref().is_some_and(|trouble| trouble.degree != Degree::Passing)
+        };
+        let all_lost = troubles.iter().all(is_lost);
+        for Trouble { what, mend, degree } in troubles.into_iter().flatten().take(MAX_NOTES) {
+            let finding = Finding { mend: Some(mend), ..Finding::new(path, what) };
+            let is_fault = degree == Degree::Mistaken || degree == Degree::Unusable && all_lost;
+            if is_fault { &mut found.faults } else { &mut found.notes }.push(finding);
+        }
+        let own = hosts.entry(own).into_iter().flat_map(|entry| self.wrong_addresses(path, entry));
+        found.faults.extend(own);
+        let present = hosts.devices().filter_map(|name| self.device(name)).filter(|d| !d.loopback);
+        found.present = present.map(|d| format!("{} {}", d.name, d.mac)).collect();
+        found
+    }
+
+    fn device(&self, name: &str) -> Option<&DeviceState> {
+        self.devices.iter().find(|device| device.name == name)
+    }
+
+    /// What keeps frames from going by the device called `name`.
+    fn trouble(&self, name: &str) -> Option<Trouble> {
+        let Some(device) = self.device(name) else { return Some(self.absence(name)) };
+        if device.loopback {
+            return None;
+        }
+        let master = device.master.and_then(|index| self.devices.iter().find(|d| d.index == index));
+        if let Some(master) = master
+            && let Some(kind) = master.kind.as_deref()
+            && TAKE_FRAMES_OF_PORTS.contains(&kind)
+        {
+            let (other, mac) = (&master.name, master.mac);
+            return Some(Trouble {
+                what: format!(
+                    "device {name} is a port of the {kind} {other}, which takes its frames"
+                ),
+                mend: format!(
+                    "name {other} here, and {mac} as this node's hardware address everywhere"
+                ),
+                degree: Degree::Mistaken,
+            });
+        }
+        if !device.up {
+            return Some(Trouble {
+                what: format!("device {name} is down"),
+                mend: format!("`ip link set {name} up`"),
+                degree: Degree::Unusable,
+            });
+        }
+        (!device.carrier).then(|| Trouble {
+            what: format!("device {name} has no carrier"),
+            mend: "plug the cable in, or set the other end up".into(),
+            degree: Degree::Passing,
+        })
+    }
+
+    /// There is no device of this name.
+    fn absence(&self, name: &str) -> Trouble {
+        let other = self.devices.iter().find(|d| d.alternatives.iter().any(|other| other == name));
+        match other {
+            Some(device) => Trouble {
+                what: format!("{name} is an alternative name of device {}", device.name),
+                mend: format!("write {}", device.name),
+                degree: Degree::Mistaken,
+            },
+            None => Trouble {
+                what: format!("this machine has no device {name}"),
+                mend: "ways by it hold once it is there".into(),
+                degree: Degree::Unusable,
+            },
+        }
+    }
+
+    /// Where this node's own line gives a device an address that it has not: others drop what comes
+    /// from it.
+    fn wrong_addresses(&self, path: &Path, own: Entry<'_>) -> Vec<Finding> {
+        let best = own.hops().map(|hop| hop.metric).min();
+        let ways = own.hops().filter(|hop| Some(hop.metric) == best);
+        let wrong = ways.filter_map(|hop| {
+            let Reach::Direct { mac, device } = hop.reach else { return None };
+            let device = self.device(device).filter(|d| !d.loopback && d.mac != mac)?;
+            let has_it = self.devices.iter().find(|d| d.mac == mac);
+            let owner =
+                has_it.map_or_else(String::new, |d| format!(", which is that of {}", d.name));
+            let name = &device.name;
+            let what = format!(
+                "device {name} has the hardware address {}, and not {mac}{owner}",
+                device.mac
+            );
+            let mend =
+                Some(format!("write the address that {name} has, here and in the files of others"));
+            Some(Finding { line: Some(own.line()), mend, ..Finding::new(path, what) })
+        });
+        wrong.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prp_sock::MacAddr;
+
+    use super::*;
+
+    const TEXT: &str = "self 1\n1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n";
+
+    fn device(name: &str, index: u32) -> DeviceState {
+        DeviceState {
+            name: name.into(),
+            index,
+            mac: MacAddr([2, 0, 0, 0, 0, index as u8]),
+            up: true,
+            carrier: true,
+            ..DeviceState::default()
+        }
+    }
+
+    /// Faults, and notes.
+    fn said(devices: &[DeviceState], text: &str) -> (Vec<String>, Vec<String>) {
+        let hosts = Hosts::parse(text.as_bytes()).expect("no mistake");
+        let machine = Machine { devices: devices.to_vec() };
+        let found = machine.findings(Path::new("h"), &hosts, NodeId::MIN);
+        let words = |all: &[Finding]| all.iter().map(ToString::to_string).collect();
+        (words(&found.faults), words(&found.notes))
+    }
+
+    fn none() -> (Vec<String>, Vec<String>) {
+        (Vec::new(), Vec::new())
+    }
+
+    #[test]
+    fn findings__none_on_a_machine_as_it_should_be() {
+        assert_eq!(said(&[device("eth0", 1), device("eth1", 2)], TEXT), none());
+        // A port of what leaves it its frames.
+        let vrf = DeviceState { kind: Some("vrf".into()), ..device("red", 9) };
+        let eth0 = DeviceState { master: Some(9), ..device("eth0", 1) };
+        assert_eq!(said(&[vrf, eth0], TEXT), none());
+    }
+
+    #[test]
+    fn findings__the_only_device_is_not_there_or_down() {
+        let absent = "h: this machine has no device eth0; ways by it hold once it is there";
+        assert_eq!(said(&[device("eth1", 2)], TEXT), (vec![absent.into()], vec![]));
+        let down = DeviceState { up: false, carrier: false, ..device("eth0", 1) };
+        let (faults, notes) = said(std::slice::from_ref(&down), TEXT);
+        assert_eq!(faults, ["h: device eth0 is down; `ip link set eth0 up`"]);
+        assert!(notes.is_empty());
+        // Another one may do.
+        let text = &TEXT.replace("02 eth0", "02 eth1");
+        let (faults, notes) = said(&[down, device("eth1", 2)], text);
+        assert_eq!((faults.len(), notes.len()), (0, 1), "{faults:?} {notes:?}");
+        assert!(said(&[device("eth1", 2)], text).0.is_empty());
+    }
+
+    #[test]
+    fn findings__without_a_carrier_is_a_note() {
+        let dark = DeviceState { carrier: false, ..device("eth0", 1) };
+        let (faults, notes) = said(&[dark], TEXT);
+        assert!(faults.is_empty() && notes[0].contains("eth0 has no carrier"), "{notes:?}");
+    }
+
+    #[test]
+    fn findings__a_port_names_what_takes_its_frames() {
+        for kind in TAKE_FRAMES_OF_PORTS {
+            let br0 = DeviceState { kind: Some(kind.into()), ..device("br0", 9) };
+            let eth0 = DeviceState { master: Some(9), ..device("eth0", 1) };
+            let (faults, _) = said(&[br0, eth0], TEXT);
+            assert_eq!(
+                faults,
+                [format!(
+                    "h: device eth0 is a port of the {kind} br0, which takes its frames; name br0 here, and \
+                     02:00:00:00:00:09 as this node's hardware address everywhere"
+                )]
+            );
+        }
+    }
+
+    #[test]
+    fn findings__an_alternative_name_is_refused_with_the_name() {
+        let eth0 = DeviceState { alternatives: vec!["lan0".into()], ..device("eth0", 1) };
+        let (faults, _) = said(&[eth0], &TEXT.replace("eth0", "lan0"));
+        assert_eq!(faults, ["h: lan0 is an alternative name of device eth0; write eth0"]);
+    }
+
+    #[test]
+    fn findings__the_own_line_has_the_address_of_another_device() {
+        let (faults, _) = said(&[device("eth0", 3), device("eth1", 1)], TEXT);
+        assert_eq!(
+            faults,
+            [
+                "h:2: device eth0 has the hardware address 02:00:00:00:00:03, and not 02:00:00:00:00:01, which is \
+              that of eth1; write the address that eth0 has, here and in the files of others"
+            ]
+        );
+        let (faults, _) = said(&[device("eth0", 3)], TEXT);
+        assert!(faults[0].contains("and not 02:00:00:00:00:01; write"), "{faults:?}");
+        // Its ways that are no better than others' are not its own (SPEC PRP-ROUTE-0).
+        let text = TEXT.replace("01 eth0\n2", "01 eth0, 02:00:00:00:00:07 eth1 metric 5\n2");
+        assert_eq!(said(&[device("eth0", 1), device("eth1", 2)], &text), none());
+    }
+}

@@ -1,0 +1,152 @@
+//! What the kernel says of a device beyond what frames need: whether it is up, what it belongs to,
+//! what else it is called.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use nix::sys::socket::SockFlag;
+use prp_proto::addr::MacAddr;
+
+use crate::netlink::{self, NETWORK, attribute, attributes, text, u32_at, until_zero};
+
+// From linux/rtnetlink.h, linux/if_link.h and linux/if.h.
+const NEW_LINK: u16 = 16;
+const GET_LINK: u16 = 18;
+const LINK_INFO: usize = 16;
+const ADDRESS: u16 = 1;
+const IF_NAME: u16 = 3;
+const MASTER: u16 = 10;
+const DETAILS: u16 = 18;
+const KIND: u16 = 1;
+const PROPERTIES: u16 = 52;
+const ALTERNATIVE_NAME: u16 = 53;
+const UP: u32 = 1;
+const LOOPBACK: u32 = 8;
+const LOWER_UP: u32 = 0x1_0000;
+
+/// The state of a device.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct DeviceState {
+    /// Its name.
+    pub name: String,
+    /// The kernel's number for it.
+    pub index: u32,
+    /// Its hardware address; all zeros for the loopback device.
+    pub mac: MacAddr,
+    /// Whether it leads back to this machine.
+    pub loopback: bool,
+    /// Somebody has set it up.
+    pub up: bool,
+    /// It has a carrier.
+    pub carrier: bool,
+    /// What kind of virtual device it is, as `ip link` has it: `bridge`, `bond`, `veth`. None for
+    /// hardware.
+    pub kind: Option<String>,
+    /// The number of the device it is a port of.
+    pub master: Option<u32>,
+    /// What else it is called.
+    pub alternatives: Vec<String>,
+}
+
+/// The state of all devices of this thread's network namespace.
+///
+/// # Errors
+/// The kernel gives no netlink socket, or does not answer.
+pub fn device_states() -> io::Result<Vec<DeviceState>> {
+    let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
+    netlink::ask(socket.as_fd(), GET_LINK, &[0; LINK_INFO])?;
+    let mut states = Vec::new();
+    netlink::answer(&socket, |kind, body| states.extend(state(kind, body)))?;
+    Ok(states)
+}
+
+/// What a message of the kernel's says of a device, if it is about one.
+fn state(kind: u16, body: &[u8]) -> Option<DeviceState> {
+    let told = body.get(LINK_INFO..).filter(|_| kind == NEW_LINK)?;
+    let (index, flags) = (u32_at(body, 4)?, u32_at(body, 8)?);
+    let mac = attribute(told, ADDRESS).and_then(|mac| mac.try_into().ok());
+    let properties = attributes(attribute(told, PROPERTIES).unwrap_or_default());
+    let alternatives = properties.filter(|(kind, _)| *kind == ALTERNATIVE_NAME);
+    Some(DeviceState {
+        name: text(told, IF_NAME)?.to_owned(),
+        index,
+        mac: mac.map_or(MacAddr::ZERO, MacAddr),
+        loopback: flags & LOOPBACK != 0,
+        up: flags & UP != 0,
+        carrier: flags & LOWER_UP != 0,
+        kind: attribute(told, DETAILS).and_then(|it| text(it, KIND)).map(str::to_owned),
+        master: attribute(told, MASTER).and_then(|master| u32_at(master, 0)),
+        alternatives: alternatives.filter_map(|(_, name)| Some(until_zero(name)?.into())).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::{message, messages};
+
+    /// An attribute as it lies in another one.
+    fn nested(kind: u16, value: &[u8]) -> Vec<u8> {
+        let length = (4 + value.len()) as u16;
+        let mut bytes = [&length.to_ne_bytes(), &kind.to_ne_bytes(), value].concat();
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    fn packet() -> Vec<u8> {
+        let mut fixed = [0; LINK_INFO];
+        fixed[4..8].copy_from_slice(&7_u32.to_ne_bytes());
+        fixed[8..12].copy_from_slice(&(UP | LOWER_UP).to_ne_bytes());
+        let details = nested(KIND, b"veth\0");
+        let names =
+            [nested(ALTERNATIVE_NAME, b"lan0\0"), nested(ALTERNATIVE_NAME, b"uplink\0")].concat();
+        message(
+            NEW_LINK,
+            &fixed,
+            &[
+                (IF_NAME, b"eth0\0"),
+                (ADDRESS, &[2, 0, 0, 0, 0, 1]),
+                (MASTER, &9_u32.to_ne_bytes()),
+                (DETAILS, &details),
+                (PROPERTIES | 0x8000, &names),
+            ],
+        )
+    }
+
+    fn states(packet: &[u8]) -> Vec<DeviceState> {
+        messages(packet).filter_map(|(kind, body)| state(kind, body)).collect()
+    }
+
+    #[test]
+    fn state__has_what_the_kernel_says() {
+        let expected = DeviceState {
+            name: "eth0".into(),
+            index: 7,
+            mac: MacAddr([2, 0, 0, 0, 0, 1]),
+            loopback: false,
+            up: true,
+            carrier: true,
+            kind: Some("veth".into()),
+            master: Some(9),
+            alternatives: vec!["lan0".into(), "uplink".into()],
+        };
+        assert_eq!(states(&packet()), [expected]);
+    }
+
+    #[test]
+    fn state__survives_what_no_kernel_says() {
+        let whole = packet();
+        for cut in 0..whole.len() {
+            states(&whole[..cut]);
+        }
+        assert_eq!(states(&[0; 100]), []);
+        assert_eq!(states(&[0xff; 100]), []);
+    }
+
+    #[test]
+    fn device_states__has_the_loopback_device() {
+        let states = device_states().expect("a netlink socket");
+        let is_lo = |state: &&DeviceState| state.name == "lo" && state.loopback;
+        assert_eq!(states.iter().filter(is_lo).count(), 1, "{states:?}");
+    }
+}

@@ -1,0 +1,106 @@
+//! Exits of an engine whose process goes on, so that it can be looked at.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::{PATIENCE, exempt_this_thread};
+use crate::builder::Builder;
+use crate::engine::Engine;
+use crate::testing::{Pair, wait_until, within_patience};
+
+/// What the exiting thread does.
+fn exit(engine: &Engine) {
+    exempt_this_thread();
+    engine.end_all();
+    engine.wait_delivered(PATIENCE);
+}
+
+#[test]
+fn exit__other_threads_see_no_end() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut read, mut peer) = pair.streams();
+        let (mut driven, _peer) = pair.streams();
+        let listener = pair.alpha.listen(80, &Builder::new()).unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let calls: [Box<dyn FnOnce() + Send>; 3] = [
+            Box::new(move || drop(read.read(&mut [0]))),
+            Box::new(move || drop(driven.read(&mut [0]))),
+            Box::new(move || drop(listener.accept())),
+        ];
+        for call in calls {
+            let over = over.clone();
+            thread::spawn(move || {
+                call();
+                over.store(true, Ordering::Relaxed);
+            });
+        }
+        let engine = pair.alpha.engine();
+        wait_until("three threads wait", || {
+            let core = engine.lock();
+            core.driver.is_some() && core.followers.len() == 2
+        });
+        exit(engine);
+        // Whoever drove looks again now that something comes; the others sleep on.
+        peer.write_all(&[1]).unwrap();
+        wait_until("the driver is held back", || engine.lock().held_back > 0);
+        assert!(!over.load(Ordering::Relaxed), "a call has returned");
+    });
+}
+
+#[test]
+fn exit__who_calls_later_is_held_back() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, _theirs) = pair.streams();
+        exit(pair.alpha.engine());
+        let writing = thread::spawn(move || ours.write(&[1]));
+        wait_until("it is held back", || pair.alpha.engine().lock().held_back == 1);
+        assert!(!writing.is_finished());
+    });
+}
+
+#[test]
+fn exit__delivers_and_ends() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        ours.write_all(&[7; 100_000]).unwrap();
+        exit(pair.alpha.engine());
+        let mut got = Vec::new();
+        theirs.read_to_end(&mut got).unwrap();
+        assert!(got == [7; 100_000], "{} bytes", got.len());
+    });
+}
+
+/// As the kernel does when a process ends.
+#[test]
+fn exit__resets_what_nobody_has_accepted() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let _listener = pair.alpha.listen(80, &Builder::new()).unwrap();
+        let mut theirs = pair.beta.connect(pair.alpha.addr(80), &Builder::new()).unwrap();
+        exit(pair.alpha.engine());
+        let error = theirs.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    });
+}
+
+/// The peer may not have the last acknowledgement: who could repeat it must not be gone.
+#[test]
+fn exit__waits_for_the_time_of_quiet() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        ours.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
+        drop(theirs);
+        // Alpha acknowledges last, so that it is the one to stay.
+        assert_eq!(ours.read(&mut [0]).unwrap(), 0);
+        exit(pair.alpha.engine());
+        assert_eq!(pair.alpha.engine().lock().endpoint.connections(), 0);
+    });
+}

@@ -1,0 +1,54 @@
+//! Arguments that several commands take, and what is said where they are wrong.
+
+use std::time::Duration;
+
+/// A number of seconds, greater than 0.
+pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let secs = text.parse().ok().filter(|secs| *secs > 0.0);
+    secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok())
+        .ok_or("expected a number of seconds greater than 0, such as 0.5")
+}
+
+/// A port, or 0 for any free one. Says how to write it if a node stands before it.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    if let Some((node, port)) = text.split_once(':') {
+        return Err(format!("node and port are two words here: `{node} {port}`"));
+    }
+    text.parse().map_err(|_| "expected a port from 0 to 65535".into())
+}
+
+/// A port to connect to.
+pub(crate) fn peer_port(text: &str) -> Result<u16, String> {
+    match port(text) {
+        Ok(port) if port > 0 => Ok(port),
+        Err(said) if text.contains(':') => Err(said),
+        Ok(_) | Err(_) => Err("expected a port from 1 to 65535".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds__takes_fractions_and_nothing_below_them() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        for text in ["0", "-1", "", "soon", "nan", "inf", "1e40"] {
+            assert!(seconds(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn port__says_what_is_expected() {
+        assert_eq!((port("0"), port("65535"), peer_port("1")), (Ok(0), Ok(65535), Ok(1)));
+        for text in ["65536", "x", "", "-1"] {
+            assert_eq!(port(text), Err("expected a port from 0 to 65535".into()), "{text:?}");
+            assert_eq!(peer_port(text), Err("expected a port from 1 to 65535".into()), "{text:?}");
+        }
+        assert_eq!(peer_port("0"), Err("expected a port from 1 to 65535".into()));
+        for port in [port, peer_port] {
+            let said = port("2:7000").expect_err("two words");
+            assert!(said.contains("`2 7000`"), "{said}");
+        }
+    }
+}

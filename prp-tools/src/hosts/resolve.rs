@@ -1,0 +1,141 @@
+//! `prp hosts resolve`: what prphosts says of a node.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use prp_proto::hosts::{Entry, Reach};
+use serde::Serialize;
+
+use super::{find, load, path_or_default};
+use crate::exit::{Code, Failure, help};
+
+/// Print the line of a node, found by name or number.
+///
+/// The line is in the form of prphosts: node number, ways to it (hardware address and device, or
+/// via which node), names, options. `self` and `localhost` stand for this machine.
+#[derive(Debug, Args)]
+#[command(after_help = help("\
+  prp hosts resolve gamma
+  prp hosts resolve self --json
+"))]
+pub(super) struct ResolveArgs {
+    /// A name or number
+    name: String,
+    /// The prphosts to look in [default: $PRP_HOSTS, else /etc/prphosts]
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A line, for programs.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    node: u16,
+    names: Vec<&'a str>,
+    ways: Vec<Way<'a>>,
+    mtu: Option<u32>,
+    file: String,
+    line: u32,
+}
+
+/// Either a hardware address and a device, or the node by which frames go.
+#[derive(Debug, Default, Serialize)]
+struct Way<'a> {
+    mac: Option<String>,
+    device: Option<&'a str>,
+    via: Option<u16>,
+    metric: u16,
+}
+
+/// Runs it; what to print.
+pub(super) fn run(args: &ResolveArgs) -> Result<String, Failure> {
+    let file = load(&path_or_default(args.hosts.as_deref()))?;
+    let node = find(&file, &args.name)?;
+    let entry = file.hosts().entry(node).ok_or_else(|| {
+        Failure::new(Code::NoWay, format!("no node {node} in {}", file.path().display()))
+    })?;
+    if !args.json {
+        return Ok(entry.to_string());
+    }
+    let line = line(entry, file.path().display().to_string());
+    serde_json::to_string_pretty(&line).map_err(|e| Failure::local("JSON", &e.into()))
+}
+
+fn line(entry: Entry<'_>, file: String) -> Line<'_> {
+    let way = |reach, metric| match reach {
+        Reach::Direct { mac, device } => {
+            Way { mac: Some(mac.to_string()), device: Some(device), metric, ..Way::default() }
+        }
+        Reach::Via(node) => Way { via: Some(node.number()), metric, ..Way::default() },
+    };
+    Line {
+        node: entry.node().number(),
+        names: entry.names().collect(),
+        ways: entry.hops().map(|hop| way(hop.reach, hop.metric)).collect(),
+        mtu: entry.mtu(),
+        file,
+        line: entry.line(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use tempfile::NamedTempFile;
+
+    use super::*;
+
+    const CLUSTER: &str = "\
+self 2
+1  02:00:00:00:00:01 eth0  alpha
+2  02:00:00:00:00:02 eth0  beta b.cluster  mtu=9000
+9  via 2 metric 10, via 1 metric 20  epsilon
+";
+
+    fn look_up(name: &str, json: bool) -> Result<String, Failure> {
+        let mut file = NamedTempFile::new().expect("a temporary file");
+        file.write_all(CLUSTER.as_bytes()).expect("room for a few bytes");
+        run(&ResolveArgs { name: name.into(), hosts: Some(file.path().to_owned()), json })
+    }
+
+    #[test]
+    fn run__finds_names_and_numbers() {
+        let beta = "2  02:00:00:00:00:02 eth0  beta b.cluster  mtu=9000";
+        for name in ["beta", "B.Cluster", "2", "self"] {
+            assert_eq!(look_up(name, false).as_deref(), Ok(beta), "{name}");
+        }
+        let epsilon = "9  via 2 metric 10, via 1 metric 20  epsilon";
+        assert_eq!(look_up("epsilon", false).as_deref(), Ok(epsilon));
+    }
+
+    #[test]
+    fn run__unknown_nodes_have_a_code_of_their_own() {
+        for name in ["gamma", "77", "70000"] {
+            let text = format!("{:?}", look_up(name, false).expect_err("no such node"));
+            assert!(
+                text.contains("NoWay") && text.contains(&format!("no node {name} in ")),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn run__json_has_data() {
+        let text = look_up("epsilon", true).expect("it is there");
+        let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((&line["node"], &line["line"]), (&9.into(), &4.into()));
+        assert_eq!(
+            (&line["names"][0], &line["mtu"]),
+            (&"epsilon".into(), &serde_json::Value::Null)
+        );
+        assert_eq!(line["ways"][0]["via"], 2);
+        assert_eq!(line["ways"][1]["metric"], 20);
+        let text = look_up("1", true).expect("it is there");
+        let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(line["ways"][0]["mac"], "02:00:00:00:00:01");
+        assert_eq!(line["ways"][0]["device"], "eth0");
+    }
+}

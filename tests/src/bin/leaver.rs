@@ -1,0 +1,57 @@
+//! `leaver ADDR WAY`: connects to ADDR and leaves, in one of these ways. What comes of it is for the peer to see, and for
+//! the exit status.
+//!
+//! | way | what it does |
+//! | --- | --- |
+//! | `reader` | a thread reads another connection, and prints what that gives; writes to the first one, and returns from `main` |
+//! | `last-words` | a handler that `atexit` knew before there was a stream writes when the process exits |
+//! | `quick_exit` | writes, and ends by `quick_exit` |
+#![allow(unsafe_code, reason = "functions of the C library that no crate offers")]
+
+use std::io::{self, Read, Write};
+use std::sync::Mutex;
+use std::thread;
+
+use prp_sock::PrpStream;
+use prp_tests::pattern;
+
+unsafe extern "C" {
+    safe fn atexit(f: extern "C" fn()) -> i32;
+    safe fn quick_exit(status: i32) -> !;
+}
+
+/// Fits the buffers of both ends.
+const SOME: u64 = 400_000;
+
+static STREAM: Mutex<Option<PrpStream>> = Mutex::new(None);
+
+extern "C" fn last_words() {
+    let stream = STREAM.lock().expect("nobody panics with it").take();
+    let written = stream.map(|mut stream| stream.write_all(b"goodbye").map_err(|e| e.kind()));
+    println!("{written:?}");
+}
+
+fn main() -> io::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [addr, way] = &words[..] else { return Err(io::ErrorKind::InvalidInput.into()) };
+    if way == "last-words" {
+        atexit(last_words);
+    }
+    let mut stream = PrpStream::connect(addr.as_str())?;
+    match way.as_str() {
+        "reader" => {
+            let mut read = PrpStream::connect(addr.as_str())?;
+            thread::spawn(move || println!("{:?}", read.read(&mut [0])));
+            pattern::send(&mut stream, 1, SOME)
+        }
+        "last-words" => {
+            *STREAM.lock().expect("nobody panics with it") = Some(stream);
+            Ok(())
+        }
+        "quick_exit" => {
+            pattern::send(&mut stream, 1, SOME)?;
+            quick_exit(0)
+        }
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}

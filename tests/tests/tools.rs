@@ -1,0 +1,256 @@
+//! The prp command on nodes where something is amiss: a device, prphosts, a privilege, a link.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use prp_tests::harness::skip;
+use prp_tests::router::Router;
+use prp_tests::scratch::TempFile;
+use prp_tests::topology::{Link, Node, Topology};
+use prp_tests::wait;
+use serde_json::Value;
+
+prp_tests::main! {
+    light:
+        check__a_port_of_a_bridge_and_a_bridge_of_another_address,
+        check__an_alternative_name_and_a_device_that_is_down,
+        connect__where_the_own_device_is_down_says_so,
+        perf__figures_stay_when_raw_frames_are_lost,
+        ping__counts_and_ends_with_a_summary,
+        ping__without_the_privilege_says_what_is_missing,
+        routed__is_found_whatever_is_wrong_with_prphosts,
+        trace__gives_up_where_nobody_answers;
+}
+
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
+
+/// The prp command beside the programs of these tests.
+fn prp() -> PathBuf {
+    let path = PathBuf::from(ROUTED).with_file_name("prp");
+    if !path.exists() {
+        skip("the prp command (cargo build -p prp-tools)");
+    }
+    path
+}
+
+/// Code, standard output, standard error.
+fn finish(mut command: Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("topo runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (status.code(), text(stdout), text(stderr))
+}
+
+fn run(node: &Node<'_>, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = node.command(prp());
+    command.args(args);
+    finish(command)
+}
+
+/// As [`run`], with another prphosts.
+fn run_with(node: &Node<'_>, hosts: &TempFile, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = node.command_with_hosts(hosts.path(), prp());
+    command.args(args);
+    finish(command)
+}
+
+fn ip(node: &Node<'_>, words: &str) {
+    node.run("ip", &words.split(' ').collect::<Vec<_>>());
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// A bridge takes the frames of its ports; and a port that joins may give it another address.
+fn check__a_port_of_a_bridge_and_a_bridge_of_another_address() {
+    let topology = Topology::pair();
+    let two = topology.node(2);
+    let (code, _, said) = run(&two, &["hosts", "check"]);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    ip(&two, "link add br0 type bridge");
+    ip(&two, "link set br0 up");
+    ip(&two, "link set eth0 master br0");
+    let (code, _, said) = run(&two, &["hosts", "check"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("eth0 is a port of the bridge br0"), "{said}");
+    let by_bridge = TempFile::new(two.hosts().replace("eth0", "br0"));
+    let (code, _, said) = run_with(&two, &by_bridge, &["hosts", "check"]);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    ip(&two, "link add low address 00:11:22:33:44:55 type veth peer name far");
+    ip(&two, "link set low master br0");
+    let (code, _, said) = run_with(&two, &by_bridge, &["hosts", "check"]);
+    assert_eq!(code, Some(1), "{said}");
+    let expected = "br0 has the hardware address 00:11:22:33:44:55, and not 02:00:00:00:00:02, which is \
+                    that of eth0";
+    assert!(said.contains(expected), "{said}");
+}
+
+fn check__an_alternative_name_and_a_device_that_is_down() {
+    let topology = Topology::pair();
+    let two = topology.node(2);
+    ip(&two, "link property add dev eth0 altname lan0");
+    let other_name = TempFile::new(two.hosts().replace("eth0", "lan0"));
+    let (code, _, said) = run_with(&two, &other_name, &["hosts", "check"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("lan0 is an alternative name of device eth0; write eth0"), "{said}");
+    topology.link(1, Link::Down);
+    let (code, said, _) = run(&two, &["hosts", "check"]);
+    assert_eq!(code, Some(0), "the other end is not ours: {said}");
+    assert!(said.contains("note: ") && said.contains("eth0 has no carrier"), "{said}");
+    topology.link(2, Link::Down);
+    let (code, _, said) = run(&two, &["hosts", "check"]);
+    assert!(code == Some(1) && said.contains("eth0 is down"), "{said}");
+}
+
+/// Nobody answers, and the cause is at hand.
+fn connect__where_the_own_device_is_down_says_so() {
+    let topology = Topology::pair();
+    let one = topology.node(1);
+    let (code, _, said) = run(&one, &["cat", "-w", "0.3", "2", "7000"]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(
+        said.contains("2:7000: no answer from the peer for 0.3 s; is a server started"),
+        "{said}"
+    );
+    topology.link(1, Link::Down);
+    let (code, _, said) = run(&one, &["cat", "-w", "0.3", "2", "7000"]);
+    assert!(code != Some(0) && said.contains("eth0 is down"), "{said}");
+    assert!(!said.contains("is a server started"), "{said}");
+}
+
+/// Raw frames are not sent again: what has been measured of the others stays.
+fn perf__figures_stay_when_raw_frames_are_lost() {
+    let topology = Topology::faulty(WIRE, ["--seed", "3"]);
+    let two = topology.node(2);
+    let mut server = two.command(prp());
+    server.args(["perf", "serve"]).stderr(Stdio::null());
+    let mut server = server.spawn().expect("topo runs");
+    topology.say(["faults", "--loss", "5%"]);
+    let args = ["perf", "latency", "2", "--vs", "raw", "--rounds", "3", "--time", "0.6", "--quiet"];
+    let mut told = (None, String::new(), String::new());
+    wait::until("a server", || {
+        told = run(&topology.node(1), &args);
+        (!told.2.contains("is `prp perf serve` running")).then_some(())
+    });
+    let (code, said, why) = told;
+    assert_eq!(code, Some(4), "{said}{why}");
+    assert!(said.lines().any(|line| line.starts_with("prp ")), "{said}{why}");
+    assert!(why.contains("raw frames to 2:5210: one was lost"), "{why}");
+    server.kill().expect("it runs");
+    server.wait().expect("a child");
+}
+
+fn ping__counts_and_ends_with_a_summary() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let _router = Router::start(&two, ROUTED);
+    let (code, said, _) = run(&one, &["ping", "-c", "3", "-i", "0.01", "--json", "2"]);
+    let report = json(&said);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!((&report["sent"], &report["answered"]), (&3.into(), &3.into()), "{said}");
+    assert_eq!((&report["lost_percent"], &report["node"]), (&0.0.into(), &2.into()), "{said}");
+    assert!(report["max_seconds"].as_f64().is_some_and(|s| s > 0.0), "{said}");
+    assert_eq!(report["answers"].as_array().map(Vec::len), Some(3), "{said}");
+    // Ctrl-C, while it goes on.
+    let output = TempFile::new("");
+    let mut command = one.command(prp());
+    let file = std::fs::File::create(output.path()).expect("a file of ours");
+    let mut child =
+        command.args(["ping", "-c", "1000", "-i", "0.02", "2"]).stdout(file).spawn().expect("topo");
+    let read = || std::fs::read_to_string(output.path()).expect("text");
+    wait::until("answers", || read().contains("seq=3 ").then_some(()));
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    assert_eq!(child.wait().expect("a child").code(), Some(0), "{}", read());
+    let last = read().lines().last().expect("a line").to_owned();
+    assert!(last.contains("% lost; min ") && last.ends_with(" ms"), "{last}");
+    // Nobody answers, and Ctrl-C says so as well.
+    let mut command = one.command("timeout");
+    command
+        .args(["--preserve-status", "-s", "INT", "0.5"])
+        .arg(prp())
+        .args(["ping", "-c", "9", "1"]);
+    assert_eq!(finish(command).0, Some(1), "oneself is no other node");
+}
+
+fn ping__without_the_privilege_says_what_is_missing() {
+    let topology = Topology::pair();
+    if topology.is_rootless() {
+        skip("root: nobody else may give privileges up in this way");
+    }
+    let node = topology.node(1);
+    let program = TempFile::copy(prp().to_str().expect("a plain name"));
+    for words in [&["ping", "2"][..], &["trace", "2"], &["cat", "2", "7000"]] {
+        let mut command = node.command("setpriv");
+        command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--reuid", "65534"]);
+        command.arg("--clear-groups").arg(program.path()).args(words);
+        let (code, _, said) = finish(command);
+        assert_eq!(code, Some(6), "{words:?}: {said}");
+        assert!(said.contains("a packet socket needs CAP_NET_RAW"), "{words:?}: {said}");
+    }
+}
+
+fn routed__is_found_whatever_is_wrong_with_prphosts() {
+    let topology = Topology::pair();
+    let node = topology.node(1);
+    let good = node.hosts();
+    let hosts = TempFile::new(&good);
+    let _router = Router::run(node.command_with_hosts(hosts.path(), ROUTED));
+    let status = |what: &str| {
+        let (code, said, why) = run_with(&node, &hosts, &["routed", "status", "--json"]);
+        assert_eq!(code, Some(0), "{what}: {why}");
+        let status = json(&said);
+        assert_eq!(status["node"], 1, "{what}: {said}");
+        assert!(status["uptime_seconds"].is_u64(), "{said}");
+        status
+    };
+    assert!(status("all is well")["last_error"].is_null());
+    hosts.replace(format!("{good}9 here\n"));
+    status("a mistake");
+    let (code, _, said) = run_with(&node, &hosts, &["routed", "reload"]);
+    assert!(code == Some(1) && said.contains("stay in force"), "{said}");
+    let why = status("a mistake that was read")["last_error"].to_string();
+    assert!(why.contains(":4:3: expected "), "{why}");
+    hosts.replace("7 02:00:00:00:00:07 eth0\n");
+    status("no line of this node");
+    std::fs::remove_file(hosts.path()).expect("it is there");
+    status("no file");
+    hosts.replace(&good);
+    let (code, said, _) = run_with(&node, &hosts, &["routed", "routes", "--json"]);
+    assert_eq!(code, Some(0));
+    let routes = json(&said);
+    assert_eq!(
+        (&routes[0]["route"], &routes[1]["route"]),
+        (&"local".into(), &"via".into()),
+        "{said}"
+    );
+    assert_eq!(routes[1]["next_hops"][0]["mac"], "02:00:00:00:00:02", "{said}");
+    let (_, said, _) = run_with(&node, &hosts, &["routed", "neighbours", "--json"]);
+    assert!(json(&said)[0]["liveness"].is_null(), "{said}");
+    let (_, said, _) = run_with(&node, &hosts, &["routed", "metrics", "--json"]);
+    let metrics = json(&said);
+    let drops: Vec<_> = metrics
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|metric| metric["name"] == "prp_routed_dropped_frames_total")
+        .collect();
+    assert!(drops.len() > 5 && drops.iter().all(|drop| drop["value"].is_u64()), "{said}");
+    assert!(drops.is_sorted_by_key(|drop| drop["labels"]["reason"].as_str()), "{said}");
+}
+
+fn trace__gives_up_where_nobody_answers() {
+    let topology = Topology::pair();
+    let node = topology.node(1);
+    let (code, said, why) = run(&node, &["trace", "-q", "1", "-w", "0.05", "2"]);
+    assert_eq!((code, said.lines().count()), (Some(4), 3), "{said}{why}");
+    assert!(why.contains("does prp-routed run on 2 (node2), the first node on the way?"), "{why}");
+    let _router = Router::start(&topology.node(2), ROUTED);
+    let (code, said, _) = run(&node, &["trace", "-q", "1", "-w", "5", "--json", "2"]);
+    let report = json(&said);
+    assert_eq!((code, &report["reached"]), (Some(0), &true.into()), "{said}");
+    assert_eq!(report["hops"][0]["answers"][0]["node"], 2, "{said}");
+}
