@@ -30,6 +30,19 @@ fn solve__finds_a_break_wherever_it_is() {
     }
 }
 
+/// A line through two sizes fits them exactly, whatever they scatter: a break needs three on either side.
+#[test]
+fn solve__no_break_is_made_of_one_measurement_that_is_off() {
+    let sizes: Vec<f64> = (0..20).map(|n| f64::from(n * 10)).collect();
+    let solver = solver(Model::Prp, &sizes);
+    let law = |n: f64| 40e-6 + 100e-9 * n + if n == 0.0 { 5e-6 } else { 0.0 };
+    let found = solver.solve(&sums(&solver, law), &[0.0; WIDTH]);
+    assert!((20.0..=170.0).contains(&found[3]), "{found:?}");
+    let all = solver.shapes().all(4);
+    let (first, last) = (all.first().map(|s| s.size), all.last().map(|s| s.size));
+    assert_eq!((first, last), (Some(20.0), Some(170.0)));
+}
+
 #[test]
 fn solve__finds_packets_to_the_byte_where_sizes_beside_a_step_were_measured() {
     let sizes = [0.0, 100.0, 1000.0, 1484.0, 1485.0, 2968.0, 2969.0, 10_000.0];

@@ -82,6 +82,10 @@ fn reduce__dependent_and_independent_blocks_on_one_path() {
     let total = |via: &str| graph(&format!("{text}via = {via}\n")).reduce().messages[0].total;
     let serial = total(r#"["application", "system", "adapter"]"#);
     assert!(near(serial.fixed.number(), 7.0) && near(serial.byte.number(), 0.5));
+    // What sends is the first one's processor, with all that it does.
+    let via = r#"["application", "adapter", "system"]"#;
+    let reduced = graph(&format!("{text}via = {via}\n")).reduce().messages.remove(0);
+    assert!(near(reduced.sending.fixed.number(), 3.0), "{:?}", reduced.sending);
     // Not next to each other either.
     assert_eq!(total(r#"["application", "adapter", "system"]"#), serial);
     // Either the adapter or, on the main processor, one of the others.
