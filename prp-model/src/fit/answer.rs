@@ -35,8 +35,8 @@ pub enum FitError {
     Time(usize),
     /// A message's size, counted from 0, is negative or no number, or there are no messages.
     Size(usize),
-    /// No message has bytes, which the model's size would be found by.
-    NoBytes,
+    /// There are too few sizes to find the one by that gives the model its shape.
+    NoShape,
 }
 
 impl fmt::Display for FitError {
@@ -47,7 +47,9 @@ impl fmt::Display for FitError {
             }
             Self::Time(at) => write!(f, "measurement {}: its time is not above 0", at + 1),
             Self::Size(at) => write!(f, "measurement {}: its size is no size", at + 1),
-            Self::NoBytes => write!(f, "all messages are without bytes: measure larger ones too"),
+            Self::NoShape => {
+                write!(f, "too few sizes to find where the curve breaks: measure more of them")
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use super::bootstrap::{replicates, shape_of};
 use super::covariance::{columns, covariance};
 use super::design::Design;
 use super::family::{Form, Model};
-use super::identify::identified;
+use super::identify::{Identified, identified};
 use super::interval::{Interval, ShapeInterval, Spread};
 use super::likelihood::aic;
 use super::quantity::{Quantity, Rule};
@@ -37,6 +37,8 @@ pub struct Fit {
     pub aic: f64,
     /// How it was made.
     pub options: Options,
+    /// The parameters of which it tells a value.
+    pub(super) told: Mask,
     pub(super) solver: Solver,
     pub(super) design: Design,
     pub(super) settled: Settled,
@@ -53,7 +55,7 @@ pub fn fit(model: Model, samples: &[Sample], options: Options) -> Result<Fit, Fi
     check(model, samples)?;
     let design = Design::of(samples);
     let begin = start(model, &design);
-    let mask = mask(model, &design, &begin)?;
+    let Identified { fitted: mask, told } = identify(model, &design, &begin)?;
     // What is not looked for is not there.
     let begin = std::array::from_fn(|at| if mask[at] { begin[at] } else { 0.0 });
     let solver = Solver::new(model, &design.settings, mask);
@@ -71,6 +73,7 @@ pub fn fit(model: Model, samples: &[Sample], options: Options) -> Result<Fit, Fi
         not_identified: Vec::new(),
         aic,
         options,
+        told,
         solver,
         design,
         settled,
@@ -123,10 +126,10 @@ fn check(model: Model, samples: &[Sample]) -> Result<(), FitError> {
 }
 
 /// The parameters that are looked for.
-fn mask(model: Model, design: &Design, begin: &Vector) -> Result<Mask, FitError> {
+fn identify(model: Model, design: &Design, begin: &Vector) -> Result<Identified, FitError> {
     let solver = Solver::new(model, &design.settings, model.mask());
     if matches!(model, Model::Packet | Model::Prp) && solver.shapes().all(1).is_empty() {
-        return Err(FitError::NoBytes);
+        return Err(FitError::NoShape);
     }
     let mut theta = *begin;
     if let Some(shape) = (0..theta.len()).find(|at| model.is_shape(*at)) {
@@ -173,7 +176,7 @@ impl Fit {
     /// What the measurements say of a quantity that is no shape, or why they say nothing.
     fn estimate(&self, quantity: &Quantity) -> Result<Estimate, String> {
         let theta = &self.settled.theta;
-        if let Some(missing) = quantity.needs.iter().find(|at| !self.solver.mask[**at]) {
+        if let Some(missing) = quantity.needs.iter().find(|at| !self.told[**at]) {
             return Err(self.why_not(*missing));
         }
         if let Some(idle) = quantity.needs.iter().find(|at| self.is_idle(**at)) {

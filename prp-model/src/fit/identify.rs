@@ -8,11 +8,21 @@ use super::family::Model;
 /// than rounding, and far less than a measurement could tell.
 const NOTHING: f64 = 1e-7;
 
-/// The parameters that a fit may look for.
+/// Which parameters measurements tell.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Identified {
+    /// As many as the measurements can tell apart: with the others at 0 they make every curve that all of
+    /// them could make at the settings measured.
+    pub(crate) fitted: Mask,
+    /// Those whose values are the same whichever others are left out.
+    pub(crate) told: Mask,
+}
+
+/// The parameters that a fit looks for, and those of which it tells a value.
 ///
 /// A start-up time takes up what it cannot be told from: alpha has the routers that every message passed,
 /// L the overheads of both ends. Of other columns that depend on each other none is told.
-pub(crate) fn identified(model: Model, design: &Design, columns: &[Vector]) -> Mask {
+pub(crate) fn identified(model: Model, design: &Design, columns: &[Vector]) -> Identified {
     let mut mask = model.mask();
     let takes_up: &[usize] = match model {
         Model::Linear => &[2],
@@ -27,13 +37,18 @@ pub(crate) fn identified(model: Model, design: &Design, columns: &[Vector]) -> M
     if model == Model::Linear && !design.has_hops {
         mask[2] = false;
     }
+    let mut fitted = mask;
+    for at in (0..WIDTH).filter(|at| mask[*at] && !model.is_shape(*at)) {
+        let before = std::array::from_fn(|other| other < at && fitted[other]);
+        fitted[at] = own_part(columns, at, &before) > NOTHING;
+    }
     let told = mask;
     for at in (0..WIDTH).filter(|at| told[*at] && !model.is_shape(*at)) {
         let mut others: Mask = std::array::from_fn(|other| told[other] && !model.is_shape(other));
         others[at] = false;
         mask[at] = own_part(columns, at, &others) > NOTHING;
     }
-    mask
+    Identified { fitted, told: mask }
 }
 
 /// The length of a column without what the others say, as a part of its length.

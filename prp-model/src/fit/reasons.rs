@@ -32,7 +32,7 @@ impl Fit {
             (Model::Blocks, "b") if !self.is_idle(3) => {
                 (|t| (t[1] - t[3], [0.0, 1.0, 0.0, -1.0]), NETWORK_ALWAYS)
             }
-            (Model::LogP | Model::LogGp, "g") if self.solver.mask[1] => (
+            (Model::LogP | Model::LogGp, "g") if self.told[1] => (
                 |t| (t[2] - t[1], [0.0, -1.0, 1.0, 0.0]),
                 "messages follow each other as fast as the processor makes them: no more than o",
             ),
@@ -61,7 +61,7 @@ impl Fit {
 
     /// What a parameter stands for, if that is more than its name says.
     pub(super) fn means(&self, name: &str) -> Option<String> {
-        let mask = &self.solver.mask;
+        let mask = &self.told;
         match (self.model, name) {
             (Model::Linear, "alpha") if !mask[2] && self.design.has_hops => {
                 let hops = self.design.settings.first()?.hops.number();

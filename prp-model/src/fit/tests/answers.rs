@@ -131,8 +131,14 @@ fn linear__one_size_tells_nothing() {
     let samples = vec![sample(&at, 20e-6); 10];
     let fit = found(Model::Linear, &samples);
     assert_eq!(not_identified(&fit), ["alpha", "beta", "gamma"]);
+    // What was measured is predicted nevertheless.
+    assert!((fit.predict(&at).0.number() / 20e-6 - 1.0).abs() < 1e-9, "{fit:?}");
     let fit = found(Model::Hyperbolic, &samples);
     assert_eq!(not_identified(&fit), ["a", "b"]);
+    assert!((fit.predict(&at).0.number() / 20e-6 - 1.0).abs() < 1e-9, "{fit:?}");
+    let fit = found(Model::Blocks, &samples);
+    assert_eq!(not_identified(&fit), ["a", "b", "a_c", "b_c"]);
+    assert!((fit.predict(&at).0.number() / 20e-6 - 1.0).abs() < 1e-9, "{fit:?}");
 }
 
 #[test]
@@ -212,7 +218,7 @@ fn fit__what_is_no_measurement_is_an_error() {
     samples[4] = sample(&Setting::one_way(Bytes::new(-1.0)), 1e-6);
     assert_eq!(fit(Model::Linear, &samples, OPTIONS).map(|_| ()), Err(FitError::Size(4)));
     let empty = vec![sample(&Setting::one_way(Bytes::new(0.0)), 1e-6); 9];
-    assert_eq!(fit(Model::Packet, &empty, OPTIONS).map(|_| ()), Err(FitError::NoBytes));
+    assert_eq!(fit(Model::Packet, &empty, OPTIONS).map(|_| ()), Err(FitError::NoShape));
 }
 
 /// One measurement in twenty is ten times as long.
