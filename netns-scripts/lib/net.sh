@@ -107,7 +107,8 @@ roll_back() {
 
 build() {
     local v i
-    try "write $STATE" mkdir "$STATE" "$STATE/ns"
+    # Routers of all nodes have their sockets in one folder: their names have the network namespace.
+    try "write $STATE" mkdir "$STATE" "$STATE/ns" "$STATE/run"
     write_plan
     if [[ $MODE == rootless ]]; then
         start_holder
@@ -282,6 +283,7 @@ on_node() {
     local -a enter=(nsenter --preserve-credentials --net="$(namespace_path "$node")")
     [[ $MODE == root ]] || enter+=(--user="/proc/$HOLDER/ns/user")
     [[ ! -f $hosts ]] || export PRP_HOSTS=$hosts
+    export PRP_RUN_DIR=$STATE/run
     exec "${enter[@]}" -- unshare --mount --propagation slave -- sh -c "$program" sh "$STATE/$node/sys" "$hosts" "$@"
 }
 

@@ -6,22 +6,37 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::Shutdown;
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+use nix::sys::socket::{UnixAddr, bind as bind_to};
 use prp_proto::addr::{NodeId, Port};
 
-fn name(node: NodeId, port: Port) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("prp/{node}/{port}"))
+use crate::fork::CloseOnFork;
+
+fn name(node: NodeId, port: Port) -> String {
+    format!("prp/{node}/{port}")
 }
 
 /// Binds the name of `port`; none if another process has it.
-fn bind(node: NodeId, port: Port) -> io::Result<Option<UnixDatagram>> {
-    match UnixDatagram::bind_addr(&name(node, port)?) {
-        Ok(socket) => Ok(Some(socket)),
+fn bind(node: NodeId, port: Port) -> io::Result<Option<CloseOnFork<UnixDatagram>>> {
+    match bind_deaf(&name(node, port)) {
+        Ok(socket) => Ok(Some(CloseOnFork::new(socket))),
         Err(e) if e.kind() == io::ErrorKind::AddrInUse => Ok(None),
         Err(e) => Err(explain(&e)),
     }
+}
+
+/// A socket with the abstract name `name` at which nothing arrives. It is shut before it has the name:
+/// the kernel keeps what a stranger has sent, descriptors included, until the socket is closed, and
+/// closing those may take as long as the stranger likes.
+fn bind_deaf(name: &str) -> io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    socket.shutdown(Shutdown::Read)?;
+    bind_to(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?)?;
+    Ok(socket)
 }
 
 /// Names the cause where a sandbox leaves out the address family.
@@ -39,7 +54,7 @@ fn explain(error: &io::Error) -> io::Error {
 #[derive(Debug)]
 pub struct PortClaims {
     node: NodeId,
-    held: HashMap<Port, UnixDatagram>,
+    held: HashMap<Port, CloseOnFork<UnixDatagram>>,
 }
 
 impl PortClaims {
@@ -95,7 +110,8 @@ impl OwnerProbe {
     /// Whether no process owns `port`. One system call, which never waits.
     pub fn is_free(&self, port: Port) -> bool {
         // Any other answer than "nobody has bound that name" is about a socket that is there.
-        let connected = name(self.node, port).and_then(|name| self.socket.connect_addr(&name));
+        let connected = SocketAddr::from_abstract_name(name(self.node, port))
+            .and_then(|name| self.socket.connect_addr(&name));
         connected.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
     }
 }
@@ -104,7 +120,7 @@ impl OwnerProbe {
 #[derive(Debug)]
 pub struct StewardClaim {
     node: NodeId,
-    held: Option<UnixDatagram>,
+    held: Option<CloseOnFork<UnixDatagram>>,
 }
 
 impl StewardClaim {

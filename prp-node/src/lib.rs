@@ -11,6 +11,7 @@
 //! | [`claims`] | ports and the steward's place: abstract names, first come, first served |
 //! | [`run_dir`] | where the daemon's sockets are, and whether they are to be believed |
 //! | [`registry`] | what a process and prp-routed tell each other |
+//! | [`fork`] | what the child of a fork has of its parent, and what it has not |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -21,6 +22,8 @@ pub mod registry;
 pub mod run_dir;
 mod sys;
 mod trust;
+
+pub use sys::fork;
 
 pub use claims::{OwnerProbe, PortClaims, StewardClaim};
 pub use registry::{DownHop, DownHops, Ledger, LedgerReader};

@@ -18,7 +18,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::environment;
 use crate::sys;
-use crate::trust::{DAEMONS_USER, is_trusted};
+use crate::trust::{DAEMONS_USER, has_our_capabilities, is_always_trusted, is_trusted};
 
 /// Where it is unless `PRP_RUN_DIR` says otherwise. Only root can make it, by hand or by systemd's
 /// `RuntimeDirectory=`.
@@ -26,6 +26,9 @@ pub const DEFAULT: &str = "/run/prp";
 
 /// Those who may wait to be accepted. The daemon accepts them within milliseconds.
 const BACKLOG: i32 = 128;
+
+/// How long to wait for a place in a daemon's queue to find out whether it runs.
+const PROBE: Duration = Duration::from_millis(500);
 
 /// What `prp-routed` offers to the processes of its node.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -77,7 +80,7 @@ impl RunDir {
     }
 
     /// The nodes of this network namespace that have, or have had, a daemon here.
-    pub fn nodes(&self) -> Vec<NodeId> {
+    fn nodes(&self) -> Vec<NodeId> {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         let node = |name: &str| {
             let (namespace, rest) = name.split_once('.')?;
@@ -88,6 +91,14 @@ impl RunDir {
         let mut nodes: Vec<NodeId> =
             entries.filter_map(|entry| node(entry.file_name().to_str()?)).collect();
         nodes.sort_unstable();
+        nodes
+    }
+
+    /// The nodes of this network namespace whose daemon runs here.
+    pub fn running(&self) -> Vec<NodeId> {
+        let mut nodes = self.nodes();
+        // A daemon that was killed leaves its sockets, without anybody who listens.
+        nodes.retain(|node| self.connect(*node, Service::Control, PROBE).is_ok());
         nodes
     }
 
@@ -135,8 +146,10 @@ impl RunDir {
         socket.connect(&SockAddr::unix(self.socket(node, service))?)?;
         socket.set_write_timeout(None)?;
         socket.set_nonblocking(true)?;
-        let user = getsockopt(&socket, PeerCredentials)?.uid();
-        if !is_trusted(user) {
+        let peer = getsockopt(&socket, PeerCredentials)?;
+        let user = peer.uid();
+        let is_equal = || is_trusted(user) && has_our_capabilities(peer.pid());
+        if !is_always_trusted(user) && !is_equal() {
             let what = format!("{}: user {user} listens there", self.path.display());
             return Err(io::Error::new(ErrorKind::PermissionDenied, what));
         }

@@ -2,5 +2,6 @@
 #![allow(unsafe_code, reason = "this folder is where it lives; each block argues its safety")]
 
 pub(crate) mod descriptor;
+pub mod fork;
 pub(crate) mod process;
 pub(crate) mod socket;

@@ -12,13 +12,31 @@ pub(crate) const DAEMONS_USER: &str = "prp-routed";
 const OVERFLOW_USER: u32 = 65_534;
 
 /// Whether this process may believe a process or directory of `user`: of root, of the daemon's user,
-/// or of its own user. A program that its caller gave privileges does not believe its own user.
+/// or of its own user. A program that its caller gave privileges does not believe its caller's user: the
+/// kernel keeps both apart, and the program may do what the caller may not.
 pub fn is_trusted(user: u32) -> bool {
-    let own = geteuid().as_raw();
-    // A program that its caller gave privileges must not believe its caller: the kernel keeps both
-    // apart, and the program may do what the caller may not.
-    let is_own = user == own && !may_be_anybody(user) && !has_privileges_of_its_own();
-    user == 0 || is_own || is_daemons(user)
+    let is_own = user == geteuid().as_raw() && !may_be_anybody(user);
+    is_always_trusted(user) || (is_own && !environment::is_privileged())
+}
+
+/// Whether `user` is root, or the daemon's.
+pub(crate) fn is_always_trusted(user: u32) -> bool {
+    user == 0 || is_daemons(user)
+}
+
+/// Whether process `pid` may do all that this thread may: a process of the same user that may do less is
+/// not believed by one that may do more.
+pub(crate) fn has_our_capabilities(pid: i32) -> bool {
+    let own = capabilities("/proc/thread-self/status", "CapEff:");
+    let peer = capabilities(&format!("/proc/{pid}/status"), "CapPrm:");
+    own == Some(0) || own.zip(peer).is_some_and(|(own, peer)| own & !peer == 0)
+}
+
+/// A set of capabilities as the kernel prints it. None if it cannot be read.
+fn capabilities(status: &str, set: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(status).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(set))?;
+    u64::from_str_radix(line.trim(), 16).ok()
 }
 
 /// Whether the kernel shows `user` for every user without a place in this user namespace.
@@ -33,22 +51,6 @@ fn is_daemons(user: u32) -> bool {
     found.is_ok_and(|found| found.is_some_and(|found| found.uid.as_raw() == user))
 }
 
-/// Whether this program may do more than other programs of its user.
-fn has_privileges_of_its_own() -> bool {
-    if environment::is_privileged() {
-        return true;
-    }
-    // As in /proc/self/status, which needs no privilege. Root has them all, as any program of root.
-    !geteuid().is_root() && effective_capabilities() != 0
-}
-
-fn effective_capabilities() -> u64 {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    // What cannot be read is taken for privileged: then nobody but root is believed.
-    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +60,13 @@ mod tests {
         assert!(is_trusted(0));
         assert!(is_trusted(geteuid().as_raw()));
         assert!(!is_trusted(12_345));
+    }
+
+    #[test]
+    fn has_our_capabilities__this_process_and_nobody_unknown() {
+        assert!(has_our_capabilities(std::process::id().cast_signed()));
+        // Expect: a number no process has is not believed by a program with capabilities.
+        let own = capabilities("/proc/thread-self/status", "CapEff:");
+        assert_eq!(has_our_capabilities(i32::MAX), own == Some(0));
     }
 }

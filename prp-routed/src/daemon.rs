@@ -14,24 +14,22 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
+use prp_node::{DownHop, DownHops};
 use prp_proto::addr::DeviceId;
 use prp_proto::time::Instant;
-use prp_sock::node::{Carrier, Crowd, DownHop, DownHops, RouterFilter, Stewardship};
+use prp_sock::node::{Carrier, Crowd};
 use socket2::SockRef;
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::control::Control;
 use crate::link::Link;
+use crate::local_service::{Event, ServiceHandle};
 use crate::neighbours::{Neighbour, Neighbours};
 use crate::notify::Manager;
 use crate::pour::{NAP, Pour};
-use crate::register::Register;
-use crate::report::Reply;
 use crate::router::Router;
 use crate::settings::Settings;
 use crate::table::Table;
-use crate::usher::Usher;
 use loader::{Loader, Wish};
 
 /// How often a router that is always busy looks after everything else.
@@ -53,11 +51,10 @@ pub struct Daemon {
     neighbours: Neighbours,
     pour: Pour,
     crowd: Crowd,
-    stewardship: Stewardship,
-    /// As the steward: who serves the other processes.
-    usher: Option<Usher>,
-    register: Register,
-    control: Control,
+    /// The processes of the node.
+    service: ServiceHandle,
+    /// What they were told last.
+    told: DownHops,
     signals: SignalFd,
     loader: Loader,
     manager: Manager,
@@ -86,7 +83,6 @@ impl Daemon {
             let pours = self.pour.note(now, self.router.forwarder.stats().bytes);
             self.look_after_neighbours(now);
             self.router.instruct_kernel();
-            self.look_after_the_dead(now);
             if busy {
                 last_frame = now;
             }
@@ -118,8 +114,7 @@ impl Daemon {
 
     /// When there is something to do by itself.
     fn next_timeout(&self) -> Option<Instant> {
-        let due = [self.neighbours.next_timeout(), self.register.next_timeout()];
-        due.into_iter().flatten().chain(self.manager.next_timeout()).min()
+        self.neighbours.next_timeout().into_iter().chain(self.manager.next_timeout()).min()
     }
 
     /// How it is, in a line.
@@ -162,27 +157,21 @@ impl Daemon {
             },
         );
         probes.iter().for_each(|probe| self.router.probe(probe));
-        self.tell_processes(now);
+        self.tell_processes();
     }
 
     /// Tells the node's processes which neighbours not to use.
-    fn tell_processes(&mut self, now: Instant) {
+    fn tell_processes(&mut self) {
         let down = self.neighbours.iter().filter(|neighbour| !neighbour.usable);
         let hop = |neighbour: &Neighbour| {
             let link = self.router.links.get(usize::from(neighbour.hop.device.0))?;
             Some(DownHop { device: link.name().to_owned(), mac: neighbour.hop.mac })
         };
         let down = DownHops(down.filter_map(hop).collect());
-        self.register.tell(now, &down);
-    }
-
-    /// Resets some connections of processes that have ended without closing them.
-    fn look_after_the_dead(&mut self, now: Instant) {
-        if self.register.next_timeout().is_none_or(|at| at > now) {
-            return;
+        if down != self.told {
+            self.told = down.clone();
+            self.service.tell(down);
         }
-        let connections = self.register.resets(now, |port| self.router.is_free(port));
-        self.router.reset(&connections);
     }
 
     fn say_goodbye(&mut self) {
@@ -204,16 +193,7 @@ impl Daemon {
         fds.push(PollFd::new(self.signals.as_fd(), read));
         fds.push(PollFd::new(self.loader.bell(), read));
         fds.push(PollFd::new(self.carrier.as_fd(), read));
-        fds.push(PollFd::new(self.register.fd(), read));
-        let link = self.stewardship.link();
-        if let Some(link) = &link {
-            // Nothing is ever said on it: it only breaks.
-            fds.push(PollFd::new(link.as_fd(), PollFlags::empty()));
-        }
-        for (fd, write) in self.control.fds() {
-            let room = if write { PollFlags::POLLOUT } else { PollFlags::empty() };
-            fds.push(PollFd::new(fd, read | room));
-        }
+        fds.push(PollFd::new(self.service.bell(), read));
         match ppoll(&mut fds, timeout.map(TimeSpec::from_duration), None) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
@@ -239,55 +219,17 @@ impl Daemon {
             self.carrier_news = true;
             self.router.devices_changed();
         }
-        self.register.turn(now);
-        if !self.stewardship.is_ours() {
-            self.seek_stewardship()?;
-        }
         while let Some((table, wishes)) = self.loader.take() {
             self.loaded(table, &wishes);
             self.loader.go_on(&self.settings, &self.table.devices);
         }
-        for (asker, question) in self.control.turn() {
-            match question {
-                Ok(question) => self.asked(now, asker, &question),
-                Err(why) => self.control.answer(asker, &Reply::Error(why)),
+        for event in self.service.events() {
+            match event {
+                Event::Asked(asked) => self.asked(now, asked),
+                Event::Resets(connections) => self.router.reset(&connections),
             }
         }
         Ok(false)
-    }
-
-    /// Perhaps the node's steward has ended, and we are its successor.
-    fn seek_stewardship(&mut self) -> io::Result<()> {
-        let node = self.table.routes.local();
-        // A look, without waiting: the link breaks with the steward.
-        let broken = self.stewardship.link().is_none_or(|link| {
-            let mut fds = [PollFd::new(link.as_fd(), PollFlags::empty())];
-            ppoll(&mut fds, Some(TimeSpec::from_duration(Duration::ZERO)), None) != Ok(0)
-        });
-        if !broken {
-            return Ok(());
-        }
-        self.stewardship = Stewardship::seek(node);
-        let steward = self.stewardship.is_ours();
-        if steward {
-            self.router.set_steward(true);
-            let filter = RouterFilter { node, steward };
-            for link in &mut self.router.links {
-                link.io.set_router_filter(&filter)?;
-            }
-            self.start_usher();
-        }
-        Ok(())
-    }
-
-    /// As the steward, serves the node's processes. Without that each of them receives by its own means.
-    fn start_usher(&mut self) {
-        let Stewardship::Ours(listener) = &self.stewardship else { return };
-        let ethertype = self.table.file.hosts().ethertype();
-        match Usher::start(listener, &self.table.devices, ethertype) {
-            Ok(usher) => self.usher = Some(usher),
-            Err(e) => warn!("processes are not put into rows: {e}"),
-        }
     }
 
     fn wish(&mut self, wish: Wish) {

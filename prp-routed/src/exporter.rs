@@ -16,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prp_node::RunDir;
 use prp_sock::NodeId;
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
@@ -61,6 +62,7 @@ pub struct Exporter {
 /// What every connection shares.
 #[derive(Debug)]
 struct Shared {
+    dir: RunDir,
     node: NodeId,
     /// What the daemon said last, and when.
     said: Mutex<Option<(Instant, Result<Bytes, String>)>>,
@@ -85,7 +87,7 @@ impl Exporter {
     ///
     /// # Errors
     /// There are no descriptors, or no thread can be had.
-    pub fn serve(self, node: NodeId) -> io::Result<SocketAddr> {
+    pub fn serve(self, dir: RunDir, node: NodeId) -> io::Result<SocketAddr> {
         let bound = self.listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -94,7 +96,7 @@ impl Exporter {
             .thread_name("metrics-ask")
             .build()?;
         info!(address = %bound, "metrics");
-        let shared = Arc::new(Shared { node, said: Mutex::default() });
+        let shared = Arc::new(Shared { dir, node, said: Mutex::default() });
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
             if let Err(e) = runtime.block_on(accept(self.listener, shared)) {
                 warn!("metrics: {e}");
@@ -165,9 +167,9 @@ impl Shared {
         {
             return text.clone();
         }
-        let node = self.node;
-        let asked =
-            tokio::task::spawn_blocking(move || ask_within(node, &Question::Metrics, PATIENCE));
+        let (dir, node) = (self.dir.clone(), self.node);
+        let ask = move || ask_within(&dir, node, &Question::Metrics, PATIENCE);
+        let asked = tokio::task::spawn_blocking(ask);
         let text = match asked.await {
             Ok(Ok(value)) => Ok(Bytes::from(value.as_str().unwrap_or_default().to_owned())),
             Ok(Err(e)) => Err(format!("{e}\n")),

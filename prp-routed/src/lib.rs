@@ -13,8 +13,8 @@
 //! | [`router`] | links and decision together: one *turn* of work |
 //! | [`kernel`] | the part that the kernel forwards by itself |
 //! | [`neighbours`] | whom frames are sent to, and whether they live |
-//! | [`register`] | the processes of the node, and what is left of them when they are dead |
-//! | [`usher`] | many processes of the node: each frame to the one it is for |
+//! | [`local_service`], [`acceptor`] | the thread that serves the processes of the node |
+//! | [`registry`] | these processes, and what is left of them when they are dead |
 //! | [`daemon`] | the loop: turns, sleep, signals, reloading |
 //! | [`cli`] | the command line |
 //! | [`check`] | what is wrong with settings and prphosts, of one node or of all |
@@ -25,7 +25,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
-pub mod allowance;
+pub mod acceptor;
 pub mod batch;
 pub mod check;
 pub mod cli;
@@ -35,15 +35,16 @@ pub mod daemon;
 pub mod exporter;
 pub mod kernel;
 pub mod link;
+pub mod local_service;
 pub mod metrics;
 pub mod neighbours;
 pub mod notify;
 pub mod pour;
 pub mod privilege;
-pub mod register;
+pub mod registry;
 pub mod report;
 pub mod router;
 pub mod seccomp;
 pub mod settings;
 pub mod table;
-pub mod usher;
+pub mod token_bucket;

@@ -61,8 +61,6 @@ pub struct Status {
     pub reloads: u64,
     /// Why the last reading failed, if it did.
     pub last_error: Option<String>,
-    /// Whether it refuses requests to ports nobody owns.
-    pub steward: bool,
     /// Whether the kernel forwards by itself what needs no thought.
     pub kernel_forwarding: KernelStatus,
     /// Processes of the node that have registered.

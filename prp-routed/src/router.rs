@@ -2,6 +2,7 @@
 
 use std::io;
 
+use prp_node::OwnerProbe;
 use prp_proto::addr::{DeviceId, MacAddr, Port};
 use prp_proto::endpoint::Standing;
 use prp_proto::forward::{
@@ -10,20 +11,24 @@ use prp_proto::forward::{
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
 use prp_proto::wire::{
-    EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader, TransportHeader,
-    sealed,
+    EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader, ResetBlock,
+    TransportHeader, sealed,
 };
-use prp_sock::node::{Claims, FrameIo, PacketDevice, interfaces};
+use prp_sock::node::{FrameIo, PacketDevice, interfaces};
 
-use crate::allowance::Allowance;
 use crate::batch::Batch;
 use crate::kernel::Kernel;
 use crate::link::Link;
 use crate::neighbours::Probe;
+use crate::token_bucket::TokenBucket;
 
 /// Frames received per turn from one device: half of what `sendmmsg` takes, so that two busy devices
 /// fill one call to a third.
 const RECEIVE_TURN: usize = 32;
+
+/// What may be said per second, of each kind: enough for every diagnosis, too little to harm anybody (SPEC
+/// PRP-NODE-4, PRP-RST-6).
+const ANSWERS_PER_SECOND: u32 = 1000;
 
 /// A router without its loop.
 #[derive(Debug)]
@@ -43,11 +48,9 @@ pub struct Router {
 /// What this node says for itself.
 #[derive(Debug)]
 struct Presence {
-    claims: Claims,
-    /// We refuse requests to ports that nobody owns.
-    steward: bool,
-    answers: Allowance,
-    refusals: Allowance,
+    owners: OwnerProbe,
+    answers: TokenBucket,
+    refusals: TokenBucket,
     said: PresenceCounters,
 }
 
@@ -66,26 +69,18 @@ pub struct PresenceCounters {
 
 impl Router {
     /// A router of `forwarder`'s node on `links`.
-    pub fn new(forwarder: Forwarder, links: Vec<Link>) -> Self {
+    ///
+    /// # Errors
+    /// No Unix socket can be had, by which the owners of ports are found out.
+    pub fn new(forwarder: Forwarder, links: Vec<Link>) -> io::Result<Self> {
         let presence = Presence {
-            claims: Claims::new(forwarder.local()),
-            steward: false,
-            answers: Allowance::default(),
-            refusals: Allowance::default(),
+            owners: OwnerProbe::new(forwarder.local())?,
+            answers: TokenBucket::new(ANSWERS_PER_SECOND),
+            refusals: TokenBucket::new(ANSWERS_PER_SECOND),
             said: PresenceCounters::default(),
         };
         let (heard, batch) = (Vec::new(), Batch::default());
-        Self { forwarder, links, kernel: Kernel::Off, heard, batch, presence }
-    }
-
-    /// From now on requests to ports nobody owns are refused, or not.
-    pub fn set_steward(&mut self, steward: bool) {
-        self.presence.steward = steward;
-    }
-
-    /// Whether they are.
-    pub const fn is_steward(&self) -> bool {
-        self.presence.steward
+        Ok(Self { forwarder, links, kernel: Kernel::Off, heard, batch, presence })
     }
 
     /// What the node said for itself.
@@ -186,11 +181,6 @@ impl Router {
         self.flush();
     }
 
-    /// Whether nobody on the node owns `port`.
-    pub fn is_free(&self, port: Port) -> bool {
-        self.presence.claims.is_free(port)
-    }
-
     /// Resets connections of a process that is dead.
     pub fn reset(&mut self, connections: &[Standing]) {
         let here = self.forwarder.local();
@@ -262,18 +252,20 @@ impl Mind<'_> {
 }
 
 impl Presence {
-    /// A frame for this node: an echo, or a request to a port nobody owns. All else is for others.
+    /// A frame for this node: an echo, or a request, grant or probe to a port nobody owns. All else is for
+    /// others.
     fn hear(&mut self, now: Instant, forwarder: &Forwarder, frame: &Frame<'_>, batch: &mut Batch) {
         let port = frame.head.transport.dst_port;
         if port == Port::CONTROL {
             return self.echo(now, || answer(forwarder, frame, None), batch);
         }
-        if !self.steward || !frame.flags().contains(Flags::CREQ) {
+        if ResetBlock::owed_to(frame).is_none() {
             return;
         }
+        // First of all: a flood must not cost a look at the port for each frame.
         if !self.refusals.take(now) {
             self.said.suppressed += 1;
-        } else if self.claims.is_free(port)
+        } else if self.owners.is_free(port)
             && let Some(refusal) = refuse(forwarder, frame)
         {
             self.said.refusals += 1;

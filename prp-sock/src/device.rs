@@ -4,7 +4,6 @@
 
 mod bypass;
 mod direct;
-mod fanout;
 mod filter;
 mod inlet;
 mod interface;
@@ -25,7 +24,6 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 pub use direct::Direct;
-pub(crate) use fanout::{MAX_STRETCHES, PortMap};
 pub use filter::{PortFilter, RouterFilter};
 pub use inlet::Inlet;
 pub use interface::{Interface, explain_open, interfaces, list_interfaces, number_and_mtu};
@@ -54,8 +52,6 @@ pub struct Sent {
     pub too_big: bool,
     /// The device takes no more at the moment.
     pub full: bool,
-    /// The device has gone down.
-    pub down: bool,
 }
 
 /// Frames that were shown and are still in the memory they came to.

@@ -7,7 +7,7 @@
 //! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for them
 //! ([`keeper`]).
 
-mod claims;
+mod control;
 mod core;
 mod detours;
 mod device_slot;
@@ -20,15 +20,14 @@ mod keeper;
 mod kick;
 mod netns;
 mod poll_set;
+mod ports;
 mod readiness;
-mod registration;
 mod registry;
 mod reopen;
+mod router_client;
 mod scout;
 mod slot;
 mod spin;
-mod steering;
-mod steward;
 #[cfg_attr(
     not(feature = "tokio"),
     allow(dead_code, reason = "only asynchronous streams have tasks")
@@ -43,13 +42,12 @@ use std::sync::Arc;
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
 
-pub use self::claims::Claims;
 pub(crate) use self::core::Core;
 pub(crate) use self::exit::exempt_this_thread;
 pub use self::exit::reset_all;
-pub use self::steward::Stewardship;
 pub(crate) use guard::CoreGuard;
 use guard::CoreLock;
+pub(crate) use ports::Claiming;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;
 pub(crate) use registry::{EngineKey, engine_for};
@@ -62,8 +60,8 @@ pub(crate) use wait::{Wait, WaitError};
 use crate::clock::Clock;
 use crate::hosts::HostsFile;
 use crate::sys::baton::Errand;
-use crate::sys::fork;
 use crate::sys::lock::Lock;
+use prp_node::fork;
 
 /// One endpoint and what drives it.
 pub(crate) struct Engine {
@@ -75,7 +73,7 @@ pub(crate) struct Engine {
     /// The reading of prphosts whose routes are in force.
     hosts: Lock<Option<HostsFile>>,
     keeper: keeper::Keeper,
-    usher: steering::Usher,
+    control: control::ControlThread,
     driver_kick: Arc<kick::Kick>,
     /// The fork generation of the process this engine belongs to.
     generation: u32,

@@ -42,9 +42,7 @@ mod listener;
 mod netlink;
 #[cfg(feature = "raw")]
 pub mod raw;
-mod register;
 mod stats;
-mod steering;
 mod stream;
 mod sys;
 #[cfg(any(test, feature = "testing"))]
@@ -64,13 +62,8 @@ pub mod node {
         RingPeek, RouterFilter, Sent, Tended, device_states, explain_open, interfaces,
         list_interfaces, number_and_mtu,
     };
-    pub use crate::engine::{Claims, Stewardship, reset_all};
-    pub use crate::register::{
-        DownHop, DownHops, LedgerReader, name as register_name, receive_ledger, user_of,
-    };
-    pub use crate::steering::{Office, Whom};
+    pub use crate::engine::reset_all;
     pub use crate::sys::bpf::{FrameHook, FrameProgram, SharedWords};
-    pub use crate::sys::fork::CloseOnFork;
 }
 
 pub use addr::{Resolver, ToPrpAddrs};

@@ -14,7 +14,7 @@ use prp_proto::time::Instant;
 
 use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
-use crate::engine::{Core, Engine, Interest, SpinPolicy, Wait, WaitError};
+use crate::engine::{Claiming, Core, Engine, Interest, SpinPolicy, Wait, WaitError};
 use crate::error;
 use crate::stream::PrpStream;
 
@@ -207,15 +207,12 @@ impl PrpListener {
         let port = match wanted {
             Some(port) => port,
             None => {
-                let mut failed = None;
-                let Core { endpoint, claims, steering, .. } = &mut *core;
-                let picked = endpoint.pick_port(|port| {
-                    steering.claim(claims, port).unwrap_or_else(|e| {
-                        failed.get_or_insert(e);
-                        false
-                    })
-                });
-                picked.ok_or_else(|| failed.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))?
+                let Core { endpoint, claims, .. } = &mut *core;
+                let mut claiming = Claiming::new(claims);
+                let picked = endpoint.pick_port(|port| claiming.claim(port));
+                let failure =
+                    || claiming.failure().unwrap_or_else(|| io::ErrorKind::AddrInUse.into());
+                picked.ok_or_else(failure)?
             }
         };
         let listener = core

@@ -15,14 +15,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use prp_proto::addr::{Port, PrpAddr};
-use prp_proto::error::ConnectError;
 use prp_proto::event::ConnHandle;
 use prp_proto::state::{SendSide, State};
 use prp_proto::time::Instant;
 
 use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
-use crate::engine::{Core, Engine, Interest, SpinPolicy, Wait};
+use crate::engine::{Claiming, Core, Engine, Interest, SpinPolicy, Wait};
 use crate::error;
 #[cfg(feature = "tokio")]
 pub(crate) use write::errand;
@@ -210,33 +209,21 @@ impl PrpStream {
         let config = builder.config;
         let (mut core, asked, failed) = loop {
             let mut core = engine.lock_for(local)?;
-            let mut failed = None;
-            let Core { endpoint, claims, steering, .. } = &mut *core;
-            let asked = endpoint.connect(now, peer, local, config, |port| {
-                steering.claim(claims, port).unwrap_or_else(|e| {
-                    failed.get_or_insert(e);
-                    false
-                })
-            });
-            // Others may have been faster with all the ports that were reserved for us; there are more.
-            let short = asked == Err(ConnectError::InUse) && core.steering.is_short();
+            let Core { endpoint, claims, .. } = &mut *core;
+            let mut claiming = Claiming::new(claims);
+            let asked = endpoint.connect(now, peer, local, config, |port| claiming.claim(port));
+            let failed = claiming.failure();
             // Without a descriptor for another port, one of a connection that only waits will do.
             if failed.is_some() && local.is_none() && core.endpoint.end_stay(now) {
                 engine.finish(core, now);
                 continue;
             }
-            if !short || failed.is_some() || local.is_some() {
-                break (core, asked, failed);
-            }
+            break (core, asked, failed);
         };
         let conn = match (asked, failed) {
             (Ok(conn), _) => conn,
             (Err(e), failed) => {
-                if let Some(port) = local
-                    && !core.owns(port)
-                {
-                    core.claims.release(port);
-                }
+                core.unclaim(local);
                 return Err(failed.unwrap_or_else(|| error::connect(e)));
             }
         };

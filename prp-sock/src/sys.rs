@@ -4,8 +4,6 @@
 
 pub(crate) mod baton;
 pub(crate) mod bpf;
-pub(crate) mod fanout;
-pub(crate) mod fork;
 pub(crate) mod futex;
 pub(crate) mod lock;
 pub(crate) mod memory;
@@ -13,7 +11,6 @@ pub(crate) mod mmsg;
 pub(crate) mod packet;
 mod prefetch;
 pub(crate) mod process;
-pub(crate) mod rights;
 pub(crate) mod ring;
 pub(crate) mod slots;
 pub(crate) mod xsk;

@@ -98,12 +98,6 @@ impl Numbers {
             .expect("some pair of node numbers is free")
     }
 
-    /// The first of them.
-    #[cfg(test)]
-    pub(crate) const fn alpha(&self) -> NodeId {
-        self.alpha
-    }
-
     /// A socket with a name of its own under these numbers.
     #[cfg(test)]
     pub(crate) fn socket(&self, name: &str) -> UnixDatagram {

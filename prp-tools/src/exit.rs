@@ -115,7 +115,21 @@ impl Failure {
 /// Prints a line on standard error, in the program's name.
 pub(crate) fn say(line: impl Display) {
     // Where nobody listens there is nobody to complain to.
-    let _ = writeln!(io::stderr(), "prp: {line}");
+    let _ = writeln!(io::stderr(), "prp: {}", printable(&line.to_string()));
+}
+
+/// `text` as a terminal shows it and does nothing else: what others have written (prphosts, a daemon, a
+/// peer) may have control characters in it.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && c != '\n' && c != '\t' {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 /// Prints a line on standard output, at once.

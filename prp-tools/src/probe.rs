@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use prp_node::PortClaims;
 use prp_proto::addr::{DeviceId, NodeId, Port};
 use prp_proto::endpoint::Device;
 use prp_proto::forward::{Flow, Forwarder, Outcome};
@@ -15,7 +16,7 @@ use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     EthernetHeader, Flags, Head, NetworkHeader, NodeBlock, NodeKind, TransportHeader, sealed,
 };
-use prp_sock::node::{Claims, FrameIo, PacketDevice, PortFilter, explain_open, list_interfaces};
+use prp_sock::node::{FrameIo, PacketDevice, PortFilter, explain_open, list_interfaces};
 use prp_sock::{HostsFile, Resolver};
 
 use crate::exit::{Code, Failure};
@@ -34,7 +35,7 @@ pub(crate) struct Prober {
     id: u32,
     started: Instant,
     /// Held for the port.
-    _claims: Claims,
+    _claims: PortClaims,
 }
 
 /// An answer.
@@ -61,7 +62,7 @@ impl Prober {
 
     fn by(file: HostsFile) -> io::Result<Self> {
         let local = Resolver::by(file.clone())?.local_node()?;
-        let mut claims = Claims::new(local);
+        let mut claims = PortClaims::new(local);
         let port = free_port(&mut claims)?;
         let hosts = file.hosts();
         let found = list_interfaces()?;
@@ -202,7 +203,7 @@ impl Prober {
 }
 
 /// A port that nobody has, which is ours now.
-fn free_port(claims: &mut Claims) -> io::Result<Port> {
+fn free_port(claims: &mut PortClaims) -> io::Result<Port> {
     for port in (FIRST_PORT..u16::MAX).map(Port::new) {
         if claims.claim(port)? {
             return Ok(port);

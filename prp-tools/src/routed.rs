@@ -12,12 +12,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use prp_node::RunDir;
 use prp_routed::control::ask;
 use prp_routed::report::Question;
 use prp_sock::NodeId;
 use serde_json::Value;
 
-use crate::exit::{Code, Failure, help, tell};
+use crate::exit::{Code, Failure, help, printable, tell};
 
 /// Ask the routing daemon of this machine how it is, or have it read prphosts again.
 #[derive(Debug, Args)]
@@ -110,9 +111,9 @@ fn answer(args: &RoutedArgs) -> Result<String, Failure> {
         What::Metrics => Question::Metrics,
         What::Reload { dry_run } => Question::Reload { dry_run },
     };
-    let value = ask(node, &question).map_err(|e| failure(&e))?;
+    let value = ask(&RunDir::in_force(), node, &question).map_err(|e| failure(&e))?;
     if !args.json {
-        return Ok(words::render(value).trim_end().to_owned());
+        return Ok(printable(words::render(value).trim_end()));
     }
     // One line, also where there is one for each time.
     let text = match value {

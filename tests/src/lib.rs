@@ -7,7 +7,7 @@
 //! | [`harness`] | runs the tests of one file: skips, deadlines, heavy tests alone |
 //! | [`topology`] | brings a topology up for a test and takes it down after it |
 //! | [`puppet`] | a process on a node that does what a test tells it, step by step |
-//! | [`crowd`] | many such processes on one node, and streams to them |
+//! | [`processes`] | many such processes on one node, and streams to them |
 //! | [`stream`] | a stream between two puppets, and what is sent over it |
 //! | [`pattern`] | reproducible bytes and their digest |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
@@ -16,11 +16,11 @@
 
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
-pub mod crowd;
 pub mod harness;
 pub mod namespace;
 pub mod pattern;
 pub mod privilege;
+pub mod processes;
 pub mod program;
 pub mod puppet;
 pub mod router;

@@ -1,6 +1,7 @@
 //! A prp-routed on a node.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -9,8 +10,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_routed::report::Question;
 
+use crate::scratch::TempFile;
 use crate::topology::Node;
 use crate::wait;
+
+/// The user called nobody.
+const NOBODY: u32 = 65_534;
 
 /// A router. Killed when dropped.
 #[derive(Debug)]
@@ -93,6 +98,51 @@ impl Drop for Router {
         // It may have ended by itself, and then there is nothing to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A folder for the sockets of a router that runs as nobody. Goes away when dropped.
+#[derive(Debug)]
+pub struct NobodysRunDir {
+    path: PathBuf,
+    asker: TempFile,
+}
+
+impl NobodysRunDir {
+    /// A fresh one, and a copy of `asker`, which is where nobody may run it.
+    ///
+    /// # Panics
+    /// If it cannot be made; this needs root.
+    pub fn new(asker: &str) -> Self {
+        let asker = TempFile::copy(asker);
+        let path = asker.path().with_extension("run");
+        std::fs::create_dir(&path).expect("a folder");
+        std::os::unix::fs::chown(&path, Some(NOBODY), None).expect("this is root");
+        Self { path, asker }
+    }
+
+    /// The word by which `env` tells a program of it.
+    pub fn variable(&self) -> String {
+        format!("PRP_RUN_DIR={}", self.path.display())
+    }
+
+    /// As [`ask`], asked by nobody: root does not believe nobody's router.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    pub fn ask(&self, node: &Node<'_>, question: &Question) -> serde_json::Value {
+        let line = serde_json::to_string(question).expect("questions have a form in JSON");
+        let (user, asker) = (NOBODY.to_string(), self.asker.path().display().to_string());
+        let number = node.number().to_string();
+        let words =
+            ["--reuid", &user, "--clear-groups", "env", &self.variable(), &asker, &number, &line];
+        serde_json::from_str(&node.run("setpriv", &words)).expect("answers are JSON")
+    }
+}
+
+impl Drop for NobodysRunDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Files for one test.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -54,5 +56,35 @@ impl TempFile {
 impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A folder of another user for one test. It goes away, with all in it, when this is dropped.
+#[derive(Debug)]
+pub struct ForeignFolder(PathBuf);
+
+impl ForeignFolder {
+    /// A folder of `user` with the permissions `mode`.
+    ///
+    /// # Panics
+    /// If this process may not make one.
+    pub fn new(user: u32, mode: u32) -> Self {
+        let TempFile(path) = &TempFile::name();
+        let folder = Self(path.clone());
+        std::fs::create_dir(path).expect("a folder in the temporary folder");
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("its permissions");
+        std::os::unix::fs::chown(path, Some(user), None).expect("root may give a folder away");
+        folder
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for ForeignFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

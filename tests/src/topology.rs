@@ -147,9 +147,14 @@ impl Node<'_> {
 
     /// As [`Self::command`], with another prphosts than the node's own.
     pub fn command_with_hosts(&self, hosts: &Path, program: impl AsRef<OsStr>) -> Command {
-        let mut setting = OsString::from("PRP_HOSTS=");
-        setting.push(hosts);
-        // `topo exec` sets the variable itself, so it is changed after that.
+        self.command_with("PRP_HOSTS", hosts, program)
+    }
+
+    /// As [`Self::command`], with the environment variable `name` naming `path`.
+    pub fn command_with(&self, name: &str, path: &Path, program: impl AsRef<OsStr>) -> Command {
+        let mut setting = OsString::from(format!("{name}="));
+        setting.push(path);
+        // `topo exec` sets variables itself, so they are changed after that.
         let mut command = self.command("env");
         command.arg(setting).arg(program);
         command

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use prp_routed::report::{KernelStatus, Question};
 use prp_tests::harness::skip;
 use prp_tests::puppet::Puppet;
-use prp_tests::router::{Router, ask};
+use prp_tests::router::{NobodysRunDir, Router, ask};
 use prp_tests::scratch::TempFile;
 use prp_tests::seed;
 use prp_tests::stream::{self, send};
@@ -60,7 +60,10 @@ fn by_kernel(node: &Node<'_>) -> u64 {
 }
 
 fn standing(node: &Node<'_>) -> String {
-    let status = ask(node, ASK, &Question::Status);
+    status_line(&ask(node, ASK, &Question::Status))
+}
+
+fn status_line(status: &serde_json::Value) -> String {
     let standing = serde_json::from_value::<KernelStatus>(status["kernel_forwarding"].clone());
     standing.expect("its form").to_string()
 }
@@ -198,11 +201,18 @@ fn mixed__three_routers_of_which_one_does_it_itself() {
 }
 
 /// A daemon on `node` with CAP_NET_RAW and no other privilege.
-fn with_one_capability(node: &Node<'_>, program: &TempFile, kernel_forwarding: &str) -> Command {
+fn with_one_capability(
+    node: &Node<'_>,
+    program: &TempFile,
+    dir: &NobodysRunDir,
+    kernel_forwarding: &str,
+) -> Command {
     let mut command = node.command("setpriv");
     let keep = "-all,+net_raw";
     command.args(["--bounding-set", keep, "--inh-caps", keep, "--ambient-caps", keep]);
-    command.args(["--reuid", "65534", "--clear-groups"]).arg(program.path());
+    command
+        .args(["--reuid", "65534", "--clear-groups", "env", &dir.variable()])
+        .arg(program.path());
     command.args(["--kernel-forwarding", kernel_forwarding]);
     command
 }
@@ -211,16 +221,18 @@ fn required__fails_where_it_may_not_and_auto_says_why() {
     const WHY: &str = "needs CAP_BPF and CAP_NET_ADMIN";
     let topology = chain("3");
     let node = topology.node(2);
-    let program = TempFile::copy(ROUTED);
-    let mut command = with_one_capability(&node, &program, "required");
+    let (program, dir) = (TempFile::copy(ROUTED), NobodysRunDir::new(ASK));
+    let mut command = with_one_capability(&node, &program, &dir, "required");
     let Output { status, stderr, .. } = command.output().expect("topo runs");
     let said = String::from_utf8_lossy(&stderr);
     assert_eq!(status.code(), Some(6), "{said}");
     assert!(said.contains("kernel forwarding is required") && said.contains(WHY), "{said}");
-    let router = Router::run(with_one_capability(&node, &program, "auto"));
+    let router = Router::run(with_one_capability(&node, &program, &dir, "auto"));
     assert!(router.log().contains(WHY), "{}", router.log());
-    assert!(standing(&node).starts_with(&format!("no: {WHY}")), "{}", standing(&node));
+    let status = status_line(&dir.ask(&node, &Question::Status));
+    assert!(status.starts_with(&format!("no: {WHY}")), "{status}");
     stream_through(&topology, 3, MIB, "required__fails_where_it_may_not_and_auto_says_why");
-    assert_eq!(by_kernel(&node), 0);
-    assert!(number(&counters(&node), "/forwarded_bytes") > MIB);
+    let counters = dir.ask(&node, &Question::Counters);
+    assert_eq!(number(&counters, "/forwarded_by_kernel"), 0);
+    assert!(number(&counters, "/forwarded_bytes") > MIB);
 }

@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use prp_routed::report::Question;
 use prp_tests::harness::skip;
 use prp_tests::puppet::Puppet;
-use prp_tests::router::{Router, ask};
+use prp_tests::router::{NobodysRunDir, Router, ask};
 use prp_tests::scratch::TempFile;
 use prp_tests::stream::{self, send};
 use prp_tests::topology::{Node, Topology};
@@ -210,6 +210,9 @@ fn unit__leaves_the_daemon_what_it_does() {
     command.args(["--reuid", NOBODY.1, "--clear-groups", "--no-new-privs"]);
     command.args(["--inh-caps", "+net_raw", "--ambient-caps", "+net_raw"]);
     command.args(["--bounding-set", "-all,+net_raw"]);
+    // As RuntimeDirectory= makes it.
+    let dir = NobodysRunDir::new(ASK);
+    command.args(["env", &dir.variable()]);
     command.arg(sandbox.path()).arg(unit.path()).arg(program.path());
     command.args(["--metrics", "127.0.0.1:9470"]);
     let router = Router::run(command);
@@ -221,7 +224,9 @@ fn unit__leaves_the_daemon_what_it_does() {
     send(&mut client, &mut server, 10, 1 << 20);
     hosts.replace(format!("{}9 via 3 far\n", node.hosts()));
     router.signal(Signal::SIGHUP);
-    wait::until("the next reading", || (status(&node)["reloads"] == 1).then_some(()));
+    wait::until("the next reading", || {
+        (dir.ask(&node, &Question::Status)["reloads"] == 1).then_some(())
+    });
     let curl =
         "exec 3<>/dev/tcp/127.0.0.1/9470; printf 'GET /metrics HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
     assert!(node.run("bash", &["-c", curl]).contains("prp_routed_reloads_total 1"));

@@ -49,10 +49,22 @@ fn is_free__sees_a_socket_that_speaks_with_another_one() {
     let socket = bind(node(3), port).unwrap().expect("nobody has it");
     let (_other, end) = UnixDatagram::pair().unwrap();
     // Expect: the kernel refuses to connect to it, and that is no free port.
-    let busy = UnixDatagram::bind_addr(&name(node(3), Port::new(1)).unwrap()).unwrap();
+    let busy = bind(node(3), Port::new(1)).unwrap().expect("nobody has it");
     socket.connect_addr(&busy.local_addr().unwrap()).unwrap();
     assert!(!OwnerProbe::new(node(3)).unwrap().is_free(port));
     drop(end);
+}
+
+/// What a stranger sends would stay, with the descriptors in it, until the owner closes its socket.
+#[test]
+fn claim__takes_nothing_from_others() {
+    let port = Port::new(std::process::id() as u16);
+    let mut claims = PortClaims::new(node(6));
+    assert!(claims.claim(port).unwrap());
+    let name = SocketAddr::from_abstract_name(name(node(6), port)).unwrap();
+    let stranger = UnixDatagram::unbound().unwrap();
+    let refused = stranger.send_to_addr(b"x", &name).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::BrokenPipe);
 }
 
 #[test]

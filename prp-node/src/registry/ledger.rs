@@ -17,9 +17,6 @@ const ROW: usize = 16;
 /// for as long as the process lives. Peers of further ones learn of its death as without a router.
 pub const MAX_ROWS: usize = 16_384;
 
-/// Rows read at once.
-const CHUNK: usize = 256;
-
 const IN_USE: u16 = 1;
 
 /// A file for all rows, for the router to read and a process to write. Its size is sealed.
@@ -65,13 +62,16 @@ pub struct LedgerReader {
 }
 
 impl LedgerReader {
+    /// Rows read at once.
+    pub const CHUNK: usize = 256;
+
     /// Adds the connections of some rows from row `at` on to `found`; the row to go on with, if there
     /// are more.
     ///
     /// # Errors
     /// What reading memory can fail with.
     pub fn read(&self, at: usize, found: &mut Vec<Standing>) -> io::Result<Option<usize>> {
-        let mut rows = [0; CHUNK * ROW];
+        let mut rows = [0; Self::CHUNK * ROW];
         let n = self.file.read_at(&mut rows, (at * ROW) as u64)?;
         let (whole, _) = rows[..n].as_chunks::<ROW>();
         found.extend(whole.iter().filter_map(decode));

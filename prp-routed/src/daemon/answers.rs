@@ -4,34 +4,39 @@ use prp_proto::time::Instant;
 
 use super::Daemon;
 use super::loader::Wish;
-use crate::control::Asker;
+use crate::control::Asked;
 use crate::metrics;
 use crate::neighbours::Neighbour;
 use crate::report::{self, Question, Reply};
 
 impl Daemon {
     /// Somebody asks.
-    pub(super) fn asked(&mut self, now: Instant, asker: Asker, question: &Question) {
+    pub(super) fn asked(&mut self, now: Instant, asked: Asked) {
+        let Asked { asker, may_change, question } = asked;
+        let question = match question {
+            Ok(question) => question,
+            Err(why) => return self.service.answer(asker, Reply::Error(why)),
+        };
         let value = match question {
             Question::Status => serde_json::to_value(self.status(now)),
             Question::Routes => serde_json::to_value(report::routes(&self.table)),
             Question::Neighbours => serde_json::to_value(self.neighbour_lines()),
             Question::Counters => Ok(report::counters(&self.router)),
             Question::Metrics => {
-                let processes = self.register.len();
+                let processes = self.service.processes();
                 Ok(metrics::text(&mut self.router, &self.neighbours, processes, self.reloads)
                     .into())
             }
             Question::Reload { dry_run } => {
-                if !dry_run && !self.control.may_change(asker) {
+                if !dry_run && !may_change {
                     let why = "only root and the daemon's own user may reload".into();
-                    return self.control.answer(asker, &Reply::Error(why));
+                    return self.service.answer(asker, Reply::Error(why));
                 }
-                return self.wish(Wish { asker: Some(asker), dry_run: *dry_run });
+                return self.wish(Wish { asker: Some(asker), dry_run });
             }
         };
         let reply = value.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok);
-        self.control.answer(asker, &reply);
+        self.service.answer(asker, reply);
     }
 
     fn neighbour_lines(&self) -> Vec<report::NeighbourLine> {
@@ -67,9 +72,8 @@ impl Daemon {
             nodes: hosts.len(),
             reloads: self.reloads,
             last_error: self.last_error.clone(),
-            steward: self.router.is_steward(),
             kernel_forwarding: self.router.kernel.standing(),
-            processes: self.register.len(),
+            processes: self.service.processes(),
             devices: report::devices(&mut self.router),
         }
     }

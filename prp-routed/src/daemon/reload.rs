@@ -45,7 +45,7 @@ impl Daemon {
                 }
                 Err(e) => Reply::Error(format!("{e}\nthe routes so far stay in force")),
             };
-            self.control.answer(asker, &reply);
+            self.service.answer(asker, reply);
         }
     }
 
@@ -74,9 +74,6 @@ impl Daemon {
         self.neighbours.follow(&table.routes, self.clock.now());
         self.carrier_news = true;
         self.table = table;
-        if let Some(usher) = &self.usher {
-            usher.follow(&self.table.devices);
-        }
         self.reloads += 1;
         Ok(())
     }
@@ -84,8 +81,7 @@ impl Daemon {
     /// Opens a packet socket on each device of `added`, for routing.
     pub(super) fn open_links(&mut self, added: &[Interface]) -> io::Result<()> {
         let hosts = self.table.file.hosts();
-        let filter =
-            RouterFilter { node: self.table.routes.local(), steward: self.router.is_steward() };
+        let filter = RouterFilter { node: self.table.routes.local(), steward: true };
         let mut opened = Vec::new();
         for interface in added {
             let mut device = PacketDevice::open(interface, hosts.ethertype())

@@ -8,21 +8,21 @@ use nix::sys::prctl::set_timerslack;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use prp_node::{DownHops, RunDir};
 use prp_proto::forward::Forwarder;
-use prp_sock::node::{Carrier, Crowd, Stewardship};
+use prp_sock::node::{Carrier, Crowd};
 use tracing::{info, warn};
 
 use super::Daemon;
 use super::loader::Loader;
 use crate::clock::Clock;
-use crate::control::Control;
 use crate::exporter::Exporter;
 use crate::kernel::Kernel;
+use crate::local_service::LocalService;
 use crate::neighbours::Neighbours;
 use crate::notify::Manager;
 use crate::pour::Pour;
 use crate::privilege::{self, Identity};
-use crate::register::Register;
 use crate::router::Router;
 use crate::seccomp;
 use crate::settings::Settings;
@@ -38,7 +38,8 @@ impl Daemon {
         let identity = settings.user.as_deref().map(Identity::find).transpose()?;
         let manager = Manager::find();
         // 2. Sockets, and programs for the kernel: files are read and names taken with the rights it was started with.
-        let mut daemon = Self::open(settings, manager)?;
+        let dir = RunDir::in_force();
+        let (mut daemon, service) = Self::open(settings, manager, &dir)?;
         let exporter = daemon.settings.metrics.map(Exporter::bind).transpose()?;
         // 3. The user and its capabilities, while there is one thread: they are a thread's own.
         privilege::reduce(identity.as_ref())?;
@@ -48,9 +49,9 @@ impl Daemon {
         }
         // 5. Threads, and whoever waits for the router.
         daemon.check_reload();
-        daemon.start_usher();
+        daemon.service.start(service)?;
         if let Some(exporter) = exporter {
-            exporter.serve(daemon.table.routes.local())?;
+            exporter.serve(dir, daemon.table.routes.local())?;
         }
         daemon.manager.ready(&daemon.summary());
         let nodes = daemon.table.file.hosts().len();
@@ -59,7 +60,11 @@ impl Daemon {
     }
 
     /// A daemon with all its sockets, and the kernel's part.
-    fn open(settings: Settings, manager: Manager) -> io::Result<Self> {
+    fn open(
+        settings: Settings,
+        manager: Manager,
+        dir: &RunDir,
+    ) -> io::Result<(Self, LocalService)> {
         // Before any thread is started, since each takes over which signals it leaves to others.
         let mut set = SigSet::empty();
         [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].into_iter().for_each(|s| set.add(s));
@@ -70,26 +75,22 @@ impl Daemon {
         more_descriptors();
         let table = Table::load(&settings, &[])?;
         let node = table.routes.local();
-        let control = Control::bind(node)?;
-        let register = Register::open(node)?;
-        let stewardship = Stewardship::seek(node);
+        let (local, service) = LocalService::bind(dir, node)?;
         let ethertype = table.file.hosts().ethertype();
         let forwarder = Forwarder::new(ethertype, table.routes.clone(), Vec::new());
         let neighbours = Neighbours::new(settings.liveness);
         let mut daemon = Self {
             settings,
             clock: Clock::start(),
-            router: Router::new(forwarder, Vec::new()),
+            router: Router::new(forwarder, Vec::new())?,
             table,
             poll_fds: Vec::new(),
             carrier: Carrier::watch()?,
             neighbours,
             pour: Pour::default(),
             crowd: Crowd::default(),
-            stewardship,
-            usher: None,
-            register,
-            control,
+            service,
+            told: DownHops::default(),
             signals,
             loader: Loader::new()?,
             manager,
@@ -97,13 +98,12 @@ impl Daemon {
             reloads: 0,
             last_error: None,
         };
-        daemon.router.set_steward(daemon.stewardship.is_ours());
         let devices = daemon.table.devices.clone();
         daemon.open_links(&devices)?;
         daemon.neighbours.follow(&daemon.table.routes, daemon.clock.now());
         let Router { forwarder, links, .. } = &daemon.router;
         daemon.router.kernel = Kernel::start(daemon.settings.kernel_forwarding, forwarder, links)?;
-        Ok(daemon)
+        Ok((daemon, local))
     }
 
     /// Says so if prphosts cannot be read again as whoever this is now.

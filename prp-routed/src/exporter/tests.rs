@@ -3,14 +3,25 @@ use std::net::{Shutdown, TcpStream};
 use std::thread::yield_now;
 
 use super::*;
-use crate::control::Control;
+use crate::local_service::{Event, LocalService};
 use crate::report::Reply;
 
-/// Exporters of different tests ask different nodes.
-fn serve(number: u16) -> (NodeId, SocketAddr) {
-    let node = NodeId::new(number).expect("a node");
+/// Exporters of different tests look for their daemon in different folders.
+struct Place {
+    _folder: tempfile::TempDir,
+    dir: RunDir,
+}
+
+fn node() -> NodeId {
+    NodeId::new(65_110).expect("a node")
+}
+
+fn serve() -> (Place, SocketAddr) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = RunDir::at(folder.path().join("run"));
     let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
-    (node, exporter.serve(node).expect("a thread"))
+    let address = exporter.serve(dir.clone(), node()).expect("a thread");
+    (Place { _folder: folder, dir }, address)
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -33,17 +44,19 @@ fn request(address: SocketAddr, line: &str) -> String {
 
 /// Answers like a daemon, for as long as `asking` runs; how often it was asked.
 fn answering<T: Send + 'static>(
-    node: NodeId,
+    place: &Place,
     asking: impl FnOnce() -> T + Send + 'static,
 ) -> (T, usize) {
-    let mut control = Control::bind(node).expect("a free name");
+    let (service, mut daemon) = LocalService::bind(&place.dir, node()).expect("a free name");
+    daemon.start(service).expect("a thread");
     let asking = std::thread::spawn(asking);
     let mut times = 0;
     while !asking.is_finished() {
-        for (asker, question) in control.turn() {
-            assert!(matches!(question, Ok(Question::Metrics)));
+        for event in daemon.events() {
+            let Event::Asked(asked) = event else { panic!("{event:?}") };
+            assert!(matches!(asked.question, Ok(Question::Metrics)));
             times += 1;
-            control.answer(asker, &Reply::Ok(format!("frames {times}\n").into()));
+            daemon.answer(asked.asker, Reply::Ok(format!("frames {times}\n").into()));
         }
         yield_now();
     }
@@ -52,7 +65,7 @@ fn answering<T: Send + 'static>(
 
 #[test]
 fn serve__gives_what_the_daemon_says_and_nothing_else() {
-    let (node, address) = serve(65_110);
+    let (place, address) = serve();
     for (other, code) in [
         ("GET /", "404"),
         ("GET /metrics/../x", "404"),
@@ -62,7 +75,7 @@ fn serve__gives_what_the_daemon_says_and_nothing_else() {
     ] {
         assert!(request(address, other).starts_with(&format!("HTTP/1.1 {code}")), "{other}");
     }
-    let ([got, head], _) = answering(node, move || {
+    let ([got, head], _) = answering(&place, move || {
         ["GET /metrics", "HEAD /metrics"].map(|line| request(address, line))
     });
     assert!(got.starts_with("HTTP/1.1 200") && got.ends_with("\r\n\r\nframes 1\n"), "{got}");
@@ -73,15 +86,15 @@ fn serve__gives_what_the_daemon_says_and_nothing_else() {
 
 #[test]
 fn serve__without_a_daemon_says_so() {
-    let (_, address) = serve(65_111);
+    let (_place, address) = serve();
     let said = request(address, "GET /metrics");
     assert!(said.starts_with("HTTP/1.1 503") && said.contains("no prp-routed runs"), "{said}");
 }
 
 #[test]
 fn serve__many_requests_are_one_question() {
-    let (node, address) = serve(65_112);
-    let ((first, again), times) = answering(node, move || {
+    let (place, address) = serve();
+    let ((first, again), times) = answering(&place, move || {
         // All within the time in which an answer is fresh, unless this machine is held up for that long.
         let start = std::time::Instant::now();
         let all: Vec<_> = (0..20).map(|_| request(address, "GET /metrics")).collect();
@@ -95,7 +108,7 @@ fn serve__many_requests_are_one_question() {
 /// Everything here waits for the server to close, and it does.
 #[test]
 fn serve__what_is_slow_or_too_large_is_cut_off() {
-    let (_, address) = serve(65_113);
+    let (_place, address) = serve();
     // Silence, and a head that never ends, for as long as the server has patience.
     let silent = connect(address);
     let mut slow = connect(address);
@@ -120,7 +133,7 @@ fn serve__what_is_slow_or_too_large_is_cut_off() {
 /// All places are taken by clients who say nothing; who comes then is served when one of them has been cut off.
 #[test]
 fn serve__places_are_few_and_come_free() {
-    let (_, address) = serve(65_114);
+    let (_place, address) = serve();
     let silent: Vec<_> = (0..CONNECTIONS).map(|_| connect(address)).collect();
     assert!(request(address, "GET /").starts_with("HTTP/1.1 404"));
     let cut_off = |mut stream: &TcpStream| {

@@ -63,10 +63,9 @@ impl Direct {
         let submitted = socket.submit();
         sent.lost = submitted.lost;
         self.passage.count(submitted.sent);
-        if let Err(e) = submitted.outcome {
+        if submitted.outcome.is_err() {
             // Nothing of what it still has may leave.
             means.give_up();
-            sent.down = matches!(e.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO));
             self.passage.call();
         }
         drop(means);

@@ -10,10 +10,10 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
 use super::{Direct, FrameIo, Held, Inlet, Interface, Peek, Sent};
-use crate::sys::fork::CloseOnFork;
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
+use prp_node::fork::CloseOnFork;
 
 /// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two megabytes in fact. What the
 /// reader's second-level cache still holds of a slot has to be taken from there before the kernel can write to it again, which takes
@@ -271,10 +271,9 @@ impl Home {
                     Some(libc::ENXIO) if self.rebind() => {}
                     // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO: so
                     // is the interface, for now. All are losses, as anywhere else on the way.
-                    why => {
+                    _ => {
                         sent.done += 1;
                         sent.lost += 1;
-                        sent.down |= matches!(why, Some(libc::ENETDOWN | libc::ENXIO));
                     }
                 },
             }

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use prp_node::{Ledger, OwnerProbe, PortClaims, StewardClaim};
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, Port};
 use prp_proto::endpoint::{Ending, Endpoint, Lent, Sink};
@@ -16,7 +17,6 @@ use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
 
 use self::devices::{FOREIGN, is_foreign};
-use super::claims::Claims;
 use super::device_slot::DeviceSlot;
 use super::doors::Doors;
 use super::driver::Driver;
@@ -26,12 +26,9 @@ use super::keeper::Duty;
 use super::readiness::Shown;
 use super::slot::{Interest, Slot};
 use super::spin::SpinRecord;
-use super::steering::Steering;
-use super::steward::Stewardship;
 use super::wait::earliest;
 use super::waiter::Waiter;
 use crate::device::{FrameIo, PortFilter};
-use crate::register::Ledger;
 
 /// Frames received per turn from one device, so that nobody holds the lock for long.
 const RECEIVE_TURN: usize = 32;
@@ -51,9 +48,10 @@ const RETIRE_AFTER: Duration = Duration::from_millis(if cfg!(test) { 100 } else 
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
-    pub(crate) claims: Claims,
-    pub(super) stewardship: Stewardship,
-    pub(crate) steering: Steering,
+    pub(crate) claims: PortClaims,
+    /// Our claim to answer for ports that no process owns.
+    steward: StewardClaim,
+    owners: OwnerProbe,
     /// For the node's router, if it has one.
     pub(super) ledger: Option<Ledger>,
     devices: Vec<DeviceSlot>,
@@ -111,8 +109,8 @@ pub(crate) struct Core {
 impl Core {
     pub(super) fn new(endpoint: Endpoint, devices: Vec<Box<dyn FrameIo>>) -> io::Result<Self> {
         let node = endpoint.local_node();
-        let stewardship = Stewardship::seek(node);
-        let steward = stewardship.is_ours();
+        let mut claim = StewardClaim::new(node);
+        let steward = claim.try_take();
         // Where somebody else was first, there are frames for him.
         let filter = if steward {
             PortFilter::open(node, steward)
@@ -123,9 +121,9 @@ impl Core {
         let doors = Doors::new(&devices)?;
         let mut core = Self {
             endpoint,
-            claims: Claims::new(node),
-            stewardship,
-            steering: Steering::default(),
+            claims: PortClaims::new(node),
+            owners: OwnerProbe::new(node)?,
+            steward: claim,
             ledger: None,
             devices,
             doors,
@@ -309,14 +307,6 @@ impl Core {
             next = end;
         }
         self.endpoint.handle_sent(now);
-        if self.devices.iter_mut().fold(false, |down, slot| slot.take_down() | down) {
-            self.disturb();
-        }
-    }
-
-    /// A device has gone down.
-    pub(super) fn disturb(&mut self) {
-        self.steering.disturb(&mut self.calls);
     }
 
     /// Hands the endpoint's events to whom they concern.
@@ -343,7 +333,7 @@ impl Core {
                     self.show_incoming(listener);
                 }
                 Event::UnownedPort(unowned) => {
-                    if self.claims.is_free(unowned.port()) {
+                    if self.owners.is_free(unowned.port()) {
                         self.endpoint.refuse(&unowned);
                     }
                 }
@@ -352,7 +342,6 @@ impl Core {
         self.note_roster();
         while let Some(port) = self.endpoint.poll_released_port() {
             self.own(port, false);
-            self.steering.release(port, &mut self.calls);
             self.claims.release(port);
         }
     }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use prp_node::DownHops;
 use prp_proto::addr::DeviceId;
 use prp_proto::route::Ways;
 use prp_proto::time::Instant;
 
 use super::Engine;
 use crate::carrier::Carrier;
-use crate::register::DownHops;
 
 /// How long a carrier that has come back must have been there before it is used again: as the router does by
 /// default, so that a link that comes and goes does not take its traffic along.

@@ -32,8 +32,6 @@ pub(super) struct DeviceSlot {
     spare: Vec<Vec<u8>>,
     /// Frames that may gather in its receiving ring while nobody looks; 0 if it is not known how many fit.
     pub(super) gather: u32,
-    /// It has gone down since somebody asked.
-    down: bool,
 }
 
 impl DeviceSlot {
@@ -43,23 +41,12 @@ impl DeviceSlot {
             Peek::Ring(ring) => flow::gather(ring.slots(), ring.slot_bytes()),
             Peek::Unknown => 0,
         };
-        Self { io, counters, stalled: VecDeque::new(), spare: Vec::new(), gather, down: false }
+        Self { io, counters, stalled: VecDeque::new(), spare: Vec::new(), gather }
     }
 
     /// Whether it holds frames it could not take.
     pub(super) fn is_stalled(&self) -> bool {
         !self.stalled.is_empty()
-    }
-
-    /// Goes on with another device, which takes the place of this one.
-    pub(super) fn replace(&mut self, io: &mut Box<dyn FrameIo>) {
-        self.counters();
-        std::mem::swap(&mut self.io, io);
-    }
-
-    /// Whether it has gone down since this was last asked.
-    pub(super) fn take_down(&mut self) -> bool {
-        std::mem::take(&mut self.down)
     }
 
     pub(super) fn counters(&mut self) -> DeviceCounters {
@@ -119,7 +106,6 @@ impl DeviceSlot {
     fn note(&mut self, sent: &Sent) {
         self.counters.send_losses += sent.lost as u64;
         self.counters.too_big += u64::from(sent.too_big);
-        self.down |= sent.down;
     }
 }
 

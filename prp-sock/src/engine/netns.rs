@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use nix::fcntl::{AtFlags, OFlag, open};
 use nix::sys::stat::{Mode, fstatat};
 
-use crate::sys::fork::PerProcess;
+use prp_node::fork::PerProcess;
 
 /// `/proc`, as it was when this process first asked: after `chroot` there may be none.
 static PROC: PerProcess<OnceLock<OwnedFd>> = PerProcess::new(OnceLock::new);

@@ -12,18 +12,18 @@ use prp_proto::endpoint::{Device, Endpoint};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 
+use super::control::ControlThread;
 use super::core::Core;
 use super::guard::CoreLock;
 use super::keeper::Keeper;
 use super::kick::Kick;
 use super::netns::NetworkNamespace;
-use super::steering::Usher;
 use super::{Engine, exit, reopen};
 use crate::clock::Clock;
-use crate::device::{FrameIo, Interface, PacketDevice, interfaces};
+use crate::device::{FrameIo, Interface, PacketDevice, list_interfaces};
 use crate::hosts::HostsFile;
-use crate::sys::fork::{self, PerProcess};
 use crate::sys::lock::Lock;
+use prp_node::fork::{self, PerProcess};
 
 /// What makes two calls share an engine.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -87,7 +87,7 @@ pub(super) fn all() -> Vec<Arc<Engine>> {
 
 fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let file = HostsFile::load(&key.hosts)?;
-    let found = interfaces();
+    let found = list_interfaces()?;
     let local = local_node(&file, key.node, &found)?;
     let ethertype = file.hosts().ethertype();
     let wanted = |name: &str| match &key.device {
@@ -103,7 +103,6 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let mut names = Vec::new();
     let mut devices: Vec<Device> = Vec::new();
     let mut io: Vec<Box<dyn FrameIo>> = Vec::new();
-    let mut used = Vec::new();
     for interface in found.iter().filter(|i| i.loopback || wanted(&i.name)) {
         let device =
             PacketDevice::open(interface, ethertype).map_err(|e| explain(&e, interface))?;
@@ -114,13 +113,12 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
             loopback: interface.loopback,
         });
         io.push(Box::new(device));
-        used.push(interface.clone());
     }
     let routes = routes(file.hosts(), local, &names, key.device.as_deref());
     let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
     let endpoint = Endpoint::new(config, routes, devices, random_seed()?);
     let engine = Engine::start(endpoint, io, names, key.device.clone())?;
-    engine.start_usher(used, ethertype)?;
+    engine.start_control()?;
     Ok(engine)
 }
 
@@ -182,7 +180,7 @@ impl Engine {
             only_device,
             hosts: Lock::new(None),
             keeper: Keeper::new()?,
-            usher: Usher::new()?,
+            control: ControlThread::new()?,
             driver_kick: Kick::new()?,
             generation: fork::generation(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -199,7 +197,7 @@ impl Engine {
             let routes = routes(file.hosts(), local, &self.device_names, only);
             self.lock().set_routes(routes);
             // There may be a choice of ways now.
-            self.usher.call();
+            self.control.call();
         }
     }
 }

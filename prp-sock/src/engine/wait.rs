@@ -1,7 +1,6 @@
 //! Waiting: the thread that waits does the work, or sleeps while another waiting thread does.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -357,16 +356,12 @@ impl Engine {
         me: &Waiter,
         until: Option<Instant>,
     ) -> (CoreGuard<'a>, io::Result<()>) {
-        let link = core.stewardship.link();
         let doors = core.doors.clone();
         let mut set = PollSet::new(me.kick_fd(), PollFlags::POLLIN);
         // A device that is gone would end every sleep at once.
         for (index, fd) in doors.fds().enumerate().filter(|_| core.failed.is_none()) {
             let room = if core.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
             set.push(fd, PollFlags::POLLIN | room);
-        }
-        if let Some(link) = &link {
-            set.push(link.as_fd(), PollFlags::empty());
         }
         if doors.disarm() || me.begin_poll() {
             return (core, Ok(()));
@@ -377,26 +372,19 @@ impl Engine {
         let fds = set.fds();
         let polled = ppoll(fds, timeout, None);
         me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
-        let (mut broken, mut troubled) = (false, false);
+        let mut troubled = false;
         let slept = match polled {
             Err(Errno::EINTR) => Err(io::ErrorKind::Interrupted.into()),
             Err(e) => Err(e.into()),
             Ok(_) => {
-                broken = link.is_some() && fds.last().is_some_and(|fd| fd.any() == Some(true));
                 troubled = take_errors(&fds[1..]);
                 Ok(())
             }
         };
         // The devices may have been replaced, and to close them takes long.
         drop(set);
-        drop((doors, link));
+        drop(doors);
         let mut core = self.lock();
-        if troubled {
-            core.disturb();
-        }
-        if broken {
-            core.seek_stewardship();
-        }
         core.revive_devices(self.now(), troubled);
         (core, slept)
     }

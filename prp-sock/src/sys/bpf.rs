@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 
 use super::cvt;
-use super::fork::CloseOnFork;
 use super::memory::SharedMemory;
+use prp_node::fork::CloseOnFork;
 
 // From linux/bpf.h: commands, kinds, flags.
 const MAP_CREATE: libc::c_int = 0;

@@ -70,17 +70,6 @@ pub(crate) fn bound_to(fd: BorrowedFd<'_>) -> io::Result<(u32, u16)> {
     Ok((addr.sll_ifindex.cast_unsigned(), u16::from_be(addr.sll_protocol)))
 }
 
-/// Whether the device called `name` is up.
-pub(crate) fn is_up(fd: BorrowedFd<'_>, name: &str) -> io::Result<bool> {
-    let mut request = named(name)?;
-    // SAFETY: SIOCGIFFLAGS takes a pointer to an `ifreq` with a terminated name, which this is, and
-    // writes the flags into its union.
-    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) })?;
-    // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_flags`.
-    let flags = unsafe { request.ifr_ifru.ifru_flags };
-    Ok(libc::c_int::from(flags) & libc::IFF_UP != 0)
-}
-
 /// MTU of the device called `name`.
 pub(crate) fn mtu(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut request = named(name)?;

@@ -1,16 +1,13 @@
 //! Which daemon to ask. It is asked when something is wrong, prphosts perhaps, so that is not
 //! needed to find it.
 
-use std::fs;
 use std::path::Path;
 
+use prp_node::RunDir;
 use prp_sock::{NodeId, Resolver};
 
 use crate::exit::{Code, Failure};
 use crate::hosts::{load, path_or_default};
-
-/// The Unix sockets of this network namespace, with their names.
-const SOCKETS: &str = "/proc/self/net/unix";
 
 /// The node whose daemon is meant: `wanted`; or else the only one that runs in this network
 /// namespace; or of several the one of the node that this machine is by the prphosts at `hosts`, or
@@ -19,7 +16,7 @@ pub(super) fn find_daemon(wanted: Option<NodeId>, hosts: Option<&Path>) -> Resul
     if let Some(node) = wanted {
         return Ok(node);
     }
-    choose(&daemons(), || by_hosts(hosts))
+    choose(&RunDir::in_force().running(), || by_hosts(hosts))
 }
 
 /// One of `running`, or what `by_hosts` says.
@@ -63,46 +60,12 @@ fn by_hosts(hosts: Option<&Path>) -> Result<NodeId, String> {
     resolver.map_err(|e| e.to_string())
 }
 
-/// The nodes whose daemons run in this network namespace.
-fn daemons() -> Vec<NodeId> {
-    // Without /proc, prphosts has to say which node this is.
-    names(&fs::read_to_string(SOCKETS).unwrap_or_default())
-}
-
-/// The nodes of the daemons among `sockets`, as the kernel lists them: each has a socket called
-/// `prp/NODE/routed`.
-fn names(sockets: &str) -> Vec<NodeId> {
-    let name = |line: &str| {
-        let (_, name) = line.rsplit_once(' ')?;
-        name.strip_prefix("@prp/")?.strip_suffix("/routed")?.parse().ok()
-    };
-    let mut nodes: Vec<NodeId> = sockets.lines().filter_map(name).collect();
-    nodes.sort_unstable();
-    // Each of its connections has the name, too.
-    nodes.dedup();
-    nodes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn node(number: u16) -> NodeId {
         NodeId::new(number).expect("a node")
-    }
-
-    #[test]
-    fn names__of_daemons_and_of_nothing_else() {
-        let sockets = "Num       RefCount Protocol Flags    Type St Inode Path\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 21 @prp/7/routed\n\
-            0000000000000000: 00000003 00000000 00000000 0001 03 22 @prp/7/routed\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 23 @prp/3/routed\n\
-            0000000000000000: 00000002 00000000 00000000 0002 01 24 @prp/3/80\n\
-            0000000000000000: 00000002 00000000 00000000 0002 01 25 @prp/x/routed\n\
-            0000000000000000: 00000003 00000000 00000000 0001 03 26\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 27 /run/prp/9/routed\n";
-        assert_eq!(names(sockets), [node(3), node(7)]);
-        assert_eq!(names(""), []);
     }
 
     #[test]

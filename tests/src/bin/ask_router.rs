@@ -2,12 +2,17 @@
 
 use std::io;
 
+use prp_node::RunDir;
+
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().collect();
     let [_, node, question] = &words[..] else {
         return Err(io::Error::other("usage: ask_router NODE QUESTION"));
     };
     let node = node.parse().map_err(io::Error::other)?;
-    println!("{}", prp_routed::control::ask(node, &serde_json::from_str(question)?)?);
+    println!(
+        "{}",
+        prp_routed::control::ask(&RunDir::in_force(), node, &serde_json::from_str(question)?)?
+    );
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! The engine's devices: which frames the kernel passes to them, their replacement, their return after an
-//! error.
+//! The engine's devices: which frames the kernel passes to them, and their return after an error.
 
 use std::io;
 use std::sync::Arc;
@@ -11,13 +10,8 @@ use prp_proto::stats::DropReason;
 use prp_proto::time::Instant;
 
 use super::Core;
-use crate::device::{FrameIo, PortFilter, Tended};
+use crate::device::{PortFilter, Tended};
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
-use crate::engine::doors::Doors;
-use crate::engine::steward::Stewardship;
-
-/// Turns taken to empty devices that are about to be replaced: what a few windows hold.
-const LAST_TURNS: usize = 64;
 
 /// How long after an error to look whether an interface is there again, and how often: well under the time
 /// after which peers give up.
@@ -36,45 +30,6 @@ pub(super) const fn is_foreign(disposition: Disposition) -> bool {
 }
 
 impl Core {
-    /// Receives and sends by `fresh` devices from now on, each in the place that is given; the old ones.
-    /// Frames that both have got are nothing new to the protocol.
-    pub(in crate::engine) fn replace_devices(
-        &mut self,
-        now: Instant,
-        mut fresh: Vec<(usize, Box<dyn FrameIo>)>,
-    ) -> io::Result<Vec<(usize, Box<dyn FrameIo>)>> {
-        fresh.iter_mut().try_for_each(|(_, device)| device.set_filter(&self.filter))?;
-        // What comes from now on comes to the sockets. Windows bound what can be there; the other end's clock may be faster than ours.
-        self.doors.disarm();
-        for _ in 0..LAST_TURNS {
-            if self.turn(now, None) == 0 {
-                break;
-            }
-        }
-        // As things are now: the last turns may have let a port go.
-        for inlet in fresh.iter().filter_map(|(_, device)| device.inlet()) {
-            self.endpoint.ports().for_each(|port| inlet.own(port, true));
-        }
-        let swap = |devices: &mut [DeviceSlot], with: &mut [(usize, Box<dyn FrameIo>)]| {
-            for (at, io) in with {
-                if let Some(slot) = devices.get_mut(*at) {
-                    slot.replace(io);
-                }
-            }
-        };
-        swap(&mut self.devices, &mut fresh);
-        match Doors::new(&self.devices) {
-            Ok(doors) => self.doors = doors,
-            Err(e) => {
-                swap(&mut self.devices, &mut fresh);
-                return Err(e);
-            }
-        }
-        // Whoever sleeps does so on the old sockets.
-        self.call_driver();
-        Ok(fresh)
-    }
-
     /// Makes sure the kernel passes frames for `port`, which has just become ours.
     pub(crate) fn refilter(&mut self, port: Port) -> io::Result<()> {
         self.own(port, true);
@@ -106,15 +61,24 @@ impl Core {
         }
     }
 
-    /// The node's steward has ended: perhaps we are its successor.
-    pub(in crate::engine) fn seek_stewardship(&mut self) {
-        let node = self.endpoint.local_node();
-        self.stewardship = Stewardship::seek(node);
-        if self.stewardship.is_ours() {
-            self.endpoint.set_steward(true);
-            if let Err(e) = self.close_filter(true) {
-                self.fail(e.kind());
-            }
+    /// Follows whether the node's router has registered this process. A router answers for ports that no
+    /// process owns; without one, the process does that has claimed the steward's place (SPEC PRP-PORT-4).
+    pub(in crate::engine) fn set_routed(&mut self, routed: bool) {
+        let was = self.steward.is_held();
+        if routed {
+            self.steward.release();
+        } else {
+            self.steward.try_take();
+        }
+        let is = self.steward.is_held();
+        if is == was {
+            return;
+        }
+        self.endpoint.set_steward(is);
+        if !self.filter.is_open()
+            && let Err(e) = self.close_filter(is)
+        {
+            self.fail(e.kind());
         }
     }
 

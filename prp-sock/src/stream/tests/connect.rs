@@ -77,14 +77,15 @@ fn connect__from_a_port_gives_it_back_if_it_fails() {
         let (stranger, port) = ("1:80".parse().unwrap(), Port::new(700));
         let engine = pair.alpha.engine();
         PrpStream::request(engine, stranger, Some(port), &Builder::new()).unwrap_err();
-        assert!(engine.lock().claims.is_free(port));
+        let owners = prp_node::OwnerProbe::new(engine.local_node()).unwrap();
+        assert!(owners.is_free(port));
         // Expect: the same while a connection from it exists, which goes on owning it.
         let _listener = pair.beta.listen(80, &Builder::new()).unwrap();
         let addr = pair.beta.addr(80);
         let _stream = PrpStream::open(engine, addr, Some(port), &Builder::new()).unwrap();
         let twice = PrpStream::request(engine, addr, Some(port), &Builder::new()).unwrap_err();
         assert_eq!(twice.kind(), ErrorKind::AddrInUse);
-        assert!(!engine.lock().claims.is_free(port));
+        assert!(!owners.is_free(port));
     });
 }
 

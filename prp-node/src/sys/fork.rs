@@ -27,7 +27,7 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 
 /// The number of forks between the process that first asked and this one. Engines belong to the process
 /// that made them.
-pub(crate) fn generation() -> u32 {
+pub fn generation() -> u32 {
     static WATCHING: AtomicBool = AtomicBool::new(false);
     if !WATCHING.load(Acquire) {
         // Threads that come here at the same time have the handler called several times. That is better
@@ -117,6 +117,12 @@ impl<T: AsFd> std::ops::Deref for CloseOnFork<T> {
     }
 }
 
+impl<T: AsFd> std::ops::DerefMut for CloseOnFork<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
 impl<T: AsFd> Drop for CloseOnFork<T> {
     fn drop(&mut self) {
         // Before it is closed: its number may be somebody else's right after that.
@@ -134,7 +140,7 @@ fn place(fd: RawFd) -> Option<(usize, u64)> {
 /// A value that every process has for itself: in the child of a fork it is as it was in the beginning.
 /// So a lock that another thread of the parent held is not locked there.
 #[derive(Debug)]
-pub(crate) struct PerProcess<T: 'static> {
+pub struct PerProcess<T: 'static> {
     /// The value of the process that asked last; none at first. What it once pointed to stays for ever.
     current: AtomicPtr<Owned<T>>,
     make: fn() -> T,
@@ -148,12 +154,12 @@ struct Owned<T> {
 
 impl<T: Send + Sync> PerProcess<T> {
     /// A value that is made by `make`, when it is first asked for.
-    pub(crate) const fn new(make: fn() -> T) -> Self {
+    pub const fn new(make: fn() -> T) -> Self {
         Self { current: AtomicPtr::new(null_mut()), make }
     }
 
     /// This process's.
-    pub(crate) fn get(&'static self) -> &'static T {
+    pub fn get(&'static self) -> &'static T {
         let generation = generation();
         let mut current = self.current.load(Acquire);
         loop {

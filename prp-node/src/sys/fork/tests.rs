@@ -10,7 +10,20 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 
 use super::{CloseOnFork, PerProcess, generation};
-use crate::testing::wait_until;
+
+/// Waits until `condition` holds.
+///
+/// # Panics
+/// If it does not within ten seconds.
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    for _ in 0..10_000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("{what}: not within 10 s");
+}
 
 /// Whether `claim` holds in a child of this process.
 ///

@@ -1,34 +1,13 @@
-//! Many processes on node 2 of a pair, and streams to them: what tests of sockets in rows have in common.
+//! Many processes on node 2 of a pair, and streams to them.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::puppet::Puppet;
 use crate::topology::Topology;
-use crate::wait::until;
-
-/// Sockets of a process on a node of a pair: on its device and on the loopback device.
-pub const SOCKETS: usize = 2;
 
 /// Port of the first process; the others have those after it.
 const FIRST_PORT: usize = 100;
-
-/// What the kernel says of the packet sockets on node 2.
-pub fn sockets(topology: &Topology) -> String {
-    topology.node(2).run("ss", &["--packet", "--extended", "--numeric"])
-}
-
-/// Processes on node 2 that are in rows, or have been.
-pub fn in_rows(topology: &Topology) -> usize {
-    sockets(topology).matches("fanout(").count() / SOCKETS
-}
-
-/// Waits until so many processes on node 2 are in rows, or have been.
-pub fn until_in_rows(topology: &Topology, processes: usize) {
-    until(format!("{processes} processes in rows"), || {
-        (in_rows(topology) >= processes).then_some(())
-    });
-}
 
 /// A process of `program` on node 2 that listens on `port`.
 pub fn listener(topology: &Topology, program: &str, port: usize) -> Puppet {
@@ -37,12 +16,10 @@ pub fn listener(topology: &Topology, program: &str, port: usize) -> Puppet {
     process
 }
 
-/// So many of them, on ports from 100 up, once `in_rows` of them are in rows.
-pub fn crowd(topology: &Topology, program: &str, processes: usize, in_rows: usize) -> Vec<Puppet> {
+/// So many of them, on ports from 100 up.
+pub fn listeners(topology: &Topology, program: &str, processes: usize) -> Vec<Puppet> {
     let ports = FIRST_PORT..FIRST_PORT + processes;
-    let all = ports.map(|port| listener(topology, program, port)).collect();
-    until_in_rows(topology, in_rows);
-    all
+    ports.map(|port| listener(topology, program, port)).collect()
 }
 
 /// A stream `sN` to each process N of `servers`, which calls it `s`.

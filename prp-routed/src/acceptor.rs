@@ -1,0 +1,55 @@
+//! A listener that strangers cannot keep busy.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use prp_node::ServiceListener;
+use prp_proto::time::Instant;
+
+/// Connections accepted in one turn.
+const TURN: usize = 16;
+
+/// ... and how long the listener rests after a full turn, or after an error: 16,000 connections a second
+/// cost a tenth of a processor, however fast a process connects. The rest wait in the kernel's queue.
+const REST: Duration = Duration::from_millis(1);
+
+/// A listener, and when it goes on.
+#[derive(Debug)]
+pub struct Acceptor {
+    listener: ServiceListener,
+    rests_until: Option<Instant>,
+}
+
+impl Acceptor {
+    /// On `listener`.
+    pub const fn new(listener: ServiceListener) -> Self {
+        Self { listener, rests_until: None }
+    }
+
+    /// What to poll for reading; none while it rests.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.rests_until.is_none().then(|| self.listener.as_fd())
+    }
+
+    /// When it goes on.
+    pub const fn next_timeout(&self) -> Option<Instant> {
+        self.rests_until
+    }
+
+    /// Hands some of those who wait, each with its user, to `take`.
+    pub fn turn(&mut self, now: Instant, mut take: impl FnMut(UnixStream, u32)) {
+        if self.rests_until.is_some_and(|until| until > now) {
+            return;
+        }
+        self.rests_until = None;
+        for _ in 0..TURN {
+            match self.listener.accept() {
+                Ok((stream, user)) => take(stream, user),
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(_) => break,
+            }
+        }
+        self.rests_until = Some(now + REST);
+    }
+}

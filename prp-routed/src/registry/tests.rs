@@ -1,0 +1,167 @@
+//! Processes are played here by the other ends of connections.
+
+use std::time::Duration;
+
+use prp_node::registry::Registration;
+use prp_node::{DownHop, Ledger};
+use prp_proto::addr::{MacAddr, NodeId, PrpAddr};
+use prp_proto::endpoint::RosterChange;
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+const USER: u32 = 1000;
+
+fn registry() -> ProcessRegistry {
+    ProcessRegistry::new().unwrap()
+}
+
+/// A process of `user` that has asked to be registered.
+fn process(registry: &mut ProcessRegistry, user: u32) -> Registration {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    for link in [&ours, &theirs] {
+        link.set_nonblocking(true).unwrap();
+    }
+    registry.admit(theirs, user);
+    Registration::new(ours)
+}
+
+/// One with connections on `ports`.
+fn process_with(registry: &mut ProcessRegistry, user: u32, ports: &[u16]) -> Registration {
+    let mut process = process(registry, user);
+    let ledger = process.receive().unwrap().ledger.expect("it is registered");
+    fill(&ledger, ports);
+    process
+}
+
+fn fill(ledger: &Ledger, ports: &[u16]) {
+    let remote = PrpAddr::new(NodeId::new(7).unwrap(), Port::new(80));
+    for (slot, port) in ports.iter().enumerate() {
+        let standing = Standing { local: Port::new(*port), remote, own_id: 5, peer_id: 6 };
+        ledger.note(RosterChange::Enter(slot, standing));
+    }
+}
+
+/// Ports of the connections that are reset until there is nothing to do at `now`.
+fn resets(registry: &mut ProcessRegistry, now: Instant, is_free: impl Fn(u16) -> bool) -> Vec<u16> {
+    let mut all = Vec::new();
+    while registry.next_timeout().is_some_and(|at| at <= now) {
+        let some = registry.resets(now, |port| is_free(port.number()));
+        assert!(some.len() <= LedgerReader::CHUNK, "frames wait meanwhile");
+        all.extend(some.iter().map(|standing| standing.local.number()));
+    }
+    all
+}
+
+#[test]
+fn resets__what_a_dead_process_had_three_times_where_the_port_is_free() {
+    let mut registry = registry();
+    let mut now = Instant::ZERO + 1000 * MS;
+    let _lives = process_with(&mut registry, USER, &[1]);
+    let dies = process_with(&mut registry, USER, &[10, 11, 12]);
+    registry.turn(now);
+    assert_eq!((registry.len(), registry.next_timeout()), (2, None));
+    drop(dies);
+    registry.turn(now);
+    assert_eq!((registry.len(), registry.next_timeout()), (1, Some(now)));
+    // Expect: port 11 has a new owner, or a dying process has it still, the first time.
+    assert_eq!(resets(&mut registry, now, |port| port != 11), [10, 12]);
+    now = now + 50 * MS;
+    assert_eq!(registry.next_timeout(), Some(now));
+    assert_eq!(resets(&mut registry, now, |_| true), [10, 11, 12]);
+    now = now + 350 * MS;
+    assert_eq!(resets(&mut registry, now, |_| true), [10, 11, 12]);
+    assert_eq!(registry.next_timeout(), None);
+}
+
+/// Ledgers that somebody makes up do not make a router send without end, nor others wait.
+#[test]
+fn resets__no_more_than_so_many_a_second_and_each_user_in_turn() {
+    let mut registry = registry();
+    let mut now = Instant::ZERO + 5000 * MS;
+    let ports: Vec<u16> = (1..=16_000).collect();
+    let made_up: Vec<_> = (0..4).map(|_| process_with(&mut registry, USER, &ports)).collect();
+    drop(made_up);
+    registry.turn(now);
+    let (mut sent, mut looked) = (0, 0);
+    let begun = now;
+    while now.since(begun) < 1000 * MS {
+        let some = registry.resets(now, |_| {
+            looked += 1;
+            true
+        });
+        sent += some.len();
+        if registry.next_timeout().is_some_and(|at| at > now) {
+            now = now + MS;
+        }
+    }
+    // A second's worth was left from before, and a turn's worth is taken on credit.
+    let most = 2 * RESETS_PER_SECOND as usize + LedgerReader::CHUNK;
+    assert!((most / 2..=most).contains(&sent), "{sent} in a second");
+    assert!(looked <= most, "{looked} looks at ports");
+    // Expect: another user's dead process does not wait for all of these.
+    let other = process_with(&mut registry, USER + 1, &[20_000]);
+    drop(other);
+    registry.turn(now);
+    let mut turns = 0;
+    let found = loop {
+        let some = registry.resets(now, |_| true);
+        turns += 1;
+        if let Some(found) = some.iter().find(|standing| standing.local.number() == 20_000) {
+            break *found;
+        }
+        assert!(turns < 1000, "it waits");
+        now = now + MS;
+    };
+    assert_eq!(found.own_id, 5);
+}
+
+#[test]
+fn admit__no_user_takes_all_places_not_even_with_dead_processes() {
+    let mut registry = registry();
+    let now = Instant::ZERO;
+    let all: Vec<_> = (0..MAX_OF_USER + 5).map(|_| process(&mut registry, USER)).collect();
+    assert_eq!(registry.len(), MAX_OF_USER);
+    drop(all);
+    registry.turn(now);
+    assert_eq!((registry.len(), registry.dead.len()), (0, MAX_OF_USER));
+    let _more: Vec<_> = (0..5).map(|_| process(&mut registry, USER)).collect();
+    assert_eq!(registry.len(), 0);
+    let _others: Vec<_> = (0..5).map(|_| process(&mut registry, USER + 1)).collect();
+    let _roots: Vec<_> = (0..MAX_OF_USER + 5).map(|_| process(&mut registry, ROOT)).collect();
+    assert_eq!(registry.len(), 5 + MAX_OF_USER + 5);
+}
+
+/// What a process says is never received, so it cannot fill anybody's memory.
+#[test]
+fn turn__a_process_that_talks_is_not_heard() {
+    let mut registry = registry();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    registry.admit(theirs, USER);
+    let mut said = 0;
+    while let Ok(n) = ours.write(&[0; 4096]) {
+        said += n;
+        registry.turn(Instant::ZERO);
+    }
+    assert!(said < 1 << 20, "{said} bytes are all that fit");
+    assert_eq!(registry.len(), 1);
+    drop(ours);
+    registry.turn(Instant::ZERO);
+    assert_eq!(registry.len(), 0);
+}
+
+#[test]
+fn tell__at_first_and_when_it_changes() {
+    let mut registry = registry();
+    let now = Instant::ZERO;
+    let mut process = process(&mut registry, USER);
+    assert!(process.receive().unwrap().ledger.is_some());
+    assert_eq!(process.receive().unwrap().down, Some(DownHops::default()));
+    let down = DownHops(vec![DownHop { device: "eth0".into(), mac: MacAddr([2; 6]) }]);
+    registry.tell(now, &down);
+    assert_eq!(process.receive().unwrap().down, Some(down.clone()));
+    registry.tell(now, &down);
+    assert_eq!(process.receive().unwrap().down, None);
+}

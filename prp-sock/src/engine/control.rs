@@ -1,0 +1,93 @@
+//! The control thread of an engine: the steward's place, the node's router, links and fast paths. What it
+//! asks the kernel may take long, so the background thread that moves frames does not do it.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use nix::poll::{PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use super::Engine;
+use super::detours::Detours;
+use super::kick::Kick;
+use super::poll_set::PollSet;
+use super::router_client::RouterClient;
+use super::scout::Scouts;
+use super::wait::earliest;
+use super::waiter::Waiter;
+use crate::threads;
+
+/// The control thread as other threads see it.
+#[derive(Debug)]
+pub(super) struct ControlThread {
+    waiter: Arc<Waiter>,
+}
+
+impl ControlThread {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { waiter: Waiter::new(Kick::new()?) })
+    }
+
+    /// Has it do what there is to do now.
+    pub(super) fn call(&self) {
+        self.waiter.waker().wake();
+    }
+}
+
+impl Drop for ControlThread {
+    fn drop(&mut self) {
+        // The engine is gone: the thread ends when it notices.
+        self.waiter.waker().wake();
+    }
+}
+
+impl Engine {
+    /// Starts the control thread, in the network namespace of the calling thread.
+    pub(super) fn start_control(self: &Arc<Self>) -> io::Result<()> {
+        let (engine, waiter) = (Arc::downgrade(self), self.control.waiter.clone());
+        let work = Work {
+            router: RouterClient::new(),
+            detours: Detours::default(),
+            scouts: Scouts::new(),
+        };
+        threads::start("prp-control", move || work.run(&engine, &waiter))
+    }
+}
+
+/// The thread's own state.
+#[derive(Debug)]
+struct Work {
+    router: RouterClient,
+    detours: Detours,
+    scouts: Scouts,
+}
+
+impl Work {
+    fn run(mut self, engine: &Weak<Engine>, waiter: &Arc<Waiter>) {
+        loop {
+            let Some(alive) = engine.upgrade() else { return };
+            waiter.take_call();
+            let due = self.router.poll(&alive);
+            // A router answers for ports that no process owns. Without one the steward does.
+            alive.lock().set_routed(self.router.is_registered());
+            let due = earliest(due, self.detours.look(&alive, &self.router.down));
+            let due = earliest(due, self.scouts.look(&alive, &waiter.waker()));
+            let timeout = due.map(|due| due.since(alive.now()));
+            drop(alive);
+            self.sleep(waiter, timeout);
+        }
+    }
+
+    fn sleep(&self, waiter: &Waiter, timeout: Option<Duration>) {
+        let mut set = PollSet::new(waiter.kick_fd(), PollFlags::POLLIN);
+        let others = self.router.fd().into_iter().chain(self.detours.fd());
+        others.for_each(|fd| set.push(fd, PollFlags::POLLIN));
+        if waiter.begin_poll() {
+            return;
+        }
+        let fds = set.fds();
+        let polled = ppoll(fds, timeout.map(TimeSpec::from_duration), None);
+        waiter.end_poll(polled.is_ok() && fds[0].any() == Some(true));
+    }
+}

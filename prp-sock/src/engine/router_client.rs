@@ -1,0 +1,142 @@
+//! This process at its node's router: prp-routed resets our connections should we be killed, and tells
+//! which neighbours are not to be used. Without a router nothing of this happens, and nothing is missing.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use prp_node::fork::CloseOnFork;
+use prp_node::registry::{News, Registration};
+use prp_node::{DownHops, Ledger, RunDir, Service};
+use prp_proto::time::Instant;
+
+use super::Engine;
+use super::core::Core;
+
+/// How soon after the end of a router its successor is sought, doubling up to the second one: a failed
+/// attempt costs microseconds, and a process that is idle does nothing else.
+const SEEK_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+/// A router that has stayed for so long did not send us away.
+const STAYED: Duration = Duration::from_secs(1);
+
+/// How long what a router has said is believed after its end: its successor says it anew.
+const BELIEVED_FOR: Duration = Duration::from_secs(10);
+
+/// How long to wait for a place in the router's queue: it accepts within milliseconds, and this thread
+/// watches links too.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Our side of it.
+#[derive(Debug)]
+pub(super) struct RouterClient {
+    dir: RunDir,
+    link: Option<CloseOnFork<Registration>>,
+    /// Next hops that are not to be used.
+    pub(super) down: DownHops,
+    /// Since when there has been a router, or none.
+    since: Instant,
+    seek_at: Instant,
+    pause: Duration,
+    /// When to forget what the last one said.
+    forget_at: Option<Instant>,
+}
+
+impl RouterClient {
+    /// None yet. The router is that of the calling thread's network namespace.
+    pub(super) fn new() -> Self {
+        Self {
+            dir: RunDir::in_force(),
+            link: None,
+            down: DownHops::default(),
+            since: Instant::ZERO,
+            seek_at: Instant::ZERO,
+            pause: SEEK_AGAIN.0,
+            forget_at: None,
+        }
+    }
+
+    /// What to poll for news.
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.link.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether this process is registered.
+    pub(super) const fn is_registered(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// Does what there is to do; when to be called again without news.
+    pub(super) fn poll(&mut self, engine: &Engine) -> Option<Instant> {
+        let now = engine.now();
+        if let Some(link) = &mut self.link {
+            match link.receive() {
+                Ok(news) => {
+                    self.take(engine, news);
+                    return self.forget_at;
+                }
+                Err(_) => self.lose(engine, now),
+            }
+        }
+        if self.seek_at <= now {
+            self.seek(engine, now);
+        }
+        if self.forget_at.take_if(|at| *at <= now).is_some() {
+            self.down = DownHops::default();
+        }
+        if self.link.is_some() {
+            return self.forget_at;
+        }
+        Some(self.forget_at.map_or(self.seek_at, |at| at.min(self.seek_at)))
+    }
+
+    fn take(&mut self, engine: &Engine, news: News) {
+        if let Some(ledger) = news.ledger {
+            engine.lock().keep_ledger(Some(ledger));
+        }
+        if let Some(down) = news.down {
+            (self.forget_at, self.down) = (None, down);
+        }
+    }
+
+    /// Connects to a router if there is one. It says the rest.
+    fn seek(&mut self, engine: &Engine, now: Instant) {
+        self.since = now;
+        match self.dir.connect(engine.local_node(), Service::Registry, PATIENCE) {
+            Ok(link) => self.link = Some(CloseOnFork::new(Registration::new(link))),
+            Err(_) => self.put_off(now),
+        }
+    }
+
+    /// The router is gone.
+    fn lose(&mut self, engine: &Engine, now: Instant) {
+        engine.lock().keep_ledger(None);
+        self.link = None;
+        self.forget_at = Some(now + BELIEVED_FOR);
+        if now.since(self.since) >= STAYED {
+            self.pause = SEEK_AGAIN.0;
+        }
+        self.put_off(now);
+    }
+
+    fn put_off(&mut self, now: Instant) {
+        self.seek_at = now + self.pause;
+        self.pause = (self.pause * 2).min(SEEK_AGAIN.1);
+    }
+}
+
+impl Core {
+    /// From now on writes down which connections are established, or no more.
+    fn keep_ledger(&mut self, ledger: Option<Ledger>) {
+        self.endpoint.keep_roster(ledger.is_some());
+        self.ledger = ledger;
+        self.note_roster();
+    }
+
+    /// Brings the ledger, if there is one, up to date.
+    pub(super) fn note_roster(&mut self) {
+        let Some(ledger) = &self.ledger else { return };
+        while let Some(change) = self.endpoint.poll_roster() {
+            ledger.note(change);
+        }
+    }
+}

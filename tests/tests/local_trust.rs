@@ -1,0 +1,241 @@
+//! A process of another user, without any privilege, against the processes of its node and their router
+//! (docs/trust.md).
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use prp_routed::report::Question;
+use prp_tests::harness::skip;
+use prp_tests::puppet::Puppet;
+use prp_tests::router::{Router, ask};
+use prp_tests::scratch::{ForeignFolder, TempFile};
+use prp_tests::topology::Topology;
+use prp_tests::wait::until;
+
+prp_tests::main! {
+    heavy:
+        squat__nobody_trusts_a_name,
+        impersonate__nobody_believes_another_router,
+        flood__the_router_serves_others,
+        hold__others_have_places,
+        descriptors__nobody_waits_for_a_stranger_s,
+        ledgers__made_up_ones_keep_nobody_waiting;
+    light:
+        claims__take_nothing_and_listen_to_nobody,
+        privileged__a_program_takes_nothing_from_its_caller;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
+const ATTACKER: &str = env!("CARGO_BIN_EXE_local_attacker");
+
+/// The user of the attackers.
+const NOBODY: u32 = 65_534;
+
+/// The variable that names the directory of the router's sockets.
+const RUN_DIR: &str = "PRP_RUN_DIR";
+
+/// Seconds after which an attacker ends by itself.
+const SECONDS: &str = "60";
+
+/// An attacker on node 2 without privileges. It is user 65534 where there is one; in the user namespace of
+/// an ordinary user it is the same user as the others, without their capabilities. Killed when dropped.
+struct Attacker {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    _program: TempFile,
+}
+
+impl Attacker {
+    /// Once the attack goes on.
+    fn start(topology: &Topology, kind: &str, seconds: &str) -> Self {
+        Self::run(topology, topology.node(2).command("setpriv"), [kind, "2", seconds])
+    }
+
+    /// As [`Self::start`]; `setpriv` is a command that runs setpriv(1) on node 2.
+    fn run(topology: &Topology, mut setpriv: Command, words: [&str; 3]) -> Self {
+        // Where it is built others may not look.
+        let program = TempFile::copy(ATTACKER);
+        let command = &mut setpriv;
+        if !topology.is_rootless() {
+            command.args(["--reuid", &NOBODY.to_string(), "--regid", "65534", "--clear-groups"]);
+        }
+        command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--no-new-privs"]);
+        command.arg(program.path()).args(words);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("setpriv runs");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut attacker = Self { child, lines, _program: program };
+        assert_eq!(attacker.line(), "begun");
+        attacker
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("it prints");
+        line.trim_end().to_owned()
+    }
+
+    /// What it counted, once it has ended by itself.
+    fn count(mut self) -> usize {
+        let line = self.line();
+        line.parse().unwrap_or_else(|_| panic!("a number, not {line:?}"))
+    }
+}
+
+impl Drop for Attacker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// New processes of root on node 2 are served as ever: streams, the router's answers, and its memory of
+/// what a killed process had.
+fn is_served(topology: &Topology, processes: u64) {
+    let node = topology.node(2);
+    let mut client = Puppet::start(&topology.node(1), PUPPET);
+    let mut servers: Vec<_> = (0..2).map(|_| Puppet::start(&node, PUPPET)).collect();
+    for (number, server) in servers.iter_mut().enumerate() {
+        server.ok(format!("listen l 2:{}", 80 + number));
+        client.ok(format!("connect s{number} 2:{}", 80 + number));
+        server.ok("accept l s");
+        server.ok("bg take take s 1000000");
+        let sent = client.ok(format!("send s{number} {number} 1000000"));
+        assert_eq!(server.ok("join take"), sent);
+    }
+    until("both processes are registered", || {
+        let status = ask(&node, ASK, &Question::Status);
+        (status["processes"].as_u64()? >= processes + 2).then_some(())
+    });
+    servers[0].kill();
+    assert_eq!(client.fails("read s0 1"), "ConnectionReset");
+    assert_eq!(client.fails("connect t 2:99"), "ConnectionRefused");
+}
+
+fn router(topology: &Topology) -> Router {
+    Router::start(&topology.node(2), ROUTED)
+}
+
+fn registered(topology: &Topology) -> u64 {
+    let status = ask(&topology.node(2), ASK, &Question::Status);
+    status["processes"].as_u64().expect("a number")
+}
+
+fn squat__nobody_trusts_a_name() {
+    let topology = Topology::pair();
+    // Before anybody else, and for long enough to see what comes after it.
+    let attacker = Attacker::start(&topology, "squat", "8");
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    let mut client = Puppet::start(&topology.node(1), PUPPET);
+    server.ok("listen l 2:70");
+    client.ok("connect s 2:70");
+    server.ok("accept l s");
+    client.ok("write s hello");
+    assert_eq!(server.ok("read s 5"), "hello");
+    let _router = router(&topology);
+    is_served(&topology, 0);
+    assert_eq!(attacker.count(), 0, "no process connects, and nothing is said");
+    // What it said at those names is nobody's business either.
+    client.ok("write s again");
+    assert_eq!(server.ok("read s 5"), "again");
+}
+
+/// A directory where others may put sockets says nothing about who listens there.
+fn impersonate__nobody_believes_another_router() {
+    let topology = Topology::pair();
+    if topology.is_rootless() {
+        skip("root: a user namespace has one user, who is root there and believed");
+    }
+    for (user, mode) in [(NOBODY, 0o755), (0, 0o1777)] {
+        let folder = ForeignFolder::new(user, mode);
+        let in_folder = |program| topology.node(2).command_with(RUN_DIR, folder.path(), program);
+        let attacker = Attacker::run(&topology, in_folder("setpriv"), ["impersonate", "2", "3"]);
+        let mut server = Puppet::run("a process of root", in_folder(PUPPET));
+        let mut client = Puppet::start(&topology.node(1), PUPPET);
+        server.ok("listen l 2:80");
+        client.ok("connect s 2:80");
+        server.ok("accept l s");
+        assert_eq!(attacker.count(), 0, "no process stays connected to it");
+        client.ok("write s hello");
+        assert_eq!(server.ok("read s 5"), "hello");
+    }
+}
+
+fn flood__the_router_serves_others() {
+    let topology = Topology::pair();
+    let _router = router(&topology);
+    let _attackers: Vec<_> = (0..2).map(|_| Attacker::start(&topology, "flood", SECONDS)).collect();
+    is_served(&topology, 0);
+}
+
+fn hold__others_have_places() {
+    let topology = Topology::pair();
+    if topology.is_rootless() {
+        skip("root: a user namespace has one user, whose places these are");
+    }
+    let _router = router(&topology);
+    let _attacker = Attacker::start(&topology, "hold", SECONDS);
+    until("it has no more places than a user may have", || {
+        (registered(&topology) == 256).then_some(())
+    });
+    is_served(&topology, 256);
+}
+
+fn descriptors__nobody_waits_for_a_stranger_s() {
+    let topology = Topology::pair();
+    let _router = router(&topology);
+    let attacker = Attacker::start(&topology, "descriptors", "3");
+    is_served(&topology, 0);
+    let taken = attacker.count();
+    // Before Linux 6.16 the kernel takes them; then it is frames alone that do not wait.
+    if taken == 0 {
+        is_served(&topology, 0);
+    }
+}
+
+fn ledgers__made_up_ones_keep_nobody_waiting() {
+    let topology = Topology::pair();
+    let _router = router(&topology);
+    let _attacker = Attacker::start(&topology, "ledgers", SECONDS);
+    is_served(&topology, 0);
+}
+
+/// What a process holds at its ports' names is names. The steward's is one of them.
+fn claims__take_nothing_and_listen_to_nobody() {
+    let topology = Topology::pair();
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    let attacker = Attacker::start(&topology, "claims", "1");
+    assert_eq!(attacker.count(), 0, "the kernel keeps nothing for the owner of a port");
+    // A listener has the flag __SO_ACCEPTCON.
+    let sockets = topology.node(2).run("cat", &["/proc/net/unix"]);
+    let of_prp = |line: &&str| line.contains("prp");
+    assert_ne!(sockets.lines().filter(of_prp).count(), 0, "{sockets}");
+    let listening = |line: &str| line.split_whitespace().nth(3) == Some("00010000");
+    assert!(!sockets.lines().filter(of_prp).any(listening), "{sockets}");
+}
+
+/// Node, EtherType and hardware addresses of what such a program sends are not its caller's choice.
+fn privileged__a_program_takes_nothing_from_its_caller() {
+    let topology = Topology::pair();
+    if topology.is_rootless() {
+        skip("root: a user namespace has one user");
+    }
+    let program = TempFile::copy(PUPPET);
+    let node = topology.node(2);
+    let path = program.path().display().to_string();
+    if Command::new("setcap").arg("-V").output().is_err() {
+        skip("setcap is missing: apt-get install libcap2-bin");
+    }
+    node.run("setcap", &["cap_net_raw+ep", &path]);
+    let mut command = node.command_with_hosts("/nowhere/prphosts".as_ref(), "setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(path);
+    let mut puppet = Puppet::run("a privileged puppet of nobody", command);
+    // Either way it is the machine's own prphosts that it speaks of.
+    match puppet.ask("listen l 2:80") {
+        Ok(_) => {}
+        Err((_, text)) => assert!(text.contains("/etc/prphosts"), "{text}"),
+    }
+}

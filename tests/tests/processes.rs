@@ -1,0 +1,86 @@
+//! Many processes on one node: each gets its own frames, whatever becomes of the others.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use nix::sys::signal::Signal;
+use prp_tests::processes::{connect, kill_others, listener, listeners, signal, transfer};
+use prp_tests::puppet::Puppet;
+use prp_tests::topology::{Link, Topology};
+
+prp_tests::main! {
+    heavy:
+        transfer__among_thirty_two_processes,
+        kill__several_at_once_while_streams_run,
+        link__down_and_up_while_streams_run;
+    light:
+        stop__the_steward_holds_nobody_up;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
+fn client(topology: &Topology) -> Puppet {
+    Puppet::start(&topology.node(1), PUPPET)
+}
+
+fn transfer__among_thirty_two_processes() {
+    let topology = Topology::pair();
+    let mut all = listeners(&topology, PUPPET, 32);
+    let mut client = client(&topology);
+    connect(&mut client, &mut all);
+    transfer(&mut client, &mut all, 2 << 20, |_| true, |_| ());
+    // Among themselves, by the loopback device.
+    for number in 1..all.len() {
+        all[number].ok(format!("connect back 2:{}", 100 + number - 1));
+        all[number - 1].ok("accept l forth");
+        all[number].ok("write back hello");
+        assert_eq!(all[number - 1].ok("read forth 5"), "hello");
+    }
+}
+
+fn kill__several_at_once_while_streams_run() {
+    let topology = Topology::pair();
+    let mut all = listeners(&topology, PUPPET, 16);
+    let mut client = client(&topology);
+    connect(&mut client, &mut all);
+    // The first one, which is the steward, among them.
+    let survives = |n: usize| n % 3 == 1;
+    transfer(&mut client, &mut all, 4 << 20, survives, |all| kill_others(all, survives));
+    // Their ports are free, and the next owner of one is reached.
+    let mut next = listener(&topology, PUPPET, 102);
+    client.ok("connect t 2:102");
+    next.ok("accept l s");
+    client.ok("write t hello");
+    assert_eq!(next.ok("read s 5"), "hello");
+}
+
+fn link__down_and_up_while_streams_run() {
+    let topology = Topology::pair();
+    let mut all = listeners(&topology, PUPPET, 6);
+    let mut client = client(&topology);
+    connect(&mut client, &mut all);
+    transfer(
+        &mut client,
+        &mut all,
+        4 << 20,
+        |_| true,
+        |_| {
+            topology.link(2, Link::Down);
+            topology.link(2, Link::Up);
+        },
+    );
+}
+
+/// What a stopped process cannot do is refuse. Nobody waits for it otherwise.
+fn stop__the_steward_holds_nobody_up() {
+    let topology = Topology::pair();
+    let mut all = listeners(&topology, PUPPET, 2);
+    signal(&all[0], Signal::SIGSTOP);
+    all.push(listener(&topology, PUPPET, 102));
+    let mut client = client(&topology);
+    for port in [101, 102] {
+        client.ok(format!("connect s{port} 2:{port}"));
+        all[port - 100].ok("accept l s");
+        client.ok(format!("write s{port} hello"));
+        assert_eq!(all[port - 100].ok("read s 5"), "hello");
+    }
+    signal(&all[0], Signal::SIGCONT);
+}
