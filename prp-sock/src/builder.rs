@@ -18,6 +18,23 @@ use crate::stream::PrpStream;
 /// Connections that may wait to be accepted. As many as Linux allows by default.
 const BACKLOG: usize = 4096;
 
+/// Largest message that [`PrpStream::recv_message`] takes. Libraries that send messages over TCP
+/// take 4 to 16 MiB by default.
+const MAX_MESSAGE: usize = 16 << 20;
+
+/// How a stream behaves towards the threads that use it. The protocol sees none of it.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct StreamOptions {
+    pub(crate) spin: SpinPolicy,
+    pub(crate) max_message: usize,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self { spin: SpinPolicy::default(), max_message: MAX_MESSAGE }
+    }
+}
+
 /// Settings of streams and listeners to be made.
 ///
 /// ```no_run
@@ -34,7 +51,7 @@ const BACKLOG: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct Builder {
     pub(crate) config: ConnConfig,
-    pub(crate) spin: SpinPolicy,
+    pub(crate) options: StreamOptions,
     backlog: usize,
     hosts: Option<PathBuf>,
     node: Option<NodeId>,
@@ -46,7 +63,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             config: ConnConfig::default(),
-            spin: SpinPolicy::default(),
+            options: StreamOptions::default(),
             backlog: BACKLOG,
             hosts: None,
             node: None,
@@ -142,7 +159,14 @@ impl Builder {
     /// this it looks for some 20 us as long as that has been paying, and nobody else computes on its processor.
     #[must_use]
     pub fn spin(mut self, budget: Duration) -> Self {
-        self.spin = SpinPolicy::Fixed(budget);
+        self.options.spin = SpinPolicy::Fixed(budget);
+        self
+    }
+
+    /// Largest message in bytes that [`PrpStream::recv_message`] takes; 16 MiB by default.
+    #[must_use]
+    pub fn max_message(mut self, bytes: usize) -> Self {
+        self.options.max_message = bytes;
         self
     }
 

@@ -13,8 +13,8 @@ use prp_proto::event::{ConnHandle, ListenHandle};
 use prp_proto::time::Instant;
 
 use crate::addr::ToPrpAddrs;
-use crate::builder::Builder;
-use crate::engine::{Claiming, Core, Engine, Interest, SpinPolicy, Wait, WaitError};
+use crate::builder::{Builder, StreamOptions};
+use crate::engine::{Claiming, Core, Engine, Interest, Wait, WaitError};
 use crate::error;
 use crate::stream::PrpStream;
 
@@ -38,7 +38,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Arc<Engine>,
     pub(crate) listener: ListenHandle,
     addr: PrpAddr,
-    spin: SpinPolicy,
+    options: StreamOptions,
     nonblocking: AtomicBool,
     ttl: AtomicU32,
     fd: OnceLock<Arc<UnixStream>>,
@@ -83,7 +83,7 @@ impl PrpListener {
             if inner.nonblocking.load(Ordering::Relaxed) {
                 break inner.try_accept(&mut wait)?;
             }
-            match inner.engine.wait(interest, deadline, inner.spin, &mut wait) {
+            match inner.engine.wait(interest, deadline, inner.options.spin, &mut wait) {
                 Ok(conn) => break conn?,
                 Err(WaitError::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
                 // As with TCP, accepting goes on behind a signal handler's back.
@@ -229,7 +229,7 @@ impl PrpListener {
             engine: engine.clone(),
             listener,
             addr: PrpAddr::new(addr.node, port),
-            spin: builder.spin,
+            options: builder.options,
             nonblocking: AtomicBool::new(false),
             ttl: AtomicU32::new(builder.config.hop_limit.into()),
             fd: OnceLock::new(),
@@ -263,7 +263,7 @@ impl Inner {
         let mut core = self.engine.lock();
         core.show_listener(self.listener);
         core.open_slot(conn);
-        let stream = PrpStream::new(&self.engine, &core, conn, self.spin);
+        let stream = PrpStream::new(&self.engine, &core, conn, self.options);
         drop(core);
         let peer = stream.peer_addr()?;
         Ok((stream, peer))

@@ -9,19 +9,18 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use prp_proto::addr::{Port, PrpAddr};
 use prp_proto::event::ConnHandle;
 use prp_proto::state::{SendSide, State};
 use prp_proto::time::Instant;
 
 use crate::addr::ToPrpAddrs;
-use crate::builder::Builder;
-use crate::engine::{Claiming, Core, Engine, Interest, SpinPolicy, Wait};
+use crate::builder::{Builder, StreamOptions};
+use crate::engine::{Claiming, Core, Engine, Interest, Wait};
 use crate::error;
 #[cfg(feature = "tokio")]
 pub(crate) use write::errand;
@@ -52,14 +51,17 @@ pub(crate) struct Inner {
     pub(crate) conn: ConnHandle,
     local: PrpAddr,
     peer: PrpAddr,
-    spin: SpinPolicy,
+    options: StreamOptions,
+    /// Bytes that were taken of the message being received.
+    message_taken: AtomicUsize,
     /// In nanoseconds; zero waits for ever.
     read_timeout: AtomicU64,
     write_timeout: AtomicU64,
     nonblocking: AtomicBool,
     nodelay: AtomicBool,
     ttl: AtomicU32,
-    linger: Mutex<Option<Duration>>,
+    /// In nanoseconds; [`NO_LINGER`] for none.
+    linger: AtomicU64,
     fd: OnceLock<Arc<UnixStream>>,
 }
 
@@ -144,7 +146,7 @@ impl PrpStream {
         let deadline = load_timeout(&inner.write_timeout).map(|t| inner.engine.now() + t);
         let interest = Interest::Flush(inner.conn);
         let mut wait = DeliveredWait { conn: inner.conn };
-        inner.engine.wait(interest, deadline, inner.spin, &mut wait).map_err(error::wait)?
+        inner.engine.wait(interest, deadline, inner.options.spin, &mut wait).map_err(error::wait)?
     }
 
     /// Another handle to the same connection, with the same options and timeouts.
@@ -192,7 +194,7 @@ impl PrpStream {
         loop {
             let interest = Interest::Connect(inner.conn);
             // As with TCP, connecting goes on behind a signal handler's back.
-            if let Ok(answer) = inner.engine.wait(interest, None, inner.spin, &mut wait) {
+            if let Ok(answer) = inner.engine.wait(interest, None, inner.options.spin, &mut wait) {
                 return answer;
             }
         }
@@ -233,7 +235,7 @@ impl PrpStream {
             core.endpoint.release(now, conn, true);
             return Err(e);
         }
-        let stream = Self::new(engine, &core, conn, builder.spin);
+        let stream = Self::new(engine, &core, conn, builder.options);
         engine.finish(core, now);
         Ok(stream)
     }
@@ -243,7 +245,7 @@ impl PrpStream {
         engine: &Arc<Engine>,
         core: &Core,
         conn: ConnHandle,
-        spin: SpinPolicy,
+        options: StreamOptions,
     ) -> Self {
         let node = PrpAddr::new(core.endpoint.local_node(), Port::CONTROL);
         let (local, peer) = core.endpoint.ends(conn).unwrap_or((node, node));
@@ -253,13 +255,14 @@ impl PrpStream {
             conn,
             local,
             peer,
-            spin,
+            options,
+            message_taken: AtomicUsize::new(0),
             read_timeout: AtomicU64::new(0),
             write_timeout: AtomicU64::new(0),
             nonblocking: AtomicBool::new(false),
             nodelay: AtomicBool::new(false),
             ttl: AtomicU32::new(ttl.into()),
-            linger: Mutex::new(None),
+            linger: AtomicU64::new(NO_LINGER),
             fd: OnceLock::new(),
         };
         Self { inner: Arc::new(inner) }
@@ -330,7 +333,7 @@ impl Drop for Inner {
         }
         // Before what it shows ends: a closed descriptor tells nobody anything.
         drop(self.fd.take());
-        let linger = *self.linger.lock();
+        let linger = load_linger(&self.linger);
         if let Some(span) = linger.filter(|span| !span.is_zero()) {
             self.linger(span);
         }
@@ -358,7 +361,7 @@ impl Inner {
         self.engine.finish(core, now);
         let mut wait = FlushWait { conn: self.conn };
         let interest = Interest::Flush(self.conn);
-        let _ = self.engine.wait(interest, Some(now + span), self.spin, &mut wait);
+        let _ = self.engine.wait(interest, Some(now + span), self.options.spin, &mut wait);
     }
 }
 
@@ -421,6 +424,16 @@ impl Wait for FlushWait {
 fn load_timeout(cell: &AtomicU64) -> Option<Duration> {
     match cell.load(Ordering::Relaxed) {
         0 => None,
+        nanos => Some(Duration::from_nanos(nanos)),
+    }
+}
+
+/// Dropping the last handle delivers in the background.
+const NO_LINGER: u64 = u64::MAX;
+
+fn load_linger(cell: &AtomicU64) -> Option<Duration> {
+    match cell.load(Ordering::Relaxed) {
+        NO_LINGER => None,
         nanos => Some(Duration::from_nanos(nanos)),
     }
 }

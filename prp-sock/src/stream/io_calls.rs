@@ -41,21 +41,18 @@ impl PrpStream {
     /// Appends the next message, or what is left of it, to `message`. `false` if the stream has ended.
     ///
     /// # Errors
-    /// As [`Read::read`]. After `WouldBlock` or `Interrupted` what had come is in `message`, and the
-    /// next call goes on. `UnexpectedEof` if the stream ends within a message.
+    /// As [`Read::read`]. `InvalidData` if the message is longer than [`Builder::max_message`] says;
+    /// `UnexpectedEof` if the stream ends within it. After `WouldBlock`, `Interrupted` and `InvalidData`
+    /// what had come is in `message`, and the next call goes on with what follows.
+    ///
+    /// [`Builder::max_message`]: crate::Builder::max_message
     pub fn recv_message(&self, message: &mut Vec<u8>) -> io::Result<bool> {
-        let before = message.len();
+        let inner = self.inner()?;
         let mut piece = [0; 4096];
         loop {
-            match self.recv_message_part(&mut piece)? {
-                Some(part) => {
-                    message.extend_from_slice(&piece[..part.len]);
-                    if part.end {
-                        return Ok(true);
-                    }
-                }
-                None if message.len() == before => return Ok(false),
-                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            let part = self.recv_message_part(&mut piece[..inner.message_room(4096)])?;
+            if let Some(whole) = inner.append_part(part, &piece, message)? {
+                return Ok(whole);
             }
         }
     }
@@ -79,9 +76,44 @@ impl Inner {
         } else {
             let deadline = load_timeout(&self.read_timeout).map(|t| self.engine.now() + t);
             let interest = Interest::Read(self.conn);
-            self.engine.wait(interest, deadline, self.spin, wait).map_err(error::wait)
+            self.engine.wait(interest, deadline, self.options.spin, wait).map_err(error::wait)
         };
         result?
+    }
+
+    /// Bytes that the message being received may still have, `most` at most.
+    pub(crate) fn message_room(&self, most: usize) -> usize {
+        let taken = self.message_taken.load(Ordering::Relaxed);
+        self.options.max_message.saturating_sub(taken).min(most)
+    }
+
+    /// Appends a part of a message, which lies in `piece`, to `message`. `true` if the message is
+    /// whole, `false` if the stream has ended, `None` if more of the message is to come.
+    pub(crate) fn append_part(
+        &self,
+        part: Option<MessagePart>,
+        piece: &[u8],
+        message: &mut Vec<u8>,
+    ) -> io::Result<Option<bool>> {
+        let Some(part) = part else {
+            // A stream that ends within a message is an error once; after that it has ended.
+            let is_cut = self.message_taken.swap(0, Ordering::Relaxed) > 0;
+            return if is_cut { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(Some(false)) };
+        };
+        message.extend_from_slice(&piece[..part.len]);
+        if part.end {
+            self.message_taken.store(0, Ordering::Relaxed);
+            return Ok(Some(true));
+        }
+        self.message_taken.fetch_add(part.len, Ordering::Relaxed);
+        // With no room left, a part without bytes says that more of them are to come.
+        if part.len == 0 && self.message_room(1) == 0 {
+            self.message_taken.store(0, Ordering::Relaxed);
+            let limit = self.options.max_message;
+            let text = format!("a message of more than {limit} bytes (Builder::max_message)");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        Ok(None)
     }
 
     /// Reads what is there already. An error is for the next call to report.

@@ -9,7 +9,7 @@ use prp_proto::endpoint::Terms;
 use prp_proto::state::State;
 use prp_proto::stats::{ConnStats, EndpointStats};
 
-use super::{PrpStream, load_timeout};
+use super::{NO_LINGER, PrpStream, load_linger, load_timeout};
 use crate::stats::DeviceStats;
 
 impl PrpStream {
@@ -98,7 +98,11 @@ impl PrpStream {
     /// # Errors
     /// None; a `Result` as with `TcpStream`.
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
-        *self.inner.linger.lock() = linger;
+        // Longer times count as the longest that fits, more than five hundred years.
+        let nanos = linger.map_or(NO_LINGER, |t| {
+            u64::try_from(t.as_nanos()).unwrap_or(u64::MAX).min(NO_LINGER - 1)
+        });
+        self.inner.linger.store(nanos, Ordering::Relaxed);
         Ok(())
     }
 
@@ -107,7 +111,7 @@ impl PrpStream {
     /// # Errors
     /// None; a `Result` as with `TcpStream`.
     pub fn linger(&self) -> io::Result<Option<Duration>> {
-        Ok(*self.inner.linger.lock())
+        Ok(load_linger(&self.inner.linger))
     }
 
     /// Probing of the peer while the connection is idle; `None` never asks.

@@ -48,7 +48,9 @@ impl Inner {
                 self.try_once(&mut wait)
             } else {
                 let interest = Interest::Write(self.conn);
-                self.engine.wait(interest, deadline, self.spin, &mut wait).map_err(error::wait)
+                self.engine
+                    .wait(interest, deadline, self.options.spin, &mut wait)
+                    .map_err(error::wait)
             };
             if !mem::take(&mut wait.paused) {
                 break result;
@@ -67,16 +69,18 @@ impl Inner {
         }
     }
 
-    /// One attempt to write some of `bufs`, for a task; none if there is no room.
+    /// One attempt to write some of `bufs`, for a task; `None` if there is no room. The next attempt
+    /// writes what is left of a message.
     #[cfg(feature = "tokio")]
     pub(crate) fn write_some(
         &self,
         core: &mut Core,
         now: &mut Instant,
         bufs: &[IoSlice<'_>],
+        ending: Ending,
     ) -> Option<io::Result<usize>> {
-        let mut wait = WriteWait::new(self, bufs, Ending::Write, true);
-        if wait.total == 0 {
+        let mut wait = WriteWait::new(self, bufs, ending, true);
+        if wait.total == 0 && ending != Ending::Message {
             return Some(Ok(0));
         }
         let outcome = wait.attempt(core, now)?;
@@ -84,7 +88,9 @@ impl Inner {
             return Some(outcome);
         }
         // An error is for the next call to report.
-        core.endpoint.finish_write(*now, self.conn);
+        if ending != Ending::Message {
+            core.endpoint.finish_write(*now, self.conn);
+        }
         Some(Ok(wait.done))
     }
 

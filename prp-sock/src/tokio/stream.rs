@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use prp_proto::addr::PrpAddr;
+use prp_proto::endpoint::Ending;
 use prp_proto::error::ReadError;
 use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
@@ -155,7 +156,7 @@ impl PrpStream {
     ) -> Poll<io::Result<usize>> {
         let errand = errand(bufs.iter().map(|b| b.len()).sum());
         self.poll_with(errand, cx, Interest::Write, |core, now, inner| {
-            inner.write_some(core, now, bufs)
+            inner.write_some(core, now, bufs, Ending::Write)
         })
     }
 

@@ -1,11 +1,11 @@
 //! Messages: what is sent as one is received as one.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::thread;
 
 use super::pattern;
 use crate::builder::Builder;
-use crate::testing::{Pair, within_patience};
+use crate::testing::{Pair, wait_until, within_patience};
 
 #[test]
 fn message__of_every_size_arrives_as_it_was_sent() {
@@ -85,5 +85,55 @@ fn message__a_stream_read_runs_across_ends_and_leaves_the_rest_a_message() {
         drop(ours);
         theirs.read_to_end(&mut rest).unwrap();
         assert_eq!(rest, b"streamthree");
+    });
+}
+
+/// A peer cannot have a receiver take any number of bytes; and nothing of what it sent is lost.
+#[test]
+fn message__longer_than_the_limit_is_an_error_and_goes_on() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let limited = Builder::new().max_message(10_000);
+        let (ours, theirs) = pair.streams_with(&Builder::new(), &limited);
+        let sizes = [10_000, 10_001, 25_000, 3];
+        let sending = thread::spawn(move || {
+            sizes.iter().for_each(|len| ours.send_message(&pattern(*len)).unwrap());
+        });
+        for len in sizes {
+            let mut message = Vec::new();
+            for n in 1..=(len - 1) / 10_000 {
+                let error = theirs.recv_message(&mut message).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::InvalidData, "{len}: {error}");
+                assert_eq!(message.len(), n * 10_000);
+            }
+            assert!(theirs.recv_message(&mut message).unwrap());
+            assert!(message == pattern(len), "{len}: other bytes");
+        }
+        sending.join().unwrap();
+    });
+}
+
+/// The limit is of a message, not of a call.
+#[test]
+fn message__limit_holds_over_calls_that_would_wait() {
+    within_patience(|| {
+        let pair = Pair::new();
+        // The message comes in more pieces than a call finds at once.
+        let small = Builder::new().recv_buffer(8 * 1024).max_message(50_000);
+        let (ours, theirs) = pair.streams_with(&Builder::new(), &small);
+        let sending = thread::spawn(move || ours.send_message(&pattern(60_000)).unwrap());
+        theirs.set_nonblocking(true).unwrap();
+        let (mut message, mut told) = (Vec::new(), Vec::new());
+        wait_until("the whole message", || match theirs.recv_message(&mut message) {
+            Ok(more) => more,
+            Err(e) => {
+                told.push((e.kind(), message.len()));
+                false
+            }
+        });
+        sending.join().unwrap();
+        assert!(message == pattern(60_000), "other bytes");
+        told.retain(|(kind, _)| *kind != ErrorKind::WouldBlock);
+        assert_eq!(told, [(ErrorKind::InvalidData, 50_000)]);
     });
 }
