@@ -1,5 +1,8 @@
 //! Addresses: nodes, ports, hardware addresses, devices.
 
+#[cfg(feature = "serde")]
+mod serde;
+
 use alloc::format;
 use core::fmt;
 use core::num::NonZeroU16;
@@ -36,6 +39,20 @@ impl fmt::Display for NodeId {
 impl fmt::Debug for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "node {}", self.0)
+    }
+}
+
+impl TryFrom<u16> for NodeId {
+    type Error = AddrParseError;
+
+    fn try_from(number: u16) -> Result<Self, AddrParseError> {
+        Self::new(number).ok_or(AddrParseError(AddrPart::Node))
+    }
+}
+
+impl From<NodeId> for u16 {
+    fn from(node: NodeId) -> Self {
+        node.number()
     }
 }
 
@@ -81,6 +98,18 @@ impl fmt::Debug for Port {
     }
 }
 
+impl From<u16> for Port {
+    fn from(number: u16) -> Self {
+        Self::new(number)
+    }
+}
+
+impl From<Port> for u16 {
+    fn from(port: Port) -> Self {
+        port.number()
+    }
+}
+
 impl FromStr for Port {
     type Err = AddrParseError;
 
@@ -110,6 +139,13 @@ impl PrpAddr {
     pub const fn port(&self) -> u16 {
         self.port.number()
     }
+
+    /// Changes the port, as [`std::net::SocketAddr::set_port`] does.
+    ///
+    /// [`std::net::SocketAddr::set_port`]: https://doc.rust-lang.org/std/net/enum.SocketAddr.html
+    pub const fn set_port(&mut self, port: u16) {
+        self.port = Port::new(port);
+    }
 }
 
 impl fmt::Display for PrpAddr {
@@ -125,6 +161,26 @@ impl fmt::Display for PrpAddr {
 impl fmt::Debug for PrpAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<(NodeId, Port)> for PrpAddr {
+    fn from((node, port): (NodeId, Port)) -> Self {
+        Self::new(node, port)
+    }
+}
+
+impl From<(NodeId, u16)> for PrpAddr {
+    fn from((node, port): (NodeId, u16)) -> Self {
+        Self::new(node, Port::new(port))
+    }
+}
+
+impl TryFrom<(u16, u16)> for PrpAddr {
+    type Error = AddrParseError;
+
+    fn try_from((node, port): (u16, u16)) -> Result<Self, AddrParseError> {
+        Ok(Self::new(node.try_into()?, Port::new(port)))
     }
 }
 

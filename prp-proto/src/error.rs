@@ -6,6 +6,9 @@ use core::time::Duration;
 use crate::addr::NodeId;
 use crate::seq::Seq;
 
+/// Times under this are told in milliseconds, others in seconds with one digit after the point.
+const SHORT: Duration = Duration::from_millis(100);
+
 /// Why a connection ended other than by both sides closing it.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum ConnError {
@@ -53,7 +56,12 @@ impl fmt::Display for ConnError {
             Self::PeerGap => f.write_str(
                 "the peer lost a segment; the policy is detect, which does not recover losses",
             ),
-            Self::TimedOut { waited } => write!(f, "no answer from the peer for {waited:?}"),
+            Self::TimedOut { waited } if *waited < SHORT => {
+                write!(f, "no answer from the peer for {} ms", waited.as_millis())
+            }
+            Self::TimedOut { waited } => {
+                write!(f, "no answer from the peer for {:.1} s", waited.as_secs_f64())
+            }
             Self::NoRoute(node) => write!(
                 f,
                 "no route to node {node}: prphosts has no way there by a device this machine has"
