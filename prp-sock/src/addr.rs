@@ -1,6 +1,7 @@
 //! Addresses as programs write them.
 
 use std::io;
+use std::net::IpAddr;
 use std::{iter, option, slice, vec};
 
 use prp_proto::addr::{NodeId, Port, PrpAddr};
@@ -44,13 +45,34 @@ impl Resolver {
         if is_local_name(name) {
             return self.local_node();
         }
-        self.hosts.hosts().resolve(name).ok_or_else(|| {
-            let message = format!(
-                "{name}: no node of this name or number in {}",
-                self.hosts.path().display()
+        let hosts = self.hosts.hosts();
+        let found = hosts.resolve(name).filter(|node| hosts.entry(*node).is_some());
+        found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, self.unknown(name)))
+    }
+
+    /// Why `name` is no node's.
+    fn unknown(&self, name: &str) -> String {
+        let file = self.hosts.path().display();
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        let ip: Option<IpAddr> = bare.parse().ok();
+        let is_here = ip.is_some_and(|ip| ip.is_unspecified() || ip.is_loopback());
+        if is_here || matches!(name, "" | "*" | "0") {
+            // What TCP programs listen at.
+            return format!("{name:?}: no node; this node is \"self\", as in \"self:7000\"");
+        }
+        if ip.is_some() {
+            return format!(
+                "{name}: an IP address; PRP has the numbers and names of nodes in {file}, as in \
+                 \"3:80\" or \"gamma:80\""
             );
-            io::Error::new(io::ErrorKind::NotFound, message)
-        })
+        }
+        if name.trim() != name {
+            return format!("{name:?}: no node called so in {file}; leave the blank out");
+        }
+        if name.bytes().all(|b| b.is_ascii_digit()) {
+            return format!("no node {name} in {file}");
+        }
+        format!("no node called {name} in {file}")
     }
 
     /// The node this machine is.
@@ -157,6 +179,22 @@ impl ToPrpAddrs for (&str, u16) {
     }
 }
 
+impl ToPrpAddrs for (String, u16) {
+    type Iter = option::IntoIter<PrpAddr>;
+
+    fn to_prp_addrs_with(&self, resolver: Option<&Resolver>) -> io::Result<Self::Iter> {
+        (&*self.0, self.1).to_prp_addrs_with(resolver)
+    }
+}
+
+impl ToPrpAddrs for (NodeId, u16) {
+    type Iter = option::IntoIter<PrpAddr>;
+
+    fn to_prp_addrs_with(&self, _: Option<&Resolver>) -> io::Result<Self::Iter> {
+        Ok(Some(PrpAddr::new(self.0, Port::new(self.1))).into_iter())
+    }
+}
+
 impl ToPrpAddrs for Port {
     type Iter = option::IntoIter<PrpAddr>;
 
@@ -200,3 +238,6 @@ impl<T: ToPrpAddrs + ?Sized> ToPrpAddrs for &T {
         (**self).to_prp_addrs_with(resolver)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ use prp_proto::wire::{Reliability, ReliabilitySet};
 
 use crate::addr::{Resolver, ToPrpAddrs};
 use crate::engine::{Engine, EngineKey, SpinPolicy, engine_for};
+use crate::error;
 use crate::hosts::{HostsFile, node_from_environment};
 use crate::listener::PrpListener;
 use crate::stream::PrpStream;
@@ -208,11 +209,13 @@ impl Builder {
     /// Connects to the first of the addresses that answers.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable` (prphosts has no way there), `NotFound` (no
-    /// such name), `PermissionDenied` (CAP_NET_RAW is missing), `Unsupported` (no policy in common),
-    /// `InvalidData` (a mistake in prphosts); the error of the last address where there are several.
+    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable` (prphosts has no way there),
+    /// `NetworkUnreachable` (the device that leads there is down), `NotFound` (no such name),
+    /// `InvalidInput` (port 0, or no address), `PermissionDenied` (CAP_NET_RAW is missing),
+    /// `Unsupported` (no policy in common), `InvalidData` (a mistake in prphosts); the error of the last
+    /// address where there are several. [`StreamError`](crate::StreamError) is inside the first three.
     pub fn connect(&self, addr: impl ToPrpAddrs) -> io::Result<PrpStream> {
-        self.each_addr(addr, |engine, addr| PrpStream::open(engine, addr, self.local_port, self))
+        self.each_peer(addr, |engine, addr| PrpStream::open(engine, addr, self.local_port, self))
     }
 
     /// As [`Self::connect`], without waiting for the answer: the stream becomes writable when it has
@@ -221,7 +224,7 @@ impl Builder {
     /// # Errors
     /// Those that are known without asking the peer.
     pub fn connect_nonblocking(&self, addr: impl ToPrpAddrs) -> io::Result<PrpStream> {
-        self.each_addr(addr, |engine, addr| PrpStream::request(engine, addr, self.local_port, self))
+        self.each_peer(addr, |engine, addr| PrpStream::request(engine, addr, self.local_port, self))
     }
 
     /// Listens on the first of the addresses that can be had; port 0 stands for any free one.
@@ -229,7 +232,7 @@ impl Builder {
     /// # Errors
     /// `AddrInUse`, `AddrNotAvailable` (not the local node), and as [`Self::connect`].
     pub fn bind(&self, addr: impl ToPrpAddrs) -> io::Result<PrpListener> {
-        self.each_addr(addr, |engine, addr| PrpListener::open(engine, addr, self.backlog, self))
+        self.each_addr(addr, |_, engine, addr| PrpListener::open(engine, addr, self.backlog, self))
     }
 
     /// The addresses `addr` stands for.
@@ -249,10 +252,27 @@ impl Builder {
         Ok((HostsFile::cached(&path)?, node))
     }
 
+    /// Connects to each of the addresses until one answers.
+    fn each_peer(
+        &self,
+        addr: impl ToPrpAddrs,
+        mut f: impl FnMut(&Arc<Engine>, PrpAddr) -> io::Result<PrpStream>,
+    ) -> io::Result<PrpStream> {
+        self.each_addr(addr, |file, engine, addr| {
+            if addr.port == Port::CONTROL {
+                return Err(error::control_port(addr));
+            }
+            f(engine, addr).map_err(|e| match file.hosts().entry(addr.node) {
+                Some(_) => e,
+                None => error::by_hosts(e, file.path()),
+            })
+        })
+    }
+
     fn each_addr<T>(
         &self,
         addr: impl ToPrpAddrs,
-        mut f: impl FnMut(&Arc<Engine>, PrpAddr) -> io::Result<T>,
+        mut f: impl FnMut(&HostsFile, &Arc<Engine>, PrpAddr) -> io::Result<T>,
     ) -> io::Result<T> {
         let (file, node) = self.place()?;
         let path = file.path().to_owned();
@@ -261,13 +281,11 @@ impl Builder {
         engine.follow_hosts(&file);
         let mut last = None;
         for addr in addrs {
-            match f(&engine, addr) {
+            match f(&file, &engine, addr) {
                 Ok(made) => return Ok(made),
                 Err(e) => last = Some(e),
             }
         }
-        Err(last.unwrap_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidInput, "could not resolve to any address")
-        }))
+        Err(last.unwrap_or_else(error::no_address))
     }
 }

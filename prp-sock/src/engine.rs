@@ -144,6 +144,11 @@ impl Engine {
         self.lock().endpoint.local_node()
     }
 
+    /// The device that leads to `node`, if none of those that do is up and has a carrier.
+    pub(crate) fn device_down(&self, node: NodeId) -> Option<String> {
+        self.lock().device_down(node, &self.device_names).map(str::to_owned)
+    }
+
     /// Devices by index.
     pub(crate) fn device_names(&self) -> &[String] {
         &self.device_names

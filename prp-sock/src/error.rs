@@ -1,52 +1,64 @@
 //! Errors of the protocol as `std::io` has them: one table.
+//!
+//! An `io::Error` has a code of the operating system or a sentence of ours, not both. Where the system's
+//! own sentence says all there is to say, an error is its code, as it is from a kernel socket. Where
+//! there is more to say, such as which address does not answer, an error is a sentence, and the code is
+//! its source.
+
+mod explained;
+mod stream_error;
 
 use std::io::{self, ErrorKind};
 
-use prp_proto::addr::PrpAddr;
+use prp_proto::addr::{NodeId, PrpAddr};
 use prp_proto::error::{ConnError, ConnectError, ListenError, ReadError, WriteError};
 
 use crate::engine::WaitError;
+use explained::explained;
+pub(crate) use stream_error::by_hosts;
+pub use stream_error::{StreamError, conn_error};
 
-/// Why a connection ended, as an `io::Error` that carries the [`ConnError`] inside.
+/// Why a connection ended.
 pub(crate) fn conn(error: ConnError) -> io::Error {
-    let kind = match error {
-        ConnError::Refused => ErrorKind::ConnectionRefused,
-        ConnError::Reset => ErrorKind::ConnectionReset,
-        ConnError::PeerClosed => ErrorKind::BrokenPipe,
-        // The bytes that are missing make the rest of the stream meaningless.
-        ConnError::Gap { .. } => ErrorKind::InvalidData,
-        ConnError::PeerGap | ConnError::Aborted => ErrorKind::ConnectionAborted,
-        ConnError::TimedOut { .. } => ErrorKind::TimedOut,
-        ConnError::NoRoute(_) => ErrorKind::HostUnreachable,
-        ConnError::ClassicPeer | ConnError::NoCommonPolicy => ErrorKind::Unsupported,
-    };
-    io::Error::new(kind, error)
+    match error {
+        ConnError::Reset => code(libc::ECONNRESET),
+        ConnError::PeerClosed => code(libc::EPIPE),
+        error => StreamError::from(error).into(),
+    }
+}
+
+/// Why there is no connection to `peer`.
+pub(crate) fn connecting(error: ConnError, peer: PrpAddr) -> io::Error {
+    StreamError::connecting(error, peer).into()
 }
 
 pub(crate) fn read(error: ReadError) -> io::Error {
     match error {
-        ReadError::Blocked => ErrorKind::WouldBlock.into(),
+        ReadError::Blocked => would_block(),
         ReadError::Conn(error) => conn(error),
     }
 }
 
 pub(crate) fn write(error: WriteError) -> io::Error {
     match error {
-        WriteError::Blocked => ErrorKind::WouldBlock.into(),
-        WriteError::Closed => ErrorKind::BrokenPipe.into(),
-        WriteError::NoMemory => ErrorKind::OutOfMemory.into(),
+        WriteError::Blocked => would_block(),
+        WriteError::Closed => code(libc::EPIPE),
+        WriteError::NoMemory => code(libc::ENOMEM),
         WriteError::Conn(error) => conn(error),
     }
 }
 
-pub(crate) fn connect(error: ConnectError) -> io::Error {
+/// Why no connection to `peer` could be asked for.
+pub(crate) fn connect(error: ConnectError, peer: PrpAddr) -> io::Error {
     match error {
-        ConnectError::NoRoute(node) => conn(ConnError::NoRoute(node)),
-        ConnectError::InUse => {
-            io::Error::new(ErrorKind::AddrInUse, "no port is free for a connection to this peer")
-        }
+        ConnectError::NoRoute(node) => connecting(ConnError::NoRoute(node), peer),
+        ConnectError::InUse => explained(
+            libc::EADDRINUSE,
+            format!("connect to {peer}: no port is free for a connection to this peer"),
+        ),
         ConnectError::MtuTooSmall => {
-            io::Error::new(ErrorKind::InvalidInput, "the device's MTU is too small to carry PRP")
+            let text = format!("connect to {peer}: the device's MTU is too small to carry PRP");
+            io::Error::new(ErrorKind::InvalidInput, text)
         }
     }
 }
@@ -57,16 +69,53 @@ pub(crate) fn listen(error: ListenError, addr: PrpAddr) -> io::Error {
     }
 }
 
+/// No frame can leave for `peer`: `device`, which leads there, is down.
+pub(crate) fn device_down(peer: PrpAddr, device: &str) -> io::Error {
+    let text = format!("connect to {peer}: {device} of this machine is down or has no carrier");
+    explained(libc::ENETUNREACH, text)
+}
+
 /// Another listener or another process has the port.
 pub(crate) fn in_use(addr: PrpAddr) -> io::Error {
-    io::Error::new(ErrorKind::AddrInUse, format!("{addr} is in use"))
+    explained(libc::EADDRINUSE, format!("{addr} is in use"))
+}
+
+/// All automatic ports of `node` are in use.
+pub(crate) fn no_port(node: NodeId) -> io::Error {
+    explained(libc::EADDRINUSE, format!("no port of node {node} is free"))
+}
+
+/// A listener's address is another node's.
+pub(crate) fn not_here(addr: PrpAddr, node: NodeId) -> io::Error {
+    explained(libc::EADDRNOTAVAIL, format!("{addr}: this machine is node {node}"))
+}
+
+/// Nobody can listen on port 0 of a node.
+pub(crate) fn control_port(addr: PrpAddr) -> io::Error {
+    let text = format!("connect to {addr}: port 0 is the node's own: 1 to 65535");
+    io::Error::new(ErrorKind::InvalidInput, text)
+}
+
+/// A name or a list of addresses that stands for none.
+pub(crate) fn no_address() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "could not resolve to any address")
+}
+
+/// There is nothing to do without waiting.
+pub(crate) fn would_block() -> io::Error {
+    code(libc::EAGAIN)
+}
+
+/// There is no connection, or none yet.
+pub(crate) fn not_connected() -> io::Error {
+    code(libc::ENOTCONN)
 }
 
 /// A wait that ended without result: a timeout is `WouldBlock`, as from a kernel socket.
 pub(crate) fn wait(error: WaitError) -> io::Error {
     match error {
-        WaitError::TimedOut => ErrorKind::WouldBlock.into(),
-        WaitError::Interrupted => ErrorKind::Interrupted.into(),
+        WaitError::TimedOut => would_block(),
+        WaitError::Interrupted => code(libc::EINTR),
     }
 }
 
@@ -78,37 +127,9 @@ pub(crate) fn forked() -> io::Error {
     )
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use prp_proto::addr::NodeId;
-    use prp_proto::seq::Seq;
-
-    use super::*;
-
-    #[test]
-    fn conn__kinds_are_those_a_tcp_program_looks_for() {
-        let node = NodeId::MIN;
-        let table = [
-            (ConnError::Refused, ErrorKind::ConnectionRefused),
-            (ConnError::Reset, ErrorKind::ConnectionReset),
-            (ConnError::PeerClosed, ErrorKind::BrokenPipe),
-            (
-                ConnError::Gap { expected: Seq::new(1), received: Seq::new(3) },
-                ErrorKind::InvalidData,
-            ),
-            (ConnError::PeerGap, ErrorKind::ConnectionAborted),
-            (ConnError::TimedOut { waited: Duration::ZERO }, ErrorKind::TimedOut),
-            (ConnError::NoRoute(node), ErrorKind::HostUnreachable),
-            (ConnError::ClassicPeer, ErrorKind::Unsupported),
-            (ConnError::NoCommonPolicy, ErrorKind::Unsupported),
-            (ConnError::Aborted, ErrorKind::ConnectionAborted),
-        ];
-        for (error, kind) in table {
-            let io = conn(error);
-            assert_eq!(io.kind(), kind, "{error}");
-            assert_eq!(io.get_ref().and_then(|e| e.downcast_ref()), Some(&error));
-        }
-    }
+fn code(code: i32) -> io::Error {
+    io::Error::from_raw_os_error(code)
 }
+
+#[cfg(test)]
+mod tests;

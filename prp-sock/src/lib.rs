@@ -24,6 +24,20 @@
 //! | out-of-band data | yes | no |
 //! | messages | no | `send_message`, `recv_message` |
 //! | `AsFd` | the socket | a descriptor to wait on; the data does not pass through it |
+//! | `IntoRawFd`, `FromRawFd`, `OwnedFd`, `Stdio` | yes | no: the kernel has no descriptor of the stream |
+//! | `raw_os_error` | always a code | none where the message says more, such as which address does not answer: then the error's source has it ([`StreamError`]) |
+//! | `connect` without an answer | `ETIMEDOUT` after two minutes | `TimedOut` after 15 s ([`Builder::connect_timeout`]) |
+//! | both ends write before either reads | some megabytes, as Linux grows its buffers | 1 MiB on its way, unless [`Builder::send_buffer`] and [`Builder::recv_buffer`] say more |
+//! | quick acknowledgements | an option | the protocol's to say |
+//! | `TcpSocket` | yes | [`Builder`] |
+//!
+//! # Features
+//!
+//! | | |
+//! | --- | --- |
+//! | `tokio` | the module `tokio`: the same streams for `async` programs |
+//! | `serde` | [`PrpAddr`], [`NodeId`] and [`Port`] in serde's formats |
+//! | `testing` | the module `testing`: two nodes in one process, without privileges |
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
@@ -68,6 +82,7 @@ pub mod node {
 
 pub use addr::{Resolver, ToPrpAddrs};
 pub use builder::Builder;
+pub use error::{StreamError, conn_error};
 pub use hosts::{DEFAULT_PATH as DEFAULT_HOSTS, HostsFile};
 pub use listener::{Incoming, IntoIncoming, PrpListener};
 pub use prp_proto::addr::{AddrParseError, MacAddr, NodeId, Port, PrpAddr};

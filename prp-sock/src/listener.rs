@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -170,7 +171,7 @@ impl PrpListener {
             let _ = inner.fd.set(fd);
             inner.engine.after_command(core);
         }
-        inner.fd.get().map(AsFd::as_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
+        inner.fd.get().map(AsFd::as_fd).ok_or_else(error::not_connected)
     }
 
     /// A task may wait for connections from now on.
@@ -199,8 +200,7 @@ impl PrpListener {
     ) -> io::Result<Self> {
         let node = engine.local_node();
         if addr.node != node {
-            let message = format!("{addr}: this machine is node {node}");
-            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message));
+            return Err(error::not_here(addr, node));
         }
         let wanted = (addr.port != Port::CONTROL).then_some(addr.port);
         let mut core = engine.lock_for(wanted)?;
@@ -210,9 +210,7 @@ impl PrpListener {
                 let Core { endpoint, claims, .. } = &mut *core;
                 let mut claiming = Claiming::new(claims);
                 let picked = endpoint.pick_port(|port| claiming.claim(port));
-                let failure =
-                    || claiming.failure().unwrap_or_else(|| io::ErrorKind::AddrInUse.into());
-                picked.ok_or_else(failure)?
+                picked.ok_or_else(|| claiming.failure().unwrap_or_else(|| error::no_port(node)))?
             }
         };
         let listener = core
@@ -255,7 +253,7 @@ impl Inner {
         }
         core.show_listener(self.listener);
         self.engine.finish(core, now);
-        conn.unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
+        conn.unwrap_or_else(|| Err(error::would_block()))
     }
 
     /// The stream of a connection that was accepted, and its peer.
@@ -331,6 +329,10 @@ impl AsRawFd for PrpListener {
         self.as_fd().as_raw_fd()
     }
 }
+
+// As for a stream.
+impl UnwindSafe for PrpListener {}
+impl RefUnwindSafe for PrpListener {}
 
 impl fmt::Debug for PrpListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,7 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -50,7 +51,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Arc<Engine>,
     pub(crate) conn: ConnHandle,
     local: PrpAddr,
-    peer: PrpAddr,
+    pub(crate) peer: PrpAddr,
     options: StreamOptions,
     /// Bytes that were taken of the message being received.
     message_taken: AtomicUsize,
@@ -99,7 +100,7 @@ impl PrpStream {
     pub fn peer_addr(&self) -> io::Result<PrpAddr> {
         let inner = self.inner()?;
         match inner.engine.lock().endpoint.state(inner.conn) {
-            State::ConnWait => Err(io::ErrorKind::NotConnected.into()),
+            State::ConnWait => Err(error::not_connected()),
             _ => Ok(inner.peer),
         }
     }
@@ -122,7 +123,7 @@ impl PrpStream {
         let mut core = inner.engine.lock();
         let state = core.endpoint.state(inner.conn);
         if state.is_finished() || !matches!(state, State::Established { .. }) {
-            return Err(io::ErrorKind::NotConnected.into());
+            return Err(error::not_connected());
         }
         if how != Shutdown::Write {
             core.endpoint.shutdown_receive(now, inner.conn);
@@ -190,7 +191,7 @@ impl PrpStream {
     /// Waits until the request is answered.
     pub(crate) fn finish_connect(&self) -> io::Result<()> {
         let inner = &self.inner;
-        let mut wait = ConnectWait { conn: inner.conn };
+        let mut wait = ConnectWait { conn: inner.conn, peer: inner.peer };
         loop {
             let interest = Interest::Connect(inner.conn);
             // As with TCP, connecting goes on behind a signal handler's back.
@@ -207,6 +208,9 @@ impl PrpStream {
         local: Option<Port>,
         builder: &Builder,
     ) -> io::Result<Self> {
+        if let Some(device) = engine.device_down(peer.node) {
+            return Err(error::device_down(peer, &device));
+        }
         let now = engine.now();
         let config = builder.config;
         let (mut core, asked, failed) = loop {
@@ -226,7 +230,7 @@ impl PrpStream {
             (Ok(conn), _) => conn,
             (Err(e), failed) => {
                 core.unclaim(local);
-                return Err(failed.unwrap_or_else(|| error::connect(e)));
+                return Err(failed.unwrap_or_else(|| error::connect(e, peer)));
             }
         };
         core.open_slot(conn);
@@ -289,7 +293,7 @@ impl PrpStream {
             let _ = inner.fd.set(fd);
             inner.engine.after_command(core);
         }
-        inner.fd.get().map(AsFd::as_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
+        inner.fd.get().map(AsFd::as_fd).ok_or_else(error::not_connected)
     }
 }
 
@@ -315,6 +319,11 @@ impl AsRawFd for PrpStream {
         self.as_fd().as_raw_fd()
     }
 }
+
+// A panic leaves the stream as it is: what it consists of is the engine's, and no code of the
+// application runs while that is changed.
+impl UnwindSafe for PrpStream {}
+impl RefUnwindSafe for PrpStream {}
 
 impl fmt::Debug for PrpStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -367,24 +376,29 @@ impl Inner {
 
 struct ConnectWait {
     conn: ConnHandle,
+    peer: PrpAddr,
 }
 
 impl Wait for ConnectWait {
     type Out = io::Result<()>;
 
     fn attempt(&mut self, core: &mut Core, _: &mut Instant) -> Option<io::Result<()>> {
-        connected(core, self.conn)
+        connected(core, self.conn, self.peer)
     }
 }
 
-/// The answer to a request, once there is one.
-pub(crate) fn connected(core: &mut Core, conn: ConnHandle) -> Option<io::Result<()>> {
+/// The answer to a request for a connection to `peer`, once there is one.
+pub(crate) fn connected(
+    core: &mut Core,
+    conn: ConnHandle,
+    peer: PrpAddr,
+) -> Option<io::Result<()>> {
     match core.endpoint.state(conn) {
         State::ConnWait => core.check().err().map(Err),
         State::Established { .. } => Some(Ok(())),
         State::Close | State::Listen => {
             let error = core.endpoint.take_error(conn);
-            Some(Err(error.map_or_else(|| io::ErrorKind::NotConnected.into(), error::conn)))
+            Some(Err(error.map_or_else(error::not_connected, |e| error::connecting(e, peer))))
         }
     }
 }
@@ -397,16 +411,25 @@ impl Wait for DeliveredWait {
     type Out = io::Result<()>;
 
     fn attempt(&mut self, core: &mut Core, _: &mut Instant) -> Option<io::Result<()>> {
-        let delivered = match core.endpoint.state(self.conn) {
-            State::ConnWait | State::Established { send: SendSide::Closing, .. } => false,
-            State::Established { .. } => core.endpoint.await_flushed(self.conn),
-            State::Close | State::Listen => {
-                let error = core.endpoint.take_error(self.conn);
-                return Some(error.map_or(Ok(()), |e| Err(error::conn(e))));
-            }
-        };
-        if delivered { Some(Ok(())) } else { core.check().err().map(Err) }
+        delivered(core, self.conn)
     }
+}
+
+/// Whether the peer has acknowledged everything, once that is settled.
+pub(crate) fn delivered(core: &mut Core, conn: ConnHandle) -> Option<io::Result<()>> {
+    let delivered = match core.endpoint.state(conn) {
+        State::ConnWait => false,
+        State::Established { send, .. } => {
+            // Asked for in any case: what is asked for is told when it comes.
+            let flushed = core.endpoint.await_flushed(conn);
+            flushed && send != SendSide::Closing
+        }
+        State::Close | State::Listen => {
+            let error = core.endpoint.take_error(conn);
+            return Some(error.map_or(Ok(()), |e| Err(error::conn(e))));
+        }
+    };
+    if delivered { Some(Ok(())) } else { core.check().err().map(Err) }
 }
 
 struct FlushWait {

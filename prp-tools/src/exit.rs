@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use nix::libc::EAFNOSUPPORT;
 use prp_routed::check;
-use prp_sock::ConnError;
+use prp_sock::{ConnError, conn_error};
 
 /// What `--help` says about exit codes; [`Code`] is the same as numbers.
 pub(crate) const HELP: &str = "\
@@ -63,7 +63,9 @@ impl Failure {
         let code = match error.kind() {
             ErrorKind::ConnectionRefused => Code::Refused,
             ErrorKind::TimedOut => Code::TimedOut,
-            ErrorKind::NotFound | ErrorKind::HostUnreachable => Code::NoWay,
+            ErrorKind::NotFound | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+                Code::NoWay
+            }
             ErrorKind::PermissionDenied => Code::NotPermitted,
             _ => Code::Failed,
         };
@@ -155,23 +157,19 @@ impl From<Failure> for ExitCode {
     }
 }
 
-fn conn(error: &io::Error) -> Option<&ConnError> {
-    error.get_ref().and_then(|e| e.downcast_ref())
-}
-
-/// What `error` says; times as people say them.
-fn words(error: &io::Error) -> String {
-    match conn(error) {
-        Some(ConnError::TimedOut { waited }) => {
-            format!("no answer from the peer for {:.1} s", waited.as_secs_f64())
-        }
-        _ => error.to_string(),
+/// What `error` says, without the address: the user gave that, and it has been said.
+pub(crate) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let after_address = text.strip_prefix("connect to ").and_then(|rest| rest.split_once(": "));
+    match after_address {
+        Some((_, words)) => words.to_owned(),
+        None => text,
     }
 }
 
 /// What to do about `error`, where its own words do not say so.
 fn mend(error: &io::Error) -> &'static str {
-    match conn(error) {
+    match conn_error(error) {
         Some(ConnError::NoCommonPolicy) => "; give both ends the same --reliability",
         Some(ConnError::ClassicPeer) => " (--classic)",
         _ if error.kind() == ErrorKind::AddrInUse => "; another program has this port",

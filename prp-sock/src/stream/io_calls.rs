@@ -144,7 +144,7 @@ impl Inner {
             core.show_blocked(self.conn);
         }
         self.engine.finish(core, now);
-        out.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+        out.ok_or_else(error::would_block)
     }
 }
 

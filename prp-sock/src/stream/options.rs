@@ -10,6 +10,7 @@ use prp_proto::state::State;
 use prp_proto::stats::{ConnStats, EndpointStats};
 
 use super::{NO_LINGER, PrpStream, load_linger, load_timeout};
+use crate::error;
 use crate::stats::DeviceStats;
 
 impl PrpStream {
@@ -138,8 +139,8 @@ impl PrpStream {
         let inner = self.inner()?;
         let core = inner.engine.lock();
         match core.endpoint.state(inner.conn) {
-            State::ConnWait => Err(io::ErrorKind::NotConnected.into()),
-            _ => core.endpoint.terms(inner.conn).ok_or_else(|| io::ErrorKind::NotConnected.into()),
+            State::ConnWait => Err(error::not_connected()),
+            _ => core.endpoint.terms(inner.conn).ok_or_else(error::not_connected),
         }
     }
 
@@ -151,7 +152,7 @@ impl PrpStream {
         let inner = self.inner()?;
         let core = inner.engine.lock();
         let stats = core.endpoint.conn_stats(inner.conn).copied();
-        stats.ok_or_else(|| io::ErrorKind::NotConnected.into())
+        stats.ok_or_else(error::not_connected)
     }
 
     /// Counters of all connections this process has on this node, with reasons for every drop.
@@ -177,7 +178,7 @@ impl PrpStream {
     pub fn memory(&self) -> io::Result<(usize, usize)> {
         let inner = self.inner()?;
         let memory = inner.engine.lock().endpoint.memory(inner.conn);
-        memory.ok_or_else(|| io::ErrorKind::NotConnected.into())
+        memory.ok_or_else(error::not_connected)
     }
 
     fn configure(&self, f: impl FnOnce(&mut ConnConfig)) -> io::Result<()> {

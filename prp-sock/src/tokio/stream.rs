@@ -51,7 +51,7 @@ impl PrpStream {
                 Err(e) => last = Some(e),
             }
         }
-        Err(last.unwrap_or_else(|| io::ErrorKind::InvalidInput.into()))
+        Err(last.unwrap_or_else(error::no_address))
     }
 
     /// Takes over a synchronous stream.
@@ -169,7 +169,7 @@ impl PrpStream {
     }
 
     async fn connected(&self) -> io::Result<()> {
-        self.wait(Interest::Connect, |core, _, inner| connected(core, inner.conn)).await
+        self.wait(Interest::Connect, |core, _, inner| connected(core, inner.conn, inner.peer)).await
     }
 
     /// Waits until `f` gives something. Any number of tasks may.

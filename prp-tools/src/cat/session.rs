@@ -219,7 +219,8 @@ impl Watch<'_> {
     /// Something broke: ends what still goes on.
     fn give_up(&mut self, trouble: Trouble) {
         // An error is told once: whoever writes later hears no more than that the stream is closed.
-        let vague = |t: &Trouble| matches!(t, Trouble::Stream(e) if e.get_ref().is_none());
+        let vague =
+            |t: &Trouble| matches!(t, Trouble::Stream(e) if e.kind() == ErrorKind::BrokenPipe);
         if self.trouble.as_ref().is_none_or(vague) {
             self.trouble = Some(trouble);
         }

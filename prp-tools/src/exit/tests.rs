@@ -1,9 +1,11 @@
 use std::time::Duration;
 
+use prp_sock::StreamError;
+
 use super::*;
 
-fn conn(kind: ErrorKind, error: ConnError) -> io::Error {
-    io::Error::new(kind, error)
+fn conn(error: ConnError) -> io::Error {
+    StreamError::from(error).into()
 }
 
 #[test]
@@ -33,11 +35,13 @@ fn network__codes_tell_causes_apart() {
 #[test]
 fn network__says_what_why_and_the_mend() {
     let waited = Duration::from_nanos(60_584_693_361);
-    let error = conn(ErrorKind::TimedOut, ConnError::TimedOut { waited });
+    let error = conn(ConnError::TimedOut { waited });
     // Expect: nothing of what keeps a first frame from being answered, which others were.
     assert_eq!(Failure::network("3:80", &error).text, "3:80: no answer from the peer for 60.6 s");
-    let error = conn(ErrorKind::Unsupported, ConnError::NoCommonPolicy);
+    let error = conn(ConnError::NoCommonPolicy);
     assert!(Failure::network("3:80", &error).text.ends_with("the same --reliability"));
+    let error = io::Error::other("connect to 3:80: no node 3 in FILE: mend it");
+    assert_eq!(Failure::network("gamma:80", &error).text, "gamma:80: no node 3 in FILE: mend it");
     let error = io::Error::from_raw_os_error(EAFNOSUPPORT);
     assert!(Failure::network("3:80", &error).text.contains("AF_UNIX"));
 }
@@ -49,9 +53,7 @@ fn connecting__adds_likely_causes_where_nobody_has_answered() {
     let said = |text: &str, kind: ErrorKind| {
         std::fs::write(&hosts, text).expect("room");
         let error = match kind {
-            ErrorKind::TimedOut => {
-                conn(kind, ConnError::TimedOut { waited: Duration::from_secs(2) })
-            }
+            ErrorKind::TimedOut => conn(ConnError::TimedOut { waited: Duration::from_secs(2) }),
             kind => kind.into(),
         };
         Failure::connecting("3:80", &error, &hosts, "; is it on?").text

@@ -18,7 +18,7 @@ use super::report;
 use super::serve::builder;
 use super::steal::Steal;
 use super::transport::{Transport, WaitMode};
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, words};
 use crate::hosts;
 use crate::policy::Policy;
 
@@ -77,7 +77,7 @@ impl Session {
         let connected = Builder::new().hosts(&path).connect((node, Port::new(common.port)));
         let control = connected.map_err(|e| match e.kind() {
             ErrorKind::ConnectionRefused => {
-                let text = format!("{name}: {e}; is `prp perf serve` running there?");
+                let text = format!("{name}: {}; is `prp perf serve` running there?", words(&e));
                 Failure::new(Code::Refused, text)
             }
             _ => Failure::connecting(&name, &e, &path, UNANSWERED),

@@ -19,14 +19,14 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     Difference {
         behaviour: "read__zero_bytes",
         step: "server reads zero bytes of none",
-        tcp: "Err(WouldBlock)",
+        tcp: "Err(WouldBlock 11)",
         prp: "Ok(\"\")",
         reason: "reading into an empty buffer gives Ok(0), as std::io::Read has it; Linux waits for data",
     },
     Difference {
         behaviour: "read__zero_bytes",
         step: "server peeks at zero bytes of none",
-        tcp: "Err(WouldBlock)",
+        tcp: "Err(WouldBlock 11)",
         prp: "Ok(0)",
         reason: "as reading",
     },
@@ -41,21 +41,21 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     Difference {
         behaviour: "reset__addresses_after",
         step: "server's peer",
-        tcp: "Err(NotConnected)",
+        tcp: "Err(NotConnected 107)",
         prp: "Ok(\"known\")",
         reason: "a stream knows whom it was connected to, for the message about its end",
     },
     Difference {
         behaviour: "reset__addresses_after",
         step: "server's peer after reading",
-        tcp: "Err(NotConnected)",
+        tcp: "Err(NotConnected 107)",
         prp: "Ok(\"known\")",
         reason: "as before reading",
     },
     Difference {
         behaviour: "accept__of_a_connection_that_was_reset",
         step: "server reads from the first",
-        tcp: "Err(ConnectionReset)",
+        tcp: "Err(ConnectionReset 104)",
         prp: "Ok(\"second\")",
         reason: "a connection that was reset before it was accepted is not offered any more; nobody could \
                  do anything with it",

@@ -1,6 +1,7 @@
 //! One run of a behaviour over one stack: makes connections, waits for what has to happen at the other
 //! end, and notes what was seen.
 
+use std::error::Error as _;
 use std::fmt::Debug;
 use std::io;
 use std::marker::PhantomData;
@@ -77,7 +78,7 @@ impl<S: Stack> Scene<S> {
     pub(crate) fn note<T: Debug>(&mut self, step: &str, result: io::Result<T>) {
         let outcome = match result {
             Ok(value) => format!("Ok({value:?})"),
-            Err(e) => format!("Err({:?})", e.kind()),
+            Err(e) => format!("Err({})", said(&e)),
         };
         self.notes.push(Note { step: step.to_owned(), outcome });
     }
@@ -89,7 +90,7 @@ impl<S: Stack> Scene<S> {
 
     /// Notes the error a stream has to report.
     pub(crate) fn note_error(&mut self, step: &str, stream: &S::Stream) {
-        self.note(step, stream.take_error().map(|error| error.map(|e| e.kind())));
+        self.note(step, stream.take_error().map(|error| error.map(|e| said(&e))));
     }
 
     /// Notes what reading up to `most` bytes gives.
@@ -103,6 +104,15 @@ impl<S: Stack> Scene<S> {
     pub(crate) fn write(&mut self, step: &str, stream: &S::Stream, bytes: &[u8]) {
         self.note(step, stream.put(bytes));
     }
+}
+
+/// The kind of an error, and the operating system's code for it if there is one: its own, or that of what
+/// it explains.
+fn said(error: &io::Error) -> String {
+    let source = error.source().and_then(|e| e.downcast_ref::<io::Error>());
+    let code = error.raw_os_error().or_else(|| source?.raw_os_error());
+    let code = code.map(|code| format!(" {code}")).unwrap_or_default();
+    format!("{:?}{code}", error.kind())
 }
 
 /// Waits until `n` bytes can be read from `stream`, which must not be nonblocking.

@@ -1,0 +1,85 @@
+use std::error::Error;
+use std::path::Path;
+use std::time::Duration;
+
+use prp_proto::addr::Port;
+use prp_proto::seq::Seq;
+
+use super::*;
+
+/// What becomes of each cause: its kind, and the code a TCP program finds.
+fn causes() -> [(ConnError, ErrorKind, Option<i32>); 10] {
+    let gap = ConnError::Gap { expected: Seq::new(1), received: Seq::new(3) };
+    let timed_out = ConnError::TimedOut { waited: Duration::from_nanos(2_500_000_001) };
+    [
+        (ConnError::Refused, ErrorKind::ConnectionRefused, Some(libc::ECONNREFUSED)),
+        (ConnError::Reset, ErrorKind::ConnectionReset, Some(libc::ECONNRESET)),
+        (ConnError::PeerClosed, ErrorKind::BrokenPipe, Some(libc::EPIPE)),
+        (gap, ErrorKind::InvalidData, None),
+        (ConnError::PeerGap, ErrorKind::ConnectionAborted, Some(libc::ECONNABORTED)),
+        (timed_out, ErrorKind::TimedOut, Some(libc::ETIMEDOUT)),
+        (ConnError::NoRoute(NodeId::MIN), ErrorKind::HostUnreachable, Some(libc::EHOSTUNREACH)),
+        (ConnError::ClassicPeer, ErrorKind::Unsupported, None),
+        (ConnError::NoCommonPolicy, ErrorKind::Unsupported, None),
+        (ConnError::Aborted, ErrorKind::ConnectionAborted, Some(libc::ECONNABORTED)),
+    ]
+}
+
+fn code_of(error: &io::Error) -> Option<i32> {
+    let source = error.source().and_then(|e| e.downcast_ref::<io::Error>());
+    error.raw_os_error().or_else(|| source?.raw_os_error())
+}
+
+#[test]
+fn conn__kinds_and_codes_are_those_a_tcp_program_looks_for() {
+    for (cause, kind, code) in causes() {
+        let error = conn(cause);
+        assert_eq!(error.kind(), kind, "{cause}");
+        assert_eq!(code_of(&error), code, "{cause}");
+        assert_eq!(conn_error(&error), Some(cause));
+    }
+    // Expect: a code where the system's words are enough.
+    assert_eq!(conn(ConnError::Reset).raw_os_error(), Some(libc::ECONNRESET));
+    assert_eq!(conn(ConnError::PeerClosed).raw_os_error(), Some(libc::EPIPE));
+}
+
+#[test]
+fn connecting__says_where_to_and_shows_it_in_debug() {
+    let peer = PrpAddr::new(NodeId::MIN, Port::new(80));
+    for (cause, kind, code) in causes() {
+        let error = connecting(cause, peer);
+        assert_eq!((error.kind(), code_of(&error)), (kind, code), "{cause}");
+        assert_eq!(conn_error(&error), Some(cause));
+        assert_eq!(error.to_string(), format!("connect to 1:80: {cause}"));
+        assert!(format!("{error:?}").contains(&error.to_string()), "{error:?}");
+    }
+    let in_use = in_use(peer);
+    assert_eq!((in_use.kind(), code_of(&in_use)), (ErrorKind::AddrInUse, Some(libc::EADDRINUSE)));
+    assert!(format!("{in_use:?}").contains("1:80 is in use"), "{in_use:?}");
+}
+
+#[test]
+fn by_hosts__says_which_node_is_not_there() {
+    let peer = PrpAddr::new(NodeId::MIN, Port::new(80));
+    let error = connect(ConnectError::NoRoute(NodeId::MIN), peer);
+    let error = by_hosts(error, Path::new("/etc/prphosts"));
+    assert_eq!(error.to_string(), "connect to 1:80: no node 1 in /etc/prphosts");
+    let error = by_hosts(would_block(), Path::new("/etc/prphosts"));
+    assert_eq!(error.raw_os_error(), Some(libc::EAGAIN));
+}
+
+#[test]
+fn codes__are_those_of_kernel_sockets() {
+    let table = [
+        (read(ReadError::Blocked), libc::EAGAIN),
+        (write(WriteError::Blocked), libc::EAGAIN),
+        (write(WriteError::Closed), libc::EPIPE),
+        (write(WriteError::NoMemory), libc::ENOMEM),
+        (wait(WaitError::TimedOut), libc::EAGAIN),
+        (wait(WaitError::Interrupted), libc::EINTR),
+        (not_connected(), libc::ENOTCONN),
+    ];
+    for (error, code) in table {
+        assert_eq!(error.raw_os_error(), Some(code), "{error}");
+    }
+}
