@@ -24,7 +24,7 @@ use crate::builder::{Builder, StreamOptions};
 use crate::engine::{Claiming, Core, Engine, Interest, Wait};
 use crate::error;
 #[cfg(feature = "tokio")]
-pub(crate) use write::errand;
+pub(crate) use {io_calls::ReadWait, write::errand};
 
 /// A reliable byte stream to another node of the cluster, in place of [`std::net::TcpStream`].
 ///
@@ -180,12 +180,6 @@ impl PrpStream {
         let stream = Self::request(engine, peer, local, builder)?;
         stream.finish_connect()?;
         Ok(stream)
-    }
-
-    /// A clone that cannot fail.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn clone_handle(&self) -> Self {
-        Self { inner: self.inner.clone() }
     }
 
     /// Waits until the request is answered.

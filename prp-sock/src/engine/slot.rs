@@ -30,7 +30,7 @@ impl Interest {
             Self::Read(c) => c == conn && ready.readable,
             Self::Write(c) => c == conn && ready.writable,
             Self::Connect(c) => c == conn && ready.connected,
-            Self::Flush(c) => c == conn && ready.flushed,
+            Self::Flush(c) => c == conn && (ready.flushed || ready.connected),
             Self::Accept(_) => false,
         }
     }
@@ -89,7 +89,7 @@ impl Slot {
             (ready.readable, &mut self.read),
             (ready.writable, &mut self.write),
             (ready.connected, &mut self.connect),
-            (ready.flushed, &mut self.flush),
+            (ready.flushed || ready.connected, &mut self.flush),
         ];
         for (_, list) in due.into_iter().filter(|(due, _)| *due) {
             calls.wake_all(list);

@@ -71,7 +71,15 @@ impl PrpStream {
 impl Inner {
     /// Reads by `wait`: at once, or for as long as the read timeout says.
     pub(crate) fn read_with<T>(&self, wait: &mut impl Wait<Out = io::Result<T>>) -> io::Result<T> {
-        let result = if self.nonblocking.load(Ordering::Relaxed) {
+        self.read_as(self.nonblocking.load(Ordering::Relaxed), wait)
+    }
+
+    fn read_as<T>(
+        &self,
+        nonblocking: bool,
+        wait: &mut impl Wait<Out = io::Result<T>>,
+    ) -> io::Result<T> {
+        let result = if nonblocking {
             self.try_once(wait)
         } else {
             let deadline = load_timeout(&self.read_timeout).map(|t| self.engine.now() + t);
@@ -79,6 +87,28 @@ impl Inner {
             self.engine.wait(interest, deadline, self.options.spin, wait).map_err(error::wait)
         };
         result?
+    }
+
+    /// Fills `bufs` with what is there, waiting for some of it unless `nonblocking`.
+    pub(crate) fn read_vectored(
+        &self,
+        nonblocking: bool,
+        bufs: &mut [IoSliceMut<'_>],
+    ) -> io::Result<usize> {
+        let mut total = 0;
+        for buf in bufs.iter_mut().filter(|b| !b.is_empty()) {
+            let n = if total == 0 {
+                let mut wait = ReadWait { conn: self.conn, buf, filled: 0 };
+                self.read_as(nonblocking, &mut wait)?
+            } else {
+                self.read_more(buf)
+            };
+            total += n;
+            if n < buf.len() {
+                break;
+            }
+        }
+        Ok(total)
     }
 
     /// Bytes that the message being received may still have, `most` at most.
@@ -117,7 +147,7 @@ impl Inner {
     }
 
     /// Reads what is there already. An error is for the next call to report.
-    fn read_more(&self, buf: &mut [u8]) -> usize {
+    pub(crate) fn read_more(&self, buf: &mut [u8]) -> usize {
         let now = self.engine.now();
         let mut core = self.engine.lock();
         if core.endpoint.unread(self.conn) == 0 {
@@ -130,7 +160,7 @@ impl Inner {
     }
 
     /// One attempt; if it fails, another one after taking in what frames wait.
-    pub(super) fn try_once<W: Wait>(&self, wait: &mut W) -> io::Result<W::Out> {
+    pub(crate) fn try_once<W: Wait>(&self, wait: &mut W) -> io::Result<W::Out> {
         let mut now = self.engine.now();
         let mut core = self.engine.lock_as(wait.errand());
         let mut out = wait.attempt(&mut core, &mut now);
@@ -221,22 +251,7 @@ impl Read for &PrpStream {
 
     fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let inner = self.inner()?;
-        let mut total = 0;
-        for buf in bufs.iter_mut().filter(|b| !b.is_empty()) {
-            if total == 0 {
-                total = inner.read_with(&mut ReadWait { conn: inner.conn, buf, filled: 0 })?;
-                if total < buf.len() {
-                    break;
-                }
-                continue;
-            }
-            let n = inner.read_more(buf);
-            total += n;
-            if n < buf.len() {
-                break;
-            }
-        }
-        Ok(total)
+        inner.read_vectored(inner.nonblocking.load(Ordering::Relaxed), bufs)
     }
 }
 

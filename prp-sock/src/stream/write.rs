@@ -37,7 +37,16 @@ const WORTHWHILE: usize = 16 * 1024;
 impl Inner {
     /// Writes `bufs` as one write: all of it, unless time or room run out.
     pub(crate) fn write_with(&self, bufs: &[IoSlice<'_>], ending: Ending) -> io::Result<usize> {
-        let nonblocking = self.nonblocking.load(Ordering::Relaxed);
+        self.write_as(self.nonblocking.load(Ordering::Relaxed), bufs, ending)
+    }
+
+    /// As [`Self::write_with`], whatever the stream was told about blocking.
+    pub(crate) fn write_as(
+        &self,
+        nonblocking: bool,
+        bufs: &[IoSlice<'_>],
+        ending: Ending,
+    ) -> io::Result<usize> {
         let mut wait = WriteWait::new(self, bufs, ending, nonblocking);
         if wait.total == 0 && ending != Ending::Message {
             return self.write_nothing();

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::{Context, Poll};
 
 use prp_proto::addr::PrpAddr;
@@ -28,7 +30,7 @@ impl PrpListener {
     /// As [`Builder::bind`].
     #[expect(clippy::unused_async, reason = "async in TcpListener, so that programs can swap it")]
     pub async fn bind(addr: impl ToPrpAddrs) -> io::Result<Self> {
-        Self::from_std(crate::PrpListener::bind(addr)?)
+        Self::bind_with(&Builder::new(), addr)
     }
 
     /// Listens with settings.
@@ -36,7 +38,9 @@ impl PrpListener {
     /// # Errors
     /// As [`Builder::bind`].
     pub fn bind_with(builder: &Builder, addr: impl ToPrpAddrs) -> io::Result<Self> {
-        Self::from_std(builder.bind(addr)?)
+        let listener = builder.bind(addr)?;
+        listener.set_nonblocking(true)?;
+        Self::from_std(listener)
     }
 
     /// Takes over a synchronous listener.
@@ -73,6 +77,37 @@ impl PrpListener {
         polled.map(|conn| hand_out(inner, conn?))
     }
 
+    /// Gives the synchronous listener back. As with `TcpListener` it is nonblocking if it was made here,
+    /// and not by [`Self::from_std`].
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpListener`.
+    pub fn into_std(self) -> io::Result<crate::PrpListener> {
+        self.listener.try_clone()
+    }
+
+    /// The synchronous listener behind it. Do not accept with it unless it is nonblocking: that would
+    /// block the task's thread.
+    pub fn get_ref(&self) -> &crate::PrpListener {
+        &self.listener
+    }
+
+    /// What [`Self::set_ttl`] was last told.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpListener`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.listener.ttl()
+    }
+
+    /// Routers a frame of an accepted connection may cross; see [`crate::PrpListener::set_ttl`].
+    ///
+    /// # Errors
+    /// `InvalidInput` for zero or more than 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.listener.set_ttl(ttl)
+    }
+
     /// The address it listens on.
     ///
     /// # Errors
@@ -84,6 +119,7 @@ impl PrpListener {
 
 fn hand_out(listener: &Inner, conn: ConnHandle) -> io::Result<(PrpStream, PrpAddr)> {
     let (stream, peer) = listener.wrap(conn)?;
+    stream.set_nonblocking(true)?;
     Ok((PrpStream::from_std(stream)?, peer))
 }
 
@@ -92,6 +128,33 @@ impl Drop for PrpListener {
         self.listener.detach_task();
     }
 }
+
+impl TryFrom<crate::PrpListener> for PrpListener {
+    type Error = io::Error;
+
+    /// As [`Self::from_std`].
+    fn try_from(listener: crate::PrpListener) -> io::Result<Self> {
+        Self::from_std(listener)
+    }
+}
+
+impl AsFd for PrpListener {
+    /// As that of [`crate::PrpListener`].
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl AsRawFd for PrpListener {
+    /// As that of [`crate::PrpListener`].
+    fn as_raw_fd(&self) -> RawFd {
+        self.listener.as_raw_fd()
+    }
+}
+
+// As for the synchronous listener.
+impl UnwindSafe for PrpListener {}
+impl RefUnwindSafe for PrpListener {}
 
 impl fmt::Debug for PrpListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

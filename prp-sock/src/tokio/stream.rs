@@ -1,10 +1,16 @@
 //! The asynchronous stream.
 
+mod readiness;
+mod transfer;
+
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use prp_proto::addr::PrpAddr;
 use prp_proto::endpoint::Ending;
@@ -24,7 +30,7 @@ use crate::sys::baton::Errand;
 
 /// A stream for `async` programs, in place of `tokio::net::TcpStream`.
 ///
-/// Everything that does not wait is on the synchronous stream behind it: see [`Self::get_ref`].
+/// The synchronous stream behind it has what this one does not: see [`Self::get_ref`].
 pub struct PrpStream {
     stream: crate::PrpStream,
 }
@@ -45,13 +51,20 @@ impl PrpStream {
     pub async fn connect_with(builder: &Builder, addr: impl ToPrpAddrs) -> io::Result<Self> {
         let mut last = None;
         for addr in builder.resolve(addr)? {
-            let stream = Self::from_std(builder.connect_nonblocking(addr)?)?;
-            match stream.connected().await {
-                Ok(()) => return Ok(stream),
+            match Self::connect_to(builder, addr).await {
+                Ok(stream) => return Ok(stream),
                 Err(e) => last = Some(e),
             }
         }
         Err(last.unwrap_or_else(error::no_address))
+    }
+
+    async fn connect_to(builder: &Builder, addr: PrpAddr) -> io::Result<Self> {
+        let stream = builder.connect_nonblocking(addr)?;
+        stream.set_nonblocking(true)?;
+        let stream = Self::from_std(stream)?;
+        stream.connected().await?;
+        Ok(stream)
     }
 
     /// Takes over a synchronous stream.
@@ -66,9 +79,13 @@ impl PrpStream {
         Ok(Self { stream })
     }
 
-    /// Gives the synchronous stream back.
-    pub fn into_std(self) -> crate::PrpStream {
-        self.stream.clone_handle()
+    /// Gives the synchronous stream back. As with `TcpStream` it is nonblocking if it was made here, and
+    /// not by [`Self::from_std`].
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpStream`.
+    pub fn into_std(self) -> io::Result<crate::PrpStream> {
+        self.stream.try_clone()
     }
 
     /// The synchronous stream behind it, for addresses, options and statistics. Do not read, write or
@@ -93,37 +110,69 @@ impl PrpStream {
         self.stream.local_addr()
     }
 
-    /// Copies received bytes without taking them, waiting for some.
+    /// The error the connection ended with, once.
     ///
     /// # Errors
-    /// As a read.
-    pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.wait(Interest::Read, |core, now, inner| {
-            blocked(core.endpoint.peek(*now, inner.conn, buf))
-        })
-        .await
+    /// As [`crate::PrpStream::take_error`].
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.stream.take_error()
     }
 
-    /// Waits until reading would not wait.
+    /// What [`Self::set_nodelay`] was last told.
     ///
     /// # Errors
-    /// None that reading would not report.
-    pub async fn readable(&self) -> io::Result<()> {
-        self.wait(Interest::Read, |core, _, inner| {
-            core.endpoint.is_readable(inner.conn).then_some(Ok(()))
-        })
-        .await
+    /// None; a `Result` as with `TcpStream`.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        self.stream.nodelay()
     }
 
-    /// Waits until writing would not wait.
+    /// Kept for programs that set it; see [`crate::PrpStream::set_nodelay`].
     ///
     /// # Errors
-    /// None that writing would not report.
-    pub async fn writable(&self) -> io::Result<()> {
-        self.wait(Interest::Write, |core, _, inner| {
-            core.endpoint.is_writable(inner.conn).then_some(Ok(()))
-        })
-        .await
+    /// None; a `Result` as with `TcpStream`.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.stream.set_nodelay(nodelay)
+    }
+
+    /// What [`Self::set_linger`] was last told.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpStream`.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        self.stream.linger()
+    }
+
+    /// What dropping the stream does; see [`crate::PrpStream::set_linger`]. With a time other than zero
+    /// that blocks the thread, as with `TcpStream`.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpStream`.
+    pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
+        self.stream.set_linger(linger)
+    }
+
+    /// Has dropping the stream reset the connection.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpStream`.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        self.stream.set_linger(Some(Duration::ZERO))
+    }
+
+    /// Routers a frame may cross, as last set.
+    ///
+    /// # Errors
+    /// None; a `Result` as with `TcpStream`.
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.stream.ttl()
+    }
+
+    /// Routers a frame may cross; see [`crate::PrpStream::set_ttl`].
+    ///
+    /// # Errors
+    /// `InvalidInput` for zero or more than 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.stream.set_ttl(ttl)
     }
 
     /// Borrows the two directions.
@@ -252,6 +301,39 @@ impl Drop for PrpStream {
         }
     }
 }
+
+impl TryFrom<crate::PrpStream> for PrpStream {
+    type Error = io::Error;
+
+    /// As [`Self::from_std`].
+    fn try_from(stream: crate::PrpStream) -> io::Result<Self> {
+        Self::from_std(stream)
+    }
+}
+
+impl AsRef<Self> for PrpStream {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsFd for PrpStream {
+    /// As that of [`crate::PrpStream`].
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+impl AsRawFd for PrpStream {
+    /// As that of [`crate::PrpStream`].
+    fn as_raw_fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+}
+
+// As for the synchronous stream.
+impl UnwindSafe for PrpStream {}
+impl RefUnwindSafe for PrpStream {}
 
 impl fmt::Debug for PrpStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

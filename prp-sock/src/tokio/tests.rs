@@ -1,5 +1,6 @@
 //! Asynchronous streams over a wire made of pipes, polled by hand where it matters who is woken.
 
+mod calls;
 mod waiting;
 
 use std::future::Future;
