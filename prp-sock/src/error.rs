@@ -1,9 +1,9 @@
 //! Errors of the protocol as `std::io` has them: one table.
 //!
-//! An `io::Error` has a code of the operating system or a sentence of ours, not both. Where the system's
-//! own sentence says all there is to say, an error is its code, as it is from a kernel socket. Where
-//! there is more to say, such as which address does not answer, an error is a sentence, and the code is
-//! its source.
+//! An `io::Error` has a code of the operating system or a sentence of ours, not both. Where the
+//! system's own sentence says all there is to say, an error is its code, as it is from a kernel
+//! socket. Where there is more to say, such as which address does not answer, an error is a
+//! sentence, and the code is its source.
 
 mod explained;
 mod stream_error;

@@ -1,8 +1,8 @@
-//! Streams, listeners and halves have what std's and tokio's have, with the same shape: a program changes
-//! its imports and compiles. What they do not have is listed here, with its reason.
+//! Streams, listeners and halves have what std's and tokio's have, with the same shape: a program
+//! changes its imports and compiles. What they do not have is listed here, with its reason.
 //!
-//! The compiler checks that TCP's types and ours both fit `parity/surface.rs`. The tests check that this
-//! file names every public method there is, by the sources of std and tokio.
+//! The compiler checks that TCP's types and ours both fit `parity/surface.rs`. The tests check that
+//! this file names every public method there is, by the sources of std and tokio.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 #![allow(dead_code, unreachable_pub, reason = "the compiler checks functions that nobody calls")]
 

@@ -10,8 +10,8 @@ use prp_proto::error::ConnError;
 
 /// Why a connection ended or could not be made, inside the `io::Error` that says so.
 ///
-/// Its `Debug` is its sentence, so a `main` that returns an `io::Result` shows it. Where TCP has a code
-/// of the operating system for this, its source is the `io::Error` with that code.
+/// Its `Debug` is its sentence, so a `main` that returns an `io::Result` shows it. Where TCP has a
+/// code of the operating system for this, its source is the `io::Error` with that code.
 ///
 /// ```no_run
 /// use std::error::Error;
@@ -81,7 +81,8 @@ impl From<StreamError> for io::Error {
     }
 }
 
-/// Why a connection ended or could not be made, as the protocol knows it, if that is what `error` tells.
+/// Why a connection ended or could not be made, as the protocol knows it, if that is what `error`
+/// tells.
 pub fn conn_error(error: &io::Error) -> Option<ConnError> {
     match error.get_ref() {
         Some(inner) => inner.downcast_ref().map(StreamError::cause),
@@ -93,7 +94,8 @@ pub fn conn_error(error: &io::Error) -> Option<ConnError> {
     }
 }
 
-/// `error`, which says by its prphosts at `path` whether a node that cannot be reached is in it at all.
+/// `error`, which says by its prphosts at `path` whether a node that cannot be reached is in it at
+/// all.
 pub(crate) fn by_hosts(error: io::Error, path: &Path) -> io::Error {
     match error.downcast::<StreamError>() {
         Ok(error) => StreamError { lacking: Some(path.to_owned()), ..error }.into(),

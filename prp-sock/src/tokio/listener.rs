@@ -64,7 +64,8 @@ impl PrpListener {
         hand_out(inner, conn)
     }
 
-    /// The next connection, or a wake-up when there is one. Only the task that polled last is woken.
+    /// The next connection, or a wake-up when there is one. Only the task that polled last is
+    /// woken.
     ///
     /// # Errors
     /// What makes the devices unusable.
@@ -77,8 +78,8 @@ impl PrpListener {
         polled.map(|conn| hand_out(inner, conn?))
     }
 
-    /// Gives the synchronous listener back. As with `TcpListener` it is nonblocking if it was made here,
-    /// and not by [`Self::from_std`].
+    /// Gives the synchronous listener back. As with `TcpListener` it is nonblocking if it was made
+    /// here, and not by [`Self::from_std`].
     ///
     /// # Errors
     /// None; a `Result` as with `TcpListener`.
@@ -86,8 +87,8 @@ impl PrpListener {
         self.listener.try_clone()
     }
 
-    /// The synchronous listener behind it. Do not accept with it unless it is nonblocking: that would
-    /// block the task's thread.
+    /// The synchronous listener behind it. Do not accept with it unless it is nonblocking: that
+    /// would block the task's thread.
     pub fn get_ref(&self) -> &crate::PrpListener {
         &self.listener
     }

@@ -79,8 +79,8 @@ impl PrpStream {
         Ok(Self { stream })
     }
 
-    /// Gives the synchronous stream back. As with `TcpStream` it is nonblocking if it was made here, and
-    /// not by [`Self::from_std`].
+    /// Gives the synchronous stream back. As with `TcpStream` it is nonblocking if it was made
+    /// here, and not by [`Self::from_std`].
     ///
     /// # Errors
     /// None; a `Result` as with `TcpStream`.
@@ -88,8 +88,8 @@ impl PrpStream {
         self.stream.try_clone()
     }
 
-    /// The synchronous stream behind it, for addresses, options and statistics. Do not read, write or
-    /// accept with it: that would block the task's thread.
+    /// The synchronous stream behind it, for addresses, options and statistics. Do not read, write
+    /// or accept with it: that would block the task's thread.
     pub fn get_ref(&self) -> &crate::PrpStream {
         &self.stream
     }
@@ -142,8 +142,8 @@ impl PrpStream {
         self.stream.linger()
     }
 
-    /// What dropping the stream does; see [`crate::PrpStream::set_linger`]. With a time other than zero
-    /// that blocks the thread, as with `TcpStream`.
+    /// What dropping the stream does; see [`crate::PrpStream::set_linger`]. With a time other than
+    /// zero that blocks the thread, as with `TcpStream`.
     ///
     /// # Errors
     /// None; a `Result` as with `TcpStream`.
@@ -180,7 +180,8 @@ impl PrpStream {
         split::borrowed(self)
     }
 
-    /// Takes the two directions apart, for two tasks. Dropping the writing half closes its direction.
+    /// Takes the two directions apart, for two tasks. Dropping the writing half closes its
+    /// direction.
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         split::owned(self)
     }

@@ -61,8 +61,8 @@ pub(super) fn poll_engine<T>(
     out.map_or(Poll::Pending, Poll::Ready)
 }
 
-/// A future that waits until `attempt` gives something. Any number of them may wait for one stream or
-/// listener: each has its own waker there, until it ends or is dropped.
+/// A future that waits until `attempt` gives something. Any number of them may wait for one stream
+/// or listener: each has its own waker there, until it ends or is dropped.
 pub(super) struct Waiting<'a, F> {
     engine: &'a Engine,
     interest: Interest,

@@ -1,6 +1,7 @@
-// The public methods of std's and tokio's streams, listeners and halves, each called once with what it
-// takes and gives. Included twice by parity.rs, with the names standing for TCP's types and for ours: the
-// same text has to fit both. The modules are named as in `TYPES` there, the functions as the methods.
+// The public methods of std's and tokio's streams, listeners and halves, each called once with what
+// it takes and gives. Included twice by parity.rs, with the names standing for TCP's types and for
+// ours: the same text has to fit both. The modules are named as in `TYPES` there, the functions as
+// the methods.
 
 pub mod stream {
     use super::*;

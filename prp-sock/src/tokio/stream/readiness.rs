@@ -15,11 +15,11 @@ use crate::engine::{Core, Interest, Wait};
 use crate::sys::baton::Errand;
 
 impl PrpStream {
-    /// Waits until the stream is ready for some of `interest`, and tells what for. Any number of tasks
-    /// may wait.
+    /// Waits until the stream is ready for some of `interest`, and tells what for. Any number of
+    /// tasks may wait.
     ///
-    /// Readiness is what the stream shows now: it is not kept between calls, and a call that fails with
-    /// `WouldBlock` need not be told to anybody.
+    /// Readiness is what the stream shows now: it is not kept between calls, and a call that fails
+    /// with `WouldBlock` need not be told to anybody.
     ///
     /// # Errors
     /// What makes the devices unusable.
@@ -65,8 +65,8 @@ impl PrpStream {
         .await
     }
 
-    /// As [`Self::readable`], for the task that polls. Of those that poll for reading, the last one is
-    /// woken.
+    /// As [`Self::readable`], for the task that polls. Of those that poll for reading, the last one
+    /// is woken.
     ///
     /// # Errors
     /// None that reading would not report.
@@ -76,8 +76,8 @@ impl PrpStream {
         })
     }
 
-    /// As [`Self::writable`], for the task that polls. Of those that poll for writing, the last one is
-    /// woken.
+    /// As [`Self::writable`], for the task that polls. Of those that poll for writing, the last one
+    /// is woken.
     ///
     /// # Errors
     /// None that writing would not report.
@@ -101,8 +101,8 @@ impl PrpStream {
         f()
     }
 
-    /// Waits until the stream is ready for `interest` and runs `f`, until that gives something else than
-    /// `WouldBlock`.
+    /// Waits until the stream is ready for `interest` and runs `f`, until that gives something else
+    /// than `WouldBlock`.
     ///
     /// # Errors
     /// Those of `f`, and as [`Self::ready`].

@@ -84,8 +84,8 @@ impl PrpStream {
         .await
     }
 
-    /// As [`Self::peek`], for the task that polls; how many bytes there were. Of those that poll for
-    /// reading, the last one is woken.
+    /// As [`Self::peek`], for the task that polls; how many bytes there were. Of those that poll
+    /// for reading, the last one is woken.
     ///
     /// # Errors
     /// As a read.
@@ -106,8 +106,8 @@ impl PrpStream {
 
     /// Sends `message` as one message; see [`crate::PrpStream::send_message`]. One task at a time.
     ///
-    /// If the future is dropped before it is done, the message is cut short, and the next one that is
-    /// sent continues it.
+    /// If the future is dropped before it is done, the message is cut short, and the next one that
+    /// is sent continues it.
     ///
     /// # Errors
     /// As a write.
@@ -128,11 +128,11 @@ impl PrpStream {
         .await
     }
 
-    /// Appends the next message, or what is left of it, to `message`. `false` if the stream has ended.
-    /// One task at a time.
+    /// Appends the next message, or what is left of it, to `message`. `false` if the stream has
+    /// ended. One task at a time.
     ///
-    /// If the future is dropped before it is done, what had come is in `message`, and the next call goes
-    /// on with what follows.
+    /// If the future is dropped before it is done, what had come is in `message`, and the next call
+    /// goes on with what follows.
     ///
     /// # Errors
     /// As [`crate::PrpStream::recv_message`].
