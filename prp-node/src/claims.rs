@@ -29,9 +29,9 @@ fn bind(node: NodeId, port: Port) -> io::Result<Option<CloseOnFork<UnixDatagram>
     }
 }
 
-/// A socket with the abstract name `name` at which nothing arrives. It is shut before it has the name:
-/// the kernel keeps what a stranger has sent, descriptors included, until the socket is closed, and
-/// closing those may take as long as the stranger likes.
+/// A socket with the abstract name `name` at which nothing arrives. It is shut before it has the
+/// name: the kernel keeps what a stranger has sent, descriptors included, until the socket is
+/// closed, and closing those may take as long as the stranger likes.
 fn bind_deaf(name: &str) -> io::Result<UnixDatagram> {
     let socket = UnixDatagram::unbound()?;
     socket.shutdown(Shutdown::Read)?;

@@ -97,7 +97,7 @@ impl RunDir {
     /// The nodes of this network namespace whose daemon runs here.
     pub fn running(&self) -> Vec<NodeId> {
         let mut nodes = self.nodes();
-        // A daemon that was killed leaves its sockets, without anybody who listens.
+        // A daemon that was killed leaves its sockets, at which no process listens.
         nodes.retain(|node| self.connect(*node, Service::Control, PROBE).is_ok());
         nodes
     }

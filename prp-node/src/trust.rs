@@ -11,9 +11,9 @@ pub(crate) const DAEMONS_USER: &str = "prp-routed";
 /// (`/proc/sys/kernel/overflowuid`).
 const OVERFLOW_USER: u32 = 65_534;
 
-/// Whether this process may believe a process or directory of `user`: of root, of the daemon's user,
-/// or of its own user. A program that its caller gave privileges does not believe its caller's user: the
-/// kernel keeps both apart, and the program may do what the caller may not.
+/// Whether this process may believe a process or directory of `user`: of root, of the daemon's
+/// user, or of its own user. A program that its caller gave privileges does not believe its
+/// caller's user: the kernel keeps both apart, and the program may do what the caller may not.
 pub fn is_trusted(user: u32) -> bool {
     let is_own = user == geteuid().as_raw() && !may_be_anybody(user);
     is_always_trusted(user) || (is_own && !environment::is_privileged())
@@ -24,8 +24,8 @@ pub(crate) fn is_always_trusted(user: u32) -> bool {
     user == 0 || is_daemons(user)
 }
 
-/// Whether process `pid` may do all that this thread may: a process of the same user that may do less is
-/// not believed by one that may do more.
+/// Whether process `pid` may do all that this thread may: a process of the same user that may do
+/// less is not believed by one that may do more.
 pub(crate) fn has_our_capabilities(pid: i32) -> bool {
     let own = capabilities("/proc/thread-self/status", "CapEff:");
     let peer = capabilities(&format!("/proc/{pid}/status"), "CapPrm:");

@@ -10,8 +10,9 @@ use prp_proto::time::Instant;
 /// Connections accepted in one turn.
 const TURN: usize = 16;
 
-/// ... and how long the listener rests after a full turn, or after an error: 16,000 connections a second
-/// cost a tenth of a processor, however fast a process connects. The rest wait in the kernel's queue.
+/// ... and how long the listener rests after a full turn, or after an error: 16,000 connections a
+/// second cost a tenth of a processor, however fast a process connects. The rest wait in the
+/// kernel's queue.
 const REST: Duration = Duration::from_millis(1);
 
 /// A listener, and when it goes on.
@@ -37,7 +38,7 @@ impl Acceptor {
         self.rests_until
     }
 
-    /// Hands some of those who wait, each with its user, to `take`.
+    /// Hands some of the connections that wait, each with its user, to `take`.
     pub fn turn(&mut self, now: Instant, mut take: impl FnMut(UnixStream, u32)) {
         if self.rests_until.is_some_and(|until| until > now) {
             return;

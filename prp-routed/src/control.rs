@@ -1,7 +1,7 @@
 //! The socket `prp routed` talks to: a question a line, an answer a line, both JSON.
 //!
-//! It is in the daemon's directory ([`RunDir`]), so that nobody else can answer in the daemon's place.
-//! Everybody may ask; only root and the daemon's own user may change anything.
+//! It is in the daemon's directory ([`RunDir`]), so that nobody else can answer in the daemon's
+//! place. Everybody may ask; only root and the daemon's own user may change anything.
 
 mod client;
 
@@ -18,7 +18,7 @@ use prp_proto::time::Instant;
 use crate::report::{Question, Reply};
 use client::Client;
 
-/// Those who ask at the same time.
+/// Clients served at the same time.
 const MAX_CLIENTS: usize = 32;
 
 /// ... of one user other than root, and of all of them: some places are always root's.
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Who may have all the places.
 const ROOT: u32 = 0;
 
-/// Those who ask.
+/// The clients of the control socket.
 #[derive(Debug, Default)]
 pub struct Control {
     clients: Vec<Client>,

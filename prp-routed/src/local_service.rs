@@ -1,8 +1,8 @@
 //! The thread that serves the processes of this node: the registry and the control socket.
 //!
-//! It is apart from the loop that forwards frames, since it deals with strangers. Where the kernel does
-//! not refuse their descriptors (before Linux 6.16), closing a connection may make it wait for what a
-//! stranger has attached; frames do not wait with it.
+//! It is apart from the loop that forwards frames, since it deals with strangers. Where the kernel
+//! does not refuse their descriptors (before Linux 6.16), closing a connection may make it wait for
+//! what a stranger has attached; frames do not wait with it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -28,8 +28,8 @@ use crate::control::{Asked, Asker, Control};
 use crate::registry::ProcessRegistry;
 use crate::report::Reply;
 
-/// What may wait for the loop, which takes it in milliseconds: questions of all clients at once, and
-/// resets.
+/// What may wait for the loop, which takes it in milliseconds: questions of all clients at once,
+/// and resets.
 const EVENTS: usize = 64;
 
 /// How long to rest when polling fails, or the loop has not taken what waits.
@@ -67,8 +67,8 @@ pub struct ServiceHandle {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread works with. The sockets are bound with the rights the daemon was started with; the
-/// thread is started when these have been given up.
+/// What the thread works with. The sockets are bound with the rights the daemon was started with;
+/// the thread is started when these have been given up.
 #[derive(Debug)]
 pub struct LocalService {
     clock: Clock,
@@ -90,8 +90,8 @@ impl LocalService {
     /// Takes the sockets of `node` in `dir`, which is made if it is not there.
     ///
     /// # Errors
-    /// `AddrInUse` if a daemon for `node` runs already; the directory cannot be made or trusted; there are
-    /// no descriptors.
+    /// `AddrInUse` if a daemon for `node` runs already; the directory cannot be made or trusted;
+    /// there are no descriptors.
     pub fn bind(dir: &RunDir, node: NodeId) -> io::Result<(Self, ServiceHandle)> {
         dir.prepare()?;
         let control = ServiceListener::bind(dir, node, Service::Control)?;

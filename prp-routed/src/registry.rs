@@ -1,8 +1,8 @@
-//! The processes of the node that have registered (docs/routing.md): what they are told while they live,
-//! and what is left of them when they are dead.
+//! The processes of the node that have registered (docs/routing.md): what they are told while they
+//! live, and what is left of them when they are dead.
 //!
-//! Nothing is received from a process. It has a ledger of the router's making, and its connection ends
-//! when it does.
+//! Nothing is received from a process. It has a ledger of the router's making, and its connection
+//! ends when it does.
 
 mod dead;
 
@@ -31,8 +31,8 @@ const MAX_OF_USER: usize = MAX_PROCESSES / 4;
 /// Ends taken at once.
 const EVENTS: usize = 64;
 
-/// Resets a second in the names of dead processes: the connections of a large server within a second,
-/// and a hundredth of a processor for as long as somebody makes processes up.
+/// Resets a second in the names of dead processes: the connections of a large server within a
+/// second, and a hundredth of a processor for as long as somebody makes processes up.
 const RESETS_PER_SECOND: u32 = 10_000;
 
 /// Who may have all the places.
@@ -115,8 +115,8 @@ impl ProcessRegistry {
         events[..n].iter().for_each(|event| self.part(now, event.data()));
     }
 
-    /// A process has ended, or does not read. Connections of one that lives on are not touched: it owns
-    /// their ports.
+    /// A process has ended, or does not read. Connections of one that lives on are not touched: it
+    /// owns their ports.
     fn part(&mut self, now: Instant, number: u64) {
         let Some(process) = self.processes.remove(&number) else { return };
         let _ = self.epoll.delete(&process.link);
@@ -141,14 +141,16 @@ impl ProcessRegistry {
         self.dead.next_timeout()
     }
 
-    /// Some connections of dead processes, to be reset. `is_free` tells of a port that nobody owns it.
+    /// Some connections of dead processes, to be reset. `is_free` tells of a port that nobody owns
+    /// it.
     pub fn resets(&mut self, now: Instant, is_free: impl FnMut(Port) -> bool) -> Vec<Standing> {
         self.dead.resets(now, &mut self.resets, is_free)
     }
 }
 
 impl Process {
-    /// Whether it has taken `said`: one that does not read for so long that it has not is sent away.
+    /// Whether it has taken `said`: one that does not read for so long that it has not is sent
+    /// away.
     fn tell(&mut self, said: &[u8]) -> bool {
         matches!(self.link.write(said), Ok(n) if n == said.len())
     }

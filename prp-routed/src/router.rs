@@ -26,8 +26,8 @@ use crate::token_bucket::TokenBucket;
 /// fill one call to a third.
 const RECEIVE_TURN: usize = 32;
 
-/// What may be said per second, of each kind: enough for every diagnosis, too little to harm anybody (SPEC
-/// PRP-NODE-4, PRP-RST-6).
+/// What may be said per second, of each kind: enough for every diagnosis, too little to harm
+/// anybody (SPEC PRP-NODE-4, PRP-RST-6).
 const ANSWERS_PER_SECOND: u32 = 1000;
 
 /// A router without its loop.
@@ -252,8 +252,8 @@ impl Mind<'_> {
 }
 
 impl Presence {
-    /// A frame for this node: an echo, or a request, grant or probe to a port nobody owns. All else is for
-    /// others.
+    /// A frame for this node: an echo, or a request, grant or probe to a port nobody owns. All else
+    /// is for others.
     fn hear(&mut self, now: Instant, forwarder: &Forwarder, frame: &Frame<'_>, batch: &mut Batch) {
         let port = frame.head.transport.dst_port;
         if port == Port::CONTROL {

@@ -120,8 +120,8 @@ pub(crate) fn say(line: impl Display) {
     let _ = writeln!(io::stderr(), "prp: {}", printable(&line.to_string()));
 }
 
-/// `text` as a terminal shows it and does nothing else: what others have written (prphosts, a daemon, a
-/// peer) may have control characters in it.
+/// `text` as a terminal shows it and does nothing else: what others have written (prphosts, a
+/// daemon, a peer) may have control characters in it.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! A process of another user, without any privilege, against the processes of its node and their router
-//! (docs/trust.md).
+//! A process of another user, without any privilege, against the processes of its node and their
+//! router (docs/trust.md).
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{BufRead, BufReader};
@@ -40,8 +40,9 @@ const RUN_DIR: &str = "PRP_RUN_DIR";
 /// Seconds after which an attacker ends by itself.
 const SECONDS: &str = "60";
 
-/// An attacker on node 2 without privileges. It is user 65534 where there is one; in the user namespace of
-/// an ordinary user it is the same user as the others, without their capabilities. Killed when dropped.
+/// An attacker on node 2 without privileges. It is user 65534 where there is one; in the user
+/// namespace of an ordinary user it is the same user as the others, without their capabilities.
+/// Killed when dropped.
 struct Attacker {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -91,8 +92,8 @@ impl Drop for Attacker {
     }
 }
 
-/// New processes of root on node 2 are served as ever: streams, the router's answers, and its memory of
-/// what a killed process had.
+/// New processes of root on node 2 are served as ever: streams, the router's answers, and its
+/// memory of what a killed process had.
 fn is_served(topology: &Topology, processes: u64) {
     let node = topology.node(2);
     let mut client = Puppet::start(&topology.node(1), PUPPET);
@@ -142,7 +143,7 @@ fn squat__nobody_trusts_a_name() {
     assert_eq!(server.ok("read s 5"), "again");
 }
 
-/// A directory where others may put sockets says nothing about who listens there.
+/// Where other users may put sockets, a path does not tell which user listens at it.
 fn impersonate__nobody_believes_another_router() {
     let topology = Topology::pair();
     if topology.is_rootless() {

@@ -116,7 +116,8 @@ fn connect__where_the_own_device_is_down_says_so() {
         said.contains("2:7000: no answer from the peer for 0.3 s; is a server started"),
         "{said}"
     );
-    // Expect: at once, as there is no use in waiting. The kernel tells a lost carrier after a while.
+    // Expect: at once, as there is no use in waiting. The kernel tells a lost carrier after a
+    // while.
     topology.link(2, Link::Down);
     let flags = || one.run("ip", &["-o", "link", "show", "eth0"]);
     wait::until("eth0 has no carrier", || flags().contains("NO-CARRIER").then_some(()));

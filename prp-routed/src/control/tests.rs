@@ -31,7 +31,8 @@ impl Daemon {
         Self { _folder: folder, dir, acceptor, control, clock }
     }
 
-    /// Serves until the thread `client` has ended, and answers whatever is asked; how often that was.
+    /// Serves until the thread `client` has ended, and answers whatever is asked; how often that
+    /// was.
     fn serve<T>(&mut self, client: &thread::JoinHandle<T>, reply: &Reply) -> usize {
         let mut times = 0;
         while !client.is_finished() {

@@ -10,8 +10,8 @@ use prp_proto::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// Pauses before all is done once more. A dying process closes one descriptor after another, so the first
-/// time its ports may still be its own; and a reset may be lost, as any frame.
+/// Pauses before all is done once more. A dying process closes one descriptor after another, so the
+/// first time its ports may still be its own; and a reset may be lost, as any frame.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(350)];
 
 /// How long to wait where the second's resets are used up: for the next few dozen.
@@ -21,8 +21,8 @@ const SHORT_OF_TOKENS: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 pub(super) struct DeadProcesses {
     all: Vec<DeadProcess>,
-    /// How often each user of theirs had a turn: the user with the fewest is next, so that one with many
-    /// dead processes does not keep the others waiting.
+    /// How often each user of theirs had a turn: the user with the fewest is next, so that one with
+    /// many dead processes does not keep the others waiting.
     turns: HashMap<u32, u64>,
 }
 
@@ -37,7 +37,7 @@ impl DeadProcesses {
 
     /// The process of `user` that kept `ledger` has just ended.
     pub(super) fn add(&mut self, user: u32, ledger: LedgerReader, now: Instant) {
-        // A user who comes begins where the others are.
+        // A new user begins where the others are.
         let least = self.turns.values().min().copied().unwrap_or_default();
         self.turns.entry(user).or_insert(least);
         let free = HashMap::new();
@@ -90,10 +90,11 @@ struct DeadProcess {
 }
 
 impl DeadProcess {
-    /// Adds the connections of the next rows that are to be reset to `all`; whether there will be more.
+    /// Adds the connections of the next rows that are to be reset to `all`; whether there will be
+    /// more.
     ///
-    /// Only those whose port nobody owns: a process cannot have the connections of another one reset, since
-    /// that one owns its ports as long as it has any.
+    /// Only those whose port nobody owns: a process cannot have the connections of another one
+    /// reset, since that one owns its ports as long as it has any.
     fn resets(
         &mut self,
         now: Instant,

@@ -1,5 +1,6 @@
-//! The control thread of an engine: the steward's place, the node's router, links and fast paths. What it
-//! asks the kernel may take long, so the background thread that moves frames does not do it.
+//! The control thread of an engine: the steward's place, the node's router, links and fast paths.
+//! What it asks the kernel may take long, so the background thread that moves frames does not do
+//! it.
 
 use std::io;
 use std::sync::{Arc, Weak};

@@ -1,7 +1,7 @@
 //! Which ports this process may use, and what decides about a conflict (SPEC PRP-PORT-1).
 //!
-//! Between processes the kernel arbitrates ([`PortClaims`]); within this one the endpoint knows what is
-//! in use. A port is claimed before the endpoint gets it.
+//! Between processes the kernel arbitrates ([`PortClaims`]); within this one the endpoint knows
+//! what is in use. A port is claimed before the endpoint gets it.
 
 use std::io;
 
@@ -42,7 +42,8 @@ impl Engine {
     /// Locks the engine, once `local` is this process's if one is given.
     ///
     /// # Errors
-    /// `AddrInUse` if another process has the port; what made the devices unusable; no descriptor is left.
+    /// `AddrInUse` if another process has the port; what made the devices unusable; no descriptor
+    /// is left.
     pub(crate) fn lock_for(&self, local: Option<Port>) -> io::Result<CoreGuard<'_>> {
         let mut core = self.lock();
         core.check()?;

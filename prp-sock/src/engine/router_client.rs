@@ -1,5 +1,6 @@
-//! This process at its node's router: prp-routed resets our connections should we be killed, and tells
-//! which neighbours are not to be used. Without a router nothing of this happens, and nothing is missing.
+//! This process at its node's router: prp-routed resets our connections should we be killed, and
+//! tells which neighbours are not to be used. Without a router nothing of this happens, and nothing
+//! is missing.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -12,8 +13,8 @@ use prp_proto::time::Instant;
 use super::Engine;
 use super::core::Core;
 
-/// How soon after the end of a router its successor is sought, doubling up to the second one: a failed
-/// attempt costs microseconds, and a process that is idle does nothing else.
+/// How soon after the end of a router its successor is sought, doubling up to the second one: a
+/// failed attempt costs microseconds, and a process that is idle does nothing else.
 const SEEK_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// A router that has stayed for so long did not send us away.
@@ -22,8 +23,8 @@ const STAYED: Duration = Duration::from_secs(1);
 /// How long what a router has said is believed after its end: its successor says it anew.
 const BELIEVED_FOR: Duration = Duration::from_secs(10);
 
-/// How long to wait for a place in the router's queue: it accepts within milliseconds, and this thread
-/// watches links too.
+/// How long to wait for a place in the router's queue: it accepts within milliseconds, and this
+/// thread watches links too.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Our side of it.

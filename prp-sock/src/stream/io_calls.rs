@@ -41,9 +41,9 @@ impl PrpStream {
     /// Appends the next message, or what is left of it, to `message`. `false` if the stream has ended.
     ///
     /// # Errors
-    /// As [`Read::read`]. `InvalidData` if the message is longer than [`Builder::max_message`] says;
-    /// `UnexpectedEof` if the stream ends within it. After `WouldBlock`, `Interrupted` and `InvalidData`
-    /// what had come is in `message`, and the next call goes on with what follows.
+    /// As [`Read::read`]. `InvalidData` if the message is longer than [`Builder::max_message`]
+    /// says; `UnexpectedEof` if the stream ends within it. After `WouldBlock`, `Interrupted` and
+    /// `InvalidData` what had come is in `message`, and the next call goes on with what follows.
     ///
     /// [`Builder::max_message`]: crate::Builder::max_message
     pub fn recv_message(&self, message: &mut Vec<u8>) -> io::Result<bool> {

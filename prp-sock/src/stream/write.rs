@@ -78,8 +78,8 @@ impl Inner {
         }
     }
 
-    /// One attempt to write some of `bufs`, for a task; `None` if there is no room. The next attempt
-    /// writes what is left of a message.
+    /// One attempt to write some of `bufs`, for a task; `None` if there is no room. The next
+    /// attempt writes what is left of a message.
     #[cfg(feature = "tokio")]
     pub(crate) fn write_some(
         &self,

@@ -1,5 +1,6 @@
-//! `local_attacker KIND NODE SECONDS`: what a process without privileges can try against the processes of
-//! its node and their router. Ends by itself after SECONDS, or after a fixed number of attempts.
+//! `local_attacker KIND NODE SECONDS`: what a process without privileges can try against the
+//! processes of its node and their router. Ends by itself after SECONDS, or after a fixed number of
+//! attempts.
 //!
 //! | kind | what it does |
 //! | --- | --- |

@@ -106,8 +106,8 @@ impl<S: Stack> Scene<S> {
     }
 }
 
-/// The kind of an error, and the operating system's code for it if there is one: its own, or that of what
-/// it explains.
+/// The kind of an error, and the operating system's code for it if there is one: its own, or that
+/// of what it explains.
 fn said(error: &io::Error) -> String {
     let source = error.source().and_then(|e| e.downcast_ref::<io::Error>());
     let code = error.raw_os_error().or_else(|| source?.raw_os_error());

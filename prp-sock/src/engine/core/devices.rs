@@ -31,8 +31,8 @@ pub(super) const fn is_foreign(disposition: Disposition) -> bool {
 }
 
 impl Core {
-    /// The first of the devices that lead to `node`, if none of them is up and has a carrier; they are
-    /// called `names`.
+    /// The first of the devices that lead to `node`, if none of them is up and has a carrier; they
+    /// are called `names`.
     pub(in crate::engine) fn device_down<'a>(
         &self,
         node: NodeId,
@@ -84,8 +84,9 @@ impl Core {
         }
     }
 
-    /// Follows whether the node's router has registered this process. A router answers for ports that no
-    /// process owns; without one, the process does that has claimed the steward's place (SPEC PRP-PORT-4).
+    /// Follows whether the node's router has registered this process. A router answers for ports
+    /// that no process owns; without one, the process does that has claimed the steward's place
+    /// (SPEC PRP-PORT-4).
     pub(in crate::engine) fn set_routed(&mut self, routed: bool) {
         let was = self.steward.is_held();
         if routed {

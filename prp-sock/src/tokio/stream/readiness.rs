@@ -27,7 +27,7 @@ impl PrpStream {
         let inner = self.stream.inner()?;
         let (engine, conn) = (&*inner.engine, inner.conn);
         let attempt = move |core: &mut Core, _: &mut Instant| readiness(core, conn, interest);
-        // Errors and the end of the stream are told to those who read.
+        // Errors and the end of the stream wake readers.
         let reads = interest != tokio::io::Interest::WRITABLE;
         let mut reading = reads.then(|| Waiting::new(engine, Interest::Read(conn), attempt));
         let mut writing =
