@@ -2,22 +2,27 @@
 //!
 //! Works on a copy of the tree, never on the tree itself.
 
-mod list;
+mod closing;
+mod connecting;
+mod mutation;
 mod routers;
 mod run;
+mod transfer;
 mod tree;
 mod turns;
 
-use list::LIST;
-pub use list::{Catcher, Mutation};
+use closing::CLOSING;
+use connecting::CONNECTING;
+pub use mutation::{Catcher, Mutation};
 use routers::ROUTERS;
 pub use run::{Report, run, table};
+use transfer::TRANSFER;
 pub use tree::Tree;
 use turns::TURNS;
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = &'static Mutation> {
-    LIST.iter().chain(ROUTERS).chain(TURNS)
+    [CONNECTING, TRANSFER, CLOSING, ROUTERS, TURNS].into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Mutations of what routers do: forwarding, routes, liveness, and the check of a whole cluster's files.
 
-use super::list::Catcher::Unit;
-use super::list::{Mutation, mutation};
+use super::mutation::Catcher::Unit;
+use super::mutation::{Mutation, mutation};
 
 const ANSWER: &str = "prp-proto/src/forward/answer.rs";
 const BUILD: &str = "prp-proto/src/route/build.rs";

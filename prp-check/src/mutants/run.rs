@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io;
 use std::process::Command;
 
-use super::list::{Catcher, Mutation};
+use super::mutation::{Catcher, Mutation};
 use super::tree::Tree;
 
 /// What became of one mutation.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::list::Mutation;
+use super::mutation::Mutation;
 
 /// A copy of every file that git knows, in a folder of its own.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Tree {
         let found = text.matches(mutation.old).count();
         if found != 1 {
             return Err(io::Error::other(format!(
-                "{}: {} has the text {found} times instead of once; mend prp-check/src/mutants/list.rs",
+                "{}: {} has the text {found} times instead of once; mend it in prp-check/src/mutants/",
                 mutation.name, mutation.file
             )));
         }

@@ -1,7 +1,7 @@
 //! Mutations of who sends when, and of what is left to do once something is sent.
 
-use super::list::Catcher::Unit;
-use super::list::{Mutation, mutation};
+use super::mutation::Catcher::Unit;
+use super::mutation::{Mutation, mutation};
 
 const LANE: &str = "prp-proto/src/endpoint/lane.rs";
 const LONE: &str = "prp-proto/src/connection/lone.rs";

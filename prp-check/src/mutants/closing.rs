@@ -1,0 +1,101 @@
+//! Mutations of the end of a connection, of the wire and of queues.
+
+use super::mutation::Catcher::{Explore, Fuzz, Unit};
+use super::mutation::{Mutation, mutation};
+
+const CLOSE: &str = "prp-proto/src/connection/close.rs";
+const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
+
+/// Those mutations.
+pub(super) const CLOSING: &[Mutation] = &[
+    // Closing.
+    mutation(
+        Unit,
+        "there is no quiet time",
+        "closing",
+        CLOSE,
+        "            self.quiet_wanted = true;",
+        "            self.end_quietly();",
+    ),
+    mutation(
+        Explore,
+        "the quiet time never ends",
+        "closing",
+        CLOSE,
+        "            self.timers.set(Timer::Quiet, now + QUIET);",
+        "            let _ = (now, QUIET);",
+    ),
+    mutation(
+        Unit,
+        "unread data is dropped without a reset",
+        "closing",
+        CLOSE,
+        "State::Established { .. } if abort || unread =>",
+        "State::Established { .. } if abort =>",
+    ),
+    mutation(
+        Explore,
+        "the end is forgotten if it comes before the data",
+        "closing",
+        RECEIVE,
+        "if held.eoc {",
+        "if false {",
+    ),
+    mutation(
+        Unit,
+        "a pending end counts as flushed",
+        "closing",
+        "prp-proto/src/connection/user.rs",
+        "(self.send.is_drained() && !self.wants_eoc())",
+        "self.send.is_drained()",
+    ),
+    mutation(
+        Unit,
+        "memory of buffers is kept for ever",
+        "buffers",
+        "prp-proto/src/buffer/stock.rs",
+        "self.unwanted = self.pieces.len();",
+        "self.unwanted = 0;",
+    ),
+    mutation(
+        Unit,
+        "a buffer keeps the memory in which it holds nothing",
+        "buffers",
+        "prp-proto/src/endpoint.rs",
+        "        conn.give_back(now, &mut self.stock);\n",
+        "",
+    ),
+    mutation(
+        Unit,
+        "what follows the first piece of a buffer is looked for in the wrong one",
+        "buffers",
+        "prp-proto/src/buffer/queue.rs",
+        "Some(beyond) => (1 + beyond / PIECE, beyond % PIECE),",
+        "Some(beyond) => (1 + (beyond + 1) / PIECE, beyond % PIECE),",
+    ),
+    mutation(
+        Unit,
+        "what is lent is looked for where it was before some of it arrived",
+        "buffers",
+        "prp-proto/src/buffer/send.rs",
+        "        self.lent -= n as usize - held;\n",
+        "",
+    ),
+    // Wire and queues.
+    mutation(
+        Fuzz,
+        "a bitmap word is read past the end",
+        "wire",
+        "prp-proto/src/wire/control.rs",
+        "            *word = r.u64()?;",
+        "            *word = r.u64().unwrap_or(1);",
+    ),
+    mutation(
+        Unit,
+        "deadlines are queued again and again",
+        "timers",
+        "prp-proto/src/timer.rs",
+        "            && self.at[top] == at\n        {\n            self.len -= 1;",
+        "            && self.at[top] == at\n        {\n            self.len = 0;",
+    ),
+];

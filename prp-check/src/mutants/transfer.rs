@@ -1,0 +1,246 @@
+//! Mutations of order, losses and windows.
+
+use super::mutation::Catcher::{Explore, Simulation, Unit};
+use super::mutation::{Mutation, mutation};
+
+const ACK: &str = "prp-proto/src/connection/acknowledge.rs";
+const CLOCK: &str = "prp-proto/src/connection/clock.rs";
+const DISPATCH: &str = "prp-proto/src/connection/dispatch.rs";
+const EXPECTED: &str = "prp-proto/src/connection/expected.rs";
+const FLIGHT: &str = "prp-proto/src/flight.rs";
+const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
+const RECV_BUFFER: &str = "prp-proto/src/buffer/receive.rs";
+const SENDER: &str = "prp-proto/src/connection/sender.rs";
+const SEQ: &str = "prp-proto/src/seq.rs";
+const TRANSMIT: &str = "prp-proto/src/connection/transmit.rs";
+
+/// Those mutations.
+pub(super) const TRANSFER: &[Mutation] = &[
+    // Order.
+    mutation(
+        Explore,
+        "a segment that came before is taken again",
+        "receiving",
+        RECEIVE,
+        "        if ahead < 0 {",
+        "        if ahead < -1 {",
+    ),
+    mutation(
+        Unit,
+        "a segment after a gap is taken as the next one",
+        "receiving",
+        RECEIVE,
+        "        if ahead > 0 {",
+        "        if ahead > 1 {",
+    ),
+    mutation(
+        Unit,
+        "what was kept is handed out in the wrong place",
+        "receiving",
+        RECEIVE,
+        "        self.held[ahead] = Some(Held",
+        "        self.held[ahead - 1] = Some(Held",
+    ),
+    mutation(
+        Unit,
+        "a segment beyond the window is taken",
+        "receiving",
+        RECEIVE,
+        "if self.terms.extended && seq.since(self.recv.edge) >= 0 {",
+        "if self.terms.extended && seq.since(self.recv.edge) >= 1 {",
+    ),
+    mutation(
+        Unit,
+        "an expected segment may lie beyond the window",
+        "receiving",
+        EXPECTED,
+        "            && next.before(self.recv.edge)\n",
+        "",
+    ),
+    mutation(
+        Unit,
+        "an expected segment is not acknowledged",
+        "receiving",
+        EXPECTED,
+        "        self.note_in_order(now);\n",
+        "",
+    ),
+    mutation(
+        Unit,
+        "what an expected segment acknowledges is still waited for",
+        "acknowledgement",
+        EXPECTED,
+        "        self.timers.stop(Timer::Loss);\n",
+        "",
+    ),
+    mutation(
+        Explore,
+        "numbers are widened without a sign",
+        "segment numbers",
+        SEQ,
+        "wrapping_shl(shift).cast_signed() >> shift;",
+        "wrapping_shl(shift).cast_signed().cast_unsigned().wrapping_shr(shift).cast_signed();",
+    ),
+    mutation(
+        Unit,
+        "the bitmap is one off",
+        "acknowledgement",
+        ACK,
+        "mark_received(next + 1 + index)",
+        "mark_received(next + index)",
+    ),
+    mutation(
+        Unit,
+        "a segment longer than agreed is taken",
+        "receiving",
+        RECEIVE,
+        "if frame.payload.len() > usize::from(self.terms.mss) {",
+        "if false {",
+    ),
+    // Losses.
+    mutation(
+        Unit,
+        "the loss timer is forgotten",
+        "recovery",
+        CLOCK,
+        "        self.timers.set(Timer::Loss, self.send.look_again.map_or(at, |look| look.min(at)));",
+        "        let _ = at;",
+    ),
+    mutation(
+        Unit,
+        "the timeout does not back off",
+        "recovery",
+        CLOCK,
+        "            self.stats.timeouts += 1;\n            self.send.backoff += 1;",
+        "            self.stats.timeouts += 1;",
+    ),
+    mutation(
+        Unit,
+        "a repeat does not say that it is one",
+        "sending",
+        TRANSMIT,
+        "self.push_segment(now, batch, (seq, &segment, Flags::RTX), lent);",
+        "self.push_segment(now, batch, (seq, &segment, Flags::NONE), lent);",
+    ),
+    mutation(
+        Unit,
+        "what was acknowledged stays in flight's account",
+        "flight",
+        FLIGHT,
+        "                Fate::InFlight => {\n                    self.cost -= segment.cost();\n                    acked.cost",
+        "                Fate::InFlight => {\n                    acked.cost",
+    ),
+    mutation(
+        Unit,
+        "nobody gives up on a silent peer",
+        "recovery",
+        CLOCK,
+        "is_some_and(|limit| waited >= limit)",
+        "is_some_and(|_| false)",
+    ),
+    mutation(
+        Unit,
+        "detect: a lost tail is not asked for",
+        "recovery",
+        CLOCK,
+        "            self.send.backoff += 1;\n            self.ask();",
+        "            self.send.backoff += 1;",
+    ),
+    mutation(
+        Unit,
+        "what a probe is answered does not tell what is lost",
+        "recovery",
+        ACK,
+        "            self.find_missing(now, asked, timeouts);",
+        "            let _ = (asked, timeouts);",
+    ),
+    mutation(
+        Unit,
+        "an answer tells of what was sent after the question",
+        "recovery",
+        ACK,
+        "mark_lost_if(|s| before(s.order, asked.order))",
+        "mark_lost_if(|_| true)",
+    ),
+    mutation(
+        Unit,
+        "a probe is no sign of a way that works",
+        "endpoint",
+        "prp-proto/src/endpoint/way.rs",
+        " || Control::is_probe(frame))",
+        ")",
+    ),
+    mutation(
+        Unit,
+        "who waits in vain holds others up",
+        "lanes",
+        "prp-proto/src/connection/turn.rs",
+        "if self.send.backoff > 0 { 0 }",
+        "if false { 0 }",
+    ),
+    // Windows.
+    mutation(
+        Unit,
+        "the sender overruns the window by one",
+        "sending",
+        SENDER,
+        "self.flight.next().before(self.edge)",
+        "self.flight.next().before(self.edge + 1)",
+    ),
+    mutation(
+        Unit,
+        "a closed window is never probed",
+        "sending",
+        TRANSMIT,
+        "            self.timers.set(Timer::Persist, now + self.send.rtt.rto(self.send.backoff));",
+        "",
+    ),
+    mutation(
+        Unit,
+        "messages without bytes take no room",
+        "buffers",
+        RECV_BUFFER,
+        "self.bytes.len() + self.ends.len() * size_of::<u64>()",
+        "self.bytes.len()",
+    ),
+    mutation(
+        Unit,
+        "what peers may send is not charged",
+        "memory",
+        RECEIVE,
+        "self.recv.buf.held() + may_come as usize * usize::from(self.recv.mss)",
+        "self.recv.buf.held() + 0 * may_come as usize",
+    ),
+    mutation(
+        Unit,
+        "a connection that nobody has accepted invites as much as others",
+        "memory",
+        "prp-proto/src/endpoint/receive_memory.rs",
+        " || !accepted {",
+        " || accepted && !accepted {",
+    ),
+    mutation(
+        Unit,
+        "an acknowledgement is never put off",
+        "acknowledgement",
+        ACK,
+        "if self.recv.ack.unacked >= every ||",
+        "if self.recv.ack.unacked >= 1 ||",
+    ),
+    mutation(
+        Simulation,
+        "an acknowledgement is acknowledged",
+        "acknowledgement",
+        DISPATCH,
+        "                self.on_ack(now, ack.next, Some(&ack))",
+        "                self.ack_now();\n                self.on_ack(now, ack.next, Some(&ack))",
+    ),
+    mutation(
+        Unit,
+        "an acknowledgement that waits is forgotten",
+        "acknowledgement",
+        CLOCK,
+        "                Timer::AckDelay => self.ack_now(),",
+        "                Timer::AckDelay => {}",
+    ),
+];
