@@ -12,6 +12,7 @@ use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::Core;
+use super::wait::earliest;
 
 /// How soon after the end of a router its successor is sought, doubling up to the second one: a
 /// failed attempt costs microseconds, and a process that is idle does nothing else.
@@ -71,23 +72,17 @@ impl RouterClient {
         let now = engine.now();
         if let Some(link) = &mut self.link {
             match link.receive() {
-                Ok(news) => {
-                    self.take(engine, news);
-                    return self.forget_at;
-                }
+                Ok(news) => self.take(engine, news),
                 Err(_) => self.lose(engine, now),
             }
         }
-        if self.seek_at <= now {
+        if self.link.is_none() && self.seek_at <= now {
             self.seek(engine, now);
         }
         if self.forget_at.take_if(|at| *at <= now).is_some() {
             self.down = DownHops::default();
         }
-        if self.link.is_some() {
-            return self.forget_at;
-        }
-        Some(self.forget_at.map_or(self.seek_at, |at| at.min(self.seek_at)))
+        earliest(self.forget_at, self.link.is_none().then_some(self.seek_at))
     }
 
     fn take(&mut self, engine: &Engine, news: News) {
@@ -141,3 +136,6 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
