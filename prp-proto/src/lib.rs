@@ -42,6 +42,7 @@ pub mod stats;
 pub mod testing;
 pub mod time;
 mod timer;
+pub mod token_bucket;
 mod transmit;
 pub mod wire;
 

@@ -15,6 +15,9 @@ const TURN: usize = 16;
 /// kernel's queue.
 const REST: Duration = Duration::from_millis(1);
 
+/// The user that may have all the places of a service.
+pub(crate) const ROOT: u32 = 0;
+
 /// A listener, and when it goes on.
 #[derive(Debug)]
 pub struct Acceptor {

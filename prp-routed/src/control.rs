@@ -15,6 +15,7 @@ use prp_node::{RunDir, Service};
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
 
+use crate::acceptor::ROOT;
 use crate::report::{Question, Reply};
 use client::Client;
 
@@ -27,9 +28,6 @@ const MAX_OF_USERS: usize = 24;
 
 /// How long an asker waits for the daemon: it may be reading a prphosts of 65,534 lines on a slow disk.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Who may have all the places.
-const ROOT: u32 = 0;
 
 /// The clients of the control socket.
 #[derive(Debug, Default)]

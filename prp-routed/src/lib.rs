@@ -47,4 +47,3 @@ pub mod router;
 pub mod seccomp;
 pub mod settings;
 pub mod table;
-pub mod token_bucket;

@@ -17,8 +17,9 @@ use prp_node::{DownHops, LedgerReader};
 use prp_proto::addr::Port;
 use prp_proto::endpoint::Standing;
 use prp_proto::time::Instant;
+use prp_proto::token_bucket::TokenBucket;
 
-use crate::token_bucket::TokenBucket;
+use crate::acceptor::ROOT;
 use dead::DeadProcesses;
 
 /// Processes of a node at most: each costs two descriptors. Others do without, as where there is no
@@ -34,9 +35,6 @@ const EVENTS: usize = 64;
 /// Resets a second in the names of dead processes: the connections of a large server within a
 /// second, and a hundredth of a processor for as long as somebody makes processes up.
 const RESETS_PER_SECOND: u32 = 10_000;
-
-/// Who may have all the places.
-const ROOT: u32 = 0;
 
 /// All of them.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use prp_proto::forward::{
 };
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
+use prp_proto::token_bucket::TokenBucket;
 use prp_proto::wire::{
     EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader, ResetBlock,
     TransportHeader, sealed,
@@ -20,7 +21,6 @@ use crate::batch::Batch;
 use crate::kernel::Kernel;
 use crate::link::Link;
 use crate::neighbours::Probe;
-use crate::token_bucket::TokenBucket;
 
 /// Frames received per turn from one device: half of what `sendmmsg` takes, so that two busy devices
 /// fill one call to a third.

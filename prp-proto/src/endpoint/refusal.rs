@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use crate::addr::{Port, PrpAddr};
 use crate::seq::{Seq, SeqWidth};
 use crate::time::Instant;
+use crate::token_bucket::TokenBucket;
 use crate::transmit::{Path, TransmitBatch};
 use crate::wire::{CrcKey, Flags, ResetBlock, TransportHeader};
 
@@ -38,48 +39,20 @@ impl UnownedPort {
     }
 }
 
-/// So many a second, and no more than that at once.
-#[derive(Copy, Clone, Debug, Hash)]
-struct Allowance {
-    per_second: u32,
-    left: u32,
-    refilled: Instant,
-}
-
-impl Allowance {
-    const fn new(per_second: u32) -> Self {
-        Self { per_second, left: per_second, refilled: Instant::ZERO }
-    }
-
-    /// Takes one; whether there was one left.
-    fn take(&mut self, now: Instant) -> bool {
-        let per_second = u128::from(self.per_second);
-        let earned = per_second * now.since(self.refilled).as_nanos() / 1_000_000_000;
-        if earned > 0 {
-            self.left = self.left.saturating_add(earned.min(per_second) as u32);
-            self.left = self.left.min(self.per_second);
-            self.refilled = now;
-        }
-        let some = self.left > 0;
-        self.left -= u32::from(some);
-        some
-    }
-}
-
 /// Refusals on their way out, no more than so many a second (SPEC PRP-RST-6).
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Refusals {
     queue: VecDeque<Refusal>,
     /// For ports of ours.
-    own: Allowance,
+    own: TokenBucket,
     /// For ports that may be somebody else's, taken before anybody looks whose they are.
-    unowned: Allowance,
+    unowned: TokenBucket,
 }
 
 impl Refusals {
     pub(super) fn new(per_second: u32) -> Self {
-        let allowance = Allowance::new(per_second);
-        Self { queue: VecDeque::new(), own: allowance, unowned: allowance }
+        let bucket = TokenBucket::new(per_second);
+        Self { queue: VecDeque::new(), own: bucket, unowned: bucket }
     }
 
     pub(super) fn is_empty(&self) -> bool {

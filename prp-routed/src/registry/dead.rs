@@ -7,8 +7,7 @@ use prp_node::LedgerReader;
 use prp_proto::addr::Port;
 use prp_proto::endpoint::Standing;
 use prp_proto::time::Instant;
-
-use crate::token_bucket::TokenBucket;
+use prp_proto::token_bucket::TokenBucket;
 
 /// Pauses before all is done once more. A dying process closes one descriptor after another, so the
 /// first time its ports may still be its own; and a reset may be lost, as any frame.

@@ -1,11 +1,11 @@
-//! So many a second, and no more (SPEC PRP-NODE-4, PRP-RST-6).
+//! A number of actions a second, and no more (SPEC PRP-NODE-4, PRP-RST-6).
 
-use prp_proto::time::Instant;
+use crate::time::Instant;
 
 const SECOND: u64 = 1_000_000_000;
 
 /// A bucket that holds a second's worth, or owes some.
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, Debug, Hash)]
 pub struct TokenBucket {
     per_second: u32,
     left: i64,
@@ -32,7 +32,7 @@ impl TokenBucket {
         some
     }
 
-    /// Spends so many, which may have to be earned first.
+    /// Spends `tokens`, which may have to be earned before the next [`Self::take`].
     pub const fn spend(&mut self, tokens: usize) {
         self.left = self.left.saturating_sub_unsigned(tokens as u64);
     }
@@ -40,7 +40,7 @@ impl TokenBucket {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use core::time::Duration;
 
     use super::*;
 
