@@ -5,6 +5,9 @@ use std::sync::OnceLock;
 
 use crate::topology::Topology;
 
+/// The user called nobody.
+pub const NOBODY: u32 = 65_534;
+
 /// What is missing to run tests on nodes, or `None`. Found out once, by trying.
 pub fn missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();

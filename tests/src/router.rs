@@ -1,7 +1,6 @@
 //! A prp-routed on a node.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -10,12 +9,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_routed::report::Question;
 
-use crate::scratch::TempFile;
+use crate::privilege::NOBODY;
+use crate::scratch::{ForeignFolder, TempFile};
 use crate::topology::Node;
 use crate::wait;
-
-/// The user called nobody.
-const NOBODY: u32 = 65_534;
 
 /// A router. Killed when dropped.
 #[derive(Debug)]
@@ -104,7 +101,7 @@ impl Drop for Router {
 /// A folder for the sockets of a router that runs as nobody. Goes away when dropped.
 #[derive(Debug)]
 pub struct NobodysRunDir {
-    path: PathBuf,
+    folder: ForeignFolder,
     asker: TempFile,
 }
 
@@ -114,16 +111,12 @@ impl NobodysRunDir {
     /// # Panics
     /// If it cannot be made; this needs root.
     pub fn new(asker: &str) -> Self {
-        let asker = TempFile::copy(asker);
-        let path = asker.path().with_extension("run");
-        std::fs::create_dir(&path).expect("a folder");
-        std::os::unix::fs::chown(&path, Some(NOBODY), None).expect("this is root");
-        Self { path, asker }
+        Self { folder: ForeignFolder::new(NOBODY, 0o755), asker: TempFile::copy(asker) }
     }
 
     /// The word by which `env` tells a program of it.
     pub fn variable(&self) -> String {
-        format!("PRP_RUN_DIR={}", self.path.display())
+        format!("PRP_RUN_DIR={}", self.folder.path().display())
     }
 
     /// As [`ask`], asked by nobody: root does not believe nobody's router.
@@ -137,12 +130,6 @@ impl NobodysRunDir {
         let words =
             ["--reuid", &user, "--clear-groups", "env", &self.variable(), &asker, &number, &line];
         serde_json::from_str(&node.run("setpriv", &words)).expect("answers are JSON")
-    }
-}
-
-impl Drop for NobodysRunDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 

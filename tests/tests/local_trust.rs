@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use prp_routed::report::Question;
 use prp_tests::harness::skip;
+use prp_tests::privilege::NOBODY;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::{Router, ask};
 use prp_tests::scratch::{ForeignFolder, TempFile};
@@ -30,9 +31,6 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 const ATTACKER: &str = env!("CARGO_BIN_EXE_local_attacker");
-
-/// The user of the attackers.
-const NOBODY: u32 = 65_534;
 
 /// The variable that names the directory of the router's sockets.
 const RUN_DIR: &str = "PRP_RUN_DIR";
