@@ -12,6 +12,7 @@ use tokio::io::Ready;
 use super::super::waiting::Waiting;
 use super::PrpStream;
 use crate::engine::{Core, Interest, Wait};
+use crate::stream::Inner;
 use crate::sys::baton::Errand;
 
 impl PrpStream {
@@ -48,10 +49,7 @@ impl PrpStream {
     /// # Errors
     /// None that reading would not report.
     pub async fn readable(&self) -> io::Result<()> {
-        self.wait(Interest::Read, |core, _, inner| {
-            core.endpoint.is_readable(inner.conn).then_some(Ok(()))
-        })
-        .await
+        self.wait(Interest::Read, reads_at_once).await
     }
 
     /// Waits until writing would not wait. Any number of tasks may.
@@ -59,10 +57,7 @@ impl PrpStream {
     /// # Errors
     /// None that writing would not report.
     pub async fn writable(&self) -> io::Result<()> {
-        self.wait(Interest::Write, |core, _, inner| {
-            core.endpoint.is_writable(inner.conn).then_some(Ok(()))
-        })
-        .await
+        self.wait(Interest::Write, writes_at_once).await
     }
 
     /// As [`Self::readable`], for the task that polls. Of those that poll for reading, the last one
@@ -71,9 +66,7 @@ impl PrpStream {
     /// # Errors
     /// None that reading would not report.
     pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_with(Errand::Brief, cx, Interest::Read, |core, _, inner| {
-            core.endpoint.is_readable(inner.conn).then_some(Ok(()))
-        })
+        self.poll_with(Errand::Brief, cx, Interest::Read, reads_at_once)
     }
 
     /// As [`Self::writable`], for the task that polls. Of those that poll for writing, the last one
@@ -82,9 +75,7 @@ impl PrpStream {
     /// # Errors
     /// None that writing would not report.
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_with(Errand::Brief, cx, Interest::Write, |core, _, inner| {
-            core.endpoint.is_writable(inner.conn).then_some(Ok(()))
-        })
+        self.poll_with(Errand::Brief, cx, Interest::Write, writes_at_once)
     }
 
     /// Runs `f` if the stream is ready for some of `interest`.
@@ -119,6 +110,14 @@ impl PrpStream {
             }
         }
     }
+}
+
+fn reads_at_once(core: &mut Core, _: &mut Instant, stream: &Inner) -> Option<io::Result<()>> {
+    core.endpoint.is_readable(stream.conn).then_some(Ok(()))
+}
+
+fn writes_at_once(core: &mut Core, _: &mut Instant, stream: &Inner) -> Option<io::Result<()>> {
+    core.endpoint.is_writable(stream.conn).then_some(Ok(()))
 }
 
 struct ReadyWait {
