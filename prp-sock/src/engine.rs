@@ -48,6 +48,7 @@ pub use self::exit::reset_all;
 pub(crate) use guard::CoreGuard;
 use guard::CoreLock;
 pub(crate) use ports::Claiming;
+use prp_node::fork;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;
 pub(crate) use registry::{EngineKey, engine_for};
@@ -61,7 +62,6 @@ use crate::clock::Clock;
 use crate::hosts::HostsFile;
 use crate::sys::baton::Errand;
 use crate::sys::lock::Lock;
-use prp_node::fork;
 
 /// One endpoint and what drives it.
 pub(crate) struct Engine {

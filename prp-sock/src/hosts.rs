@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prp_node::environment;
+use prp_node::fork::PerProcess;
 use prp_proto::addr::NodeId;
 use prp_proto::hosts::Hosts;
 
 use crate::sys::lock::Lock;
-use prp_node::fork::PerProcess;
 
 /// Where prphosts is unless `PRP_HOSTS` or the builder says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/prphosts";

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use prp_node::fork::CloseOnFork;
 use prp_proto::wire::ETHERNET_LEN;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
@@ -13,7 +14,6 @@ use super::{Direct, FrameIo, Held, Inlet, Interface, Peek, Sent};
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
-use prp_node::fork::CloseOnFork;
 
 /// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two megabytes in fact. What the
 /// reader's second-level cache still holds of a slot has to be taken from there before the kernel can write to it again, which takes

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use prp_node::fork::CloseOnFork;
 use socket2::SockRef;
 
 use super::device_slot::DeviceSlot;
 use super::poll_set::PollSet;
 use crate::device::{Inlet, Peek};
-use prp_node::fork::CloseOnFork;
 
 /// The sockets of an engine's devices, as somebody without the lock may use them. New ones take their
 /// place when the engine opens its devices anew; who still holds the old ones is called.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use prp_node::fork::{self, PerProcess};
 use prp_proto::addr::{DeviceId, NodeId};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
@@ -23,7 +24,6 @@ use crate::clock::Clock;
 use crate::device::{FrameIo, Interface, PacketDevice, list_interfaces};
 use crate::hosts::HostsFile;
 use crate::sys::lock::Lock;
-use prp_node::fork::{self, PerProcess};
 
 /// What makes two calls share an engine.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]

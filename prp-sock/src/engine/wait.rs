@@ -381,9 +381,6 @@ impl Engine {
                 Ok(())
             }
         };
-        // The devices may have been replaced, and to close them takes long.
-        drop(set);
-        drop(doors);
         let mut core = self.lock();
         core.revive_devices(self.now(), troubled);
         (core, slept)

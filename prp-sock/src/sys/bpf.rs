@@ -5,9 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 
+use prp_node::fork::CloseOnFork;
+
 use super::cvt;
 use super::memory::SharedMemory;
-use prp_node::fork::CloseOnFork;
 
 // From linux/bpf.h: commands, kinds, flags.
 const MAP_CREATE: libc::c_int = 0;

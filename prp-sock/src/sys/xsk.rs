@@ -6,11 +6,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use prp_node::fork::CloseOnFork;
+
 use super::cvt;
 use super::memory::SharedMemory;
 use super::mmsg::PIECES;
 use super::packet::{get, set};
-use prp_node::fork::CloseOnFork;
 
 /// Bytes of a slot, which a frame must fit: the least the kernel allows, and enough for the usual MTU.
 pub(crate) const SLOT: usize = 2048;
