@@ -30,10 +30,16 @@ impl Interest {
             Self::Read(c) => c == conn && ready.readable,
             Self::Write(c) => c == conn && ready.writable,
             Self::Connect(c) => c == conn && ready.connected,
-            Self::Flush(c) => c == conn && (ready.flushed || ready.connected),
+            Self::Flush(c) => c == conn && concerns_flush(ready),
             Self::Accept(_) => false,
         }
     }
+}
+
+/// Whether a thread that waits until all is acknowledged has something to do: it is, or the
+/// connection has just been made, before which there was nothing to ask the endpoint for.
+const fn concerns_flush(ready: Readiness) -> bool {
+    ready.flushed || ready.connected
 }
 
 /// Who waits, and a descriptor to show it if the application asked for one.
@@ -89,7 +95,7 @@ impl Slot {
             (ready.readable, &mut self.read),
             (ready.writable, &mut self.write),
             (ready.connected, &mut self.connect),
-            (ready.flushed || ready.connected, &mut self.flush),
+            (concerns_flush(ready), &mut self.flush),
         ];
         for (_, list) in due.into_iter().filter(|(due, _)| *due) {
             calls.wake_all(list);
