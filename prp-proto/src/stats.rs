@@ -64,6 +64,15 @@ impl Drops {
     }
 }
 
+/// The named fields of `$stats` with their names; the others are named, too, so that a field that is
+/// added must be put into one of the two lists.
+macro_rules! named_counters {
+    ($stats:ident; $($counter:ident),+; $($other:ident),*) => {{
+        let Self { $($counter,)+ $($other: _,)* } = $stats;
+        [$((stringify!($counter), *$counter)),+].into_iter()
+    }};
+}
+
 /// Counters of one connection.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
 pub struct ConnStats {
@@ -87,6 +96,14 @@ pub struct ConnStats {
     pub acks_received: u64,
     /// Frames for this connection that were dropped.
     pub drops: Drops,
+}
+
+impl ConnStats {
+    /// Every counter but [`Self::drops`], by its name. Leaving one out does not compile.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        named_counters!(self; segments_sent, bytes_sent, retransmitted, spurious, timeouts,
+            segments_received, bytes_received, acks_sent, acks_received; drops)
+    }
 }
 
 /// Counters decide nothing: connections that differ only in them are in the same state.
@@ -114,4 +131,12 @@ pub struct EndpointStats {
     pub windows_limited: u64,
     /// Frames dropped.
     pub drops: Drops,
+}
+
+impl EndpointStats {
+    /// Every counter but [`Self::drops`], by its name. Leaving one out does not compile.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        named_counters!(self; frames_sent, frames_received, connected, accepted, resets,
+            refusals_sent, windows_limited; drops)
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use prp_proto::addr::{NodeId, Port, PrpAddr};
 use prp_proto::config::{Classic, ConnConfig, Keepalive};
+use prp_proto::congestion::Controller;
 use prp_proto::wire::{Reliability, ReliabilitySet};
 
 use crate::addr::{Resolver, ToPrpAddrs};
@@ -108,6 +109,14 @@ impl Builder {
     #[must_use]
     pub fn crc(mut self, crc: bool) -> Self {
         self.config.crc = crc;
+        self
+    }
+
+    /// The congestion controller of this end: how much may be in flight where the network, not the
+    /// receiver, is the bottleneck. [`Controller::Delay`] by default.
+    #[must_use]
+    pub fn congestion(mut self, controller: Controller) -> Self {
+        self.config.congestion = controller;
         self
     }
 

@@ -87,6 +87,7 @@ pub use hosts::{DEFAULT_PATH as DEFAULT_HOSTS, HostsFile};
 pub use listener::{Incoming, IntoIncoming, PrpListener};
 pub use prp_proto::addr::{AddrParseError, MacAddr, NodeId, Port, PrpAddr};
 pub use prp_proto::config::{Classic, Keepalive};
+pub use prp_proto::congestion::Controller;
 pub use prp_proto::endpoint::{MessagePart, Terms};
 pub use prp_proto::error::ConnError;
 pub use prp_proto::stats::{ConnStats, DropReason, Drops, EndpointStats};

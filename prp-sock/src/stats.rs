@@ -20,6 +20,19 @@ pub struct DeviceStats {
 }
 
 impl DeviceStats {
+    /// Every counter by its name. Leaving one out does not compile.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let &Self { name: _, overruns, send_losses, too_big, direct, inlet } = self;
+        [
+            ("overruns", overruns),
+            ("send_losses", send_losses),
+            ("too_big", too_big),
+            ("direct", direct),
+            ("inlet", inlet),
+        ]
+        .into_iter()
+    }
+
     pub(crate) fn of(engine: &Engine) -> Vec<Self> {
         let names = engine.device_names();
         let mut core = engine.lock();

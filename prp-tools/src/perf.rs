@@ -36,7 +36,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use prp_sock::node;
+use prp_sock::{Controller, node};
 
 use crate::argument::peer_port;
 use crate::exit::{Failure, help};
@@ -101,6 +101,10 @@ struct Common {
     /// What PRP does about lost segments, if not selective-repeat
     #[arg(long, value_enum, value_name = "POLICY")]
     reliability: Option<Policy>,
+
+    /// PRP's congestion controller at this end, which sends: aimd or delay, if not delay
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<Controller>,
 
     /// Do without PRP's CRC-32 over every frame
     #[arg(long)]

@@ -1,10 +1,9 @@
 //! What is said when a connection has ended.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use indicatif::DecimalBytes;
-use prp_sock::{ConnStats, DeviceStats, PrpStream, Terms};
+use prp_sock::{Drops, PrpStream, Terms};
 
 use super::progress::Counts;
 
@@ -24,13 +23,24 @@ pub(super) fn summary(counts: &Counts, elapsed: Duration) -> String {
     }
 }
 
-/// What was agreed on, and what the counters of connection and devices say.
+/// What was agreed on, and every counter of the connection, of this process's end of the network and
+/// of its devices.
 pub(super) fn stats(stream: &PrpStream) -> Vec<String> {
+    let mut lines = Vec::new();
     // A stream of this process keeps terms and counters until it is dropped.
-    let terms = stream.terms().iter().map(terms_line).collect::<Vec<_>>();
-    let counters = stream.stats().iter().flat_map(stats_lines).collect::<Vec<_>>();
-    let devices = stream.device_stats().unwrap_or_default();
-    terms.into_iter().chain(counters).chain(devices.iter().map(device_line)).collect()
+    lines.extend(stream.terms().iter().map(terms_line));
+    if let Ok(stats) = stream.stats() {
+        lines.push(counters_line("connection", stats.counters()));
+        lines.push(drops_line("connection", &stats.drops));
+    }
+    if let Ok(stats) = stream.endpoint_stats() {
+        lines.push(counters_line("process", stats.counters()));
+        lines.push(drops_line("process", &stats.drops));
+    }
+    for device in stream.device_stats().unwrap_or_default() {
+        lines.push(counters_line(&device.name, device.counters()));
+    }
+    lines
 }
 
 fn terms_line(terms: &Terms) -> String {
@@ -43,33 +53,17 @@ fn terms_line(terms: &Terms) -> String {
     )
 }
 
-fn stats_lines(stats: &ConnStats) -> [String; 3] {
-    let mut drops = String::new();
-    for (why, n) in stats.drops.occurred() {
-        let _ = write!(drops, "{}{why} {n}", if drops.is_empty() { "" } else { ", " });
-    }
-    [
-        format!(
-            "sent: {} segments, {} again ({} needlessly), {} timeouts, {} acknowledgements",
-            stats.segments_sent,
-            stats.retransmitted,
-            stats.spurious,
-            stats.timeouts,
-            stats.acks_sent
-        ),
-        format!(
-            "received: {} segments, {} acknowledgements",
-            stats.segments_received, stats.acks_received
-        ),
-        format!("dropped: {}", if drops.is_empty() { "nothing" } else { &drops }),
-    ]
+/// `counters` of `owner` with their names.
+fn counters_line(owner: &str, counters: impl Iterator<Item = (&'static str, u64)>) -> String {
+    let counters: Vec<_> = counters.map(|(name, n)| format!("{name} {n}")).collect();
+    format!("{owner}: {}", counters.join(", "))
 }
 
-fn device_line(device: &DeviceStats) -> String {
-    format!(
-        "{}: {} frames lost on arrival, {} on departure, {} too big; {} sent the direct way",
-        device.name, device.overruns, device.send_losses, device.too_big, device.direct
-    )
+/// The reasons for which frames of `owner` were dropped.
+fn drops_line(owner: &str, drops: &Drops) -> String {
+    let drops: Vec<_> = drops.occurred().map(|(why, n)| format!("{why} {n}")).collect();
+    let drops = if drops.is_empty() { "nothing".to_owned() } else { drops.join(", ") };
+    format!("{owner}: dropped {drops}")
 }
 
 #[cfg(test)]

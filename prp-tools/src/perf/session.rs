@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use prp_sock::{Builder, HostsFile, NodeId, Port, PrpStream};
+use prp_sock::{Builder, Controller, HostsFile, NodeId, Port, PrpStream};
 
 use super::Common;
 use super::conn::Conn;
@@ -38,6 +38,7 @@ pub(super) struct Session {
     name: String,
     tcp: IpAddr,
     reliability: Option<Policy>,
+    congestion: Option<Controller>,
     crc: bool,
     /// The number of the next leg.
     next_leg: Cell<u32>,
@@ -91,6 +92,7 @@ impl Session {
             name,
             tcp: tcp.unwrap_or_else(|| tcp_default(node)),
             reliability: common.reliability,
+            congestion: common.congestion,
             crc: !common.no_crc,
             server: Machine::default(),
             steal: Steal::now(),
@@ -179,6 +181,9 @@ impl Leg<'_> {
                 let mut builder = builder.crc(self.session.crc);
                 if let Some(policy) = self.session.reliability {
                     builder = builder.reliability(policy.into());
+                }
+                if let Some(controller) = self.session.congestion {
+                    builder = builder.congestion(controller);
                 }
                 builder.connect((self.session.node, Port::new(self.port))).map(Conn::Prp)
             }

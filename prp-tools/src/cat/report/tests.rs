@@ -1,4 +1,4 @@
-use prp_sock::{DropReason, Reliability};
+use prp_sock::{ConnStats, DropReason, Reliability};
 
 use super::*;
 
@@ -34,13 +34,21 @@ fn terms_line__says_what_was_agreed_on() {
 }
 
 #[test]
-fn stats_lines__name_the_drops_that_occurred() {
-    let mut stats = ConnStats { segments_sent: 10, retransmitted: 2, ..ConnStats::default() };
-    assert_eq!(stats_lines(&stats)[2], "dropped: nothing");
-    stats.drops.count(DropReason::Duplicate);
-    stats.drops.count(DropReason::BadCrc);
-    stats.drops.count(DropReason::Duplicate);
-    let [sent, _, dropped] = stats_lines(&stats);
-    assert_eq!(sent, "sent: 10 segments, 2 again (0 needlessly), 0 timeouts, 0 acknowledgements");
-    assert_eq!(dropped, "dropped: bad_crc 1, duplicate 2");
+fn counters_line__has_every_counter() {
+    let stats = ConnStats { segments_sent: 10, retransmitted: 2, ..ConnStats::default() };
+    assert_eq!(
+        counters_line("connection", stats.counters()),
+        "connection: segments_sent 10, bytes_sent 0, retransmitted 2, spurious 0, timeouts 0, \
+         segments_received 0, bytes_received 0, acks_sent 0, acks_received 0"
+    );
+}
+
+#[test]
+fn drops_line__names_the_drops_that_occurred() {
+    let mut drops = Drops::default();
+    assert_eq!(drops_line("process", &drops), "process: dropped nothing");
+    drops.count(DropReason::Duplicate);
+    drops.count(DropReason::BadCrc);
+    drops.count(DropReason::Duplicate);
+    assert_eq!(drops_line("process", &drops), "process: dropped bad_crc 1, duplicate 2");
 }
