@@ -86,6 +86,17 @@ pub enum ReadError {
     Conn(ConnError),
 }
 
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blocked => f.write_str("nothing has come yet"),
+            Self::Conn(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ReadError {}
+
 /// Why nothing was written.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum WriteError {
@@ -99,6 +110,19 @@ pub enum WriteError {
     Conn(ConnError),
 }
 
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blocked => f.write_str("the send buffer is full"),
+            Self::Closed => f.write_str("this end has shut its sending direction"),
+            Self::NoMemory => f.write_str("no memory for the send buffer"),
+            Self::Conn(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for WriteError {}
+
 /// Why no request could be made at all.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum ConnectError {
@@ -110,9 +134,29 @@ pub enum ConnectError {
     MtuTooSmall,
 }
 
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRoute(node) => ConnError::NoRoute(*node).fmt(f),
+            Self::InUse => f.write_str("a connection with these two addresses exists"),
+            Self::MtuTooSmall => f.write_str("the device is too small to carry a segment"),
+        }
+    }
+}
+
+impl core::error::Error for ConnectError {}
+
 /// Why a port cannot be listened on.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum ListenError {
     /// Somebody in this endpoint listens there already.
     InUse,
 }
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this endpoint listens on the port already")
+    }
+}
+
+impl core::error::Error for ListenError {}

@@ -1,0 +1,110 @@
+//! The examples of the crates, as their users run them.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use prp_tests::harness::skip;
+use prp_tests::topology::Topology;
+use prp_tests::wait;
+
+prp_tests::main! {
+    light:
+        echo__answers_what_it_was_sent,
+        epoll__serves_prp_cat,
+        messages__are_answered_one_by_one,
+        sans_io__carries_a_text,
+        tokio__answers_what_it_was_sent;
+}
+
+/// A program of these tests: the others lie beside it.
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
+/// A text longer than a segment.
+const TEXT_LEN: usize = 5000;
+
+/// The program at `path` beside those of these tests.
+fn program(path: &str) -> PathBuf {
+    let program = Path::new(PUPPET).with_file_name(path);
+    if !program.exists() {
+        skip(format!("{path}: `cargo test --workspace --all-features` builds it"));
+    }
+    program
+}
+
+/// An example that serves, until it is dropped.
+struct Server(Child);
+
+impl Server {
+    /// `example` on node 2.
+    fn start(topology: &Topology, example: &str) -> Self {
+        let mut command = topology.node(2).command(program(example));
+        Self(command.spawn().expect("topo runs"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.kill().expect("the server has not been waited for");
+        self.0.wait().expect("the server has not been waited for");
+    }
+}
+
+/// What `example` on node 1 prints for `words`, once its server listens.
+fn client(topology: &Topology, example: &str, words: &[&str]) -> String {
+    wait::until(format_args!("an answer for {example}"), || {
+        let mut command = topology.node(1).command(program(example));
+        let output = command.args(words).output().expect("topo runs");
+        output.status.success().then(|| String::from_utf8(output.stdout).expect("text"))
+    })
+}
+
+/// Sends a text to `example` on node 2 with another process of it on node 1.
+fn ask(example: &str) {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology, example);
+    let text = "x".repeat(TEXT_LEN);
+    let said = client(&topology, example, &["2", &text]);
+    assert_eq!(said.trim_end(), text);
+}
+
+fn echo__answers_what_it_was_sent() {
+    ask("examples/echo");
+}
+
+fn tokio__answers_what_it_was_sent() {
+    ask("examples/tokio");
+}
+
+fn messages__are_answered_one_by_one() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology, "examples/messages");
+    let said = client(&topology, "examples/messages", &["2", "one", "three"]);
+    assert_eq!(said, "one: 3 bytes\nthree: 5 bytes\n");
+}
+
+fn epoll__serves_prp_cat() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology, "examples/epoll");
+    // More than the buffers of both ends.
+    let sent = vec![b'x'; 8 << 20];
+    assert_eq!(client(&topology, "prp", &["cat", "-q", "2", "7003"]), "");
+    let mut command = topology.node(1).command(program("prp"));
+    command.args(["cat", "-q", "2", "7003"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut client = command.spawn().expect("topo runs");
+    let mut input = client.stdin.take().expect("it is piped");
+    let text = sent.clone();
+    let writer = std::thread::spawn(move || input.write_all(&text));
+    let output = client.wait_with_output().expect("topo runs");
+    writer.join().expect("it does not panic").expect("prp cat takes everything");
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stdout == sent, "other bytes than were sent");
+}
+
+fn sans_io__carries_a_text() {
+    let output = Command::new(program("examples/sans_io")).output().expect("it runs");
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.lines().last(), Some("a byte stream without a socket"));
+}
