@@ -450,14 +450,14 @@ proptest! {
         for dst in [1, 2, 3, 4, 5, 9, 12] {
             let flow = Flow { src: 1, dst, src_port, dst_port: 80 };
             let hop = |from| router.next_hop(node(dst), flow, from).ok();
-            let froms = [(0, 1), (0, 2), (1, 3), (1, 4)].map(|(d, n)| (DeviceId(d), mac(n)));
+            let sources = [(0, 1), (0, 2), (1, 3), (1, 4)].map(|(d, n)| (DeviceId(d), mac(n)));
             let Some(settled) = router.settled(node(dst)) else {
                 prop_assert_eq!(hop(None), None);
                 continue;
             };
             let chosen = settled.hops[flow.hash(node(5)) as usize % settled.hops.len()];
             prop_assert_eq!(hop(None), Some(chosen));
-            for from in froms {
+            for from in sources {
                 // Expect: who is not among those who take them changes nothing, and who is only if there is another.
                 let among = settled.hops.iter().any(|hop| (hop.device, hop.mac) == from);
                 if !among || settled.back {
