@@ -20,10 +20,7 @@ fn parameter_text(parameter: &Estimate) -> String {
     let value = with_prefix(*value, unit);
     let means = parameter.means.as_ref().map(|means| format!(" ({means})")).unwrap_or_default();
     match parameter.interval {
-        Some(i) => {
-            let (low, high) = (with_prefix(i.low, unit), with_prefix(i.high, unit));
-            format!("{name}{means} = {value}, 95 %: {low} to {high}")
-        }
+        Some(i) => format!("{name}{means} = {value}, 95 %: {}", i.text(unit)),
         None => format!("{name}{means} = {value}, no interval"),
     }
 }

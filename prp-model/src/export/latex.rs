@@ -27,7 +27,10 @@ pub fn latex(fit: &Fit) -> String {
         let Estimate { name, value, unit, interval, .. } = parameter;
         let interval = interval.map_or_else(
             || "none".to_owned(),
-            |i| format!("${}$ to ${}$", number(i.low), number(i.high)),
+            |i| match i.high.is_finite() {
+                true => format!("${}$ to ${}$", number(i.low), number(i.high)),
+                false => format!("${}$ or more", number(i.low)),
+            },
         );
         let unit = unit.replace("B", r"\mathrm{B}").replace('s', r"\mathrm{s}");
         lines.push(format!(r"${}$ & ${}\ {unit}$ & {interval} \\", symbol(name), number(*value)));

@@ -145,7 +145,7 @@ impl Fit {
     /// Fills in what it tells, and what it does not.
     fn tell(&mut self) {
         let shape = self.shape();
-        let has_break = !shape.is_some_and(|shape| shape.reaches_ends);
+        let has_break = !shape.is_some_and(|shape| shape.may_be_none);
         for quantity in self.model.quantities() {
             let told = match quantity.rule {
                 _ if quantity.needs_break && !has_break => Err(NO_BREAK.into()),
@@ -188,10 +188,13 @@ impl Fit {
             Rule::Value(of) => (of(theta).0, interval(of).map(not_negative)),
             Rule::Reciprocal(of) => {
                 let (cost, interval) = (of(theta).0, interval(of));
-                if cost <= 0.0 || interval.is_some_and(|i| i.low <= 0.0) {
+                if cost <= 0.0 {
                     return Err("a byte's cost does not stand out from the scatter".into());
                 }
-                let turned = |i: Interval| Interval { low: 1.0 / i.high, high: 1.0 / i.low };
+                // Where a byte may cost nothing the bandwidth has no upper end. To tell it only where the
+                // cost stands out would tell it mostly where scatter has made the cost too large.
+                let most = |cost: f64| if cost > 0.0 { 1.0 / cost } else { f64::INFINITY };
+                let turned = |i: Interval| Interval { low: 1.0 / i.high, high: most(i.low) };
                 (1.0 / cost, interval.map(turned))
             }
             Rule::Exponential(of) => {

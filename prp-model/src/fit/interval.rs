@@ -5,7 +5,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::algebra::{Symmetric, Vector};
 use super::bootstrap::Replicate;
 use super::robust::Settled;
-use super::solve::Solver;
+use super::solve::{Shapes, Solver};
+use crate::unit::with_prefix;
 
 /// How often an interval holds the truth.
 pub const CONFIDENCE: f64 = 0.95;
@@ -25,8 +26,21 @@ const ROUNDING: f64 = 1e-12;
 pub struct Interval {
     /// The lower end.
     pub low: f64,
-    /// The upper end; may be infinite.
+    /// The upper end; infinite where there is none: of a bandwidth, where a byte may cost nothing.
     pub high: f64,
+}
+
+impl Interval {
+    /// Both ends with their unit.
+    #[must_use]
+    pub fn text(&self, unit: &str) -> String {
+        let low = with_prefix(self.low, unit);
+        if self.high.is_finite() {
+            format!("{low} to {}", with_prefix(self.high, unit))
+        } else {
+            format!("{low} or more")
+        }
+    }
 }
 
 /// What intervals are made of.
@@ -98,14 +112,18 @@ impl Spread {
         let last = costs.iter().rposition(|cost| *cost <= limit);
         let (Some(first), Some(last)) = (first, last) else {
             // It lies between two that were looked at, and everything else is worse.
-            return Some(ShapeInterval { low: best, high: best, reaches_ends: false });
+            return Some(ShapeInterval { low: best, high: best, may_be_none: false });
         };
-        let reaches_ends = first == 0 || last + 1 == all.len();
-        Some(ShapeInterval {
-            low: all[first].low.min(best),
-            high: all[last].high.max(best),
-            reaches_ends,
-        })
+        let (is_first, is_last) = (first == 0, last + 1 == all.len());
+        // Beyond the first and the last break that is looked at there are sizes enough for a line on one side
+        // only: nothing tells where among those it is.
+        let is_break = matches!(solver.shapes(), Shapes::Breaks(_));
+        let largest = solver.settings.iter().map(|at| at.size.number()).fold(best, f64::max);
+        let low = if is_break && is_first { 0.0 } else { all[first].low.min(best) };
+        let high = if is_break && is_last { largest } else { all[last].high.max(best) };
+        // To tell a break only where it is off both ends would tell it mostly where scatter has made it.
+        let may_be_none = if is_break { is_first && is_last } else { is_first || is_last };
+        Some(ShapeInterval { low, high, may_be_none })
     }
 }
 
@@ -119,8 +137,9 @@ fn error(covariance: &Symmetric, gradient: &Vector) -> f64 {
 pub(crate) struct ShapeInterval {
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// Whether it goes up or down to where there would be no break at all.
-    pub(crate) reaches_ends: bool,
+    /// Whether it goes to where there would be no break at all, nor packets: at both ends for a break, since
+    /// at one of them something is known of the other; at either for packets.
+    pub(crate) may_be_none: bool,
 }
 
 /// The value below which 95 % lie, of a sample: the quantile that makes a test with so many made data sets

@@ -33,7 +33,8 @@ fn estimate(estimate: &Estimate) -> (String, Value) {
     let mut json = json!({
         "value": value,
         "low": interval.map(|interval| interval.low),
-        "high": interval.map(|interval| interval.high),
+        // JSON has no infinity: the largest number there is stands for no upper end.
+        "high": interval.map(|interval| interval.high.min(f64::MAX)),
         "unit": unit,
     });
     if let Some(means) = means {
@@ -101,7 +102,7 @@ fn row(estimate: &Estimate) -> String {
     let value = with_prefix(*value, unit);
     let interval = interval.map_or_else(
         || "no interval: as many measurements as parameters".to_owned(),
-        |i| format!("95 %: {} to {}", with_prefix(i.low, unit), with_prefix(i.high, unit)),
+        |i| format!("95 %: {}", i.text(unit)),
     );
     let means = means.as_ref().map(|means| format!("   (this is {means})")).unwrap_or_default();
     format!("  {name:<20}{value:>14}   {interval}{means}")

@@ -121,9 +121,7 @@ fn one(args: &PredictArgs, fit: &Fit, size: u64) -> Result<(String, Value), Fail
     let hops = Hops::new(f64::from(args.over));
     let at = Setting { hops, ..Setting::one_way(Bytes::new(size as f64)) };
     let (time, interval) = fit.predict(&at);
-    let range = interval.map_or_else(String::new, |i| {
-        format!("   95 %: {} to {}", with_prefix(i.low, "s"), with_prefix(i.high, "s"))
-    });
+    let range = interval.map_or_else(String::new, |i| format!("   95 %: {}", i.text("s")));
     let line = format!("{size:>12} bytes{:>14}{range}", time.to_string());
     let json = json!({
         "bytes": size, "seconds": time.number(),

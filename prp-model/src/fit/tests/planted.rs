@@ -121,6 +121,37 @@ fn planted__prp() {
     .check();
 }
 
+/// The paper's own numbers: 74 us, 6.6 MB/s, a network of 12.5 MB/s and frames of 34 bytes or more. The frame
+/// that is filled takes 2.7 us, little more than the scatter, so that B0 hardly stands out.
+#[test]
+fn planted__prp_with_a_break_that_hardly_stands_out() {
+    let (network, both, n_min) = (1.0 / 12.5e6, 1.0 / 6.6e6, 34.0);
+    let (constant, processor) = (74e-6 - n_min * network, both - network);
+    let law = TwoPiece {
+        constant: Seconds::new(constant),
+        network: SecondsPerByte::new(network),
+        processor: SecondsPerByte::new(processor),
+        n_min: Bytes::new(n_min),
+    };
+    let sizes: Vec<f64> = (0..106).map(|n| f64::from(n * 14)).collect();
+    Planted {
+        model: Model::Prp,
+        settings: one_way(&sizes),
+        times: 10,
+        part: 0.02,
+        law: &|at| law.time(at.size).number(),
+        truth: &[
+            ("L", 74e-6),
+            ("B0", 1.0 / processor),
+            ("L1", constant),
+            ("B1", 6.6e6),
+            ("n_min", n_min),
+        ],
+        predicted: vec![at(34.0), at(700.0)],
+    }
+    .check();
+}
+
 #[test]
 fn planted__packet() {
     let (fixed, byte, packet) = (30e-6, 8e-9, 1484.0);
