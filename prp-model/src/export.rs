@@ -27,7 +27,7 @@ fn parameter_text(parameter: &Estimate) -> String {
 
 /// Lines about a fit for the head of a file.
 fn head(fit: &Fit) -> Vec<String> {
-    let mut lines = vec![format!("{}: {}", fit.model.name(), fit.model.formula())];
+    let mut lines = vec![format!("{}: {}", fit.model.name(), fit.formula())];
     lines.extend(fit.parameters.iter().map(parameter_text));
     lines.extend(
         fit.not_identified.iter().map(|not| format!("{} is not told: {}", not.name, not.why)),

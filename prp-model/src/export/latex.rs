@@ -18,8 +18,11 @@ pub fn latex(fit: &Fit) -> String {
             r"T(x, n) = \frac{a'^2}{a' + b' x} + b' x, \quad a' = 2 a + n a_c, \quad b' = \max(b, n b_c)"
         }
     };
+    let has_routers =
+        fit.model != Model::Linear && fit.parameters.iter().any(|p| p.name == "gamma");
+    let routers = if has_routers { r" + \gamma h" } else { "" };
     let mut lines = vec![
-        format!(r"\[ {formula} \]"),
+        format!(r"\[ {formula}{routers} \]"),
         r"\begin{tabular}{lll}".to_owned(),
         r"parameter & value & 95\,\% interval \\ \hline".to_owned(),
     ];

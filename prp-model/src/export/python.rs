@@ -15,8 +15,7 @@ pub fn python(fit: &Fit) -> String {
             ("size, hops=0", format!("return {alpha:e} + {beta:e} * size + {gamma:e} * hops"))
         }
         Model::Prp => {
-            let theta = fit.curve_parameters();
-            let [a, processor, network, n_min] = theta;
+            let [a, processor, network, n_min, _] = fit.curve_parameters();
             let body =
                 format!("return {a:e} + {processor:e} * size + {network:e} * max(size, {n_min:e})");
             ("size", body)
@@ -50,6 +49,13 @@ pub fn python(fit: &Fit) -> String {
             let whole = "return a ** 2 / (a + b * size) + b * size";
             ("size, pairs=1", format!("{fixed}\n    {byte}\n    {whole}"))
         }
+    };
+    // Linear has its routers in its own formula.
+    let (arguments, body) = match value("gamma") {
+        Some(gamma) if fit.model != Model::Linear => {
+            (format!("{arguments}, hops=0"), format!("{body} + {gamma:e} * hops"))
+        }
+        _ => (arguments.to_owned(), body),
     };
     let about = head(fit).join("\n    ");
     let import = if body.contains("math.") { "import math\n\n\n" } else { "" };

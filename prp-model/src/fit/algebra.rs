@@ -1,7 +1,7 @@
 //! Vectors and symmetric matrices of the few parameters that a model has.
 
 /// Parameters that a model may have.
-pub(crate) const WIDTH: usize = 4;
+pub(crate) const WIDTH: usize = 5;
 
 /// A pivot smaller than this, of a matrix scaled to a diagonal of ones, is none: columns that agree to so
 /// many digits differ by rounding.
@@ -134,10 +134,11 @@ mod tests {
     #[test]
     fn inverse__of_a_part_of_the_parameters() {
         let mut matrix = Symmetric::ZERO;
-        for v in [[1.0, 2e6, 0.0, 1.0], [1.0, -1e6, 5.0, 2.0], [3.0, 4e6, 1.0, 0.0]] {
+        for v in [[1.0, 2e6, 0.0, 1.0, 2.0], [1.0, -1e6, 5.0, 2.0, 7.0], [3.0, 4e6, 1.0, 0.0, 1.0]]
+        {
             matrix.add_outer(0.5, &v);
         }
-        let mask = [true, true, false, true];
+        let mask = [true, true, false, true, false];
         let inverse = matrix.inverse(&mask).expect("three vectors for three parameters");
         let product = inverse.around(&matrix);
         for row in 0..WIDTH {
@@ -150,16 +151,16 @@ mod tests {
                 );
             }
         }
-        assert_eq!(inverse.times(&[0.0, 0.0, 1.0, 0.0]), [0.0; WIDTH]);
+        assert_eq!(inverse.times(&[0.0, 0.0, 1.0, 0.0, 1.0]), [0.0; WIDTH]);
     }
 
     #[test]
     fn inverse__of_a_singular_matrix_is_none() {
         let mut matrix = Symmetric::ZERO;
-        matrix.add_outer(1.0, &[1.0, 2.0, 0.0, 0.0]);
-        matrix.add_outer(1.0, &[2.0, 4.0, 0.0, 0.0]);
-        assert!(matrix.inverse(&[true, true, false, false]).is_none());
-        assert!(matrix.inverse(&[true, false, false, false]).is_some());
-        assert!(matrix.inverse(&[false, false, true, false]).is_none());
+        matrix.add_outer(1.0, &[1.0, 2.0, 0.0, 0.0, 0.0]);
+        matrix.add_outer(1.0, &[2.0, 4.0, 0.0, 0.0, 0.0]);
+        assert!(matrix.inverse(&[true, true, false, false, false]).is_none());
+        assert!(matrix.inverse(&[true, false, false, false, false]).is_some());
+        assert!(matrix.inverse(&[false, false, true, false, false]).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! Measurements sorted by what was measured: a model only sees sums over those of one setting.
 
-use super::sample::{Sample, Setting};
+use super::sample::{Kind, Sample, Setting};
 use crate::unit::Hops;
 
 /// All measurements of a fit.
@@ -12,8 +12,10 @@ pub(crate) struct Design {
     pub(crate) rows: Vec<Row>,
     /// Groups of measurements that are independent of each other.
     pub(crate) groups: usize,
-    /// Whether measurements say over how many routers they went.
+    /// Whether messages passed routers.
     pub(crate) has_hops: bool,
+    /// Whether they passed different numbers of them.
+    pub(crate) hops_differ: bool,
 }
 
 /// A measurement.
@@ -77,7 +79,11 @@ impl Design {
             })
             .collect();
         let has_hops = samples.iter().any(|sample| sample.hops.is_some_and(|h| h > Hops::new(0.0)));
-        Self { settings, rows, groups, has_hops }
+        let differs = |pair: &[Setting]| pair[0].hops != pair[1].hops;
+        let ways: Vec<Setting> =
+            settings.iter().filter(|at| at.kind == Kind::OneWay).copied().collect();
+        let hops_differ = ways.windows(2).any(differs);
+        Self { settings, rows, groups, has_hops, hops_differ }
     }
 
     /// The measured times.

@@ -6,10 +6,10 @@ use super::bootstrap::{replicates, shape_of};
 use super::covariance::{columns, covariance};
 use super::design::Design;
 use super::family::{Form, Model};
-use super::identify::{Identified, identified};
+use super::identify::{Identified, identified, mask};
 use super::interval::{Interval, ShapeInterval, Spread};
 use super::likelihood::aic;
-use super::quantity::{Quantity, Rule};
+use super::quantity::{Quantity, ROUTER, Rule};
 use super::robust::{self, Scale, Settled};
 use super::sample::{Sample, Setting};
 use super::solve::Solver;
@@ -107,7 +107,14 @@ fn spread(
 fn check(model: Model, samples: &[Sample]) -> Result<(), FitError> {
     let has_hops = samples.iter().any(|sample| sample.hops.is_some());
     let named = model.quantities().len();
-    let parameters = if model == Model::Linear && !has_hops { named - 1 } else { named };
+    let hops = |sample: &Sample| sample.hops.unwrap_or_default();
+    let parameters = match model {
+        Model::Linear if !has_hops => named - 1,
+        Model::Linear => named,
+        // A router's delay beside those of the paper.
+        _ if samples.windows(2).any(|pair| hops(&pair[0]) != hops(&pair[1])) => named + 1,
+        _ => named,
+    };
     if samples.len() < parameters {
         return Err(FitError::TooFew { points: samples.len(), parameters });
     }
@@ -127,7 +134,8 @@ fn check(model: Model, samples: &[Sample]) -> Result<(), FitError> {
 
 /// The parameters that are looked for.
 fn identify(model: Model, design: &Design, begin: &Vector) -> Result<Identified, FitError> {
-    let solver = Solver::new(model, &design.settings, model.mask());
+    // As if every parameter could be told.
+    let solver = Solver::new(model, &design.settings, mask(model, design));
     if matches!(model, Model::Packet | Model::Prp) && solver.shapes().all(1).is_empty() {
         return Err(FitError::NoShape);
     }
@@ -146,7 +154,9 @@ impl Fit {
     fn tell(&mut self) {
         let shape = self.shape();
         let has_break = !shape.is_some_and(|shape| shape.may_be_none);
-        for quantity in self.model.quantities() {
+        let router = [ROUTER];
+        let routers = if self.has_routers() { &router[..] } else { &[] };
+        for quantity in self.model.quantities().iter().chain(routers) {
             let told = match quantity.rule {
                 _ if quantity.needs_break && !has_break => Err(NO_BREAK.into()),
                 Rule::Shape => Ok(self.shape_estimate(quantity, shape)),
@@ -262,7 +272,20 @@ impl Fit {
         self.design.settings.iter().map(|at| at.pairs).max().unwrap_or(1)
     }
 
-    /// Whether messages passed different numbers of routers.
+    /// The formula, as text: that of the model, and of routers where messages passed different numbers of
+    /// them.
+    #[must_use]
+    pub fn formula(&self) -> String {
+        let more = if self.has_routers() { " + gamma h" } else { "" };
+        format!("{}{more}", self.model.formula())
+    }
+
+    /// Whether it has a delay of routers beside the parameters of its paper.
+    fn has_routers(&self) -> bool {
+        self.model != Model::Linear && self.design.hops_differ
+    }
+
+    /// Whether messages passed routers.
     #[must_use]
     pub fn has_hops(&self) -> bool {
         self.design.settings.iter().any(|at| at.hops > Hops::new(0.0))

@@ -3,9 +3,12 @@
 //! All parameters are times, or times for a byte, and none is negative; those that shape the curve, the
 //! size of the smallest frame and that of a packet, are sizes.
 
-use super::algebra::{Mask, Vector};
+use super::algebra::{Mask, Vector, WIDTH};
 use super::sample::{Kind, Setting};
 use crate::point::{hyperbola, packets};
+
+/// The parameter of a router's delay, of models whose papers have none.
+pub(crate) const HOPS: usize = WIDTH - 1;
 
 /// A model to fit.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Hash)]
@@ -116,10 +119,12 @@ impl Model {
     /// The time at a setting.
     pub(crate) fn value(self, theta: &Vector, at: &Setting) -> f64 {
         match self {
-            Self::Hyperbolic => hyperbola(theta[0], theta[1] * at.size.number()),
+            Self::Hyperbolic => {
+                hyperbola(theta[0], theta[1] * at.size.number()) + routers(theta, at)
+            }
             Self::Blocks => {
                 let (fixed, byte) = together(theta, f64::from(at.pairs));
-                hyperbola(fixed, byte * at.size.number())
+                hyperbola(fixed, byte * at.size.number()) + routers(theta, at)
             }
             _ => {
                 let linear = self.linear(theta, at);
@@ -134,7 +139,7 @@ impl Model {
         match self {
             Self::Hyperbolic => {
                 let (by_a, by_z) = hyperbola_slopes(theta[0], theta[1] * x);
-                [by_a, by_z * x, 0.0, 0.0]
+                [by_a, by_z * x, 0.0, 0.0, at.hops.number()]
             }
             Self::Blocks => {
                 let pairs = f64::from(at.pairs);
@@ -142,7 +147,7 @@ impl Model {
                 let (by_a, by_z) = hyperbola_slopes(fixed, byte * x);
                 let own = theta[1] >= pairs * theta[3];
                 let (by_b, by_bc) = if own { (by_z * x, 0.0) } else { (0.0, by_z * x * pairs) };
-                [2.0 * by_a, by_b, pairs * by_a, by_bc]
+                [2.0 * by_a, by_b, pairs * by_a, by_bc, at.hops.number()]
             }
             Self::Prp => {
                 let mut gradient = self.linear(theta, at);
@@ -157,16 +162,22 @@ impl Model {
     fn linear(self, theta: &Vector, at: &Setting) -> Vector {
         let x = at.size.number();
         let (messages, sends) = (f64::from(at.messages), at.kind == Kind::Send);
+        let hops = at.hops.number();
         match self {
-            Self::Linear => [1.0, x, at.hops.number(), 0.0],
-            Self::Prp => [1.0, x, x.max(theta[3]), 0.0],
-            Self::Packet => [packets(x, theta[2]), x, 0.0, 0.0],
-            Self::LogP | Self::LogGp if sends => [0.0, messages, 0.0, 0.0],
-            Self::LogP => [1.0, 2.0, messages - 1.0, 0.0],
-            Self::LogGp => [1.0, 2.0, messages - 1.0, messages * (x - 1.0).max(0.0)],
-            Self::Hyperbolic | Self::Blocks => [0.0; 4],
+            Self::Linear => [1.0, x, hops, 0.0, 0.0],
+            Self::Prp => [1.0, x, x.max(theta[3]), 0.0, hops],
+            Self::Packet => [packets(x, theta[2]), x, 0.0, 0.0, hops],
+            Self::LogP | Self::LogGp if sends => [0.0, messages, 0.0, 0.0, 0.0],
+            Self::LogP => [1.0, 2.0, messages - 1.0, 0.0, hops],
+            Self::LogGp => [1.0, 2.0, messages - 1.0, messages * (x - 1.0).max(0.0), hops],
+            Self::Hyperbolic | Self::Blocks => [0.0; WIDTH],
         }
     }
+}
+
+/// What the routers on the path add.
+fn routers(theta: &Vector, at: &Setting) -> f64 {
+    theta[HOPS] * at.hops.number()
 }
 
 /// The block of `pairs` that send at the same time: rule 3 for the network, rule 1 for the whole.
@@ -192,10 +203,10 @@ mod tests {
     #[test]
     fn gradient__is_the_slope_of_the_value() {
         let theta = |model| match model {
-            Model::Prp => [40e-6, 60e-9, 80e-9, 34.0],
-            Model::Packet => [30e-6, 10e-9, 1484.0, 0.0],
-            Model::Blocks => [860e-6, 1.42e-6, 346e-6, 0.92e-6],
-            _ => [50e-6, 20e-9, 5e-6, 3e-9],
+            Model::Prp => [40e-6, 60e-9, 80e-9, 34.0, 4e-6],
+            Model::Packet => [30e-6, 10e-9, 1484.0, 0.0, 4e-6],
+            Model::Blocks => [860e-6, 1.42e-6, 346e-6, 0.92e-6, 4e-6],
+            _ => [50e-6, 20e-9, 5e-6, 3e-9, 4e-6],
         };
         for model in Model::ALL {
             for (x, pairs, kind) in
@@ -205,7 +216,7 @@ mod tests {
                     Setting { size: Bytes::new(x), hops: Hops::new(2.0), messages: 3, pairs, kind };
                 let theta = theta(model);
                 let gradient = model.gradient(&theta, &at);
-                for parameter in 0..model.width() {
+                for parameter in (0..model.width()).chain([HOPS]) {
                     if model == Model::Packet && parameter == 2 {
                         continue;
                     }

@@ -2,7 +2,7 @@
 
 use super::algebra::{Mask, Vector, WIDTH};
 use super::design::Design;
-use super::family::Model;
+use super::family::{HOPS, Model};
 
 /// What is left of a column without the others, as a part of it, where it has nothing of its own: more
 /// than rounding, and far less than a measurement could tell.
@@ -18,12 +18,20 @@ pub(crate) struct Identified {
     pub(crate) told: Mask,
 }
 
+/// All parameters that a model has for these measurements: a router's delay among them where messages passed
+/// different numbers of routers.
+pub(crate) fn mask(model: Model, design: &Design) -> Mask {
+    let mut mask = model.mask();
+    mask[HOPS] = model != Model::Linear && design.hops_differ;
+    mask
+}
+
 /// The parameters that a fit looks for, and those of which it tells a value.
 ///
 /// A start-up time takes up what it cannot be told from: alpha has the routers that every message passed,
 /// L the overheads of both ends. Of other columns that depend on each other none is told.
 pub(crate) fn identified(model: Model, design: &Design, columns: &[Vector]) -> Identified {
-    let mut mask = model.mask();
+    let mut mask = mask(model, design);
     let takes_up: &[usize] = match model {
         Model::Linear => &[2],
         Model::LogP | Model::LogGp => &[1, 2],
@@ -84,10 +92,11 @@ mod tests {
 
     #[test]
     fn own_part__of_columns_that_depend_and_that_do_not() {
-        let columns = [[1.0, 2.0, 5.0, 0.0], [1.0, 2.0, 1.0, 0.0], [1.0, 2.0, 3.0, 0.0]];
-        assert!(own_part(&columns, 1, &[true, false, true, false]) < NOTHING);
-        assert!(own_part(&columns, 2, &[true, true, false, false]) > 0.3);
-        assert_eq!(own_part(&columns, 3, &[true, false, false, false]), 0.0);
-        assert!((own_part(&columns, 0, &[false; 4]) - 1.0).abs() < 1e-12);
+        let columns =
+            [[1.0, 2.0, 5.0, 0.0, 0.0], [1.0, 2.0, 1.0, 0.0, 0.0], [1.0, 2.0, 3.0, 0.0, 0.0]];
+        assert!(own_part(&columns, 1, &[true, false, true, false, false]) < NOTHING);
+        assert!(own_part(&columns, 2, &[true, true, false, false, false]) > 0.3);
+        assert_eq!(own_part(&columns, 3, &[true, false, false, false, false]), 0.0);
+        assert!((own_part(&columns, 0, &[false; WIDTH]) - 1.0).abs() < 1e-12);
     }
 }

@@ -14,17 +14,24 @@ pub(crate) struct Line {
     pub(crate) right: [f64; 2],
     /// Sum of squares of times.
     pub(crate) squares: f64,
+    /// Sums of hops, of hops times sizes, of their squares, and of hops times times.
+    pub(crate) hops: [f64; 4],
 }
 
 impl Line {
-    /// Adds what was measured of one size.
-    pub(crate) fn add(&mut self, size: f64, sum: &Sums) {
+    /// Adds what was measured of one size over so many routers.
+    pub(crate) fn add(&mut self, size: f64, hops: f64, sum: &Sums) {
         self.normal[0] += sum.weight;
         self.normal[1] += sum.weight * size;
         self.normal[2] += sum.weight * size * size;
         self.right[0] += sum.time;
         self.right[1] += sum.time * size;
         self.squares += sum.square;
+        let weight = sum.weight * hops;
+        self.hops[0] += weight;
+        self.hops[1] += weight * size;
+        self.hops[2] += weight * hops;
+        self.hops[3] += sum.time * hops;
     }
 
     /// This and `sign` times the other.
@@ -32,6 +39,7 @@ impl Line {
         let mut all = *self;
         all.normal.iter_mut().zip(&other.normal).for_each(|(l, r)| *l += sign * r);
         all.right.iter_mut().zip(&other.right).for_each(|(l, r)| *l += sign * r);
+        all.hops.iter_mut().zip(&other.hops).for_each(|(l, r)| *l += sign * r);
         all.squares += sign * other.squares;
         all
     }

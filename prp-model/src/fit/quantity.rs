@@ -1,7 +1,7 @@
 //! What a fit tells of: parameters under their names, and what follows from them.
 
 use super::algebra::Vector;
-use super::family::Model;
+use super::family::{HOPS, Model};
 use crate::unit::{Bytes, BytesPerSecond, Seconds, SecondsPerByte};
 
 /// How an answer follows from the parameters of a curve.
@@ -30,10 +30,11 @@ pub(crate) struct Quantity {
 
 const fn plain(name: &'static str, unit: &'static str, at: usize) -> Quantity {
     let (rule, needs): (_, &'static [usize]) = match at {
-        0 => (Rule::Value(|t| (t[0], [1.0, 0.0, 0.0, 0.0])), &[0]),
-        1 => (Rule::Value(|t| (t[1], [0.0, 1.0, 0.0, 0.0])), &[1]),
-        2 => (Rule::Value(|t| (t[2], [0.0, 0.0, 1.0, 0.0])), &[2]),
-        _ => (Rule::Value(|t| (t[3], [0.0, 0.0, 0.0, 1.0])), &[3]),
+        0 => (Rule::Value(|t| (t[0], [1.0, 0.0, 0.0, 0.0, 0.0])), &[0]),
+        1 => (Rule::Value(|t| (t[1], [0.0, 1.0, 0.0, 0.0, 0.0])), &[1]),
+        2 => (Rule::Value(|t| (t[2], [0.0, 0.0, 1.0, 0.0, 0.0])), &[2]),
+        3 => (Rule::Value(|t| (t[3], [0.0, 0.0, 0.0, 1.0, 0.0])), &[3]),
+        _ => (Rule::Value(|t| (t[4], [0.0, 0.0, 0.0, 0.0, 1.0])), &[4]),
     };
     Quantity { name, unit, rule, needs, needs_break: false }
 }
@@ -46,11 +47,14 @@ const SECONDS: &str = Seconds::UNIT;
 const PER_BYTE: &str = SecondsPerByte::UNIT;
 const RATE: &str = BytesPerSecond::UNIT;
 
+/// What a router on the path adds, in models whose papers have no routers.
+pub(crate) const ROUTER: Quantity = plain("gamma", SECONDS, HOPS);
+
 /// 1 / beta.
 const BANDWIDTH_OF_1: Quantity = Quantity {
     name: "bandwidth",
     unit: RATE,
-    rule: Rule::Reciprocal(|t| (t[1], [0.0, 1.0, 0.0, 0.0])),
+    rule: Rule::Reciprocal(|t| (t[1], [0.0, 1.0, 0.0, 0.0, 0.0])),
     needs: &[1],
     needs_break: false,
 };
@@ -72,14 +76,14 @@ impl Model {
                     Quantity {
                         name: "L",
                         unit: SECONDS,
-                        rule: Rule::Value(|t| (t[0] + t[2] * t[3], [1.0, 0.0, t[3], t[2]])),
+                        rule: Rule::Value(|t| (t[0] + t[2] * t[3], [1.0, 0.0, t[3], t[2], 0.0])),
                         needs: &[0],
                         needs_break: false,
                     },
                     Quantity {
                         name: "B0",
                         unit: RATE,
-                        rule: Rule::Reciprocal(|t| (t[1], [0.0, 1.0, 0.0, 0.0])),
+                        rule: Rule::Reciprocal(|t| (t[1], [0.0, 1.0, 0.0, 0.0, 0.0])),
                         needs: &[1],
                         needs_break: true,
                     },
@@ -87,7 +91,7 @@ impl Model {
                     Quantity {
                         name: "B1",
                         unit: RATE,
-                        rule: Rule::Reciprocal(|t| (t[1] + t[2], [0.0, 1.0, 1.0, 0.0])),
+                        rule: Rule::Reciprocal(|t| (t[1] + t[2], [0.0, 1.0, 1.0, 0.0, 0.0])),
                         needs: &[1, 2],
                         needs_break: false,
                     },
@@ -140,7 +144,7 @@ impl Model {
                         name: "half_bandwidth_size",
                         unit: Bytes::UNIT,
                         rule: Rule::Exponential(|t| {
-                            ((t[0] / t[1]).ln(), [1.0 / t[0], -1.0 / t[1], 0.0, 0.0])
+                            ((t[0] / t[1]).ln(), [1.0 / t[0], -1.0 / t[1], 0.0, 0.0, 0.0])
                         }),
                         needs: &[0, 1],
                         needs_break: false,
@@ -156,7 +160,7 @@ impl Model {
                 const ALL: [Quantity; 1] = [Quantity {
                     name: "bandwidth",
                     unit: RATE,
-                    rule: Rule::Reciprocal(|t| (t[3], [0.0, 0.0, 0.0, 1.0])),
+                    rule: Rule::Reciprocal(|t| (t[3], [0.0, 0.0, 0.0, 1.0, 0.0])),
                     needs: &[3],
                     needs_break: false,
                 }];

@@ -3,7 +3,7 @@
 use super::algebra::Vector;
 use super::covariance::columns;
 use super::estimate::Fit;
-use super::family::Model;
+use super::family::{HOPS, Model};
 use super::quantity::Quantity;
 
 /// Why a workstation's time for a byte is not told.
@@ -30,10 +30,10 @@ impl Fit {
         type Of = fn(&Vector) -> (f64, Vector);
         let (more, why): (Of, _) = match (self.model, quantity.name) {
             (Model::Blocks, "b") if !self.is_idle(3) => {
-                (|t| (t[1] - t[3], [0.0, 1.0, 0.0, -1.0]), NETWORK_ALWAYS)
+                (|t| (t[1] - t[3], [0.0, 1.0, 0.0, -1.0, 0.0]), NETWORK_ALWAYS)
             }
             (Model::LogP | Model::LogGp, "g") if self.told[1] => (
-                |t| (t[2] - t[1], [0.0, -1.0, 1.0, 0.0]),
+                |t| (t[2] - t[1], [0.0, -1.0, 1.0, 0.0, 0.0]),
                 "messages follow each other as fast as the processor makes them: no more than o",
             ),
             _ => return Ok(()),
@@ -55,6 +55,7 @@ impl Fit {
             (Model::LogP | Model::LogGp, 2) => {
                 "a ping-pong has one message at a time: measure several in a row".into()
             }
+            (_, HOPS) => "the sizes that passed more routers are others".into(),
             _ => "the sizes measured cannot tell it from the others".into(),
         }
     }

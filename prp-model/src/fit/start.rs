@@ -29,8 +29,8 @@ pub(crate) fn start(model: Model, design: &Design) -> Vector {
             // a' = 2a + n a_c at both ends; b' = n b_c where there are many.
             let slope = ((fixed_most - fixed) / (high - low).max(1.0)).max(0.1 * fixed / low);
             let own = (fixed - low * slope).max(0.1 * fixed) / 2.0;
-            [own, byte, slope, byte_most / high]
+            [own, byte, slope, byte_most / high, 0.0]
         }
-        _ => [fixed, byte, 0.0, 0.0],
+        _ => [fixed, byte, 0.0, 0.0, 0.0],
     }
 }

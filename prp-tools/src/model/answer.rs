@@ -12,7 +12,7 @@ pub(super) fn json(fit: &Fit, simpler: Option<&Fit>, breaks: &[Break]) -> Value 
     let why = fit.not_identified.iter().map(|not| (not.name.to_owned(), json!(not.why)));
     json!({
         "model": fit.model.name(),
-        "formula": fit.model.formula(),
+        "formula": fit.formula(),
         "points": fit.points,
         "parameters": estimates(&fit.parameters),
         "derived": estimates(&fit.derived),
@@ -53,7 +53,7 @@ fn one_break(found: &Break) -> Value {
 
 /// The same as lines.
 pub(super) fn table(fit: &Fit, simpler: Option<&Fit>, breaks: &[Break]) -> Vec<String> {
-    let mut lines = vec![format!("{}: {}", fit.model.name(), fit.model.formula())];
+    let mut lines = vec![format!("{}: {}", fit.model.name(), fit.formula())];
     lines.extend(fit.parameters.iter().chain(&fit.derived).map(row));
     lines.extend(
         fit.not_identified

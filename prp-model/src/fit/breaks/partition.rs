@@ -63,7 +63,7 @@ impl Curve {
         let stops = ends.iter().copied().chain([self.sizes.len()]);
         let line = |(from, to)| {
             let mut line = Line::default();
-            (from..to).for_each(|at: usize| line.add(self.sizes[at], &self.sums[at]));
+            (from..to).for_each(|at: usize| line.add(self.sizes[at], 0.0, &self.sums[at]));
             line.fit().map_or((0.0, 0.0), |(intercept, slope, _)| (intercept, slope))
         };
         let lines = starts.zip(stops).map(line).collect();
@@ -77,7 +77,7 @@ impl Curve {
         for (from, costs) in costs.iter_mut().enumerate() {
             let mut line = Line::default();
             for to in from..count {
-                line.add(self.sizes[to], &self.sums[to]);
+                line.add(self.sizes[to], 0.0, &self.sums[to]);
                 if to + 1 >= from + PIECE {
                     costs[to + 1] = line.fit().map_or(f64::INFINITY, |(_, _, rest)| rest.max(0.0));
                 }

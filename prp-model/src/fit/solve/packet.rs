@@ -1,7 +1,9 @@
 //! Least squares of a cost for each packet and one for each byte, over many sizes of packets.
 
-use crate::fit::algebra::Vector;
+use super::not_negative;
+use crate::fit::algebra::{Symmetric, Vector, WIDTH, dot};
 use crate::fit::design::Sums;
+use crate::fit::family::HOPS;
 use crate::fit::sample::Setting;
 
 /// Packets and bytes that differ in no more than rounding: by this part of their squares.
@@ -10,14 +12,16 @@ const SAME: f64 = 1e-11;
 /// What measurements add up to, whatever the size of packets is.
 #[derive(Clone, Debug)]
 pub(super) struct PacketSums {
-    /// Weight, weight times size, and weighted time of each setting.
-    rows: Vec<[f64; 3]>,
+    /// Weight, weight times size, weighted time, and weight times hops of each setting.
+    rows: Vec<[f64; 4]>,
     /// Of squares of sizes.
     xx: f64,
     /// Of sizes times times.
     x: f64,
     /// Of squares of times.
     squares: f64,
+    /// Of sizes times hops, of squares of hops, and of hops times times.
+    hops: [f64; 3],
 }
 
 /// Normal equations for one size of packets.
@@ -29,14 +33,21 @@ pub(super) struct PacketEquations {
     c: f64,
     x: f64,
     squares: f64,
+    /// Packets times hops, and the sums of hops.
+    ch: f64,
+    hops: [f64; 3],
 }
 
 impl PacketSums {
     pub(super) fn of(settings: &[Setting], sums: &[Sums]) -> Self {
-        let mut all = Self { rows: Vec::with_capacity(sums.len()), xx: 0.0, x: 0.0, squares: 0.0 };
+        let rows = Vec::with_capacity(sums.len());
+        let mut all = Self { rows, xx: 0.0, x: 0.0, squares: 0.0, hops: [0.0; 3] };
         for (at, sum) in settings.iter().zip(sums) {
-            let size = at.size.number();
-            all.rows.push([sum.weight, sum.weight * size, sum.time]);
+            let (size, hops) = (at.size.number(), at.hops.number());
+            all.rows.push([sum.weight, sum.weight * size, sum.time, sum.weight * hops]);
+            all.hops[0] += sum.weight * size * hops;
+            all.hops[1] += sum.weight * hops * hops;
+            all.hops[2] += sum.time * hops;
             all.xx += sum.weight * size * size;
             all.x += sum.time * size;
             all.squares += sum.square;
@@ -46,32 +57,49 @@ impl PacketSums {
 
     /// With so many packets at each setting.
     pub(super) fn with(&self, counts: &[f64]) -> PacketEquations {
-        let (mut cc, mut cx, mut c) = (0.0, 0.0, 0.0);
-        for ([weight, size, time], count) in self.rows.iter().zip(counts) {
+        let (mut cc, mut cx, mut c, mut ch) = (0.0, 0.0, 0.0, 0.0);
+        for ([weight, size, time, hops], count) in self.rows.iter().zip(counts) {
             cc += weight * count * count;
             cx += size * count;
             c += time * count;
+            ch += hops * count;
         }
-        PacketEquations { cc, cx, xx: self.xx, c, x: self.x, squares: self.squares }
+        let Self { xx, x, squares, hops, .. } = *self;
+        PacketEquations { cc, cx, xx, c, x, squares, ch, hops }
     }
 }
 
 impl PacketEquations {
+    /// The solution with a delay of routers, of which nothing is negative.
+    pub(super) fn with_routers(&self) -> (Vector, f64) {
+        let (mut normal, [xh, hh, h]) = (Symmetric::ZERO, self.hops);
+        normal.set(0, 0, self.cc);
+        normal.set(0, 1, self.cx);
+        normal.set(1, 1, self.xx);
+        normal.set(0, HOPS, self.ch);
+        normal.set(1, HOPS, xh);
+        normal.set(HOPS, HOPS, hh);
+        let right = [self.c, self.x, 0.0, 0.0, h];
+        let mask = std::array::from_fn(|at| at < 2 || at == HOPS);
+        let theta = not_negative(&normal, &right, &[0.0; WIDTH], &mask);
+        (theta, self.squares - dot(&theta, &right))
+    }
+
     /// The solution of which nothing is negative.
     pub(super) fn bounded(&self) -> (Vector, f64) {
-        let Self { cc, cx, xx, c, x, squares } = *self;
+        let Self { cc, cx, xx, c, x, squares, .. } = *self;
         let determinant = cc * xx - cx * cx;
         if determinant > SAME * cc * xx {
             let (a, m) = ((c * xx - x * cx) / determinant, (x * cc - c * cx) / determinant);
             if a >= 0.0 && m >= 0.0 {
-                return ([a, m, 0.0, 0.0], squares - a * c - m * x);
+                return ([a, m, 0.0, 0.0, 0.0], squares - a * c - m * x);
             }
         }
         // One of them alone: the one that explains more.
         if c * c * xx >= x * x * cc {
-            ([c / cc, 0.0, 0.0, 0.0], squares - c * c / cc)
+            ([c / cc, 0.0, 0.0, 0.0, 0.0], squares - c * c / cc)
         } else {
-            ([0.0, x / xx, 0.0, 0.0], squares - x * x / xx)
+            ([0.0, x / xx, 0.0, 0.0, 0.0], squares - x * x / xx)
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Solver;
 use super::packet::PacketSums;
-use crate::fit::algebra::{Mask, Symmetric, Vector};
+use crate::fit::algebra::{Symmetric, Vector, WIDTH, dot};
 use crate::fit::design::Sums;
-use crate::fit::family::Model;
+use crate::fit::family::{HOPS, Model};
 use crate::fit::line::Line;
 use crate::fit::sample::Setting;
 use crate::point::packets;
@@ -91,7 +91,12 @@ impl Shapes {
             Self::Packets(all) => {
                 let packets = PacketSums::of(&solver.settings, sums);
                 for (shape, counts) in all {
-                    let (theta, cost) = packets.with(counts).bounded();
+                    let equations = packets.with(counts);
+                    let (theta, cost) = if solver.mask[HOPS] {
+                        equations.with_routers()
+                    } else {
+                        equations.bounded()
+                    };
                     best.take(Best { theta, shape: *shape, cost });
                 }
             }
@@ -171,7 +176,8 @@ fn two_pieces(solver: &Solver, sums: &[Sums], knots: &[(f64, Vec<usize>)], best:
         .iter()
         .map(|(size, of)| {
             let mut line = Line::default();
-            of.iter().for_each(|at| line.add(*size, &sums[*at]));
+            let hops = |at: usize| solver.settings[at].hops.number();
+            of.iter().for_each(|at| line.add(*size, hops(*at), &sums[*at]));
             line
         })
         .collect();
@@ -189,17 +195,44 @@ fn two_pieces(solver: &Solver, sums: &[Sums], knots: &[(f64, Vec<usize>)], best:
         if !range.contains(&(at + 1)) {
             continue;
         }
-        let Some((low, flat, below)) = left.fit() else { continue };
-        let Some((high, steep, above)) = total.with(&left, -1.0).fit() else { continue };
+        let right = total.with(&left, -1.0);
+        let free =
+            if solver.mask[HOPS] { with_routers(&left, &right) } else { free(&left, &right) };
+        let Some(([low, flat, high, steep, router], cost)) = free else { continue };
         let size = (low - high) / (steep - flat);
         let fits = size > knots[at].0 && size < knots[at + 1].0;
-        let allowed = !solver.bounded || flat >= 0.0 && high >= 0.0;
+        let allowed = !solver.bounded || flat >= 0.0 && high >= 0.0 && router >= 0.0;
         if fits && steep > flat && allowed {
-            let theta = [high, flat, steep - flat, size];
+            let theta = [high, flat, steep - flat, size, router];
             let shape = Shape { size, low: size, high: size };
-            best.take(Best { theta, shape, cost: below + above });
+            best.take(Best { theta, shape, cost });
         }
     }
+}
+
+/// Two lines that need not meet, each with intercept and slope, without routers; what is left of the squares.
+fn free(left: &Line, right: &Line) -> Option<(Vector, f64)> {
+    let (low, flat, below) = left.fit()?;
+    let (high, steep, above) = right.fit()?;
+    Some(([low, flat, high, steep, 0.0], below + above))
+}
+
+/// The same with a delay of routers that both have.
+fn with_routers(left: &Line, right: &Line) -> Option<(Vector, f64)> {
+    let mut normal = Symmetric::ZERO;
+    for (at, line) in [(0, left), (2, right)] {
+        let ([w, x, xx], [h, xh, ..]) = (line.normal, line.hops);
+        normal.set(at, at, w);
+        normal.set(at, at + 1, x);
+        normal.set(at + 1, at + 1, xx);
+        normal.set(at, HOPS, h);
+        normal.set(at + 1, HOPS, xh);
+    }
+    normal.set(HOPS, HOPS, left.hops[2] + right.hops[2]);
+    let ([y, xy], [z, xz]) = (left.right, right.right);
+    let side = [y, xy, z, xz, left.hops[3] + right.hops[3]];
+    let theta = normal.inverse(&[true; WIDTH])?.times(&side);
+    Some((theta, left.squares + right.squares - dot(&theta, &side)))
 }
 
 /// The best two pieces that meet at the size of the last point of `left`.
@@ -216,12 +249,19 @@ fn meet_at(solver: &Solver, size: f64, left: &Line, total: &Line) -> (Vector, f6
     set(1, 2, left.normal[1] * size + right.normal[2]);
     set(2, 2, left.normal[0] * size * size + right.normal[2]);
     let third = left.right[0] * size + right.right[1];
-    let side = [total.right[0], total.right[1], third, 0.0];
-    let mask: Mask = [solver.mask[0], solver.mask[1], solver.mask[2], false];
-    let theta = solver.solution(&normal, &side, &[0.0, 0.0, 0.0, size], &mask);
-    let explained: f64 = (0..3).map(|at| theta[at] * side[at]).sum();
+    let [h, xh, hh, th] = total.hops;
+    set(0, HOPS, h);
+    set(1, HOPS, xh);
+    set(2, HOPS, left.hops[0] * size + right.hops[1]);
+    set(HOPS, HOPS, hh);
+    let side = [total.right[0], total.right[1], third, 0.0, th];
+    let mut mask = solver.mask;
+    mask[3] = false;
+    let theta = solver.solution(&normal, &side, &[0.0, 0.0, 0.0, size, 0.0], &mask);
+    let linear = [theta[0], theta[1], theta[2], 0.0, theta[4]];
+    let explained = dot(&linear, &side);
     // Of a solution with the bounds in force: squares less what it explains, which is no projection.
-    let used = normal.quadratic(&[theta[0], theta[1], theta[2], 0.0]);
+    let used = normal.quadratic(&linear);
     // A network that costs less the more is sent is none.
     let cost = if theta[2] < 0.0 { f64::INFINITY } else { total.squares - 2.0 * explained + used };
     (theta, cost)

@@ -125,6 +125,63 @@ fn linear__hops_are_told_where_they_differ() {
     assert_eq!(parameter(&fit, "alpha").means.as_deref(), Some("alpha + 2 gamma"));
 }
 
+/// Every model of one message has a router's delay where messages passed different numbers of routers:
+/// without it their times would be those of the mean number.
+#[test]
+fn hops__are_told_from_the_parameters_of_every_model() {
+    type Law<'a> = &'a dyn Fn(f64) -> f64;
+    type Truth<'a> = &'a [(&'static str, f64)];
+    let (start, router) = (20e-6, 4e-6);
+    let line: Law<'_> = &|n| start + 10e-9 * n;
+    let laws: [(Model, Law<'_>, Truth<'_>); 4] = [
+        (
+            Model::Prp,
+            &|n| 11e-6 + 50e-9 * n + 90e-9 * n.max(100.0),
+            &[("L", start), ("B0", 20e6), ("L1", 11e-6), ("n_min", 100.0)],
+        ),
+        (
+            Model::Packet,
+            &|n| start * (n / 1484.0).ceil().max(1.0) + 10e-9 * n,
+            &[("a", start), ("m", 10e-9), ("p", 1484.0)],
+        ),
+        (
+            Model::Hyperbolic,
+            &|n| start * start / (start + 10e-9 * n) + 10e-9 * n,
+            &[("a", start), ("b", 10e-9)],
+        ),
+        (Model::LogGp, line, &[("L", start), ("G", 10e-9)]),
+    ];
+    let sizes: Vec<f64> = (0..=20)
+        .map(|n| f64::from(n * 10))
+        .chain([400.0, 800.0, 1484.0, 1485.0, 2000.0, 5000.0, 20_000.0, 100_000.0])
+        .collect();
+    for (model, law, truth) in laws {
+        let mut scatter = Scatter::new(17);
+        let sizes: Vec<f64> =
+            sizes.iter().copied().filter(|n| model != Model::Prp || *n < 1500.0).collect();
+        let mut samples = Vec::new();
+        for hops in [0.0, 1.0, 2.0, 4.0] {
+            for at in one_way(&sizes).repeat(3) {
+                let at = Setting { hops: Hops::new(hops), ..at };
+                let time = law(at.size.number()) + router * hops;
+                samples.push(scatter.measure(&at, time, 0.01));
+            }
+        }
+        let fit = found(model, &samples);
+        assert!(holds(&fit, "gamma", router), "{model:?}: {fit:?}");
+        for (name, truth) in truth {
+            assert!(holds(&fit, name, *truth), "{model:?} {name}: {:?}", fit.parameters);
+        }
+        assert!(fit.formula().ends_with(" + gamma h"));
+        let far = Setting { hops: Hops::new(3.0), ..Setting::one_way(Bytes::new(64.0)) };
+        let predicted = fit.predict(&far).0.number();
+        assert!((predicted / (law(64.0) + 3.0 * router) - 1.0).abs() < 0.01, "{model:?}");
+        // One number of routers is none to tell apart.
+        let same: Vec<_> = samples.iter().map(|s| s.over(Hops::new(2.0))).collect();
+        assert!(found(model, &same).parameters.iter().all(|p| p.name != "gamma"));
+    }
+}
+
 #[test]
 fn linear__one_size_tells_nothing() {
     let at = Setting::one_way(Bytes::new(64.0));

@@ -107,7 +107,7 @@ fn planted__prp() {
         model: Model::Prp,
         settings: one_way(&sizes),
         times: 5,
-        part: 0.02,
+        part: 0.015,
         law: &|at| law.time(at.size).number(),
         truth: &[
             ("L", constant + network * n_min),
@@ -186,6 +186,27 @@ fn planted__hyperbolic() {
         law: &|at| law.time(at.size).number(),
         truth: &[("a", 50e-6), ("b", 8e-9)],
         predicted: vec![at(0.0), at(5000.0)],
+    }
+    .check();
+}
+
+/// The same over 0 to 2 routers: their delay is one parameter more.
+#[test]
+fn planted__hyperbolic_over_routers() {
+    let (curve, router) =
+        (Hyperbolic { fixed: Seconds::new(50e-6), byte: SecondsPerByte::new(8e-9) }, 5e-6);
+    let over = |h| {
+        let at = move |at| Setting { hops: Hops::new(f64::from(h)), ..at };
+        one_way(&powers()).into_iter().map(at)
+    };
+    Planted {
+        model: Model::Hyperbolic,
+        settings: (0..3).flat_map(over).collect(),
+        times: 2,
+        part: 0.03,
+        law: &|at| curve.time(at.size).number() + router * at.hops.number(),
+        truth: &[("a", 50e-6), ("b", 8e-9), ("gamma", router)],
+        predicted: vec![at(5000.0), Setting { hops: Hops::new(2.0), ..at(64.0) }],
     }
     .check();
 }

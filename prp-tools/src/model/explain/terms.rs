@@ -30,8 +30,10 @@ pub(super) fn of(fit: &Fit, at: &Setting) -> Vec<Term> {
     let value =
         |name: &str| fit.parameters.iter().find(|p| p.name == name).map_or(0.0, |p| p.value);
     let term = |name, seconds, kind| Term { name, seconds, kind };
-    let (x, total) = (at.size.number(), fit.predict(at).0.number());
-    let terms = match fit.model {
+    // Linear has its routers among its own parameters.
+    let routers = if fit.model == Model::Linear { 0.0 } else { value("gamma") * at.hops.number() };
+    let (x, total) = (at.size.number(), fit.predict(at).0.number() - routers);
+    let mut terms = match fit.model {
         Model::Linear => vec![
             term("start of a message (alpha)", value("alpha"), Kind::Message),
             term("its bytes (beta n)", value("beta") * x, Kind::Byte),
@@ -68,6 +70,7 @@ pub(super) fn of(fit: &Fit, at: &Setting) -> Vec<Term> {
             ]
         }
     };
+    terms.push(term("routers (gamma h)", routers, Kind::Hop));
     terms.into_iter().filter(|term| term.seconds > 0.0).collect()
 }
 
