@@ -38,7 +38,9 @@ enum What {
 
 impl Graph {
     /// The graph as the paper draws it: processes are circles, senders on the left and receivers on the
-    /// right, and blocks are boxes with their parameters.
+    /// right, and blocks are boxes with their parameters, in the order in which messages pass them. A block
+    /// that some messages pass earlier than others, such as a processor that sends and receives, stands at
+    /// each of those places, so that every arrow goes to the right.
     #[must_use]
     pub fn svg(&self) -> String {
         let (places, edges) = self.places();
@@ -85,15 +87,13 @@ impl Graph {
 
     /// Where everything is, and which messages go from where to where.
     fn places(&self) -> (Vec<Place>, Vec<Edge>) {
-        let mut columns = vec![0; self.blocks.len()];
-        let mut last = 0;
-        for message in &self.messages {
-            last = last.max(depth(&message.via, 1, &mut columns));
-        }
+        let ends = self.messages.iter().map(|message| length(&message.via));
+        let last = 1 + ends.max().unwrap_or(0);
         let mut places: Vec<Place> = Vec::new();
         let mut edges: Vec<Edge> = Vec::new();
         let mut find = |column: usize, what: What| {
-            if let Some(at) = places.iter().position(|place| place.what == what) {
+            let is_it = |place: &Place| place.column == column && place.what == what;
+            if let Some(at) = places.iter().position(is_it) {
                 return at;
             }
             let row = places.iter().filter(|place| place.column == column).count();
@@ -103,7 +103,7 @@ impl Graph {
         for message in &self.messages {
             let from = find(0, What::Source(message.from.clone()));
             let mut links = Vec::new();
-            let ends = walk(&message.via, &[from], &columns, &mut find, &mut links);
+            let ends = walk(&message.via, 1, &[from], &mut find, &mut links);
             let to = find(last, What::Destination(message.to.clone()));
             links.extend(ends.into_iter().map(|end| (end, to)));
             for (from, to) in links {
@@ -117,42 +117,39 @@ impl Graph {
     }
 }
 
-/// Puts blocks into columns, from `column` on; the next one.
-fn depth(path: &Path, column: usize, columns: &mut [usize]) -> usize {
+/// Columns that a path takes.
+fn length(path: &Path) -> usize {
     match path {
-        Path::Block(at) => {
-            columns[*at] = columns[*at].max(column);
-            columns[*at] + 1
-        }
-        Path::Serial(parts) => {
-            parts.iter().fold(column, |column, part| depth(part, column, columns))
-        }
-        Path::Parallel(parts) => {
-            let ends = parts.iter().map(|part| depth(part, column, columns));
-            ends.max().unwrap_or(column)
-        }
+        Path::Block(_) => 1,
+        Path::Serial(parts) => parts.iter().map(length).sum(),
+        Path::Parallel(parts) => parts.iter().map(length).max().unwrap_or(0),
     }
 }
 
-/// Follows a path from some places; where it ends.
+/// Follows a path from some places, its first block in `column`; where it ends.
 fn walk(
     path: &Path,
+    column: usize,
     from: &[usize],
-    columns: &[usize],
     find: &mut impl FnMut(usize, What) -> usize,
     links: &mut Vec<(usize, usize)>,
 ) -> Vec<usize> {
     match path {
         Path::Block(at) => {
-            let place = find(columns[*at], What::Block(*at));
+            let place = find(column, What::Block(*at));
             links.extend(from.iter().map(|from| (*from, place)));
             vec![place]
         }
         Path::Serial(parts) => {
-            parts.iter().fold(from.to_vec(), |from, part| walk(part, &from, columns, find, links))
+            let (mut column, mut ends) = (column, from.to_vec());
+            for part in parts {
+                ends = walk(part, column, &ends, find, links);
+                column += length(part);
+            }
+            ends
         }
         Path::Parallel(parts) => {
-            parts.iter().flat_map(|part| walk(part, from, columns, find, links)).collect()
+            parts.iter().flat_map(|part| walk(part, column, from, find, links)).collect()
         }
     }
 }

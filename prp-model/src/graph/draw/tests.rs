@@ -1,5 +1,6 @@
 use roxmltree::{Document, Node};
 
+use super::COLUMN;
 use crate::graph::{Graph, Kind, NOTHING, Parts};
 
 const FIGURE_7: &str = include_str!("../../../graphs/figure-7.toml");
@@ -25,6 +26,23 @@ fn graph__has_every_process_block_and_message() {
     }
     // Five processes, six blocks and the paper they are drawn on.
     assert_eq!((count(&document, "circle"), count(&document, "rect")), (5, 7));
+}
+
+/// Figure 1: processors 2 and 3 send and receive. No arrow goes back, or through a block on its way.
+#[test]
+fn graph__arrows_go_from_one_column_to_the_next() {
+    let text = include_str!("../../../graphs/figure-1.toml");
+    let svg = Graph::parse(text).expect("the sample").svg();
+    let document = Document::parse(&svg).expect("XML");
+    let number = |node: &Node<'_, '_>, name: &str| -> f64 {
+        node.attribute(name).and_then(|text| text.parse().ok()).expect("a number")
+    };
+    let lines: Vec<_> = document.descendants().filter(|node| node.has_tag_name("line")).collect();
+    assert!(lines.len() >= 10);
+    for line in lines {
+        let width = number(&line, "x2") - number(&line, "x1");
+        assert!(width > 0.0 && width < COLUMN, "{line:?}");
+    }
 }
 
 #[test]
