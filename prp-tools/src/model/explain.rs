@@ -5,10 +5,10 @@ mod terms;
 
 use clap::Args;
 use prp_model::fit::{Fit, Setting};
-use prp_model::unit::{Bytes, Hops, with_prefix};
+use prp_model::unit::with_prefix;
 use serde_json::json;
 
-use super::fitting::{Name, Resampling, fitted, ranked};
+use super::fitting::{Name, Resampling, fitted, ranked, setting};
 use super::input::Input;
 use super::{blind, output};
 use crate::exit::Failure;
@@ -48,8 +48,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         Some(name) => fitted(name.into(), &samples, args.resampling)?,
         None => ranked(&samples, args.resampling)?.swap_remove(0),
     };
-    let hops = Hops::new(f64::from(args.over));
-    let at = Setting { hops, ..Setting::one_way(Bytes::new(args.size as f64)) };
+    let at = setting(&fit, args.size, args.over)?;
     let terms = terms::of(&fit, &at);
     let total: f64 = terms.iter().map(|term| term.seconds).sum();
     let mut advice = advice::of(&fit, &at, &terms);

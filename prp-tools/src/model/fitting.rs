@@ -1,7 +1,8 @@
 //! What commands that fit have in common.
 
 use clap::{Args, ValueEnum};
-use prp_model::fit::{Fit, Model, Options, Sample, fit};
+use prp_model::fit::{Fit, Model, Options, Sample, Setting, fit};
+use prp_model::unit::{Bytes, Hops};
 
 use crate::exit::{Code, Failure};
 
@@ -45,16 +46,33 @@ pub(super) struct Resampling {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Data sets that are made and fitted for the intervals
-    #[arg(long, value_name = "N", default_value_t = 999)]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    /// Data sets that are made and fitted for the intervals: 19 or more, or 0 for those of Student's
+    /// distribution
+    #[arg(long, value_name = "N", default_value_t = 999, value_parser = resamples)]
     resamples: u32,
+}
+
+/// Of fewer than 19 made data sets none is beyond 95 %, and an interval has no ends.
+fn resamples(text: &str) -> Result<u32, &'static str> {
+    let number = text.parse().ok().filter(|n| *n == 0 || (19..=100_000).contains(n));
+    number.ok_or("expected 0, or 19 to 100000")
 }
 
 impl From<Resampling> for Options {
     fn from(resampling: Resampling) -> Self {
         Self { seed: resampling.seed, resamples: resampling.resamples }
     }
+}
+
+/// The setting of a message of `size` over so many routers, of whose delay the fit has to tell something.
+pub(super) fn setting(fit: &Fit, size: u64, over: u32) -> Result<Setting, Failure> {
+    let tells = fit.parameters.iter().any(|parameter| parameter.name == "gamma");
+    if over > 0 && !tells {
+        let text = format!("--over {over}: {} tells no delay of a router", fit.model.name());
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let hops = Hops::new(f64::from(over));
+    Ok(Setting { hops, ..Setting::one_way(Bytes::new(size as f64)) })
 }
 
 /// Fits a model; why not is the end of the program.

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use clap::Args;
-use prp_model::fit::{Fit, Setting};
+use prp_model::fit::Fit;
 use prp_model::graph::{Block, Reduced};
-use prp_model::unit::{Bytes, Hops, with_prefix};
+use prp_model::unit::{Bytes, with_prefix};
 use serde_json::{Map, Value, json};
 
-use super::fitting::{Name, Resampling, fitted, ranked};
+use super::fitting::{Name, Resampling, fitted, ranked, setting};
 use super::input::Input;
 use super::{blind, output, reduce};
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
 
 /// Predict how long messages take.
 ///
@@ -94,7 +94,7 @@ fn by_fit(args: &PredictArgs) -> Result<(), Failure> {
         None => ranked(&samples, args.resampling)?.swap_remove(0),
     };
     let (low, high) = fit.sizes();
-    let mut lines = vec![format!("by {}: {}", fit.model.name(), fit.model.formula())];
+    let mut lines = vec![format!("by {}: {}", fit.model.name(), fit.formula())];
     let mut answers = Vec::new();
     for size in &args.sizes {
         let (line, answer) = one(args, &fit, *size)?;
@@ -113,14 +113,7 @@ fn by_fit(args: &PredictArgs) -> Result<(), Failure> {
 }
 
 fn one(args: &PredictArgs, fit: &Fit, size: u64) -> Result<(String, Value), Failure> {
-    let gamma = fit.parameters.iter().any(|parameter| parameter.name == "gamma");
-    if args.over > 0 && !gamma {
-        let text = format!("--over {}: {} tells no delay of a router", args.over, fit.model.name());
-        return Err(Failure::new(Code::Usage, text));
-    }
-    let hops = Hops::new(f64::from(args.over));
-    let at = Setting { hops, ..Setting::one_way(Bytes::new(size as f64)) };
-    let (time, interval) = fit.predict(&at);
+    let (time, interval) = fit.predict(&setting(fit, size, args.over)?);
     let range = interval.map_or_else(String::new, |i| format!("   95 %: {}", i.text("s")));
     let line = format!("{size:>12} bytes{:>14}{range}", time.to_string());
     let json = json!({
