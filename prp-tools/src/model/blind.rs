@@ -42,6 +42,8 @@ pub(super) fn of_gain() -> Vec<String> {
     let own = [
         "start-up times: messages are long",
         "contention, but for what the number of messages in turn says",
+        "overlap, but for the part of the calculation that the fraction says",
+        ALWAYS[1],
         "tasks that differ",
     ];
     own.map(str::to_owned).into()

@@ -42,10 +42,10 @@ pub(crate) struct GainArgs {
     #[arg(long, value_name = "PART", default_value = "1", value_parser = numbers::fraction)]
     fraction: Fraction,
 
-    /// Processors
-    #[arg(long, value_name = "P", default_value_t = TWO)]
+    /// Processors [default: 2; with --lambda: up to 1000]
+    #[arg(long, value_name = "P")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
-    processors: u32,
+    processors: Option<u32>,
 
     /// Messages in turn, q: a number, or with --lambda also p or sqrt(p)
     #[arg(long, value_name = "Q", default_value = "1")]
@@ -94,13 +94,14 @@ pub(super) fn run(args: &GainArgs) -> Result<(), Failure> {
     let (software, hardware) = (software.single("--software")?, hardware.single("--hardware")?);
     let machine = Machine { hardware, overhead: args.overhead };
     let overlap = program.on(machine, software);
-    let p = f64::from(args.processors);
+    let processors = args.processors.unwrap_or(TWO);
+    let p = f64::from(processors);
     let (speedup, hiding) = (overlap.speedup(p), overlap.speedup_hiding(p));
     let best_software = program.best_software(machine).map(|g| g.number());
     let best_hardware = program.best_hardware(software, args.overhead).map(|g| g.number());
     let mut lines = vec![
         format!("communication by calculation {:.4}", overlap.ratio),
-        format!("{:<34}{speedup:>10.4}", format!("speed-up of {}", args.processors)),
+        format!("{:<34}{speedup:>10.4}", format!("speed-up of {processors}")),
         format!("{:<34}{hiding:>10.4}", "... with hiding"),
         format!("{:<34}{:>10.4}", "gain", overlap.gain()),
         format!("{:<34}{:>10.4}", "largest gain there can be", overlap.largest_gain()),
@@ -112,7 +113,7 @@ pub(super) fn run(args: &GainArgs) -> Result<(), Failure> {
     lines.push(blind::line(&blind::of_gain()));
     let json = json!({
         "speedup": speedup, "speedup_hiding": hiding, "gain": overlap.gain(),
-        "processors": args.processors, "ratio": overlap.ratio,
+        "processors": processors, "ratio": overlap.ratio,
         "largest_gain": overlap.largest_gain(),
         "best_software": best_software, "best_hardware": best_hardware,
         "does_not_see": blind::of_gain(),

@@ -3,7 +3,7 @@
 use prp_model::hiding::{Overhead, Scaling};
 use serde_json::json;
 
-use super::{GainArgs, TWO, blind, output};
+use super::{GainArgs, blind, output};
 use crate::exit::Failure;
 use crate::model::plot;
 
@@ -18,7 +18,7 @@ pub(super) fn run(args: &GainArgs, lambda: f64) -> Result<(), Failure> {
     let overhead = args.overhead_each.map_or(Overhead::Fixed(args.overhead), Overhead::Each);
     let program =
         Scaling { lambda, messages: args.messages.into(), fraction: args.fraction, overhead };
-    let most = if args.processors == TWO { MOST } else { args.processors };
+    let most = args.processors.unwrap_or(MOST);
     if let Some(path) = &args.svg {
         let step = most.div_ceil(POINTS).max(1);
         let points = |of: &dyn Fn(u32) -> f64| {
