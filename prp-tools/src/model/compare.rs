@@ -54,9 +54,28 @@ pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// The middle one, and the largest.
+/// The median and the largest of errors, whichever their sign.
 fn summary(errors: &[f64]) -> Option<(f64, f64)> {
-    let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
-    sizes.sort_by(f64::total_cmp);
-    Some((*sizes.get(sizes.len() / 2)?, *sizes.last()?))
+    let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    Some((median(&sizes)?, sizes.into_iter().fold(0.0, f64::max)))
+}
+
+/// The middle one, or the middle of the two.
+fn median(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let (lower, upper) = (values.len().checked_sub(1)? / 2, values.len() / 2);
+    Some(f64::midpoint(values[lower], values[upper]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary__of_an_even_number_of_errors() {
+        assert_eq!(summary(&[-1.0, 4.0, 2.0, -8.0]), Some((3.0, 8.0)));
+        assert_eq!(summary(&[0.5]), Some((0.5, 0.5)));
+        assert_eq!(summary(&[]), None);
+    }
 }

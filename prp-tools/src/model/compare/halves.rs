@@ -88,9 +88,8 @@ fn errors(fit: Fit, kept: &[Sample]) -> Errors {
     let mut all = Errors { fit, errors: Vec::new() };
     for setting in settings {
         let of = kept.iter().filter(|sample| Setting::from(*sample) == setting);
-        let mut times: Vec<f64> = of.map(|sample| sample.time.number()).collect();
-        times.sort_by(f64::total_cmp);
-        let measured = times[times.len() / 2];
+        let times: Vec<f64> = of.map(|sample| sample.time.number()).collect();
+        let Some(measured) = super::median(&times) else { continue };
         all.errors.push(all.fit.predict(&setting).0.number() / measured - 1.0);
     }
     all

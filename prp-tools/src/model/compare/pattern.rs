@@ -6,7 +6,7 @@ use prp_model::fit::Sample;
 use prp_model::unit::{Bytes, with_prefix};
 use serde_json::json;
 
-use super::{CompareArgs, summary};
+use super::{CompareArgs, median, summary};
 use crate::exit::Failure;
 use crate::model::{blind, output, reduce};
 
@@ -21,9 +21,8 @@ pub(super) fn run(args: &CompareArgs, path: &Path) -> Result<(), Failure> {
     let (mut errors, mut points) = (Vec::new(), Vec::new());
     for size in sizes {
         let of = |sample: &&Sample| sample.size.number() == size;
-        let mut times: Vec<f64> = samples.iter().filter(of).map(|s| s.time.number()).collect();
-        times.sort_by(f64::total_cmp);
-        let measured = times[times.len() / 2];
+        let times: Vec<f64> = samples.iter().filter(of).map(|s| s.time.number()).collect();
+        let Some(measured) = median(&times) else { continue };
         let predicted = block.time(Bytes::new(size)).number();
         let error = predicted / measured - 1.0;
         let (real, model) = (with_prefix(measured, "s"), with_prefix(predicted, "s"));
