@@ -36,11 +36,33 @@ fn table(text: &str, time: usize) -> Result<Vec<Sample>, Mistake> {
 
 /// `# Size  Latency (us)`: the average, or in later versions `Avg Lat(us)` before percentiles.
 pub(super) fn osu(text: &str) -> Result<Vec<Sample>, Mistake> {
+    let header = text.lines().enumerate().find(|(_, line)| {
+        line.strip_prefix('#').is_some_and(|names| names.trim_start().starts_with("Size"))
+    });
+    if let Some((at, names)) = header.filter(|(_, names)| !names.contains("Lat")) {
+        let what = format!("no times of messages under {names:?}: take osu_latency");
+        return Err(Mistake::at(at + 1, what));
+    }
     table(text, 1)
 }
 
-/// `#bytes #repetitions t[usec] Mbytes/sec`; where there are several times, the average one.
+/// `#bytes #repetitions t[usec] Mbytes/sec`; where there are several times, the average one. Of several
+/// benchmarks that of PingPong.
 pub(super) fn imb(text: &str) -> Result<Vec<Sample>, Mistake> {
+    /// What stands before each benchmark.
+    const TITLE: &str = "# Benchmarking ";
+    let is_title = |line: &str| line.starts_with(TITLE);
+    let is_wanted = |line: &str| is_title(line) && line[TITLE.len()..].trim() == "PingPong";
+    if text.lines().any(is_title) && !text.lines().any(is_wanted) {
+        return Err(Mistake::new("no times of messages one way: take PingPong"));
+    }
+    // Lines of the others are empty, so that numbers of lines stay.
+    let mut is_in = !text.lines().any(is_title);
+    let lines = text.lines().map(|line| {
+        is_in = if is_title(line) { is_wanted(line) } else { is_in };
+        if is_in { line } else { "" }
+    });
+    let text = &lines.collect::<Vec<_>>().join("\n");
     let header = text.lines().find(|line| line.contains("#repetitions")).unwrap_or_default();
     let names: Vec<&str> = header.split_whitespace().collect();
     let find = |wanted: &str| names.iter().position(|name| name.starts_with(wanted));

@@ -60,6 +60,22 @@ fn imb__pingpong_and_tables_of_several_times() {
     assert!(mistake("#bytes #repetitions\n 8 1000\n").contains("t[usec]"));
 }
 
+/// One file has all benchmarks of a run, and other programs of a suite print tables of the same form.
+#[test]
+fn tables__of_what_is_no_ping_pong() {
+    let head = "#bytes #repetitions      t[usec]   Mbytes/sec\n";
+    let pingpong = format!("# Benchmarking PingPong\n{head} 8 1000 0.61 0.00\n\n");
+    let others = format!(
+        "# Benchmarking PingPing\n{head} 8 1000 9.99 0.00\n# Benchmarking Bcast\n{head} 8 1000 7 0\n"
+    );
+    assert!(near(&pairs(&format!("{others}{pingpong}{others}")), &[(8.0, 0.61)]));
+    assert!(mistake(&others).contains("take PingPong"), "{}", mistake(&others));
+    let wrong = format!("{others}{pingpong} 16 1000 0 0\n");
+    assert!(mistake(&wrong).starts_with("line 11: "), "{}", mistake(&wrong));
+    let bandwidth = "# OSU MPI Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n1   3.81\n";
+    assert!(mistake(bandwidth).starts_with("line 2: no times"), "{}", mistake(bandwidth));
+}
+
 #[test]
 fn netpipe__its_file_and_what_it_prints() {
     let file = "       1  0.266  0.0000286\n       2  0.534  0.0000285\n";
