@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plotters::prelude::*;
-use prp_model::fit::{Fit, Setting};
+use prp_model::fit::{Fit, Kind, Setting};
 use prp_model::unit::Bytes;
 
 use crate::exit::{Code, Failure};
@@ -55,22 +55,34 @@ fn draw(fit: &Fit, path: &Path) -> Drawn {
     let low = points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
     let high = points.iter().map(|p| p.1).fold(0.0, f64::max);
     let mut chart = ChartBuilder::on(&upper)
-        .caption(format!("{}: {}", fit.model.name(), fit.model.formula()), CAPTION)
+        .caption(format!("{}: {}", fit.model.name(), fit.formula()), CAPTION)
         .margin(12)
         .margin_right(30)
         .x_label_area_size(40)
         .y_label_area_size(70)
         .build_cartesian_2d(x.clone().log_scale(), (low * 0.8..high * 1.25).log_scale())?;
     chart.configure_mesh().x_desc(SIZES).y_desc("microseconds one way").draw()?;
-    let (line, band) = curve(fit, &x);
+    let ways = ways(&residuals);
+    let (mut lines, mut bands) = (Vec::new(), Vec::new());
+    for way in &ways {
+        let (line, band) = curve(fit, way, &x);
+        lines.push(line);
+        bands.push(Polygon::new(band, BLUE.mix(0.25)));
+    }
     chart
-        .draw_series(std::iter::once(Polygon::new(band, BLUE.mix(0.25))))?
+        .draw_series(bands)?
         .label("95 % interval of the curve")
         .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 15, y + 5)], BLUE.mix(0.25).filled()));
-    chart
-        .draw_series(LineSeries::new(line, BLUE.stroke_width(2)))?
-        .label("model")
-        .legend(|(x, y)| PathElement::new([(x, y), (x + 20, y)], BLUE.stroke_width(2)));
+    let name =
+        if ways.len() == 1 { "model".to_owned() } else { format!("model: {}", names(&ways)) };
+    for (at, line) in lines.into_iter().enumerate() {
+        let drawn = chart.draw_series(LineSeries::new(line, BLUE.stroke_width(2)))?;
+        if at == 0 {
+            drawn
+                .label(name.clone())
+                .legend(|(x, y)| PathElement::new([(x, y), (x + 20, y)], BLUE.stroke_width(2)));
+        }
+    }
     chart
         .draw_series(points.into_iter().map(|point| Circle::new(point, 2, RED.filled())))?
         .label("measured")
@@ -97,8 +109,39 @@ fn draw(fit: &Fit, path: &Path) -> Drawn {
     Ok(sheet.present()?)
 }
 
+/// What was measured, but for sizes: each is a curve of its own.
+fn ways(residuals: &[(Setting, f64)]) -> Vec<Setting> {
+    let mut ways: Vec<Setting> = Vec::new();
+    for (at, _) in residuals {
+        let way = Setting { size: Bytes::new(0.0), ..*at };
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    ways
+}
+
+/// How those differ.
+fn names(ways: &[Setting]) -> String {
+    let range = |name: &str, of: &dyn Fn(&Setting) -> f64| {
+        let (low, high) = ways
+            .iter()
+            .map(of)
+            .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        (low < high).then(|| format!("{low} to {high} {name}"))
+    };
+    let sends = ways.iter().any(|way| way.kind == Kind::Send) && ways[0].kind != Kind::Send;
+    let all = [
+        range("routers", &|way| way.hops.number()),
+        range("messages in a row", &|way| f64::from(way.messages)),
+        range("pairs", &|way| f64::from(way.pairs)),
+        sends.then(|| "calls to send".to_owned()),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 /// The curve, and the outline of its interval.
-fn curve(fit: &Fit, x: &std::ops::Range<f64>) -> (Points, Points) {
+fn curve(fit: &Fit, way: &Setting, x: &std::ops::Range<f64>) -> (Points, Points) {
     let at = |step: u32| {
         let part = f64::from(step) / f64::from(STEPS);
         x.start * (x.end / x.start).powf(part)
@@ -106,7 +149,7 @@ fn curve(fit: &Fit, x: &std::ops::Range<f64>) -> (Points, Points) {
     let (mut line, mut upper, mut lower) = (Vec::new(), Vec::new(), Vec::new());
     for size in (0..=STEPS).map(at) {
         let of = if size <= NO_BYTES { 0.0 } else { size };
-        let (time, interval) = fit.predict(&Setting::one_way(Bytes::new(of)));
+        let (time, interval) = fit.predict(&Setting { size: Bytes::new(of), ..*way });
         let (low, high) =
             interval.map_or_else(|| (time.number(), time.number()), |i| (i.low, i.high));
         line.push((size, time.micros()));
