@@ -126,6 +126,30 @@ fn fit__hops_tell_gamma() {
     assert_eq!(answer["not_identified"], Value::Array(Vec::new()));
 }
 
+/// Every other model has a router's delay as well where messages passed different numbers of routers.
+#[test]
+fn fit__hops_of_every_model() {
+    let curve = |n: f64| 20e-6 * 20e-6 / (20e-6 + 10e-9 * n) + 10e-9 * n;
+    let rows = (0..4).flat_map(|hops| sizes().map(move |n| (n, hops)));
+    let law = |(n, hops): (f64, i32)| (format!("{n},{hops}"), curve(n) + 4e-6 * f64::from(hops));
+    let file = measured("bytes,hops,seconds", rows.map(law));
+    let answer = json(&["fit", path(&file), "--model", "hyperbolic"]);
+    for (name, truth) in [("a", 20e-6), ("b", 10e-9), ("gamma", 4e-6)] {
+        assert!(holds(&answer["parameters"][name], truth), "{name}: {answer:#}");
+    }
+    assert_eq!(json(&["fit", path(&file)])["best"], "hyperbolic");
+    let over = ["predict", path(&file), "--model", "hyperbolic", "--size", "0", "--over", "3"];
+    let seconds = json(&over)["predictions"][0]["seconds"].as_f64().expect("a time");
+    assert!((seconds / 32e-6 - 1.0).abs() < 0.01, "{seconds}");
+    let over = ["explain", path(&file), "--model", "hyperbolic", "--size", "0", "--over", "3"];
+    let answer = json(&over);
+    assert_eq!(answer["terms"][1]["name"], "routers (gamma h)", "{answer:#}");
+    assert!(
+        answer["would_help"].to_string().contains("fewer hops: one less saves 4"),
+        "{answer:#}"
+    );
+}
+
 #[test]
 fn fit__a_ping_pong_alone_tells_neither_o_nor_g() {
     let file = ping_pong(|n| 26e-6 + 10e-9 * (n - 1.0).max(0.0));
@@ -157,6 +181,18 @@ fn fit__draws_with_axes_and_units() {
     for text in ["bytes in a message", "microseconds one way", "95 % interval", "residual, %"] {
         assert!(drawing.contains(text), "{text}");
     }
+    // Messages over different numbers of routers have a curve and a band each.
+    let count = |drawing: &str, tag: &str| drawing.matches(tag).count();
+    let (lines, bands) = (count(&drawing, "<polyline"), count(&drawing, "<polygon"));
+    let rows = (0..3).flat_map(|hops| sizes().map(move |n| (n, hops)));
+    let law =
+        |(n, hops): (f64, i32)| (format!("{n},{hops}"), 20e-6 + 10e-9 * n + 4e-6 * f64::from(hops));
+    let file = measured("bytes,hops,seconds", rows.map(law));
+    out(&["fit", path(&file), "--model", "linear", "--svg", path(&svg)]);
+    let drawing = std::fs::read_to_string(svg.path()).expect("a drawing");
+    assert_eq!(count(&drawing, "<polygon"), bands + 2);
+    assert!(count(&drawing, "<polyline") >= lines + 2);
+    assert!(drawing.contains("model: 0 to 2 routers"));
 }
 
 #[test]
@@ -199,6 +235,10 @@ fn gain__of_the_papers_examples() {
     assert_eq!(many["best_speedup"]["processors"], 601);
     assert_eq!(many["best_speedup_hiding"]["processors"], 453);
     assert_eq!(many["best_gain"]["processors"], 229);
+    assert!(many["does_not_see"].to_string().contains("incast"), "{many:#}");
+    // Two are asked for, and are no default.
+    let two = gain("--lambda 7359 --messages p --processors 2");
+    assert_eq!((&two["up_to"], &two["best_speedup"]["processors"]), (&2.into(), &2.into()));
 }
 
 const GRAPHS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../prp-model/graphs");
@@ -222,6 +262,18 @@ fn reduce__the_papers_graphs() {
     assert!(code == Some(1) && error.contains("line 3: a = -1 is no time"), "{error}");
 }
 
+/// The book has the papers' graphs in full: who copies one gets what the files are.
+#[test]
+fn reduce__the_book_s_samples_are_the_files() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/models.md");
+    let book = std::fs::read_to_string(docs).expect("the book");
+    for number in [1, 7, 9, 10, 13] {
+        let path = format!("{GRAPHS}/figure-{number}.toml");
+        let graph = std::fs::read_to_string(&path).expect("a graph");
+        assert!(book.contains(&format!("```toml\n{graph}```\n")), "{path}");
+    }
+}
+
 #[test]
 fn predict__by_a_graph_and_by_a_fit() {
     let graph = format!("{GRAPHS}/figure-10.toml");
@@ -235,6 +287,8 @@ fn predict__by_a_graph_and_by_a_fit() {
     let seconds = answer["predictions"][0]["seconds"].as_f64().expect("a time");
     assert!((seconds / 70e-6 - 1.0).abs() < 0.01, "{answer:#}");
     let over = ["predict", path(&file), "--model", "linear", "--size", "8", "--over", "2"];
+    assert_eq!(fails(&over).0, Some(2));
+    let over = ["explain", path(&file), "--model", "linear", "--over", "2"];
     assert_eq!(fails(&over).0, Some(2));
 }
 
@@ -312,6 +366,7 @@ fn usage__is_2() {
         &["fit"],
         &["fit", "x.csv", "--model", "cubic"],
         &["fit", "x.csv", "--live", "beta"],
+        &["fit", "x.csv", "--resamples", "18"],
         &["gain"],
         &["gain", "--software", "0", "--hardware", "1"],
         &["gain", "--software", "1..2", "--hardware", "1"],
