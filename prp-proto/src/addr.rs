@@ -184,6 +184,7 @@ impl TryFrom<(u16, u16)> for PrpAddr {
     }
 }
 
+/// `node:port`, both decimal (SPEC PRP-ADDR-3).
 impl FromStr for PrpAddr {
     type Err = AddrParseError;
 

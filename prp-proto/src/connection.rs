@@ -254,7 +254,7 @@ impl Connection {
     }
 
     /// Whether its way may change on a suspicion: frames that overtake others on the new one end a connection that
-    /// does not repeat.
+    /// does not repeat (SPEC PRP-WAY-6).
     pub(crate) fn may_turn(&self) -> bool {
         self.state == State::ConnWait || self.terms.policy().retains()
     }

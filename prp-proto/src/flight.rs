@@ -302,7 +302,7 @@ impl Flight {
         }
     }
 
-    /// The lost segment to send next.
+    /// The lost segment to send next. It goes out under the number, length and flags it had (SPEC PRP-LOSS-1).
     pub(crate) fn next_lost(&mut self) -> Option<(Seq, Segment)> {
         while let Some(seq) = self.lost.front().copied() {
             match self.get(seq) {

@@ -47,7 +47,7 @@ pub const HEADER_LEN: usize = ETHERNET_LEN + NETWORK_LEN + TRANSPORT_LEN;
 /// Bytes of the negotiated CRC-32 trailer.
 pub const CRC_LEN: usize = 4;
 /// Payload of a full segment on a 1500-byte MTU, and the only segment size of classic peers (paper
-/// section 2.4).
+/// section 2.4; SPEC PRP-FRAME-3).
 pub const CLASSIC_MSS: u16 = 1484;
 
 const _: () =

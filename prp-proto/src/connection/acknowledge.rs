@@ -1,4 +1,4 @@
-//! Acknowledgements: when to give them, what to learn from them (SPEC PRP-ACK-1 to 10).
+//! Acknowledgements: when to give them, what to learn from them (SPEC PRP-ACK-1 to 8).
 
 use core::time::Duration;
 

@@ -137,7 +137,8 @@ impl Connection {
         over
     }
 
-    /// Starts looking for the largest segment that gets through, if there is data for it.
+    /// Starts looking for the largest segment that gets through, if there is data for it
+    /// (SPEC PRP-SIZE-1).
     #[inline]
     pub(super) fn arm_size_probe(&mut self, now: Instant) {
         let wanted = self.send.mss < self.terms.mss

@@ -1,4 +1,4 @@
-//! Data coming in: order, gaps, room (SPEC PRP-SEG-4 to 9, PRP-WIN-1 to 6).
+//! Data coming in: order, gaps, room (SPEC PRP-SEG-4 to 5, PRP-WIN-1 to 6).
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Frames in: whose they are, and whether they may be believed (SPEC PRP-NET-1 to 7).
+//! Frames in: whose they are, and whether they may be believed (SPEC PRP-NET-1 to 4).
 
 use alloc::vec::Vec;
 

@@ -3,7 +3,7 @@
 use crate::reasons::drop_reasons;
 
 drop_reasons! {
-    /// Why a router drops a frame.
+    /// Why a router drops a frame (SPEC PRP-FWD-5).
     enum ForwardDrop;
     /// Dropped frames by reason.
     struct ForwardDrops;

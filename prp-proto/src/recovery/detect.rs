@@ -1,4 +1,5 @@
-//! The paper's policy: losses are detected, not recovered (paper section 2.2).
+//! The paper's policy: losses are detected, not recovered (paper section 2.2). Acknowledgements
+//! and windows are those of the other policies (SPEC PRP-DETECT-4).
 
 use super::{AckNews, OnGap, Policy, RecoveryState, Verdict};
 use crate::flight::Flight;

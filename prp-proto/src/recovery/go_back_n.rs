@@ -1,4 +1,4 @@
-//! Go-back-N: a gap rewinds the sender to it.
+//! Go-back-N: a gap rewinds the sender to it (SPEC PRP-LOSS-4).
 
 use super::{AckNews, OnGap, Policy, RecoveryState, Verdict};
 use crate::flight::Flight;

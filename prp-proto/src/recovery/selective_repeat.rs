@@ -1,4 +1,5 @@
-//! Selective repeat: only what is missing is sent again (RFC 8985's RACK, by transmission order).
+//! Selective repeat: only what is missing is sent again (RFC 8985's RACK, by transmission order;
+//! SPEC PRP-LOSS-5).
 
 use core::time::Duration;
 

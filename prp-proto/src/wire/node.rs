@@ -1,4 +1,4 @@
-//! Node blocks: the payload of CTL frames from or to a node's control port (SPEC PRP-NODE-1 to 5).
+//! Node blocks: the payload of CTL frames from or to a node's control port (SPEC PRP-NODE-1 to 4).
 
 use alloc::vec::Vec;
 

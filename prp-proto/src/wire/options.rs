@@ -1,4 +1,4 @@
-//! The options block of CREQ and CACK (SPEC PRP-OPT-1 to 7).
+//! The options block of CREQ and CACK (SPEC PRP-OPT-1 to 6).
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! Reading fields without indexing.
+//! Reading fields, big endian (SPEC PRP-FRAME-2), without indexing.
 
 /// What is left of a block being parsed. Every read says `None` where the bytes run out.
 #[derive(Copy, Clone, Debug)]

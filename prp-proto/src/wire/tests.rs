@@ -229,7 +229,8 @@ fn frame__bytes_are_where_the_spec_puts_them() {
     assert_eq!(bytes, expected);
 }
 
-/// A classic peer's header has nothing but the paper's fields and four flags.
+/// A classic peer's header has nothing but the paper's fields and four flags
+/// (PRP-FLAGS-2).
 #[test]
 fn transport__classic_headers_carry_no_extension_bits() {
     let t =

@@ -85,7 +85,7 @@ impl Flags {
         Self(self.0 | other.0)
     }
 
-    /// Routers crossed so far.
+    /// Routers crossed so far (SPEC PRP-HOPS-1).
     pub const fn hops(self) -> u8 {
         ((self.0 >> Self::HOPS_SHIFT) & Self::NIBBLE) as u8
     }

@@ -221,7 +221,7 @@ fn run(seed: u64, policy: Reliability) -> Seen {
     wire.seen
 }
 
-/// SPEC PRP-SEG-1 to 9, PRP-ACK-1 to 10: an expected frame and a lone message do what any would, and nothing else.
+/// SPEC PRP-SEG-1 to 5, PRP-ACK-1 to 8: an expected frame and a lone message do what any would, and nothing else.
 #[test]
 fn short_ways__do_what_the_long_ones_do() {
     for policy in [Reliability::SelectiveRepeat, Reliability::GoBackN, Reliability::Detect] {

@@ -1,4 +1,4 @@
-//! Peers that know the paper's header and no more (SPEC PRP-OPT-5, PRP-of_1997()).
+//! Peers that know the paper's header and no more (SPEC PRP-OPT-5, PRP-CLASSIC-1 to 3).
 
 use super::*;
 

@@ -1,5 +1,6 @@
 use super::*;
 
+/// PRP-DETECT-1, PRP-DETECT-2: the reader sees the gap each time, and the sender learns of it.
 #[test]
 fn detect__gap_fails_the_next_read_with_both_numbers_and_stays() {
     let mut pair = Pair::default();
@@ -20,6 +21,32 @@ fn detect__gap_fails_the_next_read_with_both_numbers_and_stays() {
     // Expect: the sender learns of it too.
     let write = pair.client.endpoint.write(pair.time, c, b"x", Ending::Write);
     assert_eq!(write, Err(WriteError::Conn(ConnError::PeerGap)));
+}
+
+/// PRP-DETECT-4: a slow reader slows the sender, and no segment is lost.
+#[test]
+fn detect__a_slow_reader_loses_nothing() {
+    let config =
+        ConnConfig { recv_buffer: ConnConfig::MIN_BUFFER, ..with_policy(Reliability::Detect) };
+    let mut pair = Pair::default();
+    let (c, s) = pair.established_with(config.clone(), config);
+    let message = pattern(50 * ConnConfig::MIN_BUFFER);
+    let mut sent = 0;
+    let mut read = Vec::new();
+    while read.len() < message.len() {
+        let write = pair.client.endpoint.write(pair.time, c, &message[sent..], Ending::Write);
+        match write {
+            Ok(n) => sent += n,
+            Err(WriteError::Blocked) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+        pair.drive();
+        // Expect: the peer holds at most its buffer of what nobody reads.
+        let piece = pair.read_available(ToServer, s);
+        assert!(piece.len() <= 2 * ConnConfig::MIN_BUFFER, "{}", piece.len());
+        read.extend(piece);
+    }
+    assert_eq!(read, message);
 }
 
 /// PRP-DETECT-3: nothing comes after a lost tail to reveal it, so the sender asks.
