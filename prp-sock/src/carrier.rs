@@ -1,4 +1,4 @@
-//! Which devices have a carrier, as the kernel reports it (rtnetlink).
+//! Which devices are up and have a carrier, as the kernel reports it (rtnetlink).
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,10 @@ const GET_LINK: u16 = 18;
 const LINK_INFO: usize = 16;
 const IF_NAME: u16 = 3;
 const UP: u32 = 1;
+const RUNNING: u32 = 0x40;
 const LOWER_UP: u32 = 0x1_0000;
+/// Set up, with a carrier of its own, and with one of what it is built on.
+const USABLE: u32 = UP | RUNNING | LOWER_UP;
 
 /// The kernel's word on devices.
 #[derive(Debug)]
@@ -66,9 +69,15 @@ impl Carrier {
         }
     }
 
-    /// Whether the device called `name` has a carrier. One the kernel has said nothing of is taken to.
+    /// Whether the device called `name` is up and has a carrier; none if the kernel has said nothing
+    /// of it.
+    pub fn state(&self, name: &str) -> Option<bool> {
+        self.devices.get(name).copied()
+    }
+
+    /// As [`Self::state`]: a device the kernel has said nothing of is taken to be up.
     pub fn is_up(&self, name: &str) -> bool {
-        self.devices.get(name).copied().unwrap_or(true)
+        self.state(name).unwrap_or(true)
     }
 }
 
@@ -83,7 +92,7 @@ fn note(devices: &mut HashMap<String, bool>, packet: &[u8]) {
     for (kind, body) in messages(packet).filter(|(kind, _)| matches!(*kind, NEW_LINK | DEL_LINK)) {
         let name = text(body.get(LINK_INFO..).unwrap_or_default(), IF_NAME);
         if let (Some(name), Some(flags)) = (name, u32_at(body, 8)) {
-            let up = kind == NEW_LINK && flags & UP != 0 && flags & LOWER_UP != 0;
+            let up = kind == NEW_LINK && flags & USABLE == USABLE;
             devices.insert(name.to_owned(), up);
         }
     }
@@ -103,18 +112,22 @@ mod tests {
     fn note__takes_the_state_of_every_device_of_a_packet() {
         let mut devices = HashMap::new();
         let packet = [
-            message(NEW_LINK, "eth2", UP | LOWER_UP, 5),
+            message(NEW_LINK, "eth2", USABLE, 5),
             message(NEW_LINK, "eth3", UP, 0),
             message(3, "eth0", 0, 0),
-            message(NEW_LINK, "eth4", LOWER_UP, 1),
+            message(NEW_LINK, "eth4", RUNNING | LOWER_UP, 1),
+            message(NEW_LINK, "eth5", UP | LOWER_UP, 0),
+            message(NEW_LINK, "eth6", UP | RUNNING, 0),
         ];
         note(&mut devices, &packet.concat());
-        let expected = [("eth2", true), ("eth3", false), ("eth4", false)];
-        assert_eq!(devices, HashMap::from(expected.map(|(name, up)| (name.to_owned(), up))));
-        note(&mut devices, &message(DEL_LINK, "eth2", UP | LOWER_UP, 0));
+        let up = |name: &&str| devices[*name];
+        let names = ["eth2", "eth3", "eth4", "eth5", "eth6"];
+        assert_eq!(names.iter().copied().filter(up).collect::<Vec<_>>(), ["eth2"]);
+        assert_eq!(devices.len(), names.len());
+        note(&mut devices, &message(DEL_LINK, "eth2", USABLE, 0));
         assert!(!devices["eth2"]);
         // Expect: it is known again when it has been made again.
-        note(&mut devices, &message(NEW_LINK, "eth2", UP | LOWER_UP, 0));
+        note(&mut devices, &message(NEW_LINK, "eth2", USABLE, 0));
         assert!(devices["eth2"]);
     }
 
@@ -133,6 +146,7 @@ mod tests {
     fn watch__knows_the_devices_of_this_machine() {
         let carrier = Carrier::watch().expect("a netlink socket");
         assert!(carrier.devices.contains_key("lo"));
+        assert_eq!(carrier.state("no such"), None);
         assert!(carrier.is_up("no such"), "nothing is known of that one");
     }
 }

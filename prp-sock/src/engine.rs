@@ -18,6 +18,7 @@ mod flow;
 mod guard;
 mod keeper;
 mod kick;
+mod links;
 mod netns;
 mod poll_set;
 mod ports;
@@ -39,7 +40,7 @@ mod waiter;
 use std::fmt;
 use std::sync::Arc;
 
-use prp_proto::addr::NodeId;
+use prp_proto::addr::{DeviceId, NodeId};
 use prp_proto::time::Instant;
 
 pub(crate) use self::core::Core;
@@ -144,14 +145,14 @@ impl Engine {
         self.lock().endpoint.local_node()
     }
 
-    /// The device that leads to `node`, if none of those that do is up and has a carrier.
-    pub(crate) fn device_down(&self, node: NodeId) -> Option<String> {
-        self.lock().device_down(node, &self.device_names).map(str::to_owned)
-    }
-
     /// Devices by index.
     pub(crate) fn device_names(&self) -> &[String] {
         &self.device_names
+    }
+
+    /// What `device` is called.
+    pub(crate) fn device_name(&self, device: DeviceId) -> &str {
+        self.device_names.get(usize::from(device.0)).map_or("a device", String::as_str)
     }
 
     /// Puts the routes of `file` in force, unless they are.

@@ -202,13 +202,14 @@ impl PrpStream {
         local: Option<Port>,
         builder: &Builder,
     ) -> io::Result<Self> {
-        if let Some(device) = engine.device_down(peer.node) {
-            return Err(error::device_down(peer, &device));
-        }
         let now = engine.now();
         let config = builder.config;
         let (mut core, asked, failed) = loop {
             let mut core = engine.lock_for(local)?;
+            if let Some(device) = core.device_down(peer.node) {
+                core.unclaim(local);
+                return Err(error::device_down(peer, engine.device_name(device)));
+            }
             let Core { endpoint, claims, .. } = &mut *core;
             let mut claiming = Claiming::new(claims);
             let asked = endpoint.connect(now, peer, local, config, |port| claiming.claim(port));

@@ -12,6 +12,7 @@ use nix::sys::time::TimeSpec;
 use super::Engine;
 use super::detours::Detours;
 use super::kick::Kick;
+use super::links::Links;
 use super::poll_set::PollSet;
 use super::router_client::RouterClient;
 use super::scout::Scouts;
@@ -44,10 +45,13 @@ impl Drop for ControlThread {
 }
 
 impl Engine {
-    /// Starts the control thread, in the network namespace of the calling thread.
-    pub(super) fn start_control(self: &Arc<Self>) -> io::Result<()> {
+    /// Starts the control thread, in the network namespace of the calling thread, which `links` are
+    /// those of.
+    pub(super) fn start_control(self: &Arc<Self>, links: Links) -> io::Result<()> {
         let (engine, waiter) = (Arc::downgrade(self), self.control.waiter.clone());
+        links.note(self);
         let work = Work {
+            links,
             router: RouterClient::new(),
             detours: Detours::default(),
             scouts: Scouts::new(),
@@ -59,6 +63,7 @@ impl Engine {
 /// The thread's own state.
 #[derive(Debug)]
 struct Work {
+    links: Links,
     router: RouterClient,
     detours: Detours,
     scouts: Scouts,
@@ -72,7 +77,9 @@ impl Work {
             let due = self.router.poll(&alive);
             // A router answers for ports that no process owns. Without one the steward does.
             alive.lock().set_routed(self.router.is_registered());
-            let due = earliest(due, self.detours.look(&alive, &self.router.down));
+            self.links.look(&alive);
+            let detours = self.detours.look(&alive, self.links.carrier(), &self.router.down);
+            let due = earliest(due, detours);
             let due = earliest(due, self.scouts.look(&alive, &waiter.waker()));
             let timeout = due.map(|due| due.since(alive.now()));
             drop(alive);
@@ -82,7 +89,7 @@ impl Work {
 
     fn sleep(&self, waiter: &Waiter, timeout: Option<Duration>) {
         let mut set = PollSet::new(waiter.kick_fd(), PollFlags::POLLIN);
-        let others = self.router.fd().into_iter().chain(self.detours.fd());
+        let others = self.router.fd().into_iter().chain(self.links.fd());
         others.for_each(|fd| set.push(fd, PollFlags::POLLIN));
         if waiter.begin_poll() {
             return;

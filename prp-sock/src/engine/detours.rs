@@ -2,7 +2,6 @@
 //! router says are dead. What nobody says, connections find out themselves (SPEC PRP-WAY-2).
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use prp_node::DownHops;
@@ -20,9 +19,6 @@ const HOLD: Duration = Duration::from_secs(1);
 /// What is known of next hops, where there is a choice.
 #[derive(Debug, Default)]
 pub(super) struct Detours {
-    carrier: Option<Carrier>,
-    /// It could not be had once.
-    blind: bool,
     /// Devices not to be used, and when they may be again if they have a carrier.
     down: BTreeMap<DeviceId, Option<Instant>>,
     /// What is in force.
@@ -30,30 +26,23 @@ pub(super) struct Detours {
 }
 
 impl Detours {
-    /// What to poll for news.
-    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.carrier.as_ref().map(AsFd::as_fd)
-    }
-
-    /// Puts in force what is known, the router having `said` so much; when to be called again by itself.
-    pub(super) fn look(&mut self, engine: &Engine, said: &DownHops) -> Option<Instant> {
+    /// Puts in force what is known of the devices' `carrier`, if anything is, and what the router has
+    /// `said`; when to be called again by itself.
+    pub(super) fn look(
+        &mut self,
+        engine: &Engine,
+        carrier: Option<&Carrier>,
+        said: &DownHops,
+    ) -> Option<Instant> {
         if !engine.lock().endpoint.routes().has_choice() {
-            // Nothing to choose from: not even a descriptor is spent on it.
-            self.carrier = None;
             return None;
         }
-        if self.carrier.is_none() && !self.blind {
-            self.carrier = Carrier::watch().ok();
-            self.blind = self.carrier.is_none();
-        }
         let now = engine.now();
-        if let Some(carrier) = &mut self.carrier {
-            self.blind |= carrier.read().is_err();
-            note(&mut self.down, now, engine.device_names(), |name| carrier.is_up(name));
-        }
-        if self.blind {
-            self.carrier = None;
-            self.down.clear();
+        match carrier {
+            Some(carrier) => {
+                note(&mut self.down, now, engine.device_names(), |name| carrier.is_up(name));
+            }
+            None => self.down.clear(),
         }
         let id = |name: &str| {
             let at = engine.device_names().iter().position(|known| known == name)?;

@@ -32,6 +32,10 @@ pub(super) struct DeviceSlot {
     spare: Vec<Vec<u8>>,
     /// Frames that may gather in its receiving ring while nobody looks; 0 if it is not known how many fit.
     pub(super) gather: u32,
+    /// Whether it is up and has a carrier, as the kernel said last; none where the kernel says
+    /// nothing. `connect` asks, so it is kept here: a system call for each connection costs a fifth
+    /// of those that can be made in a second.
+    pub(super) usable: Option<bool>,
 }
 
 impl DeviceSlot {
@@ -41,7 +45,8 @@ impl DeviceSlot {
             Peek::Ring(ring) => flow::gather(ring.slots(), ring.slot_bytes()),
             Peek::Unknown => 0,
         };
-        Self { io, counters, stalled: VecDeque::new(), spare: Vec::new(), gather }
+        let (stalled, spare) = (VecDeque::new(), Vec::new());
+        Self { io, counters, stalled, spare, gather, usable: None }
     }
 
     /// Whether it holds frames it could not take.

@@ -18,6 +18,7 @@ use super::core::Core;
 use super::guard::CoreLock;
 use super::keeper::Keeper;
 use super::kick::Kick;
+use super::links::Links;
 use super::netns::NetworkNamespace;
 use super::{Engine, exit, reopen};
 use crate::clock::Clock;
@@ -87,6 +88,7 @@ pub(super) fn all() -> Vec<Arc<Engine>> {
 
 fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let file = HostsFile::load(&key.hosts)?;
+    let links = Links::watch();
     let found = list_interfaces()?;
     let local = local_node(&file, key.node, &found)?;
     let ethertype = file.hosts().ethertype();
@@ -118,7 +120,7 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
     let endpoint = Endpoint::new(config, routes, devices, random_seed()?);
     let engine = Engine::start(endpoint, io, names, key.device.clone())?;
-    engine.start_control()?;
+    engine.start_control(links)?;
     Ok(engine)
 }
 

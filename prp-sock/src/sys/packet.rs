@@ -90,19 +90,6 @@ pub(crate) fn index(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_ifindex }.cast_unsigned())
 }
 
-/// Whether the device called `name` is up and has a carrier, its own and that of what it is built
-/// on.
-pub(crate) fn is_running(fd: BorrowedFd<'_>, name: &str) -> io::Result<bool> {
-    let mut request = named(name)?;
-    // SAFETY: SIOCGIFFLAGS takes a pointer to an `ifreq` with a terminated name, which this is, and
-    // writes the flags into its union.
-    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) })?;
-    // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_flags`.
-    let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
-    let wanted = libc::IFF_UP | libc::IFF_RUNNING;
-    Ok(flags & wanted == wanted)
-}
-
 /// A request about the device called `name`.
 fn named(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all-zero bytes are a valid `ifreq`: integers, arrays and pointers that may be null.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prp_proto::addr::{NodeId, Port};
+use prp_proto::addr::{DeviceId, NodeId, Port};
 use prp_proto::event::Disposition;
 use prp_proto::stats::DropReason;
 use prp_proto::time::Instant;
@@ -12,7 +12,6 @@ use prp_proto::time::Instant;
 use super::Core;
 use crate::device::{PortFilter, Tended};
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
-use crate::sys::packet;
 
 /// How long after an error to look whether an interface is there again, and how often: well under the time
 /// after which peers give up.
@@ -31,26 +30,22 @@ pub(super) const fn is_foreign(disposition: Disposition) -> bool {
 }
 
 impl Core {
-    /// The first of the devices that lead to `node`, if none of them is up and has a carrier; they
-    /// are called `names`.
-    pub(in crate::engine) fn device_down<'a>(
-        &self,
-        node: NodeId,
-        names: &'a [String],
-    ) -> Option<&'a str> {
+    /// The first of the devices that lead to `node`, if the kernel says of all of them that they are
+    /// down or have no carrier.
+    pub(crate) fn device_down(&self, node: NodeId) -> Option<DeviceId> {
         let mut first = None;
         for hop in self.endpoint.routes().lookup(node).next_hops() {
-            let at = usize::from(hop.device.0);
-            let (slot, name) = (self.devices.get(at)?, names.get(at)?);
-            // Devices without an inlet are not the kernel's.
-            let is_running = slot.io.inlet().is_none()
-                || packet::is_running(slot.io.as_fd(), name).unwrap_or(true);
-            if is_running {
+            if self.devices.get(usize::from(hop.device.0))?.usable != Some(false) {
                 return None;
             }
-            first = first.or(Some(name.as_str()));
+            first = first.or(Some(hop.device));
         }
         first
+    }
+
+    /// Notes of every device, in order, whether the kernel says that it is up and has a carrier.
+    pub(crate) fn note_usable(&mut self, states: impl Iterator<Item = Option<bool>>) {
+        self.devices.iter_mut().zip(states).for_each(|(device, usable)| device.usable = usable);
     }
 
     /// Makes sure the kernel passes frames for `port`, which has just become ours.

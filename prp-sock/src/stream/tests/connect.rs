@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
+use prp_node::PortClaims;
 use prp_proto::addr::Port;
 use prp_proto::config::Classic;
 use prp_proto::wire::Reliability;
@@ -29,6 +30,31 @@ fn connect__times_out_where_nobody_answers() {
         let quick = Builder::new().connect_timeout(Duration::from_millis(100));
         let error = pair.alpha.connect(pair.beta.addr(80), &quick).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn connect__is_refused_only_where_the_kernel_says_that_every_device_is_down() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let listener = pair.beta.listen(80, &Builder::new()).unwrap();
+        let engine = pair.alpha.engine();
+        let connect = || pair.alpha.connect(pair.beta.addr(80), &Builder::new());
+        for usable in [None, Some(true)] {
+            engine.lock().note_usable([usable, Some(false)].into_iter());
+            connect().unwrap();
+        }
+        engine.lock().note_usable([Some(false), Some(true)].into_iter());
+        let error = connect().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NetworkUnreachable);
+        assert!(error.to_string().contains("eth0 of this machine is down"), "{error}");
+        // Expect: a port that was asked for is free again.
+        let named = Builder::new().local_port(Port::new(4000));
+        let ask = || pair.alpha.connect(pair.beta.addr(80), &named);
+        assert_eq!(ask().unwrap_err().kind(), ErrorKind::NetworkUnreachable);
+        let mut others = PortClaims::new(pair.alpha.addr(0).node);
+        assert!(others.claim(Port::new(4000)).unwrap());
+        drop(listener);
     });
 }
 

@@ -1,0 +1,46 @@
+//! What the kernel says of the devices of an engine.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use super::Engine;
+use crate::carrier::Carrier;
+
+/// The kernel's word on devices, for as long as it can be had.
+#[derive(Debug)]
+pub(super) struct Links {
+    carrier: Option<Carrier>,
+}
+
+impl Links {
+    /// Those of the calling thread's network namespace. Without netlink nothing is known of them.
+    pub(super) fn watch() -> Self {
+        Self { carrier: Carrier::watch().ok() }
+    }
+
+    /// What to poll for news.
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.carrier.as_ref().map(AsFd::as_fd)
+    }
+
+    /// What is known.
+    pub(super) fn carrier(&self) -> Option<&Carrier> {
+        self.carrier.as_ref()
+    }
+
+    /// Takes the kernel's news, and notes them at the devices of `engine`.
+    pub(super) fn look(&mut self, engine: &Engine) {
+        let Some(carrier) = &mut self.carrier else { return };
+        match carrier.read() {
+            Ok(false) => return,
+            Ok(true) => {}
+            Err(_) => self.carrier = None,
+        }
+        self.note(engine);
+    }
+
+    /// Notes at the devices of `engine` what is known of them.
+    pub(super) fn note(&self, engine: &Engine) {
+        let state = |name: &String| self.carrier.as_ref()?.state(name);
+        engine.lock().note_usable(engine.device_names().iter().map(state));
+    }
+}
