@@ -4,6 +4,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
+//! | [`capture`] | capture files, for what reads frames that were on a wire |
 //! | [`harness`] | runs the tests of one file: skips, deadlines, heavy tests alone |
 //! | [`topology`] | brings a topology up for a test and takes it down after it |
 //! | [`puppet`] | a process on a node that does what a test tells it, step by step |
@@ -16,6 +17,7 @@
 
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
+pub mod capture;
 pub mod harness;
 pub mod namespace;
 pub mod pattern;

@@ -1,7 +1,7 @@
 //! Control blocks: the payload of CTL frames (SPEC PRP-CTL-1 to 4).
 //!
 //! If you add a kind: an arm in `parse`, `emit` and `wire/pretty.rs`, a clause in SPEC PRP-CTL, a line in
-//! `etc/parmaprp.lua`, and the round-trip property in the tests picks it up from `Control`.
+//! `etc/wireshark/parmaprp.lua`, and the round-trip property in the tests picks it up from `Control`.
 
 use super::frame::Frame;
 use super::reader::Reader;

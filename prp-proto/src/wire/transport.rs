@@ -11,7 +11,7 @@ use crate::seq::{Seq, SeqWidth};
 /// The flags word. The paper names four flags and gives no positions; SPEC PRP-FLAGS-1 places them.
 ///
 /// If you add a flag: give it a line in SPEC PRP-FLAGS-1, a name in the `Debug` below, and say in
-/// `etc/parmaprp.lua` how it reads.
+/// `etc/wireshark/parmaprp.lua` how it reads.
 #[derive(Copy, Clone, Eq, PartialEq, Default, Hash)]
 pub struct Flags(u32);
 

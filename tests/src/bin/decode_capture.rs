@@ -1,0 +1,317 @@
+//! `decode_capture FILE` prints what prp-proto reads in each frame of a capture file: a line a frame, values
+//! separated by tabs. `decode_capture --fields` prints the names that Wireshark's dissector
+//! (`etc/wireshark/parmaprp.lua`) has for them, in the same order, so that both can be compared.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use prp_proto::seq::{Seq, SeqWidth};
+use prp_proto::wire::{
+    Control, CrcKey, ETHERTYPE, Flags, Frame, LivenessBlock, NodeBlock, NodeKind, Offer,
+    Reliability, ResetBlock, ResetReason,
+};
+
+const FIELDS: [&str; 43] = [
+    "frame.number",
+    "parmaprp.expert.malformed",
+    "parmaprp.src",
+    "parmaprp.dst",
+    "parmaprp.srcport",
+    "parmaprp.dstport",
+    "parmaprp.seq",
+    "parmaprp.len",
+    "parmaprp.flags",
+    "parmaprp.flags.hops",
+    "parmaprp.flags.ackno",
+    "parmaprp.options.policies",
+    "parmaprp.options.wishes",
+    "parmaprp.options.id",
+    "parmaprp.options.answers",
+    "parmaprp.options.largest",
+    "parmaprp.options.window",
+    "parmaprp.control.kind",
+    "parmaprp.control.flags",
+    "parmaprp.control.to",
+    "parmaprp.control.next",
+    "parmaprp.control.window",
+    "parmaprp.control.arrived",
+    "parmaprp.control.held",
+    "parmaprp.control.received",
+    "parmaprp.control.from",
+    "parmaprp.control.size",
+    "parmaprp.reset.reason",
+    "parmaprp.reset.to",
+    "parmaprp.reset.from",
+    "parmaprp.echo.hops",
+    "parmaprp.echo.sequence",
+    "parmaprp.echo.id",
+    "parmaprp.echo.stamp",
+    "parmaprp.liveness.state",
+    "parmaprp.liveness.multiplier",
+    "parmaprp.liveness.mine",
+    "parmaprp.liveness.yours",
+    "parmaprp.liveness.interval",
+    "parmaprp.crc.status",
+    "parmaprp.seq_relative",
+    "parmaprp.ack",
+    "parmaprp.ack_relative",
+];
+
+fn main() -> io::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut out = io::stdout().lock();
+    match &words[..] {
+        [word] if word == "--fields" => writeln!(out, "{}", FIELDS.join("\n")),
+        [path] => {
+            let file = std::fs::read(path)?;
+            let mut ends = Ends::default();
+            for (bytes, number) in prp_tests::capture::frames(&file)?.iter().zip(1u32..) {
+                let mut line = Line::new(number);
+                read(bytes, &mut ends, &mut line);
+                writeln!(out, "{}", line.0.join("\t"))?;
+            }
+            Ok(())
+        }
+        _ => Err(io::Error::other("usage: decode_capture FILE | --fields")),
+    }
+}
+
+/// One value for each field, empty where a frame has none.
+struct Line(Vec<String>);
+
+impl Line {
+    fn new(number: u32) -> Self {
+        let mut line = Self(vec![String::new(); FIELDS.len()]);
+        line.0[0] = number.to_string();
+        line
+    }
+
+    fn set(&mut self, field: &str, value: impl ToString) {
+        let name = format!("parmaprp.{field}");
+        let at = FIELDS.iter().position(|f| *f == name).expect("one of FIELDS");
+        self.0[at] = value.to_string();
+    }
+
+    fn set_hex(&mut self, field: &str, value: u32) {
+        self.set(field, format!("0x{value:08x}"));
+    }
+
+    fn set_byte(&mut self, field: &str, value: u8) {
+        self.set(field, format!("0x{value:02x}"));
+    }
+}
+
+/// What the handshake and later frames tell of an end.
+#[derive(Copy, Clone, Default)]
+struct End {
+    id: u32,
+    first: Option<Seq>,
+    latest: Seq,
+    trailer: bool,
+    /// It speaks, or is spoken to, with 16 bits of a number.
+    classic: bool,
+}
+
+/// The end that sends, by its address and that of its peer.
+#[derive(Default)]
+struct Ends(HashMap<(String, String), End>);
+
+fn read(bytes: &[u8], ends: &mut Ends, line: &mut Line) {
+    let Ok(frame) = Frame::parse(bytes, ETHERTYPE) else {
+        return line.set("expert.malformed", 1);
+    };
+    let (n, t, flags) = (frame.head.network, frame.head.transport, frame.flags());
+    line.set("src", n.src.number());
+    line.set("dst", n.dst.number());
+    line.set("srcport", t.src_port.number());
+    line.set("dstport", t.dst_port.number());
+    line.set("seq", t.first_seq(SeqWidth::Bits20).bits());
+    line.set("len", t.len);
+    line.set_hex("flags", flags.bits());
+    line.set("flags.hops", flags.hops());
+    if flags.contains(Flags::ACK) {
+        line.set("flags.ackno", flags.ackno());
+    }
+    if t.src_port.number() == 0 || t.dst_port.number() == 0 {
+        let understood = node_block(frame.payload, line);
+        line.set("crc.status", u8::from(frame.crc_ok(CrcKey::NONE)));
+        if !understood {
+            line.set("expert.malformed", 1);
+        }
+        return;
+    }
+    let from = format!("{}:{}", n.src, t.src_port.number());
+    let to = format!("{}:{}", n.dst, t.dst_port.number());
+    let understood = blocks(&frame, line);
+    if !understood {
+        line.set("expert.malformed", 1);
+    }
+    let key = trailer_key(&frame, ends, &(from.clone(), to.clone()));
+    if let Some(key) = key {
+        let right = frame.crc_ok(key);
+        line.set("crc.status", u8::from(right));
+        if !right {
+            return;
+        }
+    }
+    if understood {
+        numbers(&frame, ends, from, to, line);
+    }
+}
+
+/// Under which key a trailer is to be there (SPEC PRP-CRC-1 and 3).
+fn trailer_key(frame: &Frame<'_>, ends: &Ends, pair: &(String, String)) -> Option<CrcKey> {
+    let flags = frame.flags();
+    if flags.intersects(Flags::CREQ | Flags::CACK) && frame.payload.is_empty() {
+        return None;
+    }
+    if flags.intersects(Flags::CREQ | Flags::CACK | Flags::RST) {
+        return Some(CrcKey::NONE);
+    }
+    let own = ends.0.get(pair)?;
+    let other = ends.0.get(&(pair.1.clone(), pair.0.clone()))?;
+    own.trailer.then_some(CrcKey { sender: own.id, receiver: other.id })
+}
+
+/// What a frame tells of its end, and what its numbers mean.
+fn numbers(frame: &Frame<'_>, ends: &mut Ends, from: String, to: String, line: &mut Line) {
+    let (t, flags) = (frame.head.transport, frame.flags());
+    let back = (to.clone(), from.clone());
+    let own = ends.0.entry((from, to)).or_default();
+    if flags.intersects(Flags::CREQ | Flags::CACK) && !flags.contains(Flags::RST) {
+        let offer = Offer::parse(frame.payload).ok();
+        let first = t.first_seq(SeqWidth::Bits20);
+        let id = offer.map_or(0, |o| o.id);
+        if own.first.is_none() || own.id != id {
+            let classic = offer.is_none();
+            *own = End { id, first: Some(first), latest: first, trailer: false, classic };
+        }
+        if flags.contains(Flags::CACK) {
+            let trailer = offer.is_some_and(|o| o.crc);
+            own.trailer = trailer;
+            ends.0.entry(back.clone()).or_default().trailer = trailer;
+        }
+    }
+    let own = ends.0.entry((back.1.clone(), back.0.clone())).or_default();
+    let width = if own.classic { SeqWidth::Bits16 } else { SeqWidth::Bits20 };
+    let seq = t.expand_seq(width, own.latest);
+    if !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST) {
+        own.latest = own.latest.max(seq);
+    }
+    if let Some(first) = own.first.filter(|first| !seq.before(*first)) {
+        line.set("seq_relative", seq.since(first));
+    }
+    let other = ends.0.get(&back).copied().unwrap_or_default();
+    if let (true, Some(first)) = (flags.contains(Flags::ACK), other.first) {
+        let ack = Seq::expand(u32::from(flags.ackno()), SeqWidth::Bits16, other.latest);
+        line.set("ack", ack.bits());
+        if !ack.before(first) {
+            line.set("ack_relative", ack.since(first));
+        }
+    }
+}
+
+fn blocks(frame: &Frame<'_>, line: &mut Line) -> bool {
+    let flags = frame.flags();
+    if flags.contains(Flags::RST) {
+        return ResetBlock::parse(frame.payload).map(|block| reset_block(block, line)).is_some();
+    }
+    if flags.intersects(Flags::CREQ | Flags::CACK) {
+        let Ok(offer) = Offer::parse(frame.payload) else { return frame.payload.is_empty() };
+        let bits = [Reliability::Detect, Reliability::GoBackN, Reliability::SelectiveRepeat];
+        let has = |(policy, bit)| if offer.reliability.contains(policy) { 1u8 << bit } else { 0 };
+        line.set_byte("options.policies", bits.into_iter().zip(0..).map(has).sum());
+        line.set_byte("options.wishes", offer.crc.into());
+        line.set_hex("options.id", offer.id);
+        line.set_hex("options.answers", offer.echo);
+        line.set("options.largest", offer.mss);
+        line.set("options.window", offer.window);
+        return true;
+    }
+    if flags.contains(Flags::CTL) {
+        let control = Control::parse(frame.payload);
+        return control.map(|control| control_block(&control, line)).is_some();
+    }
+    true
+}
+
+fn reset_block(block: ResetBlock, line: &mut Line) {
+    let reason = match block.reason {
+        ResetReason::Refused => 1,
+        ResetReason::Aborted => 2,
+        ResetReason::NoConnection => 3,
+        ResetReason::Gap => 4,
+        ResetReason::NoCommonPolicy => 5,
+        ResetReason::TimedOut => 6,
+        ResetReason::Unknown(code) => code,
+    };
+    line.set("reset.reason", reason);
+    line.set_hex("reset.to", block.receiver);
+    line.set_hex("reset.from", block.sender);
+}
+
+fn control_block(control: &Control, line: &mut Line) {
+    line.set_hex("control.to", control.to());
+    let mut flags = 0;
+    let kind = match control {
+        Control::Ack { ack, .. } => {
+            let echo = ack.echo;
+            let set = [
+                ack.gap,
+                echo.is_some(),
+                echo.is_some_and(|echo| echo.retransmitted),
+                ack.probe.is_some(),
+            ];
+            flags = set.iter().zip(0..).map(|(set, bit)| u8::from(*set) << bit).sum();
+            line.set("control.next", ack.next.bits());
+            line.set("control.window", ack.window);
+            line.set("control.arrived", echo.map_or(0, |echo| echo.seq.bits()));
+            line.set("control.held", echo.map_or(0, |echo| echo.held_ns));
+            let next = ack.next.bits().wrapping_add(1);
+            let received: Vec<_> =
+                ack.received.iter().map(|i| next.wrapping_add(i).to_string()).collect();
+            line.set("control.received", received.join(","));
+            1
+        }
+        Control::Probe { from, .. } => {
+            line.set_hex("control.from", *from);
+            2
+        }
+        Control::SizeProbe { size, .. } => {
+            line.set("control.size", size);
+            3
+        }
+        Control::SizeProbeAck { size, .. } => {
+            line.set("control.size", size);
+            4
+        }
+    };
+    line.set("control.kind", kind);
+    line.set_byte("control.flags", flags);
+}
+
+fn node_block(payload: &[u8], line: &mut Line) -> bool {
+    if let Some(block) = LivenessBlock::parse(payload) {
+        line.set("control.kind", 24);
+        line.set("liveness.state", block.state.code());
+        line.set("liveness.multiplier", block.multiplier);
+        line.set("liveness.mine", block.mine);
+        line.set("liveness.yours", block.yours);
+        line.set("liveness.interval", block.interval_us);
+        return true;
+    }
+    let Some(block) = NodeBlock::parse(payload) else { return false };
+    let kind = match block.kind {
+        NodeKind::Echo => 16,
+        NodeKind::EchoReply => 17,
+        NodeKind::TimeExceeded => 18,
+        NodeKind::Unreachable => 19,
+        NodeKind::TooBig => 20,
+    };
+    line.set("control.kind", kind);
+    line.set("echo.hops", block.hops);
+    line.set("echo.sequence", block.sequence);
+    line.set_hex("echo.id", block.id);
+    line.set("echo.stamp", block.stamp);
+    true
+}

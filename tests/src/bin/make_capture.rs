@@ -1,0 +1,287 @@
+//! `make_capture FILE` writes a capture of frames that the programs of this project hardly send while somebody
+//! listens: lost, late and changed segments, numbers that wrap, classic peers, later versions, and
+//! frames that no end takes. It prints a line a frame: the notes that Wireshark's dissector
+//! (`etc/wireshark/parmaprp.lua`) is to attach to it, or `-`.
+
+use std::io::{self, Write};
+
+use prp_proto::addr::{MacAddr, NodeId, Port};
+use prp_proto::liveness::LivenessState;
+use prp_proto::seq::{Seq, SeqWidth};
+use prp_proto::wire::{
+    AckBlock, Bitmap, Control, CrcKey, ETHERTYPE, Echo, EthernetHeader, Flags, Head, LivenessBlock,
+    MAX_CONTROL_LEN, NetworkHeader, NodeBlock, NodeKind, Offer, Reliability, ReliabilitySet,
+    ResetBlock, ResetReason, TransportHeader, checksum,
+};
+
+/// Ethernet's shortest frame without FCS, to which shorter ones are padded.
+const SHORTEST: usize = 60;
+
+fn main() -> io::Result<()> {
+    let path = std::env::args().nth(1).ok_or(io::ErrorKind::InvalidInput)?;
+    let mut made = Made::default();
+    standing(&mut made);
+    losses(&mut made);
+    control_blocks(&mut made);
+    handshakes(&mut made);
+    node_blocks(&mut made);
+    resets(&mut made);
+    broken(&mut made);
+    std::fs::write(path, prp_tests::capture::file(&made.frames))?;
+    let mut out = io::stdout().lock();
+    made.notes.iter().try_for_each(|notes| writeln!(out, "{notes}"))
+}
+
+/// Frames, and the notes each is to get.
+#[derive(Default)]
+struct Made {
+    frames: Vec<Vec<u8>>,
+    notes: Vec<&'static str>,
+}
+
+impl Made {
+    fn add(&mut self, notes: &'static str, frame: Vec<u8>) {
+        self.frames.push(frame);
+        self.notes.push(notes);
+    }
+}
+
+/// A frame before its payload is known.
+#[derive(Copy, Clone)]
+struct Plan {
+    from: (u16, u16),
+    to: (u16, u16),
+    flags: Flags,
+    seq: u32,
+    width: SeqWidth,
+    hops: u8,
+    key: Option<CrcKey>,
+}
+
+/// From the client's end to the server's, both of one connection.
+const CLIENT: Plan = Plan {
+    from: (1, 40000),
+    to: (2, 80),
+    flags: Flags::NONE,
+    seq: 100,
+    width: SeqWidth::Bits20,
+    hops: 0,
+    key: Some(CrcKey { sender: 0xa, receiver: 0xb }),
+};
+
+impl Plan {
+    fn back(self) -> Self {
+        let swap = |key: CrcKey| CrcKey { sender: key.receiver, receiver: key.sender };
+        Self { from: self.to, to: self.from, key: self.key.map(swap), ..self }
+    }
+
+    fn flags(self, flags: Flags) -> Self {
+        Self { flags, ..self }
+    }
+
+    fn seq(self, seq: u32) -> Self {
+        Self { seq, ..self }
+    }
+
+    fn port(self, port: u16) -> Self {
+        Self { from: (self.from.0, port), ..self }
+    }
+
+    fn key(self, key: Option<CrcKey>) -> Self {
+        Self { key, ..self }
+    }
+
+    fn frame(self, payload: &[u8]) -> Vec<u8> {
+        let node = |number| NodeId::new(number).expect("not a reserved number");
+        let mac = |number: u16| MacAddr([2, 0, 0, 0, 0, number as u8]);
+        let (src_port, dst_port) = (Port::new(self.from.1), Port::new(self.to.1));
+        let mut transport = TransportHeader::new(
+            src_port,
+            dst_port,
+            Seq::new(self.seq),
+            self.width,
+            payload.len() as u16,
+        );
+        transport.flags = transport.flags.with(self.flags).with_hops(self.hops);
+        let head = Head {
+            ethernet: EthernetHeader {
+                dst: mac(self.to.0),
+                src: mac(self.from.0),
+                ethertype: ETHERTYPE,
+            },
+            network: NetworkHeader { src: node(self.from.0), dst: node(self.to.0) },
+            transport,
+        }
+        .emit();
+        let mut frame = head.to_vec();
+        frame.extend_from_slice(payload);
+        if let Some(key) = self.key {
+            frame.extend(checksum(key, &head, [payload, &[]]));
+        }
+        frame
+    }
+}
+
+fn offer(id: u32, echo: u32) -> Offer {
+    let reliability = ReliabilitySet::only(Reliability::SelectiveRepeat);
+    Offer { id, echo, reliability, crc: true, mss: 1484, window: 44 }
+}
+
+/// Opens the connection of `client`, whose ids are those of its key.
+fn open(made: &mut Made, client: Plan) {
+    let Some(key) = client.key else { return };
+    let request = client.flags(Flags::CREQ).key(Some(CrcKey::NONE));
+    made.add("opened", request.frame(&offer(key.sender, 0).emit()));
+    let grant = client.back().flags(Flags::CACK.with_ack(Seq::new(client.seq)));
+    let grant = grant.seq(500).key(Some(CrcKey::NONE));
+    made.add("opened", grant.frame(&offer(key.receiver, key.sender).emit()));
+}
+
+/// A connection as it should be, whose numbers wrap, behind a router that is captured on both sides.
+fn standing(made: &mut Made) {
+    let client = CLIENT.port(40001).seq(0xf_fffe);
+    open(made, client);
+    for ahead in 0..4 {
+        let data = client.flags(Flags::EOM).seq(client.seq + ahead);
+        made.add("-", data.frame(b"data"));
+        made.add("-", Plan { hops: 1, ..data }.frame(b"data"));
+    }
+    made.add("closed", client.flags(Flags::EOC).seq(client.seq + 4).frame(&[]));
+}
+
+fn losses(made: &mut Made) {
+    open(made, CLIENT);
+    made.add("-", CLIENT.frame(b"one"));
+    made.add("gap", CLIENT.seq(103).frame(b"four"));
+    made.add("late", CLIENT.seq(102).frame(b"three"));
+    made.add("repeated", CLIENT.seq(101).flags(Flags::RTX).frame(b"two"));
+    made.add("repeated", CLIENT.seq(101).flags(Flags::RTX).frame(b"two"));
+    let mut changed = CLIENT.seq(104).frame(b"five");
+    changed[32] ^= 1;
+    made.add("crc", changed);
+    made.add("-", CLIENT.seq(104).frame(b"five"));
+    let mut without = CLIENT.seq(105).key(None).frame(b"six");
+    made.add("crc", without.clone());
+    without.resize(SHORTEST, 0);
+    made.add("crc", without);
+}
+
+fn acknowledgement(window: u32, received: Bitmap) -> AckBlock {
+    let echo = Echo { seq: Seq::new(104), retransmitted: true, held_ns: 7_000 };
+    let gap = !received.is_empty();
+    AckBlock { next: Seq::new(105), window, gap, echo: Some(echo), probe: Some(9), received }
+}
+
+/// Those of the connection that [`losses`] has opened.
+fn control_blocks(made: &mut Made) {
+    let server = CLIENT.back().flags(Flags::CTL).seq(500);
+    let emitted = |control: Control| {
+        let mut block = [0; MAX_CONTROL_LEN];
+        let len = control.emit(&mut block);
+        block[..len].to_vec()
+    };
+    let mut bitmap = Bitmap::EMPTY;
+    [0, 1, 63, 64, 200, 1023].into_iter().for_each(|at| bitmap.set(at));
+    let full = emitted(Control::Ack { to: 0xa, ack: acknowledgement(44, bitmap) });
+    made.add("reported_gap", server.frame(&full));
+    let closed = emitted(Control::Ack { to: 0xa, ack: acknowledgement(0, Bitmap::EMPTY) });
+    made.add("closed_window", server.frame(&closed));
+    made.add("-", server.frame(&emitted(Control::Probe { to: 0xa, from: 0xb, number: 3 })));
+    let mut probe = emitted(Control::SizeProbe { to: 0xa, size: 2000 });
+    probe.resize(2000, 0);
+    made.add("-", server.frame(&probe));
+    made.add("-", server.frame(&emitted(Control::SizeProbeAck { to: 0xa, size: 2000 })));
+    let changed = |at: usize, value: u8| {
+        let mut block = closed.clone();
+        block[at] = value;
+        block
+    };
+    made.add("malformed,unknown", server.frame(&changed(0, 9)));
+    made.add("malformed", server.frame(&changed(2, 17)));
+    made.add("malformed", server.frame(&full[..full.len() - 1]));
+    made.add("malformed", server.frame(&full[..11]));
+    made.add("malformed", server.frame(&[]));
+    made.add(
+        "unknown",
+        server.frame(&[emitted(Control::SizeProbeAck { to: 0xa, size: 1 }), vec![0]].concat()),
+    );
+}
+
+fn handshakes(made: &mut Made) {
+    let request = CLIENT.port(40002).flags(Flags::CREQ).key(Some(CrcKey::NONE));
+    let block = offer(0xc, 0).emit().to_vec();
+    let mut later = block.clone();
+    later[0] = 2;
+    later.extend([200, 3, 1, 2, 3]);
+    made.add("opened,unknown", request.frame(&later));
+    let mut beyond = block.clone();
+    beyond.extend([200, 3, 1, 2]);
+    made.add("malformed,opened", request.frame(&beyond));
+    made.add("malformed,opened", request.frame(&block[..19]));
+    made.add("malformed,opened", request.frame(&offer(0, 0).emit()));
+    let mut wrong = request.frame(&block);
+    wrong[40] ^= 1;
+    made.add("crc,opened", wrong);
+    // Classic peers know no options, no trailer and 16 bits of the number.
+    let classic = Plan { width: SeqWidth::Bits16, key: None, ..CLIENT.port(900).seq(0xffff) };
+    made.add("opened", padded(&classic.flags(Flags::CREQ).frame(&[])));
+    made.add("opened", padded(&classic.back().flags(Flags::CACK).seq(7).frame(&[])));
+    made.add("-", padded(&classic.frame(b"one")));
+    made.add("-", padded(&classic.seq(0).flags(Flags::EOM).frame(b"two")));
+    made.add("gap", padded(&classic.seq(2).frame(b"four")));
+}
+
+fn padded(frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    frame.resize(frame.len().max(SHORTEST), 0);
+    frame
+}
+
+/// What goes between the control ports of nodes.
+fn node_blocks(made: &mut Made) {
+    let plan = Plan { from: (3, 0), to: (1, 0), ..CLIENT }.flags(Flags::CTL);
+    let plan = plan.key(Some(CrcKey::NONE));
+    for kind in [NodeKind::Unreachable, NodeKind::TooBig, NodeKind::EchoReply] {
+        let block = NodeBlock { kind, hops: 2, sequence: 7, id: 8, stamp: u64::MAX };
+        made.add("-", plan.frame(&block.emit()));
+    }
+    let state = LivenessState::AdminDown;
+    let block = LivenessBlock {
+        state,
+        multiplier: 3,
+        mine: 1,
+        yours: 2,
+        interval_us: 100_000,
+        least_us: 50_000,
+    };
+    made.add("-", plan.frame(&block.emit()));
+    let mut unknown = block.emit();
+    unknown[1] = 9;
+    made.add("malformed,unknown", plan.frame(&unknown));
+    unknown[0] = 99;
+    made.add("malformed,unknown", plan.frame(&unknown));
+    made.add("malformed", plan.frame(&block.emit()[..7]));
+    made.add("crc", plan.key(None).frame(&block.emit()));
+}
+
+fn resets(made: &mut Made) {
+    let plan = CLIENT.back().flags(Flags::RST).key(Some(CrcKey::NONE));
+    let block = |reason| ResetBlock { reason, receiver: 0xa, sender: 0xb }.emit();
+    made.add("reset,unknown", plan.frame(&block(ResetReason::Unknown(77))));
+    made.add("malformed,reset", plan.frame(&block(ResetReason::Gap)[..5]));
+    made.add("reset", padded(&plan.frame(&block(ResetReason::Aborted))));
+}
+
+/// Frames that no end takes, whatever they say.
+fn broken(made: &mut Made) {
+    let whole = CLIENT.frame(b"data");
+    for len in [14, 15, 29] {
+        made.add("malformed", whole[..len].to_vec());
+    }
+    made.add("malformed", whole[..31].to_vec());
+    let mut reserved = whole.clone();
+    reserved[14..16].fill(0);
+    made.add("malformed", reserved.clone());
+    reserved[14..16].fill(0xff);
+    made.add("malformed", reserved);
+}
