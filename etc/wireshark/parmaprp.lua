@@ -413,15 +413,15 @@ end
 -- Bit i of the bitmap, least significant first, stands for number next + 1 + i (PRP-CTL-2).
 local function received_segments(r, next_expected, count, peer_first)
     for word = 0, count - 1 do
-        local _, item, range = r:take("control.bitmap", 8)
+        local _, _, range = r:take("control.bitmap", 8)
         local data = range:bytes()
         for at = 0, 63 do
             if is_set(data:get_index(7 - math.floor(at / 8)), 2 ^ (at % 8)) then
                 local number = (next_expected + 1 + 64 * word + at) % WRAP
-                item:add(f["control.received"], number):set_generated()
+                r.tree:add(f["control.received"], number):set_generated()
                 if peer_first then
                     local distance = since(number, peer_first)
-                    item:add(f["control.received_relative"], distance):set_generated()
+                    r.tree:add(f["control.received_relative"], distance):set_generated()
                 end
             end
         end

@@ -7,6 +7,7 @@ package_of() {
     ip | tc) echo iproute2 ;;
     ethtool) echo ethtool ;;
     nft) echo nftables ;;
+    dumpcap | tshark) echo tshark ;;
     find) echo findutils ;;
     # Not gcc alone: without recommended packages that links nothing, for want of the C library's own files.
     cc) echo build-essential ;;

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
-    Control, CrcKey, ETHERTYPE, Flags, Frame, LivenessBlock, NodeBlock, NodeKind, Offer,
-    Reliability, ResetBlock, ResetReason,
+    CRC_LEN, Control, CrcKey, ETHERTYPE, Flags, Frame, HEADER_LEN, LivenessBlock, NodeBlock,
+    NodeKind, Offer, Reliability, ResetBlock, ResetReason,
 };
 
 const FIELDS: [&str; 43] = [
@@ -107,7 +107,8 @@ struct End {
     id: u32,
     first: Option<Seq>,
     latest: Seq,
-    trailer: bool,
+    /// Whether its frames have a trailer, once the grant was seen.
+    trailer: Option<bool>,
     /// It speaks, or is spoken to, with 16 bits of a number.
     classic: bool,
 }
@@ -146,31 +147,46 @@ fn read(bytes: &[u8], ends: &mut Ends, line: &mut Line) {
     if !understood {
         line.set("expert.malformed", 1);
     }
-    let key = trailer_key(&frame, ends, &(from.clone(), to.clone()));
-    if let Some(key) = key {
-        let right = frame.crc_ok(key);
-        line.set("crc.status", u8::from(right));
-        if !right {
-            return;
+    match trailer_of(&frame, ends, &(from.clone(), to.clone())) {
+        Trailer::Under(key) => {
+            let right = frame.crc_ok(key);
+            line.set("crc.status", u8::from(right));
+            if !right {
+                return;
+            }
         }
+        Trailer::Unknown if bytes.len() >= HEADER_LEN + frame.payload.len() + CRC_LEN => {
+            line.set("crc.status", 2);
+        }
+        Trailer::Unknown | Trailer::None => {}
     }
     if understood {
         numbers(&frame, ends, from, to, line);
     }
 }
 
-/// Under which key a trailer is to be there (SPEC PRP-CRC-1 and 3).
-fn trailer_key(frame: &Frame<'_>, ends: &Ends, pair: &(String, String)) -> Option<CrcKey> {
+/// What a frame ends with.
+enum Trailer {
+    None,
+    Under(CrcKey),
+    /// The grant that says so was not captured.
+    Unknown,
+}
+
+/// Whether a trailer is to be there, and under which key (SPEC PRP-CRC-1 and 3).
+fn trailer_of(frame: &Frame<'_>, ends: &Ends, pair: &(String, String)) -> Trailer {
     let flags = frame.flags();
-    if flags.intersects(Flags::CREQ | Flags::CACK) && frame.payload.is_empty() {
-        return None;
-    }
     if flags.intersects(Flags::CREQ | Flags::CACK | Flags::RST) {
-        return Some(CrcKey::NONE);
+        let classic = frame.payload.is_empty() && !flags.contains(Flags::RST);
+        return if classic { Trailer::None } else { Trailer::Under(CrcKey::NONE) };
     }
-    let own = ends.0.get(pair)?;
-    let other = ends.0.get(&(pair.1.clone(), pair.0.clone()))?;
-    own.trailer.then_some(CrcKey { sender: own.id, receiver: other.id })
+    let own = ends.0.get(pair).copied().unwrap_or_default();
+    let other = ends.0.get(&(pair.1.clone(), pair.0.clone())).copied().unwrap_or_default();
+    match own.trailer {
+        Some(true) => Trailer::Under(CrcKey { sender: own.id, receiver: other.id }),
+        Some(false) => Trailer::None,
+        None => Trailer::Unknown,
+    }
 }
 
 /// What a frame tells of its end, and what its numbers mean.
@@ -184,10 +200,10 @@ fn numbers(frame: &Frame<'_>, ends: &mut Ends, from: String, to: String, line: &
         let id = offer.map_or(0, |o| o.id);
         if own.first.is_none() || own.id != id {
             let classic = offer.is_none();
-            *own = End { id, first: Some(first), latest: first, trailer: false, classic };
+            *own = End { id, first: Some(first), latest: first, trailer: None, classic };
         }
         if flags.contains(Flags::CACK) {
-            let trailer = offer.is_some_and(|o| o.crc);
+            let trailer = Some(offer.is_some_and(|o| o.crc));
             own.trailer = trailer;
             ends.0.entry(back.clone()).or_default().trailer = trailer;
         }
@@ -196,6 +212,8 @@ fn numbers(frame: &Frame<'_>, ends: &mut Ends, from: String, to: String, line: &
     let width = if own.classic { SeqWidth::Bits16 } else { SeqWidth::Bits20 };
     let seq = t.expand_seq(width, own.latest);
     if !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST) {
+        // Where the handshake was not captured, numbers count from what was.
+        own.first.get_or_insert(seq);
         own.latest = own.latest.max(seq);
     }
     if let Some(first) = own.first.filter(|first| !seq.before(*first)) {
