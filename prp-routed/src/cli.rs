@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use prp_sock::NodeId;
 
 use crate::check;
@@ -108,6 +108,11 @@ struct DaemonArgs {
     /// else stay who it is]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+}
+
+/// What the daemon's command line takes, for manual pages and completions.
+pub fn command() -> clap::Command {
+    Arguments::command()
 }
 
 /// Runs the daemon as the command line says; what `main` returns.

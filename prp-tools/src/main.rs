@@ -4,6 +4,7 @@
 mod argument;
 mod cat;
 mod exit;
+mod generate;
 mod hosts;
 mod model;
 mod perf;
@@ -18,7 +19,7 @@ mod trace;
 use std::env;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use exit::Failure;
 use sys::standard::Standard;
@@ -34,6 +35,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Cat(cat::CatArgs),
+    Generate(generate::GenerateArgs),
     Hosts(hosts::HostsArgs),
     Model(model::ModelArgs),
     Perf(perf::PerfArgs),
@@ -59,6 +61,7 @@ fn run(command: &Command) -> Result<(), Failure> {
     }
     match command {
         Command::Cat(args) => cat::run(args),
+        Command::Generate(args) => generate::run(args, Arguments::command()),
         Command::Hosts(args) => hosts::run(args),
         Command::Model(args) => model::run(args),
         Command::Perf(args) => perf::run(args),
@@ -70,8 +73,6 @@ fn run(command: &Command) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -210,11 +210,12 @@ fn numbers(frame: &Frame<'_>, ends: &mut Ends, from: String, to: String, line: &
     }
     let own = ends.0.entry((back.1.clone(), back.0.clone())).or_default();
     let width = if own.classic { SeqWidth::Bits16 } else { SeqWidth::Bits20 };
-    let seq = t.expand_seq(width, own.latest);
+    // Where the handshake was not captured, numbers count from what was.
+    let near = if own.first.is_some() { own.latest } else { t.first_seq(width) };
+    let seq = t.expand_seq(width, near);
     if !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST) {
-        // Where the handshake was not captured, numbers count from what was.
-        own.first.get_or_insert(seq);
-        own.latest = own.latest.max(seq);
+        let known = own.first.replace(own.first.unwrap_or(seq));
+        own.latest = known.map_or(seq, |_| own.latest.max(seq));
     }
     if let Some(first) = own.first.filter(|first| !seq.before(*first)) {
         line.set("seq_relative", seq.since(first));
