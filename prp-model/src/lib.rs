@@ -10,6 +10,18 @@
 //! measurements, [`graph`] what blocks are together,
 //! [`hiding`] what it gains to calculate meanwhile, and [`export`]
 //! gives fits to other programs.
+//!
+//! Two messages one after the other, each with a fixed cost and a cost of each byte:
+//!
+//! ```
+//! use prp_model::graph::{Block, Dependence, serial};
+//! use prp_model::unit::{Seconds, SecondsPerByte};
+//!
+//! let block = |fixed, byte| Block { fixed: Seconds::new(fixed), byte: SecondsPerByte::new(byte) };
+//! let both = [block(8e-6, 1e-9), block(5e-6, 2e-9)];
+//! let time = serial(&both, Dependence::Dependent);
+//! assert!((time.fixed.number() - 13e-6).abs() < 1e-12);
+//! ```
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 

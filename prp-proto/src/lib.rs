@@ -9,6 +9,16 @@
 //! [`hosts`] and [`route`] the nodes and the ways to them, [`forward`] what a router does, [`state`] the four states, and
 //! [`endpoint`] all connections of one node in one process. [`config`], [`error`], [`event`] and
 //! [`stats`] are what passes between an endpoint and its driver beside frames.
+//!
+//! ```
+//! use prp_proto::hosts::Hosts;
+//!
+//! let hosts = Hosts::parse(b"1 02:00:00:00:00:01 eth0 alpha\n8 via 1 delta\n").expect("two lines");
+//! assert_eq!(hosts.resolve("delta").map(|node| node.number()), Some(8));
+//!
+//! let wrong = Hosts::parse(b"1 02:00:00:00:00:01 eth0 alpha\n8 via 9 delta\n");
+//! assert!(wrong.is_err_and(|mistakes| mistakes.to_string().starts_with("2:7:")));
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
