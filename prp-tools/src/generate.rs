@@ -48,7 +48,7 @@ pub(crate) fn run(args: &GenerateArgs, prp: Command) -> Result<(), Failure> {
         What::Man { folder } => (folder, man(folder, programs)),
         What::Completions { folder } => (folder, completions(folder, programs)),
     };
-    done.map_err(|e| Failure::local(&folder.display().to_string(), &e))
+    done.map_err(|e| Failure::local(folder.display(), &e))
 }
 
 fn man(folder: &Path, programs: [(Command, &str); 2]) -> io::Result<()> {
