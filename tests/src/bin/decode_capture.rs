@@ -86,6 +86,7 @@ impl Line {
         line
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "numbers and texts, at each place a new one")]
     fn set(&mut self, field: &str, value: impl ToString) {
         let name = format!("parmaprp.{field}");
         let at = FIELDS.iter().position(|f| *f == name).expect("one of FIELDS");

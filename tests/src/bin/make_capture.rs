@@ -279,7 +279,7 @@ fn broken(made: &mut Made) {
         made.add("malformed", whole[..len].to_vec());
     }
     made.add("malformed", whole[..31].to_vec());
-    let mut reserved = whole.clone();
+    let mut reserved = whole;
     reserved[14..16].fill(0);
     made.add("malformed", reserved.clone());
     reserved[14..16].fill(0xff);
