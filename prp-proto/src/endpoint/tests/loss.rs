@@ -29,7 +29,7 @@ fn detect__a_slow_reader_loses_nothing() {
     let config =
         ConnConfig { recv_buffer: ConnConfig::MIN_BUFFER, ..with_policy(Reliability::Detect) };
     let mut pair = Pair::default();
-    let (c, s) = pair.established_with(config.clone(), config);
+    let (c, s) = pair.established_with(config, config);
     let message = pattern(50 * ConnConfig::MIN_BUFFER);
     let mut sent = 0;
     let mut read = Vec::new();
