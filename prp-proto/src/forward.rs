@@ -110,6 +110,16 @@ impl Forwarder {
         self.revision += 1;
     }
 
+    /// Replaces what is known of a device, after its address or MTU has changed.
+    pub fn set_device(&mut self, id: DeviceId, device: Device) {
+        if let Some(slot) = self.devices.get_mut(usize::from(id.0))
+            && *slot != device
+        {
+            *slot = device;
+            self.revision += 1;
+        }
+    }
+
     /// Says whether a next hop may be used; whether that is new.
     pub fn set_usable(&mut self, device: DeviceId, mac: MacAddr, usable: bool) -> bool {
         let new = self.ways.set_usable(device, mac, usable);

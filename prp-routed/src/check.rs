@@ -186,6 +186,14 @@ pub fn lacks(path: &Path) -> Vec<Finding> {
     [found.faults, found.notes].concat()
 }
 
+/// What keeps the devices that `file` names from use by this machine, which is node `own`; nothing
+/// where the kernel does not tell.
+pub fn troubles(file: &HostsFile, own: NodeId) -> Vec<String> {
+    let Ok(machine) = Machine::of_devices() else { return Vec::new() };
+    let found = machine.findings(file.path(), file.hosts(), own);
+    found.faults.iter().chain(&found.notes).map(ToString::to_string).collect()
+}
+
 /// What this machine lacks of `file`.
 fn here(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> Findings {
     let (path, hosts) = (file.path(), file.hosts());
@@ -232,7 +240,7 @@ fn shared_addresses(path: &Path, hosts: &Hosts) -> Vec<Finding> {
                 ..Finding::new(
                     path,
                     format!(
-                        "node {node} has the hardware address of node {owner}, {mac} on {device}"
+                        "hardware address {mac} on {device} is there twice, for nodes {owner} and {node}"
                     ),
                 )
             });

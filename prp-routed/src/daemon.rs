@@ -1,6 +1,7 @@
 //! The loop: turns of work while there is any, then sleep until a frame, a signal, a question or a timer.
 
 mod answers;
+mod devices;
 mod loader;
 mod reload;
 mod startup;
@@ -60,6 +61,8 @@ pub struct Daemon {
     manager: Manager,
     /// A device has found or lost its carrier.
     carrier_news: bool,
+    /// What was last found to keep devices of prphosts from use.
+    troubles: Vec<String>,
     reloads: u64,
     last_error: Option<String>,
 }
@@ -217,7 +220,7 @@ impl Daemon {
         }
         if self.carrier.read()? {
             self.carrier_news = true;
-            self.router.devices_changed();
+            self.devices_changed();
         }
         while let Some((table, wishes)) = self.loader.take() {
             self.loaded(table, &wishes);

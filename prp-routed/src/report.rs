@@ -61,6 +61,8 @@ pub struct Status {
     pub reloads: u64,
     /// Why the last reading failed, if it did.
     pub last_error: Option<String>,
+    /// What keeps devices that prphosts names from use.
+    pub troubles: Vec<String>,
     /// Whether the kernel forwards by itself what needs no thought.
     pub kernel_forwarding: KernelStatus,
     /// Processes of the node that have registered.

@@ -4,7 +4,7 @@ use std::io;
 
 use prp_node::OwnerProbe;
 use prp_proto::addr::{DeviceId, MacAddr, Port};
-use prp_proto::endpoint::Standing;
+use prp_proto::endpoint::{Device, Standing};
 use prp_proto::forward::{
     Answer, Departure, Forwarder, Outcome, answer, refuse, reset, reset_here,
 };
@@ -15,7 +15,7 @@ use prp_proto::wire::{
     EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader, ResetBlock,
     TransportHeader, sealed,
 };
-use prp_sock::node::{FrameIo, PacketDevice, interfaces};
+use prp_sock::node::{FrameIo, LinkState, PacketDevice, interfaces};
 
 use crate::batch::Batch;
 use crate::kernel::Kernel;
@@ -147,10 +147,17 @@ impl Router {
         })
     }
 
-    /// Devices may have been removed and made again, or be other than they were.
-    pub fn devices_changed(&mut self) {
-        for link in &mut self.links {
+    /// Devices may have been removed and made again, or be other than they were, as `state` says by
+    /// their names.
+    pub fn devices_changed(&mut self, state: impl Fn(&str) -> Option<LinkState>) {
+        for (at, link) in self.links.iter_mut().enumerate() {
             link.io.revive();
+            let Some(state) = state(link.name()).filter(|state| state.index.is_some()) else {
+                continue;
+            };
+            let mtu = link.io.largest().map_or(state.mtu, |largest| state.mtu.min(largest));
+            let device = Device { mac: state.mac, mtu, loopback: false };
+            self.forwarder.set_device(DeviceId(at as u16), device);
         }
         self.kernel.devices_changed();
     }

@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, SockFlag, recv};
+use prp_proto::addr::MacAddr;
 
-use crate::netlink::{self, BUFFER, NETWORK, messages, text, u32_at};
+use crate::netlink::{self, BUFFER, NETWORK, attribute, messages, text, u32_at};
 
 // From linux/rtnetlink.h, linux/if_link.h and linux/if.h.
 const GROUP_LINK: u32 = 1;
@@ -15,19 +16,34 @@ const NEW_LINK: u16 = 16;
 const DEL_LINK: u16 = 17;
 const GET_LINK: u16 = 18;
 const LINK_INFO: usize = 16;
+const ADDRESS: u16 = 1;
 const IF_NAME: u16 = 3;
+const MTU: u16 = 4;
 const UP: u32 = 1;
 const RUNNING: u32 = 0x40;
 const LOWER_UP: u32 = 0x1_0000;
 /// Set up, with a carrier of its own, and with one of what it is built on.
 const USABLE: u32 = UP | RUNNING | LOWER_UP;
 
+/// What the kernel says of a device.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct LinkState {
+    /// The kernel's number for it; none if it was removed, or taken to another network namespace.
+    pub index: Option<u32>,
+    /// It is up and has a carrier.
+    pub up: bool,
+    /// Its hardware address; all zeros for the loopback device.
+    pub mac: MacAddr,
+    /// Bytes after the Ethernet header it takes.
+    pub mtu: u32,
+}
+
 /// The kernel's word on devices.
 #[derive(Debug)]
 pub struct Carrier {
     socket: OwnedFd,
     /// By name: a device that is removed and made again has another number.
-    devices: HashMap<String, bool>,
+    devices: HashMap<String, LinkState>,
     buffer: Vec<u8>,
 }
 
@@ -69,15 +85,16 @@ impl Carrier {
         }
     }
 
-    /// Whether the device called `name` is up and has a carrier; none if the kernel has said nothing
-    /// of it.
-    pub fn state(&self, name: &str) -> Option<bool> {
+    /// What the kernel has said of the device called `name`; none if it has said nothing, as of one
+    /// that bears another name by now.
+    pub fn state(&self, name: &str) -> Option<LinkState> {
         self.devices.get(name).copied()
     }
 
-    /// As [`Self::state`]: a device the kernel has said nothing of is taken to be up.
+    /// Whether the device called `name` is up and has a carrier. One the kernel has said nothing of
+    /// is taken to.
     pub fn is_up(&self, name: &str) -> bool {
-        self.state(name).unwrap_or(true)
+        self.state(name).is_none_or(|link| link.up)
     }
 }
 
@@ -88,12 +105,27 @@ impl AsFd for Carrier {
 }
 
 /// Notes what a packet of netlink messages says.
-fn note(devices: &mut HashMap<String, bool>, packet: &[u8]) {
+fn note(devices: &mut HashMap<String, LinkState>, packet: &[u8]) {
     for (kind, body) in messages(packet).filter(|(kind, _)| matches!(*kind, NEW_LINK | DEL_LINK)) {
-        let name = text(body.get(LINK_INFO..).unwrap_or_default(), IF_NAME);
-        if let (Some(name), Some(flags)) = (name, u32_at(body, 8)) {
-            let up = kind == NEW_LINK && flags & USABLE == USABLE;
-            devices.insert(name.to_owned(), up);
+        let told = body.get(LINK_INFO..).unwrap_or_default();
+        let (Some(name), Some(index), Some(flags)) =
+            (text(told, IF_NAME), u32_at(body, 4), u32_at(body, 8))
+        else {
+            continue;
+        };
+        // Whatever it was called before, it is not called that any more.
+        devices.retain(|other, link| other == name || link.index != Some(index));
+        let there = kind == NEW_LINK;
+        let mac = attribute(told, ADDRESS).and_then(|mac| mac.try_into().ok());
+        let link = LinkState {
+            index: there.then_some(index),
+            up: there && flags & USABLE == USABLE,
+            mac: mac.map_or(MacAddr::ZERO, MacAddr),
+            mtu: attribute(told, MTU).and_then(|mtu| u32_at(mtu, 0)).unwrap_or_default(),
+        };
+        // The end of a device says nothing of another one that has taken its name meanwhile.
+        if there || devices.get(name).is_none_or(|known| known.index == Some(index)) {
+            devices.insert(name.to_owned(), link);
         }
     }
 }
@@ -102,10 +134,17 @@ fn note(devices: &mut HashMap<String, bool>, packet: &[u8]) {
 mod tests {
     use super::*;
 
+    /// As the kernel speaks of device 2 if it is called `eth2`.
     fn message(kind: u16, name: &str, flags: u32, rest: usize) -> Vec<u8> {
+        let index = u32::from(name.bytes().last().unwrap_or_default() - b'0');
+        numbered(kind, name, index, flags, rest)
+    }
+
+    fn numbered(kind: u16, name: &str, index: u32, flags: u32, rest: usize) -> Vec<u8> {
         let mut fixed = [0; LINK_INFO];
+        fixed[4..8].copy_from_slice(&index.to_ne_bytes());
         fixed[8..12].copy_from_slice(&flags.to_ne_bytes());
-        netlink::message(kind, &fixed, &[(1, &vec![7; rest]), (IF_NAME, name.as_bytes())])
+        netlink::message(kind, &fixed, &[(9, &vec![7; rest]), (IF_NAME, name.as_bytes())])
     }
 
     #[test]
@@ -120,15 +159,36 @@ mod tests {
             message(NEW_LINK, "eth6", UP | RUNNING, 0),
         ];
         note(&mut devices, &packet.concat());
-        let up = |name: &&str| devices[*name];
+        let up = |name: &&str| devices[*name].up;
         let names = ["eth2", "eth3", "eth4", "eth5", "eth6"];
         assert_eq!(names.iter().copied().filter(up).collect::<Vec<_>>(), ["eth2"]);
         assert_eq!(devices.len(), names.len());
         note(&mut devices, &message(DEL_LINK, "eth2", USABLE, 0));
-        assert!(!devices["eth2"]);
+        assert_eq!(devices["eth2"], LinkState::default());
         // Expect: it is known again when it has been made again.
         note(&mut devices, &message(NEW_LINK, "eth2", USABLE, 0));
-        assert!(devices["eth2"]);
+        assert!(devices["eth2"].up);
+    }
+
+    #[test]
+    fn note__follows_a_name_from_device_to_device() {
+        let mut devices = HashMap::new();
+        let mut hear = |kind, name, index| {
+            note(&mut devices, &numbered(kind, name, index, USABLE, 0));
+            let mut known: Vec<_> =
+                devices.iter().map(|(name, link)| (name.clone(), link.index)).collect();
+            known.sort();
+            known
+        };
+        let known = |all: &[(&str, Option<u32>)]| {
+            all.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect::<Vec<_>>()
+        };
+        hear(NEW_LINK, "eth0", 2);
+        assert_eq!(hear(NEW_LINK, "old", 2), known(&[("old", Some(2))]));
+        assert_eq!(hear(NEW_LINK, "eth0", 3), known(&[("eth0", Some(3)), ("old", Some(2))]));
+        // Expect: the end of the one that was called so before is not the end of this one.
+        assert_eq!(hear(DEL_LINK, "eth0", 2), known(&[("eth0", Some(3))]));
+        assert_eq!(hear(DEL_LINK, "eth0", 3), known(&[("eth0", None)]));
     }
 
     #[test]
@@ -145,7 +205,8 @@ mod tests {
     #[test]
     fn watch__knows_the_devices_of_this_machine() {
         let carrier = Carrier::watch().expect("a netlink socket");
-        assert!(carrier.devices.contains_key("lo"));
+        let lo = carrier.state("lo").expect("every machine has it");
+        assert!(lo.index.is_some() && lo.mtu >= 1500 && lo.mac == MacAddr::ZERO, "{lo:?}");
         assert_eq!(carrier.state("no such"), None);
         assert!(carrier.is_up("no such"), "nothing is known of that one");
     }

@@ -134,6 +134,12 @@ pub trait FrameIo: fmt::Debug + Send {
         true
     }
 
+    /// Bytes after the Ethernet header that fit its receiving ring; none if the kernel has no say in
+    /// it.
+    fn largest(&self) -> Option<u32> {
+        None
+    }
+
     /// The direct way of the device, for somebody to look after.
     fn direct(&self) -> Option<&Arc<Direct>> {
         None

@@ -155,6 +155,14 @@ impl Engine {
         self.device_names.get(usize::from(device.0)).map_or("a device", String::as_str)
     }
 
+    /// Puts prphosts in force as it is now, if it was read before and can be.
+    fn read_hosts_again(&self) {
+        let path = self.hosts.lock().as_ref().map(|file| file.path().to_owned());
+        if let Some(Ok(file)) = path.map(|path| HostsFile::cached(&path)) {
+            self.follow_hosts(&file);
+        }
+    }
+
     /// Puts the routes of `file` in force, unless they are.
     pub(crate) fn follow_hosts(&self, file: &HostsFile) {
         let mut current = self.hosts.lock();

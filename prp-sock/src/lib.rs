@@ -69,7 +69,7 @@ pub mod tokio;
 /// Not for applications, and not stable.
 #[doc(hidden)]
 pub mod node {
-    pub use crate::carrier::Carrier;
+    pub use crate::carrier::{Carrier, LinkState};
     pub use crate::crowd::Crowd;
     pub use crate::device::{
         DeviceState, Direct, FrameIo, Held, Inlet, Interface, PacketDevice, Peek, PortFilter,

@@ -8,14 +8,14 @@ mod report;
 mod session;
 
 use std::io::{self, ErrorKind, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use prp_sock::{Builder, Classic, Port};
 
 use crate::argument::{port, seconds};
-use crate::exit::{Code, Failure, HELP, help, say};
+use crate::exit::{Code, Failure, HELP, help, say, say_what_lacks};
 use crate::hosts;
 use crate::policy::Policy;
 use crate::signals::{Signals, die_of};
@@ -147,15 +147,23 @@ pub(crate) fn run(args: &CatArgs) -> Result<(), Failure> {
             let peer = format!("{node}:{}", args.port);
             session::run(stream, &mut side, output).or_else(|e| settle(e, &peer))
         }
-        None => serve(&builder, &mut side, output),
+        None => serve(&builder, file.path(), &mut side, output),
     }
 }
 
-fn serve(builder: &Builder, side: &mut Side<'_>, output: Output) -> Result<(), Failure> {
+fn serve(
+    builder: &Builder,
+    hosts: &Path,
+    side: &mut Side<'_>,
+    output: Output,
+) -> Result<(), Failure> {
     let args = side.args;
     let port = args.port;
     let failed = |e: io::Error| Failure::network(format_args!("listening on port {port}"), &e);
     let listener = builder.bind(Port::new(port)).map_err(failed)?;
+    if !args.quiet {
+        say_what_lacks(hosts);
+    }
     // Nobody could connect to a free port that nobody knows.
     if args.is_watched() || port == 0 {
         say(format_args!("listening on {}", listener.local_addr().map_err(failed)?));

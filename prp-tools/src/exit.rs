@@ -114,6 +114,11 @@ impl Failure {
     }
 }
 
+/// Says what this machine lacks of the prphosts at `hosts`, for who listens: nobody may ever come.
+pub(crate) fn say_what_lacks(hosts: &Path) {
+    check::lacks(hosts).iter().for_each(say);
+}
+
 /// Prints a line on standard error, in the program's name.
 pub(crate) fn say(line: impl Display) {
     // Where nobody listens there is nobody to complain to.

@@ -31,6 +31,11 @@ impl Endpoint {
         }
     }
 
+    /// What is known of a device.
+    pub fn device(&self, id: DeviceId) -> Option<&Device> {
+        self.devices.get(usize::from(id.0))
+    }
+
     /// Replaces what is known of a device, after its address or MTU has changed.
     pub fn set_device(&mut self, id: DeviceId, device: Device) {
         if let Some(slot) = self.devices.get_mut(usize::from(id.0)) {

@@ -69,6 +69,14 @@ impl Machine {
             );
             io::Error::new(e.kind(), message)
         })?;
+        Self::of_devices()
+    }
+
+    /// Its devices, as the kernel tells.
+    ///
+    /// # Errors
+    /// As [`device_states`].
+    pub(super) fn of_devices() -> io::Result<Self> {
         Ok(Self { devices: device_states()? })
     }
 

@@ -193,8 +193,8 @@ fn hosts__one_hardware_address_of_several_nodes_is_noted() {
     assert_eq!(
         words(&report.notes, &folder),
         [
-            "prphosts:3: node 3 has the hardware address of node 2, 02:00:00:00:00:02 on eth0; right if node 3 is \
-          behind node 2"
+            "prphosts:3: hardware address 02:00:00:00:00:02 on eth0 is there twice, for nodes 2 and 3; right if \
+          node 3 is behind node 2"
         ]
     );
 }

@@ -72,6 +72,7 @@ impl Daemon {
             nodes: hosts.len(),
             reloads: self.reloads,
             last_error: self.last_error.clone(),
+            troubles: self.troubles.clone(),
             kernel_forwarding: self.router.kernel.standing(),
             processes: self.service.processes(),
             devices: report::devices(&mut self.router),

@@ -75,6 +75,7 @@ impl Daemon {
         self.carrier_news = true;
         self.table = table;
         self.reloads += 1;
+        self.look_for_troubles();
         Ok(())
     }
 

@@ -56,6 +56,7 @@ impl Daemon {
         daemon.manager.ready(&daemon.summary());
         let nodes = daemon.table.file.hosts().len();
         info!(node = daemon.node(), nodes, "routing");
+        daemon.look_for_troubles();
         Ok(daemon)
     }
 
@@ -95,6 +96,7 @@ impl Daemon {
             loader: Loader::new()?,
             manager,
             carrier_news: true,
+            troubles: Vec::new(),
             reloads: 0,
             last_error: None,
         };

@@ -29,6 +29,10 @@ const SLOTS: (usize, usize) = (16, 512);
 /// a page of the usual size, up to what its allocator gives in one piece at any time.
 const IN_PIECES: RangeInclusive<usize> = 4 * 1024..=15 * 1024;
 
+/// Bytes after the Ethernet header that every Ethernet device takes unless somebody has set another
+/// MTU: what is assumed of one that is not there yet.
+const USUAL_MTU: u32 = 1500;
+
 /// Queue of a socket without a ring: the window of several connections.
 const QUEUE_BYTES: i32 = 4 * 1024 * 1024;
 
@@ -60,11 +64,24 @@ impl PacketDevice {
     /// # Errors
     /// `EPERM` without CAP_NET_RAW; whatever else the kernel says.
     pub fn open(interface: &Interface, ethertype: u16) -> io::Result<Self> {
+        Self::make(&interface.name, true, ethertype)
+    }
+
+    /// As [`Self::open`] for an interface called `name` that is not there yet: [`FrameIo::revive`] has
+    /// the socket use it once it is. It takes frames of the usual size then, whatever its MTU.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn await_interface(name: &str, ethertype: u16) -> io::Result<Self> {
+        Self::make(name, false, ethertype)
+    }
+
+    fn make(name: &str, is_there: bool, ethertype: u16) -> io::Result<Self> {
         // Protocol 0: nothing arrives before the filter and the ring are in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
         let socket = CloseOnFork::new(socket);
         attach(&socket, &filter::nothing())?;
-        let mtu = packet::mtu(socket.as_fd(), &interface.name)?;
+        let mtu = if is_there { packet::mtu(socket.as_fd(), name)? } else { USUAL_MTU };
         // Lost where the kernel is older than 4.20; frames we sent are then dropped as not for us.
         let _ = packet::ignore_outgoing(socket.as_fd());
         let frame = mtu as usize + ETHERNET_LEN;
@@ -86,12 +103,18 @@ impl PacketDevice {
                 Receiver::Queue(RecvVec::new(frame, RECV_BATCH)?)
             }
         };
-        // By name: since it was listed it may have been removed and made again.
-        let index = packet::index(socket.as_fd(), &interface.name)?;
-        packet::bind(socket.as_fd(), index, ethertype)?;
-        let direct = Direct::new(&interface.name, index, mtu).map(Arc::new);
-        let inlet = Arc::new(Inlet::new(&interface.name, index, mtu, ethertype, slots)?);
-        let home = Home { socket, name: interface.name.clone(), ethertype, direct, inlet };
+        let index = if is_there {
+            // By name: since it was listed it may have been removed and made again.
+            let index = packet::index(socket.as_fd(), name)?;
+            packet::bind(socket.as_fd(), index, ethertype)?;
+            index
+        } else {
+            // The kernel numbers devices from 1.
+            0
+        };
+        let direct = Direct::new(name, index, mtu).map(Arc::new);
+        let inlet = Arc::new(Inlet::new(name, index, mtu, ethertype, slots)?);
+        let home = Home { socket, name: name.to_owned(), ethertype, direct, inlet };
         Ok(Self { home, receiver, sender, mtu, overruns: 0 })
     }
 
@@ -209,6 +232,10 @@ impl FrameIo for PacketDevice {
         self.home.rebind()
     }
 
+    fn largest(&self) -> Option<u32> {
+        Some(self.mtu)
+    }
+
     fn direct(&self) -> Option<&Arc<Direct>> {
         self.home.direct.as_ref()
     }
@@ -236,7 +263,7 @@ struct Home {
 
 impl Home {
     /// The interface was removed. If there is one of its name again, that is the one from now on; whether it
-    /// is. Its MTU and its hardware address should be the old one's: nobody is told of other ones.
+    /// is. Whoever listens to rtnetlink finds out about its MTU and its hardware address.
     #[cold]
     fn rebind(&self) -> bool {
         let socket = self.socket.as_fd();

@@ -36,6 +36,8 @@ pub(super) struct DeviceSlot {
     /// nothing. `connect` asks, so it is kept here: a system call for each connection costs a fifth
     /// of those that can be made in a second.
     pub(super) usable: Option<bool>,
+    /// The kernel's number of the device its socket is on, as far as is known.
+    pub(super) index: Option<u32>,
 }
 
 impl DeviceSlot {
@@ -46,7 +48,7 @@ impl DeviceSlot {
             Peek::Unknown => 0,
         };
         let (stalled, spare) = (VecDeque::new(), Vec::new());
-        Self { io, counters, stalled, spare, gather, usable: None }
+        Self { io, counters, stalled, spare, gather, usable: None, index: None }
     }
 
     /// Whether it holds frames it could not take.

@@ -36,11 +36,16 @@ impl Links {
             Err(_) => self.carrier = None,
         }
         self.note(engine);
+        // prphosts has changed with its devices, perhaps, and whoever only listens does not read it.
+        engine.read_hosts_again();
     }
 
     /// Notes at the devices of `engine` what is known of them.
     pub(super) fn note(&self, engine: &Engine) {
-        let state = |name: &String| self.carrier.as_ref()?.state(name);
-        engine.lock().note_usable(engine.device_names().iter().map(state));
+        let link = |name: &String| self.carrier.as_ref()?.state(name);
+        let now = engine.now();
+        let mut core = engine.lock();
+        core.note_links(now, engine.device_names().iter().map(link));
+        engine.finish(core, now);
     }
 }

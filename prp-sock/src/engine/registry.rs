@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use prp_node::fork::{self, PerProcess};
-use prp_proto::addr::{DeviceId, NodeId};
+use prp_proto::addr::{DeviceId, MacAddr, NodeId};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
 use prp_proto::hosts::Hosts;
@@ -47,6 +47,11 @@ impl EngineKey {
 }
 
 static ENGINES: PerProcess<Lock<HashMap<EngineKey, Weak<Engine>>>> = PerProcess::new(Lock::default);
+
+/// Devices that are waited for, at most: each costs two descriptors and a ring of a megabyte, and a
+/// file for many machines may name many that this one will never have.
+const MAX_ABSENT: usize = 8;
+
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 /// The engine for `key`, made if there is none.
@@ -107,7 +112,7 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let mut io: Vec<Box<dyn FrameIo>> = Vec::new();
     for interface in found.iter().filter(|i| i.loopback || wanted(&i.name)) {
         let device =
-            PacketDevice::open(interface, ethertype).map_err(|e| explain(&e, interface))?;
+            PacketDevice::open(interface, ethertype).map_err(|e| explain(&e, &interface.name))?;
         names.push(interface.name.clone());
         devices.push(Device {
             mac: interface.mac,
@@ -116,12 +121,30 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
         });
         io.push(Box::new(device));
     }
+    for name in absent(&file, &found, key.device.as_deref()) {
+        let device =
+            PacketDevice::await_interface(name, ethertype).map_err(|e| explain(&e, name))?;
+        names.push(name.to_owned());
+        devices.push(Device { mac: MacAddr::ZERO, mtu: device.mtu(), loopback: false });
+        io.push(Box::new(device));
+    }
     let routes = routes(file.hosts(), local, &names, key.device.as_deref());
     let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
     let endpoint = Endpoint::new(config, routes, devices, random_seed()?);
     let engine = Engine::start(endpoint, io, names, key.device.clone())?;
     engine.start_control(links)?;
     Ok(engine)
+}
+
+/// The devices of `file` that this machine has not, or not yet; none where there is an `only` one.
+fn absent<'a>(
+    file: &'a HostsFile,
+    found: &'a [Interface],
+    only: Option<&str>,
+) -> impl Iterator<Item = &'a str> {
+    let is_absent = |name: &&str| !found.iter().any(|interface| interface.name == *name);
+    let named = file.hosts().devices().filter(is_absent);
+    named.take(if only.is_some() { 0 } else { MAX_ABSENT })
 }
 
 fn routes(hosts: &Hosts, local: NodeId, names: &[String], only: Option<&str>) -> RouteTable {
@@ -145,8 +168,7 @@ fn local_node(file: &HostsFile, wanted: Option<NodeId>, found: &[Interface]) -> 
 }
 
 /// Says what is missing, and how to mend it, where the kernel only says no.
-fn explain(error: &io::Error, interface: &Interface) -> io::Error {
-    let name = &interface.name;
+fn explain(error: &io::Error, name: &str) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => io::Error::new(
             io::ErrorKind::PermissionDenied,

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prp_proto::addr::{DeviceId, NodeId, Port};
+use prp_proto::endpoint::Device;
 use prp_proto::event::Disposition;
 use prp_proto::stats::DropReason;
 use prp_proto::time::Instant;
 
 use super::Core;
+use crate::carrier::LinkState;
 use crate::device::{PortFilter, Tended};
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
 
@@ -43,9 +45,33 @@ impl Core {
         first
     }
 
-    /// Notes of every device, in order, whether the kernel says that it is up and has a carrier.
-    pub(crate) fn note_usable(&mut self, states: impl Iterator<Item = Option<bool>>) {
-        self.devices.iter_mut().zip(states).for_each(|(device, usable)| device.usable = usable);
+    /// Notes of every device, in order, what the kernel says of it: one that has come, or has taken the
+    /// name of another one, is used from now on, with the address it has.
+    pub(crate) fn note_links(
+        &mut self,
+        now: Instant,
+        links: impl Iterator<Item = Option<LinkState>>,
+    ) {
+        for (at, (slot, link)) in self.devices.iter_mut().zip(links).enumerate() {
+            slot.usable = link.map(|link| link.up);
+            let Some(link) = link.filter(|link| link.index.is_some()) else { continue };
+            if slot.index != link.index {
+                slot.index = link.index;
+                if !slot.io.revive() {
+                    self.revives = Some(now + REVIVE_AFTER);
+                }
+            }
+            let id = DeviceId(at as u16);
+            let Some(ours) = self.endpoint.device(id).filter(|ours| !ours.loopback) else {
+                continue;
+            };
+            // What its receiving ring has no room for it never takes.
+            let mtu = slot.io.largest().map_or(ours.mtu, |largest| link.mtu.min(largest));
+            let device = Device { mac: link.mac, mtu, loopback: false };
+            if *ours != device {
+                self.endpoint.set_device(id, device);
+            }
+        }
     }
 
     /// Makes sure the kernel passes frames for `port`, which has just become ours.

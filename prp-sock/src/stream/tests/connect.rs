@@ -3,12 +3,12 @@
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-use prp_node::PortClaims;
 use prp_proto::addr::Port;
 use prp_proto::config::Classic;
 use prp_proto::wire::Reliability;
 
 use crate::builder::Builder;
+use crate::carrier::LinkState;
 use crate::stream::PrpStream;
 use crate::testing::{Pair, Verdict, wait_until, within_patience};
 
@@ -40,20 +40,22 @@ fn connect__is_refused_only_where_the_kernel_says_that_every_device_is_down() {
         let listener = pair.beta.listen(80, &Builder::new()).unwrap();
         let engine = pair.alpha.engine();
         let connect = || pair.alpha.connect(pair.beta.addr(80), &Builder::new());
+        let link = |up| LinkState { up, ..LinkState::default() };
+        let note = |up: [Option<bool>; 2]| {
+            engine.lock().note_links(engine.now(), up.into_iter().map(|up| up.map(link)));
+        };
         for usable in [None, Some(true)] {
-            engine.lock().note_usable([usable, Some(false)].into_iter());
+            note([usable, Some(false)]);
             connect().unwrap();
         }
-        engine.lock().note_usable([Some(false), Some(true)].into_iter());
+        note([Some(false), Some(true)]);
         let error = connect().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NetworkUnreachable);
         assert!(error.to_string().contains("eth0 of this machine is down"), "{error}");
         // Expect: a port that was asked for is free again.
-        let named = Builder::new().local_port(Port::new(4000));
-        let ask = || pair.alpha.connect(pair.beta.addr(80), &named);
-        assert_eq!(ask().unwrap_err().kind(), ErrorKind::NetworkUnreachable);
-        let mut others = PortClaims::new(pair.alpha.addr(0).node);
-        assert!(others.claim(Port::new(4000)).unwrap());
+        let (addr, port) = (pair.beta.addr(80), Port::new(4000));
+        PrpStream::request(engine, addr, Some(port), &Builder::new()).unwrap_err();
+        assert!(prp_node::OwnerProbe::new(engine.local_node()).unwrap().is_free(port));
         drop(listener);
     });
 }
