@@ -1,0 +1,109 @@
+//! Devices that come, go and change under programs that run. docs/operations.md states each outcome.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use prp_tests::puppet::Puppet;
+use prp_tests::router::Router;
+use prp_tests::scratch::TempFile;
+use prp_tests::topology::{Link, Node, Topology};
+use prp_tests::wait;
+
+prp_tests::main! {
+    light:
+        address__changed_with_prphosts,
+        device__that_comes_late,
+        device__that_is_down_is_told_to_who_runs,
+        name__taken_over_by_another_device;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+
+/// Calls `device` of `node` by another name, as udev does; it is down meanwhile.
+fn rename(node: &Node<'_>, device: &str, name: &str) {
+    node.run("ip", &["link", "set", device, "down"]);
+    node.run("ip", &["link", "set", device, "name", name]);
+    node.run("ip", &["link", "set", name, "up"]);
+}
+
+/// Says something over a new connection from `client` to port 80 of node 2, where `server` listens.
+fn reaches(client: &mut Puppet, server: &mut Puppet, word: &str) {
+    client.ok("connect s 2:80");
+    server.ok("accept l s");
+    client.ok(format!("write s {word}"));
+    assert_eq!(server.ok(format!("read s {}", word.len())), word);
+}
+
+/// A listener and a router that start before their device serve by it once it is there.
+fn device__that_comes_late() {
+    let topology = Topology::pair();
+    let two = topology.node(2);
+    rename(&two, "eth0", "away");
+    let mut server = Puppet::start(&two, PUPPET);
+    server.ok("listen l 2:80");
+    let router = Router::start(&two, ROUTED);
+    wait::until("a warning", || router.log().contains("has no device eth0").then_some(()));
+    rename(&two, "away", "eth0");
+    let mut client = Puppet::start(&topology.node(1), PUPPET);
+    reaches(&mut client, &mut server, "late");
+    // Expect: and the other way round, as soon as the server has heard of its device.
+    client.ok("listen l 1:80");
+    server.ok("connect t 1:80");
+    wait::until("the router", || router.log().contains("prphosts read again").then_some(()));
+}
+
+/// A network card is replaced, and prphosts is changed with it: who listens goes on at the new address.
+fn address__changed_with_prphosts() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let hosts = TempFile::new(one.hosts());
+    let mut client = Puppet::run("client", one.command_with_hosts(hosts.path(), PUPPET));
+    let mut server = Puppet::start(&two, PUPPET);
+    server.ok("listen l 2:80");
+    reaches(&mut client, &mut server, "before");
+    let (before, after) = (two.field("mac"), "02:00:00:00:ab:cd");
+    two.run("ip", &["link", "set", "eth0", "down"]);
+    two.run("ip", &["link", "set", "eth0", "address", after]);
+    two.run("ip", &["link", "set", "eth0", "up"]);
+    let text = one.hosts();
+    assert!(text.contains(&before), "{text}");
+    hosts.replace(text.replace(&before, after));
+    reaches(&mut client, &mut server, "after");
+}
+
+/// Sockets are with the device that has the name that prphosts has, whichever that is.
+fn name__taken_over_by_another_device() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let macs = [1, 2].map(|n| topology.node(n).field("mac"));
+    let [mut client, mut server] = [&one, &two].map(|node| Puppet::start(node, PUPPET));
+    server.ok("listen l 2:80");
+    reaches(&mut client, &mut server, "before");
+    // Expect: a device that only loses its name goes on.
+    rename(&one, "eth0", "old");
+    reaches(&mut client, &mut server, "renamed");
+    rename(&two, "eth0", "old");
+    let there = server.pid().to_string();
+    let peer = ["type", "veth", "peer", "name", "far", "address", &macs[1]];
+    one.run("ip", &[&["link", "add", "eth0", "address", &macs[0]][..], &peer[..]].concat());
+    one.run("ip", &["link", "set", "far", "netns", &there, "name", "eth0"]);
+    // Its other end goes with it.
+    one.run("ip", &["link", "del", "old"]);
+    for node in [&one, &two] {
+        node.run("ip", &["link", "set", "eth0", "up"]);
+    }
+    reaches(&mut client, &mut server, "after");
+}
+
+/// `connect` knows of devices what the kernel said last, also long after the process has begun.
+fn device__that_is_down_is_told_to_who_runs() {
+    let topology = Topology::pair();
+    let [mut client, mut server] = [1, 2].map(|n| Puppet::start(&topology.node(n), PUPPET));
+    server.ok("listen l 2:80");
+    reaches(&mut client, &mut server, "up");
+    topology.link(1, Link::Down);
+    // It hears of it soon, not at once; until then a request has nobody to go to.
+    let mut kind = || client.fails("connect t 2:80 timeout=200");
+    wait::until("a refusal", || (kind() == "NetworkUnreachable").then_some(()));
+    topology.link(1, Link::Up);
+    wait::until("a connection", || client.ask("connect t 2:80 timeout=2000").ok());
+}
