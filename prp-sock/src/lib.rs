@@ -41,6 +41,11 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
+/// The examples in the user guide compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/user-guide.md")]
+mod user_guide {}
+
 mod addr;
 #[doc(hidden)]
 pub mod assembler;
