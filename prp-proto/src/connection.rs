@@ -139,6 +139,12 @@ pub(crate) struct Connection {
     challenged: Option<Instant>,
     /// Both directions have just closed and the quiet time must start.
     quiet_wanted: bool,
+    /// How long it stays, once it has come to its end.
+    stays_until: Instant,
+    /// Its process is about to end.
+    leaving: bool,
+    /// It has come to its end, and the peer may stay because it does not know.
+    owes_farewell: bool,
     pub(crate) stats: ConnStats,
     /// What the endpoint counts for what it holds and has invited.
     pub(crate) charged: usize,
@@ -207,6 +213,9 @@ impl Connection {
             probes_unanswered: 0,
             challenged: None,
             quiet_wanted: false,
+            stays_until: seed.now,
+            leaving: false,
+            owes_farewell: false,
             stats: ConnStats::default(),
             charged: 0,
             turn: Turn::default(),

@@ -14,6 +14,7 @@
 //! Calling any of them without need is harmless.
 
 mod command;
+mod farewell;
 #[cfg(any(test, feature = "testing"))]
 mod fingerprint;
 mod input;
@@ -53,6 +54,7 @@ use crate::seq::{Seq, SeqWidth};
 use crate::stats::{ConnStats, EndpointStats};
 use crate::time::Instant;
 use crate::timer::TimerQueue;
+use farewell::Farewells;
 use lane::Lanes;
 use port::Ports;
 use receive_memory::ReceiveMemory;
@@ -106,6 +108,8 @@ pub struct Endpoint {
     sent: Vec<ConnHandle>,
     /// Connections we have asked for that have come to their end, in order; some are gone.
     staying: VecDeque<ConnHandle>,
+    /// Connections that are over, and whose peers may stay.
+    farewells: Farewells,
     /// Connections that owe an acknowledgement they are holding back.
     owing: Vec<ConnHandle>,
     /// We answer for ports that nobody on the node owns.
@@ -144,6 +148,7 @@ impl Endpoint {
             event_queue: VecDeque::new(),
             sent: Vec::new(),
             staying: VecDeque::new(),
+            farewells: Farewells::default(),
             owing: Vec::new(),
             steward: false,
             roster: Roster::default(),
@@ -208,6 +213,7 @@ impl Endpoint {
         self.timers.memory()
             + self.stock.held()
             + self.refusals.memory()
+            + self.farewells.memory()
             + self.lanes.memory()
             + self.transmit_queue.capacity() * size_of::<ConnHandle>()
             + self.event_queue.capacity() * size_of::<Event>()
@@ -299,6 +305,7 @@ impl Endpoint {
     /// A connection is over: nobody needs it, or only its ends are free.
     #[cold]
     fn on_over(&mut self, handle: ConnHandle, now: Instant) {
+        self.note_farewell(handle, now);
         if self.table.get(handle).is_some_and(|conn| conn.orphan || !conn.accepted) {
             self.remove(handle, now);
         } else {

@@ -158,6 +158,7 @@ impl Connection {
                 held_ns: u32::try_from(now.since(at).as_nanos()).unwrap_or(u32::MAX),
             }),
             probe: self.recv.ack.probe.take(),
+            finished: self.state.is_finished(),
             received: if keeps { self.recv.bitmap() } else { Bitmap::EMPTY },
         };
         self.recv.stated = block.window;
@@ -255,6 +256,9 @@ impl Connection {
         self.arm_persist(now);
         if acked.eoc && self.step(StateEvent::EocAcked) {
             self.on_half_closed();
+        }
+        if block.is_some_and(|b| b.finished) && self.state.is_finished() {
+            self.end_quietly();
         }
         self.note_flushed();
         Ok(())

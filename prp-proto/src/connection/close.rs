@@ -3,7 +3,9 @@
 use core::time::Duration;
 
 use super::Connection;
+use super::acknowledge::ACK_DELAY;
 use crate::error::ConnError;
+use crate::rtt::MAX_RTO;
 use crate::state::{State, StateEvent};
 use crate::stats::DropReason;
 use crate::time::Instant;
@@ -13,6 +15,10 @@ use crate::wire::{ResetBlock, ResetReason};
 /// How long the end that acknowledged the last EOC stays to acknowledge it again. A repeat comes after a
 /// tail-loss probe or a timeout of at least 20 ms; three of them, doubling, fit.
 const QUIET: Duration = Duration::from_millis(150);
+
+/// How long it stays, and asks, where its process is about to end: no longer than it takes a peer that has not heard the last
+/// acknowledgement to ask for it at the largest retransmission timeout.
+const LEAVING_QUIET: Duration = MAX_RTO;
 
 /// How long a connection whose application is gone waits for the peer to close its side, once the peer
 /// has everything: as long as Linux leaves an orphan in FIN-WAIT-2.
@@ -99,10 +105,40 @@ impl Connection {
 
     /// Starts the quiet time if the connection has just come to its end.
     pub(crate) fn arm_quiet(&mut self, now: Instant) {
-        if core::mem::take(&mut self.quiet_wanted) {
-            self.timers.stop_all();
-            self.timers.set(Timer::Quiet, now + QUIET);
+        if !core::mem::take(&mut self.quiet_wanted) {
+            return;
         }
+        self.timers.stop_all();
+        if self.leaving && self.terms.extended {
+            self.stays_until = now + LEAVING_QUIET;
+            self.ask_whether_needed(now);
+        } else {
+            self.stays_until = now + QUIET;
+            self.timers.set(Timer::Quiet, self.stays_until);
+        }
+    }
+
+    /// The process is about to end: what stays asks its peer whether it need stay (SPEC PRP-CLOSE-10).
+    pub(crate) fn leave(&mut self) {
+        self.leaving = true;
+        self.quiet_wanted |= self.state.is_finished();
+    }
+
+    /// Acknowledges the peer's EOC again, and asks for an answer.
+    fn ask_whether_needed(&mut self, now: Instant) {
+        self.ack_now();
+        self.pending.probe = true;
+        let wait = self.send.rtt.probe_timeout(ACK_DELAY, self.send.tail_probes);
+        self.send.tail_probes = self.send.tail_probes.saturating_add(1);
+        self.timers.set(Timer::Quiet, self.stays_until.min(now + wait));
+    }
+
+    /// What tells the peer of a connection that has come to its end, and is no more, that it need not stay on our account; `None` if
+    /// it cannot, has told us so itself, or this was asked before.
+    pub(crate) fn take_farewell(&mut self) -> Option<ResetBlock> {
+        let reason = ResetReason::NoConnection;
+        let block = ResetBlock { reason, receiver: self.ids.remote, sender: self.ids.local };
+        core::mem::take(&mut self.owes_farewell).then_some(block)
     }
 
     /// Whether it stays from now on though it has come to its end, and we had asked for it.
@@ -115,7 +151,11 @@ impl Connection {
 
     pub(super) fn on_quiet_timer(&mut self, now: Instant) {
         if self.state.is_finished() {
-            return self.end_quietly();
+            return if now < self.stays_until {
+                self.ask_whether_needed(now);
+            } else {
+                self.end_quietly();
+            };
         }
         // What was written is still delivered, however slowly it is read (SPEC PRP-CLOSE-8).
         let delivered = self.send.eoc_sent && self.send.flight.is_empty();
@@ -128,7 +168,13 @@ impl Connection {
         }
     }
 
-    fn end_quietly(&mut self) {
+    /// It has come to its end, and nobody needs it.
+    pub(super) fn end_quietly(&mut self) {
+        self.owes_farewell = self.terms.extended;
+        self.finish_quietly();
+    }
+
+    fn finish_quietly(&mut self) {
         self.step(StateEvent::Finish);
         self.timers.stop_all();
         self.ready.readable = true;
@@ -149,9 +195,14 @@ impl Connection {
             self.challenge(now);
             return Err(DropReason::BadId);
         }
+        if block.reason == ResetReason::NoConnection && self.lacks_last_acknowledgement() {
+            // The peer has finished and gone: it does so only with our EOC.
+            self.send.flight.clear();
+            self.step(StateEvent::EocAcked);
+        }
         if self.state.is_finished() {
             // Everything was said and heard; the peer has just not waited as long as we do.
-            self.end_quietly();
+            self.finish_quietly();
             return Ok(());
         }
         self.fail(match block.reason {
@@ -160,6 +211,13 @@ impl Connection {
             _ => ConnError::Reset,
         });
         Ok(())
+    }
+
+    /// Whether all is said and heard, but that the peer has not acknowledged our EOC.
+    fn lacks_last_acknowledgement(&self) -> bool {
+        let flight = &self.send.flight;
+        let only_eoc = self.send.eoc_sent && flight.base() + 1 == flight.next();
+        only_eoc && self.recv.ended
     }
 
     /// Asks the peer whether it meant what somebody sent in its name; not for every such frame, or a

@@ -109,6 +109,7 @@ impl Endpoint {
         let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::NoConnection) };
         let was_confirmed = conn.confirmed;
         let was_waiting = conn.state == State::ConnWait;
+        let was_finished = conn.state.is_finished();
         let sink = sink.filter(|s| s.is_for(handle));
         if sink.is_none() {
             conn.draw_to_receive(frame.payload.len(), &mut self.stock);
@@ -122,7 +123,7 @@ impl Endpoint {
         if was_waiting && matches!(conn.state, State::Established { .. }) {
             self.stats.connected += 1;
         }
-        if !was_waiting && frame.flags().contains(Flags::RST) && outcome.is_ok() {
+        if !was_waiting && !was_finished && frame.flags().contains(Flags::RST) && outcome.is_ok() {
             self.stats.resets += 1;
         }
         Self::owe(conn, &mut self.owing);

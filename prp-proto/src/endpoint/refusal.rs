@@ -1,4 +1,4 @@
-//! Answers to frames that belong to no connection (SPEC PRP-RST-2 to 6).
+//! Answers to frames that belong to no connection (SPEC PRP-RST-2 to 6), and last words to peers of ours (PRP-CLOSE-10).
 
 use alloc::collections::VecDeque;
 
@@ -81,6 +81,11 @@ impl Refusals {
             self.queue.push_back(refusal);
         }
         has_room
+    }
+
+    /// Queues a word to a peer of ours, which nobody can ask for: there are as many as there were connections.
+    pub(super) fn push_own(&mut self, refusal: Refusal) {
+        self.queue.push_back(refusal);
     }
 
     fn has_room(&self) -> bool {

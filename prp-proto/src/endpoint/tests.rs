@@ -8,6 +8,7 @@ mod handshake;
 mod hostile;
 mod idle;
 mod lane;
+mod leave;
 mod lent;
 mod lone;
 mod loss;

@@ -81,6 +81,8 @@ pub struct AckBlock {
     pub echo: Option<Echo>,
     /// The number of the probe it answers, if it answers one.
     pub probe: Option<u8>,
+    /// Its sender has everything, and knows that its peer has everything: it needs nobody any more.
+    pub finished: bool,
     /// What else has arrived; empty unless out-of-order segments are kept.
     pub received: Bitmap,
 }
@@ -91,6 +93,7 @@ impl AckBlock {
     const HAS_ECHO: u8 = 2;
     const ECHO_RTX: u8 = 4;
     const HAS_PROBE: u8 = 8;
+    const FINISHED: u8 = 16;
 }
 
 /// A control block of a connection. `to` is the connection id of the end it is for: whoever never saw
@@ -197,6 +200,9 @@ impl Control {
             flags |= AckBlock::HAS_PROBE;
             out[3] = number;
         }
+        if ack.finished {
+            flags |= AckBlock::FINISHED;
+        }
         out[1] = flags;
         out[2] = ack.received.len;
         out[8..12].copy_from_slice(&ack.next.bits().to_be_bytes());
@@ -245,6 +251,7 @@ impl Control {
             held_ns,
         });
         let gap = flags & AckBlock::GAP != 0;
-        Some(AckBlock { next, window, gap, echo, probe: None, received })
+        let finished = flags & AckBlock::FINISHED != 0;
+        Some(AckBlock { next, window, gap, echo, probe: None, finished, received })
     }
 }

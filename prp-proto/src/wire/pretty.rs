@@ -93,6 +93,9 @@ fn control(f: &mut fmt::Formatter<'_>, c: &Control) -> fmt::Result {
             if let Some(number) = ack.probe {
                 write!(f, " answers {number}")?;
             }
+            if ack.finished {
+                f.write_str(" finished")?;
+            }
             for index in ack.received.iter() {
                 write!(f, " +{}", index + 1)?;
             }

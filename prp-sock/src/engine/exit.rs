@@ -98,11 +98,12 @@ impl Wait for Delivered {
 impl Core {
     /// Whether every peer has all that was written for it, and none can need us any more.
     fn is_delivered(&self) -> bool {
-        self.endpoint.handles().into_iter().all(|conn| {
-            // One that has finished stays for a while, because its peer may not have the last
-            // acknowledgement and ask for it (SPEC PRP-CLOSE-5). Nobody else could answer.
+        let is_done = |conn| {
+            // One that has finished stays until its peer is known to have the last acknowledgement, or for a while (SPEC
+            // PRP-CLOSE-5 and 10). Nobody else could give it again.
             self.endpoint.is_flushed(conn) && !self.endpoint.state(conn).is_finished()
-        })
+        };
+        self.endpoint.handles().into_iter().all(is_done) && !self.endpoint.wants_transmit()
     }
 
     /// Lets every connection and every listener go.
@@ -128,6 +129,7 @@ impl Engine {
         core.driver = None;
         core.followers.clear();
         core.release_all(now, false);
+        core.endpoint.leave(now);
         self.finish(core, now);
     }
 

@@ -206,6 +206,7 @@ fn acknowledgement(u: &mut Unstructured<'_>, lead: &Lead) -> Result<AckBlock> {
         echo: u.arbitrary::<bool>()?.then_some(echo),
         probe: u.arbitrary()?,
         received,
+        finished: u.arbitrary()?,
     })
 }
 

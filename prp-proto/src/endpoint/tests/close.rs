@@ -1,4 +1,5 @@
 use super::*;
+use crate::time::Instant;
 
 /// PRP-CLOSE-2: each direction closes on its own; what is on its way arrives first.
 #[test]
@@ -312,4 +313,30 @@ fn flushed__not_before_the_end_is_acknowledged() {
     assert_eq!(pair.client.endpoint.unflushed(), 1);
     pair.drive_for(MS);
     assert!(pair.client.endpoint.is_flushed(c));
+}
+
+/// PRP-CLOSE-11: who is told that there is no connection any more has been heard to the end: the peer has acknowledged all
+/// data, and ended itself in good order.
+#[test]
+fn close__peer_that_stayed_in_vain_has_everything() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.client.endpoint.shutdown_send(pair.time, c);
+    pair.drive();
+    pair.write_all(ToClient, s, b"answer");
+    pair.drive();
+    pair.read_available(ToClient, c);
+    pair.server.endpoint.shutdown_send(pair.time, s);
+    // The last acknowledgement is lost, and all that comes until the client stays no more.
+    pair.rule = Box::new(|direction, _| match direction {
+        ToServer => Verdict::Drop,
+        ToClient => Verdict::Pass,
+    });
+    pair.client.endpoint.release(pair.time, c, false);
+    assert!(pair.drive_until(|p| p.client.endpoint.connections() == 0));
+    assert!(!pair.server.endpoint.is_flushed(s));
+    pair.rule = Box::new(|_, _| Verdict::Pass);
+    assert!(pair.drive_until(|p| p.server.endpoint.is_flushed(s)));
+    assert_eq!(pair.server.endpoint.take_error(s), None);
+    assert!(pair.time < Instant::from_nanos(5_000_000_000));
 }
