@@ -145,6 +145,8 @@ pub(crate) struct Connection {
     leaving: bool,
     /// It has come to its end, and the peer may stay because it does not know.
     owes_farewell: bool,
+    /// The peer's process ends: it has said all, and hears no more.
+    peer_left: bool,
     pub(crate) stats: ConnStats,
     /// What the endpoint counts for what it holds and has invited.
     pub(crate) charged: usize,
@@ -216,6 +218,7 @@ impl Connection {
             stays_until: seed.now,
             leaving: false,
             owes_farewell: false,
+            peer_left: false,
             stats: ConnStats::default(),
             charged: 0,
             turn: Turn::default(),

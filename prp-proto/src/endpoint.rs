@@ -224,6 +224,12 @@ impl Endpoint {
             + self.routes.heap_size()
     }
 
+    /// Whether `bytes` of buffers have been freed since this was last the case: an allocator keeps what is freed to it, and the
+    /// driver may have it give that back.
+    pub const fn take_freed(&mut self, bytes: usize) -> bool {
+        self.stock.take_freed(bytes)
+    }
+
     /// Settings of a connection with `peer`. What a node sends itself is copied in its memory and crosses no wire, so that a
     /// trailer would find nothing that a copy of its own could not have done (SPEC PRP-CRC-5).
     fn config_for(&self, peer: PrpAddr, config: ConnConfig) -> ConnConfig {
@@ -323,6 +329,7 @@ impl Endpoint {
 
     fn remove(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.remove(handle) else { return };
+        self.stock.note_freed(conn.memory());
         self.lanes.leave(&conn.turn);
         self.roster.strike(&conn);
         self.receive_memory.discharge(&conn);

@@ -4,6 +4,7 @@ use super::mutation::Catcher::{Explore, Fuzz, Unit};
 use super::mutation::{Mutation, mutation};
 
 const CLOSE: &str = "prp-proto/src/connection/close.rs";
+const ACKNOWLEDGE: &str = "prp-proto/src/connection/acknowledge.rs";
 const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
 
 /// Those mutations.
@@ -14,16 +15,24 @@ pub(super) const CLOSING: &[Mutation] = &[
         "there is no quiet time",
         "closing",
         CLOSE,
-        "            self.quiet_wanted = true;",
-        "            self.end_quietly();",
+        "            self.quiet_wanted = self.state.is_finished() || self.is_to_take_leave();",
+        "            if self.state.is_finished() {\n                self.end_quietly();\n            }",
     ),
     mutation(
         Explore,
         "the quiet time never ends",
         "closing",
         CLOSE,
-        "            self.timers.set(Timer::Quiet, now + QUIET);",
-        "            let _ = (now, QUIET);",
+        "            self.timers.set(Timer::Quiet, self.stays_until);",
+        "            let _ = QUIET;",
+    ),
+    mutation(
+        Unit,
+        "an end that needs its peer no more does not say so",
+        "closing",
+        ACKNOWLEDGE,
+        "finished: self.peer_left || self.state.is_finished(),",
+        "finished: self.peer_left,",
     ),
     mutation(
         Unit,

@@ -51,6 +51,8 @@ pub(crate) struct Stock {
     unwanted: usize,
     /// When to look again.
     due: Option<Instant>,
+    /// Bytes freed since somebody asked.
+    freed: usize,
 }
 
 impl Stock {
@@ -68,6 +70,7 @@ impl Stock {
     pub(super) fn put(&mut self, now: Instant, piece: Vec<u8>) {
         // Without memory for the list, freeing is what helps.
         if self.held() + PIECE > MOST || self.pieces.try_reserve(1).is_err() {
+            self.freed += piece.len();
             return;
         }
         self.pieces.push(piece);
@@ -84,11 +87,26 @@ impl Stock {
         Some(piece)
     }
 
+    /// Counts `bytes` that were freed without coming here.
+    pub(crate) const fn note_freed(&mut self, bytes: usize) {
+        self.freed += bytes;
+    }
+
+    /// Whether `bytes` have been freed since this was last the case.
+    pub(crate) const fn take_freed(&mut self, bytes: usize) -> bool {
+        let much = self.freed >= bytes;
+        if much {
+            self.freed = 0;
+        }
+        much
+    }
+
     /// Frees what nobody has wanted since the last look, if it is time for one.
     pub(crate) fn expire(&mut self, now: Instant) {
         if self.due.is_none_or(|due| due > now) {
             return;
         }
+        self.freed += self.unwanted * PIECE;
         self.pieces.drain(..self.unwanted);
         self.unwanted = self.pieces.len();
         self.due = (self.unwanted > 0).then(|| now + KEPT);

@@ -158,7 +158,8 @@ impl Connection {
                 held_ns: u32::try_from(now.since(at).as_nanos()).unwrap_or(u32::MAX),
             }),
             probe: self.recv.ack.probe.take(),
-            finished: self.state.is_finished(),
+            finished: self.peer_left || self.state.is_finished(),
+            leaves: self.leaving && self.is_heard_out(),
             received: if keeps { self.recv.bitmap() } else { Bitmap::EMPTY },
         };
         self.recv.stated = block.window;
@@ -257,8 +258,8 @@ impl Connection {
         if acked.eoc && self.step(StateEvent::EocAcked) {
             self.on_half_closed();
         }
-        if block.is_some_and(|b| b.finished) && self.state.is_finished() {
-            self.end_quietly();
+        if let Some(block) = block {
+            self.on_last_words(block);
         }
         self.note_flushed();
         Ok(())

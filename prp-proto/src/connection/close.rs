@@ -6,11 +6,11 @@ use super::Connection;
 use super::acknowledge::ACK_DELAY;
 use crate::error::ConnError;
 use crate::rtt::MAX_RTO;
-use crate::state::{State, StateEvent};
+use crate::state::{SendSide, State, StateEvent};
 use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::timer::Timer;
-use crate::wire::{ResetBlock, ResetReason};
+use crate::wire::{AckBlock, ResetBlock, ResetReason};
 
 /// How long the end that acknowledged the last EOC stays to acknowledge it again. A repeat comes after a
 /// tail-loss probe or a timeout of at least 20 ms; three of them, doubling, fit.
@@ -36,7 +36,9 @@ impl Connection {
     pub(crate) fn shutdown_send(&mut self) {
         if matches!(self.state, State::Established { .. }) {
             self.send.buf.finish_write();
-            self.step(StateEvent::Shutdown);
+            if self.step(StateEvent::Shutdown) && self.peer_left {
+                self.end_unheard();
+            }
         }
         self.ready.writable = true;
     }
@@ -58,6 +60,9 @@ impl Connection {
             State::Established { .. } if abort || unread => self.abort(ResetReason::Aborted),
             State::Established { .. } => {
                 self.shutdown_send();
+                if self.state == State::Close {
+                    return;
+                }
                 self.on_half_closed();
                 self.orphaned = now;
                 if !self.state.is_finished() {
@@ -92,45 +97,96 @@ impl Connection {
 
     /// A direction has closed: is that the end?
     pub(super) fn on_half_closed(&mut self) {
-        if !self.state.is_finished() {
-            return;
-        }
         // Our EOC acknowledged the peer's and was acknowledged itself: the peer waits for nothing.
-        if self.send.eoc_closed_both {
+        if self.state.is_finished() && self.send.eoc_closed_both {
             self.end_quietly();
         } else {
-            self.quiet_wanted = true;
+            self.quiet_wanted = self.state.is_finished() || self.is_to_take_leave();
         }
     }
 
-    /// Starts the quiet time if the connection has just come to its end.
+    /// Starts the quiet time if the connection has just come to its end, or to what is the end for a process that ends.
     pub(crate) fn arm_quiet(&mut self, now: Instant) {
         if !core::mem::take(&mut self.quiet_wanted) {
             return;
         }
         self.timers.stop_all();
-        if self.leaving && self.terms.extended {
+        if self.is_to_take_leave() {
             self.stays_until = now + LEAVING_QUIET;
-            self.ask_whether_needed(now);
+            self.take_leave(now);
         } else {
             self.stays_until = now + QUIET;
             self.timers.set(Timer::Quiet, self.stays_until);
         }
     }
 
-    /// The process is about to end: what stays asks its peer whether it need stay (SPEC PRP-CLOSE-10).
+    /// The process is about to end, and with it the connection, once the peer has all that was written and knows of the end (SPEC
+    /// PRP-CLOSE-10).
     pub(crate) fn leave(&mut self) {
         self.leaving = true;
-        self.quiet_wanted |= self.state.is_finished();
+        self.quiet_wanted |= self.state.is_finished() || self.is_to_take_leave();
     }
 
-    /// Acknowledges the peer's EOC again, and asks for an answer.
-    fn ask_whether_needed(&mut self, now: Instant) {
+    /// Whether the peer is known to have all that was written, our EOC included.
+    pub(super) const fn is_heard_out(&self) -> bool {
+        matches!(self.state, State::Established { send: SendSide::Closed, .. })
+    }
+
+    const fn is_to_take_leave(&self) -> bool {
+        self.leaving && self.terms.extended && self.is_heard_out()
+    }
+
+    /// Whether the process must not end yet, for the sake of the peer, once it was to leave.
+    pub(crate) fn holds_process(&self) -> bool {
+        let established = matches!(self.state, State::Established { .. });
+        // A classic peer acknowledges nothing, and asks nothing.
+        established && (self.terms.extended || !self.flushed() || self.state.is_finished())
+    }
+
+    /// Says that we leave, with an acknowledgement of all that came, and asks for an answer.
+    fn take_leave(&mut self, now: Instant) {
         self.ack_now();
         self.pending.probe = true;
         let wait = self.send.rtt.probe_timeout(ACK_DELAY, self.send.tail_probes);
         self.send.tail_probes = self.send.tail_probes.saturating_add(1);
         self.timers.set(Timer::Quiet, self.stays_until.min(now + wait));
+    }
+
+    /// What the peer says of its own end, and of ours.
+    pub(super) fn on_last_words(&mut self, block: &AckBlock) {
+        if block.finished && self.state.is_finished() {
+            self.end_quietly();
+        } else if block.finished && self.is_to_take_leave() {
+            self.step(StateEvent::Abort);
+            self.finish(ConnError::Aborted);
+        }
+        if block.leaves && self.recv.ended {
+            self.on_peer_left();
+        }
+    }
+
+    /// The peer has closed its side, and its process ends. What it has not acknowledged it may not have; but our EOC means nothing to
+    /// it.
+    fn on_peer_left(&mut self) {
+        let unheard = self.send.flight.next().since(self.send.flight.base());
+        let only_eoc = unheard == i32::from(self.send.eoc_sent && unheard > 0);
+        if self.send.buf.has_unsent() || !only_eoc {
+            return;
+        }
+        self.peer_left = true;
+        // It has room for nothing.
+        self.send.edge = self.send.flight.next();
+        if matches!(self.state, State::Established { send: SendSide::Closing, .. }) {
+            self.end_unheard();
+        }
+    }
+
+    /// Ends it without an acknowledgement of our EOC.
+    fn end_unheard(&mut self) {
+        self.send.eoc_sent = true;
+        self.send.flight.clear();
+        self.step(StateEvent::EocAcked);
+        self.finish_quietly();
     }
 
     /// What tells the peer of a connection that has come to its end, and is no more, that it need not stay on our account; `None` if
@@ -150,12 +206,14 @@ impl Connection {
     }
 
     pub(super) fn on_quiet_timer(&mut self, now: Instant) {
+        if self.is_to_take_leave() && now < self.stays_until {
+            return self.take_leave(now);
+        }
         if self.state.is_finished() {
-            return if now < self.stays_until {
-                self.ask_whether_needed(now);
-            } else {
-                self.end_quietly();
-            };
+            return self.end_quietly();
+        }
+        if self.is_to_take_leave() {
+            return self.abort(ResetReason::NoConnection);
         }
         // What was written is still delivered, however slowly it is read (SPEC PRP-CLOSE-8).
         let delivered = self.send.eoc_sent && self.send.flight.is_empty();
@@ -196,9 +254,9 @@ impl Connection {
             return Err(DropReason::BadId);
         }
         if block.reason == ResetReason::NoConnection && self.lacks_last_acknowledgement() {
-            // The peer has finished and gone: it does so only with our EOC.
-            self.send.flight.clear();
-            self.step(StateEvent::EocAcked);
+            // The peer has finished, and is gone.
+            self.end_unheard();
+            return Ok(());
         }
         if self.state.is_finished() {
             // Everything was said and heard; the peer has just not waited as long as we do.

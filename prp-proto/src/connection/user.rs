@@ -38,6 +38,9 @@ impl Connection {
 
     /// Whether something of `len` bytes may be written.
     fn admit(&mut self, len: usize, ending: Ending) -> Result<(), WriteError> {
+        if self.peer_left && self.state.can_send() {
+            self.fail(ConnError::PeerClosed);
+        }
         if let Some(error) = self.take_error() {
             return Err(WriteError::Conn(error));
         }

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::Endpoint;
 use super::refusal::Refusal;
+use crate::connection::Connection;
 use crate::event::ConnHandle;
 use crate::time::Instant;
 
@@ -40,11 +41,9 @@ impl Farewells {
 }
 
 impl Endpoint {
-    /// The process is about to end, once everything is delivered: connections that stay find out whether their peers need them, and
-    /// peers that stay are told that we need them no more.
-    ///
-    /// From then on a connection that [`state`](Self::state) calls finished is worth waiting for, for some round trips mostly and 2 s
-    /// at most, and so are frames to send ([`Self::wants_transmit`]).
+    /// The process is about to end, and has released all connections. Their peers are told as soon as they have everything, and peers
+    /// that stay are told that we need them no more. [`Self::may_end`] says when that is done: a round trip after all was
+    /// delivered mostly, and 2 s at most.
     pub fn leave(&mut self, now: Instant) {
         self.farewells.leaving = true;
         for (at, refusal) in core::mem::take(&mut self.farewells.recent) {
@@ -58,6 +57,12 @@ impl Endpoint {
                 self.settle(handle, now);
             }
         }
+    }
+
+    /// Whether nothing keeps a process that has said it would [`leave`](Self::leave): all was delivered, and no peer can need us any more.
+    pub fn may_end(&self) -> bool {
+        let holds = |handle| self.table.get(handle).is_some_and(Connection::holds_process);
+        !self.handles().into_iter().any(holds) && !self.wants_transmit()
     }
 
     /// Notes that a connection is over, for its peer to be told when the process ends, or at once if it is about to.

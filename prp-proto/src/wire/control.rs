@@ -81,8 +81,11 @@ pub struct AckBlock {
     pub echo: Option<Echo>,
     /// The number of the probe it answers, if it answers one.
     pub probe: Option<u8>,
-    /// Its sender has everything, and knows that its peer has everything: it needs nobody any more.
+    /// Its sender needs its peer no more: it has all that the peer has to say, and either knows that the peer has all of its own or
+    /// was told that the peer leaves.
     pub finished: bool,
+    /// Its sender's process is about to end. It has said all it has to say, and knows that its peer has that.
+    pub leaves: bool,
     /// What else has arrived; empty unless out-of-order segments are kept.
     pub received: Bitmap,
 }
@@ -94,6 +97,7 @@ impl AckBlock {
     const ECHO_RTX: u8 = 4;
     const HAS_PROBE: u8 = 8;
     const FINISHED: u8 = 16;
+    const LEAVES: u8 = 32;
 }
 
 /// A control block of a connection. `to` is the connection id of the end it is for: whoever never saw
@@ -203,6 +207,9 @@ impl Control {
         if ack.finished {
             flags |= AckBlock::FINISHED;
         }
+        if ack.leaves {
+            flags |= AckBlock::LEAVES;
+        }
         out[1] = flags;
         out[2] = ack.received.len;
         out[8..12].copy_from_slice(&ack.next.bits().to_be_bytes());
@@ -252,6 +259,7 @@ impl Control {
         });
         let gap = flags & AckBlock::GAP != 0;
         let finished = flags & AckBlock::FINISHED != 0;
-        Some(AckBlock { next, window, gap, echo, probe: None, finished, received })
+        let leaves = flags & AckBlock::LEAVES != 0;
+        Some(AckBlock { next, window, gap, echo, probe: None, finished, leaves, received })
     }
 }

@@ -96,6 +96,9 @@ fn control(f: &mut fmt::Formatter<'_>, c: &Control) -> fmt::Result {
             if ack.finished {
                 f.write_str(" finished")?;
             }
+            if ack.leaves {
+                f.write_str(" leaves")?;
+            }
             for index in ack.received.iter() {
                 write!(f, " +{}", index + 1)?;
             }

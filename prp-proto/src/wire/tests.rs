@@ -39,10 +39,10 @@ prop_compose! {
     fn arb_ack()(
         next: u32, window: u32, gap: bool, received in arb_bitmap(),
         echo in proptest::option::of((any::<u32>(), any::<bool>(), any::<u32>())),
-        probe: Option<u8>, finished: bool,
+        probe: Option<u8>, finished: bool, leaves: bool,
     ) -> AckBlock {
         let echo = echo.map(|(s, retransmitted, held_ns)| Echo { seq: Seq::new(s), retransmitted, held_ns });
-        AckBlock { next: Seq::new(next), window, gap, echo, probe, finished, received }
+        AckBlock { next: Seq::new(next), window, gap, echo, probe, finished, leaves, received }
     }
 }
 
@@ -319,7 +319,8 @@ fn pretty__one_line_a_frame() {
     received.set(70);
     let echo = Some(Echo { seq: Seq::new(9), retransmitted: true, held_ns: 50 });
     let (next, probe) = (Seq::new(7), Some(4));
-    let ack = AckBlock { next, window: 30, gap: true, echo, probe, finished: true, received };
+    let (gap, finished, leaves) = (true, true, true);
+    let ack = AckBlock { next, window: 30, gap, echo, probe, finished, leaves, received };
     let mut out = [0; MAX_CONTROL_LEN];
     let control = |c: Control, out: &mut [u8; MAX_CONTROL_LEN]| {
         let len = c.emit(out);

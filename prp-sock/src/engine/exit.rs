@@ -91,21 +91,11 @@ impl Wait for Delivered {
     type Out = ();
 
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<()> {
-        (*now >= self.give_up || core.is_delivered()).then_some(())
+        (*now >= self.give_up || core.endpoint.may_end()).then_some(())
     }
 }
 
 impl Core {
-    /// Whether every peer has all that was written for it, and none can need us any more.
-    fn is_delivered(&self) -> bool {
-        let is_done = |conn| {
-            // One that has finished stays until its peer is known to have the last acknowledgement, or for a while (SPEC
-            // PRP-CLOSE-5 and 10). Nobody else could give it again.
-            self.endpoint.is_flushed(conn) && !self.endpoint.state(conn).is_finished()
-        };
-        self.endpoint.handles().into_iter().all(is_done) && !self.endpoint.wants_transmit()
-    }
-
     /// Lets every connection and every listener go.
     fn release_all(&mut self, now: Instant, abort: bool) {
         // Data that has come unseen counts as unread, which makes the end a reset.

@@ -19,6 +19,7 @@ use super::kick::Kick;
 use super::registry;
 use super::wait::earliest;
 use super::waiter::Waiter;
+use crate::sys::memory;
 use crate::threads;
 
 /// How long application threads may be away before the keeper takes over, and how late a timer may be looked at that is set
@@ -39,6 +40,9 @@ const SOON: Duration = Duration::from_millis(1);
 
 /// Ticks without any activity after which the keeper sleeps until called.
 const QUIET_TICKS: u32 = 16;
+
+/// Bytes of freed buffers that are worth giving back to the system: a process has as many anyway.
+const WORTH_RETURNING: usize = 4 * 1024 * 1024;
 
 /// What drivers have left to the keeper since it looked at the time.
 #[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -179,6 +183,9 @@ impl Engine {
             core.pump(now);
             self.send_rest(&mut core);
         }
+        if core.endpoint.take_freed(WORTH_RETURNING) {
+            core = self.return_memory(core);
+        }
         let until =
             if quiet { core.overlooked(TICK) } else { earliest(latest, Some(core.next_look(now))) };
         core.keeper_parked = quiet;
@@ -207,6 +214,14 @@ impl Engine {
         }
     }
 
+    /// Has freed memory given back to the system, by a thread of its own: frames and timers do not wait for that.
+    fn return_memory<'a>(&'a self, core: CoreGuard<'a>) -> CoreGuard<'a> {
+        drop(core);
+        // Without a thread the next time will do.
+        let _ = threads::start("prp-memory", memory::return_freed);
+        self.lock()
+    }
+
     /// Nobody drives: takes a turn, then sleeps until something happens.
     fn cover<'a>(&'a self, mut core: CoreGuard<'a>, now: Instant) -> CoreGuard<'a> {
         if core.turn(now, None) > 0 || core.has_more() {
@@ -215,6 +230,9 @@ impl Engine {
         }
         core.endpoint.handle_idle(now);
         core.pump(now);
+        if core.endpoint.take_freed(WORTH_RETURNING) {
+            return self.return_memory(core);
+        }
         if core.has_more() {
             core.bump();
             return core;

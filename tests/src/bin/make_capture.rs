@@ -169,7 +169,16 @@ fn losses(made: &mut Made) {
 fn acknowledgement(window: u32, received: Bitmap) -> AckBlock {
     let echo = Echo { seq: Seq::new(104), retransmitted: true, held_ns: 7_000 };
     let gap = !received.is_empty();
-    AckBlock { next: Seq::new(105), window, gap, echo: Some(echo), probe: Some(9), received }
+    AckBlock {
+        next: Seq::new(105),
+        window,
+        gap,
+        echo: Some(echo),
+        probe: Some(9),
+        finished: false,
+        leaves: false,
+        received,
+    }
 }
 
 /// Those of the connection that [`losses`] has opened.

@@ -207,6 +207,7 @@ fn acknowledgement(u: &mut Unstructured<'_>, lead: &Lead) -> Result<AckBlock> {
         probe: u.arbitrary()?,
         received,
         finished: u.arbitrary()?,
+        leaves: u.arbitrary()?,
     })
 }
 

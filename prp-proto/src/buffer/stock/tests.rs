@@ -51,3 +51,18 @@ fn expire__frees_what_nobody_wanted_meanwhile() {
     stock.expire(third);
     assert_eq!((stock.held(), stock.due()), (0, None));
 }
+
+/// What is freed is told once, by whichever way it went.
+#[test]
+fn take_freed__counts_all_that_is_freed() {
+    let mut stock = stock(3);
+    stock.expire(stock.due().unwrap());
+    assert!(!stock.take_freed(1), "they were wanted just now");
+    stock.expire(stock.due().unwrap());
+    assert!(!stock.take_freed(3 * PIECE + 1));
+    stock.note_freed(1);
+    assert!(stock.take_freed(3 * PIECE + 1));
+    assert!(!stock.take_freed(1));
+    (0..=MOST / PIECE).for_each(|_| stock.put(START, vec![0; PIECE]));
+    assert!(stock.take_freed(PIECE));
+}

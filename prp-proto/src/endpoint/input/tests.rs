@@ -338,8 +338,8 @@ fn expected__leaves_a_closed_window_watched() {
     let first = Frame::parse(&sent, ETHERTYPE).unwrap().head.transport.first_seq(SeqWidth::Bits20);
     // Expect: three have arrived, where there is no more room; then the fourth.
     let (next, received) = (first + 3, Bitmap::EMPTY);
-    let (window, gap, echo, probe, finished) = (0, false, None, None, false);
-    let ack = AckBlock { next, window, gap, echo, probe, finished, received };
+    let (window, gap, echo, probe, finished, leaves) = (0, false, None, None, false, false);
+    let ack = AckBlock { next, window, gap, echo, probe, finished, leaves, received };
     let to = client_side.table.get(client).unwrap().ids.local;
     let mut block = [0; MAX_CONTROL_LEN];
     let len = Control::Ack { to, ack }.emit(&mut block);

@@ -6,17 +6,14 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use super::*;
 use crate::endpoint::Endpoint;
 use crate::time::Instant;
-
-/// Whether nothing keeps a process that is about to end, as the driver asks.
-fn may_end(endpoint: &Endpoint) -> bool {
-    let is_done = |conn| endpoint.is_flushed(conn) && !endpoint.state(conn).is_finished();
-    endpoint.handles().into_iter().all(is_done) && !endpoint.wants_transmit()
-}
+use crate::transmit::TransmitBatch;
 
 /// One of two processes that read to the end, answer with an end of their own, and end as soon as they may.
 #[derive(Default)]
 struct Process {
     answered: bool,
+    /// It does not wait for the peer's end.
+    is_hasty: bool,
     left: Option<Instant>,
     took: Option<Duration>,
 }
@@ -29,7 +26,8 @@ impl Process {
             self.answered = true;
             endpoint.shutdown_send(now, conn);
         }
-        if ended && endpoint.is_flushed(conn) && self.left.is_none() {
+        let done = self.answered && (ended || self.is_hasty);
+        if done && endpoint.is_flushed(conn) && self.left.is_none() {
             assert_eq!(endpoint.take_error(conn), None);
             self.left = Some(now);
             endpoint.release(now, conn, false);
@@ -39,7 +37,7 @@ impl Process {
 
     /// Whether it ends now, after which nobody hears or says anything in its name.
     fn ends(&mut self, endpoint: &Endpoint, now: Instant) -> bool {
-        let ends = self.took.is_none() && self.left.is_some() && may_end(endpoint);
+        let ends = self.took.is_none() && self.left.is_some() && endpoint.may_end();
         if ends {
             self.took = self.left.map(|left| now.since(left));
         }
@@ -47,9 +45,25 @@ impl Process {
     }
 }
 
+/// How both connections come to their ends.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Manner {
+    /// The server closes when it has heard the client's end.
+    Answer,
+    /// Both close at once.
+    Crossing,
+    /// The client's process ends without having heard the server's end.
+    Haste,
+    /// ... and both close at once.
+    CrossingHaste,
+}
+
+const MANNERS: [Manner; 4] =
+    [Manner::Answer, Manner::Crossing, Manner::Haste, Manner::CrossingHaste];
+
 /// How long the client's and the server's process take to end, once they have heard all and know that all they said was heard.
-/// Both announce their ends at once if these are to be `crossing`; the wire loses every frame that `is_lost`, by number.
-fn both_end(crossing: bool, is_lost: impl Fn(usize) -> bool + Send + 'static) -> [Duration; 2] {
+/// The wire loses every frame that `is_lost`, by number.
+fn both_end(manner: Manner, is_lost: impl Fn(usize) -> bool + Send + 'static) -> [Duration; 2] {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     let one_is_gone = Arc::new(AtomicBool::new(false));
@@ -63,7 +77,8 @@ fn both_end(crossing: bool, is_lost: impl Fn(usize) -> bool + Send + 'static) ->
     pair.client.endpoint.shutdown_send(pair.time, c);
     let [mut client, mut server] = [(); 2].map(|()| Process::default());
     client.answered = true;
-    if crossing {
+    client.is_hasty = matches!(manner, Manner::Haste | Manner::CrossingHaste);
+    if matches!(manner, Manner::Crossing | Manner::CrossingHaste) {
         pair.server.endpoint.shutdown_send(pair.time, s);
     }
     while client.took.is_none() || server.took.is_none() {
@@ -78,7 +93,7 @@ fn both_end(crossing: bool, is_lost: impl Fn(usize) -> bool + Send + 'static) ->
             client.ends(&pair.client.endpoint, now) | server.ends(&pair.server.endpoint, now);
         one_is_gone.fetch_or(gone, Ordering::Relaxed);
         assert!(pair.step(), "nothing happens any more");
-        assert!(pair.time < Instant::from_nanos(10_000_000_000), "it hangs");
+        assert!(pair.time < Instant::from_nanos(10_000_000_000), "{manner:?}: it hangs");
     }
     [client, server].map(|process| process.took.unwrap_or_default())
 }
@@ -86,9 +101,9 @@ fn both_end(crossing: bool, is_lost: impl Fn(usize) -> bool + Send + 'static) ->
 /// A round trip takes 20 us here.
 #[test]
 fn leave__takes_a_round_trip_where_nothing_is_lost() {
-    for crossing in [false, true] {
-        for took in both_end(crossing, |_| false) {
-            assert!(took <= Duration::from_micros(40), "crossing {crossing}: {took:?}");
+    for manner in MANNERS {
+        for took in both_end(manner, |_| false) {
+            assert!(took <= Duration::from_micros(40), "{manner:?}: {took:?}");
         }
     }
 }
@@ -96,13 +111,50 @@ fn leave__takes_a_round_trip_where_nothing_is_lost() {
 /// Two frames in a row, whichever: nobody waits for an end that is gone, or takes all it said for lost.
 #[test]
 fn leave__after_any_lost_frames_is_a_matter_of_two_seconds() {
-    for crossing in [false, true] {
+    for manner in MANNERS {
         for first in 0..12 {
             for second in first..first + 6 {
-                let took = both_end(crossing, move |n| n == first || n == second);
+                let took = both_end(manner, move |n| n == first || n == second);
                 let longest = took.into_iter().max().unwrap_or_default();
-                assert!(longest <= 2 * 1000 * MS, "frames {first} and {second}: {took:?}");
+                assert!(
+                    longest <= 2 * 1000 * MS,
+                    "{manner:?}, frames {first} and {second}: {took:?}"
+                );
             }
         }
     }
+}
+
+/// A peer that goes on after the other process has ended loses nothing by that: its own end needs nobody to hear it, and what it
+/// writes fails at once.
+#[test]
+fn leave__peer_may_close_whenever_it_likes() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.write_all(ToServer, c, b"all");
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.client.endpoint.leave(pair.time);
+    assert!(pair.drive_until(|p| p.client.endpoint.may_end()));
+    pair.rule = Box::new(|_, _| Verdict::Drop);
+    assert_eq!(pair.read_available(ToServer, s), b"all");
+    assert!(pair.server.endpoint.state(s).can_send());
+    assert_eq!(pair.server.endpoint.take_error(s), None);
+    pair.server.endpoint.shutdown_send(pair.time, s);
+    assert!(pair.server.endpoint.is_flushed(s));
+    assert_eq!(pair.server.endpoint.take_error(s), None);
+    assert_eq!(pair.server.endpoint.state(s), State::Close);
+}
+
+#[test]
+fn leave__writing_to_who_has_left_fails() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.client.endpoint.leave(pair.time);
+    assert!(pair.drive_until(|p| p.client.endpoint.may_end()));
+    let mut batch = TransmitBatch::new(32, 1 << 20);
+    let server = &mut pair.server.endpoint;
+    assert!(!server.send_lone(pair.time, s, b"x", Ending::Write, &mut batch));
+    let write = server.write(pair.time, s, b"x", Ending::Write);
+    assert_eq!(write, Err(WriteError::Conn(ConnError::PeerClosed)));
 }
