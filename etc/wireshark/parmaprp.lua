@@ -139,6 +139,8 @@ field("control.flags.gap", ProtoField.bool, "Something after a gap has arrived",
 field("control.flags.arrived", ProtoField.bool, "Arrived last is meaningful", 8, nil, 2)
 field("control.flags.again", ProtoField.bool, "What arrived last had been sent before", 8, nil, 4)
 field("control.flags.probe", ProtoField.bool, "It answers a probe", 8, nil, 8)
+field("control.flags.finished", ProtoField.bool, "The sender has finished", 8, nil, 16)
+field("control.flags.leaves", ProtoField.bool, "The sender's process is about to end", 8, nil, 32)
 field("control.count", ProtoField.uint8, "Bitmap words", base.DEC)
 field("control.number", ProtoField.uint8, "Number of the probe", base.DEC)
 field("control.to", ProtoField.uint32, "Connection id of the receiver", base.HEX)
@@ -456,13 +458,13 @@ local function control_block(r, peer_first)
     block.flags, item, range = r:take("control.flags", 1)
     if item then
         add_bits(item, range, { "control.flags.gap", "control.flags.arrived", "control.flags.again",
-            "control.flags.probe" })
+            "control.flags.probe", "control.flags.finished", "control.flags.leaves" })
     end
     block.count = r:take("control.count", 1)
     local number = r:take("control.number", 1)
     block.to = r:take("control.to", 4)
     block.text = KINDS[kind]
-    block.unknown = block.flags > 15 or kind ~= 1 and (block.flags ~= 0 or block.count ~= 0)
+    block.unknown = block.flags > 63 or kind ~= 1 and (block.flags ~= 0 or block.count ~= 0)
     if kind == 1 then
         acknowledgement(r, block, peer_first)
     elseif kind == 2 then

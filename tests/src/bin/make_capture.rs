@@ -175,8 +175,8 @@ fn acknowledgement(window: u32, received: Bitmap) -> AckBlock {
         gap,
         echo: Some(echo),
         probe: Some(9),
-        finished: false,
-        leaves: false,
+        finished: !gap,
+        leaves: !gap,
         received,
     }
 }
