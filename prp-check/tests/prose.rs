@@ -1,0 +1,193 @@
+//! The rules for comments and documents that a program can check (CONTRIBUTING.md).
+//!
+//! `prose/allowed.txt` says how many breaches each file had when a rule was introduced. A file
+//! may have fewer; a new file may have none. `PRP_PROSE_LIST=1` has the test print the list anew.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// Columns of a line of a comment or of Markdown: `max_width` of `rustfmt.toml`.
+const WIDTH: usize = 100;
+
+/// Folders of the repository that hold no source of the project.
+const SKIPPED: [&str; 3] = ["target", "corpus", "artifacts"];
+
+/// Words before a clause with `who` that has no noun: "of who waits".
+const PREPOSITIONS: [&str; 8] = ["of", "for", "to", "by", "with", "from", "than", "before"];
+
+/// Numerals before the plural of a fraction: "three fifths".
+const NUMERALS: [&str; 8] = ["two", "three", "four", "five", "six", "seven", "eight", "nine"];
+
+/// Words after the singular of a fraction, but not after the ordinal: "a fifth less".
+const COMPARED: [&str; 7] = ["of", "less", "more", "fewer", "longer", "shorter", "as"];
+
+/// Fractions of less than a quarter are hard to compare; halves and quarters are not.
+const FRACTIONS: [&str; 8] =
+    ["third", "fifth", "sixth", "seventh", "ninth", "tenth", "hundredth", "thousandth"];
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rule {
+    /// A line beyond [`WIDTH`].
+    Width,
+    /// A clause with `who` or `whoever` in place of a noun.
+    Who,
+    /// A doc comment that goes on where another item's ended.
+    Continuation,
+    /// A fraction in words, where a percentage can be compared.
+    Fraction,
+}
+
+impl Rule {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Width => "width",
+            Self::Who => "who",
+            Self::Continuation => "continuation",
+            Self::Fraction => "fraction",
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if entry.file_type().unwrap().is_dir() {
+            if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
+                files(&entry.path(), found);
+            }
+        } else if name.ends_with(".rs") || name.ends_with(".md") {
+            found.push(entry.path());
+        }
+    }
+}
+
+fn is_fraction(word: &str) -> bool {
+    FRACTIONS.contains(&word) || word.ends_with("teenth") || word.ends_with("tieth")
+}
+
+/// The rules that the prose `line` breaks, but for its width.
+fn broken(line: &str) -> Vec<Rule> {
+    let mut found = Vec::new();
+    let words: Vec<_> = line.split_whitespace().collect();
+    let bare = |at: usize| {
+        words.get(at).map_or("", |word| word.trim_matches(|c: char| !c.is_ascii_alphabetic()))
+    };
+    for at in 0..words.len() {
+        let word = bare(at);
+        let before = if at == 0 { "" } else { words[at - 1] };
+        // "Who may connect?" and "| who | what |" are no clauses.
+        let begins = word == "Who" || word == "Whoever" || word == "whoever";
+        let headless = begins || word == "who" && PREPOSITIONS.contains(&before);
+        if headless && !line.contains('?') && !words[at].contains('`') {
+            found.push(Rule::Who);
+        }
+        let many = word.strip_suffix('s').is_some_and(is_fraction);
+        let some = is_fraction(word) && COMPARED.contains(&bare(at + 1));
+        if many && NUMERALS.contains(&before) || some && ["a", "one"].contains(&before) {
+            found.push(Rule::Fraction);
+        }
+    }
+    found
+}
+
+/// The breaches in a file: the rule and the number of the line.
+fn breaches(name: &str, text: &str) -> Vec<(Rule, usize)> {
+    let is_code = name.ends_with(".rs");
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let trimmed = line.trim_start();
+        let prose = if is_code {
+            let Some(comment) = trimmed.strip_prefix("//") else { continue };
+            let comment = comment.trim_start_matches(['/', '!']);
+            comment.strip_prefix(' ').unwrap_or(comment)
+        } else {
+            line
+        };
+        if prose.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        // Code, tables and the targets of links cannot be wrapped.
+        let is_block = fenced || prose.starts_with("    ") || prose.starts_with('\t');
+        let is_fixed = is_block || prose.starts_with(['|', '<']) || prose.contains("](http");
+        if line.chars().count() > WIDTH && !is_fixed {
+            found.push((Rule::Width, number));
+        }
+        if is_block {
+            continue;
+        }
+        let is_doc = trimmed.starts_with("///");
+        if is_doc && (prose.starts_with("...") || prose.starts_with('\u{2026}')) {
+            found.push((Rule::Continuation, number));
+        }
+        found.extend(broken(prose).into_iter().map(|rule| (rule, number)));
+    }
+    found
+}
+
+/// Breaches by rule and file, with their lines.
+fn all() -> BTreeMap<(&'static str, String), Vec<usize>> {
+    let mut paths = Vec::new();
+    files(&root(), &mut paths);
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for path in paths {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        // This file quotes what it refuses.
+        if name == "prp-check/tests/prose.rs" {
+            continue;
+        }
+        for (rule, line) in breaches(&name, &fs::read_to_string(&path).unwrap()) {
+            found.entry((rule.name(), name.clone())).or_default().push(line);
+        }
+    }
+    found
+}
+
+#[test]
+fn prose__breaks_no_rule_more_often_than_it_did() {
+    let list = fs::read_to_string(root().join("prp-check/tests/prose/allowed.txt")).unwrap();
+    let allowed: BTreeMap<(&str, &str), usize> = list
+        .lines()
+        .map(|line| {
+            let mut fields = line.split(' ');
+            let mut next = || fields.next().expect("a line is RULE FILE COUNT");
+            ((next(), next()), next().parse().expect("a count"))
+        })
+        .collect();
+    let found = all();
+    if env::var_os("PRP_PROSE_LIST").is_some() {
+        found.iter().for_each(|((rule, file), lines)| println!("{rule} {file} {}", lines.len()));
+        return;
+    }
+    let over = found.iter().filter(|((rule, file), lines)| {
+        lines.len() > allowed.get(&(*rule, file.as_str())).copied().unwrap_or(0)
+    });
+    let over: Vec<_> =
+        over.map(|((rule, file), lines)| format!("{rule}: {file}: lines {lines:?}")).collect();
+    assert!(over.is_empty(), "more than prose/allowed.txt has:\n{}", over.join("\n"));
+}
+
+#[test]
+fn breaches__each_rule_finds_a_planted_case() {
+    let rules = |name: &str, text: &str| -> Vec<&str> {
+        breaches(name, text).into_iter().map(|(rule, _)| rule.name()).collect()
+    };
+    let long = format!("/// {}", "word ".repeat(20));
+    assert_eq!(rules("a.rs", &long), ["width"]);
+    assert_eq!(rules("a.md", &"word ".repeat(21)), ["width"]);
+    assert_eq!(rules("a.md", &format!("| {}", "word ".repeat(21))), [""; 0]);
+    assert_eq!(rules("a.md", &format!("```\n{}\n```", "word ".repeat(21))), [""; 0]);
+    assert_eq!(rules("a.rs", "    /// Whoever waits gets it."), ["who"]);
+    assert_eq!(rules("a.rs", "// The place of who waits."), ["who"]);
+    assert_eq!(rules("a.rs", "// A thread who waits."), [""; 0]);
+    assert_eq!(rules("a.rs", "/// ... and bytes: four"), ["continuation"]);
+    assert_eq!(rules("a.md", "It takes three fifths, a fourteenth less."), ["fraction"; 2]);
+    assert_eq!(rules("a.md", "A third carrier takes half, a third time."), [""; 0]);
+    assert_eq!(rules("a.rs", "let whoever = \"Whoever\";"), [""; 0]);
+}
