@@ -98,7 +98,7 @@ pub fn with_prefix(number: f64, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 7] =
         [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n")];
     let size = number.abs();
-    // Bytes and hops are counted: a thousandth of one says nothing to a reader.
+    // Bytes and hops are counted: 0.001 of one says nothing to a reader.
     let counted = matches!(unit, "B" | "hops" | "");
     let fits = |(factor, _): &&(f64, &str)| size >= *factor && (!counted || *factor >= 1.0);
     let smallest = if counted { 3 } else { PREFIXES.len() - 1 };

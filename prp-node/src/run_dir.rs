@@ -132,7 +132,7 @@ impl RunDir {
     ///
     /// # Errors
     /// `NotFound` or `ConnectionRefused` if no daemon runs; `WouldBlock` if the queue stays full;
-    /// `PermissionDenied` with who is not trusted.
+    /// `PermissionDenied` with the user that is not trusted.
     pub fn connect(
         &self,
         node: NodeId,
@@ -202,7 +202,7 @@ impl ServiceListener {
             let message = format!("a prp-routed for node {node} runs already");
             io::Error::new(ErrorKind::AddrInUse, message)
         })?;
-        // What is there is left over: whoever made it has let go of the lock.
+        // What is there is left over: the daemon that made it has let go of the lock.
         match std::fs::remove_file(&path) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(named(e)),
             _ => {}

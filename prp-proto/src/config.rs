@@ -137,8 +137,9 @@ impl Default for EndpointConfig {
             ethertype: crate::wire::ETHERTYPE,
             unconfirmed_per_peer: 128,
             refusals_per_second: 1000,
-            // Full windows for 512 connections with the default buffer at a time, and small ones for 4096 more: the default
-            // backlog, filled by who sends as much as it may on each.
+            // Full windows for 512 connections with the default buffer at a time, and small ones
+            // for 4096 more: the default backlog, filled by peers that send as much as they may on
+            // each.
             receive_memory: 512 * 1024 * 1024,
         }
     }

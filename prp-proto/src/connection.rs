@@ -125,7 +125,7 @@ pub(crate) struct Connection {
     pub(crate) accepted: bool,
     /// The application has let go of it.
     pub(crate) orphan: bool,
-    /// ... since then.
+    /// When the application let go of it.
     orphaned: Instant,
     /// The peer is known to have received our part of the handshake.
     pub(crate) confirmed: bool,

@@ -45,7 +45,7 @@ pub struct Readiness {
     pub writable: bool,
     /// The request was answered, one way or the other.
     pub connected: bool,
-    /// Everything written has been acknowledged, or never will be; for who has asked by
+    /// Everything written has been acknowledged, or never will be; for a caller that has asked by
     /// [`await_flushed`](crate::endpoint::Endpoint::await_flushed).
     pub flushed: bool,
 }

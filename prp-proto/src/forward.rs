@@ -1,8 +1,9 @@
 //! Forwarding: what a router does with a frame for another node (SPEC PRP-FWD, PRP-HOPS).
 //!
-//! A [`Forwarder`] is routes, devices and which next hops are down. It decides about one frame at a time,
-//! from its bytes alone, and changes nothing but its counters: whoever has a frame and a `Forwarder` can say
-//! what becomes of it. The frame itself is not copied: a [`Departure`] is a new head for the old rest.
+//! A [`Forwarder`] is routes, devices and which next hops are down. It decides about one frame at a
+//! time, from its bytes alone, and changes nothing but its counters: a program that has a frame and
+//! a `Forwarder` can say what becomes of it. The frame itself is not copied: a [`Departure`] is a
+//! new head for the old rest.
 
 mod answer;
 mod stats;
@@ -42,7 +43,8 @@ pub enum Outcome<'a> {
 /// What is known of the frames for a node before they come: a router that does not look at each itself goes by that.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settled {
-    /// Who takes them: one, or several that share them by [`Flow::hash`], in this order.
+    /// The next hops that take them: one, or several that share them by [`Flow::hash`], in this
+    /// order.
     pub hops: Vec<NextHop>,
     /// The longest that all of them take, Ethernet header included.
     pub longest: usize,

@@ -1,9 +1,9 @@
 //! Is a neighbour's router alive? A session of probes with it, after the state machine of BFD (RFC 5880,
 //! asynchronous mode, section 6.8), without authentication, echo and demand (SPEC PRP-LIVE).
 //!
-//! Both ends send a probe every interval, and say in it what they have heard. A session is up when each end
-//! has heard that the other hears it, and goes down when nothing has come for the detection time: the
-//! interval times the multiplier of whoever sends.
+//! Both ends send a probe every interval, and say in it what they have heard. A session is up when
+//! each end has heard that the other hears it, and goes down when nothing has come for the
+//! detection time: the interval times the multiplier of the end that sends.
 
 use core::time::Duration;
 

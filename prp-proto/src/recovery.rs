@@ -56,7 +56,7 @@ pub(crate) struct RecoveryState {
     rewound: Option<(Seq, Instant)>,
     /// Selective repeat: how patient to be with late segments; grows with every false alarm.
     patience: u32,
-    /// ... and flights with losses since the last one.
+    /// Selective repeat: flights with losses since the last false alarm.
     calm: u32,
 }
 

@@ -10,8 +10,8 @@ use prp_proto::time::Instant;
 /// Connections accepted in one turn.
 const TURN: usize = 16;
 
-/// ... and how long the listener rests after a full turn, or after an error: 16,000 connections a
-/// second cost a tenth of a processor, however fast a process connects. The rest wait in the
+/// How long the listener rests after a full turn, or after an error: 16,000 connections a
+/// second cost 10 % of a processor, however fast a process connects. The rest wait in the
 /// kernel's queue.
 const REST: Duration = Duration::from_millis(1);
 

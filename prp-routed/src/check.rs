@@ -178,7 +178,7 @@ pub fn hosts(path: &Path, place: Place) -> Report {
     report.and(Report::new("", faults, [notes, shared].concat()))
 }
 
-/// What this machine lacks of the prphosts at `path`, for whoever wonders why nobody answers;
+/// What this machine lacks of the prphosts at `path`, for a user who wonders why nobody answers;
 /// nothing if that has a mistake.
 pub fn lacks(path: &Path) -> Vec<Finding> {
     let Ok(file) = load(path) else { return Vec::new() };

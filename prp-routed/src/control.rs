@@ -22,8 +22,9 @@ use client::Client;
 /// Clients served at the same time.
 const MAX_CLIENTS: usize = 32;
 
-/// ... of one user other than root, and of all of them: some places are always root's.
+/// Clients of one user other than root that are served at the same time.
 const MAX_OF_USER: usize = 8;
+/// Clients of all users other than root together: the other places are always root's.
 const MAX_OF_USERS: usize = 24;
 
 /// How long an asker waits for the daemon: it may be reading a prphosts of 65,534 lines on a slow disk.
@@ -89,7 +90,7 @@ impl Control {
         asked
     }
 
-    /// Answers. Who has gone meanwhile gets nothing.
+    /// Answers. A client that has gone meanwhile gets nothing.
     pub fn answer(&mut self, now: Instant, asker: Asker, reply: &Reply) {
         if let Some(client) = self.clients.iter_mut().find(|c| c.id == asker.0) {
             client.answer(now, reply);

@@ -1,7 +1,8 @@
 //! The counters for Prometheus over HTTP, where that is wanted: a thread that asks the daemon as anybody may.
 //!
-//! Whoever reaches the port may be slow, or mean ill: what they can have of the daemon is bounded here. The
-//! router's own thread answers at most one question in `FRESH`, however many requests come.
+//! A client that reaches the port may be slow, or mean ill: what it can have of the daemon is
+//! bounded here. The router's own thread answers at most one question in `FRESH`, however many
+//! requests come.
 
 use std::convert::Infallible;
 use std::io;
@@ -35,7 +36,7 @@ const CONNECTIONS: usize = 16;
 /// How long a client may take over its request: collectors send it in one segment.
 const REQUEST_TIME: Duration = Duration::from_secs(2);
 
-/// ... and over everything, the answer included, which is some kilobytes.
+/// How long a client may take over everything, the answer included, which is some kilobytes.
 const CONNECTION_TIME: Duration = Duration::from_secs(10);
 
 /// The longest head of a request, and what is buffered for a connection: the least that hyper has.
@@ -126,7 +127,7 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphore
     http.keep_alive(false).half_close(true).timer(TokioTimer::new());
     http.header_read_timeout(REQUEST_TIME).max_buf_size(BUFFER).max_headers(HEADERS);
     let connection = http.serve_connection(TokioIo::new(stream), service);
-    // Who is too slow, has gone, or speaks something else, needs no answer.
+    // A client that is too slow, has gone, or speaks something else, needs no answer.
     let _ = timeout(CONNECTION_TIME, connection).await;
 }
 

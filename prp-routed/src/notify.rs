@@ -13,7 +13,7 @@ use std::time::Duration;
 use prp_proto::time::Instant;
 use sd_notify::NotifyState;
 
-/// Who wants to know.
+/// The service manager that wants to know.
 #[derive(Debug, Default)]
 pub struct Manager {
     /// Without a manager nobody listens.

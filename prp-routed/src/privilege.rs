@@ -91,7 +91,7 @@ pub fn reduce(identity: Option<&Identity>) -> io::Result<()> {
     Ok(())
 }
 
-/// Who this process is, by name where there is one.
+/// The user of this process, by name where there is one.
 pub fn own_name() -> String {
     let own = geteuid();
     let found = User::from_uid(own).ok().flatten();

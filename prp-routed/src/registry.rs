@@ -26,14 +26,14 @@ use dead::DeadProcesses;
 /// router. A unit test has both ends of each connection, and no more than 1,024 descriptors.
 const MAX_PROCESSES: usize = if cfg!(test) { 64 } else { 1024 };
 
-/// ... of one user other than root, so that no user takes the places of all.
+/// Processes of one user other than root, so that no user takes the places of all.
 const MAX_OF_USER: usize = MAX_PROCESSES / 4;
 
 /// Ends taken at once.
 const EVENTS: usize = 64;
 
 /// Resets a second in the names of dead processes: the connections of a large server within a
-/// second, and a hundredth of a processor for as long as somebody makes processes up.
+/// second, and 1 % of a processor for as long as somebody makes processes up.
 const RESETS_PER_SECOND: u32 = 10_000;
 
 /// All of them.

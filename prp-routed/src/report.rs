@@ -1,4 +1,4 @@
-//! What the daemon tells about itself: made here, printed by whoever asked.
+//! What the daemon tells about itself: made here, printed by the program that asked.
 
 use std::fmt;
 

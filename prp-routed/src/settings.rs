@@ -171,7 +171,7 @@ impl Settings {
 /// things may well say nothing.
 const LEAST_INTERVAL: u64 = 10;
 
-/// ... and at most.
+/// Probes are at most so far apart.
 const MOST_INTERVAL: u64 = 60_000;
 
 fn liveness(text: &LivenessText) -> Result<LivenessSettings, String> {

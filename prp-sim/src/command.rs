@@ -11,7 +11,7 @@ pub(crate) use experiment::{IncastArgs, LossArgs, incast, loss};
 pub(crate) use grid::{GridArgs, SoakArgs, grid, soak};
 pub(crate) use replay::{ReplayArgs, replay};
 
-/// Prints to standard output. Whoever reads it may have seen enough and gone.
+/// Prints to standard output. The program that reads it may have seen enough and gone.
 fn say(text: impl fmt::Display) {
     // Nobody is left to be told that nobody listens.
     let _ = writeln!(io::stdout().lock(), "{text}");

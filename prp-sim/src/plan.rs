@@ -23,9 +23,9 @@ pub struct Plan {
     pub learning: bool,
     /// The nodes, by index.
     pub nodes: Vec<NodePlan>,
-    /// Who takes requests.
+    /// The listeners, which take requests.
     pub listeners: Vec<ListenPlan>,
-    /// Who talks to whom.
+    /// The flows, each with the two nodes that talk.
     pub flows: Vec<FlowPlan>,
     /// When all harm has ended and everybody is back, except where the network is down for good.
     pub healed: Instant,
@@ -40,9 +40,9 @@ pub struct NodePlan {
     pub ring: usize,
     /// Least and most time from something happening to the process running.
     pub wakes_in: (Duration, Duration),
-    /// How often, in a million times, somebody else has the processor first...
+    /// How often, in a million times, another process has the processor first.
     pub preempted: u32,
-    /// ... and for how long at most.
+    /// For how long at most another process has the processor first.
     pub preempted_for: Duration,
     /// Processor time that a frame takes.
     pub per_frame: Duration,

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use prp_proto::time::Instant;
 
-/// Who keeps the processor for so long computes, and will until the scheduler takes it away: after most of a millisecond
-/// at least. A frame that comes meanwhile waits for that, where a thread asleep would be woken, and go first. A peer on the
-/// same processor gives it back sooner.
+/// A thread that keeps the processor for so long computes, and will until the scheduler takes it
+/// away: after most of a millisecond at least. A frame that comes meanwhile waits for that, where a
+/// thread asleep would be woken, and go first. A peer on the same processor gives it back sooner.
 const LONG: Duration = Duration::from_micros(500);
 
 /// So many long offers in a row are no accident, as a processor taken away by a hypervisor may be one.
 const CERTAIN: u32 = 2;
 
-/// A crowded processor is not offered again for so many times what the last offer cost: that is then a hundredth of the
-/// time.
+/// A crowded processor is not offered again for so many times what the last offer cost: that is
+/// then 1 % of the time.
 const REST: u32 = 100;
 
 /// What a thread that looks for frames, and offers the processor to others in between, learns about these others.
@@ -34,7 +34,7 @@ impl Crowd {
         }
     }
 
-    /// Whether the last offers were taken for so long that whoever waits had better sleep.
+    /// Whether the last offers were taken for so long that a thread that waits had better sleep.
     pub const fn is_certain(&self) -> bool {
         self.long >= CERTAIN
     }

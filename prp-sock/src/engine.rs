@@ -114,7 +114,7 @@ impl Engine {
     pub(crate) fn finish(&self, mut core: CoreGuard<'_>, now: Instant) {
         if core.doors.frame_waits() {
             core.turn(now, None);
-            // Whoever takes frames is not away: the keeper need not.
+            // A thread that takes frames is not away: the keeper need not.
             core.left = now;
         } else {
             core.pump(now);

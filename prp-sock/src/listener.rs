@@ -184,7 +184,7 @@ impl PrpListener {
         Ok(())
     }
 
-    /// ... and no longer.
+    /// A task waits for connections no longer.
     #[cfg(feature = "tokio")]
     pub(crate) fn detach_task(&self) {
         if let Ok(inner) = self.inner() {

@@ -16,7 +16,7 @@ const HEADER: usize = 16;
 const ATTRIBUTE: usize = 4;
 /// The last message of an answer.
 const DONE: u16 = 3;
-/// ... or that there is none.
+/// The message that there is no answer.
 const ERROR: u16 = 2;
 
 /// Longer than the kernel ever takes for an answer, unless something is wrong.

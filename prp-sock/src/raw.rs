@@ -20,7 +20,7 @@ const MAX_VIA: usize = 15;
 pub struct FirstHop {
     /// This machine's device.
     pub device: String,
-    /// Who gets the frames there.
+    /// The station that gets the frames there.
     pub mac: MacAddr,
     /// That is the node itself, not a router.
     pub direct: bool,

@@ -16,8 +16,8 @@ const STACK: usize = 256 * 1024;
 /// registers, and the allocator's and the thread's own records.
 const BEGINNING: usize = 256 * 1024;
 
-/// Signals that a thread brings upon itself. If they are blocked when that happens the kernel ends the
-/// process at once, and whoever looks at the fault learns nothing.
+/// Signals that a thread brings upon itself. If they are blocked when that happens the kernel ends
+/// the process at once, and a handler that looks at the fault learns nothing.
 const FAULTS: [Signal; 4] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV];
 
 /// Runs `body` in a thread called `name`.

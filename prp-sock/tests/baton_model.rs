@@ -70,7 +70,7 @@ mod futex {
     }
 
     loom::lazy_static! {
-        /// Who sleeps, and as what: of one lock at a time.
+        /// The threads that sleep, and as what: of one lock at a time.
         static ref SLEEPERS: Mutex<Vec<(u32, Arc<Condvar>)>> = Mutex::new(Vec::new());
     }
 
@@ -154,7 +154,7 @@ fn lock__is_had_by_one_at_a_time_and_by_all_in_the_end() {
     }
 }
 
-/// As the engine does between two turns: whoever waits comes in between.
+/// As the engine does between two turns: a thread that waits comes in between.
 #[test]
 fn lock__is_let_go_and_taken_again_where_somebody_waits() {
     let bump = |baton: &Baton| {
@@ -168,7 +168,8 @@ fn lock__is_let_go_and_taken_again_where_somebody_waits() {
     }
 }
 
-/// Who only looks whether it is to be had does not have it beside another, and keeps it from nobody in the end.
+/// A thread that only looks whether it is to be had does not have it beside another, and keeps it
+/// from nobody in the end.
 #[test]
 fn try_lock_soon__is_had_alone_or_not_at_all() {
     let try_it = |baton: &Baton, count: &AtomicU32| {

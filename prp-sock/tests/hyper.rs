@@ -63,7 +63,7 @@ fn http1__requests_with_bodies_on_one_connection() {
                 let bytes = response.into_body().collect().await.unwrap().to_bytes();
                 assert_eq!(bytes, body(size), "{size} bytes");
             }
-            // Expect: whoever is done closes, and neither side calls that an error.
+            // Expect: the end that is done closes, and neither side calls that an error.
             drop(sender);
             driving.await.unwrap().expect("the client's end is clean");
             serving.await.unwrap().expect("the server's end is clean");

@@ -63,7 +63,7 @@ fn idle__costs_no_processor_time_and_in_the_end_no_thread() {
         let before = processor_ms();
         thread::sleep(Duration::from_secs(3));
         let used = processor_ms() - before;
-        // Expect: a hundredth of a core, for eight engines and twelve connections together.
+        // Expect: 1 % of a core, for eight engines and twelve connections together.
         assert!(used < 30, "{used} ms of processor time in 3 s of idleness");
 
         streams.iter().for_each(|(ours, _)| ours.shutdown(Shutdown::Both).unwrap());

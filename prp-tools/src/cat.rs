@@ -174,7 +174,7 @@ fn serve(
             say(format_args!("connection from {peer}"));
         }
         if !args.keep_open {
-            // Who comes second is refused, not kept waiting.
+            // A client that comes second is refused, not kept waiting.
             drop(listener);
             return session::run(stream, side, output).or_else(|e| settle(e, &peer.to_string()));
         }

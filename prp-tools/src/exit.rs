@@ -114,7 +114,8 @@ impl Failure {
     }
 }
 
-/// Says what this machine lacks of the prphosts at `hosts`, for who listens: nobody may ever come.
+/// Says what this machine lacks of the prphosts at `hosts`, for a program that listens: nobody may
+/// ever come.
 pub(crate) fn say_what_lacks(hosts: &Path) {
     check::lacks(hosts).iter().for_each(say);
 }

@@ -71,8 +71,8 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
     let (early, json) = (tally.clone(), args.json);
     signals.tell(move |signal| {
         let ended = end(&lock(&early), json);
-        // Who asked for the end at a terminal has all of it. The other signals are for who started
-        // this.
+        // A user who asked for the end at a terminal has all of it. The other signals are for the
+        // program that started this one.
         if signal == Signal::SIGINT {
             if let Err(failure) = &ended {
                 failure.print();

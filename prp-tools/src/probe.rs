@@ -41,7 +41,7 @@ pub(crate) struct Prober {
 /// An answer.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Heard {
-    /// Who says it.
+    /// The node that says it.
     pub(crate) from: NodeId,
     /// What.
     pub(crate) kind: NodeKind,

@@ -40,7 +40,7 @@ pub(crate) struct TraceArgs {
     json: bool,
 }
 
-/// Who answered echoes that may cross so many routers.
+/// The nodes that answered echoes that may cross so many routers.
 #[derive(Debug, Serialize)]
 struct Step {
     hop: u8,
@@ -133,7 +133,7 @@ impl Step {
         self.answers.iter().flatten().any(what)
     }
 
-    /// Who answered, and how long each took; `*` for no answer.
+    /// The nodes that answered, and how long each took; `*` for no answer.
     fn line(&self) -> String {
         let mut words = vec![format!("{:2}", self.hop)];
         let mut last = None;

@@ -32,7 +32,7 @@ fn device(number: u8, port: u16) -> PacketDevice {
     device
 }
 
-/// ... for nothing yet.
+/// The device of node `number`, without a filter yet.
 fn unfiltered(number: u8) -> PacketDevice {
     on_node(number, || {
         let found = interfaces().into_iter().find(|i| !i.loopback).expect("a device");
@@ -75,7 +75,7 @@ fn hold__says_how_many_frames_wait() {
     }
 }
 
-/// ... at an MTU at which the kernel is told how long each is.
+/// The MTU is one at which the kernel is told how long each frame is.
 fn send__frames_of_all_sizes() {
     for (number, mtu) in [(1, "9000"), (2, "9000")] {
         on_node(number, || {

@@ -110,7 +110,7 @@ fn device(number: u8) -> PacketDevice {
 /// A node that sends, its time, and a number for each frame.
 struct Sender {
     device: PacketDevice,
-    /// Who has to get every frame, if that matters.
+    /// The device that has to get every frame, if that matters.
     to: Option<PacketDevice>,
     direct: Arc<Direct>,
     calls: Arc<Calls>,
@@ -231,7 +231,7 @@ fn run(program: &str, words: &str) {
     run_on(1, program, words);
 }
 
-/// ... on any.
+/// Runs `program`, which is to succeed, on `node` with the name of its device in place of `DEV`.
 fn run_on(node: u8, program: &str, words: &str) {
     on_node(node, || {
         let device = interfaces().into_iter().find(|i| !i.loopback).expect("a device").name;

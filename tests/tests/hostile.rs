@@ -1,5 +1,6 @@
-//! Somebody on the Ethernet who means harm, as far as frames go: what stands goes on, memory stays, and the counters
-//! say what it was. (Whoever can read the wire can do more; PRP is not encrypted.)
+//! Somebody on the Ethernet who means harm, as far as frames go: what stands goes on, memory stays,
+//! and the counters say what it was. (Somebody who can read the wire can do more; PRP is not
+//! encrypted.)
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::process::{Child, Stdio};
@@ -205,7 +206,7 @@ fn hosts__swapped_again_and_again_under_load() {
         for round in 0..50 {
             let text = [&good[..], "nonsense\n", "", &lie][round % 4];
             file.replace(text);
-            // Whoever connects looks at the file.
+            // A process that connects looks at the file.
             let _ = other.ask("connect t 2:81 timeout=20");
         }
         file.replace(&good);

@@ -336,7 +336,8 @@ fn connect__refused_after_the_steward_has_died() {
     assert_eq!(client.fails("connect s 2:80"), "ConnectionRefused");
 }
 
-/// Neither listens; whoever is first may be refused by the other's process before that has asked, as with TCP.
+/// Neither listens; the process that is first may be refused by the other's process before that has
+/// asked, as with TCP.
 fn connect__both_ends_at_once() {
     let topology = Topology::pair();
     let (mut one, mut two) = (puppet(&topology, 1), puppet(&topology, 2));

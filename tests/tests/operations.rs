@@ -176,8 +176,8 @@ fn rights__root_directory_changed_after_the_first_stream() {
     puppet.ok("listen m 1:81");
 }
 
-/// Whoever has no descriptor left is told so; what stands goes on, and so does the next one when there
-/// are some again.
+/// A process that has no descriptor left is told so; what stands goes on, and so does the next one
+/// when there are some again.
 fn limits__no_descriptor_left() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -217,8 +217,8 @@ fn frugal(topology: &Topology) -> Puppet {
     Puppet::run("puppet with one arena on node 1", command)
 }
 
-/// Whoever has no memory for the rings of its devices does without them, or is told so by `connect`; it is
-/// not aborted. With memory again, all works.
+/// A process that has no memory for the rings of its devices does without them, or is told so by
+/// `connect`; it is not aborted. With memory again, all works.
 fn limits__no_memory_for_devices() {
     let topology = Topology::pair();
     let mut server = Puppet::start(&topology.node(2), PUPPET);
@@ -395,7 +395,7 @@ fn rounds_to_direct(most: u64, made: impl FnOnce(&Node<'_>) -> Command) -> Optio
     })
 }
 
-/// ... of one that nothing keeps from it.
+/// The rounds that a process needs which nothing keeps from the direct way.
 fn rounds_needed() -> u64 {
     let rounds = rounds_to_direct(50, |node| node.command(PUPPET));
     rounds.expect("a flow leaves the direct way")

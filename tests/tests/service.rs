@@ -153,7 +153,7 @@ fn user__may_not_read_prphosts_again() {
     router.signal(Signal::SIGHUP);
     wait::until("the next reading", || (status(&node)["reloads"] == 1).then_some(()));
     assert_eq!(status(&node)["last_error"], serde_json::Value::Null);
-    // Who starts with a file that it cannot read again is told at once.
+    // A daemon that starts with a file that it cannot read again is told at once.
     drop(router);
     fs::set_permissions(hosts.path(), fs::Permissions::from_mode(0o600)).expect("our file");
     let router = start(&node, hosts.path(), &["--user", NOBODY.0]);

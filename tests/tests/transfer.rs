@@ -72,7 +72,7 @@ fn transfer__within_a_node() {
     exchange(&mut client, &mut server, 11, 64 * MIB, |_| ());
 }
 
-/// Whoever waits must let the other one have the core.
+/// A process that waits must let the other one have the core.
 fn transfer__two_processes_on_one_core() {
     let topology = Topology::pair();
     let on_first_core = |node: u8| {

@@ -27,7 +27,7 @@ pub(super) struct App {
     wrote: bool,
     shut: bool,
     ended: bool,
-    /// Who wrote what was read, and how many segments of it have come.
+    /// The process that wrote what was read, and how many segments of it have come.
     pub(super) heard: Option<(u8, u8)>,
     pub(super) outcome: Option<Outcome>,
 }
@@ -104,7 +104,7 @@ impl App {
                 Err(ReadError::Conn(error)) => self.outcome = Some(Outcome::Failed(error)),
             }
         }
-        // Whoever writes to a connection that is over is told why.
+        // An application that writes to a connection that is over is told why.
         if self.outcome.is_none() && self.ended && endpoint.state(self.conn) == State::Close {
             let error = endpoint.take_error(self.conn);
             self.outcome = error.map(Outcome::Failed);

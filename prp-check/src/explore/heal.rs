@@ -66,7 +66,7 @@ impl World {
                 return Err(self.outcomes("a loss was not made good"));
             }
         }
-        // Who starts anew gets through to a server that stands.
+        // A client that starts anew gets through to a server that stands.
         if server.incarnation == 0 && scene.is_reliable() && !all_fine(&client.apps) {
             return Err(self.outcomes("the client's last connection failed"));
         }
@@ -74,7 +74,8 @@ impl World {
         self.check_agreement(SERVER)
     }
 
-    /// Who ended well was heard to the end, unless the listener's process was replaced.
+    /// An application that ended well was heard to the end, unless the listener's process was
+    /// replaced.
     fn check_agreement(&self, node: usize) -> Result<(), String> {
         let (speakers, listeners) = (&self.nodes[node], &self.nodes[1 - node]);
         let fine = speakers.apps.iter().filter(|app| app.outcome == Some(Outcome::Fine));

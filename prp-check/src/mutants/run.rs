@@ -14,7 +14,7 @@ pub struct Report {
     pub name: &'static str,
     /// What was changed.
     pub what: &'static str,
-    /// Who looked.
+    /// The kind of check that looked.
     pub catcher: Catcher,
     /// The tests that failed, or what was found; `None` if it survived.
     pub caught: Option<String>,

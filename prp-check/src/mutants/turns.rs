@@ -1,4 +1,4 @@
-//! Mutations of who sends when, and of what is left to do once something is sent.
+//! Mutations of which connection sends when, and of what is left to do once something is sent.
 
 use super::mutation::Catcher::Unit;
 use super::mutation::{Mutation, mutation};

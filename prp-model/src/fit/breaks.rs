@@ -31,9 +31,9 @@ const ROUNDING: f64 = 1e-9;
 pub struct Break {
     /// Where, in bytes: where the lines meet if that is between two measured sizes, else half way.
     pub size: f64,
-    /// The break is above this size, in 95 of 100 cases, ...
+    /// The break is above this size and at most `high`, in 95 of 100 cases.
     pub low: f64,
-    /// ... and at or below this one.
+    /// The break is at or below this size and above `low`, in those cases.
     pub high: f64,
     /// How much longer, in seconds, a message takes just after it than just before.
     pub step: f64,

@@ -90,7 +90,7 @@ struct Builder {
 
 impl Builder {
     fn reduction(&mut self, processes: u32) {
-        // Leaves first, so that who is waited for is written before who waits.
+        // Leaves first, so that a process that is waited for is written before the one that waits.
         let number = |from: u32| (processes - 1 - from) as usize;
         for from in (1..processes).rev() {
             let children = [2 * from + 1, 2 * from + 2].into_iter().filter(|c| *c < processes);

@@ -18,7 +18,7 @@ pub struct Timeline {
 /// A send or a receive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// Who.
+    /// The process that sends or receives.
     pub process: String,
     /// The message.
     pub message: String,
@@ -38,8 +38,8 @@ impl Timeline {
     }
 }
 
-/// The step in which each message is sent, from 1 on: as soon as what it waits for has arrived, and both of
-/// its ends are free. Who is written first goes first.
+/// The step in which each message is sent, from 1 on: as soon as what it waits for has arrived, and
+/// both of its ends are free. The message that is written first goes first.
 pub(super) fn steps(graph: &Graph) -> Vec<u32> {
     let count = graph.messages.len();
     let mut steps = vec![0; count];

@@ -66,7 +66,7 @@ fn check__says_what_is_wrong_with_a_directory() {
     assert_eq!(missing.kind(), ErrorKind::NotFound);
 }
 
-/// As root, with files of another user: whoever owns the directory could put a socket there.
+/// As root, with files of another user: the owner of the directory could put a socket there.
 #[test]
 fn check__a_directory_of_another_user_is_not_believed() {
     if !geteuid().is_root() {

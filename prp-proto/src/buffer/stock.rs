@@ -1,7 +1,7 @@
 //! Memory of buffers, between the one in which nothing is held any more and the next one.
 //!
-//! Fresh memory is dear: the kernel clears it page by page as it is touched, and it is in no cache. Hundreds of streams
-//! spend a tenth of their time on that.
+//! Fresh memory is dear: the kernel clears it page by page as it is touched, and it is in no cache.
+//! Hundreds of streams spend 10 % of their time on that.
 
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;

@@ -47,7 +47,7 @@ fn faults__circles_of_two_and_of_three() {
         faults.iter().any(|f| matches!(f.what, FaultKind::Dropped { .. } | FaultKind::Loop { .. })),
         "{faults:?}"
     );
-    // In a circle of three whoever checks sources accepts them, if all list all ways.
+    // In a circle of three a node that checks sources accepts them, if all list all ways.
     let file = |own: u16, next: u16, other: u16| {
         alloc::format!(
             "{own} 02:00:00:00:00:0{own} eth0\n{next} 02:00:00:00:00:0{next} eth0, \

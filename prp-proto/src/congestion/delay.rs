@@ -40,8 +40,8 @@ const GROWTH_PART: usize = 32;
 /// thirty-two that has grown early can keep a queue of twenty frames to itself: what it sees is short of the queue it made then.
 const LONG_QUEUE: u64 = 3;
 
-/// ... and any loss at a queue that takes longer than this: sixteen full frames at 1 Gbit/s, enough to keep
-/// a link busy, and less than shallow switches hold.
+/// A loss at a queue that takes longer than this is taken for congestion as well: sixteen full
+/// frames at 1 Gbit/s, enough to keep a link busy, and less than shallow switches hold.
 const SURELY_LONG: Duration = Duration::from_micros(200);
 
 /// More than one in so many lost is congestion whatever the delay.
@@ -50,12 +50,12 @@ const BEARABLE: usize = 8;
 /// Each lost part of what was sent takes so many times itself from the window: at one in sixteen the half of it.
 const YIELD_PER_LOSS: usize = 8;
 
-/// ... but no less than this part of the window: who has much must yield more than who has little, or a queue that
-/// loses little is never shared evenly.
+/// A loss takes no less than this part of the window: a connection that has much must yield more
+/// than one that has little, or a queue that loses little is never shared evenly.
 const LEAST_YIELD: usize = 4;
 
-/// ... counted over two rounds of at least so many: of 128 segments a cable that loses one in twenty loses
-/// more than one in eight once in ten thousand times.
+/// Lost segments are counted over two rounds of at least so many: of 128 segments a cable that
+/// loses one in twenty loses more than one in eight once in ten thousand times.
 const ROUND_SEGMENTS: usize = 64;
 
 /// How long the longest and shortest round trips are remembered, at least.

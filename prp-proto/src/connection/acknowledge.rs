@@ -290,7 +290,8 @@ impl Connection {
         if timeouts > 0 {
             self.send.recovery_until = Some(self.send.flight.next_order());
         }
-        // A lost tail alone is no sign of congestion: who has little in flight, and so loses tails, would yield to who has much.
+        // A lost tail alone is no sign of congestion: a sender that has little in flight, and so
+        // loses tails, would yield to one that has much.
         if lost > 1 {
             self.note_lost(now, Verdict { lost: lost - 1, first_order, look_again: None });
         }
@@ -315,7 +316,7 @@ impl Connection {
         }
     }
 
-    /// Says so to whoever waits for it, if everything written is acknowledged.
+    /// Says so to the caller that waits for it, if everything written is acknowledged.
     pub(super) fn note_flushed(&mut self) {
         if self.flush_awaited && self.flushed() {
             self.flush_awaited = false;

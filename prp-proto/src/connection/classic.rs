@@ -13,9 +13,9 @@ use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::wire::{Flags, Frame};
 
-/// How long a server that knows our options has to answer with them, after somebody has answered without. Whoever can send a
-/// frame in its name can send a CACK without payload, which names no id. The request is repeated three times meanwhile (after 20, 60
-/// and 140 ms).
+/// How long a server that knows our options has to answer with them, after somebody has answered
+/// without. Any station that can send a frame in its name can send a CACK without payload, which
+/// names no id. The request is repeated three times meanwhile (after 20, 60 and 140 ms).
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A CACK without options to our request.

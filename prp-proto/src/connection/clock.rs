@@ -102,7 +102,8 @@ impl Connection {
             self.send.backoff += 1;
             self.lost |= self.send.backoff >= LOST_AFTER;
             self.send.repeats_as_question();
-            // Whoever answers for the ports of a process that has ended answers this, and no segment (SPEC PRP-RST-2).
+            // The program that answers for the ports of a process that has ended answers this, and
+            // no segment (SPEC PRP-RST-2).
             self.ask();
         }
         self.arm_loss();

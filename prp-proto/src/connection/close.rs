@@ -249,7 +249,8 @@ impl Connection {
             return Err(DropReason::BadState);
         }
         if block.receiver != self.ids.local {
-            // Whoever sent it does not know us: a stranger, or a peer that forgot. Ask (SPEC PRP-RST-4).
+            // The end that sent it does not know us: a stranger, or a peer that forgot. Ask (SPEC
+            // PRP-RST-4).
             self.challenge(now);
             return Err(DropReason::BadId);
         }

@@ -197,7 +197,7 @@ impl Connection {
         self.set_request_timer();
     }
 
-    /// ... at the next repeat, or when a classic answer is to be taken.
+    /// Sets the request's timer to the next repeat, or to when a classic answer is to be taken.
     pub(super) fn set_request_timer(&mut self) {
         let Request { next, classic, .. } = &self.request;
         let at = classic.as_ref().map_or(*next, |answer| answer.until().min(*next));

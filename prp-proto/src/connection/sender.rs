@@ -82,7 +82,7 @@ pub(crate) struct Sender {
     pub(super) spent: Option<u64>,
     /// EOC has a number.
     pub(super) eoc_sent: bool,
-    /// ... and the segment that carried it acknowledged the peer's EOC.
+    /// The segment that carried EOC acknowledged the peer's EOC.
     pub(super) eoc_closed_both: bool,
 }
 

@@ -7,7 +7,7 @@ use crate::state::State;
 /// was just written to be in a cache still.
 const BULK: usize = 64 * 1024;
 
-/// ... and one with so little to say, which passes the others.
+/// Bytes, frame cost included, of a connection with so little to say that it passes the others.
 const BRIEF: usize = 16 * 1024;
 
 /// Where a connection stands among those to the same node.

@@ -213,7 +213,7 @@ impl Endpoint {
         ending: Ending,
         batch: &mut TransmitBatch,
     ) -> bool {
-        // Whoever waits to send goes first.
+        // A connection that waits to send goes first.
         if self.wants_transmit() {
             return false;
         }

@@ -162,7 +162,8 @@ impl Endpoint {
         if let Some(block) = owed {
             self.send_refusal(now, port, peer, block);
         } else if Self::is_data(frame.flags()) {
-            // Whoever sent it does not believe this RST, which names no id, and asks (PRP-RST-4).
+            // The peer that sent it does not believe this RST, which names no id, and asks
+            // (PRP-RST-4).
             let reason = ResetReason::NoConnection;
             self.send_refusal(now, port, peer, ResetBlock { reason, receiver: 0, sender: 0 });
         }

@@ -1,9 +1,10 @@
-//! Who may send new data to a node, and when.
+//! Which connections may send new data to a node, and when.
 //!
-//! Connections to one node fill the same receiving rings there, and the same caches here. Each with a window of its own in
-//! flight, a hundred of them overflow the one and are in none of the other. So all of them share what one connection
-//! would have in flight (an ensemble, RFC 9040), and where that is used up they take turns: whoever is next sends on for a
-//! while instead of a segment or two (deficit round robin, Shreedhar and Varghese 1995). Those with little to say pass those
+//! Connections to one node fill the same receiving rings there, and the same caches here. Each with
+//! a window of its own in flight, a hundred of them overflow the one and are in none of the other.
+//! So all of them share what one connection would have in flight (an ensemble, RFC 9040), and where
+//! that is used up they take turns: the next connection sends on for a while instead of a segment
+//! or two (deficit round robin, Shreedhar and Varghese 1995). Those with little to say pass those
 //! with much (RFC 8290), but for every second turn.
 //!
 //! Repeats, acknowledgements and probes wait for nobody, nor does the segment of a connection that has nothing in flight.
@@ -103,7 +104,7 @@ impl Lanes {
         let lane = &mut self.lanes[turn.lane as usize];
         lane.conns -= 1;
         if lane.conns == 0 {
-            // Whoever still stands in line does not exist.
+            // Connections that still stand in line do not exist.
             lane.brief = VecDeque::new();
             lane.bulk = VecDeque::new();
             self.by_node.remove(&lane.node);

@@ -11,7 +11,8 @@ use crate::time::Instant;
 /// next one: owning a port costs system calls, keeping it a descriptor.
 const KEPT_IDLE: usize = 16;
 
-/// ... for as long as nobody has wanted one: a process that connects again and again is not idle for that long.
+/// Idle ports are kept for as long as nobody has wanted one for this time: a process that connects
+/// again and again is not idle for that long.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
 /// First port given out: where Linux starts its ephemeral range, and above those that people serve on.

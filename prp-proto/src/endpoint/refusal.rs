@@ -33,7 +33,7 @@ impl UnownedPort {
         self.refusal.local
     }
 
-    /// Who waits.
+    /// The peer that waits.
     pub const fn peer(&self) -> PrpAddr {
         PrpAddr::new(self.refusal.path.dst, self.refusal.remote)
     }

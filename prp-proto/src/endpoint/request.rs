@@ -171,7 +171,7 @@ impl Endpoint {
         }
     }
 
-    /// Nobody on the node owns the port: says so to whoever waits for its answer.
+    /// Nobody on the node owns the port: says so to the peer that waits for its answer.
     pub fn refuse(&mut self, unowned: &UnownedPort) {
         if self.refusals.push_allowed(unowned.refusal) {
             self.stats.refusals_sent += 1;

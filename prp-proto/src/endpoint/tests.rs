@@ -49,7 +49,7 @@ fn plain() -> ConnConfig {
     ConnConfig { crc: false, ..ConnConfig::default() }
 }
 
-/// ... with one policy.
+/// Without trailers, and with one policy.
 fn with_policy(reliability: Reliability) -> ConnConfig {
     ConnConfig { reliability: ReliabilitySet::only(reliability), ..plain() }
 }

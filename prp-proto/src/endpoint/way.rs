@@ -95,7 +95,7 @@ impl Endpoint {
                 (conn.path.device, conn.path.dst_mac) != (device, mac)
                     && now.since(conn.heard) >= SILENCE
                     && conn.may_turn()
-                    // Whoever asks us while we ask has not named our id.
+                    // A peer that asks us while we ask has not named our id.
                     && !(conn.state == State::ConnWait && flags.contains(Flags::CREQ))
                     && self.ways.is_usable(device, mac)
             })

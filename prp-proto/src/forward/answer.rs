@@ -1,5 +1,6 @@
-//! What the node says for itself: to echoes, about echoes that went no further, to whoever waits for an answer of a port that
-//! nobody owns, and to the peers of processes that were killed (SPEC PRP-NODE, PRP-RST-2, PRP-RST-7).
+//! What the node says for itself: to echoes, about echoes that went no further, to peers that wait
+//! for an answer of a port that nobody owns, and to the peers of processes that were killed (SPEC
+//! PRP-NODE, PRP-RST-2, PRP-RST-7).
 
 use alloc::vec::Vec;
 

@@ -145,7 +145,7 @@ fn handle__probes_that_make_no_sense_are_no_news_and_no_sign_of_life() {
         // For a session before we restarted, or of somebody else.
         probe(LivenessState::Up, 99),
         probe(LivenessState::Down, 99),
-        // Who does not know us cannot have heard us.
+        // A router that does not know us cannot have heard us.
         probe(LivenessState::Init, 0),
         probe(LivenessState::Up, 0),
         LivenessBlock { mine: 0, ..probe(LivenessState::Down, 0) },

@@ -36,8 +36,8 @@ impl Flow {
     }
 }
 
-/// Every bit of a number in every other one: the end of SplitMix64 (Steele, Lea, Flood 2014). With less of it two
-/// routers may send up to four fifths of all flows alike.
+/// Every bit of a number in every other one: the end of SplitMix64 (Steele, Lea, Flood 2014). With
+/// less of it two routers may send up to 80 % of all flows alike.
 const fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(Flow::FACTORS[0]);
     let number = (number ^ (number >> 27)).wrapping_mul(Flow::FACTORS[1]);

@@ -100,8 +100,8 @@ impl AckBlock {
     const LEAVES: u8 = 32;
 }
 
-/// A control block of a connection. `to` is the connection id of the end it is for: whoever never saw
-/// the handshake cannot know it.
+/// A control block of a connection. `to` is the connection id of the end it is for: a station that
+/// never saw the handshake cannot know it.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum Control {
     /// What has arrived, and how much more may be sent.

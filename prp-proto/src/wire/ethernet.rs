@@ -9,7 +9,7 @@ use crate::addr::MacAddr;
 pub struct EthernetHeader {
     /// Whom the frame is for.
     pub dst: MacAddr,
-    /// Who sent it over this link.
+    /// The station that sent it over this link.
     pub src: MacAddr,
     /// What it carries.
     pub ethertype: u16,

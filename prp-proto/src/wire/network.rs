@@ -4,7 +4,7 @@ use super::NETWORK_LEN;
 use super::reader::Reader;
 use crate::addr::NodeId;
 
-/// Which node a frame is from and for, whoever carries it over this link.
+/// Which node a frame is from and for, whichever station carries it over this link.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub struct NetworkHeader {
     /// The node that made the frame.

@@ -12,7 +12,7 @@ use crate::control::Asker;
 use crate::settings::Settings;
 use crate::table::Table;
 
-/// Who wants prphosts read again.
+/// A client or a signal that wants prphosts read again.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(super) struct Wish {
     /// To be answered; none for a signal.

@@ -47,7 +47,7 @@ impl Daemon {
         if let Err(e) = seccomp::confine() {
             warn!("system calls are not filtered: {e}");
         }
-        // 5. Threads, and whoever waits for the router.
+        // 5. Threads, and the programs that wait for the router.
         daemon.check_reload();
         daemon.service.start(service)?;
         if let Some(exporter) = exporter {
@@ -108,7 +108,7 @@ impl Daemon {
         Ok((daemon, local))
     }
 
-    /// Says so if prphosts cannot be read again as whoever this is now.
+    /// Says so if prphosts cannot be read again as the user that this process has now.
     fn check_reload(&self) {
         if let Err(e) = File::open(&self.settings.hosts) {
             let (file, user) = (self.settings.hosts.display(), privilege::own_name());

@@ -64,7 +64,7 @@ const BITS: (u32, u32) = (8, 15);
 /// Rows at least, so that a small cluster may grow a good deal.
 const LEAST_ROWS: usize = 4096;
 
-/// ... and at most: one for each number a frame can name.
+/// Rows at most: one for each number a frame can name.
 const MOST_ROWS: usize = 1 << 16;
 
 /// The size of a table. It holds for as long as the daemon runs.

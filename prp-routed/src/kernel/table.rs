@@ -118,7 +118,8 @@ fn write_row(
     let number_of = |device, mac| numbers.get(&(device, mac)).copied();
     let mut takers = Vec::new();
     if let Some(settled) = forwarder.settled(node) {
-        // Who has no number, or no device at present, is served in user space, with those who share frames with it.
+        // A next hop that has no number, or no device at present, is served in user space, with
+        // those that share frames with it.
         let exit = |hop: &NextHop| exits.get(usize::from(hop.device.0)).copied().flatten();
         let room = settled.hops.iter().map(|hop| exit(hop).map_or(0, |exit| exit.longest)).min();
         takers.extend(settled.hops.iter().filter_map(|hop| number_of(hop.device, hop.mac)));

@@ -209,7 +209,7 @@ fn plain(forwarder: &Forwarder) -> Vec<u8> {
     frame
 }
 
-/// Who reads while tables are written sees one table or the other, never some of each.
+/// A program that reads while tables are written sees one table or the other, never some of each.
 #[test]
 fn put_in_force__is_all_at_once() {
     // Small, so that it is written often.

@@ -16,7 +16,7 @@ struct Bench {
     forwarder: Forwarder,
     carrier: [bool; 2],
     now: Instant,
-    /// Who is probed, and has a router that answers.
+    /// The neighbours that are probed and have a router that answers.
     answering: Vec<u16>,
     peers: Vec<(u16, Session)>,
 }

@@ -75,8 +75,8 @@ impl PortFilter {
         Self { node, steward, ranges, open: false }
     }
 
-    /// One that everything for this machine passes, for who has the frames to himself. What is for others he gets to see, and
-    /// drops.
+    /// One that everything for this machine passes, for a process that has the frames to itself.
+    /// What is for others it gets to see, and drops.
     pub fn open(node: NodeId, steward: bool) -> Self {
         Self { node, steward, ranges: Vec::new(), open: true }
     }
@@ -162,8 +162,9 @@ fn for_this_machine() -> [Instruction; 3] {
     [op(LDB_ABS, 0, 0, PACKET_TYPE), op(JEQ, 1, 0, host), op(RET, 0, 0, DROP)]
 }
 
-/// Passes requests, grants and probes, whose senders wait for an answer whoever owns their port, and goes on with the rest:
-/// acknowledgements, which are as many as segments, are told from probes by the first byte of their block.
+/// Passes requests, grants and probes, whose senders wait for an answer whichever process owns
+/// their port, and goes on with the rest: acknowledgements, which are as many as segments, are told
+/// from probes by the first byte of their block.
 fn questions() -> [Instruction; 6] {
     let handshake = (Flags::CREQ | Flags::CACK).bits();
     [

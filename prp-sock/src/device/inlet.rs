@@ -1,9 +1,10 @@
 //! The inlet: while a process looks for frames and many come, a program in the kernel (tcx, Linux 6.6) puts those for its ports
 //! into memory it shares, as soon as a device has them.
 //!
-//! Nobody is woken by a frame that comes this way. So it is only for who looks, by himself or at the end of a nap: who is about
-//! to sleep until a frame comes has frames go to the socket first ([`Inlet::disarm`]). They stay in order at every change:
-//! what has come the old way is handed out before what comes the new way.
+//! No thread is woken by a frame that comes this way. So it is only for a thread that looks,
+//! spinning or at the end of a nap: one that is about to sleep until a frame comes has frames go to
+//! the socket first ([`Inlet::disarm`]). They stay in order at every change: what has come the old
+//! way is handed out before what comes the new way.
 
 mod program;
 
@@ -22,7 +23,8 @@ use super::passage::{Passage, Place, Way};
 use crate::sys::bpf::{FrameHook, FrameProgram};
 use crate::sys::slots::{Layout, Slots};
 
-/// A flow may not pause: every frame that the device receives, whoever it is for, has to pass the program.
+/// A flow may not pause: every frame that the device receives, whichever process or node it is for,
+/// has to pass the program.
 const PAUSE: Duration = Duration::ZERO;
 
 /// Bits of a word.
@@ -141,7 +143,7 @@ impl Inlet {
         slots.has_frame()
     }
 
-    /// Whether a frame waits; its first bytes are on their way to whoever asks then.
+    /// Whether a frame waits; its first bytes are on their way to the thread that asks then.
     #[inline]
     pub fn has_frame(&self) -> bool {
         self.slots.get().is_some_and(Slots::has_frame)
@@ -164,7 +166,7 @@ impl Inlet {
             Some(slots) => self.merge(slots, max, take, ring)?,
             None => ring(max, take)?,
         };
-        // Who sleeps between frames has no use for the inlet.
+        // A process that sleeps between frames has no use for the inlet.
         if frames > 0 && self.wanted.load(Ordering::Relaxed) {
             self.passage.note(frames);
         }

@@ -262,8 +262,9 @@ struct Home {
 }
 
 impl Home {
-    /// The interface was removed. If there is one of its name again, that is the one from now on; whether it
-    /// is. Whoever listens to rtnetlink finds out about its MTU and its hardware address.
+    /// The interface was removed. If there is one of its name again, that is the one from now on;
+    /// whether it is. The thread that listens to rtnetlink finds out about its MTU and its hardware
+    /// address.
     #[cold]
     fn rebind(&self) -> bool {
         let socket = self.socket.as_fd();

@@ -74,9 +74,10 @@ pub(super) struct Passage<T> {
     place: Place,
     /// How long a flow may pause.
     pause: Duration,
-    /// Calls who looks after it. Without, it stays closed.
+    /// Calls the thread that looks after it. Without, it stays closed.
     tender: OnceLock<Waker>,
-    /// Frames so far, whichever way they went. Who has the device to himself counts them.
+    /// Frames so far, whichever way they went. The thread that has the device to itself counts
+    /// them.
     frames: AtomicU64,
     /// At how many it may be a flow.
     threshold: AtomicU64,
@@ -141,7 +142,7 @@ impl<T> Passage<T> {
         if !self.is_open() {
             return None;
         }
-        // Who has it opens or closes it, and is not worth waiting for.
+        // A thread that has it opens or closes it, and is not worth waiting for.
         let state = self.state.try_lock()?;
         (!state.broken && state.means.is_some()).then_some(Means(state))
     }
@@ -156,7 +157,7 @@ impl<T> Passage<T> {
         }
     }
 
-    /// So many of them went this way. Who has the device to himself counts those.
+    /// So many of them went this way. The thread that has the device to itself counts those.
     #[inline]
     pub(super) fn count(&self, frames: usize) {
         let frames = self.count.load(Ordering::Relaxed) + frames as u64;
@@ -185,7 +186,7 @@ impl<T> Passage<T> {
         self.is_open.store(state.means.is_some(), Ordering::Relaxed);
     }
 
-    /// Calls who looks after it.
+    /// Calls the thread that looks after it.
     pub(super) fn call(&self) {
         if let Some(tender) = self.tender.get() {
             tender.wake_by_ref();

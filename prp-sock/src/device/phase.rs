@@ -8,14 +8,15 @@ use prp_proto::time::Instant;
 /// Frames that make a flow: three quarters of a megabyte, or as many messages.
 pub(super) const FLOW: u64 = 512;
 
-/// ... in so much time: 600 Mbit/s, or a message every 20 us, as who sleeps between two hardly sends them. Slower ones cost little either way.
+/// A flow has its frames in so much time: 600 Mbit/s, or a message every 20 us, as a process that
+/// sleeps between two hardly sends them. Slower ones cost little either way.
 const WITHIN: Duration = Duration::from_millis(10);
 
 /// Frames of a flow that was too slow, before it is looked at again: twelve megabytes, or as many messages.
 const SLOW: u64 = 16 * FLOW;
 
-/// How often to look whether the way is still free: who begins to listen, or sets a queue, misses so much at most. A flow that
-/// has become a fifth of one is over, or pauses.
+/// How often to look whether the way is still free: a program that begins to listen, or sets a
+/// queue, misses so much at most. A flow that has become 20 % of one is over, or pauses.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How soon to try again where the way was not free.
@@ -51,9 +52,9 @@ pub(super) enum Step {
     Rest,
     /// It is to be opened, if it is free.
     Open,
-    /// ... to be closed unless it is still free.
+    /// It is to be closed unless it is still free.
     Check,
-    /// ... to be closed.
+    /// It is to be closed.
     Close,
 }
 

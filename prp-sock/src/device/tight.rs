@@ -1,4 +1,4 @@
-//! A device that takes only so many frames, for tests of whoever sends.
+//! A device that takes only so many frames, for tests of threads that send.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -36,7 +36,7 @@ const RECEIVE_TURN: usize = 32;
 /// Frames sent per system call: 16 to 32 are best at every frame size.
 const SEND_FRAMES: usize = 32;
 
-/// ... and bytes: four of the largest frames.
+/// Bytes sent per system call: four of the largest frames.
 const SEND_BYTES: usize = 256 * 1024;
 
 /// How long an engine without listeners and connections stays ready for the next one. An engine of
@@ -81,7 +81,7 @@ pub(crate) struct Core {
     pub(super) keeper_parked: bool,
     /// The keeper sleeps in `poll`.
     pub(super) keeper_polls: bool,
-    /// When whoever sleeps in `poll` looks at the time again by itself.
+    /// When the thread that sleeps in `poll` looks at the time again by itself.
     pub(super) looks_again: Option<Instant>,
     /// When the keeper, which is not in charge, looks at the time and does what is due.
     pub(super) keeper_looks: Option<Instant>,
@@ -248,7 +248,7 @@ impl Core {
         earliest(self.endpoint.poll_timeout(), self.retires)
     }
 
-    /// When something is due indeed, for who is about to sleep.
+    /// When something is due indeed, for a thread that is about to sleep.
     pub(super) fn revised_timeout(&mut self) -> Option<Instant> {
         self.endpoint.revise_timeout();
         self.next_timeout()
@@ -378,11 +378,11 @@ impl Core {
     pub(crate) fn exchange(&mut self, now: Instant, lent: &Lent<'_>) {
         self.transmit(now, Some(lent));
         self.take_in(now, None);
-        // Whoever looks for frames is not away: the keeper need not.
+        // A thread that looks for frames is not away: the keeper need not.
         self.left = now;
     }
 
-    /// The devices are unusable: whoever waits is to hear of it.
+    /// The devices are unusable: every thread that waits is to hear of it.
     fn fail(&mut self, kind: io::ErrorKind) {
         if self.failed.replace(kind).is_some() {
             return;

@@ -36,7 +36,7 @@ impl Doors {
         self.fds.iter().map(AsFd::as_fd)
     }
 
-    /// Whether a look into shared memory shows a frame, for who is about to take it.
+    /// Whether a look into shared memory shows a frame, for a thread that is about to take it.
     pub(super) fn frame_waits(&self) -> bool {
         self.inlets.iter().any(|inlet| inlet.has_frame())
             || self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))

@@ -12,7 +12,8 @@ use super::waiter::Seat;
 #[derive(Debug)]
 pub(crate) struct Driver {
     waker: Waker,
-    /// What it waits for, while others may do the work. Who takes a turn itself need not be called.
+    /// What it waits for, while others may do the work. A thread that takes a turn itself need not
+    /// be called.
     waits_for: Option<Interest>,
 }
 

@@ -58,8 +58,8 @@ fn deliver_all() {
     }
 }
 
-/// Ends every connection of this process at once, and delivers nothing more: for who is about to die of a signal, of which
-/// peers would learn a minute later.
+/// Ends every connection of this process at once, and delivers nothing more: for a process that is
+/// about to die of a signal, of which peers would learn a minute later.
 pub fn reset_all() {
     for engine in registry::all() {
         let now = engine.now();
@@ -115,7 +115,7 @@ impl Engine {
         let now = self.now();
         let mut core = self.lock();
         core.gone = true;
-        // Whoever drives does not come back.
+        // The thread that drives does not come back.
         core.driver = None;
         core.followers.clear();
         core.release_all(now, false);

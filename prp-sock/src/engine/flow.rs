@@ -13,13 +13,15 @@ const SUSTAINED: u32 = 512;
 /// Most frames that may gather during a nap, in parts of the receiving ring: several senders do not overflow it.
 const RING_PART: u32 = 4;
 
-/// ... and in memory as the kernel counts it, in powers of two for each frame: 128 frames of the usual size, 16 of 9,014 bytes,
-/// which is less than a third of the window a sender usually has, so that nobody with such a window ever waits for a napper. At half of it,
-/// windows that are still small stay so for half a second. Who has less shows by sending less than was meant to gather.
+/// Most memory of frames that may gather during a nap, as the kernel counts it, in powers of two
+/// for each frame: 128 frames of the usual size, 16 of 9,014 bytes, which is less than 1/3 of the
+/// window a sender usually has, so that no sender with such a window ever waits for a napper. At
+/// half of it, windows that are still small stay so for half a second. A sender that has less shows
+/// it by sending less than was meant to gather.
 const GATHER_BYTES: usize = 256 * 1024;
 
-/// ... and in parts of the flow so far, as far as it is remembered: the end of a flow comes during a nap, and takes so much
-/// longer at most.
+/// Most frames that may gather, in parts of the flow so far, as far as it is remembered: the end of
+/// a flow comes during a nap, and takes so much longer at most.
 const FLOW_PART: u32 = 16;
 
 /// The kernel lets a sleep last so much longer (`timerslack_ns`).
@@ -28,7 +30,7 @@ const SLACK: Duration = Duration::from_micros(50);
 /// Shorter naps are not worth the timer.
 const SHORTEST: Duration = Duration::from_micros(30);
 
-/// Longer ones would keep who sends waiting for acknowledgements, and save little.
+/// Longer ones would keep the sender waiting for acknowledgements, and save little.
 const LONGEST: Duration = Duration::from_micros(300);
 
 /// Frames are so far apart at most in a flow that is napped through: looking for [`ADAPTIVE_BUDGET`](super::spin) would pay
@@ -53,7 +55,7 @@ pub(crate) struct Flow {
     napped: bool,
     /// Frames that may gather, as receiving rings go.
     gather: u32,
-    /// ... and as naps have shown.
+    /// Frames that may gather, as naps have shown.
     proven: u32,
     /// Frames that were meant to gather during the last nap.
     meant: u32,

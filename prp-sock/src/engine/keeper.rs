@@ -26,11 +26,12 @@ use crate::threads;
 /// while they are: an acknowledgement half a millisecond late has its peer ask for it once, at most.
 const TICK: Duration = Duration::from_millis(2);
 
-/// ... where drivers that sleep between frames leave timers to it that are soon due. Less than what most of those, of
-/// acknowledgements, are set for: so hardly one that is set meanwhile is due before.
+/// A tick where drivers that sleep between frames leave timers to the keeper that are soon due.
+/// Less than what most of those, of acknowledgements, are set for: so hardly one that is set
+/// meanwhile is due before.
 const SHORT_TICK: Duration = Duration::from_micros(400);
 
-/// ... at least.
+/// The shortest tick.
 const SHORTEST_TICK: Duration = Duration::from_micros(50);
 
 /// What is due within this is soon due, and while nothing is the keeper looks no less often, unless somebody has the lock all the
@@ -107,7 +108,7 @@ impl Core {
     /// When the keeper is to look at the time again while somebody else drives.
     pub(super) fn next_look(&mut self, now: Instant) -> Instant {
         let duty = std::mem::take(&mut self.duty);
-        // Who sleeps on still relies on it.
+        // A driver that sleeps on still relies on it.
         let duty = if self.driver_sleeps { duty.max(Duty::Late) } else { duty };
         let due = if duty == Duty::Nothing { None } else { self.revised_timeout() };
         duty.next_look(due, now)
@@ -197,9 +198,10 @@ impl Engine {
         core
     }
 
-    /// Sleeps until called, for at most `nap`, and locks again. Who has the lock for long then moves much, and looks at the time
-    /// whenever he lets it go: to have it in between the keeper would stop him for as long as it takes to change threads twice.
-    /// So it sleeps on instead, for longer and longer, up to a tick.
+    /// Sleeps until called, for at most `nap`, and locks again. A thread that has the lock for long
+    /// then moves much, and looks at the time whenever it lets the lock go: to have it in between
+    /// the keeper would stop that thread for as long as it takes to change threads twice. So it sleeps
+    /// on instead, for longer and longer, up to a tick.
     fn relock_after(&self, mut nap: Option<Duration>) -> CoreGuard<'_> {
         let mut next = SHORTEST_TICK;
         loop {

@@ -36,7 +36,8 @@ impl Links {
             Err(_) => self.carrier = None,
         }
         self.note(engine);
-        // prphosts has changed with its devices, perhaps, and whoever only listens does not read it.
+        // prphosts has changed with its devices, perhaps, and a process that only listens does not
+        // read it.
         engine.read_hosts_again();
     }
 

@@ -1,4 +1,5 @@
-//! Who looks after the direct ways and the inlets of an engine's devices (`device/passage`), while there are flows.
+//! The thread that looks after the direct ways and the inlets of an engine's devices
+//! (`device/passage`), while there are flows.
 //!
 //! Asking the kernel what is at a device takes a lock of the kernel's that others may hold for long, so nothing else may depend on
 //! it: it is done on a thread of its own.
@@ -62,7 +63,7 @@ fn scout(engine: &Weak<Engine>, out: &Mutex<bool>) {
             std::thread::sleep(nap);
             continue;
         }
-        // Who is called from now on sends another one.
+        // The usher that is called from now on sends another scout.
         let mut out = out.lock();
         if !ways.iter().any(|way| way.is_called()) {
             *out = false;

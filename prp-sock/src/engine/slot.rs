@@ -24,7 +24,7 @@ pub(crate) enum Interest {
 }
 
 impl Interest {
-    /// Whether this is what somebody waits for who waits for `ready` of `conn`.
+    /// Whether a thread that waits for this has what it waits for once `conn` is `ready`.
     pub(super) fn is_met_by(self, conn: ConnHandle, ready: Readiness) -> bool {
         match self {
             Self::Read(c) => c == conn && ready.readable,
@@ -42,7 +42,7 @@ const fn concerns_flush(ready: Readiness) -> bool {
     ready.flushed || ready.connected
 }
 
-/// Who waits, and a descriptor to show it if the application asked for one.
+/// The threads and tasks that wait, and a descriptor to show it if the application asked for one.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     read: Vec<Waker>,
@@ -89,7 +89,7 @@ impl Slot {
         [&self.read, &self.write, &self.connect, &self.flush].into_iter().map(Vec::len).sum()
     }
 
-    /// Calls whoever waits for what has become ready.
+    /// Calls the threads and tasks that wait for what has become ready.
     pub(super) fn wake(&mut self, ready: Readiness, calls: &mut Calls) {
         let due = [
             (ready.readable, &mut self.read),

@@ -22,7 +22,7 @@ const ADAPTIVE_BUDGET: Duration = Duration::from_micros(20);
 /// Waits in vain after which spinning is tried only now and then.
 const PATIENCE: u32 = 8;
 
-/// ... namely every so many waits.
+/// Spinning that does not pay is tried once in so many waits.
 const RETRY_EVERY: u32 = 32;
 
 /// A record of whether spinning has been paying.
@@ -89,8 +89,9 @@ impl Offers {
     /// scheduler may pass over a peer on the same processor once or twice.
     const CERTAIN: u32 = 16;
 
-    /// An offer that nobody takes is up to half a microsecond in which nobody looks. So often it is a thirtieth of the time, and
-    /// whoever comes to want the processor waits no longer than for a thread that looks for nothing else before it sleeps.
+    /// An offer that nobody takes is up to half a microsecond in which nobody looks. So often it is
+    /// 3 % of the time, and a thread that comes to want the processor waits no longer than for a
+    /// thread that looks for nothing else before it sleeps.
     const APART: Duration = ADAPTIVE_BUDGET;
 
     /// A `sched_yield` that took no longer than this gave the processor to nobody.
@@ -122,7 +123,7 @@ impl Offers {
         self.in_vain < Self::CERTAIN || now.since(self.last) >= Self::APART
     }
 
-    /// Whether others have the processor for so long that whoever waits had better sleep.
+    /// Whether others have the processor for so long that a thread that waits had better sleep.
     pub(super) const fn is_crowded(self) -> bool {
         self.crowd.is_certain()
     }
@@ -215,7 +216,7 @@ mod tests {
         let crowded = record.offers();
         assert!(crowded.is_crowded());
         assert_eq!(record.budget(SpinPolicy::Adaptive, crowded.last), Duration::ZERO);
-        // Who was told to look does.
+        // A thread that was told to look does.
         let told = Duration::from_micros(50);
         assert_eq!(record.budget(SpinPolicy::Fixed(told), crowded.last), told);
         let later = crowded.last + 100 * millisecond;

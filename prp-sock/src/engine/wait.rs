@@ -257,8 +257,9 @@ impl Engine {
         (core, self.now(), slept)
     }
 
-    /// What time it is for who found at `seen` that there is something to do: that time, unless somebody has acted since. What he
-    /// sent must not have been answered before it was sent.
+    /// What time it is for a thread that found at `seen` that there is something to do: that time,
+    /// unless somebody has acted since. What it sent must not have been answered before it was
+    /// sent.
     pub(super) fn time_of(&self, seen: Instant, core: &Core) -> Instant {
         if core.has_acted_after(seen) { self.now() } else { seen }
     }

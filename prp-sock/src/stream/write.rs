@@ -203,7 +203,8 @@ impl<'a> WriteWait<'a> {
             }
             core.exchange(*now, &lent);
             *now = self.engine.now();
-            // Whoever says that there is no room is told when there is some: not if it came just now.
+            // A writer that says that there is no room is told when there is some: not if it came
+            // just now.
             let blocked = outcome == Err(WriteError::Blocked);
             let room_came = blocked && core.endpoint.room(self.conn).is_some_and(|room| room > 0);
             // What comes for others could go on for ever.

@@ -1,11 +1,14 @@
-//! A lock that who waits for it gets. `tests/baton_model.rs` runs this file under every interleaving.
+//! A lock that a thread that waits for it gets. `tests/baton_model.rs` runs this file under every
+//! interleaving.
 //!
-//! A thread that moves much takes its lock again some instructions after it let go, long before another one that was woken
-//! has come to a processor; and one that offers its processor instead of sleeping gets it back when such a thread's time is over. Here nobody
-//! offers anything, and a lock that somebody waits for is handed to him: nobody else can have it in between.
+//! A thread that moves much takes its lock again some instructions after it let go, long before
+//! another one that was woken has come to a processor; and one that offers its processor instead of
+//! sleeping gets it back when such a thread's time is over. Here no thread offers anything, and a
+//! lock that a thread waits for is handed to that thread: no other can have it in between.
 //!
-//! Who wants it for a moment comes before those who want it for long: eight threads that each write without a break are a
-//! millisecond's wait together, for a message of some bytes that takes microseconds.
+//! A thread that wants it for a moment comes before those that want it for long: eight threads that
+//! each write without a break are a millisecond's wait together, for a message of some bytes that
+//! takes microseconds.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -47,7 +50,7 @@ impl Errand {
 #[derive(Debug)]
 pub(crate) struct Baton {
     state: Word,
-    /// Who sleeps or is about to, by errand. It may be seen late, and proves nothing.
+    /// The threads that sleep or are about to, by errand. It may be seen late, and proves nothing.
     asleep: [Word; 2],
     /// Times it was handed on for a brief errand while somebody waited with a long one.
     in_a_row: Word,
@@ -77,7 +80,7 @@ impl Baton {
         self.take(FREE, HELD)
     }
 
-    /// Takes it if it is free, or becomes so before who wants it would go to sleep.
+    /// Takes it if it is free, or becomes so before the caller would go to sleep.
     pub(crate) fn try_lock_soon(&self) -> bool {
         self.try_lock() || self.look()
     }
@@ -87,13 +90,13 @@ impl Baton {
         matches!(self.state.load(Relaxed), HELD | WANTED)
     }
 
-    /// Whether somebody may wait for it, asked by who has it.
+    /// Whether somebody may wait for it, asked by the thread that has it.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.state.load(Relaxed) == WANTED
     }
 
-    /// Lets it go; to be called by who has it.
+    /// Lets it go; to be called by the thread that has it.
     #[inline]
     pub(crate) fn unlock(&self) {
         if self.state.compare_exchange(HELD, FREE, Release, Relaxed).is_err() {
@@ -109,7 +112,7 @@ impl Baton {
     fn look(&self) -> bool {
         (0..LOOKS).any(|_| {
             spin_loop();
-            // Only what looks free is worth taking its line from who has it.
+            // Only what looks free is worth taking its line from the thread that has it.
             self.state.load(Relaxed) == FREE && self.take(FREE, HELD)
         })
     }
@@ -124,7 +127,7 @@ impl Baton {
         let mut waited = false;
         loop {
             let seen = match self.state.load(Relaxed) {
-                // Who has waited does not know whether others do.
+                // A thread that has waited does not know whether others do.
                 FREE if self.take(FREE, if waited { WANTED } else { HELD }) => break,
                 KEPT if waited && self.take(KEPT, WANTED) => break,
                 KEPT if !waited => KEPT,
@@ -156,7 +159,8 @@ impl Baton {
         }
     }
 
-    /// Whose turn it is, by who seems to sleep; to be asked by who still has it.
+    /// Whose turn it is, by the threads that seem to sleep; to be asked by the thread that still
+    /// has it.
     fn first_choice(&self) -> u32 {
         let asleep = |errand| self.asleep[errand as usize].load(Relaxed);
         if asleep(Errand::Bulk) == 0 {

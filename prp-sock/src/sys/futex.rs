@@ -24,7 +24,8 @@ pub(crate) fn wait(word: &Word, expected: u32, timeout: Option<Duration>) -> io:
     }
 }
 
-/// As [`wait`] without a timeout and whatever ends it, for who is known by `bits`, of which there is at least one.
+/// As [`wait`] without a timeout and whatever ends it, for a thread that is known by `bits`, of
+/// which there is at least one.
 pub(crate) fn wait_among(word: &Word, expected: u32, bits: u32) {
     // Whatever ended it, the caller looks again.
     let _ = call(word, libc::FUTEX_WAIT_BITSET, expected, None, bits);
@@ -35,8 +36,8 @@ pub(crate) fn wake(word: &Word) -> bool {
     wake_among(word, ANYBODY)
 }
 
-/// Wakes one of those sleepers of `word` that are known by any of `bits`, the one that has slept longest; whether there was
-/// one. Who sleeps by [`wait`] is known by all.
+/// Wakes one of those sleepers of `word` that are known by any of `bits`, the one that has slept
+/// longest; whether there was one. A thread that sleeps by [`wait`] is known by all.
 pub(crate) fn wake_among(word: &Word, bits: u32) -> bool {
     call(word, libc::FUTEX_WAKE_BITSET, 1, None, bits).is_ok_and(|woken| woken > 0)
 }

@@ -11,7 +11,8 @@ pub(crate) type Lock<T> = Mutex<Baton, T>;
 /// Locks `mutex` for `errand`. [`Mutex::lock`] is for what is brief.
 #[inline]
 pub(crate) fn lock_as<T>(mutex: &Mutex<Baton, T>, errand: Errand) -> MutexGuard<'_, Baton, T> {
-    // SAFETY: nothing is unlocked here, and the guard is made by who has just locked it.
+    // SAFETY: nothing is unlocked here, and the guard is made by the thread that has just locked
+    // it.
     unsafe {
         mutex.raw().lock(errand);
         mutex.make_guard_unchecked(())
@@ -20,7 +21,8 @@ pub(crate) fn lock_as<T>(mutex: &Mutex<Baton, T>, errand: Errand) -> MutexGuard<
 
 /// Locks `mutex` if that is free, or becomes so before the caller would go to sleep for it.
 pub(crate) fn try_lock_soon<T>(mutex: &Mutex<Baton, T>) -> Option<MutexGuard<'_, Baton, T>> {
-    // SAFETY: nothing is unlocked here, and the guard is made by who has just locked it.
+    // SAFETY: nothing is unlocked here, and the guard is made by the thread that has just locked
+    // it.
     unsafe { mutex.raw().try_lock_soon().then(|| mutex.make_guard_unchecked(())) }
 }
 

@@ -172,7 +172,8 @@ impl RecvVec {
     /// Room for `frames` frames of `frame` bytes.
     ///
     /// # Errors
-    /// `OutOfMemory`: with large frames it is a megabyte, and whoever asks can say so to the application.
+    /// `OutOfMemory`: with large frames it is a megabyte, and the caller can say so to the
+    /// application.
     pub(crate) fn new(frame: usize, frames: usize) -> io::Result<Self> {
         let frames = frames.min(MAX_BATCH);
         let mut buffer = Vec::new();

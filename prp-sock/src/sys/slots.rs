@@ -40,11 +40,12 @@ impl Layout {
     /// The slots, behind each other, from the first line of a pair on: lines come in pairs where a processor asks for both at once.
     pub(crate) const SLOTS: usize = (Self::PORTS + Self::PORT_WORDS).next_multiple_of(2 * LINE);
 
-    /// A slot's first word says, from this bit on, for which lap it was filled, from 1 on, and below that how long the frame is.
-    /// So while it is armed nobody but who fills it writes to a slot, and who fills it need not have its line back from the reader's
-    /// cache only to see whether it is free.
+    /// A slot's first word says, from this bit on, for which lap it was filled, from 1 on, and
+    /// below that how long the frame is. So while it is armed nobody but the program that fills it
+    /// writes to a slot, and that program need not have its line back from the reader's cache only
+    /// to see whether it is free.
     pub(crate) const LAP: u32 = 32;
-    /// ... which is this if the frame has gone elsewhere, or is taken.
+    /// A slot's first word if the frame has gone elsewhere, or is taken.
     pub(crate) const VOID: u64 = 0;
 
     /// For `slots` frames of up to `frame` bytes.
@@ -135,7 +136,7 @@ impl Slots {
         filled == self.emptied().load(Ordering::Relaxed)
     }
 
-    /// Whether a frame waits; its first bytes are on their way to whoever asks then.
+    /// Whether a frame waits; its first bytes are on their way to the thread that asks then.
     pub(crate) fn has_frame(&self) -> bool {
         let next = self.emptied().load(Ordering::Relaxed);
         // Acquire: and so is what came to the socket before it.

@@ -57,7 +57,7 @@ impl Input {
             match self.file.read(&mut self.buf) {
                 Ok(0) => return Ok(&[]),
                 Ok(n) => (self.start, self.end) = (0, n),
-                // Whoever shares the descriptor may have made it nonblocking.
+                // Another process that shares the descriptor may have made it nonblocking.
                 Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(e) => return Err(e),
             }

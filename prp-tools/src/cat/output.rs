@@ -14,8 +14,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Takes the standard output for itself, so that dropping it is the end for whoever reads behind a
-    /// pipe: they may have something to send back before this process can exit.
+    /// Takes the standard output for itself, so that dropping it is the end for the program that
+    /// reads behind a pipe: it may have something to send back before this process can exit.
     pub(super) fn stdout() -> io::Result<Self> {
         let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         dup2_stdout(Self::nowhere()?.file)?;
@@ -48,7 +48,7 @@ impl Output {
             match self.file.write(bytes) {
                 Ok(n) => bytes = &bytes[n..],
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // Whoever shares the descriptor may have made it nonblocking.
+                // Another process that shares the descriptor may have made it nonblocking.
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
                     let mut fds = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
                     // If it fails, the next write tells why.

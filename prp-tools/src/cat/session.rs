@@ -120,7 +120,7 @@ fn converse(
             let send = if args.message { copy::send_lines } else { copy::send_bytes };
             scope.spawn(move || {
                 let sent = send(stream, input, &stop_reader, counts);
-                // Who is told outlives this thread.
+                // The thread that is told outlives this one.
                 let _ = tell.send(News::Ended(Direction::Sending, sent));
             });
         } else {
@@ -218,7 +218,8 @@ impl Watch<'_> {
 
     /// Something broke: ends what still goes on.
     fn give_up(&mut self, trouble: Trouble) {
-        // An error is told once: whoever writes later hears no more than that the stream is closed.
+        // An error is told once: a thread that writes later hears no more than that the stream is
+        // closed.
         let vague =
             |t: &Trouble| matches!(t, Trouble::Stream(e) if e.kind() == ErrorKind::BrokenPipe);
         if self.trouble.as_ref().is_none_or(vague) {
@@ -231,7 +232,7 @@ impl Watch<'_> {
     }
 
     fn shut(&self, how: Shutdown) {
-        // It fails if the connection is over; whoever reads or writes is told why.
+        // It fails if the connection is over; a thread that reads or writes is told why.
         let _ = self.stream.shutdown(how);
     }
 }

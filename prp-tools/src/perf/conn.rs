@@ -10,7 +10,7 @@ use socket2::SockRef;
 /// How long a server waits for the connection a client has announced.
 const ARRIVAL: Duration = Duration::from_secs(10);
 
-/// ... without a look whether the client is still there.
+/// How long a server waits without a look whether the client is still there.
 const GLANCE: Duration = Duration::from_millis(200);
 
 /// A stream to the other end.

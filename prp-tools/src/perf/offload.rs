@@ -92,7 +92,7 @@ impl Off {
 pub(super) fn restore() {
     let mut off = lock();
     let _ = turn_on(&mut off);
-    // Whoever would turn them off again waits until the end.
+    // A thread that would turn them off again waits until the end.
     mem::forget(off);
 }
 

@@ -19,7 +19,7 @@ mod header;
 /// The second EtherType for local experiments (IEEE 802); PRP has the first.
 const ETHERTYPE: u16 = 0x88b6;
 
-/// Bytes in flight: a third of a megabyte stays in a second-level cache. With the bounds below these are
+/// Bytes in flight: 0.3 MB stay in a second-level cache. With the bounds below these are
 /// 64, 32 and 8 frames at an MTU of 1500, 9000 and 65535.
 const WINDOW_BYTES: usize = 288 * 1024;
 
@@ -153,7 +153,7 @@ impl RawLink {
         let begun = Instant::now();
         self.send_message(size)?;
         self.receive_until(|link| link.reached == want, GONE)?;
-        // Who has answered has had all of it.
+        // A peer that has answered has had all of it.
         self.credited = self.sent;
         Ok(begun.elapsed())
     }

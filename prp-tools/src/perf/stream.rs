@@ -190,7 +190,7 @@ fn transfer(
         // Where nothing but the end is to come, there is nothing to receive it into.
         let mut chunk = if bidir { flow::chunk() } else { vec![0] };
         ready.wait();
-        // Whoever came last is here at once; others may wait for a processor.
+        // The thread that came last is here at once; others may wait for a processor.
         let begun = Instant::now();
         if !bidir {
             // Not at once: a thread that waited to receive would be in the way of the one that sends.

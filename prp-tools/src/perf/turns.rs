@@ -3,7 +3,7 @@
 use super::transport::Transport;
 use crate::exit::Failure;
 
-/// Who takes turns.
+/// The transports that take turns.
 #[derive(Debug)]
 pub(super) struct Turns {
     transports: Vec<Transport>,
@@ -17,9 +17,9 @@ impl Turns {
         Self { transports, failure: None, is_over: false }
     }
 
-    /// One round: each `play`s once. Who fails has no turn any more, and the figures of all so far
-    /// stay. After raw frames, of which nobody sends again what a link has lost, the others go on;
-    /// after a connection has failed the server may wait for it still.
+    /// One round: each `play`s once. A transport that fails has no turn any more, and the figures
+    /// of all so far stay. After raw frames, of which nobody sends again what a link has lost, the
+    /// others go on; after a connection has failed the server may wait for it still.
     pub(super) fn play(&mut self, mut play: impl FnMut(Transport) -> Result<(), Failure>) {
         for transport in self.transports.clone() {
             if self.is_over {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use crate::exit::Code;
 
-    /// Who played in three rounds in which `failing` fails in the second.
+    /// The transports that played in three rounds in which `failing` fails in the second.
     fn played(failing: Transport) -> (Vec<Transport>, Result<(), Failure>) {
         let mut turns = Turns::of(vec![Transport::Prp, Transport::Tcp, Transport::Raw]);
         let mut all = Vec::new();

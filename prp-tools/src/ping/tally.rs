@@ -28,7 +28,7 @@ pub(super) struct Tally {
 #[derive(Clone, Debug, Serialize)]
 struct Answer {
     sequence: u16,
-    /// Who says it.
+    /// The node that says it.
     from: u16,
     name: String,
     kind: &'static str,
@@ -72,8 +72,8 @@ impl Tally {
         self.answered.len() < self.sent as usize
     }
 
-    /// Takes down an answer that came over `routers` from who is called `name`; whether the echo
-    /// had one.
+    /// Takes down an answer that came over `routers` from the node that is called `name`; whether
+    /// the echo had one.
     pub(super) fn note(&mut self, heard: &Heard, routers: u8, name: String) -> bool {
         let duplicate = !self.answered.insert(heard.sequence);
         if heard.kind == NodeKind::EchoReply && !duplicate {

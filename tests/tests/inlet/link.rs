@@ -129,8 +129,9 @@ pub(crate) fn need_inlets(at: &End) {
     }
 }
 
-/// Has this thread run on the first processor it may run on, or on the last. Frames that are sent from one processor do not overtake each
-/// other, and only those that come on another than who looks meet him at every instruction.
+/// Has this thread run on the first processor it may run on, or on the last. Frames that are sent
+/// from one processor do not overtake each other, and only those that come on another than the
+/// thread that looks meet it at every instruction.
 pub(crate) fn run_on_processor(last: bool) {
     static MINE: OnceLock<CpuSet> = OnceLock::new();
     let mine = MINE.get_or_init(|| sched_getaffinity(Pid::from_raw(0)).expect("it is known"));
@@ -148,7 +149,7 @@ pub(crate) struct Address {
     port: u16,
 }
 
-/// Who sends to one address.
+/// A process that sends to one address.
 pub(crate) struct Source {
     pub(crate) device: PacketDevice,
     pub(crate) to: Address,
@@ -292,7 +293,7 @@ impl Link {
         self.inlet.arm(!waits(&self.to));
     }
 
-    /// Sends `count` frames to who looks; how many came by the inlet.
+    /// Sends `count` frames to the thread that looks; how many came by the inlet.
     pub(crate) fn pass(&mut self, count: u32) -> u32 {
         self.to.take_inlet();
         let end = self.sent + count;

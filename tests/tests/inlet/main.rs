@@ -1,5 +1,6 @@
-//! The inlet of packet devices: opened for a flow to who looks, left where rules would be passed by; no frame is lost, doubled or
-//! overtaken on the way in, whatever becomes of it meanwhile.
+//! The inlet of packet devices: opened for a flow to a process that looks, left where rules would
+//! be passed by; no frame is lost, doubled or overtaken on the way in, whatever becomes of it
+//! meanwhile.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 mod link;

@@ -1,4 +1,4 @@
-//! Who sleeps until a frame comes is woken, and loses none.
+//! A thread that sleeps until a frame comes is woken, and loses none.
 
 use std::hint::spin_loop;
 use std::os::fd::BorrowedFd;
@@ -69,7 +69,7 @@ fn send_alone(from: &mut Source, first: u32, received: &AtomicU32, mut dice: Dic
     }
 }
 
-/// Who receives goes to sleep, as the engine does, at any point of a frame's way.
+/// The thread that receives goes to sleep, as the engine does, at any point of a frame's way.
 pub(crate) fn sleeper__gets_every_frame_once_and_in_order() {
     let seed = seed::of("sleeper__gets_every_frame_once_and_in_order");
     let mut link = Link::open();

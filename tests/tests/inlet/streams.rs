@@ -103,7 +103,8 @@ fn hold_inlet_open(from: &mut Puppet, to: &mut Puppet) -> HeldScout {
     held.expect("it is held while it is open")
 }
 
-/// Who is told to look has the answer as soon as it is there. Others do not look while somebody else computes on their processor.
+/// A process that is told to look has the answer as soon as it is there. Others do not look while
+/// somebody else computes on their processor.
 pub(crate) fn messages__come_by_the_inlet() {
     let (mut client, mut server) = connected(" spin=1000", &[]);
     let _held = hold_inlet_open(&mut server, &mut client);

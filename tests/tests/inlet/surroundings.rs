@@ -75,7 +75,8 @@ fn make_pair() -> Restore {
         "link add out0 address 02:00:00:00:01:01 type veth peer name in0 address 02:00:00:00:01:02",
     );
     let remove = Restore(Box::new(move || any.run("ip", "link del DEV")));
-    // Who sends comes last: a device that is up before its peer is begins to send some time after that one is there.
+    // The end that sends comes last: a device that is up before its peer is begins to send some
+    // time after that one is there.
     for name in ["in0", "out0"] {
         End { node: 2, name: name.into() }.run("ip", "link set DEV up");
     }

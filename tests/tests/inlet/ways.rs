@@ -33,7 +33,8 @@ pub(crate) fn flow__comes_by_the_inlet_whole_and_in_order() {
     assert_eq!(link.pass(BATCH), BATCH);
 }
 
-/// A random walk of who looks and who sends, with never more under way than the socket's ring holds.
+/// A random walk of a thread that looks and one that sends, with never more under way than the
+/// socket's ring holds.
 pub(crate) fn frames__stay_in_order_however_it_is_armed() {
     let mut dice = seed::generator(seed::of("frames__stay_in_order_however_it_is_armed"));
     let mut link = Link::open();

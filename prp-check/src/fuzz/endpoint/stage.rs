@@ -56,7 +56,7 @@ pub(super) fn config(reliability: ReliabilitySet) -> ConnConfig {
             probes: 3,
         }),
         connect_timeout: Duration::from_secs(1),
-        // What a stranger can do to who checks nothing but numbers.
+        // What a stranger can do to an endpoint that checks nothing but numbers.
         crc: false,
         ..ConnConfig::default()
     }

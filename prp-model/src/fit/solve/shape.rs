@@ -9,7 +9,7 @@ use crate::fit::line::Line;
 use crate::fit::sample::Setting;
 use crate::point::packets;
 
-/// Of messages of more packets than this no step is looked for: it is less than a sixteenth of their
+/// Of messages of more packets than this no step is looked for: it is less than 1/16 of their
 /// packets' cost, and the steps of smaller ones tell.
 const MOST_STEPS: u32 = 16;
 

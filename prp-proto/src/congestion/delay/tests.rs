@@ -64,7 +64,7 @@ fn loss__takes_as_much_as_is_lost_says() {
     }
 }
 
-/// PRP-CC-2: a third of the longest is long, however short that is.
+/// PRP-CC-2: 1/3 of the longest is long, however short that is.
 #[test]
 fn loss__counts_at_a_third_of_the_longest_queue() {
     for (rtt, halves) in [(150, true), (130, false)] {
@@ -128,7 +128,7 @@ fn pace__takes_over_from_small_windows() {
         }
     }
     assert_eq!(c.window(), LEAST_IN_FLIGHT * SEGMENT);
-    // Expect: a sixteenth of a segment in a millisecond.
+    // Expect: 1/16 of a segment in a millisecond.
     let least = (SEGMENT / LEAST_PART) as u64 * 1000;
     assert!((least..least * 11 / 10).contains(&last), "{last}");
     // Expect: acknowledgements bring it back.

@@ -163,7 +163,7 @@ fn run(seed: u64, policy: Reliability) -> Seen {
         crc: seed % 4 < 2,
         ..ConnConfig::default()
     };
-    // Who has room for so little and seldom reads closes his window.
+    // An end that has room for so little and seldom reads closes its window.
     let crowded = seed % 2 == 1;
     if crowded {
         (config.send_buffer, config.recv_buffer) = (4096, 4096);

@@ -20,7 +20,7 @@ fn line_up(lanes: &mut Lanes, index: u32, to: u16, unsent: u64) -> Turn {
     turn
 }
 
-/// Takes whoever is next out of line.
+/// Takes the next connection out of line.
 fn serve(lanes: &mut Lanes) -> Option<u32> {
     let (lane, conn) = lanes.next()?;
     lanes.step_back(lane);

@@ -123,7 +123,8 @@ fn data__behind_a_classic_grant_is_kept_until_that_is_believed() {
     assert_eq!(pair.client.endpoint.read(pair.time, c, &mut [0; 9]), Ok(0));
 }
 
-/// ... no more of it than the receive buffer would take.
+/// What a classic server says behind its CACK is kept, but no more of it than the receive buffer
+/// would take.
 #[test]
 fn data__behind_a_classic_grant_is_bounded() {
     let mut pair = Pair::default();

@@ -19,7 +19,7 @@ fn half_close__the_other_direction_goes_on() {
     assert_eq!(pair.client.endpoint.read(pair.time, c, &mut [0; 9]), Ok(0));
 }
 
-/// PRP-CLOSE-4, 5: after both closes nothing is left, on either side, whoever closes first.
+/// PRP-CLOSE-4, 5: after both closes nothing is left, on either side, whichever closes first.
 #[test]
 fn close__leaves_nothing_behind() {
     for order in 0..3 {

@@ -233,7 +233,8 @@ fn flood__of_requests_is_bounded_by_the_peer_limit() {
     assert_eq!(pair.server.endpoint.stats().drops[DropReason::PeerLimit], 20_000 - 1 - 128);
 }
 
-/// ... and a stream of them, from ports that answer nothing, keeps their node out for two seconds at most.
+/// A stream of requests, from ports that answer nothing, keeps their node out for two seconds at
+/// most.
 #[test]
 fn flood__of_requests_does_not_keep_their_node_out() {
     let mut pair = Pair::default();
@@ -263,7 +264,7 @@ fn flood__of_requests_does_not_keep_their_node_out() {
     }
     assert_eq!(pair.client.endpoint.state(c), State::OPEN);
     assert_eq!(pair.client.endpoint.stats().connected, 1);
-    // Expect: who confirmed in time stays, whoever comes after.
+    // Expect: a client that confirmed in time stays, whichever others come after.
     assert_eq!(pair.client.endpoint.take_error(c), None);
     assert!(pair.server.endpoint.connections() <= 129);
     let accepted = core::iter::from_fn(|| pair.server.endpoint.accept(pair.time, server)).count();

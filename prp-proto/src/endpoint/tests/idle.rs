@@ -77,7 +77,8 @@ fn idle__memory_is_small_and_given_back() {
     }
 }
 
-/// Memory in which nothing is held any more serves whoever needs some next, and soon nobody.
+/// Memory in which nothing is held any more serves the next connection that needs some, and soon
+/// none.
 #[test]
 fn emptied__memory_serves_the_next_connection_and_is_freed() {
     const PIECES: usize = 400_000usize.div_ceil(65536);

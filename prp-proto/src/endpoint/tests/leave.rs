@@ -54,7 +54,7 @@ enum Manner {
     Crossing,
     /// The client's process ends without having heard the server's end.
     Haste,
-    /// ... and both close at once.
+    /// Both close at once, and the client's process ends so, too.
     CrossingHaste,
 }
 

@@ -28,7 +28,7 @@ fn send_lone__what_write_sends_at_once() {
     assert!(!is_lone(&pair, c, b"x"), "it has said that it writes no more");
 }
 
-/// Who was told that there is room for so much may wait for it.
+/// A writer that was told that there is room for so much may wait for it.
 #[test]
 fn send_lone__leaves_half_of_the_buffer() {
     let small = ConnConfig { send_buffer: ConnConfig::MIN_BUFFER, ..ConnConfig::default() };

@@ -1,4 +1,4 @@
-//! How much of what peers send is kept for who does not read it (SPEC PRP-WIN-6).
+//! How much of what peers send is kept for an application that does not read it (SPEC PRP-WIN-6).
 
 use super::*;
 use crate::config::EndpointConfig;

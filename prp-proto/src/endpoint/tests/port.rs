@@ -11,7 +11,7 @@ fn local(pair: &Pair, conn: ConnHandle) -> u16 {
     pair.client.endpoint.ends(conn).unwrap().0.port()
 }
 
-/// ... a classic peer, perhaps, which knows the paper's ports only.
+/// Connects to what may be a classic peer, which knows the paper's ports only.
 fn connect_classic(pair: &mut Pair, remote: PrpAddr) -> ConnHandle {
     let config = ConnConfig { classic: Classic::Allow, ..ConnConfig::default() };
     let now = pair.time;
@@ -36,7 +36,8 @@ fn pick__high_ports_and_low_ones_for_classic_peers() {
     assert!((1..=1024).contains(&local(&pair, c)));
 }
 
-/// ... then ones that connections to others have, and high ones last.
+/// Classic ports that are free come first, then ones that connections to others have, and high ones
+/// last.
 #[test]
 fn pick__classic_ports_are_shared_before_others_are_taken() {
     let mut pair = Pair::default();
@@ -56,7 +57,8 @@ fn pick__classic_ports_are_shared_before_others_are_taken() {
     assert!(local(&pair, c) >= 32768);
 }
 
-/// ... also where a look at all of them was in vain before, and something has changed since.
+/// Classic ports are shared also where a look at all of them was in vain before, and something has
+/// changed since.
 #[test]
 fn pick__shares_again_what_has_become_free_for_a_peer() {
     let mut pair = Pair::default();

@@ -99,7 +99,7 @@ fn loss__on_a_slow_link_is_made_good() {
             if n % 40 == 39 && is_data(bytes) { Verdict::Drop } else { Verdict::Pass }
         });
         let course = send(&mut pair, c, s, 300 << 10);
-        // Whoever goes back says all again that waits in the queue.
+        // A sender that goes back sends all again that waits in the queue.
         let most = if policy == Reliability::GoBackN { 2.5 } else { 1.1 };
         assert!(course.cost <= most, "{policy}: {course:?}");
     }
@@ -125,7 +125,7 @@ fn tail__that_is_lost_is_asked_for() {
     }
 }
 
-/// ... but a brief one is repeated at once, which costs no more than the probe.
+/// A tail that is brief is repeated at once, which costs no more than the probe.
 #[test]
 fn tail__that_is_brief_is_repeated() {
     let mut pair = Pair::default();

@@ -37,7 +37,7 @@ fn grant__is_not_answered_for_a_process_that_owns_the_port() {
     assert_eq!(pair.server.endpoint.connections(), 1);
 }
 
-/// Who only reads hears of it with the first probe.
+/// A process that only reads hears of it with the first probe.
 #[test]
 fn probe__of_a_process_that_has_ended_is_answered_by_a_reset() {
     let mut pair = Pair::default();
@@ -51,7 +51,8 @@ fn probe__of_a_process_that_has_ended_is_answered_by_a_reset() {
     assert!((idle..idle + MS).contains(&pair.time.since(begun)), "{:?}", pair.time);
 }
 
-/// Who writes hears of it with the first probe, be what it has written so brief that it is repeated first (PRP-LOSS-3).
+/// A process that writes hears of it with the first probe, be what it has written so brief that it
+/// is repeated first (PRP-LOSS-3).
 #[test]
 fn segment__for_a_process_that_has_ended_is_followed_by_a_probe() {
     let mut pair = Pair::default();

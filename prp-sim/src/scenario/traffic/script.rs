@@ -146,7 +146,7 @@ fn closings(rng: &mut SimRng, mood: Mood, up: &[Item], down: &[Item]) -> (Closin
     }
 }
 
-/// Who closes how.
+/// Which of the ends close, and how.
 #[derive(Copy, Clone)]
 enum Kind {
     Both,

@@ -7,13 +7,13 @@ fn passes(program: &[Instruction], node: u16, port: u16, flags: u8) -> bool {
     passes_as(libc::PACKET_HOST, program, node, port, [flags, 0])
 }
 
-/// ... that is a control block of this kind.
+/// Runs a program on a frame for this machine that is a control block of this kind.
 fn passes_block(program: &[Instruction], node: u16, port: u16, kind: u8) -> bool {
     let flags = (Flags::CTL | Flags::ACK).bits() as u8;
     passes_as(libc::PACKET_HOST, program, node, port, [flags, kind])
 }
 
-/// ... on one that the kernel takes for this type of packet.
+/// Runs a program on a frame that the kernel takes for this type of packet.
 fn passes_as(
     kind: u8,
     program: &[Instruction],

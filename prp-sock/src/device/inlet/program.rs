@@ -91,7 +91,7 @@ impl Text {
         asm.jump_if(Ne, R3, i32::from(node.number().to_be()), up);
     }
 
-    /// ... for a port of ours. R2 is where the frame begins.
+    /// Goes on only with a frame for a port of ours. R2 is where the frame begins.
     fn port(&mut self) {
         let Self { asm, up, .. } = self;
         asm.load(Half, R3, R2, DST_PORT);
@@ -169,13 +169,13 @@ impl Text {
         self.place(1);
         let Self { asm, .. } = self;
         asm.set(R2, 0);
-        // Changes nothing, whoever fills that slot meanwhile.
+        // Changes nothing, whichever processor fills that slot meanwhile.
         asm.fetch_add(R8, 0, R2);
         asm.bind(large);
     }
 
-    /// Copies the frame into the slot, and shows it. Who looks may have begun to sleep meanwhile: then the frame goes up and
-    /// wakes him, unless he has taken it.
+    /// Copies the frame into the slot, and shows it. The thread that looks may have begun to sleep
+    /// meanwhile: then the frame goes up and wakes that thread, unless it has taken the frame.
     fn fill(&mut self) {
         let Self { asm, up, .. } = self;
         let (done, spoilt) = (asm.label(), asm.label());

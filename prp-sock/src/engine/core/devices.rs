@@ -94,7 +94,8 @@ impl Core {
         self.apply_filter()
     }
 
-    /// ... if everything passed, now that enough has come that is not for us: there are others, and they go on.
+    /// Passes frames for our ports only, if everything passed, now that enough has come that is not
+    /// for us: there are other processes, and they go on.
     #[cold]
     pub(super) fn close_filter_to_others(&mut self) {
         self.foreign = 0;

@@ -1,4 +1,5 @@
-//! Who waits for which connection and listener, and the descriptors that show what those are ready for.
+//! Which threads and tasks wait for which connection and listener, and the descriptors that show
+//! what those are ready for.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -54,7 +55,7 @@ impl Core {
         self.clear_slot(conn);
     }
 
-    /// ... and left them.
+    /// A connection left an application's hands.
     pub(crate) fn close_slot(&mut self, conn: ConnHandle) {
         if self.clear_slot(conn) {
             self.detached -= 1;

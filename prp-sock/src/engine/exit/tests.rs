@@ -44,7 +44,7 @@ fn exit__other_threads_see_no_end() {
             core.driver.is_some() && core.followers.len() == 2
         });
         exit(engine);
-        // Whoever drove looks again now that something comes; the others sleep on.
+        // The thread that drove looks again now that something comes; the others sleep on.
         peer.write_all(&[1]).unwrap();
         wait_until("the driver is held back", || engine.lock().held_back > 0);
         assert!(!over.load(Ordering::Relaxed), "a call has returned");

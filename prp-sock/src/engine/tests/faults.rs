@@ -53,7 +53,7 @@ fn turn__a_dead_device_ends_all_waits_and_lets_everybody_sleep() {
     });
 }
 
-/// ... even if the driver sleeps while somebody else finds out.
+/// A dead device wakes all readers even if the driver sleeps while another thread finds out.
 #[test]
 fn turn__a_dead_device_wakes_who_sleeps_already() {
     within_patience(|| {
@@ -72,7 +72,8 @@ fn turn__a_dead_device_wakes_who_sleeps_already() {
     });
 }
 
-/// An interface that goes down leaves an error on its socket, for whoever makes the next system call.
+/// An interface that goes down leaves an error on its socket, for the thread that makes the next
+/// system call.
 #[test]
 fn sleep__an_error_on_a_socket_ends_one_sleep_and_not_all() {
     within_patience(|| {

@@ -161,7 +161,8 @@ fn wait__both_directions_of_one_stream_at_once() {
     });
 }
 
-/// SPEC PRP-ACK-6: round trips are taken from when something was sent, so time does not go back for who waited for the lock.
+/// SPEC PRP-ACK-6: round trips are taken from when something was sent, so time does not go back for
+/// a thread that waited for the lock.
 #[test]
 fn wait__who_finds_something_goes_by_the_clock_if_others_have_acted_since() {
     within_patience(|| {

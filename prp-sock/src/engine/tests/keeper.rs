@@ -31,7 +31,8 @@ fn keep__receives_and_acknowledges_while_the_application_is_busy() {
     });
 }
 
-/// ... as far as the receive buffer goes, and no further; the rest when somebody reads.
+/// The keeper receives as far as the receive buffer goes, and no further; the rest when somebody
+/// reads.
 #[test]
 fn keep__receives_no_more_than_the_buffer_takes() {
     const BYTES: usize = 1 << 20;
@@ -81,7 +82,7 @@ fn keep__sleeps_altogether_while_a_driver_waits_in_vain() {
         wait_until("the keeper is parked", || engine.lock().keeper_parked);
         theirs.write_all(&[1]).unwrap();
         assert_eq!(reader.join().unwrap().unwrap(), 1);
-        // Expect: whoever leaves calls it.
+        // Expect: the thread that leaves calls it.
         wait_until("the keeper polls", || engine.lock().keeper_polls);
     });
 }
@@ -176,7 +177,7 @@ fn watched<'a>(pair: &'a Pair, theirs: &mut PrpStream) -> (CoreGuard<'a>, Instan
     }
 }
 
-/// Who has the lock for long is not made to hand it over: the keeper looks again later.
+/// A thread that has the lock for long is not made to hand it over: the keeper looks again later.
 #[test]
 fn keep__does_not_wait_for_the_lock() {
     within_patience(|| {
@@ -189,14 +190,14 @@ fn keep__does_not_wait_for_the_lock() {
             while engine.now() < looks + Duration::from_millis(10) {
                 thread::sleep(Duration::from_millis(1));
             }
-            // It goes to whoever waits for it now.
+            // It goes to the thread that waits for it now.
             core.bump();
             assert_eq!(core.keeper_looks, Some(looks), "the keeper had it");
         }
     });
 }
 
-/// ... but when it is called, which is for now.
+/// The keeper waits for the lock when it is called, which is for now.
 #[test]
 fn keep__waits_for_the_lock_when_it_is_called() {
     within_patience(|| {

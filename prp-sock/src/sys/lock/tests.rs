@@ -53,7 +53,7 @@ fn sleeper<'scope>(
     }
 }
 
-/// Who sleeps for it has it next, however soon the one who had it wants it again.
+/// A thread that sleeps for it has it next, however soon the one that had it wants it again.
 #[test]
 fn unlock__keeps_it_for_who_sleeps() {
     for errand in [Errand::Brief, Errand::Bulk] {
@@ -68,7 +68,7 @@ fn unlock__keeps_it_for_who_sleeps() {
     }
 }
 
-/// Who wants it for long and came first gives way to sixteen others, and to no more.
+/// A thread that wants it for long and came first gives way to sixteen others, and to no more.
 #[test]
 fn unlock__brief_errands_come_first_for_a_while() {
     let (mutex, order) = (Mutex::<Baton, ()>::new(()), Mutex::<Baton, Vec<Errand>>::default());
