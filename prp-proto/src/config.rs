@@ -54,6 +54,8 @@ pub struct ConnConfig {
     pub max_segment: u16,
     /// Bytes written and not yet acknowledged that are kept.
     pub send_buffer: usize,
+    /// Bytes that this may grow to while a writer waits for a peer that does not read, if that is more (SPEC PRP-WIN-7).
+    pub send_buffer_max: usize,
     /// Bytes received and not yet read that are kept.
     pub recv_buffer: usize,
     /// Idle probing; `None` is never.
@@ -81,6 +83,9 @@ impl Default for ConnConfig {
             // second-level cache; deeper windows are slower (docs/performance.md).
             send_buffer: 512 * 1024,
             recv_buffer: 512 * 1024,
+            // What Linux lets a TCP socket's grow to (net.ipv4.tcp_wmem): there are programs that write so much both ways
+            // before either end reads.
+            send_buffer_max: 4 * 1024 * 1024,
             keepalive: Some(Keepalive::default()),
             // Long enough for a peer that is stopped, swapped or debugged for half a minute.
             user_timeout: Some(Duration::from_secs(60)),
@@ -109,7 +114,7 @@ impl ConnConfig {
         self.recv_buffer.max(Self::MIN_BUFFER)
     }
 
-    /// The send buffer in force.
+    /// The send buffer in force, until it grows.
     pub(crate) fn send_limit(&self) -> usize {
         self.send_buffer.max(Self::MIN_BUFFER)
     }
@@ -127,7 +132,8 @@ pub struct EndpointConfig {
     /// answered by a flood.
     pub refusals_per_second: u32,
     /// Bytes that peers may have sent, or may send, before anybody reads them, over all connections. At half of this windows
-    /// are small (64 KiB), at all of it they are of two segments, and nothing is dropped.
+    /// are small (64 KiB), at all of it they are of two segments, and nothing is dropped. Send buffers may grow by half as much, over
+    /// all connections.
     pub receive_memory: usize,
 }
 

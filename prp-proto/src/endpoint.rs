@@ -23,6 +23,7 @@ mod lent;
 mod output;
 mod port;
 mod receive_memory;
+mod send_growth;
 mod refusal;
 mod request;
 mod roster;
@@ -58,6 +59,7 @@ use farewell::Farewells;
 use lane::Lanes;
 use port::Ports;
 use receive_memory::ReceiveMemory;
+use send_growth::SendGrowth;
 use refusal::Refusals;
 use request::Listener;
 use roster::Roster;
@@ -100,6 +102,7 @@ pub struct Endpoint {
     /// Memory of buffers that are not in use.
     stock: Stock,
     receive_memory: ReceiveMemory,
+    send_growth: SendGrowth,
     transmit_queue: VecDeque<ConnHandle>,
     /// The ways to nodes, and whose turn it is there.
     lanes: Lanes,
@@ -143,6 +146,7 @@ impl Endpoint {
             timers: TimerQueue::default(),
             stock: Stock::default(),
             receive_memory: ReceiveMemory::new(config.receive_memory),
+            send_growth: SendGrowth::new(config.receive_memory / 2),
             transmit_queue: VecDeque::new(),
             lanes: Lanes::new(hasher),
             event_queue: VecDeque::new(),
@@ -333,6 +337,7 @@ impl Endpoint {
         self.lanes.leave(&conn.turn);
         self.roster.strike(&conn);
         self.receive_memory.discharge(&conn);
+        self.send_growth.take_back(&conn);
         if !conn.confirmed && conn.is_server() {
             self.unconfirmed.remove(conn.remote.node, handle);
         }

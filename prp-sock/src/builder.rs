@@ -127,10 +127,20 @@ impl Builder {
         self
     }
 
-    /// Bytes written and not yet acknowledged that are kept; 512 KiB by default.
+    /// Bytes written and not yet acknowledged that are kept, whatever the peer does. By default it is 512 KiB, and grows
+    /// ([`Self::send_buffer_max`]).
     #[must_use]
     pub fn send_buffer(mut self, bytes: usize) -> Self {
         self.config.send_buffer = bytes;
+        self.config.send_buffer_max = bytes;
+        self
+    }
+
+    /// Bytes that the send buffer may grow to while its writer waits for a peer that does not read; 4 MiB by default. It doubles
+    /// after every 20 ms or more of waiting. All connections together grow by a quarter of a gigabyte at most.
+    #[must_use]
+    pub fn send_buffer_max(mut self, bytes: usize) -> Self {
+        self.config.send_buffer_max = bytes;
         self
     }
 

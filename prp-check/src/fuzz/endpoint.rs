@@ -31,8 +31,8 @@ const MOST_FAULTS: usize = 2;
 /// Connections the application holds with the stranger at most.
 const MOST_HELD: usize = 8;
 
-/// What one connection may hold beside its struct. Its buffers are set to 8 KiB each way and grow in
-/// powers of two, so either may take 16 KiB; as much again for the ends of messages; a full window of
+/// What one connection may hold beside its struct. Its buffers are set to 8 KiB to receive and 16 KiB to send,
+/// once that has grown, and their memory is of powers of two, so they may take 16 and 32 KiB; as much again for the ends of messages; a full window of
 /// segments kept out of order, and the tables that list them.
 const CONNECTION_LIMIT: usize = 128 * 1024;
 

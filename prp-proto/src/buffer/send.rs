@@ -62,6 +62,26 @@ impl SendBuffer {
         self.room() >= (self.limit / 2).max(1)
     }
 
+    /// Bytes kept at most.
+    pub(crate) const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Keeps twice as much from now on, or `most`, if that takes `spare` bytes at most.
+    pub(crate) fn grow(&mut self, most: usize, spare: usize) {
+        let step = self.limit.min(most.saturating_sub(self.limit));
+        if step <= spare {
+            self.limit += step;
+        }
+    }
+
+    /// Keeps `limit` bytes from now on, if nothing is held.
+    pub(crate) fn shrink_if_empty(&mut self, limit: usize) {
+        if self.bytes.len() == 0 && self.lent == 0 {
+            self.limit = limit;
+        }
+    }
+
     /// Bytes that may still be written. The ends of messages take room too, or any number of messages
     /// without bytes could be written.
     pub(crate) fn room(&self) -> usize {

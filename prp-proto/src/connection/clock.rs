@@ -36,14 +36,14 @@ const UNCONFIRMED: Keepalive =
 const OVERDUE: Duration = Duration::from_secs(2);
 
 impl Connection {
-    /// Acts on every timer that is due.
-    pub(crate) fn on_time(&mut self, now: Instant) {
+    /// Acts on every timer that is due. The send buffer may grow by `spare` bytes.
+    pub(crate) fn on_time(&mut self, now: Instant, spare: usize) {
         while let Some(timer) = self.timers.take_due(now) {
             match timer {
                 Timer::Request => self.on_request_timer(now),
                 Timer::Loss => self.on_loss_timer(now),
                 Timer::AckDelay => self.ack_now(),
-                Timer::Persist => self.on_persist_timer(now),
+                Timer::Persist => self.on_persist_timer(now, spare),
                 Timer::Keepalive => self.on_keepalive_timer(now),
                 Timer::SizeProbe => self.on_size_probe_timer(now),
                 Timer::Pace => {}
@@ -118,7 +118,7 @@ impl Connection {
     }
 
     /// The window is still closed: has it opened and the news been lost?
-    fn on_persist_timer(&mut self, now: Instant) {
+    fn on_persist_timer(&mut self, now: Instant, spare: usize) {
         if self.gives_up(now, self.heard) {
             return;
         }
@@ -126,6 +126,25 @@ impl Connection {
         self.send.backoff += 1;
         self.lost |= now.since(self.heard) >= self.send.rtt.rto(LOST_AFTER);
         self.arm_persist(now);
+        self.grow_for_writer(spare);
+    }
+
+    /// The peer has not read for a while. If that holds a writer up, there is room for more of what it has to write: it may read
+    /// only after it has written, as the peer may. A flow whose reader keeps up never gets here, and gains nothing by more.
+    fn grow_for_writer(&mut self, spare: usize) {
+        if !self.starved {
+            return;
+        }
+        self.send.buf.grow(self.config.send_buffer_max, spare);
+        if self.send.buf.has_worthwhile_room() {
+            self.starved = false;
+            self.ready.writable = true;
+        }
+    }
+
+    /// Bytes that the send buffer has grown by.
+    pub(crate) fn send_growth(&self) -> usize {
+        self.send.buf.limit() - self.config.send_limit()
     }
 
     fn gives_up(&mut self, now: Instant, since: Instant) -> bool {
@@ -203,6 +222,7 @@ impl Connection {
             self.fail(ConnError::TimedOut { waited: silent });
         } else {
             self.send.trim();
+            self.send.buf.shrink_if_empty(self.config.send_limit());
             self.recv.trim();
             self.probes_unanswered += 1;
             self.lost |= u32::from(self.probes_unanswered) > LOST_AFTER;

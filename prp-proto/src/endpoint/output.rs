@@ -176,7 +176,7 @@ impl Endpoint {
             let Some(conn) = self.table.get_mut(handle) else { continue };
             conn.queued_deadlines.remove(at);
             let was_waiting = conn.state == State::ConnWait;
-            conn.on_time(now);
+            self.send_growth.pass_time(conn, now);
             // A classic answer may have been waited for.
             let stands = was_waiting && matches!(conn.state, State::Established { .. });
             self.stats.connected += u64::from(stands);

@@ -15,6 +15,7 @@ mod loss;
 mod memory;
 mod port;
 mod roster;
+mod send_growth;
 mod slow;
 mod timeout;
 mod transfer;

@@ -140,7 +140,8 @@ fn write__blocks_at_the_send_buffer_and_tells_when_there_is_room() {
 #[test]
 fn write__is_invited_when_half_the_buffer_is_free() {
     let mut pair = Pair::default();
-    let config = ConnConfig { send_buffer: 60_000, ..ConnConfig::default() };
+    let config =
+        ConnConfig { send_buffer: 60_000, send_buffer_max: 60_000, ..ConnConfig::default() };
     let (c, s) = pair.established_with(config, small_buffer());
     let now = pair.time;
     assert_eq!(pair.client.endpoint.write(now, c, &pattern(90_000), Ending::Write), Ok(60_000));
