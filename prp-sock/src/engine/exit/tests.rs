@@ -22,8 +22,8 @@ fn exit(engine: &Engine) {
 fn exit__other_threads_see_no_end() {
     within_patience(|| {
         let pair = Pair::new();
-        let (mut read, mut peer) = pair.streams();
-        let (mut driven, _peer) = pair.streams();
+        let (mut read, _peer) = pair.streams();
+        let (mut driven, _other_peer) = pair.streams();
         let listener = pair.alpha.listen(80, &Builder::new()).unwrap();
         let over = Arc::new(AtomicBool::new(false));
         let calls: [Box<dyn FnOnce() + Send>; 3] = [
@@ -45,7 +45,9 @@ fn exit__other_threads_see_no_end() {
         });
         exit(engine);
         // The thread that drove looks again now that something comes; the others sleep on.
-        peer.write_all(&[1]).unwrap();
+        // The peers of its streams know that it has left, and send nothing.
+        let connecting = pair.beta.connect(pair.alpha.addr(80), &Builder::new());
+        assert_eq!(connecting.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
         wait_until("the driver is held back", || engine.lock().held_back > 0);
         assert!(!over.load(Ordering::Relaxed), "a call has returned");
     });
