@@ -61,6 +61,8 @@ fn listener(pair: &Pair) -> PrpListener {
 
 /// A standing connection: alpha's end and beta's.
 fn streams(pair: &Pair) -> (PrpStream, PrpStream) {
-    let (ours, theirs) = pair.streams();
+    // What is full stays full.
+    let fixed = Builder::new().send_buffer(512 * 1024);
+    let (ours, theirs) = pair.streams_with(&fixed, &fixed);
     (PrpStream::from_std(ours).unwrap(), PrpStream::from_std(theirs).unwrap())
 }

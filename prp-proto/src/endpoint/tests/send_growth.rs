@@ -68,7 +68,8 @@ fn writer__is_told_of_room_that_has_grown() {
 #[test]
 fn send_buffer__does_not_grow_without_need() {
     let mut pair = Pair::default();
-    let fixed = ConnConfig { send_buffer: BEFORE, send_buffer_max: BEFORE, ..ConnConfig::default() };
+    let fixed =
+        ConnConfig { send_buffer: BEFORE, send_buffer_max: BEFORE, ..ConnConfig::default() };
     let ends = pair.established_with(fixed, ConnConfig::default());
     let data = pattern(8 * BEFORE);
     let [written, _] = write_for(&mut pair, ends, &data, false, Duration::from_secs(5));

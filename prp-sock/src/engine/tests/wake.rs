@@ -159,8 +159,8 @@ fn blocked_writer(
     (ours, theirs, writing)
 }
 
-/// More than both buffers take.
-const BLOCKING: usize = 4 << 20;
+/// More than both buffers take, once that of the writer has grown.
+const BLOCKING: usize = 8 << 20;
 
 #[test]
 fn shutdown__of_writing_wakes_a_writer() {

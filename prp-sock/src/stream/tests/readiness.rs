@@ -47,7 +47,9 @@ fn wait_edge(epoll: &Epoll) -> EpollFlags {
 fn readiness__follows_data_and_room() {
     within_patience(|| {
         let pair = Pair::new();
-        let (mut ours, mut theirs) = pair.streams();
+        // What is full stays full.
+        let fixed = Builder::new().send_buffer(512 * 1024);
+        let (mut ours, mut theirs) = pair.streams_with(&fixed, &fixed);
         let fd = ours.try_clone().unwrap();
         let fd = fd.as_fd();
         assert_eq!(shown(fd), (false, true));

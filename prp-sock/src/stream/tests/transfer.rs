@@ -45,6 +45,24 @@ fn write__to_the_node_itself() {
     });
 }
 
+/// As over TCP, some megabytes: the send buffer grows while nobody reads.
+#[test]
+fn write__both_ways_before_either_reads() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        let both = [ours, theirs].map(|mut stream| {
+            thread::spawn(move || {
+                stream.write_all(&pattern(4 << 20)).unwrap();
+                let mut bytes = vec![0; 4 << 20];
+                stream.read_exact(&mut bytes).unwrap();
+                assert!(bytes == pattern(4 << 20), "other bytes");
+            })
+        });
+        both.map(|thread| thread.join().unwrap());
+    });
+}
+
 /// Every size of buffer there can be, down to ones smaller than what a writer waits for.
 #[test]
 fn write__through_small_buffers() {
