@@ -96,6 +96,16 @@ pub(crate) fn control_port(addr: PrpAddr) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, text)
 }
 
+/// The kernel makes no thread and says `error`. Its own kind is `WouldBlock`, which programs take for
+/// "when it is ready"; but there is nothing to wait for.
+pub(crate) fn no_thread(error: &io::Error) -> io::Error {
+    let text = format!(
+        "no thread can be made: {error}; raise the limit of processes (RLIMIT_NPROC, ulimit -u), \
+         or of the control group (pids.max, TasksMax=)"
+    );
+    io::Error::new(ErrorKind::OutOfMemory, text)
+}
+
 /// A name or a list of addresses that stands for none.
 pub(crate) fn no_address() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "could not resolve to any address")

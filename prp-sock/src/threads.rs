@@ -7,6 +7,7 @@ use std::thread::Builder;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
 use crate::engine::exempt_this_thread;
+use crate::error;
 use crate::sys::memory;
 
 /// Bytes of a thread's stack. What an engine's threads call is not deep.
@@ -30,7 +31,7 @@ const FAULTS: [Signal; 4] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Sig
 /// until the thread has begun, so that what its caller takes next is not what the thread needs.
 ///
 /// # Errors
-/// `OutOfMemory`; no more threads.
+/// `OutOfMemory`, also if no thread can be made.
 pub(crate) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
     memory::find_room(STACK + BEGINNING)?;
     let (begun, beginning) = sync_channel(1);
@@ -46,7 +47,7 @@ pub(crate) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Res
         body();
     });
     before.thread_set_mask()?;
-    started?;
+    started.map_err(|e| error::no_thread(&e))?;
     // It ends without a word only if it has panicked, which is its own affair.
     let _ = beginning.recv();
     Ok(())

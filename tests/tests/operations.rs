@@ -12,6 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_tests::harness::skip;
 use prp_tests::pattern::Tally;
+use prp_tests::privilege::NOBODY;
 use prp_tests::puppet::Puppet;
 use prp_tests::scratch::TempFile;
 use prp_tests::seed;
@@ -36,6 +37,7 @@ prp_tests::main! {
         limits__connections_in_a_row_need_few_descriptors,
         limits__no_memory_for_devices,
         limits__no_memory_for_buffers,
+        limits__no_thread_left,
         clock__set_again_and_again,
         interface__removed_and_made_again,
         mtu__lowered_under_a_connection,
@@ -280,6 +282,31 @@ fn limits__no_memory_for_buffers() {
     assert_eq!(server.ok("read s 9"), "on");
     client.ok("limit memory 4000000");
     client.ok(format!("write t{} more", told.expect("somebody was told")));
+}
+
+/// Where no thread can be made `bind` and `connect` say so. They do not say `WouldBlock`, which
+/// programs take for "later". With threads again, they work.
+fn limits__no_thread_left() {
+    let topology = Topology::pair();
+    // Other users may not look into the folder where it is built.
+    let program = TempFile::copy(PUPPET);
+    let mut command = topology.node(1).command("setpriv");
+    if !topology.is_rootless() {
+        command.args(["--reuid", &NOBODY.to_string(), "--regid", "65534", "--clear-groups"]);
+    }
+    // Of a user who may do more, the kernel does not count the processes.
+    command.args(["--bounding-set", "-all,+net_raw", "--inh-caps", "-all,+net_raw"]);
+    command.args(["--ambient-caps", "-all,+net_raw"]).arg(program.path());
+    let mut puppet = Puppet::run("puppet without threads on node 1", command);
+    puppet.ok("limit processes 1");
+    for call in ["listen l 1:80", "connect s 2:80"] {
+        let (kind, text) = puppet.ask(call).expect_err("no thread");
+        assert_eq!(kind, "OutOfMemory", "{call}: {text}");
+        assert!(text.contains("RLIMIT_NPROC") && text.contains("os error 11"), "{call}: {text}");
+    }
+    puppet.ok("limit processes 1000000");
+    puppet.ok("listen l 1:80");
+    puppet.ok("connect s 1:80");
 }
 
 /// Both processes see the clock on the wall jump by a day back and an hour on, at every look. Nothing may

@@ -17,7 +17,7 @@
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
 //! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `direct S`, `inlet S` | `take_error`, counters |
 //! | `rss` | KiB of memory this process has |
-//! | `limit RESOURCE N` | lowers a limit: `files` or `memory` (KiB) |
+//! | `limit RESOURCE N` | lowers a limit: `files`, `memory` (KiB) or `processes` of its user |
 //! | `become UID`, `chroot DIR` | is another user and group; has another root directory |
 //! | `drop NAME`, `forget S` | drops it, or leaks it |
 //! | `bg JOB COMMAND...`, `join JOB` | does it on a thread; what came of it |
@@ -265,6 +265,7 @@ fn limit(resource: &str, n: u64) -> io::Result<String> {
     let (resource, n) = match resource {
         "files" => (Resource::RLIMIT_NOFILE, n),
         "memory" => (Resource::RLIMIT_AS, n << 10),
+        "processes" => (Resource::RLIMIT_NPROC, n),
         _ => return Err(invalid("no such limit")),
     };
     let (_, hard) = getrlimit(resource)?;
