@@ -32,6 +32,13 @@ pub enum ConnError {
         /// How long we waited.
         waited: Duration,
     },
+    /// The peer answers, but segments of this size do not get through to it.
+    TooLarge {
+        /// How long we waited.
+        waited: Duration,
+        /// Bytes of the oldest segment that is not acknowledged.
+        segment: u16,
+    },
     /// No way to the node is known.
     NoRoute(NodeId),
     /// The peer knows only the paper's header and the caller asked for more.
@@ -62,6 +69,13 @@ impl fmt::Display for ConnError {
             Self::TimedOut { waited } => {
                 write!(f, "no answer from the peer for {:.1} s", waited.as_secs_f64())
             }
+            Self::TooLarge { waited, segment } => write!(
+                f,
+                "the peer answers, but segments of {segment} bytes have not got through to it for \
+                 {:.1} s: a link on the way may have a smaller MTU; state that with mtu= in \
+                 prphosts, at both ends",
+                waited.as_secs_f64()
+            ),
             Self::NoRoute(node) => write!(
                 f,
                 "no route to node {node}: prphosts has no way there by a device this machine has"

@@ -104,6 +104,7 @@ pub(crate) const fn error_name(error: ConnError) -> &'static str {
         ConnError::Gap { .. } => "gap",
         ConnError::PeerGap => "peer_gap",
         ConnError::TimedOut { .. } => "timed_out",
+        ConnError::TooLarge { .. } => "too_large",
         ConnError::NoRoute(_) => "no_route",
         ConnError::ClassicPeer => "classic_peer",
         ConnError::NoCommonPolicy => "no_common_policy",

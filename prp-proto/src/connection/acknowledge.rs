@@ -250,6 +250,9 @@ impl Connection {
         if let Some(asked) = block.and_then(|b| self.take_answered(b))
             && self.terms.policy().retains()
         {
+            if news == 0 {
+                self.send.note_vain_answer();
+            }
             self.find_missing(now, asked, timeouts);
         }
         self.find_losses(now, block.is_some_and(|b| b.gap));

@@ -152,7 +152,10 @@ impl Connection {
         let over = self.config.user_timeout.is_some_and(|limit| waited >= limit);
         if over {
             self.pending.reset = self.terms.extended.then_some(ResetReason::TimedOut);
-            self.fail(ConnError::TimedOut { waited });
+            self.fail(match self.send.stuck_segment() {
+                Some(segment) => ConnError::TooLarge { waited, segment },
+                None => ConnError::TimedOut { waited },
+            });
         }
         over
     }

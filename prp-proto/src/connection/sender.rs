@@ -22,6 +22,10 @@ const MADE_UP_FOR: Duration = Duration::from_millis(1);
 /// a round trip sooner if it was lost.
 const BRIEF: u16 = 128;
 
+/// Answers to probes, without any news between them, that tell an MTU on the way from losses: where
+/// 90 % of frames are lost, and those of all sizes alike, a segment gets through before.
+const VAIN_ANSWERS: u8 = 8;
+
 /// A probe that asks what of what was sent before it has arrived.
 #[derive(Copy, Clone, Debug, Hash)]
 pub(super) struct Asked {
@@ -64,6 +68,8 @@ pub(crate) struct Sender {
     pub(super) probes: u8,
     /// The first probe that asked for what was in flight and is not answered yet.
     pub(super) asked: Option<Asked>,
+    /// Probes answered since the last news, of segments that the answers lack: saturating.
+    pub(super) vain_answers: u8,
     /// Timeouts in a row.
     pub(super) backoff: u32,
     /// Since when the oldest unacknowledged segment has waited without any news.
@@ -104,6 +110,7 @@ impl Sender {
             tail_probes: 0,
             probes: 0,
             asked: None,
+            vain_answers: 0,
             backoff: 0,
             waiting_since: seed.now,
             loss_from: seed.now,
@@ -170,6 +177,7 @@ impl Sender {
         self.congestion.on_ack(&sample);
         self.held_back = false;
         self.tail_probes = 0;
+        self.vain_answers = 0;
         self.backoff = 0;
         self.waiting_since = now;
         self.loss_from = now;
@@ -239,6 +247,17 @@ impl Sender {
 
     pub(super) fn window_open(&self) -> bool {
         self.flight.next().before(self.edge)
+    }
+
+    /// The probe is answered, and what was asked for is not there.
+    pub(super) fn note_vain_answer(&mut self) {
+        self.vain_answers = (self.vain_answers + 1).min(VAIN_ANSWERS);
+    }
+
+    /// Bytes of the oldest segment, if probes do get through to the peer, and it does not.
+    pub(super) fn stuck_segment(&self) -> Option<u16> {
+        let oldest = self.flight.get(self.flight.base())?;
+        (self.vain_answers >= VAIN_ANSWERS && oldest.len > BRIEF).then_some(oldest.len)
     }
 
     /// Gives back memory an idle connection does not need.

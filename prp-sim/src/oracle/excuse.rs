@@ -33,7 +33,7 @@ pub(super) fn check_errors(
                     || outlived(record, end, tally)
             }
             ConnError::Gap { .. } | ConnError::PeerGap => gap(plan, flow, end, tally),
-            ConnError::TimedOut { .. } => {
+            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => {
                 gives_up(plan, flow, record, end, tally) || forsaken(plan, flow, record, end, tally)
             }
             ConnError::NoCommonPolicy => no_common_policy(plan, flow),
@@ -59,9 +59,9 @@ fn broken_off(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, end: &EndRecord
     let closes = listening_ends(plan, flow);
     // Its own farewell was lost, and then it no longer knew the connection.
     let gave_up = |peer: &EndRecord| {
-        use ConnError::{Gap, PeerGap, TimedOut};
+        use ConnError::{Gap, PeerGap, TimedOut, TooLarge};
         let error = peer.error.filter(|_| peer.role != end.role);
-        matches!(error, Some(TimedOut { .. } | Gap { .. } | PeerGap))
+        matches!(error, Some(TimedOut { .. } | TooLarge { .. } | Gap { .. } | PeerGap))
     };
     breaks_off(flow, Role::Client)
         || breaks_off(flow, Role::Server)

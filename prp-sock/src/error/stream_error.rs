@@ -53,7 +53,7 @@ impl StreamError {
             // The bytes that are missing make the rest of the stream meaningless.
             ConnError::Gap { .. } => ErrorKind::InvalidData,
             ConnError::PeerGap | ConnError::Aborted => ErrorKind::ConnectionAborted,
-            ConnError::TimedOut { .. } => ErrorKind::TimedOut,
+            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => ErrorKind::TimedOut,
             ConnError::NoRoute(_) => ErrorKind::HostUnreachable,
             ConnError::ClassicPeer | ConnError::NoCommonPolicy => ErrorKind::Unsupported,
         }
@@ -66,7 +66,7 @@ impl From<ConnError> for StreamError {
             ConnError::Refused => Some(libc::ECONNREFUSED),
             ConnError::Reset => Some(libc::ECONNRESET),
             ConnError::PeerClosed => Some(libc::EPIPE),
-            ConnError::TimedOut { .. } => Some(libc::ETIMEDOUT),
+            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => Some(libc::ETIMEDOUT),
             ConnError::NoRoute(_) => Some(libc::EHOSTUNREACH),
             ConnError::PeerGap | ConnError::Aborted => Some(libc::ECONNABORTED),
             ConnError::Gap { .. } | ConnError::ClassicPeer | ConnError::NoCommonPolicy => None,

@@ -8,10 +8,12 @@ use prp_proto::seq::Seq;
 use super::*;
 
 /// What becomes of each cause: its kind, and the code a TCP program finds.
-fn causes() -> [(ConnError, ErrorKind, Option<i32>); 10] {
+fn causes() -> [(ConnError, ErrorKind, Option<i32>); 11] {
     let gap = ConnError::Gap { expected: Seq::new(1), received: Seq::new(3) };
     let timed_out = ConnError::TimedOut { waited: Duration::from_nanos(2_500_000_001) };
+    let too_large = ConnError::TooLarge { waited: Duration::from_secs(60), segment: 1480 };
     [
+        (too_large, ErrorKind::TimedOut, Some(libc::ETIMEDOUT)),
         (ConnError::Refused, ErrorKind::ConnectionRefused, Some(libc::ECONNREFUSED)),
         (ConnError::Reset, ErrorKind::ConnectionReset, Some(libc::ECONNRESET)),
         (ConnError::PeerClosed, ErrorKind::BrokenPipe, Some(libc::EPIPE)),

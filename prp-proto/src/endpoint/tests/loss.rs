@@ -190,6 +190,38 @@ fn user_timeout__ends_a_connection_whose_peer_is_gone() {
     assert!(matches!(error, Some(ConnError::TimedOut { .. })), "{error:?}");
 }
 
+/// A link in the middle passes small frames only. The peer answers all that is asked, so "no answer"
+/// would send the user to the wrong machine.
+#[test]
+fn user_timeout__says_that_full_segments_do_not_get_through() {
+    for policy in [Reliability::SelectiveRepeat, Reliability::GoBackN] {
+        let mut pair = Pair::default();
+        let (c, s) = pair.established_with(with_policy(policy), with_policy(policy));
+        pair.rule =
+            Box::new(|_, bytes| if bytes.len() > 1414 { Verdict::Drop } else { Verdict::Pass });
+        assert_eq!(transfer(&mut pair, ToServer, c, s, b"small"), b"small");
+        pair.write_all(ToServer, c, &pattern(100_000));
+        assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+        let error = pair.client.endpoint.take_error(c);
+        let Some(ConnError::TooLarge { segment, .. }) = error else {
+            panic!("{policy}: {error:?}")
+        };
+        assert_eq!(segment, 1484, "{policy}");
+    }
+}
+
+/// Segments that do not get through are no matter of size where nothing else does, either.
+#[test]
+fn user_timeout__of_a_peer_that_is_gone_names_no_size() {
+    let mut pair = Pair::default();
+    let (c, _) = pair.established();
+    pair.write_all(ToServer, c, &pattern(100_000));
+    pair.rule = Box::new(|_, _| Verdict::Drop);
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+    let error = pair.client.endpoint.take_error(c);
+    assert!(matches!(error, Some(ConnError::TimedOut { .. })), "{error:?}");
+}
+
 /// Reordering alone must not be taken for loss by selective repeat.
 #[test]
 fn selective_repeat__late_frames_are_not_sent_again() {
