@@ -3,6 +3,7 @@
 use std::fmt;
 
 use prp_proto::addr::NodeId;
+use prp_proto::forward::{ForwardDrop, ForwardStats};
 use prp_proto::route::Route;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +62,7 @@ pub struct Status {
     pub reloads: u64,
     /// Why the last reading failed, if it did.
     pub last_error: Option<String>,
-    /// What keeps devices that prphosts names from use.
+    /// What keeps devices that prphosts names from use, and whether frames were too large to go on.
     pub troubles: Vec<String>,
     /// Whether the kernel forwards by itself what needs no thought.
     pub kernel_forwarding: KernelStatus,
@@ -263,6 +264,18 @@ pub fn routes(table: &Table) -> Vec<RouteLine> {
     nodes.into_iter().map(line).collect()
 }
 
+/// What to do about frames that the next link does not take, if there were any. Their senders hear
+/// nothing of it: they see that full segments do not get through.
+pub fn oversized(stats: &ForwardStats) -> Option<String> {
+    let (_, frames) = stats.drops.iter().find(|(why, _)| *why == ForwardDrop::TooBig)?;
+    (frames > 0).then(|| {
+        format!(
+            "{frames} frames were larger than the MTU of their next link; state the least MTU of \
+             the way with mtu= in prphosts of both ends"
+        )
+    })
+}
+
 /// What `router` has moved, dropped and said.
 pub fn counters(router: &Router) -> serde_json::Value {
     let (stats, by_kernel) = (router.forwarder.stats(), router.kernel.total());
@@ -280,4 +293,19 @@ pub fn counters(router: &Router) -> serde_json::Value {
         "connections_reset": said.resets,
         "answers_suppressed": said.suppressed,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oversized__says_how_many_and_what_to_do() {
+        let mut stats = ForwardStats::default();
+        stats.not_sent(1500, ForwardDrop::NoRoute);
+        assert_eq!(oversized(&stats), None);
+        stats.not_sent(1500, ForwardDrop::TooBig);
+        let said = oversized(&stats).expect("one was too large");
+        assert!(said.starts_with("1 frames were larger") && said.contains("mtu="), "{said}");
+    }
 }

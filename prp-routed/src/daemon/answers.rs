@@ -62,6 +62,7 @@ impl Daemon {
     fn status(&mut self, now: Instant) -> report::Status {
         let hosts = self.table.file.hosts();
         let node = self.table.routes.local();
+        let oversized = report::oversized(self.router.forwarder.stats());
         report::Status {
             node: node.number(),
             name: hosts.name(node).map(str::to_owned),
@@ -72,7 +73,7 @@ impl Daemon {
             nodes: hosts.len(),
             reloads: self.reloads,
             last_error: self.last_error.clone(),
-            troubles: self.troubles.clone(),
+            troubles: self.troubles.iter().cloned().chain(oversized).collect(),
             kernel_forwarding: self.router.kernel.standing(),
             processes: self.service.processes(),
             devices: report::devices(&mut self.router),
