@@ -1,0 +1,158 @@
+//! What a rank does in a collective operation, step by step.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::matching::Pattern;
+use crate::request::{Outcome, RequestId};
+use crate::sys::memory::Region;
+use crate::wire::{Header, Kind, Signature};
+
+/// Combines the elements of a lower rank with those of a higher one, which get the result.
+pub type Combine = Arc<dyn Fn(&[u8], &mut [u8]) + Send + Sync>;
+
+/// What is done at the end with the memory of the schedule.
+pub type Finish = Box<dyn FnOnce(&Region) + Send>;
+
+/// One thing that a rank does. Ranges are of the schedule's memory.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Step {
+    /// Sends these bytes to a rank of the group.
+    Send(usize, Range<usize>),
+    /// Receives these bytes from a rank of the group.
+    Receive(usize, Range<usize>),
+    /// Waits until all that was begun is done.
+    Wait,
+    /// Combines two ranges, the first of lower ranks; the second has the result.
+    Combine(Range<usize>, Range<usize>),
+    /// Copies the first range to the second.
+    Copy(Range<usize>, Range<usize>),
+}
+
+/// A collective operation of one rank.
+pub struct Schedule {
+    /// World ranks of the group, by rank.
+    pub peers: Arc<[usize]>,
+    /// Own rank in the group.
+    pub rank: i32,
+    /// Context of its messages.
+    pub context: u64,
+    /// The how-manieth on the communicator.
+    pub number: i32,
+    /// What all must agree on.
+    pub signature: Signature,
+    /// Memory that the steps work on.
+    pub memory: Region,
+    /// What is left to do.
+    pub steps: VecDeque<Step>,
+    /// How elements are combined.
+    pub combine: Option<Combine>,
+    /// What is done at the end.
+    pub finish: Option<Finish>,
+    pub(crate) request: Option<RequestId>,
+    pub(crate) outcome: Outcome,
+    begun: Vec<RequestId>,
+}
+
+impl Schedule {
+    /// Nothing to do yet, on `memory`.
+    pub fn new(peers: Arc<[usize]>, rank: i32, context: u64, number: i32, memory: Region) -> Self {
+        Self {
+            peers,
+            rank,
+            context,
+            number,
+            signature: Signature { root: -1, ..Signature::default() },
+            memory,
+            steps: VecDeque::new(),
+            combine: None,
+            finish: None,
+            request: None,
+            outcome: Outcome::Success,
+            begun: Vec::new(),
+        }
+    }
+
+    /// Does what can be done. `true` if that was all.
+    pub(crate) fn advance(&mut self, engine: &mut Engine) -> bool {
+        loop {
+            match self.steps.front().cloned() {
+                None | Some(Step::Wait) => {
+                    if !self.has_all(engine) {
+                        return false;
+                    }
+                    if self.steps.pop_front().is_none() {
+                        return true;
+                    }
+                    continue;
+                }
+                Some(Step::Send(to, range)) => {
+                    let header = Header {
+                        kind: Kind::Collective,
+                        source: self.rank,
+                        tag: self.number,
+                        id: 0,
+                        context: self.context,
+                        len: 0,
+                        signature: self.signature,
+                    };
+                    let region = self.memory.part(range);
+                    self.begun.push(engine.send(self.peers[to], header, &region));
+                }
+                Some(Step::Receive(from, range)) => {
+                    let pattern = Pattern {
+                        context: self.context,
+                        source: i32::try_from(from).ok(),
+                        tag: Some(self.number),
+                    };
+                    self.begun.push(engine.receive(pattern, self.memory.part(range)));
+                }
+                Some(Step::Combine(lower, higher)) => {
+                    let lower = self.memory.part(lower);
+                    let mut higher = self.memory.part(higher);
+                    if let (Some(combine), Some(from), Some(to)) =
+                        (&self.combine, lower.bytes(), higher.bytes_mut(0))
+                    {
+                        combine(from, to);
+                    }
+                }
+                Some(Step::Copy(from, to)) => {
+                    let from = self.memory.part(from);
+                    self.memory.part(to).copy_from(&from);
+                }
+            }
+            self.steps.pop_front();
+        }
+    }
+
+    fn has_all(&mut self, engine: &mut Engine) -> bool {
+        self.begun.retain(|request| match engine.take(*request) {
+            Some(status) => {
+                if status.outcome != Outcome::Success {
+                    self.outcome = status.outcome;
+                }
+                false
+            }
+            None => true,
+        });
+        self.begun.is_empty()
+    }
+
+    /// Does what is to be done at the end.
+    pub(crate) fn finish(&mut self) {
+        if let Some(finish) = self.finish.take() {
+            finish(&self.memory);
+        }
+    }
+}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Schedule");
+        shown.field("context", &self.context).field("number", &self.number);
+        shown.field("steps", &self.steps).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,47 @@
+use super::*;
+
+fn int() -> Datatype {
+    Datatype::basic(Class::Signed, 4)
+}
+
+fn pieces(of: &Datatype, offset: usize, n: usize) -> Vec<(isize, usize)> {
+    let mut all = Vec::new();
+    of.pieces(offset, n, |at, len| all.push((at, len)));
+    all
+}
+
+#[test]
+fn blocks__vector_has_the_extent_of_the_standard() {
+    let vector = Datatype::blocks(&int(), (0..3).map(|i| (i * 16, 2)));
+    assert_eq!((vector.size(), vector.lb(), vector.extent()), (24, 0, 40));
+    assert!(!vector.is_contiguous());
+    assert_eq!(pieces(&vector, 4, 12), [(4, 4), (16, 8)]);
+    assert_eq!(pieces(&vector, 20, 8), [(36, 4), (40, 4)]);
+}
+
+#[test]
+fn blocks__neighbours_become_one_piece() {
+    let contiguous = Datatype::blocks(&int(), [(0, 2), (8, 3)]);
+    assert!(contiguous.is_contiguous());
+    assert_eq!(contiguous.runs().len(), 1);
+    assert_eq!(contiguous.elements(), 5);
+}
+
+#[test]
+fn structure__mixed_elements_in_one_piece_are_contiguous() {
+    let double = Datatype::basic(Class::Float, 8);
+    let both = Datatype::structure([(0, 2, &int()), (8, 1, &double)]);
+    assert!(both.is_contiguous());
+    assert_eq!(both.only_basic(), None);
+    assert_eq!(both.elements_in(12), None);
+    assert_eq!(both.elements_in(8), Some(2));
+    assert_eq!(both.elements_in(20), Some(4));
+}
+
+#[test]
+fn resized__keeps_elements_and_true_bounds() {
+    let wide = int().resized(-4, 16);
+    assert_eq!((wide.lb(), wide.ub(), wide.extent()), (-4, 12, 16));
+    assert_eq!(wide.true_bounds(), (0, 4));
+    assert_eq!(pieces(&wide, 0, 8), [(0, 4), (16, 4)]);
+}

@@ -1,0 +1,468 @@
+//! All that a rank sends and receives: links, matching, requests and the collective operations under way.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::collective::schedule::Schedule;
+use crate::link::{Found, Incoming, Link, Stream, Target};
+use crate::matching::{Matching, MessageId, Pattern, Posted, Unexpected};
+use crate::request::{Outcome, RequestId, Requests, Status};
+use crate::sys::memory::Region;
+use crate::wire::{Header, Kind, Signature};
+
+/// A message of at most this many bytes is copied if there is no room for it, so that a blocking send of it returns.
+const COPIED: usize = 64 << 10;
+
+/// Unexpected messages are taken in up to this many bytes; beyond, their senders are held back as long as this rank
+/// has something else to do.
+const HELD: u64 = 64 << 20;
+
+/// Collective calls of a communicator that are remembered, for comparison with what others call.
+const REMEMBERED: usize = 16;
+
+/// What a rank sends and receives, and with whom.
+#[derive(Debug)]
+pub struct Engine {
+    me: usize,
+    links: Vec<Option<Link>>,
+    matching: Matching,
+    requests: Requests,
+    schedules: Vec<Schedule>,
+    /// Collective calls that were begun here: number and signature, by context.
+    calls: HashMap<u64, Vec<(i32, Signature)>>,
+    /// A disagreement that was found: world rank, its signature, ours, context.
+    pub mismatch: Option<Mismatch>,
+    /// What came on a link that is no header, and from whom.
+    pub garbage: Option<(usize, u8)>,
+}
+
+/// Two ranks that call different collective operations at the same point.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Mismatch {
+    /// The context of the communicator.
+    pub context: u64,
+    /// World rank of the other one.
+    pub other: usize,
+    /// What the other one calls.
+    pub theirs: Signature,
+    /// What is called here.
+    pub ours: Signature,
+    /// The how-manieth collective call on the communicator it is.
+    pub number: i32,
+}
+
+impl Engine {
+    /// Rank `me` of the world, with a stream to each other rank.
+    ///
+    /// # Errors
+    /// If a stream cannot be made nonblocking.
+    pub fn new(me: usize, streams: Vec<Option<Stream>>) -> std::io::Result<Self> {
+        let links = streams.into_iter().map(|s| s.map(Link::new).transpose());
+        Ok(Self {
+            me,
+            links: links.collect::<Result<_, _>>()?,
+            matching: Matching::default(),
+            requests: Requests::default(),
+            schedules: Vec::new(),
+            calls: HashMap::new(),
+            mismatch: None,
+            garbage: None,
+        })
+    }
+
+    /// World rank.
+    pub const fn me(&self) -> usize {
+        self.me
+    }
+
+    /// Begins to send. `header.id` and `header.len` are filled in here.
+    pub fn send(&mut self, to: usize, mut header: Header, body: &Region) -> RequestId {
+        let waits = if header.kind == Kind::Synchronous { 2 } else { 1 };
+        let request = self.requests.begin(waits, Status::EMPTY);
+        header.id = request.0;
+        header.len = body.len() as u64;
+        if to == self.me {
+            self.deliver_here(&header, body);
+            self.requests.advance(request);
+            return request;
+        }
+        let body = if body.bytes().is_some() {
+            body.clone()
+        } else {
+            let mut packed = Region::owned(body.len());
+            packed.copy_from(body);
+            packed
+        };
+        if let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) {
+            link.queue(&header, body, Some(request));
+            link.flush(|r| self.requests.advance(r));
+            if let Some(request) = link.own_last(COPIED) {
+                self.requests.advance(request);
+            }
+        }
+        request
+    }
+
+    /// A message of a rank to itself.
+    fn deliver_here(&mut self, header: &Header, body: &Region) {
+        if let Some(mut posted) = self.matching.take_posted(header) {
+            posted.region.copy_from(body);
+            self.settle(header, posted.request, posted.region.len());
+            self.requests.advance(posted.request);
+            self.confirm(header, self.me);
+        } else {
+            let id = self.matching.hold(*header, self.me);
+            self.matching.append(id, &body.to_vec());
+        }
+    }
+
+    /// Begins to receive.
+    pub fn receive(&mut self, pattern: Pattern, region: Region) -> RequestId {
+        let request = self.requests.begin(1, Status::EMPTY);
+        match self.matching.find(&pattern).map(|(id, _)| id) {
+            Some(id) => self.claim(id, region, request),
+            None => self.matching.post(Posted { pattern, region, request }),
+        }
+        request
+    }
+
+    /// Begins to receive a message that a probe has found.
+    pub fn receive_message(&mut self, id: MessageId, region: Region) -> RequestId {
+        let request = self.requests.begin(1, Status::EMPTY);
+        self.claim(id, region, request);
+        request
+    }
+
+    /// A message that is here goes to `region`, with what is still to come of it.
+    fn claim(&mut self, id: MessageId, mut region: Region, request: RequestId) {
+        let Some(Unexpected { header, from, data }) = self.matching.take(id) else { return };
+        region.write(0, &data);
+        self.settle(&header, request, region.len());
+        if data.len() as u64 == header.len {
+            self.requests.advance(request);
+        } else if let Some(incoming) = self.incoming_of(from) {
+            incoming.target = Target::Request(request, region);
+        }
+        self.confirm(&header, from);
+    }
+
+    fn incoming_of(&mut self, from: usize) -> Option<&mut Incoming> {
+        self.links.get_mut(from)?.as_mut()?.incoming.as_mut()
+    }
+
+    /// Writes down what a receive has got, or will have.
+    fn settle(&mut self, header: &Header, request: RequestId, room: usize) {
+        let fits = header.len <= room as u64;
+        if let Some(request) = self.requests.at(request) {
+            request.status = Status {
+                source: header.source,
+                tag: header.tag,
+                bytes: header.len.min(room as u64),
+                cancelled: false,
+                outcome: if fits { Outcome::Success } else { Outcome::Truncated },
+            };
+        }
+    }
+
+    /// Tells the sender of a synchronous message that it is being received.
+    fn confirm(&mut self, header: &Header, from: usize) {
+        if header.kind != Kind::Synchronous {
+            return;
+        }
+        if from == self.me {
+            self.requests.advance(RequestId(header.id));
+        } else if let Some(link) = self.links.get_mut(from).and_then(Option::as_mut) {
+            let answer = Header { kind: Kind::Received, len: 0, ..*header };
+            link.queue(&answer, Region::owned(0), None);
+            link.flush(|r| self.requests.advance(r));
+        }
+    }
+
+    /// The oldest message that `pattern` takes: its number, and what a receive of it would have.
+    pub fn probe(&mut self, pattern: &Pattern) -> Option<(MessageId, Status)> {
+        for from in 0..self.links.len() {
+            self.admit(from, |_, header| pattern.takes(header));
+        }
+        let (id, message) = self.matching.find(pattern)?;
+        let header = message.header;
+        let status = Status {
+            source: header.source,
+            tag: header.tag,
+            bytes: header.len,
+            ..Status::EMPTY
+        };
+        Some((id, status))
+    }
+
+    /// Keeps a message that a probe has found from all other receives.
+    pub fn reserve(&mut self, id: MessageId) {
+        self.matching.reserve(id);
+    }
+
+    /// Takes a receive back, unless its message has begun to come.
+    pub fn cancel(&mut self, request: RequestId) {
+        if self.matching.withdraw(request) {
+            if let Some(request) = self.requests.at(request) {
+                request.status.cancelled = true;
+            }
+            self.requests.advance(request);
+        }
+    }
+
+    /// Begins a collective operation.
+    pub fn start(&mut self, mut schedule: Schedule) -> RequestId {
+        self.remember(&schedule);
+        let request = self.requests.begin(1, Status::EMPTY);
+        schedule.request = Some(request);
+        if schedule.advance(self) {
+            self.finish(schedule);
+        } else {
+            self.schedules.push(schedule);
+        }
+        request
+    }
+
+    fn finish(&mut self, mut schedule: Schedule) {
+        schedule.finish();
+        if let Some(request) = schedule.request {
+            if schedule.outcome == Outcome::Truncated
+                && let Some(request) = self.requests.at(request)
+            {
+                request.status.outcome = Outcome::Truncated;
+            }
+            self.requests.advance(request);
+        }
+    }
+
+    /// Notes what is called, and compares it with what others have sent before.
+    fn remember(&mut self, schedule: &Schedule) {
+        let calls = self.calls.entry(schedule.context).or_default();
+        if calls.len() == REMEMBERED {
+            calls.remove(0);
+        }
+        calls.push((schedule.number, schedule.signature));
+        let early = self.matching.unexpected().map(|m| (m.header, m.from));
+        let early: Vec<_> =
+            early.filter(|(header, _)| header.context == schedule.context).collect();
+        for (header, from) in early {
+            self.compare(&header, from);
+        }
+    }
+
+    /// Compares the collective call a message belongs to with the one made here.
+    fn compare(&mut self, header: &Header, from: usize) {
+        let Some(calls) = self.calls.get(&header.context) else { return };
+        let ours = calls.iter().find(|(number, _)| *number == header.tag).map(|(_, s)| *s);
+        if let Some(ours) = ours.filter(|ours| !agree(*ours, header.signature)) {
+            self.mismatch.get_or_insert(Mismatch {
+                context: header.context,
+                other: from,
+                theirs: header.signature,
+                ours,
+                number: header.tag,
+            });
+        }
+    }
+
+    /// Moves what can be moved. `false` if that was nothing.
+    pub fn progress(&mut self) -> bool {
+        let mut moved = false;
+        for from in 0..self.links.len() {
+            moved |= self.progress_link(from);
+        }
+        moved | self.advance_schedules()
+    }
+
+    fn advance_schedules(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.schedules.len() {
+            let mut schedule = self.schedules.swap_remove(at);
+            if schedule.advance(self) {
+                self.finish(schedule);
+                moved = true;
+                // What was last is at this place now.
+            } else {
+                self.schedules.push(schedule);
+                let last = self.schedules.len() - 1;
+                self.schedules.swap(at, last);
+                at += 1;
+            }
+        }
+        moved
+    }
+
+    fn progress_link(&mut self, from: usize) -> bool {
+        self.admit(from, |engine, header| {
+            engine.matching.unexpected_bytes() < HELD || engine.matching.is_awaited(header)
+        });
+        let Some(link) = self.links[from].as_mut() else { return false };
+        let mut moved = link.wants_room() && link.flush(|r| self.requests.advance(r)) > 0;
+        loop {
+            let Some(link) = self.links[from].as_mut().filter(|l| l.is_open()) else { break };
+            let matching = &mut self.matching;
+            match link.next(|id, bytes| matching.append(id, bytes)) {
+                Ok(Found::Nothing) => break,
+                Ok(Found::Header(header)) => self.begin(from, header),
+                Ok(Found::Bytes) => {}
+                Ok(Found::Whole) => self.end(from),
+                Err(byte) => {
+                    link.is_over = true;
+                    self.garbage.get_or_insert((from, byte));
+                }
+            }
+            moved = true;
+        }
+        moved
+    }
+
+    /// The header of a message has come.
+    fn begin(&mut self, from: usize, header: Header) {
+        match header.kind {
+            Kind::Received => return self.requests.advance(RequestId(header.id)),
+            Kind::Goodbye => {
+                if let Some(link) = self.links[from].as_mut() {
+                    link.has_left = true;
+                }
+                return;
+            }
+            Kind::Collective => self.compare(&header, from),
+            Kind::Message | Kind::Synchronous => {}
+        }
+        let target = match self.matching.take_posted(&header) {
+            Some(Posted { region, request, .. }) => {
+                self.settle(&header, request, region.len());
+                self.confirm(&header, from);
+                Target::Request(request, region)
+            }
+            None if self.matching.unexpected_bytes() >= HELD => {
+                if let Some(link) = self.links[from].as_mut() {
+                    link.stalled = Some(header);
+                }
+                return;
+            }
+            None => Target::Held(self.matching.hold(header, from)),
+        };
+        self.expect(from, Incoming { header, got: 0, target });
+    }
+
+    fn expect(&mut self, from: usize, incoming: Incoming) {
+        if let Some(link) = self.links[from].as_mut() {
+            let is_empty = incoming.header.len == 0;
+            link.incoming = Some(incoming);
+            if is_empty {
+                self.end(from);
+            }
+        }
+    }
+
+    /// The message on its way from `from` is whole.
+    fn end(&mut self, from: usize) {
+        if let Some(incoming) = self.links[from].as_mut().and_then(|l| l.incoming.take())
+            && let Target::Request(request, _) = incoming.target
+        {
+            self.requests.advance(request);
+        }
+    }
+
+    /// Takes in the message that was held back, if `may` says so.
+    fn admit(&mut self, from: usize, may: impl Fn(&Self, &Header) -> bool) {
+        let Some(header) = self.links[from].as_ref().and_then(|l| l.stalled) else { return };
+        if !may(self, &header) {
+            return;
+        }
+        if let Some(link) = self.links[from].as_mut() {
+            link.stalled = None;
+        }
+        let target = match self.matching.take_posted(&header) {
+            Some(Posted { region, request, .. }) => {
+                self.settle(&header, request, region.len());
+                self.confirm(&header, from);
+                Target::Request(request, region)
+            }
+            None => Target::Held(self.matching.hold(header, from)),
+        };
+        self.expect(from, Incoming { header, got: 0, target });
+    }
+
+    /// Nothing else can happen: one message is taken in beyond the limit, since what is waited for may be behind it.
+    pub fn admit_one(&mut self) -> bool {
+        let stalled = |l: &Option<Link>| l.as_ref().is_some_and(|l| l.stalled.is_some());
+        let Some(from) = self.links.iter().position(stalled) else { return false };
+        self.admit(from, |_, _| true);
+        true
+    }
+
+    /// Whether a request is done.
+    pub fn is_done(&self, request: RequestId) -> bool {
+        self.requests.is_done(request)
+    }
+
+    /// What became of a request, if it is done; then it is no more.
+    pub fn take(&mut self, request: RequestId) -> Option<Status> {
+        self.requests.take(request)
+    }
+
+    /// What became of a request, if it is done.
+    pub fn peek(&mut self, request: RequestId) -> Option<Status> {
+        if !self.requests.is_done(request) {
+            return None;
+        }
+        self.requests.at(request).map(|r| r.status)
+    }
+
+    /// Nobody will ask for this request.
+    pub fn free(&mut self, request: RequestId) {
+        self.requests.free(request);
+    }
+
+    /// Tells all others that nothing more comes.
+    pub fn say_goodbye(&mut self) {
+        let header = Header {
+            kind: Kind::Goodbye,
+            source: self.me as i32,
+            tag: 0,
+            id: 0,
+            context: 0,
+            len: 0,
+            signature: Signature::default(),
+        };
+        for link in self.links.iter_mut().flatten() {
+            link.queue(&header, Region::owned(0), None);
+            link.flush(|r| self.requests.advance(r));
+        }
+    }
+
+    /// Whether all others have said that nothing more comes, and all that was sent is out.
+    pub fn all_have_left(&self) -> bool {
+        self.links.iter().flatten().all(|l| l.is_over || (l.has_left && !l.wants_room()))
+    }
+
+    /// The streams to wait on, with whether each waits for room.
+    pub fn streams(&self) -> Vec<(Arc<Stream>, bool, bool)> {
+        let open = self.links.iter().flatten().filter(|l| !l.is_over);
+        open.map(|l| (l.stream(), l.is_open(), l.wants_room())).collect()
+    }
+
+    /// Receives that wait for a message.
+    pub fn posted(&self) -> impl Iterator<Item = &Posted> {
+        self.matching.posted()
+    }
+
+    /// Messages that wait for a receive.
+    pub fn unexpected(&self) -> impl Iterator<Item = &Unexpected> {
+        self.matching.unexpected()
+    }
+
+    /// Requests that are not done.
+    pub fn pending(&self) -> usize {
+        self.requests.pending()
+    }
+}
+
+/// Whether two ranks mean the same collective call.
+fn agree(a: Signature, b: Signature) -> bool {
+    let same_bytes = a.bytes == b.bytes || a.bytes == u64::MAX || b.bytes == u64::MAX;
+    let same_element = a.element == b.element || a.element == 0 || b.element == 0;
+    a.call == b.call && a.op == b.op && a.root == b.root && same_bytes && same_element
+}

@@ -1,0 +1,16 @@
+//! Message passing between the ranks of a program, over PRP.
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
+
+pub mod collective;
+pub mod control;
+pub mod datatype;
+pub mod engine;
+mod link;
+pub mod matching;
+pub mod operation;
+pub mod process;
+pub mod request;
+pub mod sys;
+pub mod wire;
+
+pub use link::Stream;

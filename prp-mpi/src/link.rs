@@ -1,0 +1,299 @@
+//! The stream to another rank: what is to be sent on it, and what is being received from it.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use prp_sock::PrpStream;
+
+use crate::matching::MessageId;
+use crate::request::RequestId;
+use crate::sys::memory::Region;
+use crate::wire::{Header, LONG_HEADER};
+
+/// What is read at a time unless it goes straight into a buffer: what a stream's window holds of small messages.
+const PIECE: usize = 64 << 10;
+
+/// Messages written at a time: more make no call cheaper.
+const BATCH: usize = 16;
+
+/// A stream that carries messages.
+#[derive(Debug)]
+pub enum Stream {
+    /// To a rank on the same node.
+    Local(UnixStream),
+    /// To a rank on another node.
+    Remote(PrpStream),
+}
+
+impl Stream {
+    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Local(s) => (&*s).read(buf),
+            Self::Remote(s) => (&*s).read(buf),
+        }
+    }
+
+    fn write(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Local(s) => (&*s).write_vectored(bufs),
+            Self::Remote(s) => (&*s).write_vectored(bufs),
+        }
+    }
+
+    /// What to wait on.
+    pub(crate) fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+        match self {
+            Self::Local(s) => Ok(s.as_fd()),
+            Self::Remote(s) => s.readiness(),
+        }
+    }
+
+    fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Self::Local(s) => s.set_nonblocking(true),
+            Self::Remote(s) => s.set_nonblocking(true),
+        }
+    }
+}
+
+/// A message on its way out.
+#[derive(Debug)]
+struct Outgoing {
+    head: [u8; LONG_HEADER],
+    head_len: usize,
+    body: Region,
+    sent: usize,
+    request: Option<RequestId>,
+}
+
+/// Where the bytes go that come next.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// A receive that was posted.
+    Request(RequestId, Region),
+    /// A message that nobody has asked for yet.
+    Held(MessageId),
+}
+
+/// A message on its way in.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) header: Header,
+    pub(crate) got: u64,
+    pub(crate) target: Target,
+}
+
+/// What a look at a link has found.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// Nothing more for now.
+    Nothing,
+    /// The header of a message.
+    Header(Header),
+    /// Bytes of the message on its way in.
+    Bytes,
+    /// The last byte of it, too.
+    Whole,
+}
+
+/// A link to another rank.
+#[derive(Debug)]
+pub(crate) struct Link {
+    stream: Arc<Stream>,
+    out: VecDeque<Outgoing>,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    pub(crate) incoming: Option<Incoming>,
+    /// A header whose message has to wait for a receive, since too much is held already.
+    pub(crate) stalled: Option<Header>,
+    /// The stream has ended.
+    pub(crate) is_over: bool,
+    /// The rank at the other end sends no more.
+    pub(crate) has_left: bool,
+}
+
+impl Link {
+    /// A link over `stream`.
+    pub(crate) fn new(stream: Stream) -> io::Result<Self> {
+        stream.set_nonblocking()?;
+        Ok(Self {
+            stream: Arc::new(stream),
+            out: VecDeque::new(),
+            buffer: vec![0; PIECE].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            incoming: None,
+            stalled: None,
+            is_over: false,
+            has_left: false,
+        })
+    }
+
+    /// The stream, to wait on.
+    pub(crate) fn stream(&self) -> Arc<Stream> {
+        self.stream.clone()
+    }
+
+    /// Copies a small message that there was no room for, so that its sender need not wait.
+    pub(crate) fn own_last(&mut self, most: usize) -> Option<RequestId> {
+        let last = self.out.back_mut().filter(|m| m.body.len() <= most)?;
+        let request = last.request.take()?;
+        let mut owned = Region::owned(last.body.len());
+        owned.copy_from(&last.body);
+        last.body = owned;
+        Some(request)
+    }
+
+    /// Whether something waits for room.
+    pub(crate) fn wants_room(&self) -> bool {
+        !self.out.is_empty() && !self.is_over
+    }
+
+    /// Whether anything could be read.
+    pub(crate) const fn is_open(&self) -> bool {
+        !self.is_over && self.stalled.is_none()
+    }
+
+    /// Queues a message; `request` is told when its bytes are no longer needed.
+    pub(crate) fn queue(&mut self, header: &Header, body: Region, request: Option<RequestId>) {
+        let mut head = [0; LONG_HEADER];
+        let head_len = header.write(&mut head);
+        self.out.push_back(Outgoing { head, head_len, body, sent: 0, request });
+    }
+
+    /// Sends what there is room for; tells whose bytes are no longer needed. How many bytes went out.
+    pub(crate) fn flush(&mut self, mut done: impl FnMut(RequestId)) -> usize {
+        let mut total = 0;
+        while !self.out.is_empty() && !self.is_over {
+            let mut bufs = [IoSlice::new(&[]); 2 * BATCH];
+            let mut filled = 0;
+            for message in self.out.iter().take(BATCH) {
+                let body = message.body.bytes().unwrap_or_default();
+                let head = &message.head[message.sent.min(message.head_len)..message.head_len];
+                let body = &body[message.sent.saturating_sub(message.head_len)..];
+                for piece in [head, body].into_iter().filter(|p| !p.is_empty()) {
+                    bufs[filled] = IoSlice::new(piece);
+                    filled += 1;
+                }
+            }
+            let n = match self.stream.write(&bufs[..filled]) {
+                Ok(n) if n > 0 => n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                _ => {
+                    self.is_over = true;
+                    break;
+                }
+            };
+            total += n;
+            self.note_sent(n, &mut done);
+        }
+        total
+    }
+
+    fn note_sent(&mut self, mut n: usize, done: &mut impl FnMut(RequestId)) {
+        while let Some(message) = self.out.front_mut() {
+            let left = message.head_len + message.body.len() - message.sent;
+            if n < left {
+                message.sent += n;
+                return;
+            }
+            n -= left;
+            if let Some(request) = message.request {
+                done(request);
+            }
+            self.out.pop_front();
+        }
+    }
+
+    /// What comes next on the stream. Bytes of a message go where it says; `held` takes those nobody waits for.
+    ///
+    /// # Errors
+    /// What the first byte of a header was, if that is none.
+    pub(crate) fn next(&mut self, held: impl FnMut(MessageId, &[u8])) -> Result<Found, u8> {
+        if self.incoming.is_some() {
+            return Ok(self.take_body(held));
+        }
+        loop {
+            if let Some((header, len)) = Header::read(&self.buffer[self.start..self.end])? {
+                self.start += len;
+                return Ok(Found::Header(header));
+            }
+            if !self.fill() {
+                return Ok(Found::Nothing);
+            }
+        }
+    }
+
+    /// Reads what has come into the buffer. `false` if there is nothing.
+    fn fill(&mut self) -> bool {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        let read = read(&self.stream, &mut self.buffer[self.end..], &mut self.is_over);
+        self.end += read;
+        read > 0
+    }
+
+    fn take_body(&mut self, mut held: impl FnMut(MessageId, &[u8])) -> Found {
+        let Some(mut incoming) = self.incoming.take() else { return Found::Nothing };
+        let left = incoming.header.len - incoming.got;
+        if left == 0 {
+            self.incoming = Some(incoming);
+            return Found::Whole;
+        }
+        let got = incoming.got as usize;
+        let mut n = 0;
+        if self.start == self.end
+            && let Target::Request(_, region) = &mut incoming.target
+            && let Some(room) = region.bytes_mut(got.min(region.len()))
+            && room.len().min(left as usize) >= PIECE / 4
+        {
+            // Much is to come: straight to where it belongs.
+            let most = room.len().min(left as usize);
+            n = read(&self.stream, &mut room[..most], &mut self.is_over);
+        } else if self.start < self.end || self.fill() {
+            n = (self.end - self.start).min(usize::try_from(left).unwrap_or(usize::MAX));
+            let bytes = &self.buffer[self.start..self.start + n];
+            match &mut incoming.target {
+                // What there is no room for is lost: the message is longer than the buffer.
+                Target::Request(_, region) => _ = region.write(got, bytes),
+                Target::Held(id) => held(*id, bytes),
+            }
+            self.start += n;
+        }
+        incoming.got += n as u64;
+        let whole = incoming.got == incoming.header.len;
+        self.incoming = Some(incoming);
+        match n {
+            _ if whole => Found::Whole,
+            0 => Found::Nothing,
+            _ => Found::Bytes,
+        }
+    }
+}
+
+/// Reads once; 0 if there is nothing, or nothing will ever come again.
+fn read(stream: &Stream, into: &mut [u8], is_over: &mut bool) -> usize {
+    loop {
+        return match stream.read(into) {
+            Ok(0) => {
+                *is_over = true;
+                0
+            }
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(_) => {
+                *is_over = true;
+                0
+            }
+        };
+    }
+}

@@ -1,0 +1,159 @@
+//! Which message goes to which receive: in the order of sending and of posting, as the standard says.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::request::RequestId;
+use crate::sys::memory::Region;
+use crate::wire::Header;
+
+/// What a receive takes.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Pattern {
+    /// The communicator.
+    pub context: u64,
+    /// Rank of the sender; any if none.
+    pub source: Option<i32>,
+    /// Tag; any if none.
+    pub tag: Option<i32>,
+}
+
+impl Pattern {
+    /// Whether it takes this message.
+    pub fn takes(&self, header: &Header) -> bool {
+        self.context == header.context
+            && self.source.is_none_or(|s| s == header.source)
+            && self.tag.is_none_or(|t| t == header.tag)
+    }
+}
+
+/// A receive that waits for its message.
+#[derive(Debug)]
+pub struct Posted {
+    /// What it takes.
+    pub pattern: Pattern,
+    /// Where the message goes.
+    pub region: Region,
+    /// Who is to be told.
+    pub request: RequestId,
+}
+
+/// A message that came before its receive.
+#[derive(Debug)]
+pub struct Unexpected {
+    /// Its header.
+    pub header: Header,
+    /// World rank of the sender.
+    pub from: usize,
+    /// What has come of it.
+    pub data: Vec<u8>,
+}
+
+/// Number of an unexpected message.
+#[derive(Copy, Clone, Debug, Eq, PartialEq, Hash, PartialOrd, Ord)]
+pub struct MessageId(pub u64);
+
+/// Receives without a message and messages without a receive.
+#[derive(Debug, Default)]
+pub struct Matching {
+    posted: HashMap<u64, VecDeque<Posted>>,
+    unexpected: HashMap<u64, VecDeque<MessageId>>,
+    held: HashMap<MessageId, Unexpected>,
+    next: u64,
+    /// Bytes of unexpected messages, counted when they begin.
+    bytes: u64,
+}
+
+impl Matching {
+    /// Takes the receive that a message is for.
+    pub fn take_posted(&mut self, header: &Header) -> Option<Posted> {
+        let queue = self.posted.get_mut(&header.context)?;
+        let at = queue.iter().position(|p| p.pattern.takes(header))?;
+        queue.remove(at)
+    }
+
+    /// Whether a receive waits for this message.
+    pub fn is_awaited(&self, header: &Header) -> bool {
+        let queue = self.posted.get(&header.context);
+        queue.is_some_and(|q| q.iter().any(|p| p.pattern.takes(header)))
+    }
+
+    /// A receive for which nothing has come yet.
+    pub fn post(&mut self, posted: Posted) {
+        self.posted.entry(posted.pattern.context).or_default().push_back(posted);
+    }
+
+    /// Takes a receive back. `false` if a message was matched to it already.
+    pub fn withdraw(&mut self, request: RequestId) -> bool {
+        for queue in self.posted.values_mut() {
+            if let Some(at) = queue.iter().position(|p| p.request == request) {
+                queue.remove(at);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A message without a receive, of which nothing has come but the header.
+    pub fn hold(&mut self, header: Header, from: usize) -> MessageId {
+        let id = MessageId(self.next);
+        self.next += 1;
+        self.bytes += header.len;
+        self.unexpected.entry(header.context).or_default().push_back(id);
+        self.held.insert(id, Unexpected { header, from, data: Vec::new() });
+        id
+    }
+
+    /// The oldest message that `pattern` takes.
+    pub fn find(&self, pattern: &Pattern) -> Option<(MessageId, &Unexpected)> {
+        let queue = self.unexpected.get(&pattern.context)?;
+        let id = *queue.iter().find(|id| pattern.takes(&self.held[id].header))?;
+        Some((id, &self.held[&id]))
+    }
+
+    /// No other receive gets this message: somebody has it, by a matched probe.
+    pub fn reserve(&mut self, id: MessageId) {
+        if let Some(message) = self.held.get(&id)
+            && let Some(queue) = self.unexpected.get_mut(&message.header.context)
+        {
+            queue.retain(|other| *other != id);
+        }
+    }
+
+    /// Takes a message out, whole or in part.
+    pub fn take(&mut self, id: MessageId) -> Option<Unexpected> {
+        self.reserve(id);
+        let message = self.held.remove(&id)?;
+        self.bytes -= message.header.len;
+        Some(message)
+    }
+
+    /// A message that is here.
+    pub fn message(&self, id: MessageId) -> Option<&Unexpected> {
+        self.held.get(&id)
+    }
+
+    /// More of a message has come.
+    pub fn append(&mut self, id: MessageId, bytes: &[u8]) {
+        if let Some(message) = self.held.get_mut(&id) {
+            message.data.extend_from_slice(bytes);
+        }
+    }
+
+    /// Bytes that unexpected messages have, or will have when they are whole.
+    pub const fn unexpected_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Receives that wait.
+    pub fn posted(&self) -> impl Iterator<Item = &Posted> {
+        self.posted.values().flatten()
+    }
+
+    /// Messages that nobody has asked for yet.
+    pub fn unexpected(&self) -> impl Iterator<Item = &Unexpected> {
+        self.unexpected.values().flatten().map(|id| &self.held[id])
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! A process as a rank of a job: wire-up, waiting, and what it says of itself when something is wrong.
+
+pub mod report;
+mod start;
+mod wait;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::control::{Frame, Topic};
+use crate::engine::Engine;
+use report::Waiting;
+
+/// Seconds that a rank may wait before a roll call unless `PRP_MPI_HANG_SECONDS` says otherwise: longer than ranks of a
+/// well-behaved program wait for each other as a rule.
+pub const HANG_SECONDS: u64 = 60;
+
+/// This process as a rank.
+#[derive(Debug)]
+pub struct Process {
+    rank: usize,
+    /// Number of the node of each rank, counted from 0 in the order of the launcher's list.
+    nodes: Vec<usize>,
+    engine: Mutex<Engine>,
+    control: Option<Mutex<UnixStream>>,
+    waiting: Mutex<Vec<Waiting>>,
+    names: Mutex<HashMap<u64, String>>,
+    /// Whether ranks of this node are more than its processors.
+    is_crowded: bool,
+    hang: Option<Duration>,
+    began: Instant,
+}
+
+impl Process {
+    /// World rank.
+    pub const fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Ranks of the job.
+    pub const fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Number of the node of each rank.
+    pub fn nodes(&self) -> &[usize] {
+        &self.nodes
+    }
+
+    /// When this rank began.
+    pub const fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The engine, for a call that does not wait.
+    pub fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock()
+    }
+
+    /// Says what a context is called in reports.
+    pub fn name(&self, context: u64, name: &str) {
+        self.names.lock().insert(context, name.to_owned());
+    }
+
+    /// What a context is called.
+    pub fn name_of(&self, context: u64) -> String {
+        let names = self.names.lock();
+        names.get(&context).cloned().unwrap_or_else(|| format!("communicator {context}"))
+    }
+
+    /// Ends the job with this exit status.
+    pub fn abort(&self, status: i32, reason: &str) -> ! {
+        let mut content = status.to_le_bytes().to_vec();
+        content.extend_from_slice(reason.as_bytes());
+        if self.control.is_some() {
+            self.tell(&Frame::new(Topic::Abort, self.rank, content));
+        } else if !reason.is_empty() {
+            eprintln!("{reason}");
+        }
+        std::process::exit(status);
+    }
+
+    /// Says something to the agent. When it is gone the control thread ends the process.
+    fn tell(&self, frame: &Frame) {
+        if let Some(control) = &self.control {
+            let _ = frame.write(&mut *control.lock());
+        }
+    }
+
+    /// Waits until all ranks are here, too, and all that was sent has been taken; then leaves the job.
+    ///
+    /// # Errors
+    /// None yet: those of the agent's socket are the control thread's.
+    pub fn finalize(&self) -> io::Result<()> {
+        self.engine().say_goodbye();
+        let what = || Waiting::new("MPI_Finalize", "MPI_COMM_WORLD".into(), String::new());
+        self.wait(&what, |engine| engine.all_have_left().then_some(()));
+        self.tell(&Frame::new(Topic::Finalized, self.rank, []));
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! What a rank says of itself: where it waits, and what does not fit.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use super::Process;
+use crate::collective::CALLS;
+use crate::engine::Mismatch;
+use crate::matching::Pattern;
+use crate::operation::Operation;
+use crate::wire::Signature;
+
+/// What a thread waits for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Waiting {
+    /// The call, as `MPI_Recv`.
+    pub call: &'static str,
+    /// Name of the communicator.
+    pub communicator: String,
+    /// Peer, tag, bytes and the like.
+    pub detail: String,
+    /// World rank of the only rank that can end the wait.
+    pub peer: Option<usize>,
+    /// When the call was made.
+    pub since: Instant,
+}
+
+impl Waiting {
+    /// A call made now.
+    pub fn new(call: &'static str, communicator: String, detail: String) -> Self {
+        Self { call, communicator, detail, peer: None, since: Instant::now() }
+    }
+}
+
+impl Process {
+    /// Where this rank is: a line for what it does, which is the same for ranks that do the same, a line with times and
+    /// queues, and the rank it waits for if that is one.
+    pub(crate) fn whereabouts(&self) -> String {
+        let waiting = self.waiting.lock().clone();
+        let mut text = String::new();
+        if waiting.is_empty() {
+            text.push_str("not in an MPI call that waits");
+        }
+        for (i, at) in waiting.iter().enumerate() {
+            let join = if i == 0 { "" } else { " and " };
+            let _ = write!(text, "{join}{} on {}", at.call, at.communicator);
+            if !at.detail.is_empty() {
+                let _ = write!(text, ", {}", at.detail);
+            }
+        }
+        text.push('\n');
+        let longest = waiting.iter().map(|w| w.since.elapsed()).max().unwrap_or(Duration::ZERO);
+        let _ = write!(text, "{:.1} s", longest.as_secs_f64());
+        let Some(engine) = self.engine.try_lock_for(Duration::from_millis(200)) else {
+            return text;
+        };
+        let posted: Vec<_> = engine.posted().map(|p| self.describe(&p.pattern)).collect();
+        let came = engine.unexpected().map(|m| {
+            let name = self.name_of(m.header.context);
+            let (source, tag, len) = (m.header.source, m.header.tag, m.header.len);
+            format!("from {source} tag {tag} of {len} bytes on {name}")
+        });
+        let came: Vec<_> = came.collect();
+        drop(engine);
+        let _ = write!(text, "; {}", listed("posted", &posted));
+        let _ = write!(text, "; {}", listed("unexpected", &came));
+        if let [Waiting { peer: Some(peer), .. }] = waiting[..] {
+            let _ = write!(text, "\n{peer}");
+        }
+        text
+    }
+
+    fn describe(&self, pattern: &Pattern) -> String {
+        let source = pattern.source.map_or_else(|| "any".to_owned(), |s| s.to_string());
+        let tag = pattern.tag.map_or_else(|| "any".to_owned(), |t| t.to_string());
+        format!("from {source} tag {tag} on {}", self.name_of(pattern.context))
+    }
+
+    /// What two ranks disagree about.
+    pub(crate) fn explain(&self, mismatch: &Mismatch) -> String {
+        let name = self.name_of(mismatch.context);
+        format!(
+            "collective calls do not match on {name} (call {} on it): rank {} calls {}, rank {} calls {}",
+            mismatch.number,
+            self.rank,
+            call_text(mismatch.ours),
+            mismatch.other,
+            call_text(mismatch.theirs),
+        )
+    }
+}
+
+/// The first of many, and how many there are.
+fn listed(what: &str, all: &[String]) -> String {
+    const SHOWN: usize = 4;
+    match all.len() {
+        0 => format!("nothing {what}"),
+        n if n > SHOWN => format!("{n} {what}: {}, ...", all[..SHOWN].join(", ")),
+        n => format!("{n} {what}: {}", all.join(", ")),
+    }
+}
+
+/// A collective call with its arguments.
+pub fn call_text(signature: Signature) -> String {
+    let name = CALLS.get(usize::from(signature.call)).copied().unwrap_or("an unknown call");
+    let mut arguments = Vec::new();
+    if signature.bytes != u64::MAX && signature.call != 0 {
+        let size = u64::from(signature.element & 0xff);
+        match element_name(signature.element) {
+            Some(element) if size > 0 => {
+                arguments.push(format!("{} x {element}", signature.bytes / size));
+            }
+            _ => arguments.push(format!("{} bytes", signature.bytes)),
+        }
+    }
+    if signature.op != 0 {
+        let name = Operation::from_code(usize::from(signature.op)).map(Operation::name);
+        arguments.push(name.unwrap_or("user operation").to_owned());
+    }
+    if signature.root >= 0 {
+        arguments.push(format!("root {}", signature.root));
+    }
+    format!("{name}({})", arguments.join(", "))
+}
+
+/// What an element's kind is called.
+const fn element_name(code: u16) -> Option<&'static str> {
+    Some(match (code >> 8, code & 0xff) {
+        (1, _) => "MPI_CHAR",
+        (2, 1) => "MPI_INT8_T",
+        (2, 2) => "MPI_SHORT",
+        (2, 4) => "MPI_INT",
+        (2, 8) => "MPI_LONG",
+        (3, 1) => "MPI_UINT8_T",
+        (3, 2) => "MPI_UNSIGNED_SHORT",
+        (3, 4) => "MPI_UNSIGNED",
+        (3, 8) => "MPI_UNSIGNED_LONG",
+        (4, 4) => "MPI_FLOAT",
+        (4, 8) => "MPI_DOUBLE",
+        (5, _) => "MPI_LONG_DOUBLE",
+        (6, 8) => "MPI_C_FLOAT_COMPLEX",
+        (6, 16) => "MPI_C_DOUBLE_COMPLEX",
+        (8, _) => "MPI_C_BOOL",
+        _ => return None,
+    })
+}

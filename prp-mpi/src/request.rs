@@ -1,0 +1,115 @@
+//! Operations that were begun and may not be done.
+
+/// Number of a request.
+#[derive(Copy, Clone, Debug, Eq, PartialEq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u32);
+
+/// What went wrong with an operation, as the standard names it.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub enum Outcome {
+    /// Nothing.
+    #[default]
+    Success,
+    /// The message was longer than the buffer.
+    Truncated,
+}
+
+/// What became of an operation.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Status {
+    /// Rank of the sender in the communicator.
+    pub source: i32,
+    /// Tag.
+    pub tag: i32,
+    /// Bytes received.
+    pub bytes: u64,
+    /// Whether it was taken back.
+    pub cancelled: bool,
+    /// What went wrong.
+    pub outcome: Outcome,
+}
+
+impl Status {
+    /// What an operation has that received nothing: any source, any tag.
+    pub const EMPTY: Self =
+        Self { source: -1, tag: -2, bytes: 0, cancelled: false, outcome: Outcome::Success };
+}
+
+/// A request as the engine sees it.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) status: Status,
+    /// What it still waits for.
+    pub(crate) pending: u32,
+    /// Nobody asks for its end: it goes as soon as it is done.
+    pub(crate) is_free: bool,
+}
+
+/// All requests.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    all: Vec<Option<Request>>,
+    unused: Vec<u32>,
+}
+
+impl Requests {
+    /// A request that waits for `pending` things.
+    pub(crate) fn begin(&mut self, pending: u32, status: Status) -> RequestId {
+        let request = Request { status, pending, is_free: false };
+        if let Some(index) = self.unused.pop() {
+            self.all[index as usize] = Some(request);
+            return RequestId(index);
+        }
+        self.all.push(Some(request));
+        RequestId(self.all.len() as u32 - 1)
+    }
+
+    pub(crate) fn at(&mut self, id: RequestId) -> Option<&mut Request> {
+        self.all.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    /// One of the things it waits for has happened.
+    pub(crate) fn advance(&mut self, id: RequestId) {
+        if let Some(request) = self.at(id) {
+            request.pending -= 1;
+            if request.pending == 0 && request.is_free {
+                self.remove(id);
+            }
+        }
+    }
+
+    /// Whether nothing is left to wait for.
+    pub(crate) fn is_done(&self, id: RequestId) -> bool {
+        self.all.get(id.0 as usize).is_none_or(|r| r.as_ref().is_none_or(|r| r.pending == 0))
+    }
+
+    /// What became of it, if it is done: after that it is no more.
+    pub(crate) fn take(&mut self, id: RequestId) -> Option<Status> {
+        if !self.is_done(id) {
+            return None;
+        }
+        let status = self.at(id).map_or(Status::EMPTY, |r| r.status);
+        self.remove(id);
+        Some(status)
+    }
+
+    /// Forgets it when it is done.
+    pub(crate) fn free(&mut self, id: RequestId) {
+        if self.is_done(id) {
+            self.remove(id);
+        } else if let Some(request) = self.at(id) {
+            request.is_free = true;
+        }
+    }
+
+    fn remove(&mut self, id: RequestId) {
+        if self.all[id.0 as usize].take().is_some() {
+            self.unused.push(id.0);
+        }
+    }
+
+    /// Requests that are not done.
+    pub(crate) fn pending(&self) -> usize {
+        self.all.iter().flatten().filter(|r| r.pending > 0).count()
+    }
+}

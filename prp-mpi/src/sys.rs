@@ -1,0 +1,4 @@
+//! The only unsafe code of this crate: memory that the application lends for the time of a request.
+#![allow(unsafe_code, reason = "an application's buffer is an address, in every binding of MPI")]
+
+pub mod memory;

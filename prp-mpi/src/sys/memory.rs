@@ -1,0 +1,167 @@
+//! Memory that messages are sent from and received into.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::datatype::Datatype;
+
+/// A buffer of an application, or of a collective operation, seen as the packed bytes of its elements.
+///
+/// Whoever has a region may read and write its bytes: the engine's lock orders those who do.
+#[derive(Clone, Debug)]
+pub struct Region {
+    base: *mut u8,
+    len: usize,
+    /// How the bytes lie in memory, unless they lie in one piece.
+    layout: Option<Arc<Datatype>>,
+    _keep: Option<Arc<Owned>>,
+}
+
+/// Memory that a region keeps alive by itself.
+#[derive(Debug)]
+struct Owned {
+    base: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the memory was leaked from a box of bytes, which any thread may free.
+unsafe impl Send for Owned {}
+// SAFETY: the fields do not change, and the bytes are only reached through regions.
+unsafe impl Sync for Owned {}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: base and length are those of the box that was leaked in `Region::owned`, and no region is left.
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.base, self.len)) });
+    }
+}
+
+// SAFETY: the memory is the application's or our own, neither of which is bound to a thread; the engine's
+// lock is held by whoever reaches it.
+unsafe impl Send for Region {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// `count` elements of `datatype` at `base`.
+    ///
+    /// # Safety
+    /// Until the last clone is dropped, all bytes of the elements must be readable, and writable if the region is
+    /// received into; nobody else may use them in a way that MPI forbids for a buffer in use.
+    pub unsafe fn foreign(base: *mut u8, count: usize, datatype: &Arc<Datatype>) -> Self {
+        let len = count.saturating_mul(datatype.size());
+        if datatype.is_contiguous() || len == 0 {
+            let base = base.wrapping_offset(datatype.first_byte());
+            return Self { base, len, layout: None, _keep: None };
+        }
+        Self { base, len, layout: Some(datatype.clone()), _keep: None }
+    }
+
+    /// Memory of its own, all zero.
+    pub fn owned(len: usize) -> Self {
+        let base = Box::leak(vec![0_u8; len].into_boxed_slice()).as_mut_ptr();
+        let keep = Arc::new(Owned { base, len });
+        Self { base, len, layout: None, _keep: Some(keep) }
+    }
+
+    /// Part of a region in one piece.
+    ///
+    /// # Panics
+    /// If the region is not in one piece, or ends before the part does.
+    pub fn part(&self, range: Range<usize>) -> Self {
+        assert!(self.layout.is_none() && range.start <= range.end && range.end <= self.len);
+        Self {
+            base: self.base.wrapping_add(range.start),
+            len: range.len(),
+            layout: None,
+            _keep: self._keep.clone(),
+        }
+    }
+
+    /// Packed bytes.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes, if they lie in one piece.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        if self.len == 0 {
+            return Some(&[]);
+        }
+        // SAFETY: whoever made the region promised that its bytes may be read.
+        self.layout.is_none().then(|| unsafe { std::slice::from_raw_parts(self.base, self.len) })
+    }
+
+    /// The bytes from `offset` on to write to, if they lie in one piece.
+    pub fn bytes_mut(&mut self, offset: usize) -> Option<&mut [u8]> {
+        if self.layout.is_some() || offset > self.len {
+            return None;
+        }
+        if offset == self.len {
+            return Some(&mut []);
+        }
+        let len = self.len - offset;
+        // SAFETY: whoever made the region promised that its bytes may be written; `offset` is within them.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.base.wrapping_add(offset), len) })
+    }
+
+    /// Copies packed bytes from `offset` on out of the region; how many there were.
+    pub fn read(&self, offset: usize, into: &mut [u8]) -> usize {
+        let n = into.len().min(self.len.saturating_sub(offset));
+        let mut done = 0;
+        self.each_piece(offset, n, |at, len| {
+            // SAFETY: the piece is within the region, whose bytes may be read; `into` has room for `n` bytes.
+            unsafe { std::ptr::copy(at, into[done..done + len].as_mut_ptr(), len) };
+            done += len;
+        });
+        n
+    }
+
+    /// Copies `from` to the packed bytes from `offset` on; how many there was room for.
+    pub fn write(&mut self, offset: usize, from: &[u8]) -> usize {
+        let n = from.len().min(self.len.saturating_sub(offset));
+        let mut done = 0;
+        self.each_piece(offset, n, |at, len| {
+            // SAFETY: the piece is within the region, whose bytes may be written.
+            unsafe { std::ptr::copy(from[done..done + len].as_ptr(), at, len) };
+            done += len;
+        });
+        n
+    }
+
+    /// All packed bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.bytes().map_or_else(
+            || {
+                let mut packed = vec![0; self.len];
+                self.read(0, &mut packed);
+                packed
+            },
+            <[u8]>::to_vec,
+        )
+    }
+
+    /// Copies all of `from` that fits to the beginning of this.
+    pub fn copy_from(&mut self, from: &Self) {
+        match from.bytes() {
+            Some(bytes) => self.write(0, bytes),
+            None => self.write(0, &from.to_vec()),
+        };
+    }
+
+    /// Names the pieces of memory that hold `n` packed bytes from `offset` on.
+    fn each_piece(&self, offset: usize, n: usize, mut piece: impl FnMut(*mut u8, usize)) {
+        match &self.layout {
+            _ if n == 0 => {}
+            None => piece(self.base.wrapping_add(offset), n),
+            Some(datatype) => datatype.pieces(offset, n, |at, len| {
+                piece(self.base.wrapping_offset(at), len);
+            }),
+        }
+    }
+}

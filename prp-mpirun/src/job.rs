@@ -1,0 +1,396 @@
+//! A job, as the launcher sees it: agents, ranks, and what becomes of them.
+
+mod end;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write, stderr, stdin, stdout};
+use std::process::{Child, ChildStdin};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, Signal};
+use prp_mpi::control::{Frame, Topic, environment};
+
+use crate::agent::Order;
+use crate::arguments::{Arguments, Node};
+use crate::launch;
+use crate::roll_call::{self, Answers};
+use end::Ending;
+
+/// How long a node may take until its agent answers: a login by ssh takes a second or two.
+const START: Duration = Duration::from_secs(20);
+
+/// How long ranks may take to answer a roll call; those that do not are named as such.
+const ANSWERS: Duration = Duration::from_millis(500);
+
+/// Exit status of a job whose ranks wait for each other.
+const HUNG: u8 = 124;
+
+/// What happens to a job.
+#[derive(Debug)]
+enum Event {
+    Frame(usize, Frame),
+    /// An agent is gone.
+    Gone(usize),
+    Signal(Signal),
+}
+
+/// What is known of a rank.
+#[derive(Clone, Debug, Default)]
+struct Rank {
+    node: usize,
+    card: Option<String>,
+    has_begun: bool,
+    is_finalized: bool,
+    has_ended: bool,
+    /// What it has written of a line that is not whole yet.
+    output: Vec<u8>,
+    error_output: Vec<u8>,
+}
+
+struct Agent {
+    node: Node,
+    child: Child,
+    input: Option<ChildStdin>,
+    is_ready: bool,
+}
+
+struct Job<'a> {
+    arguments: &'a Arguments,
+    agents: Vec<Agent>,
+    ranks: Vec<Rank>,
+    events: Receiver<Event>,
+    begun: Instant,
+    ending: Ending,
+    /// A roll call under way: since when, whether it ends the job, answers so far.
+    roll: Option<(Instant, bool, Answers)>,
+    has_reported: bool,
+}
+
+/// Runs the job; its exit status.
+pub(crate) fn run(arguments: &Arguments) -> io::Result<u8> {
+    if arguments.program.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program: see --help"));
+    }
+    let nodes = arguments.nodes()?;
+    let mut signals = SigSet::empty();
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT, Signal::SIGHUP]
+        .into_iter()
+        .for_each(|signal| signals.add(signal));
+    signals.thread_block()?;
+    let (events, receiver) = channel();
+    watch_signals(signals, events.clone());
+    let mut job = Job {
+        arguments,
+        agents: Vec::new(),
+        ranks: Vec::new(),
+        events: receiver,
+        begun: Instant::now(),
+        ending: Ending::default(),
+        roll: None,
+        has_reported: false,
+    };
+    job.start(nodes, &events)?;
+    Ok(job.attend())
+}
+
+fn watch_signals(signals: SigSet, events: Sender<Event>) {
+    thread::spawn(move || {
+        while let Ok(signal) = signals.wait() {
+            if events.send(Event::Signal(signal)).is_err() {
+                break;
+            }
+        }
+    });
+}
+
+impl Job<'_> {
+    /// Starts the agents.
+    fn start(&mut self, nodes: Vec<Node>, events: &Sender<Event>) -> io::Result<()> {
+        for (index, node) in nodes.into_iter().enumerate() {
+            let mut child = launch::agent(&node, &self.arguments.launch)?;
+            self.ranks.extend((0..node.ranks).map(|_| Rank { node: index, ..Rank::default() }));
+            let output = child.stdout.take();
+            let events = events.clone();
+            thread::spawn(move || {
+                let mut output = output;
+                while let Some(Ok(Some(frame))) = output.as_mut().map(Frame::read) {
+                    if events.send(Event::Frame(index, frame)).is_err() {
+                        return;
+                    }
+                }
+                let _ = events.send(Event::Gone(index));
+            });
+            let input = child.stdin.take();
+            self.agents.push(Agent { node, child, input, is_ready: false });
+        }
+        let events = events.clone();
+        thread::spawn(move || {
+            let mut piece = [0; 16 << 10];
+            loop {
+                let n = stdin().read(&mut piece).unwrap_or(0);
+                let frame = Frame::new(Topic::Input, 0, &piece[..n]);
+                if events.send(Event::Frame(0, frame)).is_err() || n == 0 {
+                    return;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Attends to what happens until all is over.
+    fn attend(&mut self) -> u8 {
+        loop {
+            match self.events.recv_timeout(Duration::from_millis(50)) {
+                Ok(Event::Frame(agent, frame)) => self.hear(agent, frame),
+                Ok(Event::Gone(agent)) => self.lose(agent),
+                Ok(Event::Signal(Signal::SIGQUIT)) => self.call_roll(false),
+                Ok(Event::Signal(signal)) => {
+                    self.fail(128 + signal as u8, &format!("stopped by {signal}"));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.finish_roll();
+            self.check_start();
+            if let Some(signal) = self.ending.due() {
+                self.tell_all(&Frame::new(Topic::Signal, signal as usize, []));
+            }
+            if self.ranks.iter().all(|r| r.has_ended) || self.ending.is_over() {
+                break;
+            }
+        }
+        for agent in &mut self.agents {
+            agent.input = None;
+        }
+        for agent in &mut self.agents {
+            if !agent.is_ready || self.ending.is_over() {
+                let _ = agent.child.kill();
+            }
+            let _ = agent.child.wait();
+        }
+        self.ending.status()
+    }
+
+    fn tell(&mut self, agent: usize, frame: &Frame) {
+        if let Some(input) = &mut self.agents[agent].input
+            && frame.write(input).is_err()
+        {
+            self.agents[agent].input = None;
+        }
+    }
+
+    fn tell_all(&mut self, frame: &Frame) {
+        (0..self.agents.len()).for_each(|agent| self.tell(agent, frame));
+    }
+
+    /// An agent has said something.
+    fn hear(&mut self, agent: usize, frame: Frame) {
+        let rank = frame.rank as usize;
+        match frame.topic {
+            Topic::Ready => {
+                self.agents[agent].is_ready = true;
+                let order = self.order(agent);
+                self.tell(agent, &Frame::new(Topic::Start, 0, order.to_content()));
+            }
+            Topic::Input => self.tell(0, &frame),
+            _ if rank >= self.ranks.len() => {}
+            Topic::Hello => self.ranks[rank].has_begun = true,
+            Topic::Card => {
+                self.ranks[rank].card = Some(frame.text());
+                let cards: Option<Vec<_>> = self.ranks.iter().map(|r| r.card.clone()).collect();
+                if let Some(cards) = cards {
+                    self.tell_all(&Frame::new(Topic::Cards, 0, cards.join("\n")));
+                }
+            }
+            Topic::Finalized => self.ranks[rank].is_finalized = true,
+            Topic::Output | Topic::ErrorOutput => self.print(&frame),
+            Topic::Stuck => {
+                if !self.has_reported {
+                    self.has_reported = true;
+                    self.call_roll(true);
+                }
+            }
+            Topic::Whereabouts => {
+                if let Some((_, _, answers)) = &mut self.roll {
+                    answers.insert(rank, frame.text());
+                }
+            }
+            Topic::Abort => {
+                let (status, reason) = frame.content.split_at(frame.content.len().min(4));
+                let status = status.first().copied().unwrap_or(1);
+                let reason = String::from_utf8_lossy(reason);
+                self.fail(status.max(1), &format!("rank {rank} ended the job: {reason}"));
+            }
+            Topic::Exited => self.note_end(rank, &frame.text()),
+            _ => {}
+        }
+    }
+
+    fn order(&self, agent: usize) -> Order {
+        let nodes: Vec<_> = self.ranks.iter().map(|r| r.node.to_string()).collect();
+        let folder = std::env::current_dir().unwrap_or_default();
+        // A node that was reached by ssh has none of our variables.
+        let variables = std::env::vars().filter(|(name, _)| name.starts_with("PRP_MPI_"));
+        Order {
+            node: agent,
+            nodes: nodes.join(","),
+            folder: folder.display().to_string(),
+            variables: variables.collect(),
+            program: self.arguments.program.clone(),
+        }
+    }
+
+    /// Where a rank is, for people.
+    fn place(&self, rank: usize) -> String {
+        match &self.agents[self.ranks[rank].node].node.name {
+            Some(name) => format!("rank {rank} on node {name}"),
+            None => format!("rank {rank}"),
+        }
+    }
+
+    /// A rank has ended.
+    fn note_end(&mut self, rank: usize, how: &str) {
+        self.ranks[rank].has_ended = true;
+        self.print_rest(rank);
+        let Rank { has_begun, is_finalized, .. } = self.ranks[rank];
+        let place = self.place(rank);
+        match how.split_once(' ') {
+            Some(("exit", "0")) if has_begun && !is_finalized => {
+                self.fail(1, &format!("{place} exited without calling MPI_Finalize"));
+            }
+            Some(("exit", "0")) => {}
+            Some(("exit", code)) => {
+                let status = code.parse::<i32>().map_or(1, |c| (c & 0xff) as u8).max(1);
+                let text = format!("{place} exited with status {code}");
+                if is_finalized { self.ending.note(status) } else { self.fail(status, &text) }
+            }
+            Some(("signal", number)) => {
+                let signal = number.parse().ok().and_then(|n: i32| Signal::try_from(n).ok());
+                let name = signal.map_or_else(|| format!("signal {number}"), |s| s.to_string());
+                let status = 128 + signal.map_or(0, |s| s as u8);
+                self.fail(status, &format!("{place} was killed by {name}"));
+            }
+            _ => self.fail(127, &format!("{place} was {how}")),
+        }
+    }
+
+    /// The job has failed: the first reason is the one that counts.
+    fn fail(&mut self, status: u8, reason: &str) {
+        if self.ending.begin(status) {
+            eprintln!("prp-mpirun: {reason}");
+        }
+    }
+
+    /// An agent is gone.
+    fn lose(&mut self, agent: usize) {
+        let lost: Vec<_> = (0..self.ranks.len())
+            .filter(|&r| self.ranks[r].node == agent && !self.ranks[r].has_ended)
+            .collect();
+        if lost.is_empty() {
+            return;
+        }
+        for &rank in &lost {
+            self.ranks[rank].has_ended = true;
+        }
+        let Agent { node, is_ready, .. } = &self.agents[agent];
+        let name = node.name.as_deref().unwrap_or("here");
+        let text = if *is_ready {
+            format!("the agent of node {name} is gone, with ranks {}", roll_call::spans(&lost))
+        } else {
+            let launch = self.arguments.launch.replace("{node}", name);
+            format!("node {name} was not reached: the command ended: {launch}")
+        };
+        self.fail(1, &text);
+    }
+
+    /// Names a node that does not answer.
+    fn check_start(&mut self) {
+        if self.begun.elapsed() < START {
+            return;
+        }
+        let missing = self.agents.iter().find(|a| !a.is_ready);
+        if let Some(name) = missing.map(|a| a.node.name.clone().unwrap_or_default()) {
+            let text = format!("node {name} has not answered within {} s", START.as_secs());
+            self.fail(1, &text);
+        }
+    }
+
+    /// Asks all ranks where they are.
+    fn call_roll(&mut self, ends: bool) {
+        if self.roll.is_none() && !self.ending.has_begun() {
+            self.roll = Some((Instant::now(), ends, BTreeMap::new()));
+            self.tell_all(&Frame::new(Topic::RollCall, 0, []));
+        }
+    }
+
+    /// Reports once all have answered that can.
+    fn finish_roll(&mut self) {
+        let Some((since, ends, answers)) = &self.roll else { return };
+        let expected = self.ranks.iter().filter(|r| r.has_begun && !r.has_ended).count();
+        if answers.len() < expected && since.elapsed() < ANSWERS {
+            return;
+        }
+        let ends = *ends;
+        let mut answers = answers.clone();
+        self.roll = None;
+        for (rank, state) in self.ranks.iter().enumerate() {
+            answers.entry(rank).or_insert_with(|| {
+                let text = match state {
+                    Rank { has_ended: true, .. } => "has ended",
+                    Rank { has_begun: false, .. } => "has not called MPI_Init",
+                    _ => "does not answer",
+                };
+                text.to_owned()
+            });
+        }
+        let all_wait = answers.values().all(|a| a.starts_with("MPI_"));
+        eprint!("prp-mpirun: where the ranks are:\n{}", roll_call::report(&answers));
+        let is_told = std::env::var_os(environment::HANG_SECONDS).is_some();
+        if ends && (all_wait || is_told) {
+            self.fail(HUNG, "the ranks wait for each other: the job ends");
+        }
+    }
+
+    /// Prints what a rank has written, in whole lines.
+    fn print(&mut self, frame: &Frame) {
+        let rank = frame.rank as usize;
+        let is_error = frame.topic == Topic::ErrorOutput;
+        let state = &mut self.ranks[rank];
+        let kept = if is_error { &mut state.error_output } else { &mut state.output };
+        kept.extend_from_slice(&frame.content);
+        let Some(end) = kept.iter().rposition(|&b| b == b'\n') else { return };
+        let whole: Vec<u8> = kept.drain(..=end).collect();
+        self.put(rank, is_error, &whole);
+    }
+
+    fn print_rest(&mut self, rank: usize) {
+        for is_error in [false, true] {
+            let state = &mut self.ranks[rank];
+            let kept = if is_error { &mut state.error_output } else { &mut state.output };
+            let rest = std::mem::take(kept);
+            if !rest.is_empty() {
+                self.put(rank, is_error, &rest);
+            }
+        }
+    }
+
+    fn put(&self, rank: usize, is_error: bool, bytes: &[u8]) {
+        let mut labelled = Vec::new();
+        if self.arguments.label {
+            for line in bytes.split_inclusive(|&b| b == b'\n') {
+                labelled.extend_from_slice(format!("[{rank}] ").as_bytes());
+                labelled.extend_from_slice(line);
+            }
+        } else {
+            labelled.extend_from_slice(bytes);
+        }
+        // Who reads our output may be gone; the job is not ours to end for that.
+        let _ = if is_error {
+            stderr().write_all(&labelled)
+        } else {
+            stdout().write_all(&labelled).and_then(|()| stdout().flush())
+        };
+    }
+}

@@ -1,0 +1,25 @@
+//! `prp-mpirun`: starts the ranks of a program, and ends them together.
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
+
+
+mod agent;
+mod arguments;
+mod job;
+mod launch;
+mod roll_call;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let arguments = arguments::Arguments::parse();
+    let outcome = if arguments.agent { agent::run() } else { job::run(&arguments) };
+    match outcome {
+        Ok(status) => ExitCode::from(status),
+        Err(e) => {
+            eprintln!("prp-mpirun: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Where the ranks of a job wait: those that wait alike together, the fewest last.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What ranks have said of themselves, by rank.
+pub(crate) type Answers = BTreeMap<usize, String>;
+
+/// A line for each group of ranks, and one for each circle of ranks that wait for each other.
+pub(crate) fn report(answers: &Answers) -> String {
+    let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (rank, answer) in answers {
+        groups.entry(answer.lines().next().unwrap_or_default()).or_default().push(*rank);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, ranks)| (std::cmp::Reverse(ranks.len()), ranks[0]));
+    let mut text = String::new();
+    for (place, ranks) in groups {
+        let queues = answers[&ranks[0]].lines().nth(1).unwrap_or_default();
+        let since = if queues.is_empty() { String::new() } else { format!(", since {queues}") };
+        let _ = writeln!(text, "  ranks {}: {place}{since}", spans(&ranks));
+    }
+    if let Some(circle) = circle(answers) {
+        let names: Vec<_> = circle.iter().map(|r| format!("rank {r}")).collect();
+        let _ = writeln!(text, "  deadlock: {} waits for {}", names.join(" waits for "), names[0]);
+    }
+    text
+}
+
+/// Ranks as people write them: `0-2,5`.
+pub(crate) fn spans(ranks: &[usize]) -> String {
+    let mut spans: Vec<(usize, usize)> = Vec::new();
+    for &rank in ranks {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => spans.push((rank, rank)),
+        }
+    }
+    let words = spans.into_iter().map(|(first, last)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+/// Ranks each of which waits for the next one, and the last for the first.
+fn circle(answers: &Answers) -> Option<Vec<usize>> {
+    let waits_for = |rank: usize| -> Option<usize> {
+        answers.get(&rank)?.lines().nth(2)?.parse().ok()
+    };
+    for &start in answers.keys() {
+        let mut path = vec![start];
+        while let Some(next) = waits_for(*path.last()?) {
+            if next == start {
+                return Some(path);
+            }
+            if path.contains(&next) {
+                break;
+            }
+            path.push(next);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;
