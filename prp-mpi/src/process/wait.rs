@@ -63,6 +63,24 @@ impl Process {
         out
     }
 
+    /// Looks once, without waiting; a rank that looks in vain lets others run.
+    pub fn try_now<T>(&self, mut ready: impl FnMut(&mut Engine) -> Option<T>) -> Option<T> {
+        let mut engine = self.engine();
+        let out = ready(&mut engine);
+        if out.is_some() {
+            return out;
+        }
+        let moved = engine.progress();
+        self.check(&mut engine);
+        let out = ready(&mut engine);
+        if out.is_none() && !moved {
+            engine.admit_one();
+            drop(engine);
+            let _ = nix::sched::sched_yield();
+        }
+        out
+    }
+
     /// Notes that a thread waits; the time tells it from others.
     fn note(&self, what: Waiting) -> Instant {
         let since = what.since;

@@ -1,0 +1,170 @@
+//! The exported functions: those that are implemented call Rust, the others say their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use super::prototype::Prototype;
+
+/// Names of the functions of `src/api`.
+pub(crate) fn implemented(folder: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(folder).expect("src/api").flatten() {
+        if entry.path().is_dir() {
+            names.extend(implemented(&entry.path()));
+        }
+        let text = fs::read_to_string(entry.path()).unwrap_or_default();
+        let lines = text.lines().filter_map(|l| l.strip_prefix("pub(crate) fn "));
+        names.extend(lines.filter_map(|l| l.split(['(', '<']).next()).map(str::to_owned));
+    }
+    names
+}
+
+/// Which Rust function does it, and the prototype that it shares it with: that of the other size of counts.
+fn target<'a>(
+    of: &Prototype,
+    all: &'a BTreeMap<&str, &'a Prototype>,
+) -> (String, Option<&'a Prototype>) {
+    let other = match of.name.strip_suffix("_c") {
+        Some(base) => all.get(base),
+        None => all.get(format!("{}_c", of.name).as_str()),
+    };
+    let other = other.copied().filter(|o| o.parameters.len() == of.parameters.len());
+    let name = of.rust_name();
+    match (other, name.strip_suffix("_c")) {
+        (Some(_), Some(base)) => (base.to_owned(), other),
+        _ => (name, other),
+    }
+}
+
+/// How a function is done in Rust.
+struct Way {
+    function: String,
+    /// Parameters that are for the call behind it, and that call.
+    left_out: &'static [&'static str],
+    then: &'static str,
+}
+
+/// By a function of its name; a collective call by a plan, which is run, begun or kept.
+fn way(target: &str, implemented: &BTreeSet<String>) -> Option<Way> {
+    if implemented.contains(target) {
+        return Some(Way { function: target.to_owned(), left_out: &[], then: "" });
+    }
+    let plan = |base: &str, left_out, then| {
+        let function = format!("plan_{base}");
+        implemented.contains(&function).then_some(Way { function, left_out, then })
+    };
+    let now = plan(target, &[][..], "?.run()");
+    let begun = target.strip_prefix('i').and_then(|b| plan(b, &["request"], "?.begin(_request)"));
+    let kept = target.strip_suffix("_init").and_then(|b| {
+        plan(b, &["info", "request"], ".map(|plan| plan.keep(_request))")
+    });
+    now.or(begun).or(kept)
+}
+
+/// The type of a parameter in Rust, and how it is handed on.
+fn parameter(kind: &str, other: Option<&str>, name: &str) -> (String, String) {
+    let differs = other.is_some_and(|o| o != kind);
+    let plain = format!("_{name}");
+    match (kind, differs) {
+        ("int", true) => ("c_int".into(), format!("i64::from({plain})")),
+        ("MPI_Aint", true) => ("isize".into(), format!("{plain} as i64")),
+        ("MPI_Count", true) => ("i64".into(), plain),
+        ("int*", true) => ("Ptr<c_int>".into(), format!("Counts::Int({plain})")),
+        ("MPI_Aint*" | "MPI_Count*", true) => ("Ptr<i64>".into(), format!("Counts::Long({plain})")),
+        ("MPI_User_function*", _) => ("Option<UserFunction>".into(), format!("Combiner::Int({plain})")),
+        ("MPI_User_function_c*", _) => {
+            ("Option<LargeUserFunction>".into(), format!("Combiner::Long({plain})"))
+        }
+        _ => (rust_type(kind), plain),
+    }
+}
+
+fn rust_type(kind: &str) -> String {
+    if let Some(inner) = kind.strip_suffix('*') {
+        return match inner {
+            "void" => "Address".into(),
+            "MPI_Copy_function" => "CommCopy".into(),
+            "MPI_Delete_function" => "CommDelete".into(),
+            function if function.starts_with("MPI_") && function.contains("_function") => {
+                "Callback".into()
+            }
+            function if function.ends_with("errhandler_fn") => "Callback".into(),
+            inner => format!("Ptr<{}>", rust_type(inner)),
+        };
+    }
+    match kind {
+        "int" | "MPI_T_cb_safety" | "MPI_T_source_order" => "c_int",
+        "char" => "c_char",
+        "double" => "f64",
+        "MPI_Aint" => "isize",
+        "MPI_Count" | "MPI_Offset" => "i64",
+        "unsigned long" => "u64",
+        "MPI_Status" => "Status",
+        _ => "Handle",
+    }
+    .into()
+}
+
+/// All exported functions, as Rust.
+pub(crate) fn exports(prototypes: &[Prototype], implemented: &BTreeSet<String>) -> String {
+    let all: BTreeMap<&str, &Prototype> =
+        prototypes.iter().map(|p| (p.name.as_str(), p)).collect();
+    let mut text = String::new();
+    for prototype in prototypes {
+        let (target, other) = target(prototype, &all);
+        for name in [prototype.name.clone(), format!("P{}", prototype.name)] {
+            if let Some(way) = way(&target, implemented) {
+                export(&mut text, prototype, other, &name, &way);
+            } else {
+                let _ = writeln!(
+                    text,
+                    "#[unsafe(no_mangle)] extern \"C\" fn {name}() -> c_int {{ refuse({:?}) }}",
+                    prototype.name
+                );
+            }
+        }
+    }
+    text
+}
+
+fn export(
+    text: &mut String,
+    prototype: &Prototype,
+    other: Option<&Prototype>,
+    name: &str,
+    way: &Way,
+) {
+    let mut parameters = String::new();
+    let mut arguments = String::new();
+    for (i, (kind, word)) in prototype.parameters.iter().enumerate() {
+        let of_other = other.map(|o| o.parameters[i].0.as_str());
+        let (rust, argument) = parameter(kind, of_other, word);
+        let _ = write!(parameters, "_{word}: {rust}, ");
+        if !way.left_out.contains(&word.as_str()) {
+            let _ = write!(arguments, "{argument}, ");
+        }
+    }
+    let is_value = prototype.result != "int" || prototype.name.ends_with("_toint");
+    let result = rust_type(&prototype.result);
+    let does = format!("api::{}({arguments}){}", way.function, way.then);
+    let body =
+        if is_value { does } else { format!("call({:?}, || {does})", prototype.name) };
+    let _ = writeln!(
+        text,
+        "#[unsafe(no_mangle)] extern \"C\" fn {name}({parameters}) -> {result} {{ {body} }}"
+    );
+}
+
+/// Which functions there are, as a table for people.
+pub(crate) fn table(prototypes: &[Prototype], implemented: &BTreeSet<String>) -> String {
+    let all: BTreeMap<&str, &Prototype> =
+        prototypes.iter().map(|p| (p.name.as_str(), p)).collect();
+    let mut text = String::new();
+    for prototype in prototypes {
+        let is_there = way(&target(prototype, &all).0, implemented).is_some();
+        let _ = writeln!(text, "{} {}", if is_there { "yes" } else { "no " }, prototype.name);
+    }
+    text
+}

@@ -1,0 +1,36 @@
+//! The functions of the standard, with the parameters of C and `Result`s. Those that take counts serve both sizes.
+
+pub(crate) mod attribute;
+pub(crate) mod collective;
+pub(crate) mod communicator;
+pub(crate) mod datatype;
+pub(crate) mod environment;
+pub(crate) mod error;
+pub(crate) mod group;
+pub(crate) mod info;
+pub(crate) mod message;
+pub(crate) mod misc;
+pub(crate) mod request;
+pub(crate) mod topology;
+
+pub(crate) use attribute::*;
+pub(crate) use collective::*;
+pub(crate) use communicator::*;
+pub(crate) use datatype::*;
+pub(crate) use environment::*;
+pub(crate) use error::*;
+pub(crate) use group::*;
+pub(crate) use info::*;
+pub(crate) use message::*;
+pub(crate) use misc::*;
+pub(crate) use request::*;
+pub(crate) use topology::*;
+
+pub(crate) const ANY_SOURCE: i32 = -1;
+pub(crate) const ANY_TAG: i32 = -2;
+pub(crate) const PROC_NULL: i32 = -3;
+pub(crate) const UNDEFINED: i32 = -32766;
+pub(crate) const IDENT: i32 = 201;
+pub(crate) const CONGRUENT: i32 = 202;
+pub(crate) const SIMILAR: i32 = 203;
+pub(crate) const UNEQUAL: i32 = 204;

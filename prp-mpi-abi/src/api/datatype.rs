@@ -1,0 +1,442 @@
+//! Datatypes.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+
+use prp_mpi::datatype::{Datatype, Recipe};
+
+use super::error::{Class, Failure, Outcome, fail};
+use super::message::type_of;
+use crate::object::{self, Handle, TYPES, Typed};
+use crate::sys::pointer::{Address, Counts, Ptr};
+
+const DUP: i32 = 102;
+const CONTIGUOUS: i32 = 103;
+const VECTOR: i32 = 104;
+const HVECTOR: i32 = 105;
+const INDEXED: i32 = 106;
+const HINDEXED: i32 = 107;
+const INDEXED_BLOCK: i32 = 108;
+const HINDEXED_BLOCK: i32 = 109;
+const STRUCT: i32 = 110;
+const SUBARRAY: i32 = 111;
+const RESIZED: i32 = 116;
+const NAMED: i32 = 101;
+const ORDER_C: c_int = 12;
+
+fn known(handle: Handle) -> Result<Arc<Datatype>, Failure> {
+    type_of(handle, Handle::WORLD)
+}
+
+fn add(datatype: Datatype, recipe: Recipe, to: Ptr<Handle>) {
+    let datatype = Arc::new(datatype.with_recipe(recipe));
+    to.put(TYPES.add(Typed { datatype, name: String::new(), attributes: BTreeMap::new() }));
+}
+
+fn recipe(combiner: i32, integers: &[i64], addresses: &[isize], handles: &[Handle]) -> Recipe {
+    Recipe {
+        combiner,
+        integers: integers.to_vec(),
+        addresses: addresses.to_vec(),
+        handles: handles.iter().map(|h| h.0).collect(),
+    }
+}
+
+fn count_of(count: i64) -> Result<usize, Failure> {
+    usize::try_from(count).or_else(|_| fail(Class::Count, "a negative count"))
+}
+
+fn counts_of(counts: &[i64]) -> Result<Vec<usize>, Failure> {
+    counts.iter().map(|&c| count_of(c)).collect()
+}
+
+pub(crate) fn type_contiguous(count: i64, old: Handle, new: Ptr<Handle>) -> Outcome {
+    let made = Datatype::blocks(&*known(old)?, [(0, count_of(count)?)]);
+    add(made, recipe(CONTIGUOUS, &[count], &[], &[old]), new);
+    Ok(())
+}
+
+fn vector(count: i64, length: i64, stride: isize, old: &Datatype) -> Result<Datatype, Failure> {
+    let (count, length) = (count_of(count)?, count_of(length)?);
+    Ok(Datatype::blocks(old, (0..count as isize).map(|i| (i * stride, length))))
+}
+
+pub(crate) fn type_vector(count: i64, length: i64, stride: i64, old: Handle, new: Ptr<Handle>) -> Outcome {
+    let of = known(old)?;
+    let made = vector(count, length, stride as isize * of.extent(), &of)?;
+    add(made, recipe(VECTOR, &[count, length, stride], &[], &[old]), new);
+    Ok(())
+}
+
+pub(crate) fn type_create_hvector(
+    count: i64,
+    length: i64,
+    stride: i64,
+    old: Handle,
+    new: Ptr<Handle>,
+) -> Outcome {
+    let made = vector(count, length, stride as isize, &*known(old)?)?;
+    add(made, recipe(HVECTOR, &[count, length], &[stride as isize], &[old]), new);
+    Ok(())
+}
+
+pub(crate) fn type_indexed(
+    count: i64,
+    lengths: Counts,
+    displacements: Counts,
+    old: Handle,
+    new: Ptr<Handle>,
+) -> Outcome {
+    let of = known(old)?;
+    let n = count_of(count)?;
+    let (lengths, places) = (lengths.list(n), displacements.list(n));
+    let blocks = counts_of(&lengths)?.into_iter().zip(&places);
+    let made = Datatype::blocks(&of, blocks.map(|(l, &at)| (at as isize * of.extent(), l)));
+    let integers: Vec<i64> = [count].into_iter().chain(lengths).chain(places).collect();
+    add(made, recipe(INDEXED, &integers, &[], &[old]), new);
+    Ok(())
+}
+
+pub(crate) fn type_create_hindexed(
+    count: i64,
+    lengths: Counts,
+    displacements: Counts,
+    old: Handle,
+    new: Ptr<Handle>,
+) -> Outcome {
+    let of = known(old)?;
+    let n = count_of(count)?;
+    let lengths = lengths.list(n);
+    let places: Vec<isize> = displacements.list(n).into_iter().map(|a| a as isize).collect();
+    let blocks = counts_of(&lengths)?.into_iter().zip(&places);
+    let made = Datatype::blocks(&of, blocks.map(|(l, &at)| (at, l)));
+    let integers: Vec<i64> = [count].into_iter().chain(lengths).collect();
+    add(made, recipe(HINDEXED, &integers, &places, &[old]), new);
+    Ok(())
+}
+
+pub(crate) fn type_create_indexed_block(
+    count: i64,
+    length: i64,
+    displacements: Counts,
+    old: Handle,
+    new: Ptr<Handle>,
+) -> Outcome {
+    let of = known(old)?;
+    let (places, length_each) = (displacements.list(count_of(count)?), count_of(length)?);
+    let blocks = places.iter().map(|&at| (at as isize * of.extent(), length_each));
+    let made = Datatype::blocks(&of, blocks);
+    let integers: Vec<i64> = [count, length].into_iter().chain(places).collect();
+    add(made, recipe(INDEXED_BLOCK, &integers, &[], &[old]), new);
+    Ok(())
+}
+
+pub(crate) fn type_create_hindexed_block(
+    count: i64,
+    length: i64,
+    displacements: Counts,
+    old: Handle,
+    new: Ptr<Handle>,
+) -> Outcome {
+    let of = known(old)?;
+    let places = displacements.list(count_of(count)?);
+    let places: Vec<isize> = places.into_iter().map(|a| a as isize).collect();
+    let length_each = count_of(length)?;
+    let made = Datatype::blocks(&of, places.iter().map(|&at| (at, length_each)));
+    add(made, recipe(HINDEXED_BLOCK, &[count, length], &places, &[old]), new);
+    Ok(())
+}
+
+pub(crate) fn type_create_struct(
+    count: i64,
+    lengths: Counts,
+    displacements: Counts,
+    types: Ptr<Handle>,
+    new: Ptr<Handle>,
+) -> Outcome {
+    let n = count_of(count)?;
+    let lengths = lengths.list(n);
+    let places: Vec<isize> = displacements.list(n).into_iter().map(|a| a as isize).collect();
+    let handles = types.list(n);
+    let of: Vec<Arc<Datatype>> = handles.iter().map(|&h| known(h)).collect::<Result<_, _>>()?;
+    let each = counts_of(&lengths)?;
+    let made = Datatype::structure((0..n).map(|i| (places[i], each[i], &*of[i])));
+    let integers: Vec<i64> = [count].into_iter().chain(lengths).collect();
+    add(padded(made), recipe(STRUCT, &integers, &places, &handles), new);
+    Ok(())
+}
+
+/// A structure ends where the next one of an array may begin: elements are aligned to their size, as C does it.
+fn padded(made: Datatype) -> Datatype {
+    let alignment = |size: u8| if size > 16 { 16 } else { isize::from(size) };
+    let widest = made.runs().iter().map(|r| alignment(r.basic.size)).max().unwrap_or(1);
+    let (true_lb, true_ub) = made.true_bounds();
+    // Bounds that somebody has set are left alone.
+    if (made.lb(), made.ub()) != (true_lb, true_ub) || widest <= 1 {
+        return made;
+    }
+    let rest = made.extent().rem_euclid(widest);
+    if rest == 0 { made } else { made.resized(made.lb(), made.extent() + widest - rest) }
+}
+
+pub(crate) fn type_create_subarray(
+    ndims: c_int,
+    sizes: Counts,
+    subsizes: Counts,
+    starts: Counts,
+    order: c_int,
+    old: Handle,
+    new: Ptr<Handle>,
+) -> Outcome {
+    let of = known(old)?;
+    let n = count_of(ndims.into())?;
+    let (sizes, subsizes, starts) = (sizes.list(n), subsizes.list(n), starts.list(n));
+    let fits = (0..n).all(|i| subsizes[i] > 0 && starts[i] >= 0 && starts[i] + subsizes[i] <= sizes[i]);
+    if n == 0 || !fits {
+        return fail(Class::Arg, "the part is not within the array");
+    }
+    // The dimension whose elements are neighbours first.
+    let dims: Vec<usize> = if order == ORDER_C { (0..n).rev().collect() } else { (0..n).collect() };
+    let mut stride = of.extent();
+    let mut made: Datatype = (*of).clone();
+    for &d in &dims {
+        let count = subsizes[d] as isize;
+        let at = starts[d] as isize * stride;
+        made = Datatype::blocks(&made, (0..count).map(|i| (at + i * stride, 1)));
+        stride *= sizes[d] as isize;
+    }
+    let made = made.resized(0, stride);
+    let integers: Vec<i64> = [i64::from(ndims)]
+        .into_iter()
+        .chain(sizes)
+        .chain(subsizes)
+        .chain(starts)
+        .chain([i64::from(order)])
+        .collect();
+    add(made, recipe(SUBARRAY, &integers, &[], &[old]), new);
+    Ok(())
+}
+
+pub(crate) fn type_create_resized(old: Handle, lb: i64, extent: i64, new: Ptr<Handle>) -> Outcome {
+    let made = known(old)?.resized(lb as isize, extent as isize);
+    add(made, recipe(RESIZED, &[], &[lb as isize, extent as isize], &[old]), new);
+    Ok(())
+}
+
+pub(crate) fn type_dup(old: Handle, new: Ptr<Handle>) -> Outcome {
+    let made = (*known(old)?).clone();
+    let attributes = super::attribute::copy_all_of_type(old)?;
+    add(made, recipe(DUP, &[], &[], &[old]), new);
+    TYPES.with(new.get(), |t| t.attributes = attributes);
+    Ok(())
+}
+
+pub(crate) fn type_commit(datatype: Ptr<Handle>) -> Outcome {
+    known(datatype.get()).map(drop)
+}
+
+pub(crate) fn type_free(datatype: Ptr<Handle>) -> Outcome {
+    super::attribute::delete_all_of_type(datatype.get());
+    if TYPES.take(datatype.get()).is_none() {
+        return fail(Class::Type, "no datatype of the application");
+    }
+    datatype.put(Handle::DATATYPE_NULL);
+    Ok(())
+}
+
+pub(crate) fn type_size(datatype: Handle, size: Counts) -> Outcome {
+    size.put(known(datatype)?.size() as i64);
+    Ok(())
+}
+
+pub(crate) fn type_size_x(datatype: Handle, size: Ptr<i64>) -> Outcome {
+    type_size(datatype, Counts::Long(size))
+}
+
+pub(crate) fn type_get_extent(datatype: Handle, lb: Counts, extent: Counts) -> Outcome {
+    let of = known(datatype)?;
+    lb.put(of.lb() as i64);
+    extent.put(of.extent() as i64);
+    Ok(())
+}
+
+pub(crate) fn type_get_extent_x(datatype: Handle, lb: Ptr<i64>, extent: Ptr<i64>) -> Outcome {
+    type_get_extent(datatype, Counts::Long(lb), Counts::Long(extent))
+}
+
+pub(crate) fn type_get_true_extent(datatype: Handle, lb: Counts, extent: Counts) -> Outcome {
+    let (first, end) = known(datatype)?.true_bounds();
+    lb.put(first as i64);
+    extent.put((end - first) as i64);
+    Ok(())
+}
+
+pub(crate) fn type_get_true_extent_x(datatype: Handle, lb: Ptr<i64>, extent: Ptr<i64>) -> Outcome {
+    type_get_true_extent(datatype, Counts::Long(lb), Counts::Long(extent))
+}
+
+pub(crate) fn type_get_name(datatype: Handle, name: Ptr<c_char>, length: Ptr<c_int>) -> Outcome {
+    known(datatype)?;
+    let text = object::datatype_name(datatype).unwrap_or_default();
+    length.put(name.put_text(&text, 128));
+    Ok(())
+}
+
+pub(crate) fn type_set_name(datatype: Handle, name: Ptr<c_char>) -> Outcome {
+    let text = name.text();
+    TYPES.with(datatype, |t| t.name = text).map_or_else(|| known(datatype).map(drop), Ok)
+}
+
+fn recipe_of(datatype: Handle) -> Result<Recipe, Failure> {
+    Ok(known(datatype)?.recipe.clone())
+}
+
+pub(crate) fn type_get_envelope(
+    datatype: Handle,
+    integers: Ptr<c_int>,
+    addresses: Ptr<c_int>,
+    datatypes: Ptr<c_int>,
+    combiner: Ptr<c_int>,
+) -> Outcome {
+    let recipe = recipe_of(datatype)?;
+    integers.put(recipe.integers.len() as c_int);
+    addresses.put(recipe.addresses.len() as c_int);
+    datatypes.put(recipe.handles.len() as c_int);
+    combiner.put(recipe.combiner);
+    Ok(())
+}
+
+/// Counts are told as integers where they fit, which they do unless the type was made with large ones.
+pub(crate) fn type_get_envelope_c(
+    datatype: Handle,
+    integers: Ptr<i64>,
+    addresses: Ptr<i64>,
+    counts: Ptr<i64>,
+    datatypes: Ptr<i64>,
+    combiner: Ptr<c_int>,
+) -> Outcome {
+    let recipe = recipe_of(datatype)?;
+    integers.put(recipe.integers.len() as i64);
+    addresses.put(recipe.addresses.len() as i64);
+    counts.put(0);
+    datatypes.put(recipe.handles.len() as i64);
+    combiner.put(recipe.combiner);
+    Ok(())
+}
+
+fn contents(
+    datatype: Handle,
+    integers: Ptr<c_int>,
+    addresses: impl Fn(usize, isize),
+    datatypes: Ptr<Handle>,
+) -> Outcome {
+    let recipe = recipe_of(datatype)?;
+    if recipe.combiner == NAMED {
+        return fail(Class::Type, "a predefined datatype has no contents");
+    }
+    for (i, &integer) in recipe.integers.iter().enumerate() {
+        integers.set(i, integer as c_int);
+    }
+    for (i, &address) in recipe.addresses.iter().enumerate() {
+        addresses(i, address);
+    }
+    for (i, &handle) in recipe.handles.iter().enumerate() {
+        // A handle of its own, which the application frees.
+        let handle = Handle(handle);
+        let copy = TYPES.at(handle).map_or(handle, |t| TYPES.add(t));
+        datatypes.set(i, copy);
+    }
+    Ok(())
+}
+
+pub(crate) fn type_get_contents(
+    datatype: Handle,
+    _integers: c_int,
+    _addresses: c_int,
+    _datatypes: c_int,
+    integers: Ptr<c_int>,
+    addresses: Ptr<isize>,
+    datatypes: Ptr<Handle>,
+) -> Outcome {
+    contents(datatype, integers, |i, a| addresses.set(i, a), datatypes)
+}
+
+pub(crate) fn type_get_contents_c(
+    datatype: Handle,
+    _integers: i64,
+    _addresses: i64,
+    _counts: i64,
+    _datatypes: i64,
+    integers: Ptr<c_int>,
+    addresses: Ptr<isize>,
+    _large: Ptr<i64>,
+    datatypes: Ptr<Handle>,
+) -> Outcome {
+    contents(datatype, integers, |i, a| addresses.set(i, a), datatypes)
+}
+
+/// The datatype of a class that is as long.
+pub(crate) fn type_match_size(class: c_int, size: c_int, datatype: Ptr<Handle>) -> Outcome {
+    let handle = match (class, size) {
+        (192, 1) => 0x240,
+        (192, 2) => 0x248,
+        (192, 4) => 0x250,
+        (192, 8) => 0x258,
+        (193, 4) => 0x210,
+        (193, 8) => 0x214,
+        (193, 16) => 0x220,
+        (194, 8) => 0x212,
+        (194, 16) => 0x216,
+        (194, 32) => 0x224,
+        _ => return fail(Class::Arg, "no datatype of this class is as long"),
+    };
+    datatype.put(Handle(handle));
+    Ok(())
+}
+
+pub(crate) fn pack_size(count: i64, datatype: Handle, _comm: Handle, size: Counts) -> Outcome {
+    size.put(count * known(datatype)?.size() as i64);
+    Ok(())
+}
+
+pub(crate) fn pack(
+    inbuf: Address,
+    count: i64,
+    datatype: Handle,
+    outbuf: Address,
+    room: i64,
+    position: Counts,
+    _comm: Handle,
+) -> Outcome {
+    let from = inbuf.region(count_of(count)?, &known(datatype)?);
+    let at = position.at(0);
+    let end = at + from.len() as i64;
+    if end > room {
+        return fail(Class::Truncate, "no room to pack this");
+    }
+    outbuf.offset(at as isize).region(from.len(), &Datatype::bytes()).copy_from(&from);
+    position.put(end);
+    Ok(())
+}
+
+pub(crate) fn unpack(
+    inbuf: Address,
+    size: i64,
+    position: Counts,
+    outbuf: Address,
+    count: i64,
+    datatype: Handle,
+    _comm: Handle,
+) -> Outcome {
+    let mut to = outbuf.region(count_of(count)?, &known(datatype)?);
+    let at = position.at(0);
+    let end = at + to.len() as i64;
+    if end > size {
+        return fail(Class::Truncate, "what was packed ends before this does");
+    }
+    let from = inbuf.offset(at as isize).region(to.len(), &Datatype::bytes());
+    to.copy_from(&from);
+    position.put(end);
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Beginning, end, and what there is without either.
+
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use prp_mpi::process::Process;
+
+use super::error::{Class, Failure, Outcome, fail};
+use crate::object::{COMMS, Comm, Handle, REQUESTS, SESSIONS};
+use crate::sys::pointer::{Address, Ptr};
+
+/// What there is between the beginning and the end.
+#[derive(Debug)]
+struct Universe {
+    process: Arc<Process>,
+    world: Arc<Comm>,
+    own: Arc<Comm>,
+}
+
+static UNIVERSE: OnceLock<Universe> = OnceLock::new();
+static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
+static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
+static LEVEL: AtomicI32 = AtomicI32::new(0);
+static MAIN: OnceLock<std::thread::ThreadId> = OnceLock::new();
+
+const MULTIPLE: c_int = 4096;
+
+/// This process as a rank.
+pub(crate) fn process() -> Result<&'static Arc<Process>, Failure> {
+    let universe = UNIVERSE.get().map(|u| &u.process);
+    universe.ok_or_else(|| Failure::new(Class::Other, Handle::WORLD, "MPI_Init was not called"))
+}
+
+/// The communicator of a handle.
+pub(crate) fn comm(handle: Handle) -> Option<Arc<Comm>> {
+    match handle {
+        Handle::WORLD => UNIVERSE.get().map(|u| u.world.clone()),
+        Handle::SELF => UNIVERSE.get().map(|u| u.own.clone()),
+        other => COMMS.at(other),
+    }
+}
+
+/// The communicator of a handle, or the error that there is none.
+pub(crate) fn comm_of(handle: Handle) -> Result<Arc<Comm>, Failure> {
+    process()?;
+    comm(handle).ok_or_else(|| Failure::new(Class::Comm, Handle::WORLD, "no such communicator"))
+}
+
+/// Wires this process up, once.
+fn begin() -> Outcome {
+    if UNIVERSE.get().is_some() {
+        return Ok(());
+    }
+    let process = Process::start().unwrap_or_else(|e| {
+        eprintln!("MPI_Init: {e}");
+        std::process::exit(1);
+    });
+    let world = Comm::new(1, (0..process.size()).collect(), process.rank(), "MPI_COMM_WORLD");
+    let own = Comm::new(2, [process.rank()].into(), 0, "MPI_COMM_SELF");
+    for comm in [&world, &own] {
+        for context in [comm.messages(), comm.collectives()] {
+            process.name(context, &comm.name.lock());
+        }
+    }
+    let _ = UNIVERSE.set(Universe { process, world: Arc::new(world), own: Arc::new(own) });
+    Ok(())
+}
+
+pub(crate) fn init(_arguments: Ptr<c_int>, _words: Ptr<Ptr<Ptr<c_char>>>) -> Outcome {
+    start(0)
+}
+
+pub(crate) fn init_thread(
+    _arguments: Ptr<c_int>,
+    _words: Ptr<Ptr<Ptr<c_char>>>,
+    required: c_int,
+    provided: Ptr<c_int>,
+) -> Outcome {
+    start(required)?;
+    provided.put(MULTIPLE);
+    Ok(())
+}
+
+fn start(level: c_int) -> Outcome {
+    if IS_INITIALIZED.swap(true, Ordering::SeqCst) {
+        return fail(Class::Other, "called twice");
+    }
+    LEVEL.store(level.max(MULTIPLE), Ordering::Relaxed);
+    let _ = MAIN.set(std::thread::current().id());
+    begin()
+}
+
+pub(crate) fn finalize() -> Outcome {
+    let process = process()?;
+    super::attribute::delete_all(Handle::SELF);
+    if std::env::var_os(prp_mpi::control::environment::LEAKS).is_some() {
+        let (requests, comms) = (REQUESTS.len(), COMMS.len());
+        if requests + comms > 0 {
+            eprintln!(
+                "rank {}: {requests} requests and {comms} communicators were not freed",
+                process.rank()
+            );
+        }
+    }
+    IS_FINALIZED.store(true, Ordering::SeqCst);
+    process.finalize().map_err(|e| Failure::new(Class::Other, Handle::WORLD, e.to_string()))
+}
+
+pub(crate) fn initialized(flag: Ptr<c_int>) -> Outcome {
+    flag.put(IS_INITIALIZED.load(Ordering::SeqCst).into());
+    Ok(())
+}
+
+pub(crate) fn finalized(flag: Ptr<c_int>) -> Outcome {
+    flag.put(IS_FINALIZED.load(Ordering::SeqCst).into());
+    Ok(())
+}
+
+pub(crate) fn query_thread(provided: Ptr<c_int>) -> Outcome {
+    provided.put(MULTIPLE);
+    Ok(())
+}
+
+pub(crate) fn is_thread_main(flag: Ptr<c_int>) -> Outcome {
+    flag.put((MAIN.get() == Some(&std::thread::current().id())).into());
+    Ok(())
+}
+
+pub(crate) fn abort(_comm: Handle, code: c_int) -> Outcome {
+    process()?.abort(code, &format!("MPI_Abort with status {code}"))
+}
+
+/// Sessions are the world by another door.
+pub(crate) fn session_init(_info: Handle, handler: Handle, session: Ptr<Handle>) -> Outcome {
+    begin()?;
+    session.put(SESSIONS.add(handler));
+    Ok(())
+}
+
+pub(crate) fn session_finalize(session: Ptr<Handle>) -> Outcome {
+    if SESSIONS.take(session.get()).is_none() {
+        return fail(Class::Session, "no such session");
+    }
+    session.put(Handle(0x120));
+    if SESSIONS.len() == 0 && !IS_INITIALIZED.load(Ordering::SeqCst) {
+        return process()?
+            .finalize()
+            .map_err(|e| Failure::new(Class::Other, Handle::WORLD, e.to_string()));
+    }
+    Ok(())
+}
+
+pub(crate) fn session_get_num_psets(_session: Handle, _info: Handle, count: Ptr<c_int>) -> Outcome {
+    count.put(PROCESS_SETS.len() as c_int);
+    Ok(())
+}
+
+/// The process sets that there always are.
+pub(crate) const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+pub(crate) fn session_get_nth_pset(
+    _session: Handle,
+    _info: Handle,
+    n: c_int,
+    length: Ptr<c_int>,
+    name: Ptr<c_char>,
+) -> Outcome {
+    let Some(set) = usize::try_from(n).ok().and_then(|n| PROCESS_SETS.get(n)) else {
+        return fail(Class::Arg, "no such process set");
+    };
+    let room = length.get();
+    length.put(set.len() as c_int + 1);
+    if room > 0 {
+        name.put_text(set, room as usize);
+    }
+    Ok(())
+}
+
+pub(crate) fn get_version(version: Ptr<c_int>, subversion: Ptr<c_int>) -> Outcome {
+    version.put(5);
+    subversion.put(0);
+    Ok(())
+}
+
+pub(crate) fn abi_get_version(major: Ptr<c_int>, minor: Ptr<c_int>) -> Outcome {
+    major.put(1);
+    minor.put(0);
+    Ok(())
+}
+
+pub(crate) fn get_library_version(text: Ptr<c_char>, length: Ptr<c_int>) -> Outcome {
+    let version = concat!("prp-mpi ", env!("CARGO_PKG_VERSION"));
+    length.put(text.put_text(version, 8192));
+    Ok(())
+}
+
+pub(crate) fn get_processor_name(text: Ptr<c_char>, length: Ptr<c_int>) -> Outcome {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let node = process().map(|p| p.nodes()[p.rank()]).unwrap_or_default();
+    let name = format!("{}/{node}", name.trim());
+    length.put(text.put_text(&name, 256));
+    Ok(())
+}
+
+/// Seconds since this process first asked.
+pub(crate) fn wtime() -> f64 {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    BEGUN.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+pub(crate) fn wtick() -> f64 {
+    1e-9
+}
+
+pub(crate) fn pcontrol(_level: c_int) -> Outcome {
+    Ok(())
+}
+
+pub(crate) fn get_address(location: Address, address: Ptr<isize>) -> Outcome {
+    address.put(location.address().cast_signed());
+    Ok(())
+}
+
+pub(crate) fn aint_add(base: isize, displacement: isize) -> isize {
+    base.wrapping_add(displacement)
+}
+
+pub(crate) fn aint_diff(a: isize, b: isize) -> isize {
+    a.wrapping_sub(b)
+}

@@ -1,0 +1,250 @@
+//! Errors: their classes, and what becomes of them.
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use parking_lot::Mutex;
+
+use super::environment::{comm, process};
+use crate::object::{Comm, ERRHANDLERS, Handle};
+use crate::sys::callback::Callback;
+use crate::sys::pointer::Ptr;
+
+/// An error class of the standard.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Class {
+    Buffer = 1,
+    Count = 2,
+    Type = 3,
+    Tag = 4,
+    Comm = 5,
+    Rank = 6,
+    Request = 7,
+    Root = 8,
+    Group = 9,
+    Op = 10,
+    Topology = 11,
+    Dims = 12,
+    Arg = 13,
+    Truncate = 15,
+    Other = 16,
+    InStatus = 19,
+    Info = 34,
+    InfoNokey = 32,
+    InfoKey = 31,
+    Keyval = 36,
+    Errhandler = 61,
+    Unsupported = 55,
+    Session = 60,
+}
+
+/// A call that has failed.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: c_int,
+    /// The communicator whose error handler is called.
+    pub(crate) comm: Handle,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    pub(crate) fn new(class: Class, comm: Handle, text: impl Into<String>) -> Self {
+        Self { code: class as c_int, comm, text: text.into() }
+    }
+}
+
+pub(crate) type Outcome = Result<(), Failure>;
+
+/// A failure that concerns no communicator: that of the world counts.
+pub(crate) fn fail<T>(class: Class, text: &str) -> Result<T, Failure> {
+    Err(Failure::new(class, Handle::WORLD, text))
+}
+
+thread_local! {
+    /// The function that this thread is in.
+    static CALL: Cell<&'static str> = const { Cell::new("MPI") };
+}
+
+/// The function that this thread is in.
+pub(crate) fn current_call() -> &'static str {
+    CALL.get()
+}
+
+/// Does what a function of the standard does; its error code.
+pub(crate) fn call(name: &'static str, does: impl FnOnce() -> Outcome) -> c_int {
+    CALL.set(name);
+    match does() {
+        Ok(()) => 0,
+        Err(failure) => handle(name, &failure),
+    }
+}
+
+/// An error goes to the handler of its communicator.
+fn handle(name: &str, failure: &Failure) -> c_int {
+    let handler = comm(failure.comm).map_or(Handle::ERRORS_ARE_FATAL, |c| *c.errhandler.lock());
+    match handler {
+        Handle::ERRORS_RETURN => {}
+        Handle::ERRORS_ARE_FATAL | Handle::ERRORS_ABORT => end(name, failure),
+        custom => match ERRHANDLERS.at(custom) {
+            Some(callback) => callback.handle(failure.comm, failure.code),
+            None => end(name, failure),
+        },
+    }
+    failure.code
+}
+
+fn end(name: &str, failure: &Failure) -> ! {
+    let Failure { text, code, .. } = failure;
+    let text = format!("{name}: {text} ({})", describe(*code));
+    match process() {
+        Ok(process) => process.abort(1, &text),
+        Err(_) => {
+            eprintln!("{text}");
+            std::process::exit(1);
+        }
+    }
+}
+
+/// A function that is not there: the program ends, once.
+pub(crate) fn refuse(name: &'static str) -> c_int {
+    let text = "prp-mpi does not implement this function (one-sided communication, files, dynamic processes and \
+                tools are left out; docs/mpi.md has the list)";
+    end(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
+}
+
+/// Classes and codes that the application has added, from the last class of the standard on: the class of each, and its text.
+static ADDED: Mutex<Vec<(c_int, Option<String>)>> = Mutex::new(Vec::new());
+
+/// `MPI_ERR_LASTCODE`, from which on the application's codes are.
+pub(crate) const LAST_CODE: c_int = 16383;
+
+/// The last code in use, for the attribute `MPI_LASTUSEDCODE`.
+pub(crate) static LAST_USED: AtomicI32 = AtomicI32::new(LAST_CODE);
+
+const TEXTS: [&str; 63] = [
+    "no error", "invalid buffer", "invalid count", "invalid datatype", "invalid tag",
+    "invalid communicator", "invalid rank", "invalid request", "invalid root", "invalid group",
+    "invalid operation", "invalid topology", "invalid dimensions", "invalid argument",
+    "unknown error", "message truncated", "other error", "internal error", "pending request",
+    "error in status", "permission denied", "invalid access mode", "invalid assertion",
+    "invalid file name", "invalid base", "conversion error", "invalid displacement",
+    "data representation is there already", "file exists", "file in use", "invalid file",
+    "invalid info key", "no such info key", "invalid info value", "invalid info object",
+    "input or output error", "invalid attribute key", "invalid lock type", "invalid service name",
+    "no memory", "not the same on all ranks", "no space", "no such file", "invalid port",
+    "quota exceeded", "read only", "memory cannot be attached", "conflicting accesses",
+    "memory out of range", "memory cannot be shared", "wrong synchronization",
+    "invalid service name", "invalid size", "processes cannot be started",
+    "unsupported data representation", "unsupported operation", "invalid window",
+    "wrong kind of window", "a peer has ended", "value too large", "invalid session",
+    "invalid error handler", "ABI error",
+];
+
+fn describe(code: c_int) -> String {
+    if let Some(text) = usize::try_from(code).ok().and_then(|c| TEXTS.get(c)) {
+        return (*text).to_owned();
+    }
+    let index = usize::try_from(code - LAST_CODE - 1).ok();
+    let added = ADDED.lock();
+    let text = index.and_then(|i| added.get(i)).and_then(|(_, text)| text.clone());
+    text.unwrap_or_default()
+}
+
+fn is_known(code: c_int) -> bool {
+    (0..TEXTS.len() as c_int).contains(&code)
+        || (LAST_CODE + 1..=LAST_CODE + ADDED.lock().len() as c_int).contains(&code)
+        || (1001..=1018).contains(&code)
+        || code == LAST_CODE
+}
+
+pub(crate) fn error_string(code: c_int, text: Ptr<c_char>, length: Ptr<c_int>) -> Outcome {
+    if !is_known(code) {
+        return fail(Class::Arg, "no such error code");
+    }
+    length.put(text.put_text(&describe(code), 512));
+    Ok(())
+}
+
+pub(crate) fn error_class(code: c_int, class: Ptr<c_int>) -> Outcome {
+    if !is_known(code) {
+        return fail(Class::Arg, "no such error code");
+    }
+    let index = usize::try_from(code - LAST_CODE - 1).ok();
+    let added = ADDED.lock();
+    class.put(index.and_then(|i| added.get(i)).map_or(code, |(class, _)| *class));
+    Ok(())
+}
+
+fn add(class: Option<c_int>) -> c_int {
+    let mut added = ADDED.lock();
+    let code = LAST_CODE + 1 + added.len() as c_int;
+    added.push((class.unwrap_or(code), None));
+    LAST_USED.store(code, Ordering::Relaxed);
+    code
+}
+
+pub(crate) fn add_error_class(class: Ptr<c_int>) -> Outcome {
+    class.put(add(None));
+    Ok(())
+}
+
+pub(crate) fn add_error_code(class: c_int, code: Ptr<c_int>) -> Outcome {
+    code.put(add(Some(class)));
+    Ok(())
+}
+
+pub(crate) fn add_error_string(code: c_int, text: Ptr<c_char>) -> Outcome {
+    let index = usize::try_from(code - LAST_CODE - 1).ok();
+    match index.and_then(|i| ADDED.lock().get_mut(i).map(|a| a.1 = Some(text.text()))) {
+        Some(()) => Ok(()),
+        None => fail(Class::Arg, "no error code of the application"),
+    }
+}
+
+fn comm_or_fail(handle: Handle) -> Result<Arc<Comm>, Failure> {
+    comm(handle).ok_or_else(|| Failure::new(Class::Comm, Handle::WORLD, "no such communicator"))
+}
+
+pub(crate) fn comm_create_errhandler(function: Callback, handler: Ptr<Handle>) -> Outcome {
+    handler.put(ERRHANDLERS.add(function));
+    Ok(())
+}
+
+pub(crate) fn session_create_errhandler(function: Callback, handler: Ptr<Handle>) -> Outcome {
+    comm_create_errhandler(function, handler)
+}
+
+pub(crate) fn win_create_errhandler(function: Callback, handler: Ptr<Handle>) -> Outcome {
+    comm_create_errhandler(function, handler)
+}
+
+pub(crate) fn file_create_errhandler(function: Callback, handler: Ptr<Handle>) -> Outcome {
+    comm_create_errhandler(function, handler)
+}
+
+pub(crate) fn comm_set_errhandler(of: Handle, handler: Handle) -> Outcome {
+    *comm_or_fail(of)?.errhandler.lock() = handler;
+    Ok(())
+}
+
+pub(crate) fn comm_get_errhandler(of: Handle, handler: Ptr<Handle>) -> Outcome {
+    handler.put(*comm_or_fail(of)?.errhandler.lock());
+    Ok(())
+}
+
+pub(crate) fn comm_call_errhandler(of: Handle, code: c_int) -> Outcome {
+    comm_or_fail(of)?;
+    handle(current_call(), &Failure { code, comm: of, text: "called by the program".into() });
+    Ok(())
+}
+
+/// Communicators may still have the handler: it stays until the end.
+pub(crate) fn errhandler_free(handler: Ptr<Handle>) -> Outcome {
+    if handler.get() == Handle::ERRHANDLER_NULL {
+        return fail(Class::Errhandler, "no error handler");
+    }
+    handler.put(Handle::ERRHANDLER_NULL);
+    Ok(())
+}

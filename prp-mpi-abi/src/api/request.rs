@@ -1,0 +1,472 @@
+//! Requests: testing, waiting, starting again, taking back.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use prp_mpi::request::Status as Ending;
+
+use super::UNDEFINED;
+use super::environment::process;
+use super::error::{Class, Failure, Outcome, fail};
+use super::message::{check, put_status, status_of, waiting};
+use crate::object::{Generalized, Handle, REQUESTS, Req};
+use crate::sys::callback::Callback;
+use crate::sys::pointer::{Address, Ptr, Status};
+
+/// What became of a request.
+struct Done {
+    status: Status,
+    failure: Option<Failure>,
+    /// The handle stands for nothing now.
+    is_gone: bool,
+}
+
+/// Whether a request is done: then it is no more, or inactive.
+fn take(handle: Handle) -> Result<Option<Done>, Failure> {
+    let Some(request) = REQUESTS.at(handle) else {
+        return fail(Class::Request, "no such request");
+    };
+    let done = match &request {
+        Req::Persistent(start, active) => {
+            let Some(active) = active else { return Ok(Some(empty())) };
+            let Some((ending, failure)) = end_of(active)? else { return Ok(None) };
+            let idle = Req::Persistent(start.clone(), None);
+            REQUESTS.with(handle, |r| *r = idle);
+            return Ok(Some(Done { status: status_of(&ending), failure, is_gone: false }));
+        }
+        Req::Generalized(own) => {
+            if own.is_done.load(Ordering::SeqCst) == 0 {
+                return Ok(None);
+            }
+            let mut status = status_of(&Ending::EMPTY);
+            let code = own.query.query(own.extra, &mut status);
+            own.free.free(own.extra);
+            let failure = (code != 0)
+                .then(|| Failure { code, comm: Handle::WORLD, text: "the program says so".into() });
+            Done { status, failure, is_gone: true }
+        }
+        other => match end_of(other)? {
+            None => return Ok(None),
+            Some((ending, failure)) => Done { status: status_of(&ending), failure, is_gone: true },
+        },
+    };
+    REQUESTS.take(handle);
+    Ok(Some(done))
+}
+
+fn empty() -> Done {
+    Done { status: status_of(&Ending::EMPTY), failure: None, is_gone: false }
+}
+
+fn end_of(request: &Req) -> Result<Option<(Ending, Option<Failure>)>, Failure> {
+    match request {
+        Req::Done(ending) => Ok(Some((*ending, None))),
+        Req::Active(id, comm, _) => {
+            let ending = process()?.engine().take(*id);
+            Ok(ending.map(|e| (e, check(e, *comm).err())))
+        }
+        Req::Persistent(..) | Req::Generalized(_) => Ok(None),
+    }
+}
+
+/// Whether a request can be taken, without taking it.
+fn is_done(engine: &mut prp_mpi::engine::Engine, request: &Req) -> bool {
+    match request {
+        Req::Done(_) => true,
+        Req::Active(id, ..) => engine.is_done(*id),
+        Req::Persistent(_, active) => active.as_ref().is_none_or(|a| is_done(engine, a)),
+        Req::Generalized(own) => own.is_done.load(Ordering::SeqCst) != 0,
+    }
+}
+
+/// Whether it is one that no call waits for: none, or one that can be started and is not.
+fn is_inactive(handle: Handle) -> bool {
+    handle == Handle::REQUEST_NULL
+        || REQUESTS.with(handle, |r| matches!(r, Req::Persistent(_, None))) == Some(true)
+}
+
+/// Waits until enough of the requests are done: `enough` is told which are.
+fn wait_until(handles: &[Handle], enough: impl Fn(&[bool]) -> bool) -> Result<Vec<bool>, Failure> {
+    let requests: Result<Vec<Option<Req>>, Failure> = handles
+        .iter()
+        .map(|&h| {
+            if is_inactive(h) {
+                return Ok(None);
+            }
+            let found = REQUESTS.at(h);
+            found.map(Some).ok_or_else(|| {
+                Failure::new(Class::Request, Handle::WORLD, "no such request")
+            })
+        })
+        .collect();
+    let requests = requests?;
+    let mut done = vec![false; handles.len()];
+    let what = || {
+        let first = requests.iter().flatten().find_map(|r| match r {
+            Req::Active(_, comm, detail) => Some((*comm, *detail)),
+            Req::Persistent(_, Some(active)) => match **active {
+                Req::Active(_, comm, detail) => Some((comm, detail)),
+                _ => None,
+            },
+            _ => None,
+        });
+        match first {
+            Some((comm, detail)) => {
+                let mut what = waiting(comm, detail);
+                let others = requests.iter().flatten().count() - 1;
+                if others > 0 {
+                    what.detail.push_str(&format!(", and {others} more requests"));
+                    what.peer = None;
+                }
+                what
+            }
+            None => waiting(Handle::WORLD, NOTHING),
+        }
+    };
+    process()?.wait(&what, |engine| {
+        for (done, request) in done.iter_mut().zip(&requests) {
+            *done = *done || request.as_ref().is_some_and(|r| is_done(engine, r));
+        }
+        enough(&done).then_some(())
+    });
+    Ok(done)
+}
+
+const NOTHING: crate::object::Detail = crate::object::Detail {
+    is_receive: true,
+    is_collective: true,
+    peer: super::ANY_SOURCE,
+    tag: super::ANY_TAG,
+    bytes: 0,
+};
+
+/// Takes a request that is done, and writes its status.
+fn complete(handle: Ptr<Handle>, index: usize, status: Ptr<Status>) -> Result<Option<Failure>, Failure> {
+    let Some(done) = take(handle.at(index))? else { return Ok(None) };
+    if done.is_gone {
+        handle.set(index, Handle::REQUEST_NULL);
+    }
+    if !status.is_null() {
+        let error = status.get().error;
+        status.put(Status { error, ..done.status });
+    }
+    Ok(done.failure)
+}
+
+pub(crate) fn wait(request: Ptr<Handle>, status: Ptr<Status>) -> Outcome {
+    if is_inactive(request.get()) {
+        put_status(status, &Ending::EMPTY);
+        return Ok(());
+    }
+    wait_until(&[request.get()], |done| done[0])?;
+    complete(request, 0, status)?.map_or(Ok(()), Err)
+}
+
+pub(crate) fn test(request: Ptr<Handle>, flag: Ptr<c_int>, status: Ptr<Status>) -> Outcome {
+    if is_inactive(request.get()) {
+        flag.put(1);
+        put_status(status, &Ending::EMPTY);
+        return Ok(());
+    }
+    let done = look(&[request.get()])?[0];
+    flag.put(done.into());
+    if !done {
+        return Ok(());
+    }
+    complete(request, 0, status)?.map_or(Ok(()), Err)
+}
+
+/// Which of the requests are done now.
+fn look(handles: &[Handle]) -> Result<Vec<bool>, Failure> {
+    let requests: Vec<Option<Req>> = handles.iter().map(|&h| REQUESTS.at(h)).collect();
+    let process = process()?;
+    let mut done = vec![false; handles.len()];
+    process.try_now(|engine| {
+        for (done, request) in done.iter_mut().zip(&requests) {
+            *done = request.as_ref().is_some_and(|r| is_done(engine, r));
+        }
+        done.iter().all(|d| *d).then_some(())
+    });
+    Ok(done)
+}
+
+/// Takes all that are done. With an error in one of them, all statuses say what became of theirs.
+fn complete_some(
+    requests: Ptr<Handle>,
+    which: &[usize],
+    statuses: impl Fn(usize) -> Ptr<Status>,
+) -> Outcome {
+    let mut failed: Option<Failure> = None;
+    let mut errors = Vec::new();
+    for (place, &index) in which.iter().enumerate() {
+        let status = statuses(place);
+        if is_inactive(requests.at(index)) {
+            put_status(status, &Ending::EMPTY);
+            continue;
+        }
+        if let Some(failure) = complete(requests, index, status)? {
+            errors.push((place, failure.code));
+            failed = Some(failure);
+        }
+    }
+    let Some(failure) = failed else { return Ok(()) };
+    for place in 0..which.len() {
+        let status = statuses(place);
+        if !status.is_null() {
+            let error = errors.iter().find(|(p, _)| *p == place).map_or(0, |(_, code)| *code);
+            status.put(Status { error, ..status.get() });
+        }
+    }
+    Err(Failure { code: Class::InStatus as c_int, ..failure })
+}
+
+fn element(statuses: Ptr<Status>, index: usize) -> Ptr<Status> {
+    if statuses.is_null() { statuses } else { Ptr(statuses.0.wrapping_add(index)) }
+}
+
+pub(crate) fn waitall(count: c_int, requests: Ptr<Handle>, statuses: Ptr<Status>) -> Outcome {
+    let handles = requests.list(count.max(0) as usize);
+    let idle: Vec<bool> = handles.iter().map(|&h| is_inactive(h)).collect();
+    if !idle.iter().all(|i| *i) {
+        wait_until(&handles, |done| done.iter().zip(&idle).all(|(d, i)| *d || *i))?;
+    }
+    let all: Vec<usize> = (0..handles.len()).collect();
+    complete_some(requests, &all, |i| element(statuses, i))
+}
+
+pub(crate) fn testall(
+    count: c_int,
+    requests: Ptr<Handle>,
+    flag: Ptr<c_int>,
+    statuses: Ptr<Status>,
+) -> Outcome {
+    let handles = requests.list(count.max(0) as usize);
+    let done = look(&handles)?;
+    let all_done = handles.iter().zip(&done).all(|(&h, d)| *d || is_inactive(h));
+    flag.put(all_done.into());
+    if !all_done {
+        return Ok(());
+    }
+    let all: Vec<usize> = (0..handles.len()).collect();
+    complete_some(requests, &all, |i| element(statuses, i))
+}
+
+pub(crate) fn waitany(
+    count: c_int,
+    requests: Ptr<Handle>,
+    index: Ptr<c_int>,
+    status: Ptr<Status>,
+) -> Outcome {
+    let handles = requests.list(count.max(0) as usize);
+    if handles.iter().all(|&h| is_inactive(h)) {
+        index.put(UNDEFINED);
+        put_status(status, &Ending::EMPTY);
+        return Ok(());
+    }
+    let done = wait_until(&handles, |done| done.contains(&true))?;
+    let first = done.iter().position(|d| *d).unwrap_or(0);
+    index.put(first as c_int);
+    complete(requests, first, status)?.map_or(Ok(()), Err)
+}
+
+pub(crate) fn testany(
+    count: c_int,
+    requests: Ptr<Handle>,
+    index: Ptr<c_int>,
+    flag: Ptr<c_int>,
+    status: Ptr<Status>,
+) -> Outcome {
+    let handles = requests.list(count.max(0) as usize);
+    if handles.iter().all(|&h| is_inactive(h)) {
+        index.put(UNDEFINED);
+        flag.put(1);
+        put_status(status, &Ending::EMPTY);
+        return Ok(());
+    }
+    let done = look(&handles)?;
+    let first = done.iter().zip(&handles).position(|(d, &h)| *d && !is_inactive(h));
+    flag.put(first.is_some().into());
+    let Some(first) = first else {
+        index.put(UNDEFINED);
+        return Ok(());
+    };
+    index.put(first as c_int);
+    complete(requests, first, status)?.map_or(Ok(()), Err)
+}
+
+fn some(
+    requests: Ptr<Handle>,
+    handles: &[Handle],
+    done: &[bool],
+    outcount: Ptr<c_int>,
+    indices: Ptr<c_int>,
+    statuses: Ptr<Status>,
+) -> Outcome {
+    let which: Vec<usize> =
+        (0..handles.len()).filter(|&i| done[i] && !is_inactive(handles[i])).collect();
+    outcount.put(which.len() as c_int);
+    for (place, &index) in which.iter().enumerate() {
+        indices.set(place, index as c_int);
+    }
+    complete_some(requests, &which, |i| element(statuses, i))
+}
+
+pub(crate) fn waitsome(
+    count: c_int,
+    requests: Ptr<Handle>,
+    outcount: Ptr<c_int>,
+    indices: Ptr<c_int>,
+    statuses: Ptr<Status>,
+) -> Outcome {
+    let handles = requests.list(count.max(0) as usize);
+    if handles.iter().all(|&h| is_inactive(h)) {
+        outcount.put(UNDEFINED);
+        return Ok(());
+    }
+    let done = wait_until(&handles, |done| done.contains(&true))?;
+    some(requests, &handles, &done, outcount, indices, statuses)
+}
+
+pub(crate) fn testsome(
+    count: c_int,
+    requests: Ptr<Handle>,
+    outcount: Ptr<c_int>,
+    indices: Ptr<c_int>,
+    statuses: Ptr<Status>,
+) -> Outcome {
+    let handles = requests.list(count.max(0) as usize);
+    if handles.iter().all(|&h| is_inactive(h)) {
+        outcount.put(UNDEFINED);
+        return Ok(());
+    }
+    let done = look(&handles)?;
+    some(requests, &handles, &done, outcount, indices, statuses)
+}
+
+pub(crate) fn start(request: Ptr<Handle>) -> Outcome {
+    let found = REQUESTS.at(request.get());
+    let Some(Req::Persistent(start, None)) = found else {
+        return fail(Class::Request, "no request that can be started, or one that is under way");
+    };
+    let active = start()?;
+    REQUESTS.with(request.get(), |r| *r = Req::Persistent(start, Some(Box::new(active))));
+    Ok(())
+}
+
+pub(crate) fn startall(count: c_int, requests: Ptr<Handle>) -> Outcome {
+    for index in 0..count.max(0) as usize {
+        start(Ptr(requests.0.wrapping_add(index)))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn request_free(request: Ptr<Handle>) -> Outcome {
+    let Some(taken) = REQUESTS.take(request.get()) else {
+        return fail(Class::Request, "no such request");
+    };
+    request.put(Handle::REQUEST_NULL);
+    let active = match taken {
+        Req::Persistent(_, Some(active)) => *active,
+        other => other,
+    };
+    match active {
+        Req::Active(id, ..) => process()?.engine().free(id),
+        Req::Generalized(own) => _ = own.free.free(own.extra),
+        Req::Done(_) | Req::Persistent(..) => {}
+    }
+    Ok(())
+}
+
+pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
+    let active = match REQUESTS.at(request.get()) {
+        None => return fail(Class::Request, "no such request"),
+        Some(Req::Persistent(_, Some(active))) => *active,
+        Some(other) => other,
+    };
+    match active {
+        Req::Active(id, ..) => process()?.engine().cancel(id),
+        Req::Generalized(own) => {
+            let is_done = own.is_done.load(Ordering::SeqCst) != 0;
+            own.cancel.cancel(own.extra, is_done);
+        }
+        Req::Done(_) | Req::Persistent(..) => {}
+    }
+    Ok(())
+}
+
+pub(crate) fn request_get_status(
+    request: Handle,
+    flag: Ptr<c_int>,
+    status: Ptr<Status>,
+) -> Outcome {
+    if is_inactive(request) {
+        flag.put(1);
+        put_status(status, &Ending::EMPTY);
+        return Ok(());
+    }
+    let done = look(&[request])?[0];
+    flag.put(done.into());
+    if !done {
+        return Ok(());
+    }
+    let active = match REQUESTS.at(request) {
+        Some(Req::Persistent(_, Some(active))) => Some(*active),
+        other => other,
+    };
+    match active {
+        Some(Req::Done(ending)) => put_status(status, &ending),
+        Some(Req::Active(id, ..)) => {
+            let ending = process()?.engine().peek(id).unwrap_or(Ending::EMPTY);
+            put_status(status, &ending);
+        }
+        Some(Req::Generalized(own)) => {
+            let mut filled = status_of(&Ending::EMPTY);
+            own.query.query(own.extra, &mut filled);
+            status.put(filled);
+        }
+        Some(Req::Persistent(..)) | None => {}
+    }
+    Ok(())
+}
+
+pub(crate) fn request_get_status_all(
+    count: c_int,
+    requests: Ptr<Handle>,
+    flag: Ptr<c_int>,
+    statuses: Ptr<Status>,
+) -> Outcome {
+    let handles = requests.list(count.max(0) as usize);
+    let done = look(&handles)?;
+    let all_done = handles.iter().zip(&done).all(|(&h, d)| *d || is_inactive(h));
+    flag.put(all_done.into());
+    if all_done {
+        let mut one: c_int = 0;
+        for (i, &handle) in handles.iter().enumerate() {
+            request_get_status(handle, Ptr(&raw mut one), element(statuses, i))?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn grequest_start(
+    query: Callback,
+    free: Callback,
+    cancel: Callback,
+    extra: Address,
+    request: Ptr<Handle>,
+) -> Outcome {
+    let own = Generalized { query, free, cancel, extra, is_done: AtomicI32::new(0) };
+    request.put(REQUESTS.add(Req::Generalized(Arc::new(own))));
+    Ok(())
+}
+
+pub(crate) fn grequest_complete(request: Handle) -> Outcome {
+    match REQUESTS.at(request) {
+        Some(Req::Generalized(own)) => {
+            own.is_done.store(1, Ordering::SeqCst);
+            Ok(())
+        }
+        _ => fail(Class::Request, "no generalized request"),
+    }
+}

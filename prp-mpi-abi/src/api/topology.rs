@@ -1,0 +1,201 @@
+//! Cartesian topologies.
+
+use std::ffi::c_int;
+
+use super::communicator::{sub_grid, with_grid};
+use super::environment::comm_of;
+use super::error::{Class, Failure, Outcome, fail};
+use super::{PROC_NULL, UNDEFINED};
+use crate::object::{Grid, Handle};
+use crate::sys::pointer::Ptr;
+
+fn grid_of(comm: Handle) -> Result<Grid, Failure> {
+    let of = comm_of(comm)?;
+    of.grid.clone().ok_or_else(|| Failure::new(Class::Topology, comm, "no Cartesian topology"))
+}
+
+impl Grid {
+    fn coordinates(&self, mut rank: usize) -> Vec<i32> {
+        let mut coordinates = vec![0; self.dims.len()];
+        for (coordinate, &dim) in coordinates.iter_mut().zip(&self.dims).rev() {
+            *coordinate = (rank % dim as usize) as i32;
+            rank /= dim as usize;
+        }
+        coordinates
+    }
+
+    /// The rank at these coordinates; none outside of the grid.
+    fn rank(&self, coordinates: &[i32]) -> Option<i32> {
+        let mut rank = 0;
+        for ((&at, &dim), &periodic) in coordinates.iter().zip(&self.dims).zip(&self.periods) {
+            if !periodic && !(0..dim).contains(&at) {
+                return None;
+            }
+            rank = rank * dim + at.rem_euclid(dim);
+        }
+        Some(rank)
+    }
+}
+
+fn read_grid(comm: Handle, ndims: c_int, dims: Ptr<c_int>, periods: Ptr<c_int>) -> Result<Grid, Failure> {
+    let Ok(count) = usize::try_from(ndims) else { return fail(Class::Dims, "a negative number of dimensions") };
+    let dims = dims.list(count);
+    let ranks = dims.iter().try_fold(1_i64, |n, &d| (d > 0).then(|| n * i64::from(d)));
+    let size = comm_of(comm)?.size() as i64;
+    if ranks.is_none_or(|n| n > size) {
+        let text = format!("a grid of {dims:?} does not fit {size} ranks");
+        return Err(Failure::new(Class::Dims, comm, text));
+    }
+    Ok(Grid { dims, periods: periods.list(count).into_iter().map(|p| p != 0).collect() })
+}
+
+pub(crate) fn cart_create(
+    comm: Handle,
+    ndims: c_int,
+    dims: Ptr<c_int>,
+    periods: Ptr<c_int>,
+    _reorder: c_int,
+    new: Ptr<Handle>,
+) -> Outcome {
+    let grid = read_grid(comm, ndims, dims, periods)?;
+    let ranks = grid.dims.iter().product::<i32>() as usize;
+    new.put(with_grid(comm, ranks, grid)?);
+    Ok(())
+}
+
+pub(crate) fn cart_map(
+    comm: Handle,
+    ndims: c_int,
+    dims: Ptr<c_int>,
+    periods: Ptr<c_int>,
+    rank: Ptr<c_int>,
+) -> Outcome {
+    let grid = read_grid(comm, ndims, dims, periods)?;
+    let own = comm_of(comm)?.rank as c_int;
+    rank.put(if own < grid.dims.iter().product() { own } else { UNDEFINED });
+    Ok(())
+}
+
+pub(crate) fn cartdim_get(comm: Handle, ndims: Ptr<c_int>) -> Outcome {
+    ndims.put(grid_of(comm)?.dims.len() as c_int);
+    Ok(())
+}
+
+fn put_all(values: impl IntoIterator<Item = i32>, most: c_int, to: Ptr<c_int>) {
+    for (i, value) in values.into_iter().take(most.max(0) as usize).enumerate() {
+        to.set(i, value);
+    }
+}
+
+pub(crate) fn cart_get(
+    comm: Handle,
+    most: c_int,
+    dims: Ptr<c_int>,
+    periods: Ptr<c_int>,
+    coordinates: Ptr<c_int>,
+) -> Outcome {
+    let grid = grid_of(comm)?;
+    put_all(grid.coordinates(comm_of(comm)?.rank), most, coordinates);
+    put_all(grid.periods.iter().map(|&p| p.into()), most, periods);
+    put_all(grid.dims, most, dims);
+    Ok(())
+}
+
+pub(crate) fn cart_coords(comm: Handle, rank: c_int, most: c_int, coordinates: Ptr<c_int>) -> Outcome {
+    let size = comm_of(comm)?.size();
+    match usize::try_from(rank).ok().filter(|&r| r < size) {
+        Some(rank) => put_all(grid_of(comm)?.coordinates(rank), most, coordinates),
+        None => return Err(Failure::new(Class::Rank, comm, format!("no rank {rank}"))),
+    }
+    Ok(())
+}
+
+pub(crate) fn cart_rank(comm: Handle, coordinates: Ptr<c_int>, rank: Ptr<c_int>) -> Outcome {
+    let grid = grid_of(comm)?;
+    match grid.rank(&coordinates.list(grid.dims.len())) {
+        Some(found) => rank.put(found),
+        None => return Err(Failure::new(Class::Arg, comm, "coordinates outside of the grid")),
+    }
+    Ok(())
+}
+
+pub(crate) fn cart_shift(
+    comm: Handle,
+    direction: c_int,
+    by: c_int,
+    source: Ptr<c_int>,
+    destination: Ptr<c_int>,
+) -> Outcome {
+    let grid = grid_of(comm)?;
+    let own = grid.coordinates(comm_of(comm)?.rank);
+    let Some(direction) = usize::try_from(direction).ok().filter(|&d| d < own.len()) else {
+        return Err(Failure::new(Class::Arg, comm, "no such dimension"));
+    };
+    let moved = |by: c_int| {
+        let mut at = own.clone();
+        at[direction] += by;
+        grid.rank(&at).unwrap_or(PROC_NULL)
+    };
+    source.put(moved(-by));
+    destination.put(moved(by));
+    Ok(())
+}
+
+pub(crate) fn cart_sub(comm: Handle, remain: Ptr<c_int>, new: Ptr<Handle>) -> Outcome {
+    let grid = grid_of(comm)?;
+    let own = grid.coordinates(comm_of(comm)?.rank);
+    let (mut color, mut key) = (0, 0);
+    let mut left = Grid { dims: Vec::new(), periods: Vec::new() };
+    for (i, &dim) in grid.dims.iter().enumerate() {
+        if remain.at(i) != 0 {
+            key = key * dim + own[i];
+            left.dims.push(dim);
+            left.periods.push(grid.periods[i]);
+        } else {
+            color = color * dim + own[i];
+        }
+    }
+    new.put(sub_grid(comm, color, key, left)?);
+    Ok(())
+}
+
+pub(crate) fn topo_test(comm: Handle, kind: Ptr<c_int>) -> Outcome {
+    kind.put(if comm_of(comm)?.grid.is_some() { 211 } else { UNDEFINED });
+    Ok(())
+}
+
+/// Dimensions that are as equal as can be, in falling order.
+pub(crate) fn dims_create(ranks: c_int, ndims: c_int, dims: Ptr<c_int>) -> Outcome {
+    let given = dims.list(ndims.max(0) as usize);
+    let fixed: c_int = given.iter().filter(|d| **d > 0).product();
+    if given.iter().any(|d| *d < 0) || ranks <= 0 || ranks % fixed.max(1) != 0 {
+        return fail(Class::Dims, "the given dimensions do not divide the number of ranks");
+    }
+    let open = given.iter().filter(|d| **d == 0).count();
+    let mut rest = ranks / fixed.max(1);
+    if open == 0 {
+        return if rest == 1 { Ok(()) } else { fail(Class::Dims, "the dimensions do not make up the number of ranks") };
+    }
+    let mut found = vec![1; open];
+    let mut factors = Vec::new();
+    let mut factor = 2;
+    while rest > 1 {
+        if rest % factor == 0 {
+            factors.push(factor);
+            rest /= factor;
+        } else {
+            factor += 1;
+        }
+    }
+    for factor in factors.into_iter().rev() {
+        if let Some(smallest) = found.iter_mut().min() {
+            *smallest *= factor;
+        }
+    }
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    let places = given.iter().enumerate().filter(|(_, d)| **d == 0).map(|(i, _)| i);
+    for (place, dim) in places.zip(found) {
+        dims.set(place, dim);
+    }
+    Ok(())
+}

@@ -1,0 +1,357 @@
+//! What handles stand for.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
+use prp_mpi::datatype::{Class, Datatype, Recipe};
+use prp_mpi::matching::MessageId;
+use prp_mpi::operation::Operation;
+use prp_mpi::request::{RequestId, Status};
+
+use crate::sys::callback::{Callback, Combiner};
+use crate::sys::pointer::Address;
+
+/// A handle of C: below [`Handle::FIRST`] it stands for something predefined.
+#[derive(Copy, Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[repr(transparent)]
+pub(crate) struct Handle(pub(crate) usize);
+
+impl Handle {
+    /// The zero page: the standard keeps it for predefined handles.
+    pub(crate) const FIRST: usize = 4096;
+
+    pub(crate) const OP_NULL: Self = Self(0x20);
+    pub(crate) const COMM_NULL: Self = Self(0x100);
+    pub(crate) const WORLD: Self = Self(0x101);
+    pub(crate) const SELF: Self = Self(0x102);
+    pub(crate) const GROUP_NULL: Self = Self(0x108);
+    pub(crate) const GROUP_EMPTY: Self = Self(0x109);
+    pub(crate) const MESSAGE_NULL: Self = Self(0x128);
+    pub(crate) const MESSAGE_NO_PROC: Self = Self(0x129);
+    pub(crate) const INFO_NULL: Self = Self(0x130);
+    pub(crate) const INFO_ENV: Self = Self(0x131);
+    pub(crate) const ERRHANDLER_NULL: Self = Self(0x140);
+    pub(crate) const ERRORS_ARE_FATAL: Self = Self(0x141);
+    pub(crate) const ERRORS_ABORT: Self = Self(0x142);
+    pub(crate) const ERRORS_RETURN: Self = Self(0x143);
+    pub(crate) const REQUEST_NULL: Self = Self(0x180);
+    pub(crate) const DATATYPE_NULL: Self = Self(0x200);
+}
+
+/// What handles of one kind stand for.
+#[derive(Debug)]
+pub(crate) struct Table<T>(Mutex<(Vec<Option<T>>, Vec<usize>)>);
+
+impl<T> Table<T> {
+    const fn new() -> Self {
+        Self(Mutex::new((Vec::new(), Vec::new())))
+    }
+
+    /// A handle for something new.
+    pub(crate) fn add(&self, value: T) -> Handle {
+        let (all, unused) = &mut *self.0.lock();
+        let index = unused.pop().unwrap_or(all.len());
+        if index == all.len() {
+            all.push(Some(value));
+        } else {
+            all[index] = Some(value);
+        }
+        Handle(Handle::FIRST + index)
+    }
+
+    /// Takes what a handle stands for; it stands for nothing then.
+    pub(crate) fn take(&self, handle: Handle) -> Option<T> {
+        let index = handle.0.checked_sub(Handle::FIRST)?;
+        let (all, unused) = &mut *self.0.lock();
+        let value = all.get_mut(index)?.take()?;
+        unused.push(index);
+        Some(value)
+    }
+
+    /// Does something with what a handle stands for.
+    pub(crate) fn with<R>(&self, handle: Handle, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let index = handle.0.checked_sub(Handle::FIRST)?;
+        self.0.lock().0.get_mut(index)?.as_mut().map(f)
+    }
+
+    /// How many handles stand for something.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().0.iter().flatten().count()
+    }
+}
+
+impl<T: Clone> Table<T> {
+    /// What a handle stands for.
+    pub(crate) fn at(&self, handle: Handle) -> Option<T> {
+        self.with(handle, |v| v.clone())
+    }
+}
+
+/// World ranks by rank.
+pub(crate) type Group = Arc<[usize]>;
+
+/// A communicator.
+#[derive(Debug)]
+pub(crate) struct Comm {
+    pub(crate) context: u64,
+    pub(crate) group: Group,
+    pub(crate) rank: usize,
+    /// The other group of an intercommunicator.
+    pub(crate) remote: Option<Group>,
+    pub(crate) grid: Option<Grid>,
+    pub(crate) name: Mutex<String>,
+    pub(crate) errhandler: Mutex<Handle>,
+    pub(crate) attributes: Mutex<BTreeMap<i32, usize>>,
+    pub(crate) info: Mutex<Info>,
+    /// Collective calls so far.
+    pub(crate) calls: AtomicI32,
+}
+
+/// The Cartesian topology of a communicator.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    pub(crate) dims: Vec<i32>,
+    pub(crate) periods: Vec<bool>,
+}
+
+impl Comm {
+    pub(crate) fn new(context: u64, group: Group, rank: usize, name: &str) -> Self {
+        Self {
+            context,
+            group,
+            rank,
+            remote: None,
+            grid: None,
+            name: Mutex::new(name.to_owned()),
+            errhandler: Mutex::new(Handle::ERRORS_ARE_FATAL),
+            attributes: Mutex::default(),
+            info: Mutex::default(),
+            calls: AtomicI32::new(0),
+        }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.group.len()
+    }
+
+    /// The group that messages go to and come from.
+    pub(crate) fn peers(&self) -> &Group {
+        self.remote.as_ref().unwrap_or(&self.group)
+    }
+
+    /// Context of messages between two ranks.
+    pub(crate) const fn messages(&self) -> u64 {
+        2 * self.context
+    }
+
+    /// Context of collective operations.
+    pub(crate) const fn collectives(&self) -> u64 {
+        2 * self.context + 1
+    }
+
+    /// Number of the next collective call.
+    pub(crate) fn next_call(&self) -> i32 {
+        self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Keys and values.
+pub(crate) type Info = Vec<(String, String)>;
+
+/// An operation of reductions.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Op {
+    Predefined(Operation),
+    User { combiner: Combiner, commutes: bool },
+}
+
+/// An attribute key.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) copy: Callback,
+    pub(crate) delete: Callback,
+    pub(crate) extra: Address,
+}
+
+/// A request.
+#[derive(Clone)]
+pub(crate) enum Req {
+    /// Under way: what waits for it in reports.
+    Active(RequestId, Handle, Detail),
+    /// Done already.
+    Done(Status),
+    /// Can be started again and again.
+    Persistent(Arc<dyn Fn() -> Result<Req, crate::api::error::Failure> + Send + Sync>, Option<Box<Self>>),
+    /// The application says when it is done.
+    Generalized(Arc<Generalized>),
+}
+
+/// What a request is for, in reports.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Detail {
+    pub(crate) is_receive: bool,
+    pub(crate) is_collective: bool,
+    pub(crate) peer: i32,
+    pub(crate) tag: i32,
+    pub(crate) bytes: u64,
+}
+
+/// A request whose end the application tells.
+#[derive(Debug)]
+pub(crate) struct Generalized {
+    pub(crate) query: Callback,
+    pub(crate) free: Callback,
+    pub(crate) cancel: Callback,
+    pub(crate) extra: Address,
+    pub(crate) is_done: AtomicI32,
+}
+
+/// A datatype that the application has a handle of.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub(crate) datatype: Arc<Datatype>,
+    pub(crate) name: String,
+    pub(crate) attributes: BTreeMap<i32, usize>,
+}
+
+/// A message that a matched probe has found.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) id: MessageId,
+    pub(crate) comm: Handle,
+}
+
+/// A function for errors.
+pub(crate) static ERRHANDLERS: Table<Callback> = Table::new();
+pub(crate) static COMMS: Table<Arc<Comm>> = Table::new();
+pub(crate) static GROUPS: Table<Group> = Table::new();
+pub(crate) static INFOS: Table<Info> = Table::new();
+pub(crate) static OPS: Table<Op> = Table::new();
+pub(crate) static KEYS: Table<Key> = Table::new();
+pub(crate) static REQUESTS: Table<Req> = Table::new();
+pub(crate) static TYPES: Table<Typed> = Table::new();
+pub(crate) static MESSAGES: Table<Message> = Table::new();
+pub(crate) static SESSIONS: Table<Handle> = Table::new();
+
+/// Counts communicators that this rank has numbered.
+pub(crate) static CONTEXTS: AtomicU32 = AtomicU32::new(16);
+
+/// Kinds of elements: handle, name, how they are read, bytes.
+pub(crate) const BASICS: [(usize, &str, Class, u8); 52] = {
+    use Class::{
+        Byte, Character, Complex, Float, Logical, LongComplex, LongDouble, Signed, Unsigned,
+    };
+    [
+        (0x201, "MPI_AINT", Signed, 8),
+        (0x202, "MPI_COUNT", Signed, 8),
+        (0x203, "MPI_OFFSET", Signed, 8),
+        (0x207, "MPI_PACKED", Byte, 1),
+        (0x208, "MPI_SHORT", Signed, 2),
+        (0x209, "MPI_INT", Signed, 4),
+        (0x20a, "MPI_LONG", Signed, 8),
+        (0x20b, "MPI_LONG_LONG_INT", Signed, 8),
+        (0x20c, "MPI_UNSIGNED_SHORT", Unsigned, 2),
+        (0x20d, "MPI_UNSIGNED", Unsigned, 4),
+        (0x20e, "MPI_UNSIGNED_LONG", Unsigned, 8),
+        (0x20f, "MPI_UNSIGNED_LONG_LONG", Unsigned, 8),
+        (0x210, "MPI_FLOAT", Float, 4),
+        (0x212, "MPI_C_FLOAT_COMPLEX", Complex, 8),
+        (0x213, "MPI_CXX_FLOAT_COMPLEX", Complex, 8),
+        (0x214, "MPI_DOUBLE", Float, 8),
+        (0x216, "MPI_C_DOUBLE_COMPLEX", Complex, 16),
+        (0x217, "MPI_CXX_DOUBLE_COMPLEX", Complex, 16),
+        (0x218, "MPI_LOGICAL", Logical, 4),
+        (0x219, "MPI_INTEGER", Signed, 4),
+        (0x21a, "MPI_REAL", Float, 4),
+        (0x21b, "MPI_COMPLEX", Complex, 8),
+        (0x21c, "MPI_DOUBLE_PRECISION", Float, 8),
+        (0x21d, "MPI_DOUBLE_COMPLEX", Complex, 16),
+        (0x21e, "MPI_CHARACTER", Character, 1),
+        (0x220, "MPI_LONG_DOUBLE", LongDouble, 16),
+        (0x224, "MPI_C_LONG_DOUBLE_COMPLEX", LongComplex, 32),
+        (0x225, "MPI_CXX_LONG_DOUBLE_COMPLEX", LongComplex, 32),
+        (0x238, "MPI_C_BOOL", Logical, 1),
+        (0x239, "MPI_CXX_BOOL", Logical, 1),
+        (0x23c, "MPI_WCHAR", Character, 4),
+        (0x240, "MPI_INT8_T", Signed, 1),
+        (0x241, "MPI_UINT8_T", Unsigned, 1),
+        (0x243, "MPI_CHAR", Character, 1),
+        (0x244, "MPI_SIGNED_CHAR", Signed, 1),
+        (0x245, "MPI_UNSIGNED_CHAR", Unsigned, 1),
+        (0x247, "MPI_BYTE", Byte, 1),
+        (0x248, "MPI_INT16_T", Signed, 2),
+        (0x249, "MPI_UINT16_T", Unsigned, 2),
+        (0x250, "MPI_INT32_T", Signed, 4),
+        (0x251, "MPI_UINT32_T", Unsigned, 4),
+        (0x258, "MPI_INT64_T", Signed, 8),
+        (0x259, "MPI_UINT64_T", Unsigned, 8),
+        (0x2c0, "MPI_LOGICAL1", Logical, 1),
+        (0x2c1, "MPI_INTEGER1", Signed, 1),
+        (0x2c8, "MPI_LOGICAL2", Logical, 2),
+        (0x2c9, "MPI_INTEGER2", Signed, 2),
+        (0x2d0, "MPI_LOGICAL4", Logical, 4),
+        (0x2d1, "MPI_INTEGER4", Signed, 4),
+        (0x2d2, "MPI_REAL4", Float, 4),
+        (0x2d9, "MPI_INTEGER8", Signed, 8),
+        (0x2da, "MPI_REAL8", Float, 8),
+    ]
+};
+
+/// Predefined pairs: handle, name, kind of the value, kind of the index, offset of the index, extent.
+const PAIRS: [(usize, &str, usize, usize, isize, isize); 9] = [
+    (0x228, "MPI_FLOAT_INT", 0x210, 0x209, 4, 8),
+    (0x229, "MPI_DOUBLE_INT", 0x214, 0x209, 8, 16),
+    (0x22a, "MPI_LONG_INT", 0x20a, 0x209, 8, 16),
+    (0x22b, "MPI_2INT", 0x209, 0x209, 4, 8),
+    (0x22c, "MPI_SHORT_INT", 0x208, 0x209, 4, 8),
+    (0x22d, "MPI_LONG_DOUBLE_INT", 0x220, 0x209, 16, 32),
+    (0x230, "MPI_2REAL", 0x210, 0x210, 4, 8),
+    (0x231, "MPI_2DOUBLE_PRECISION", 0x214, 0x214, 8, 16),
+    (0x232, "MPI_2INTEGER", 0x209, 0x209, 4, 8),
+];
+
+/// `MPI_COMBINER_NAMED`.
+const NAMED: i32 = 101;
+
+/// The predefined datatypes, by handle less 0x200.
+static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
+    let mut all = vec![None; 0x100];
+    let recipe = || Recipe { combiner: NAMED, ..Recipe::default() };
+    let typed = |name: &str, datatype: Datatype| Typed {
+        datatype: Arc::new(datatype.with_recipe(recipe())),
+        name: name.to_owned(),
+        attributes: BTreeMap::new(),
+    };
+    for (handle, name, class, size) in BASICS {
+        all[handle - 0x200] = Some(typed(name, Datatype::basic(class, size)));
+    }
+    for (handle, name, value, index, at, extent) in PAIRS {
+        let of = |handle: usize| {
+            let (_, _, class, size) = BASICS.into_iter().find(|b| b.0 == handle).unwrap_or(BASICS[0]);
+            Datatype::basic(class, size)
+        };
+        let pair = Datatype::structure([(0, 1, &of(value)), (at, 1, &of(index))]);
+        all[handle - 0x200] = Some(typed(name, pair.resized(0, extent)));
+    }
+    all
+});
+
+/// The datatype of a handle.
+pub(crate) fn datatype(handle: Handle) -> Option<Arc<Datatype>> {
+    if handle.0 < Handle::FIRST {
+        let index = handle.0.checked_sub(0x200)?;
+        return PREDEFINED.get(index)?.as_ref().map(|t| t.datatype.clone());
+    }
+    TYPES.with(handle, |t| t.datatype.clone())
+}
+
+/// The name of a datatype.
+pub(crate) fn datatype_name(handle: Handle) -> Option<String> {
+    if handle.0 < Handle::FIRST {
+        let index = handle.0.checked_sub(0x200)?;
+        return PREDEFINED.get(index)?.as_ref().map(|t| t.name.clone());
+    }
+    TYPES.with(handle, |t| t.name.clone())
+}

@@ -1,0 +1,124 @@
+//! Functions of the application that this library calls.
+
+use std::ffi::c_int;
+
+use prp_mpi::sys::memory::Region;
+
+use super::pointer::{Address, Ptr, Status};
+use crate::object::Handle;
+
+/// A user operation.
+pub(crate) type UserFunction = extern "C" fn(Address, Address, Ptr<c_int>, Ptr<Handle>);
+/// A user operation with large counts.
+pub(crate) type LargeUserFunction = extern "C" fn(Address, Address, Ptr<i64>, Ptr<Handle>);
+/// Copies an attribute.
+pub(crate) type CommCopy = Callback;
+/// Deletes an attribute.
+pub(crate) type CommDelete = Callback;
+
+/// A function of the application, whose parameters depend on what it is for.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+#[repr(transparent)]
+pub(crate) struct Callback(pub(crate) usize);
+
+type Copier = extern "C" fn(Handle, c_int, Address, Address, Ptr<usize>, Ptr<c_int>) -> c_int;
+type Deleter = extern "C" fn(Handle, c_int, Address, Address) -> c_int;
+type ErrorHandler = unsafe extern "C" fn(Ptr<Handle>, Ptr<c_int>, ...);
+type Query = extern "C" fn(Address, Ptr<Status>) -> c_int;
+type Free = extern "C" fn(Address) -> c_int;
+type Cancel = extern "C" fn(Address, c_int) -> c_int;
+
+macro_rules! function {
+    ($callback:expr, $type:ty) => {
+        // SAFETY: the application has passed a function of this type; numbers that stand for no function were told apart before.
+        unsafe { std::mem::transmute::<usize, $type>($callback.0) }
+    };
+}
+
+impl Callback {
+    /// Whether there is none: `MPI_NULL_COPY_FN`, `MPI_NULL_DELETE_FN`.
+    pub(crate) const fn is_null(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether it stands for `MPI_DUP_FN`.
+    pub(crate) const fn is_dup(self) -> bool {
+        self.0 == 1
+    }
+
+    /// Copies an attribute: what the application says, the new value, and whether there is one.
+    pub(crate) fn copy(self, of: Handle, key: c_int, extra: Address, value: usize) -> (c_int, Option<usize>) {
+        let (mut copied, mut flag) = (0_usize, 0);
+        let call = function!(self, Copier);
+        let outcome =
+            call(of, key, extra, Address::from_number(value), Ptr(&raw mut copied), Ptr(&raw mut flag));
+        (outcome, (flag != 0).then_some(copied))
+    }
+
+    /// Deletes an attribute.
+    pub(crate) fn delete(self, of: Handle, key: c_int, value: usize, extra: Address) -> c_int {
+        function!(self, Deleter)(of, key, Address::from_number(value), extra)
+    }
+
+    /// Handles an error.
+    pub(crate) fn handle(self, mut of: Handle, mut code: c_int) {
+        let call = function!(self, ErrorHandler);
+        // SAFETY: a variadic function with the two parameters it always has.
+        unsafe { call(Ptr(&raw mut of), Ptr(&raw mut code)) };
+    }
+
+    /// Asks what became of a generalized request.
+    pub(crate) fn query(self, extra: Address, status: &mut Status) -> c_int {
+        function!(self, Query)(extra, Ptr(&raw mut *status))
+    }
+
+    /// Frees a generalized request.
+    pub(crate) fn free(self, extra: Address) -> c_int {
+        function!(self, Free)(extra)
+    }
+
+    /// Cancels a generalized request.
+    pub(crate) fn cancel(self, extra: Address, complete: bool) -> c_int {
+        function!(self, Cancel)(extra, c_int::from(complete))
+    }
+}
+
+/// A user operation, with counts of either size.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Combiner {
+    /// With `int`.
+    Int(Option<UserFunction>),
+    /// With `MPI_Count`.
+    Long(Option<LargeUserFunction>),
+}
+
+impl Combiner {
+    /// Whether there is a function.
+    pub(crate) const fn is_some(self) -> bool {
+        match self {
+            Self::Int(f) => f.is_some(),
+            Self::Long(f) => f.is_some(),
+        }
+    }
+
+    /// Combines `count` elements of `datatype`.
+    pub(crate) fn call(self, lower: Address, higher: Address, count: usize, mut datatype: Handle) {
+        let handle = Ptr(&raw mut datatype);
+        match self {
+            Self::Int(Some(f)) => {
+                let mut count = count as c_int;
+                f(lower, higher, Ptr(&raw mut count), handle);
+            }
+            Self::Long(Some(f)) => {
+                let mut count = count as i64;
+                f(lower, higher, Ptr(&raw mut count), handle);
+            }
+            Self::Int(None) | Self::Long(None) => {}
+        }
+    }
+}
+
+/// The address of the first byte of a region in one piece.
+pub(crate) fn address_of(region: &mut Region) -> Address {
+    Ptr(region.bytes_mut(0).map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr))
+}

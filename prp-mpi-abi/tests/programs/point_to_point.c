@@ -1,0 +1,184 @@
+/* Messages between two ranks: order, wildcards, probes, modes, persistent requests, truncation. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(x) do { if (!(x)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); MPI_Abort(MPI_COMM_WORLD, 3); } } while (0)
+
+static int rank, size;
+
+static void order_and_wildcards(void) {
+    int value;
+    MPI_Status status;
+    if (rank == 0) {
+        int seen[64] = {0};
+        for (int i = 0; i < 3 * (size - 1); i++) {
+            MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+            CHECK(status.MPI_TAG == seen[status.MPI_SOURCE]);
+            CHECK(value == 100 * status.MPI_SOURCE + status.MPI_TAG);
+            seen[status.MPI_SOURCE]++;
+        }
+    } else {
+        for (int i = 0; i < 3; i++) {
+            value = 100 * rank + i;
+            MPI_Send(&value, 1, MPI_INT, 0, i, MPI_COMM_WORLD);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    /* Later tags first. */
+    if (rank == 0) {
+        for (int tag = 0; tag < 4; tag++) MPI_Send(&tag, 1, MPI_INT, 1, tag, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        for (int tag = 3; tag >= 0; tag--) {
+            MPI_Recv(&value, 1, MPI_INT, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(value == tag);
+        }
+    }
+}
+
+static void large(void) {
+    const int n = 3 << 20;
+    char *out = malloc(n), *in = malloc(n);
+    for (int i = 0; i < n; i++) out[i] = (char)(i * 7 + rank);
+    memset(in, 0, n);
+    MPI_Request requests[2];
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    MPI_Irecv(in, n, MPI_CHAR, before, 5, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out, n, MPI_CHAR, next, 5, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < n; i++) CHECK(in[i] == (char)(i * 7 + before));
+    /* Everybody sends first: what there is no room for waits. */
+    memset(in, 0, n);
+    MPI_Status status;
+    MPI_Sendrecv(out, n, MPI_CHAR, next, 6, in, n, MPI_CHAR, before, 6, MPI_COMM_WORLD, &status);
+    int count;
+    MPI_Get_count(&status, MPI_CHAR, &count);
+    CHECK(count == n && status.MPI_SOURCE == before);
+    for (int i = 0; i < n; i++) CHECK(in[i] == (char)(i * 7 + before));
+    free(out);
+    free(in);
+}
+
+static void probes(void) {
+    MPI_Status status;
+    if (rank == 0) {
+        int values[5] = {1, 2, 3, 4, 5};
+        MPI_Send(values, 5, MPI_INT, 1, 9, MPI_COMM_WORLD);
+        MPI_Send(values, 2, MPI_INT, 1, 9, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        int values[5], count, flag = 0;
+        MPI_Probe(0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK(count == 5 && status.MPI_TAG == 9);
+        MPI_Message message;
+        MPI_Mprobe(0, 9, MPI_COMM_WORLD, &message, &status);
+        while (!flag) MPI_Iprobe(0, 9, MPI_COMM_WORLD, &flag, &status);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK(count == 2);
+        MPI_Recv(values, 5, MPI_INT, 0, 9, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK(count == 2);
+        MPI_Mrecv(values, 5, MPI_INT, &message, &status);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK(count == 5 && values[4] == 5 && message == MPI_MESSAGE_NULL);
+    }
+}
+
+static void modes(void) {
+    int value = 7, flag = 1;
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Issend(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+        MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        CHECK(!flag);
+        MPI_Send(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Ssend(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        MPI_Recv(&value, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    /* Persistent, to the rank itself. */
+    int out = 0, in = -1;
+    MPI_Request both[2];
+    MPI_Send_init(&out, 1, MPI_INT, rank, 4, MPI_COMM_WORLD, &both[0]);
+    MPI_Recv_init(&in, 1, MPI_INT, rank, 4, MPI_COMM_WORLD, &both[1]);
+    for (out = 0; out < 3; out++) {
+        MPI_Startall(2, both);
+        MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+        CHECK(in == out && both[0] != MPI_REQUEST_NULL);
+    }
+    MPI_Request_free(&both[0]);
+    MPI_Request_free(&both[1]);
+    /* Taken back. */
+    MPI_Status status;
+    MPI_Irecv(&in, 1, MPI_INT, rank, 44, MPI_COMM_WORLD, &request);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    CHECK(flag && request == MPI_REQUEST_NULL);
+    /* From nobody. */
+    MPI_Recv(&in, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status);
+    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG);
+}
+
+static void truncation(void) {
+    int values[4] = {1, 2, 3, 4}, error, class;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0) {
+        MPI_Send(values, 4, MPI_INT, 1, 8, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        int few[2] = {0, 0};
+        error = MPI_Recv(few, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Error_class(error, &class);
+        CHECK(class == MPI_ERR_TRUNCATE && few[0] == 1 && few[1] == 0);
+    }
+    error = MPI_Send(values, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
+    MPI_Error_class(error, &class);
+    CHECK(class == MPI_ERR_RANK);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+static void datatypes(void) {
+    MPI_Datatype column, part, wide;
+    int matrix[4][6], i, j;
+    for (i = 0; i < 4; i++) for (j = 0; j < 6; j++) matrix[i][j] = rank == 0 ? 10 * i + j : -1;
+    MPI_Type_vector(4, 1, 6, MPI_INT, &column);
+    MPI_Type_create_resized(column, 0, sizeof(int), &wide);
+    MPI_Type_commit(&wide);
+    if (rank == 0) {
+        MPI_Send(&matrix[0][2], 2, wide, 1, 0, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        int in[8];
+        MPI_Recv(in, 8, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (i = 0; i < 4; i++) CHECK(in[i] == 10 * i + 2 && in[4 + i] == 10 * i + 3);
+    }
+    int sizes[2] = {4, 6}, subsizes[2] = {2, 3}, starts[2] = {1, 2};
+    MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_INT, &part);
+    MPI_Type_commit(&part);
+    MPI_Bcast(matrix, 1, part, 0, MPI_COMM_WORLD);
+    CHECK(matrix[1][2] == 12 && matrix[2][4] == 24);
+    CHECK(rank == 0 || matrix[0][0] == -1);
+    MPI_Type_free(&column);
+    MPI_Type_free(&wide);
+    MPI_Type_free(&part);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    CHECK(size > 1);
+    order_and_wildcards();
+    large();
+    probes();
+    modes();
+    truncation();
+    datatypes();
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    if (rank == 0) printf("point to point: all well\n");
+    return 0;
+}

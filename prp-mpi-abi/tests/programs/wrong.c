@@ -1,0 +1,43 @@
+/* What goes wrong, by name: the first argument. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+    int rank, size, value = 0;
+    const char *what = argc > 1 ? argv[1] : "";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!strcmp(what, "skip") && rank != size - 2) MPI_Barrier(MPI_COMM_WORLD);
+    if (!strcmp(what, "kill") && rank == 1) raise(SIGKILL);
+    if (!strcmp(what, "exit") && rank == 1) exit(7);
+    if (!strcmp(what, "leave") && rank == 1) _exit(0);
+    if (!strcmp(what, "abort") && rank == 1) MPI_Abort(MPI_COMM_WORLD, 9);
+    if (!strcmp(what, "mismatch")) {
+        if (rank == 1) MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        else MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (!strcmp(what, "counts")) {
+        double a[8] = {0}, b[8];
+        MPI_Allreduce(a, b, rank == 1 ? 8 : 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+    if (!strcmp(what, "roots")) MPI_Bcast(&value, 1, MPI_INT, rank == 1, MPI_COMM_WORLD);
+    if (!strcmp(what, "circle")) MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!strcmp(what, "truncate")) {
+        int two[2] = {1, 2};
+        if (rank == 0) MPI_Send(two, 2, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        if (rank == 1) MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (!strcmp(what, "window")) {
+        MPI_Win window;
+        MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
