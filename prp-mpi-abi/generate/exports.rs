@@ -57,9 +57,9 @@ fn way(target: &str, implemented: &BTreeSet<String>) -> Option<Way> {
     };
     let now = plan(target, &[][..], "?.run()");
     let begun = target.strip_prefix('i').and_then(|b| plan(b, &["request"], "?.begin(_request)"));
-    let kept = target.strip_suffix("_init").and_then(|b| {
-        plan(b, &["info", "request"], ".map(|plan| plan.keep(_request))")
-    });
+    let kept = target
+        .strip_suffix("_init")
+        .and_then(|b| plan(b, &["info", "request"], ".map(|plan| plan.keep(_request))"));
     now.or(begun).or(kept)
 }
 
@@ -73,7 +73,9 @@ fn parameter(kind: &str, other: Option<&str>, name: &str) -> (String, String) {
         ("MPI_Count", true) => ("i64".into(), plain),
         ("int*", true) => ("Ptr<c_int>".into(), format!("Counts::Int({plain})")),
         ("MPI_Aint*" | "MPI_Count*", true) => ("Ptr<i64>".into(), format!("Counts::Long({plain})")),
-        ("MPI_User_function*", _) => ("Option<UserFunction>".into(), format!("Combiner::Int({plain})")),
+        ("MPI_User_function*", _) => {
+            ("Option<UserFunction>".into(), format!("Combiner::Int({plain})"))
+        }
         ("MPI_User_function_c*", _) => {
             ("Option<LargeUserFunction>".into(), format!("Combiner::Long({plain})"))
         }
@@ -109,8 +111,7 @@ fn rust_type(kind: &str) -> String {
 
 /// All exported functions, as Rust.
 pub(crate) fn exports(prototypes: &[Prototype], implemented: &BTreeSet<String>) -> String {
-    let all: BTreeMap<&str, &Prototype> =
-        prototypes.iter().map(|p| (p.name.as_str(), p)).collect();
+    let all: BTreeMap<&str, &Prototype> = prototypes.iter().map(|p| (p.name.as_str(), p)).collect();
     let mut text = String::new();
     for prototype in prototypes {
         let (target, other) = target(prototype, &all);
@@ -149,8 +150,7 @@ fn export(
     let is_value = prototype.result != "int" || prototype.name.ends_with("_toint");
     let result = rust_type(&prototype.result);
     let does = format!("api::{}({arguments}){}", way.function, way.then);
-    let body =
-        if is_value { does } else { format!("call({:?}, || {does})", prototype.name) };
+    let body = if is_value { does } else { format!("call({:?}, || {does})", prototype.name) };
     let _ = writeln!(
         text,
         "#[unsafe(no_mangle)] extern \"C\" fn {name}({parameters}) -> {result} {{ {body} }}"
@@ -159,8 +159,7 @@ fn export(
 
 /// Which functions there are, as a table for people.
 pub(crate) fn table(prototypes: &[Prototype], implemented: &BTreeSet<String>) -> String {
-    let all: BTreeMap<&str, &Prototype> =
-        prototypes.iter().map(|p| (p.name.as_str(), p)).collect();
+    let all: BTreeMap<&str, &Prototype> = prototypes.iter().map(|p| (p.name.as_str(), p)).collect();
     let mut text = String::new();
     for prototype in prototypes {
         let is_there = way(&target(prototype, &all).0, implemented).is_some();

@@ -51,9 +51,9 @@ fn prepare() -> io::Result<PathBuf> {
         let text = format!("no {} in {}", LIBRARY[1], beside.display());
         io::Error::new(io::ErrorKind::NotFound, text)
     })?;
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| {
-        env::var_os("HOME").map(|home| Path::new(&home).join(".cache"))
-    });
+    let cache = env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
     let places = [Some(beside.join("prp-mpi")), cache.map(|c| c.join("prp-mpi"))];
     let mut outcome = Err(io::ErrorKind::NotFound.into());
     for place in places.into_iter().flatten() {

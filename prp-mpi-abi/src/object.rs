@@ -183,7 +183,10 @@ pub(crate) enum Req {
     /// Done already.
     Done(Status),
     /// Can be started again and again.
-    Persistent(Arc<dyn Fn() -> Result<Req, crate::api::error::Failure> + Send + Sync>, Option<Box<Self>>),
+    Persistent(
+        Arc<dyn Fn() -> Result<Req, crate::api::error::Failure> + Send + Sync>,
+        Option<Box<Self>>,
+    ),
     /// The application says when it is done.
     Generalized(Arc<Generalized>),
 }
@@ -329,7 +332,8 @@ static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
     }
     for (handle, name, value, index, at, extent) in PAIRS {
         let of = |handle: usize| {
-            let (_, _, class, size) = BASICS.into_iter().find(|b| b.0 == handle).unwrap_or(BASICS[0]);
+            let (_, _, class, size) =
+                BASICS.into_iter().find(|b| b.0 == handle).unwrap_or(BASICS[0]);
             Datatype::basic(class, size)
         };
         let pair = Datatype::structure([(0, 1, &of(value)), (at, 1, &of(index))]);

@@ -185,12 +185,8 @@ impl Engine {
         }
         let (id, message) = self.matching.find(pattern)?;
         let header = message.header;
-        let status = Status {
-            source: header.source,
-            tag: header.tag,
-            bytes: header.len,
-            ..Status::EMPTY
-        };
+        let status =
+            Status { source: header.source, tag: header.tag, bytes: header.len, ..Status::EMPTY };
         Some((id, status))
     }
 

@@ -188,8 +188,7 @@ impl Operation {
         for (a, b) in lower.chunks_exact(size).zip(higher.chunks_exact_mut(size)) {
             let (value, other) = (V::read(a), V::read(b));
             let (at, other_at) = (I::read(&a[size_of::<V>()..]), I::read(&b[size_of::<V>()..]));
-            let is_better =
-                if self == Self::Minloc { value < other } else { value > other };
+            let is_better = if self == Self::Minloc { value < other } else { value > other };
             if is_better || (value == other && at < other_at) {
                 b.copy_from_slice(a);
             }
@@ -201,8 +200,8 @@ impl Operation {
 fn pair(datatype: &Datatype) -> Option<(Basic, Basic)> {
     let runs = datatype.runs();
     let (first, last) = (runs.first()?.basic, runs.last()?.basic);
-    let is_number = matches!(first.class, Class::Signed | Class::Float)
-        && matches!(first.size, 2 | 4 | 8);
+    let is_number =
+        matches!(first.class, Class::Signed | Class::Float) && matches!(first.size, 2 | 4 | 8);
     let is_index = last.class == Class::Signed && last.size == 4 || last == first;
     (datatype.elements() == 2 && is_number && is_index).then_some((first, last))
 }

@@ -71,7 +71,8 @@ pub(crate) fn run() -> io::Result<u8> {
     while let Some(frame) = Frame::read(&mut stdin())? {
         match (frame.topic, &ranks) {
             (Topic::Start, None) => {
-                let order = Order::from_content(&frame.content).ok_or(io::ErrorKind::InvalidData)?;
+                let order =
+                    Order::from_content(&frame.content).ok_or(io::ErrorKind::InvalidData)?;
                 ranks = Some(Ranks::start(&order, &launcher)?);
             }
             (Topic::Cards | Topic::RollCall, Some(ranks)) => ranks.tell_all(&frame),

@@ -90,8 +90,11 @@ fn parse_hostfile(text: &str) -> Result<Vec<(String, usize)>, String> {
         let Some(name) = words.next() else { continue };
         let ranks = match words.next() {
             None => 0,
-            Some(word) => word.trim_start_matches("slots=").parse().ok().filter(|n| *n > 0)
-                .ok_or_else(|| format!("line {} of the hostfile: {word} is no number of ranks", number + 1))?,
+            Some(word) => {
+                word.trim_start_matches("slots=").parse().ok().filter(|n| *n > 0).ok_or_else(
+                    || format!("line {} of the hostfile: {word} is no number of ranks", number + 1),
+                )?
+            }
         };
         nodes.push((name.to_owned(), ranks));
     }

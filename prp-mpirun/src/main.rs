@@ -1,7 +1,6 @@
 //! `prp-mpirun`: starts the ranks of a program, and ends them together.
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
-
 mod agent;
 mod arguments;
 mod job;

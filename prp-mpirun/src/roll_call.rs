@@ -44,9 +44,8 @@ pub(crate) fn spans(ranks: &[usize]) -> String {
 
 /// Ranks each of which waits for the next one, and the last for the first.
 fn circle(answers: &Answers) -> Option<Vec<usize>> {
-    let waits_for = |rank: usize| -> Option<usize> {
-        answers.get(&rank)?.lines().nth(2)?.parse().ok()
-    };
+    let waits_for =
+        |rank: usize| -> Option<usize> { answers.get(&rank)?.lines().nth(2)?.parse().ok() };
     for &start in answers.keys() {
         let mut path = vec![start];
         while let Some(next) = waits_for(*path.last()?) {

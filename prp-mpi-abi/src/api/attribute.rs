@@ -206,7 +206,12 @@ pub(crate) fn type_set_attr(datatype: Handle, key: c_int, value: Address) -> Out
     old.map_or(Ok(()), |old| delete_one(datatype, key, old))
 }
 
-pub(crate) fn type_get_attr(datatype: Handle, key: c_int, value: Address, flag: Ptr<c_int>) -> Outcome {
+pub(crate) fn type_get_attr(
+    datatype: Handle,
+    key: c_int,
+    value: Address,
+    flag: Ptr<c_int>,
+) -> Outcome {
     key_of(key)?;
     let found = TYPES.with(datatype, |t| t.attributes.get(&key).copied()).flatten();
     flag.put(found.is_some().into());
@@ -223,4 +228,3 @@ pub(crate) fn type_delete_attr(datatype: Handle, key: c_int) -> Outcome {
     TYPES.with(datatype, |t| t.attributes.remove(&key));
     Ok(())
 }
-

@@ -56,7 +56,12 @@ fn fresh_context() -> Result<u64, Failure> {
 }
 
 /// A new communicator like `of`, whose error handler it gets.
-fn add(of: &Comm, context: u64, group: Group, change: impl FnOnce(&mut Comm)) -> Result<Handle, Failure> {
+fn add(
+    of: &Comm,
+    context: u64,
+    group: Group,
+    change: impl FnOnce(&mut Comm),
+) -> Result<Handle, Failure> {
     let process = process()?;
     let me = process.rank();
     let Some(rank) = group.iter().position(|&r| r == me) else { return Ok(Handle::COMM_NULL) };
@@ -187,7 +192,12 @@ pub(crate) fn comm_create(comm: Handle, group: Handle, new: Ptr<Handle>) -> Outc
 }
 
 /// Only the ranks of the group take part: their messages have the tag, and a context of its own.
-pub(crate) fn comm_create_group(comm: Handle, group: Handle, tag: c_int, new: Ptr<Handle>) -> Outcome {
+pub(crate) fn comm_create_group(
+    comm: Handle,
+    group: Handle,
+    tag: c_int,
+    new: Ptr<Handle>,
+) -> Outcome {
     let parent = comm_of(comm)?;
     let group = group_of(group)?;
     new.put(create_among(&parent, parent.context, group, tag)?);
@@ -304,9 +314,8 @@ pub(crate) fn sub_grid(
 ) -> Result<Handle, Failure> {
     let made = split(handle, color, key)?;
     if let Some(comm) = COMMS.take(made) {
-        let mut comm = Arc::try_unwrap(comm).map_err(|_| {
-            Failure::new(Class::Other, handle, "the new communicator is in use")
-        })?;
+        let mut comm = Arc::try_unwrap(comm)
+            .map_err(|_| Failure::new(Class::Other, handle, "the new communicator is in use"))?;
         comm.grid = Some(grid);
         return Ok(COMMS.add(Arc::new(comm)));
     }

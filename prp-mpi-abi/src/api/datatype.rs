@@ -62,7 +62,13 @@ fn vector(count: i64, length: i64, stride: isize, old: &Datatype) -> Result<Data
     Ok(Datatype::blocks(old, (0..count as isize).map(|i| (i * stride, length))))
 }
 
-pub(crate) fn type_vector(count: i64, length: i64, stride: i64, old: Handle, new: Ptr<Handle>) -> Outcome {
+pub(crate) fn type_vector(
+    count: i64,
+    length: i64,
+    stride: i64,
+    old: Handle,
+    new: Ptr<Handle>,
+) -> Outcome {
     let of = known(old)?;
     let made = vector(count, length, stride as isize * of.extent(), &of)?;
     add(made, recipe(VECTOR, &[count, length, stride], &[], &[old]), new);
@@ -192,7 +198,8 @@ pub(crate) fn type_create_subarray(
     let of = known(old)?;
     let n = count_of(ndims.into())?;
     let (sizes, subsizes, starts) = (sizes.list(n), subsizes.list(n), starts.list(n));
-    let fits = (0..n).all(|i| subsizes[i] > 0 && starts[i] >= 0 && starts[i] + subsizes[i] <= sizes[i]);
+    let fits =
+        (0..n).all(|i| subsizes[i] > 0 && starts[i] >= 0 && starts[i] + subsizes[i] <= sizes[i]);
     if n == 0 || !fits {
         return fail(Class::Arg, "the part is not within the array");
     }

@@ -118,7 +118,12 @@ fn chosen(group: &Group, ranks: &[c_int]) -> Result<Vec<usize>, Failure> {
     Ok(all)
 }
 
-pub(crate) fn group_incl(of: Handle, count: c_int, ranks: Ptr<c_int>, group: Ptr<Handle>) -> Outcome {
+pub(crate) fn group_incl(
+    of: Handle,
+    count: c_int,
+    ranks: Ptr<c_int>,
+    group: Ptr<Handle>,
+) -> Outcome {
     put(chosen(&group_of(of)?, &ranks.list(count.max(0) as usize))?, group);
     Ok(())
 }
@@ -127,7 +132,12 @@ fn without(of: &Group, left_out: &[usize], group: Ptr<Handle>) {
     put(of.iter().copied().filter(|r| !left_out.contains(r)).collect(), group);
 }
 
-pub(crate) fn group_excl(of: Handle, count: c_int, ranks: Ptr<c_int>, group: Ptr<Handle>) -> Outcome {
+pub(crate) fn group_excl(
+    of: Handle,
+    count: c_int,
+    ranks: Ptr<c_int>,
+    group: Ptr<Handle>,
+) -> Outcome {
     let of = group_of(of)?;
     without(&of, &chosen(&of, &ranks.list(count.max(0) as usize))?, group);
     Ok(())
@@ -136,8 +146,7 @@ pub(crate) fn group_excl(of: Handle, count: c_int, ranks: Ptr<c_int>, group: Ptr
 fn ranges(count: c_int, ranges: Ptr<c_int>) -> Result<Vec<c_int>, Failure> {
     let mut ranks = Vec::new();
     for i in 0..count.max(0) as usize {
-        let (first, last, stride) =
-            (ranges.at(3 * i), ranges.at(3 * i + 1), ranges.at(3 * i + 2));
+        let (first, last, stride) = (ranges.at(3 * i), ranges.at(3 * i + 1), ranges.at(3 * i + 2));
         if stride == 0 {
             return fail(Class::Arg, "a stride of zero");
         }
@@ -147,12 +156,22 @@ fn ranges(count: c_int, ranges: Ptr<c_int>) -> Result<Vec<c_int>, Failure> {
     Ok(ranks)
 }
 
-pub(crate) fn group_range_incl(of: Handle, count: c_int, spans: Ptr<c_int>, group: Ptr<Handle>) -> Outcome {
+pub(crate) fn group_range_incl(
+    of: Handle,
+    count: c_int,
+    spans: Ptr<c_int>,
+    group: Ptr<Handle>,
+) -> Outcome {
     put(chosen(&group_of(of)?, &ranges(count, spans)?)?, group);
     Ok(())
 }
 
-pub(crate) fn group_range_excl(of: Handle, count: c_int, spans: Ptr<c_int>, group: Ptr<Handle>) -> Outcome {
+pub(crate) fn group_range_excl(
+    of: Handle,
+    count: c_int,
+    spans: Ptr<c_int>,
+    group: Ptr<Handle>,
+) -> Outcome {
     let of = group_of(of)?;
     without(&of, &chosen(&of, &ranges(count, spans)?)?, group);
     Ok(())

@@ -28,7 +28,11 @@ pub(crate) fn info_create(info: Ptr<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(crate) fn info_create_env(_count: c_int, _words: Ptr<Ptr<c_char>>, info: Ptr<Handle>) -> Outcome {
+pub(crate) fn info_create_env(
+    _count: c_int,
+    _words: Ptr<Ptr<c_char>>,
+    info: Ptr<Handle>,
+) -> Outcome {
     info.put(INFOS.add(environment()));
     Ok(())
 }

@@ -163,7 +163,11 @@ pub(crate) fn waiting(handle: Handle, detail: Detail) -> Waiting {
 }
 
 /// Waits for a request that nobody else knows.
-pub(crate) fn finish(request: RequestId, handle: Handle, detail: Detail) -> Result<Ending, Failure> {
+pub(crate) fn finish(
+    request: RequestId,
+    handle: Handle,
+    detail: Detail,
+) -> Result<Ending, Failure> {
     let process = process()?;
     let status = process.wait(&|| waiting(handle, detail), |engine| engine.take(request));
     check(status, handle)
@@ -208,19 +212,47 @@ fn send_now(part: &Part, mode: Mode) -> Outcome {
     Ok(())
 }
 
-pub(crate) fn send(buf: Address, count: i64, datatype: Handle, to: c_int, tag: c_int, comm: Handle) -> Outcome {
+pub(crate) fn send(
+    buf: Address,
+    count: i64,
+    datatype: Handle,
+    to: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> Outcome {
     send_now(&part(buf, count, datatype, to, tag, comm, false)?, Mode::Standard)
 }
 
-pub(crate) fn rsend(buf: Address, count: i64, datatype: Handle, to: c_int, tag: c_int, comm: Handle) -> Outcome {
+pub(crate) fn rsend(
+    buf: Address,
+    count: i64,
+    datatype: Handle,
+    to: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> Outcome {
     send(buf, count, datatype, to, tag, comm)
 }
 
-pub(crate) fn ssend(buf: Address, count: i64, datatype: Handle, to: c_int, tag: c_int, comm: Handle) -> Outcome {
+pub(crate) fn ssend(
+    buf: Address,
+    count: i64,
+    datatype: Handle,
+    to: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> Outcome {
     send_now(&part(buf, count, datatype, to, tag, comm, false)?, Mode::Synchronous)
 }
 
-pub(crate) fn bsend(buf: Address, count: i64, datatype: Handle, to: c_int, tag: c_int, comm: Handle) -> Outcome {
+pub(crate) fn bsend(
+    buf: Address,
+    count: i64,
+    datatype: Handle,
+    to: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> Outcome {
     send_now(&part(buf, count, datatype, to, tag, comm, false)?, Mode::Buffered)
 }
 
@@ -244,12 +276,7 @@ pub(crate) fn recv(
     check(ending, comm).map(drop)
 }
 
-fn sendrecv_with(
-    out: &Part,
-    copied: bool,
-    into: &Part,
-    status: Ptr<Status>,
-) -> Outcome {
+fn sendrecv_with(out: &Part, copied: bool, into: &Part, status: Ptr<Status>) -> Outcome {
     let receive = into.receive()?;
     let sent = out.send(if copied { Mode::Buffered } else { Mode::Standard })?;
     let ending = match receive {
@@ -513,8 +540,7 @@ pub(crate) fn probe(from: c_int, tag: c_int, comm: Handle, status: Ptr<Status>) 
         return Ok(());
     }
     let detail = part.detail(true);
-    let (_, ending) =
-        process()?.wait(&|| waiting(comm, detail), |engine| engine.probe(&pattern));
+    let (_, ending) = process()?.wait(&|| waiting(comm, detail), |engine| engine.probe(&pattern));
     put_status(status, &ending);
     Ok(())
 }
@@ -576,9 +602,8 @@ pub(crate) fn improbe(
         put_status(status, &NOBODY);
         return Ok(());
     }
-    let found = process()?.try_now(|engine| {
-        engine.probe(&pattern).inspect(|(id, _)| engine.reserve(*id))
-    });
+    let found =
+        process()?.try_now(|engine| engine.probe(&pattern).inspect(|(id, _)| engine.reserve(*id)));
     flag.put(found.is_some().into());
     if let Some((id, ending)) = found {
         message.put(MESSAGES.add(Message { id, comm }));

@@ -42,8 +42,11 @@ fn take(handle: Handle) -> Result<Option<Done>, Failure> {
             let mut status = status_of(&Ending::EMPTY);
             let code = own.query.query(own.extra, &mut status);
             own.free.free(own.extra);
-            let failure = (code != 0)
-                .then(|| Failure { code, comm: Handle::WORLD, text: "the program says so".into() });
+            let failure = (code != 0).then(|| Failure {
+                code,
+                comm: Handle::WORLD,
+                text: "the program says so".into(),
+            });
             Done { status, failure, is_gone: true }
         }
         other => match end_of(other)? {
@@ -95,9 +98,9 @@ fn wait_until(handles: &[Handle], enough: impl Fn(&[bool]) -> bool) -> Result<Ve
                 return Ok(None);
             }
             let found = REQUESTS.at(h);
-            found.map(Some).ok_or_else(|| {
-                Failure::new(Class::Request, Handle::WORLD, "no such request")
-            })
+            found
+                .map(Some)
+                .ok_or_else(|| Failure::new(Class::Request, Handle::WORLD, "no such request"))
         })
         .collect();
     let requests = requests?;
@@ -142,7 +145,11 @@ const NOTHING: crate::object::Detail = crate::object::Detail {
 };
 
 /// Takes a request that is done, and writes its status.
-fn complete(handle: Ptr<Handle>, index: usize, status: Ptr<Status>) -> Result<Option<Failure>, Failure> {
+fn complete(
+    handle: Ptr<Handle>,
+    index: usize,
+    status: Ptr<Status>,
+) -> Result<Option<Failure>, Failure> {
     let Some(done) = take(handle.at(index))? else { return Ok(None) };
     if done.is_gone {
         handle.set(index, Handle::REQUEST_NULL);

@@ -37,8 +37,15 @@ impl Grid {
     }
 }
 
-fn read_grid(comm: Handle, ndims: c_int, dims: Ptr<c_int>, periods: Ptr<c_int>) -> Result<Grid, Failure> {
-    let Ok(count) = usize::try_from(ndims) else { return fail(Class::Dims, "a negative number of dimensions") };
+fn read_grid(
+    comm: Handle,
+    ndims: c_int,
+    dims: Ptr<c_int>,
+    periods: Ptr<c_int>,
+) -> Result<Grid, Failure> {
+    let Ok(count) = usize::try_from(ndims) else {
+        return fail(Class::Dims, "a negative number of dimensions");
+    };
     let dims = dims.list(count);
     let ranks = dims.iter().try_fold(1_i64, |n, &d| (d > 0).then(|| n * i64::from(d)));
     let size = comm_of(comm)?.size() as i64;
@@ -101,7 +108,12 @@ pub(crate) fn cart_get(
     Ok(())
 }
 
-pub(crate) fn cart_coords(comm: Handle, rank: c_int, most: c_int, coordinates: Ptr<c_int>) -> Outcome {
+pub(crate) fn cart_coords(
+    comm: Handle,
+    rank: c_int,
+    most: c_int,
+    coordinates: Ptr<c_int>,
+) -> Outcome {
     let size = comm_of(comm)?.size();
     match usize::try_from(rank).ok().filter(|&r| r < size) {
         Some(rank) => put_all(grid_of(comm)?.coordinates(rank), most, coordinates),
@@ -174,7 +186,11 @@ pub(crate) fn dims_create(ranks: c_int, ndims: c_int, dims: Ptr<c_int>) -> Outco
     let open = given.iter().filter(|d| **d == 0).count();
     let mut rest = ranks / fixed.max(1);
     if open == 0 {
-        return if rest == 1 { Ok(()) } else { fail(Class::Dims, "the dimensions do not make up the number of ranks") };
+        return if rest == 1 {
+            Ok(())
+        } else {
+            fail(Class::Dims, "the dimensions do not make up the number of ranks")
+        };
     }
     let mut found = vec![1; open];
     let mut factors = Vec::new();

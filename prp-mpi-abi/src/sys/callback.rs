@@ -47,11 +47,23 @@ impl Callback {
     }
 
     /// Copies an attribute: what the application says, the new value, and whether there is one.
-    pub(crate) fn copy(self, of: Handle, key: c_int, extra: Address, value: usize) -> (c_int, Option<usize>) {
+    pub(crate) fn copy(
+        self,
+        of: Handle,
+        key: c_int,
+        extra: Address,
+        value: usize,
+    ) -> (c_int, Option<usize>) {
         let (mut copied, mut flag) = (0_usize, 0);
         let call = function!(self, Copier);
-        let outcome =
-            call(of, key, extra, Address::from_number(value), Ptr(&raw mut copied), Ptr(&raw mut flag));
+        let outcome = call(
+            of,
+            key,
+            extra,
+            Address::from_number(value),
+            Ptr(&raw mut copied),
+            Ptr(&raw mut flag),
+        );
         (outcome, (flag != 0).then_some(copied))
     }
 

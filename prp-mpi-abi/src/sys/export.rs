@@ -9,9 +9,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::callback::{
-    Callback, Combiner, CommCopy, CommDelete, LargeUserFunction, UserFunction,
-};
+use super::callback::{Callback, Combiner, CommCopy, CommDelete, LargeUserFunction, UserFunction};
 use super::pointer::{Address, Counts, Ptr, Status};
 use crate::api;
 use crate::api::error::{call, refuse};

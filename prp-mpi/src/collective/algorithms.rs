@@ -108,11 +108,8 @@ impl Place {
 
     /// The combination of all `mine` is everywhere in `mine`; `scratch` is as long.
     pub fn allreduce(self, mine: &Range<usize>, scratch: &Range<usize>) -> Vec<Step> {
-        let power = if self.size.is_power_of_two() {
-            self.size
-        } else {
-            self.size.next_power_of_two() / 2
-        };
+        let power =
+            if self.size.is_power_of_two() { self.size } else { self.size.next_power_of_two() / 2 };
         let rest = self.size - power;
         let mut steps = Vec::new();
         // The first ranks, two by two, are one each.
@@ -164,7 +161,10 @@ impl Place {
             steps.push(Step::Combine(incoming, kept.clone()));
         }
         for round in 0..self.size - 1 {
-            steps.push(Step::Send(self.after(1), parts[(self.rank + 1 + self.size - round) % self.size].clone()));
+            steps.push(Step::Send(
+                self.after(1),
+                parts[(self.rank + 1 + self.size - round) % self.size].clone(),
+            ));
             steps.push(Step::Receive(self.before(1), parts[self.before(round)].clone()));
             steps.push(Step::Wait);
         }

@@ -137,7 +137,8 @@ fn refuse_foreign() -> io::Result<()> {
 impl Place {
     fn from_environment() -> io::Result<Option<Self>> {
         let Ok(rank) = env::var(environment::RANK) else { return Ok(None) };
-        let invalid = |name: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is wrong"));
+        let invalid =
+            |name: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is wrong"));
         let rank = rank.parse().map_err(|_| invalid(environment::RANK))?;
         let nodes = env::var(environment::NODES).map_err(|_| invalid(environment::NODES))?;
         let nodes: Result<Vec<_>, _> = nodes.split(',').map(str::parse).collect();
@@ -181,9 +182,8 @@ impl Place {
                 Stream::Local(stream)
             } else {
                 let card = cards.get(rank).copied().unwrap_or("-");
-                let mut stream = PrpStream::connect(card).map_err(|e| {
-                    io::Error::new(e.kind(), format!("rank {rank} at {card}: {e}"))
-                })?;
+                let mut stream = PrpStream::connect(card)
+                    .map_err(|e| io::Error::new(e.kind(), format!("rank {rank} at {card}: {e}")))?;
                 stream.write_all(&me)?;
                 Stream::Remote(stream)
             });

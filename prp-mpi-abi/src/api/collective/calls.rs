@@ -27,7 +27,12 @@ const LONG: usize = 32 << 10;
 pub(crate) fn plan_barrier(comm: Handle) -> Result<Plan, Failure> {
     let of = intra(comm)?;
     let make = |place: Place| Made::new(Region::owned(0), place.barrier());
-    Ok(Plan { comm: of, handle: comm, signature: signature(Call::Barrier, -1), make: Box::new(make) })
+    Ok(Plan {
+        comm: of,
+        handle: comm,
+        signature: signature(Call::Barrier, -1),
+        make: Box::new(make),
+    })
 }
 
 fn with_kind(mut signature: Signature, datatype: &Arc<Datatype>, count: i64) -> Signature {
@@ -289,7 +294,12 @@ fn gathered(
 }
 
 /// The buffer of a rank that is not in place.
-fn own_part(buffer: Address, count: i64, datatype: Handle, comm: Handle) -> Result<Option<Region>, Failure> {
+fn own_part(
+    buffer: Address,
+    count: i64,
+    datatype: Handle,
+    comm: Handle,
+) -> Result<Option<Region>, Failure> {
     (!buffer.is_in_place()).then(|| region(buffer, count, datatype, comm)).transpose()
 }
 
@@ -358,7 +368,8 @@ fn scattered(
         }
         None => {
             let len = own.as_ref().map_or(0, Region::len);
-            let made = Made::new(Region::owned(len), place.scatter(root_rank, &vec![0..len; place.size]));
+            let made =
+                Made::new(Region::owned(len), place.scatter(root_rank, &vec![0..len; place.size]));
             match &own {
                 Some(own) => made.then_copy(0, own.clone()),
                 None => made,
@@ -420,7 +431,9 @@ fn allgathered(
     let make = move |place: Place| {
         let memory = Region::owned(all.len());
         let ranges = all.ranges(0);
-        memory.part(ranges[place.rank].clone()).copy_from(own.as_ref().unwrap_or(&all.regions[place.rank]));
+        memory
+            .part(ranges[place.rank].clone())
+            .copy_from(own.as_ref().unwrap_or(&all.regions[place.rank]));
         let mut made = Made::new(memory, place.allgather(&ranges));
         let all = all.clone();
         made.finish = Some(Box::new(move |memory| all.unpack(memory, 0)));

@@ -28,7 +28,8 @@ impl Parts {
     ) -> Result<Self, Failure> {
         let of = type_of(datatype, comm)?;
         let step = count as isize * of.extent();
-        let parts = (0..ranks as isize).map(|r| region(buffer.offset(r * step), count, datatype, comm));
+        let parts =
+            (0..ranks as isize).map(|r| region(buffer.offset(r * step), count, datatype, comm));
         Ok(Self { regions: parts.collect::<Result<_, _>>()? })
     }
 
