@@ -9,9 +9,22 @@ use std::process::Command;
 /// # Panics
 /// If it does not build.
 pub fn build(package: &str, name: &str, sibling: &str) -> PathBuf {
+    run_cargo(&["--package", package, "--bin", name], sibling).join(name)
+}
+
+/// The folder with all programs and libraries of the crates `packages`, up to date, built as `sibling` was.
+///
+/// # Panics
+/// If they do not build.
+pub fn build_all(packages: &[&str], sibling: &str) -> PathBuf {
+    let words: Vec<_> = packages.iter().flat_map(|package| ["--package", package]).collect();
+    run_cargo(&words, sibling)
+}
+
+fn run_cargo(words: &[&str], sibling: &str) -> PathBuf {
     let folder = Path::new(sibling).parent().expect("a program lies in a folder");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--package", package, "--bin", name]);
+    cargo.args(["build", "--quiet"]).args(words);
     if folder.ends_with("release") {
         cargo.arg("--release");
     }
@@ -19,5 +32,5 @@ pub fn build(package: &str, name: &str, sibling: &str) -> PathBuf {
     let built =
         cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR")).status();
     assert!(built.is_ok_and(|status| status.success()), "{cargo:?} failed");
-    folder.join(name)
+    folder.to_owned()
 }

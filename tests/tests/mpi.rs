@@ -1,0 +1,173 @@
+//! MPI programs in C, built with prp-mpicc and started with prp-mpirun: on this machine, and on two nodes.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use prp_tests::program;
+use prp_tests::topology::Topology;
+
+prp_tests::main! {
+    first: build;
+    light:
+        collectives__any_number_of_ranks,
+        collectives__two_nodes,
+        hang__a_circle_is_named,
+        hang__a_rank_that_skips_a_barrier_is_shown_last,
+        messages__any_number_of_ranks,
+        messages__two_nodes,
+        mismatch__both_ranks_and_both_calls_are_named,
+        rank__that_dies_ends_the_job_and_is_named,
+        start__a_node_that_cannot_be_reached_is_named,
+        start__more_ranks_than_processors,
+        truncation__is_fatal_unless_asked_otherwise;
+}
+
+const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+
+/// Within this a job that has failed is over; the time is from the failure to the end on a loaded machine.
+const BOUND: Duration = Duration::from_secs(20);
+
+/// The folder with launcher, compiler and library.
+static PROGRAMS: LazyLock<PathBuf> =
+    LazyLock::new(|| program::build_all(&["prp-mpi-abi", "prp-mpirun"], SIBLING));
+
+/// The programs in C, built once.
+static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = PROGRAMS.join("mpi-programs");
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-mpi-abi/tests/programs");
+    for name in ["collectives", "point_to_point", "wrong"] {
+        let mut compiler = Command::new(PROGRAMS.join("prp-mpicc"));
+        compiler.args(["-Wall", "-Werror", "-o"]).arg(folder.join(name));
+        compiler.arg(sources.join(name).with_extension("c"));
+        let built = compiler.status().expect("prp-mpicc runs");
+        assert!(built.success(), "{compiler:?} failed");
+    }
+    folder
+});
+
+fn build() {
+    LazyLock::force(&BUILT);
+}
+
+/// What a job has printed and how it has ended.
+struct Job {
+    status: Option<i32>,
+    output: String,
+    errors: String,
+}
+
+/// Runs a job: words of prp-mpirun, the program, its argument.
+fn run(words: &[&str], program: &str, argument: &str) -> Job {
+    let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+    command.env("PRP_MPI_HANG_SECONDS", "30").args(words);
+    finish(command, program, argument)
+}
+
+fn finish(mut command: Command, program: &str, argument: &str) -> Job {
+    let Output { status, stdout, stderr } =
+        command.arg(BUILT.join(program)).arg(argument).output().expect("prp-mpirun runs");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Job { status: status.code(), output: text(stdout), errors: text(stderr) }
+}
+
+/// As [`run`], with a short limit for ranks that wait.
+fn run_hung(ranks: &str, argument: &str) -> Job {
+    let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+    command.env("PRP_MPI_HANG_SECONDS", "1").args(["-n", ranks]);
+    finish(command, "wrong", argument)
+}
+
+/// All was well.
+fn check(job: &Job, says: &str) {
+    assert_eq!(job.status, Some(0), "{}", job.errors);
+    assert!(job.output.contains(says), "{}", job.output);
+}
+
+/// The job ended with this status, and said all of this.
+fn check_failed(job: &Job, status: i32, says: &[&str]) {
+    assert_eq!(job.status, Some(status), "{}", job.errors);
+    for words in says {
+        assert!(job.errors.contains(words), "no {words:?} in:\n{}", job.errors);
+    }
+}
+
+fn messages__any_number_of_ranks() {
+    for ranks in ["2", "3"] {
+        check(&run(&["-n", ranks], "point_to_point", ""), "all well");
+    }
+}
+
+fn collectives__any_number_of_ranks() {
+    for ranks in ["1", "2", "4", "5"] {
+        check(&run(&["-n", ranks], "collectives", ""), "all well");
+    }
+}
+
+fn start__more_ranks_than_processors() {
+    check(&run(&["-n", "16"], "collectives", ""), "all well");
+}
+
+/// Runs a program on both nodes of a pair.
+fn on_two_nodes(program: &str) {
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    let words = ["-n", "4", "--node", "1,2", "--launch", &launch];
+    check(&run(&words, program, ""), "all well");
+}
+
+fn messages__two_nodes() {
+    on_two_nodes("point_to_point");
+}
+
+fn collectives__two_nodes() {
+    on_two_nodes("collectives");
+}
+
+fn hang__a_rank_that_skips_a_barrier_is_shown_last() {
+    let job = run_hung("8", "skip");
+    let all = ["ranks 0-5,7: MPI_Barrier on MPI_COMM_WORLD", "ranks 6: MPI_Finalize"];
+    check_failed(&job, 124, &all);
+    assert!(job.errors.find(all[0]) < job.errors.find(all[1]), "{}", job.errors);
+}
+
+fn hang__a_circle_is_named() {
+    let circle = "deadlock: rank 0 waits for rank 1 waits for rank 2 waits for rank 0";
+    check_failed(&run_hung("3", "circle"), 124, &[circle, "MPI_Recv", "from 1 tag 7, 4 bytes"]);
+}
+
+fn mismatch__both_ranks_and_both_calls_are_named() {
+    let calls = ["rank 1 calls MPI_Bcast(1 x MPI_INT, root 0)", "rank 0 calls MPI_Barrier()"];
+    check_failed(&run(&["-n", "2"], "wrong", "mismatch"), 1, &calls);
+    let counts = ["MPI_Allreduce(8 x MPI_DOUBLE, MPI_SUM)", "MPI_Allreduce(4 x MPI_DOUBLE, MPI_SUM)"];
+    check_failed(&run(&["-n", "4"], "wrong", "counts"), 1, &counts);
+    check_failed(&run(&["-n", "3"], "wrong", "roots"), 1, &["root 0", "root 1"]);
+}
+
+fn rank__that_dies_ends_the_job_and_is_named() {
+    let cases = [
+        ("kill", 137, "rank 1 was killed by SIGKILL"),
+        ("exit", 7, "rank 1 exited with status 7"),
+        ("leave", 1, "rank 1 exited without calling MPI_Finalize"),
+        ("abort", 9, "rank 1 ended the job: MPI_Abort with status 9"),
+        ("window", 1, "MPI_Win_create: prp-mpi does not implement this function"),
+    ];
+    for (what, status, says) in cases {
+        let begun = Instant::now();
+        check_failed(&run(&["-n", "4"], "wrong", what), status, &[says]);
+        assert!(begun.elapsed() < BOUND, "{what} took {:?}", begun.elapsed());
+    }
+}
+
+fn truncation__is_fatal_unless_asked_otherwise() {
+    let says = "the message from rank 0 with tag 0 is longer than the buffer of 4 bytes";
+    check_failed(&run(&["-n", "2"], "wrong", "truncate"), 1, &["MPI_Recv", says]);
+}
+
+fn start__a_node_that_cannot_be_reached_is_named() {
+    let words = ["-n", "2", "--node", "7", "--launch", "false {node} {command}"];
+    check_failed(&run(&words, "wrong", ""), 1, &["node 7 was not reached"]);
+}
