@@ -26,5 +26,5 @@ fn main() {
     };
     write("exports.rs", generate::exports::exports(&prototypes, &implemented));
     write("mpi.h", generate::header::header(&constants, &functions));
-    write("functions.md", generate::exports::table(&prototypes, &implemented));
+    write("functions.txt", generate::exports::table(&prototypes, &implemented));
 }

@@ -9,6 +9,9 @@ use std::{env, fs, io};
 /// The header, made from the standard's constants and functions.
 const HEADER: &str = include_str!(concat!(env!("OUT_DIR"), "/mpi.h"));
 
+/// The functions of the ABI, with which are implemented.
+const FUNCTIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/functions.txt"));
+
 /// The library's own name, and the one that a linker looks for.
 const LIBRARY: [&str; 2] = ["libmpi_abi.so.1", "libmpi_abi.so"];
 
@@ -23,6 +26,10 @@ fn main() -> ExitCode {
 }
 
 fn run() -> io::Result<ExitCode> {
+    if env::args().nth(1).as_deref() == Some("--functions") {
+        print!("{FUNCTIONS}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let folder = prepare()?;
     let (include, library) = (folder.join("include"), folder.join("lib"));
     let compiler = env::var("PRP_MPI_CC").unwrap_or_else(|_| "cc".into());

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::collective::schedule::Schedule;
 use crate::link::{Found, Incoming, Link, Stream, Target};
@@ -269,6 +270,24 @@ impl Engine {
         moved | self.advance_schedules()
     }
 
+    /// The only other rank that sends or receives anything, if it is on another node and has all that was sent.
+    pub fn only_remote(&self) -> Option<usize> {
+        let mut open =
+            (0..self.links.len()).filter(|&r| self.links[r].as_ref().is_some_and(|l| !l.is_over));
+        let (only, other) = (open.next()?, open.next());
+        let link = self.links[only].as_ref()?;
+        let waits = link.is_remote() && link.is_open() && !link.wants_room();
+        (other.is_none() && waits).then_some(only)
+    }
+
+    /// As [`Self::progress`], but waits for `from` to send something, for up to `patience`.
+    pub fn progress_patiently(&mut self, from: usize, patience: Duration) -> bool {
+        if let Some(link) = self.links[from].as_mut() {
+            link.be_patient(patience);
+        }
+        self.progress()
+    }
+
     fn advance_schedules(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
@@ -294,8 +313,7 @@ impl Engine {
         });
         let Some(link) = self.links[from].as_mut() else { return false };
         let mut moved = link.wants_room() && link.flush(|r| self.requests.advance(r)) > 0;
-        loop {
-            let Some(link) = self.links[from].as_mut().filter(|l| l.is_open()) else { break };
+        while let Some(link) = self.links[from].as_mut().filter(|l| l.is_open()) {
             let matching = &mut self.matching;
             match link.next(|id, bytes| matching.append(id, bytes)) {
                 Ok(Found::Nothing) => break,

@@ -5,6 +5,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use prp_sock::PrpStream;
 
@@ -114,6 +115,8 @@ pub(crate) struct Link {
     pub(crate) is_over: bool,
     /// The rank at the other end sends no more.
     pub(crate) has_left: bool,
+    /// For how long the next read may wait, by which a rank sleeps that has no other link.
+    patience: Option<Duration>,
 }
 
 impl Link {
@@ -130,7 +133,18 @@ impl Link {
             stalled: None,
             is_over: false,
             has_left: false,
+            patience: None,
         })
+    }
+
+    /// Whether this goes to another node.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(*self.stream, Stream::Remote(_))
+    }
+
+    /// Has the next read wait for up to `patience`.
+    pub(crate) const fn be_patient(&mut self, patience: Duration) {
+        self.patience = Some(patience);
     }
 
     /// The stream, to wait on.
@@ -236,7 +250,8 @@ impl Link {
             self.end -= self.start;
             self.start = 0;
         }
-        let read = read(&self.stream, &mut self.buffer[self.end..], &mut self.is_over);
+        let patience = self.patience.take();
+        let read = read(&self.stream, patience, &mut self.buffer[self.end..], &mut self.is_over);
         self.end += read;
         read > 0
     }
@@ -257,7 +272,8 @@ impl Link {
         {
             // Much is to come: straight to where it belongs.
             let most = room.len().min(left as usize);
-            n = read(&self.stream, &mut room[..most], &mut self.is_over);
+            let patience = self.patience.take();
+            n = read(&self.stream, patience, &mut room[..most], &mut self.is_over);
         } else if self.start < self.end || self.fill() {
             n = (self.end - self.start).min(usize::try_from(left).unwrap_or(usize::MAX));
             let bytes = &self.buffer[self.start..self.start + n];
@@ -279,10 +295,14 @@ impl Link {
     }
 }
 
-/// Reads once; 0 if there is nothing, or nothing will ever come again.
-fn read(stream: &Stream, into: &mut [u8], is_over: &mut bool) -> usize {
+/// Reads once; 0 if there is nothing within `patience`, or nothing will ever come again.
+fn read(stream: &Stream, patience: Option<Duration>, into: &mut [u8], is_over: &mut bool) -> usize {
     loop {
-        return match stream.read(into) {
+        let outcome = match (stream, patience) {
+            (Stream::Remote(remote), Some(patience)) => read_patiently(remote, patience, into),
+            _ => stream.read(into),
+        };
+        return match outcome {
             Ok(0) => {
                 *is_over = true;
                 0
@@ -296,4 +316,17 @@ fn read(stream: &Stream, into: &mut [u8], is_over: &mut bool) -> usize {
             }
         };
     }
+}
+
+/// The thread that waits moves the frames itself, which no descriptor's waiter does. Nobody else uses the stream meanwhile.
+fn read_patiently(
+    mut stream: &PrpStream,
+    patience: Duration,
+    into: &mut [u8],
+) -> io::Result<usize> {
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_nonblocking(false)?;
+    let outcome = stream.read(into);
+    stream.set_nonblocking(true)?;
+    outcome
 }

@@ -7,6 +7,7 @@ mod wait;
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -32,6 +33,8 @@ pub struct Process {
     /// Whether ranks of this node are more than its processors.
     is_crowded: bool,
     hang: Option<Duration>,
+    /// Whether several threads may call at the same time.
+    is_shared: AtomicBool,
     began: Instant,
 }
 
@@ -54,6 +57,16 @@ impl Process {
     /// When this rank began.
     pub const fn began(&self) -> Instant {
         self.began
+    }
+
+    /// Several threads may call at the same time from now on.
+    pub fn share(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether only one thread calls at a time.
+    fn is_alone(&self) -> bool {
+        !self.is_shared.load(Ordering::Relaxed)
     }
 
     /// The engine, for a call that does not wait.

@@ -143,7 +143,7 @@ impl Job<'_> {
     fn attend(&mut self) -> u8 {
         loop {
             match self.events.recv_timeout(Duration::from_millis(50)) {
-                Ok(Event::Frame(agent, frame)) => self.hear(agent, frame),
+                Ok(Event::Frame(agent, frame)) => self.hear(agent, &frame),
                 Ok(Event::Gone(agent)) => self.lose(agent),
                 Ok(Event::Signal(Signal::SIGQUIT)) => self.call_roll(false),
                 Ok(Event::Signal(signal)) => {
@@ -186,7 +186,7 @@ impl Job<'_> {
     }
 
     /// An agent has said something.
-    fn hear(&mut self, agent: usize, frame: Frame) {
+    fn hear(&mut self, agent: usize, frame: &Frame) {
         let rank = frame.rank as usize;
         match frame.topic {
             Topic::Ready => {
@@ -194,7 +194,7 @@ impl Job<'_> {
                 let order = self.order(agent);
                 self.tell(agent, &Frame::new(Topic::Start, 0, order.to_content()));
             }
-            Topic::Input => self.tell(0, &frame),
+            Topic::Input => self.tell(0, frame),
             _ if rank >= self.ranks.len() => {}
             Topic::Hello => self.ranks[rank].has_begun = true,
             Topic::Card => {
@@ -205,12 +205,11 @@ impl Job<'_> {
                 }
             }
             Topic::Finalized => self.ranks[rank].is_finalized = true,
-            Topic::Output | Topic::ErrorOutput => self.print(&frame),
+            Topic::Output | Topic::ErrorOutput => self.print(frame),
+            Topic::Stuck if self.has_reported => {}
             Topic::Stuck => {
-                if !self.has_reported {
-                    self.has_reported = true;
-                    self.call_roll(true);
-                }
+                self.has_reported = true;
+                self.call_roll(true);
             }
             Topic::Whereabouts => {
                 if let Some((_, _, answers)) = &mut self.roll {

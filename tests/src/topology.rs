@@ -116,6 +116,12 @@ impl Topology {
         assert!(output.status.success(), "{command:?}: {}", both(&output));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
+
+    /// A command for prp-mpirun that runs another on a node of this topology.
+    pub fn launch_template(&self) -> String {
+        let script = Path::new(HERE).join("../netns-scripts/topo");
+        format!("{} -i {} exec {{node}} -- {{command}}", script.display(), self.instance)
+    }
 }
 
 impl Drop for Topology {

@@ -142,7 +142,8 @@ fn hang__a_circle_is_named() {
 fn mismatch__both_ranks_and_both_calls_are_named() {
     let calls = ["rank 1 calls MPI_Bcast(1 x MPI_INT, root 0)", "rank 0 calls MPI_Barrier()"];
     check_failed(&run(&["-n", "2"], "wrong", "mismatch"), 1, &calls);
-    let counts = ["MPI_Allreduce(8 x MPI_DOUBLE, MPI_SUM)", "MPI_Allreduce(4 x MPI_DOUBLE, MPI_SUM)"];
+    let counts =
+        ["MPI_Allreduce(8 x MPI_DOUBLE, MPI_SUM)", "MPI_Allreduce(4 x MPI_DOUBLE, MPI_SUM)"];
     check_failed(&run(&["-n", "4"], "wrong", "counts"), 1, &counts);
     check_failed(&run(&["-n", "3"], "wrong", "roots"), 1, &["root 0", "root 1"]);
 }

@@ -1,7 +1,7 @@
 //! Beginning, end, and what there is without either.
 
 use std::ffi::{c_char, c_int};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -22,7 +22,6 @@ struct Universe {
 static UNIVERSE: OnceLock<Universe> = OnceLock::new();
 static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
 static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
-static LEVEL: AtomicI32 = AtomicI32::new(0);
 static MAIN: OnceLock<std::thread::ThreadId> = OnceLock::new();
 
 const MULTIPLE: c_int = 4096;
@@ -87,9 +86,12 @@ fn start(level: c_int) -> Outcome {
     if IS_INITIALIZED.swap(true, Ordering::SeqCst) {
         return fail(Class::Other, "called twice");
     }
-    LEVEL.store(level.max(MULTIPLE), Ordering::Relaxed);
     let _ = MAIN.set(std::thread::current().id());
-    begin()
+    begin()?;
+    if level >= MULTIPLE {
+        process()?.share();
+    }
+    Ok(())
 }
 
 pub(crate) fn finalize() -> Outcome {
@@ -135,6 +137,7 @@ pub(crate) fn abort(_comm: Handle, code: c_int) -> Outcome {
 /// Sessions are the world by another door.
 pub(crate) fn session_init(_info: Handle, handler: Handle, session: Ptr<Handle>) -> Outcome {
     begin()?;
+    process()?.share();
     session.put(SESSIONS.add(handler));
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -80,6 +81,7 @@ impl Process {
             names: Mutex::new(HashMap::new()),
             is_crowded: here > processors,
             hang: Duration::try_from_secs_f64(seconds).ok().filter(|s| !s.is_zero()),
+            is_shared: AtomicBool::new(false),
             began: Instant::now(),
         })
     }

@@ -25,6 +25,12 @@ const SHARED_SLEEP: u16 = 1;
 /// Longest sleep of a thread alone, in milliseconds: after that it looks whether something was held back.
 const SLEEP: u16 = 100;
 
+/// How long a rank waits before it notes that it does, for reports: long compared to what a message takes.
+const SOON: Duration = Duration::from_millis(2);
+
+/// How long a rank keeps the engine while it waits: who asks where it is has to wait for that.
+const LONG: Duration = Duration::from_millis(50);
+
 impl Process {
     /// Waits until `ready` has something. `what` says for what, should anybody ask.
     pub fn wait<T>(
@@ -44,6 +50,18 @@ impl Process {
                 break out;
             }
             if moved {
+                continue;
+            }
+            if let Some(from) = engine.only_remote().filter(|_| self.is_alone()) {
+                let patience = if noted.is_none() { SOON } else { LONG };
+                if !engine.progress_patiently(from, patience) && noted.is_none() {
+                    noted = Some(self.note(what()));
+                }
+                self.check(&mut engine);
+                if let Some(out) = ready(&mut engine) {
+                    break out;
+                }
+                MutexGuard::bump(&mut engine);
                 continue;
             }
             let (seen, looked) = self.look(engine, &mut ready);

@@ -136,7 +136,7 @@ impl Ranks {
             while !pumps.iter().all(JoinHandle::is_finished) && begun.elapsed() < REST {
                 thread::sleep(Duration::from_millis(1));
             }
-            let text = status.map_or_else(|e| format!("lost: {e}"), |s| ending(s));
+            let text = status.map_or_else(|e| format!("lost: {e}"), ending);
             launcher.tell(&Frame::new(Topic::Exited, rank, text));
         });
     }
