@@ -184,7 +184,7 @@ pub(crate) enum Req {
     Done(Status),
     /// Can be started again and again.
     Persistent(
-        Arc<dyn Fn() -> Result<Req, crate::api::error::Failure> + Send + Sync>,
+        Arc<dyn Fn() -> Result<Self, crate::api::error::Failure> + Send + Sync>,
         Option<Box<Self>>,
     ),
     /// The application says when it is done.

@@ -78,7 +78,7 @@ fn add(
 /// The context that rank 0 gives, known to all.
 fn agree_on_context(comm: &Comm, handle: Handle) -> Result<u64, Failure> {
     let own = fresh_context()?;
-    Ok(bcast_words(comm, handle, Call::Communicator, 0, own)?)
+    bcast_words(comm, handle, Call::Communicator, 0, own)
 }
 
 fn duplicate(handle: Handle, info: Option<Info>, with_attributes: bool) -> Result<Handle, Failure> {

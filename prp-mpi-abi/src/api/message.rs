@@ -681,7 +681,7 @@ pub(crate) fn get_count(status: Ptr<Status>, datatype: Handle, count: Counts) ->
     let bytes = bytes_of(&status.get());
     let whole = match size {
         0 => 0,
-        size if bytes % size == 0 => i64::try_from(bytes / size).unwrap_or(i64::MAX),
+        size if bytes.is_multiple_of(size) => i64::try_from(bytes / size).unwrap_or(i64::MAX),
         _ => i64::from(super::UNDEFINED),
     };
     count.put(whole);
@@ -691,7 +691,7 @@ pub(crate) fn get_count(status: Ptr<Status>, datatype: Handle, count: Counts) ->
 pub(crate) fn get_elements(status: Ptr<Status>, datatype: Handle, count: Counts) -> Outcome {
     let datatype = type_of(datatype, Handle::WORLD)?;
     let elements = datatype.elements_in(bytes_of(&status.get()) as usize);
-    count.put(elements.map_or(i64::from(super::UNDEFINED), |n| n as i64));
+    count.put(elements.map_or_else(|| super::UNDEFINED.into(), |n| n as i64));
     Ok(())
 }
 

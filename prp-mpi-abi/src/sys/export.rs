@@ -3,6 +3,7 @@
     non_snake_case,
     unreachable_pub,
     clippy::needless_pass_by_value,
+    clippy::redundant_closure,
     clippy::too_many_arguments,
     reason = "names and parameters are the standard's"
 )]
