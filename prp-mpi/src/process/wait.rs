@@ -116,11 +116,8 @@ impl Process {
         let mut offers = 0;
         loop {
             MutexGuard::unlocked_fair(&mut engine, || {
-                if self.is_crowded {
-                    let _ = nix::sched::sched_yield();
-                } else {
-                    std::hint::spin_loop();
-                }
+                // Also where ranks have a processor each: others may compute there, or be ranks of another node.
+                let _ = nix::sched::sched_yield();
             });
             engine.progress();
             self.check(&mut engine);
