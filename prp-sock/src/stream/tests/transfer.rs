@@ -59,7 +59,7 @@ fn write__both_ways_before_either_reads() {
                 assert!(bytes == pattern(4 << 20), "other bytes");
             })
         });
-        both.map(|thread| thread.join().unwrap());
+        both.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
 
