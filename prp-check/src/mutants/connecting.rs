@@ -128,8 +128,8 @@ pub(super) const CONNECTING: &[Mutation] = &[
         "a reset with a wrong id ends the connection",
         "reset",
         CLOSE,
-        "        if block.receiver != self.ids.local {\n            // Whoever",
-        "        if false {\n            // Whoever",
+        "        if block.receiver != self.ids.local {\n            // The end that",
+        "        if false {\n            // The end that",
     ),
     mutation(
         Unit,
