@@ -1,5 +1,5 @@
 //! What the core costs without devices: frames per second through two endpoints, and a round trip and a
-//! connection with 1, 100 and 10,000 connections standing.
+//! connection with 1, 100 and 10,000 established connections.
 //!
 //! Run with `cargo bench -p prp-proto`; figures are both endpoints together.
 
@@ -23,7 +23,7 @@ const SEGMENT: usize = 1484;
 const FRAMES: usize = 32;
 
 /// Connections that stand by.
-const STANDING: [usize; 3] = [1, 100, 10_000];
+const ESTABLISHED: [usize; 3] = [1, 100, 10_000];
 
 /// Round trips, of 20 us by the endpoints' clock, that make a second: what connections do that fall silent is done by then.
 const WARM_UP: usize = 50_000;
@@ -49,7 +49,7 @@ fn endpoint(number: u16) -> Endpoint {
 }
 
 impl Bench {
-    /// With this many connections standing.
+    /// With this many established connections.
     fn new(conns: usize) -> Self {
         let mut nodes = [endpoint(1), endpoint(2)];
         let listener = nodes[1].listen(Port::new(80), 16, ConnConfig::default());
@@ -161,26 +161,26 @@ fn stream(c: &mut Criterion) {
     group.finish();
 }
 
-/// A small message each way, over each of the standing connections in turn, and over one of them alone: the first has
+/// A small message each way, over each of the established connections in turn, and over one of them alone: the first has
 /// nothing of a connection in a cache when its frame comes, the second tells what finding it costs.
 fn round_trip(c: &mut Criterion) {
     let mut group = c.benchmark_group("round trip of 64 bytes");
-    for standing in STANDING {
-        let mut bench = Bench::new(standing);
+    for established in ESTABLISHED {
+        let mut bench = Bench::new(established);
         let mut next = 0;
-        group.bench_function(format!("{standing} connections"), |b| {
+        group.bench_function(format!("{established} connections"), |b| {
             b.iter(|| {
                 bench.round_trip(bench.conns[next]);
-                next = (next + 1) % standing;
+                next = (next + 1) % established;
             });
         });
     }
-    for standing in STANDING {
-        let mut bench = Bench::new(standing);
-        let one = bench.conns[standing / 2];
+    for established in ESTABLISHED {
+        let mut bench = Bench::new(established);
+        let one = bench.conns[established / 2];
         // Deadlines of the others, which begin as they come to stand, are not this one's.
         (0..WARM_UP).for_each(|_| bench.round_trip(one));
-        group.bench_function(format!("one of {standing} connections"), |b| {
+        group.bench_function(format!("one of {established} connections"), |b| {
             b.iter(|| bench.round_trip(one));
         });
     }
@@ -190,9 +190,9 @@ fn round_trip(c: &mut Criterion) {
 /// A connection from its request to its end, beside those that stand.
 fn connect(c: &mut Criterion) {
     let mut group = c.benchmark_group("connect, a byte each way, close");
-    for standing in STANDING {
-        let mut bench = Bench::new(standing);
-        group.bench_function(format!("beside {standing} connections"), |b| {
+    for established in ESTABLISHED {
+        let mut bench = Bench::new(established);
+        group.bench_function(format!("beside {established} connections"), |b| {
             b.iter(|| {
                 let conn = bench.connect();
                 bench.close(conn);

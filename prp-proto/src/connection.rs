@@ -2,7 +2,7 @@
 //!
 //! The work is split by direction and by kind of frame:
 //! [`handshake`] makes it, [`receive`] takes data in, [`acknowledge`] gives and takes acknowledgements,
-//! [`dispatch`] sorts frames, [`expected`] takes the usual one, [`transmit`] puts them out, [`turn`] says
+//! [`dispatch`] sorts frames, [`header_prediction`] takes the usual one, [`transmit`] puts them out, [`send_slot`] says
 //! when new data may go, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what the application asks for.
 
 mod acknowledge;
@@ -10,24 +10,24 @@ mod classic;
 mod clock;
 mod close;
 mod dispatch;
-mod expected;
+mod fast_send;
 mod handshake;
-mod lone;
+mod header_prediction;
 mod receive;
+mod send_slot;
 mod sender;
 mod transmit;
-mod turn;
 mod user;
 
 use alloc::boxed::Box;
 
 pub(crate) use handshake::{Asked, Request};
 pub(crate) use receive::{Receiver, Share};
+pub(crate) use send_slot::SendSlot;
 pub(crate) use sender::Sender;
-pub(crate) use turn::Turn;
 
 use crate::addr::PrpAddr;
-use crate::buffer::Stock;
+use crate::buffer::BufferPool;
 use crate::config::ConnConfig;
 use crate::error::ConnError;
 use crate::event::{ConnHandle, Readiness};
@@ -103,7 +103,7 @@ pub(crate) struct Connection {
     first: Seq,
     pub(crate) path: Path,
     /// Ways that were tried before this one.
-    pub(crate) turns: u8,
+    pub(crate) path_attempts: u8,
     /// Nothing has come back for so long that this way may be dead.
     pub(crate) lost: bool,
     pub(crate) send: Sender,
@@ -129,15 +129,15 @@ pub(crate) struct Connection {
     orphaned: Instant,
     /// The peer is known to have received our part of the handshake.
     pub(crate) confirmed: bool,
-    /// It is in the endpoint's roster.
-    pub(crate) enrolled: bool,
+    /// It is in the endpoint's connection log.
+    pub(crate) is_logged: bool,
     /// When a credible frame last came.
     pub(crate) heard: Instant,
     /// Probes sent since.
     probes_unanswered: u8,
     /// When the peer was last asked whether it had sent something we did not believe.
     challenged: Option<Instant>,
-    /// Both directions have just closed and the quiet time must start.
+    /// Both directions have just closed and TIME-WAIT must start.
     quiet_wanted: bool,
     /// How long it stays, once it has come to its end.
     stays_until: Instant,
@@ -151,7 +151,7 @@ pub(crate) struct Connection {
     /// What the endpoint counts for what it holds and has invited.
     pub(crate) charged: usize,
     /// Its turn to send new data, among those to the same node.
-    pub(crate) turn: Turn,
+    pub(crate) send_slot: SendSlot,
     /// Bookkeeping of the endpoint: queued for sending, for an event, and for which deadlines.
     pub(crate) queued_transmit: bool,
     pub(crate) queued_event: bool,
@@ -194,7 +194,7 @@ impl Connection {
             ids: Ids { local: seed.id, remote: 0 },
             first: seed.first,
             path: seed.path,
-            turns: 0,
+            path_attempts: 0,
             lost: false,
             send: Sender::new(seed),
             recv: Receiver::new(seed),
@@ -210,7 +210,7 @@ impl Connection {
             orphan: false,
             orphaned: seed.now,
             confirmed: false,
-            enrolled: false,
+            is_logged: false,
             heard: seed.now,
             probes_unanswered: 0,
             challenged: None,
@@ -221,7 +221,7 @@ impl Connection {
             peer_left: false,
             stats: ConnStats::default(),
             charged: 0,
-            turn: Turn::default(),
+            send_slot: SendSlot::default(),
             queued_transmit: false,
             queued_event: false,
             queued_owing: false,
@@ -267,7 +267,7 @@ impl Connection {
 
     /// Whether its way may change on a suspicion: frames that overtake others on the new one end a connection that
     /// does not repeat (SPEC PRP-WAY-6).
-    pub(crate) fn may_turn(&self) -> bool {
+    pub(crate) fn may_change_path(&self) -> bool {
         self.state == State::ConnWait || self.terms.policy().retains()
     }
 
@@ -281,25 +281,25 @@ impl Connection {
         self.state == State::Close && self.pending.reset.is_none()
     }
 
-    /// Makes room for `len` bytes that are about to be written, with memory from `stock` if it has some.
-    pub(crate) fn draw_to_write(&mut self, len: usize, stock: &mut Stock) {
+    /// Makes room for `len` bytes that are about to be written, with memory from `pool` if it has some.
+    pub(crate) fn draw_to_write(&mut self, len: usize, pool: &mut BufferPool) {
         if self.state.can_send() {
-            self.send.buf.draw(len, stock);
+            self.send.buf.draw(len, pool);
         }
     }
 
     /// As [`Self::draw_to_write`], for what has arrived.
-    pub(crate) fn draw_to_receive(&mut self, len: usize, stock: &mut Stock) {
+    pub(crate) fn draw_to_receive(&mut self, len: usize, pool: &mut BufferPool) {
         if self.state.can_receive() {
-            self.recv.buf.draw(len, stock);
+            self.recv.buf.draw(len, pool);
         }
     }
 
-    /// Gives memory of buffers that nothing is held in any more to `stock`.
+    /// Gives memory of buffers that nothing is held in any more to `pool`.
     #[inline]
-    pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
-        self.send.buf.give_back(now, stock);
-        self.recv.buf.give_back(now, stock);
+    pub(crate) fn release_chunks(&mut self, now: Instant, pool: &mut BufferPool) {
+        self.send.buf.release_chunks(now, pool);
+        self.recv.buf.release_chunks(now, pool);
     }
 
     /// Memory held beside the struct itself.

@@ -13,23 +13,23 @@
 //! [`Endpoint::revise_timeout`] makes worth a timer.
 //! Calling any of them without need is harmless.
 
+mod borrowed_write;
 mod command;
+mod connection_log;
 mod farewell;
 #[cfg(any(test, feature = "testing"))]
 mod fingerprint;
 mod input;
-mod lane;
-mod lent;
 mod output;
+mod path;
+mod peer_scheduler;
 mod port;
 mod receive_memory;
 mod refusal;
 mod request;
-mod roster;
 mod send_growth;
 mod table;
 mod unconfirmed;
-mod way;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -41,27 +41,27 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 pub use crate::buffer::{Ending, MessagePart, Sink};
 pub use crate::connection::Terms;
-pub use lent::Lent;
+pub use borrowed_write::BorrowedWrite;
+pub use connection_log::{ConnectionChange, EstablishedId};
 pub use refusal::UnownedPort;
-pub use roster::{RosterChange, Standing};
 
 use crate::addr::{MacAddr, NodeId, Port, PrpAddr};
-use crate::buffer::Stock;
+use crate::buffer::BufferPool;
 use crate::config::{ConnConfig, EndpointConfig};
 use crate::connection::Connection;
 use crate::event::{ConnHandle, Event};
-use crate::route::{RouteTable, Ways};
+use crate::route::{RouteTable, UnusableHops};
 use crate::seq::{Seq, SeqWidth};
 use crate::stats::{ConnStats, EndpointStats};
 use crate::time::Instant;
 use crate::timer::TimerQueue;
+use connection_log::ConnectionLog;
 use farewell::Farewells;
-use lane::Lanes;
+use peer_scheduler::PeerScheduler;
 use port::Ports;
 use receive_memory::ReceiveMemory;
-use refusal::Refusals;
+use refusal::ResetQueue;
 use request::Listener;
-use roster::Roster;
 use send_growth::SendGrowth;
 use table::Table;
 use unconfirmed::Unconfirmed;
@@ -88,24 +88,24 @@ pub struct Device {
 pub struct Endpoint {
     config: EndpointConfig,
     routes: RouteTable,
-    ways: Ways,
+    unusable: UnusableHops,
     devices: Vec<Device>,
     rng: ChaCha8Rng,
     table: Table,
     listeners: BTreeMap<Port, Listener>,
     ports: Ports,
-    refusals: Refusals,
+    refusals: ResetQueue,
     /// Largest segments known to reach a node.
     proven: HashMap<NodeId, u16, foldhash::fast::FixedState>,
     unconfirmed: Unconfirmed,
     timers: TimerQueue,
     /// Memory of buffers that are not in use.
-    stock: Stock,
+    pool: BufferPool,
     receive_memory: ReceiveMemory,
     send_growth: SendGrowth,
     transmit_queue: VecDeque<ConnHandle>,
     /// The ways to nodes, and whose turn it is there.
-    lanes: Lanes,
+    scheduler: PeerScheduler,
     event_queue: VecDeque<Event>,
     /// Connections of which something was sent that is not seen to yet.
     sent: Vec<ConnHandle>,
@@ -117,7 +117,7 @@ pub struct Endpoint {
     owing: Vec<ConnHandle>,
     /// We answer for ports that nobody on the node owns.
     steward: bool,
-    roster: Roster,
+    connection_log: ConnectionLog,
     stats: EndpointStats,
 }
 
@@ -135,27 +135,27 @@ impl Endpoint {
         Self {
             config,
             routes,
-            ways: Ways::default(),
+            unusable: UnusableHops::default(),
             devices,
             table: Table::new(hasher.clone()),
             listeners: BTreeMap::new(),
             ports: Ports::new(rng.next_u32()),
-            refusals: Refusals::new(config.refusals_per_second),
+            refusals: ResetQueue::new(config.refusals_per_second),
             proven: HashMap::with_hasher(hasher.clone()),
             unconfirmed: Unconfirmed::new(hasher.clone()),
             timers: TimerQueue::default(),
-            stock: Stock::default(),
+            pool: BufferPool::default(),
             receive_memory: ReceiveMemory::new(config.receive_memory),
             send_growth: SendGrowth::new(config.receive_memory / 2),
             transmit_queue: VecDeque::new(),
-            lanes: Lanes::new(hasher),
+            scheduler: PeerScheduler::new(hasher),
             event_queue: VecDeque::new(),
             sent: Vec::new(),
             staying: VecDeque::new(),
             farewells: Farewells::default(),
             owing: Vec::new(),
             steward: false,
-            roster: Roster::default(),
+            connection_log: ConnectionLog::default(),
             stats: EndpointStats::default(),
             rng,
         }
@@ -186,7 +186,7 @@ impl Endpoint {
         self.table.get(conn).map(|c| c.terms)
     }
 
-    /// Connections that exist, those in their quiet time included.
+    /// Connections that exist, those in their TIME-WAIT included.
     pub fn connections(&self) -> usize {
         self.table.len()
     }
@@ -215,10 +215,10 @@ impl Endpoint {
     /// for a second or two the memory of buffers that connections left behind.
     pub fn overhead(&self) -> usize {
         self.timers.memory()
-            + self.stock.held()
+            + self.pool.held()
             + self.refusals.memory()
             + self.farewells.memory()
-            + self.lanes.memory()
+            + self.scheduler.memory()
             + self.transmit_queue.capacity() * size_of::<ConnHandle>()
             + self.event_queue.capacity() * size_of::<Event>()
             + self.staying.capacity() * size_of::<ConnHandle>()
@@ -231,7 +231,7 @@ impl Endpoint {
     /// Whether `bytes` of buffers have been freed since this was last the case: an allocator keeps what is freed to it, and the
     /// driver may have it give that back.
     pub const fn take_freed(&mut self, bytes: usize) -> bool {
-        self.stock.take_freed(bytes)
+        self.pool.take_freed(bytes)
     }
 
     /// Settings of a connection with `peer`. What a node sends itself is copied in its memory and crosses no wire, so that a
@@ -261,7 +261,7 @@ impl Endpoint {
     fn settle(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.arm_quiet(now);
-        self.roster.note(conn);
+        self.connection_log.note(conn);
         let heard_of = conn.accepted && !conn.orphan;
         if conn.ready.any() && !conn.queued_event && heard_of {
             conn.queued_event = true;
@@ -286,7 +286,7 @@ impl Endpoint {
             if let Some(conn) = self.table.get_mut(handle)
                 && conn.state.is_finished()
             {
-                conn.cut_quiet_short();
+                conn.end_time_wait_early();
                 self.settle(handle, now);
                 return true;
             }
@@ -298,9 +298,9 @@ impl Endpoint {
     #[inline]
     fn settle_frames(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
-        conn.give_back(now, &mut self.stock);
+        conn.release_chunks(now, &mut self.pool);
         self.stats.windows_limited += u64::from(self.receive_memory.charge(conn));
-        self.lanes.mind(conn);
+        self.scheduler.update(conn);
         if !conn.queued_transmit && conn.wants_transmit() {
             conn.queued_transmit = true;
             self.transmit_queue.push_back(handle);
@@ -326,16 +326,16 @@ impl Endpoint {
 
     /// Makes a connection one of ours. Its port was `named`, or is one of our choice.
     fn admit(&mut self, mut conn: Box<Connection>, named: bool) {
-        conn.turn = self.lanes.enter(conn.remote.node);
+        conn.send_slot = self.scheduler.enter(conn.remote.node);
         self.ports.conn_started(conn.local.port, named);
         self.table.insert(conn);
     }
 
     fn remove(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.remove(handle) else { return };
-        self.stock.note_freed(conn.memory());
-        self.lanes.leave(&conn.turn);
-        self.roster.strike(&conn);
+        self.pool.note_freed(conn.memory());
+        self.scheduler.leave(&conn.send_slot);
+        self.connection_log.strike(&conn);
         self.receive_memory.discharge(&conn);
         self.send_growth.take_back(&conn);
         if !conn.confirmed && conn.is_server() {

@@ -2,7 +2,7 @@
 //!
 //! A [`Forwarder`] is routes, devices and which next hops are down. It decides about one frame at a
 //! time, from its bytes alone, and changes nothing but its counters: a program that has a frame and
-//! a `Forwarder` can say what becomes of it. The frame itself is not copied: a [`Departure`] is a
+//! a `Forwarder` can say what becomes of it. The frame itself is not copied: an [`Egress`] is a
 //! new head for the old rest.
 
 mod answer;
@@ -17,12 +17,12 @@ pub use crate::route::Flow;
 
 use crate::addr::{DeviceId, MacAddr, NodeId};
 use crate::endpoint::Device;
-use crate::route::{NextHop, Route, RouteTable, Ways};
+use crate::route::{NextHop, Route, RouteTable, UnusableHops};
 use crate::wire::{ETHERNET_LEN, Flags, Frame, HEADER_LEN, Head};
 
 /// How frames leave: the device, and the headers in front of what came after the old ones.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Departure {
+pub struct Egress {
     /// The device.
     pub device: DeviceId,
     /// The first 30 bytes; the rest of the frame stays as it came.
@@ -33,7 +33,7 @@ pub struct Departure {
 #[derive(Copy, Clone, Debug)]
 pub enum Outcome<'a> {
     /// It goes on.
-    Forward(Departure),
+    Forward(Egress),
     /// It is for this node: somebody else's business, unless it is for the control port.
     Local(Frame<'a>),
     /// It goes no further. The frame is there if its sender may be told (SPEC PRP-NODE-4).
@@ -42,7 +42,7 @@ pub enum Outcome<'a> {
 
 /// What is known of the frames for a node before they come: a router that does not look at each itself goes by that.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settled {
+pub struct FibEntry {
     /// The next hops that take them: one, or several that share them by [`Flow::hash`], in this
     /// order.
     pub hops: Vec<NextHop>,
@@ -58,7 +58,7 @@ pub struct Forwarder {
     ethertype: u16,
     routes: RouteTable,
     devices: Vec<Device>,
-    ways: Ways,
+    unusable: UnusableHops,
     stats: ForwardStats,
     revision: u64,
 }
@@ -67,7 +67,7 @@ impl Forwarder {
     /// A router for the local node of `routes`, on `devices` (indexed by [`DeviceId`]).
     pub fn new(ethertype: u16, routes: RouteTable, devices: Vec<Device>) -> Self {
         let stats = ForwardStats::default();
-        Self { ethertype, routes, devices, ways: Ways::default(), stats, revision: 0 }
+        Self { ethertype, routes, devices, unusable: UnusableHops::default(), stats, revision: 0 }
     }
 
     /// The node this is.
@@ -124,7 +124,7 @@ impl Forwarder {
 
     /// Says whether a next hop may be used; whether that is new.
     pub fn set_usable(&mut self, device: DeviceId, mac: MacAddr, usable: bool) -> bool {
-        let new = self.ways.set_usable(device, mac, usable);
+        let new = self.unusable.set_usable(device, mac, usable);
         self.revision += u64::from(new);
         new
     }
@@ -136,7 +136,7 @@ impl Forwarder {
 
     /// Whether a next hop may be used.
     pub fn is_usable(&self, device: DeviceId, mac: MacAddr) -> bool {
-        self.ways.is_usable(device, mac)
+        self.unusable.is_usable(device, mac)
     }
 
     /// Decides about a frame that `device` received, and counts it. Never panics, whatever the bytes are.
@@ -178,7 +178,7 @@ impl Forwarder {
         frame: &Frame<'_>,
         arrival: DeviceId,
         bytes: &[u8],
-    ) -> Result<Departure, ForwardDrop> {
+    ) -> Result<Egress, ForwardDrop> {
         let Head { ethernet, network, transport } = frame.head;
         let hops = transport.flags.hops();
         if hops >= Flags::MAX_HOPS {
@@ -199,7 +199,7 @@ impl Forwarder {
         head.ethernet.dst = next.mac;
         head.ethernet.src = out.mac;
         head.transport.flags = transport.flags.with_hops(hops + 1);
-        Ok(Departure { device: next.device, head: head.emit() })
+        Ok(Egress { device: next.device, head: head.emit() })
     }
 
     /// The next hop for frames of `flow` to `node` (SPEC PRP-FWD-3, PRP-FWD-4): the best that is usable,
@@ -218,15 +218,15 @@ impl Forwarder {
             Route::Via(hops) => hops,
             Route::Local | Route::NoRoute(_) => return Err(ForwardDrop::NoRoute),
         };
-        let found = self.ways.choose(hops, self.routes.local(), flow, from);
+        let found = self.unusable.choose(hops, self.routes.local(), flow, from);
         found.or_else(|| itself(hops, node)).copied().ok_or(ForwardDrop::AllDown)
     }
 
     /// What becomes of well-formed frames for `node` from their right sources, whatever else they say: none where they
     /// are dropped or are for this node.
-    pub fn settled(&self, node: NodeId) -> Option<Settled> {
+    pub fn settled(&self, node: NodeId) -> Option<FibEntry> {
         let list = self.routes.lookup(node).next_hops();
-        let (mut hops, back) = self.ways.settled(list);
+        let (mut hops, back) = self.unusable.settled(list);
         if hops.is_empty() {
             hops.push(*itself(list, node)?);
         }
@@ -235,7 +235,7 @@ impl Forwarder {
         };
         // None, which is the least, where a hop has no device.
         let longest = hops.iter().map(longest).min()??;
-        Some(Settled { hops, longest, back })
+        Some(FibEntry { hops, longest, back })
     }
 }
 

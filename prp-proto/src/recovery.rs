@@ -46,7 +46,7 @@ pub(crate) struct Verdict {
     /// The earliest transmission among them, in the order of transmissions.
     pub(crate) first_order: u32,
     /// When a segment that is late now would count as lost.
-    pub(crate) look_again: Option<Instant>,
+    pub(crate) reorder_deadline: Option<Instant>,
 }
 
 /// Per-connection memory of a policy.

@@ -5,9 +5,9 @@
 //! two array accesses. Nodes reached by the same next hops share one list of them.
 
 mod build;
-mod ways;
+mod unusable_hops;
 
-pub use ways::{Flow, Ways};
+pub use unusable_hops::{Flow, UnusableHops};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

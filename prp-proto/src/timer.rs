@@ -24,11 +24,11 @@ pub(crate) enum Timer {
     SizeProbe,
     /// Send more: the pace allows it.
     Pace,
-    /// The quiet time after closing is over.
-    Quiet,
+    /// TIME-WAIT after closing is over.
+    TimeWait,
 }
 
-const TIMERS: usize = Timer::Quiet as usize + 1;
+const TIMERS: usize = Timer::TimeWait as usize + 1;
 
 const ALL: [Timer; TIMERS] = [
     Timer::Request,
@@ -38,7 +38,7 @@ const ALL: [Timer; TIMERS] = [
     Timer::Keepalive,
     Timer::SizeProbe,
     Timer::Pace,
-    Timer::Quiet,
+    Timer::TimeWait,
 ];
 
 /// The deadline of a timer that is not set: in five hundred years.

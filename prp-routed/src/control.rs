@@ -39,13 +39,13 @@ pub struct Control {
 
 /// Whom to answer.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub struct Asker(u64);
+pub struct ClientId(u64);
 
 /// Somebody has asked.
 #[derive(Debug)]
 pub struct Asked {
     /// Whom to answer.
-    pub asker: Asker,
+    pub asker: ClientId,
     /// Whether the asker may change things.
     pub may_change: bool,
     /// The question, or what is wrong with it.
@@ -83,7 +83,7 @@ impl Control {
             let alive = client.read();
             if let Some(question) = client.take_question(now) {
                 let may_change = client.user == ROOT || client.user == own;
-                asked.push(Asked { asker: Asker(client.id), may_change, question });
+                asked.push(Asked { asker: ClientId(client.id), may_change, question });
             }
             alive && client.write() && client.ends_at > now
         });
@@ -91,7 +91,7 @@ impl Control {
     }
 
     /// Answers. A client that has gone meanwhile gets nothing.
-    pub fn answer(&mut self, now: Instant, asker: Asker, reply: &Reply) {
+    pub fn answer(&mut self, now: Instant, asker: ClientId, reply: &Reply) {
         if let Some(client) = self.clients.iter_mut().find(|c| c.id == asker.0) {
             client.answer(now, reply);
         }

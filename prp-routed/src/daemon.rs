@@ -18,7 +18,7 @@ use nix::sys::time::TimeSpec;
 use prp_node::{DownHop, DownHops};
 use prp_proto::addr::DeviceId;
 use prp_proto::time::Instant;
-use prp_sock::node::{Carrier, Crowd};
+use prp_sock::node::{Carrier, CpuContention};
 use socket2::SockRef;
 use tracing::{info, warn};
 
@@ -27,11 +27,11 @@ use crate::link::Link;
 use crate::local_service::{Event, ServiceHandle};
 use crate::neighbours::{Neighbour, Neighbours};
 use crate::notify::Manager;
-use crate::pour::{NAP, Pour};
+use crate::rate_meter::{NAP, RateMeter};
 use crate::router::Router;
 use crate::settings::Settings;
 use crate::table::Table;
-use loader::{Loader, Wish};
+use loader::{Loader, ReloadRequest};
 
 /// How often a router that is always busy looks after everything else.
 const CHORES: Duration = Duration::from_millis(5);
@@ -50,8 +50,8 @@ pub struct Daemon {
     poll_fds: Vec<OwnedFd>,
     carrier: Carrier,
     neighbours: Neighbours,
-    pour: Pour,
-    crowd: Crowd,
+    rate_meter: RateMeter,
+    contention: CpuContention,
     /// The processes of the node.
     service: ServiceHandle,
     /// What they were told last.
@@ -83,27 +83,28 @@ impl Daemon {
             let now = self.clock.now();
             self.manager.beat(now);
             let busy = self.router.turn(now)? > 0;
-            let pours = self.pour.note(now, self.router.forwarder.stats().bytes);
+            let is_streaming = self.rate_meter.note(now, self.router.forwarder.stats().bytes);
             self.look_after_neighbours(now);
             self.router.instruct_kernel();
             if busy {
                 last_frame = now;
             }
-            let awake = pours || self.looks(now) && now.since(last_frame) < self.settings.spin;
+            let awake =
+                is_streaming || self.looks(now) && now.since(last_frame) < self.settings.spin;
             if (busy || awake) && now.since(last_chores) < CHORES {
-                if !busy && pours && self.settings.spin < SPINS {
+                if !busy && is_streaming && self.settings.spin < SPINS {
                     std::thread::sleep(NAP);
                 } else if !busy {
                     std::thread::yield_now();
-                    self.crowd.note(now, self.clock.now());
+                    self.contention.note(now, self.clock.now());
                 }
                 continue;
             }
             last_chores = now;
             let due = self.next_timeout().map(|at| at.since(self.clock.now()));
             let timeout = if busy || awake { Some(Duration::ZERO) } else { due };
-            if self.wait(timeout)? && self.chores(now)? {
-                self.say_goodbye();
+            if self.wait(timeout)? && self.housekeeping(now)? {
+                self.announce_admin_down();
                 info!("stopped");
                 return Ok(());
             }
@@ -112,7 +113,7 @@ impl Daemon {
 
     /// Whether to look for frames at all: not where others compute, unless it is told to.
     fn looks(&self, now: Instant) -> bool {
-        self.settings.spin >= SPINS || !self.crowd.is_there(now)
+        self.settings.spin >= SPINS || !self.contention.is_present(now)
     }
 
     /// When there is something to do by itself.
@@ -177,7 +178,7 @@ impl Daemon {
         }
     }
 
-    fn say_goodbye(&mut self) {
+    fn announce_admin_down(&mut self) {
         let farewells: Vec<_> = self.neighbours.farewells().collect();
         farewells.iter().for_each(|probe| self.router.probe(probe));
         self.manager.stopping();
@@ -211,12 +212,12 @@ impl Daemon {
     }
 
     /// Everything but frames; whether to stop.
-    fn chores(&mut self, now: Instant) -> io::Result<bool> {
+    fn housekeeping(&mut self, now: Instant) -> io::Result<bool> {
         while let Some(signal) = self.signals.read_signal()? {
             if signal.ssi_signo != Signal::SIGHUP as u32 {
                 return Ok(true);
             }
-            self.wish(Wish { asker: None, dry_run: false });
+            self.wish(ReloadRequest { asker: None, dry_run: false });
         }
         if self.carrier.read()? {
             self.carrier_news = true;
@@ -235,7 +236,7 @@ impl Daemon {
         Ok(false)
     }
 
-    fn wish(&mut self, wish: Wish) {
+    fn wish(&mut self, wish: ReloadRequest) {
         if !wish.dry_run {
             self.manager.reloading();
         }

@@ -9,7 +9,7 @@
 //! | [`settings`] | what `prp-routed.toml` and the command line say |
 //! | [`table`] | a reading of prphosts, and how it differs from another |
 //! | [`link`], [`batch`] | a device with its queue, frames on their way to it |
-//! | [`pour`] | whether bytes pour in, so that frames may gather |
+//! | [`rate_meter`] | whether bytes pour in, so that frames may gather |
 //! | [`router`] | links and decision together: one *turn* of work |
 //! | [`kernel`] | the part that the kernel forwards by itself |
 //! | [`neighbours`] | whom frames are sent to, and whether they live |
@@ -39,8 +39,8 @@ pub mod local_service;
 pub mod metrics;
 pub mod neighbours;
 pub mod notify;
-pub mod pour;
 pub mod privilege;
+pub mod rate_meter;
 pub mod registry;
 pub mod report;
 pub mod router;

@@ -19,12 +19,12 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use prp_node::{DownHops, OwnerProbe, RunDir, Service, ServiceListener};
 use prp_proto::addr::NodeId;
-use prp_proto::endpoint::Standing;
+use prp_proto::endpoint::EstablishedId;
 use prp_proto::time::Instant;
 
 use crate::acceptor::Acceptor;
 use crate::clock::Clock;
-use crate::control::{Asked, Asker, Control};
+use crate::control::{Asked, ClientId, Control};
 use crate::registry::ProcessRegistry;
 use crate::report::Reply;
 
@@ -44,13 +44,13 @@ pub enum Event {
     /// Somebody has asked.
     Asked(Asked),
     /// Connections of dead processes, to be reset.
-    Resets(Vec<Standing>),
+    Resets(Vec<EstablishedId>),
 }
 
 /// What the thread is told.
 #[derive(Debug)]
 enum Order {
-    Answer(Asker, Reply),
+    Answer(ClientId, Reply),
     Tell(DownHops),
 }
 
@@ -155,7 +155,7 @@ impl ServiceHandle {
     }
 
     /// Answers a question.
-    pub fn answer(&self, asker: Asker, reply: Reply) {
+    pub fn answer(&self, asker: ClientId, reply: Reply) {
         self.order(Order::Answer(asker, reply));
     }
 

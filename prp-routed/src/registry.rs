@@ -15,7 +15,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use prp_node::registry::offer_ledger;
 use prp_node::{DownHops, LedgerReader};
 use prp_proto::addr::Port;
-use prp_proto::endpoint::Standing;
+use prp_proto::endpoint::EstablishedId;
 use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
 
@@ -141,7 +141,11 @@ impl ProcessRegistry {
 
     /// Some connections of dead processes, to be reset. `is_free` tells of a port that nobody owns
     /// it.
-    pub fn resets(&mut self, now: Instant, is_free: impl FnMut(Port) -> bool) -> Vec<Standing> {
+    pub fn resets(
+        &mut self,
+        now: Instant,
+        is_free: impl FnMut(Port) -> bool,
+    ) -> Vec<EstablishedId> {
         self.dead.resets(now, &mut self.resets, is_free)
     }
 }

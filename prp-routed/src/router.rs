@@ -4,10 +4,8 @@ use std::io;
 
 use prp_node::OwnerProbe;
 use prp_proto::addr::{DeviceId, MacAddr, Port};
-use prp_proto::endpoint::{Device, Standing};
-use prp_proto::forward::{
-    Answer, Departure, Forwarder, Outcome, answer, refuse, reset, reset_here,
-};
+use prp_proto::endpoint::{Device, EstablishedId};
+use prp_proto::forward::{Answer, Egress, Forwarder, Outcome, answer, refuse, reset, reset_here};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
@@ -114,7 +112,7 @@ impl Router {
         let (before, rest) = links.split_at_mut(index);
         let Some((link, after)) = rest.split_first_mut() else { return Ok(None) };
         let mut mind = Mind { now, id: DeviceId(index as u16), forwarder, batch, presence, heard };
-        let mut passing: Vec<(Departure, &[u8])> = Vec::new();
+        let mut passing: Vec<(Egress, &[u8])> = Vec::new();
         let held = link.io.hold(RECEIVE_TURN, &mut |bytes| match mind.judge(bytes) {
             // Its own socket is busy with the frames that are held.
             Some(departure) if departure.device == mind.id => mind.copy(&departure, bytes),
@@ -124,7 +122,7 @@ impl Router {
         let Some(held) = held else { return Ok(None) };
         let others = before.iter_mut().enumerate();
         for (at, other) in others.chain((index + 1..).zip(after)) {
-            let to = |passing: &&(Departure, &[u8])| usize::from(passing.0.device.0) == at;
+            let to = |passing: &&(Egress, &[u8])| usize::from(passing.0.device.0) == at;
             if passing.iter().any(|p| to(&p)) {
                 let frames = passing.iter().filter(to);
                 let pieces = frames.map(|(departure, rest)| [&departure.head[..], rest]);
@@ -189,10 +187,10 @@ impl Router {
     }
 
     /// Resets connections of a process that is dead.
-    pub fn reset(&mut self, connections: &[Standing]) {
+    pub fn reset(&mut self, connections: &[EstablishedId]) {
         let here = self.forwarder.local();
-        for standing in connections.iter().filter(|s| s.remote.node != here) {
-            if let Some(reset) = reset(&self.forwarder, standing) {
+        for established in connections.iter().filter(|s| s.remote.node != here) {
+            if let Some(reset) = reset(&self.forwarder, established) {
                 self.presence.said.resets += 1;
                 self.batch.push(reset.device, &reset.bytes, &[]);
             }
@@ -206,8 +204,8 @@ impl Router {
         let ethertype = self.forwarder.ethertype();
         let found = interfaces().into_iter().find(|i| i.loopback);
         let Some(Ok(mut device)) = found.map(|i| PacketDevice::open(&i, ethertype)) else { return };
-        for standing in inside {
-            let frame = reset_here(&self.forwarder, standing);
+        for established in inside {
+            let frame = reset_here(&self.forwarder, established);
             let sent = device.send(&mut std::iter::once([frame.as_slice(), &[], &[], &[]]));
             self.presence.said.resets += sent.done as u64;
         }
@@ -237,7 +235,7 @@ struct Mind<'a> {
 
 impl Mind<'_> {
     /// How a frame goes on, if it does. What it is to this node itself is done.
-    fn judge(&mut self, bytes: &[u8]) -> Option<Departure> {
+    fn judge(&mut self, bytes: &[u8]) -> Option<Egress> {
         match self.forwarder.handle_frame(self.id, bytes) {
             Outcome::Forward(departure) => return Some(departure),
             Outcome::Local(frame) => match LivenessBlock::of(&frame) {
@@ -253,7 +251,7 @@ impl Mind<'_> {
         None
     }
 
-    fn copy(&mut self, departure: &Departure, bytes: &[u8]) {
+    fn copy(&mut self, departure: &Egress, bytes: &[u8]) {
         self.batch.push(departure.device, &departure.head, &bytes[HEADER_LEN..]);
     }
 }

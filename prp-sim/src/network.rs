@@ -11,8 +11,8 @@ use crate::recorder::Recorder;
 use crate::rng::{Purpose, SimRng};
 use crate::switch::{Forward, Switch};
 use crate::tally::Tally;
-use crate::topology::{Jack, Place, Topology, mac};
-use crate::world::Happening;
+use crate::topology::{Place, PortRef, Topology, mac};
+use crate::world::SimEvent;
 
 /// How long a node's loopback device takes: a system call and a softirq.
 const LOOPBACK: Duration = Duration::from_micros(1);
@@ -31,7 +31,7 @@ pub(crate) struct Network {
 #[derive(Debug)]
 struct Outlet {
     wire: Wire,
-    to: Jack,
+    to: PortRef,
 }
 
 impl Network {
@@ -64,24 +64,24 @@ impl Network {
     }
 
     /// Puts a frame on the wire at `from`. A node's port without a wire is its loopback device.
-    pub(crate) fn send(&mut self, now: Instant, from: Jack, frame: Vec<u8>, hall: &mut Hall<'_>) {
+    pub(crate) fn send(&mut self, now: Instant, from: PortRef, frame: Vec<u8>, ctx: &mut Ctx<'_>) {
         let at = index(self.nodes, from.place);
         let Some(outlet) = self.outlets.get_mut(at).and_then(|ports| ports.get_mut(from.port))
         else {
-            let seen = hall.recorder.glimpse(&frame);
-            hall.recorder.frame(now, from.place, from.place, seen, Fate::Sent);
-            hall.queue.push(now + LOOPBACK, Happening::Arrive { at: from, frame });
-            hall.tally.in_flight += 1;
+            let seen = ctx.recorder.summarize(&frame);
+            ctx.recorder.frame(now, from.place, from.place, seen, Fate::Sent);
+            ctx.queue.push(now + LOOPBACK, SimEvent::Arrive { at: from, frame });
+            ctx.tally.in_flight += 1;
             return;
         };
-        let seen = hall.recorder.glimpse(&frame);
+        let seen = ctx.recorder.summarize(&frame);
         let to = outlet.to;
         let fate = outlet.wire.offer(now, frame, &mut self.rng, |when, frame| {
-            hall.tally.in_flight += 1;
-            hall.queue.push(when, Happening::Arrive { at: to, frame });
+            ctx.tally.in_flight += 1;
+            ctx.queue.push(when, SimEvent::Arrive { at: to, frame });
         });
-        hall.tally.fates[fate as usize] += 1;
-        hall.recorder.frame(now, from.place, to.place, seen, fate);
+        ctx.tally.fates[fate as usize] += 1;
+        ctx.recorder.frame(now, from.place, to.place, seen, fate);
     }
 
     /// A frame has reached a switch.
@@ -91,16 +91,16 @@ impl Network {
         switch: usize,
         port: usize,
         frame: Vec<u8>,
-        hall: &mut Hall<'_>,
+        ctx: &mut Ctx<'_>,
     ) {
         let place = Place::Switch(switch);
         match self.switches[switch].forward(port, &frame) {
             Forward::Nowhere => {}
-            Forward::To(to) => self.send(now, Jack { place, port: to }, frame, hall),
+            Forward::To(to) => self.send(now, PortRef { place, port: to }, frame, ctx),
             Forward::Flood => {
                 let ports = self.outlets[index(self.nodes, place)].len();
                 for to in (0..ports).filter(|to| *to != port) {
-                    self.send(now, Jack { place, port: to }, frame.clone(), hall);
+                    self.send(now, PortRef { place, port: to }, frame.clone(), ctx);
                 }
             }
         }
@@ -108,8 +108,8 @@ impl Network {
 }
 
 /// What everything that happens has at hand.
-pub(crate) struct Hall<'a> {
-    pub(crate) queue: &'a mut EventQueue<Happening>,
+pub(crate) struct Ctx<'a> {
+    pub(crate) queue: &'a mut EventQueue<SimEvent>,
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) tally: &'a mut Tally,
 }

@@ -9,7 +9,7 @@ use prp_proto::addr::{DeviceId, MacAddr, Port};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint, Sink};
 use prp_proto::event::Disposition;
-use prp_proto::forward::{Departure, Forwarder, Outcome};
+use prp_proto::forward::{Egress, Forwarder, Outcome};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
@@ -17,8 +17,8 @@ use prp_proto::{TransmitBatch, wire};
 
 use crate::link::QueueLimit;
 use crate::plan::{NodePlan, Plan};
-use crate::topology::{Jack, Place, mac, node_id};
-use crate::world::{Happening, World};
+use crate::topology::{Place, PortRef, mac, node_id};
+use crate::world::{SimEvent, World};
 use apps::Apps;
 
 /// Frames a process takes from its devices before it looks at anything else, and frames it hands to
@@ -123,7 +123,7 @@ impl Node {
         let at = self.not_before(at);
         if self.wake_at.is_none_or(|wake| at < wake) {
             self.wake_at = Some(at);
-            world.queue.push(at, Happening::Wake { node: self.index });
+            world.queue.push(at, SimEvent::Wake { node: self.index });
         }
     }
 
@@ -184,10 +184,10 @@ impl Node {
     /// Sends a frame for another node on its way (SPEC PRP-FWD, PRP-HOPS).
     fn forward(&self, now: Instant, device: DeviceId, mut frame: Vec<u8>, world: &mut World) {
         match self.forwarder.decide(device, &frame) {
-            Outcome::Forward(Departure { device, head }) => {
+            Outcome::Forward(Egress { device, head }) => {
                 frame[..wire::HEADER_LEN].copy_from_slice(&head);
                 world.tally.routed += 1;
-                world.send(now, self.jack(device), frame);
+                world.send(now, self.port_ref(device), frame);
             }
             Outcome::Dropped(why, _) => self.not_forwarded(now, why.name(), world),
             // The endpoint has said that it is not for this node.
@@ -226,7 +226,7 @@ impl Node {
             for i in 0..self.batch.len() {
                 let frame = self.endpoint.frame(&self.batch, i).concat();
                 world.tally.repeats += u64::from(is_repeat(&frame));
-                world.send(now, self.jack(self.batch.device(i)), frame);
+                world.send(now, self.port_ref(self.batch.device(i)), frame);
             }
         }
         sent
@@ -265,8 +265,8 @@ impl Node {
         }
     }
 
-    fn jack(&self, device: DeviceId) -> Jack {
-        Jack { place: Place::Node(self.index), port: usize::from(device.0) }
+    fn port_ref(&self, device: DeviceId) -> PortRef {
+        PortRef { place: Place::Node(self.index), port: usize::from(device.0) }
     }
 
     /// The process is replaced by one that knows nothing.
@@ -285,7 +285,7 @@ impl Node {
         let open = |at: Instant, until: Option<Instant>| at <= now && until.is_none_or(|u| now < u);
         for (listener, l) in plan.listeners.iter().enumerate() {
             if l.node == self.index && open(l.from, l.until) {
-                world.queue.push(now + back_after, Happening::Listen { listener });
+                world.queue.push(now + back_after, SimEvent::Listen { listener });
             }
         }
     }

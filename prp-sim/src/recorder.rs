@@ -28,7 +28,7 @@ impl fmt::Debug for Recorder {
 }
 
 /// A frame about to be put on a wire, as far as the recorder wants it.
-pub(crate) struct Glimpse {
+pub(crate) struct FrameSummary {
     sum: u32,
     bytes: Option<Vec<u8>>,
 }
@@ -70,9 +70,9 @@ impl Recorder {
     }
 
     /// Looks at a frame before the wire takes it.
-    pub(crate) fn glimpse(&self, frame: &[u8]) -> Glimpse {
+    pub(crate) fn summarize(&self, frame: &[u8]) -> FrameSummary {
         let wanted = self.text.is_some() || self.pcap.is_some();
-        Glimpse { sum: crc32fast::hash(frame), bytes: wanted.then(|| frame.to_vec()) }
+        FrameSummary { sum: crc32fast::hash(frame), bytes: wanted.then(|| frame.to_vec()) }
     }
 
     /// A frame was put on a wire.
@@ -81,7 +81,7 @@ impl Recorder {
         now: Instant,
         from: Place,
         to: Place,
-        seen: Glimpse,
+        seen: FrameSummary,
         fate: Fate,
     ) {
         self.mix(now.as_nanos());

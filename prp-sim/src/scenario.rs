@@ -17,7 +17,7 @@ use crate::topology::{Shape, Topology};
 
 /// What kind of trouble a run is about.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
-enum Mood {
+enum FaultProfile {
     /// None, but for queues that overflow.
     Calm,
     /// Frames are lost, repeated, late.
@@ -35,36 +35,36 @@ enum Mood {
 }
 
 /// How often each kind of trouble comes.
-const MOODS: [(u32, Mood); 7] = [
-    (20, Mood::Calm),
-    (40, Mood::Lossy),
-    (10, Mood::Corrupting),
-    (15, Mood::Rough),
-    (8, Mood::Restarting),
-    (3, Mood::Cut),
-    (4, Mood::Classic),
+const PROFILES: [(u32, FaultProfile); 7] = [
+    (20, FaultProfile::Calm),
+    (40, FaultProfile::Lossy),
+    (10, FaultProfile::Corrupting),
+    (15, FaultProfile::Rough),
+    (8, FaultProfile::Restarting),
+    (3, FaultProfile::Cut),
+    (4, FaultProfile::Classic),
 ];
 
 /// Thinks up the run of a seed.
 pub fn plan(seed: u64) -> Plan {
     let mut rng = SimRng::new(seed, Purpose::Plan);
-    let mood = rng.weighted(&MOODS);
-    let topology = Topology::new(shape(&mut rng, mood));
-    let healed = healed(&mut rng, mood);
-    let (mut wires, mtu) = links::wires(&mut rng, mood, &topology, healed);
-    let mut nodes = processes::nodes(&mut rng, mood, topology.nodes());
-    let healed = healed.max(faults::add(&mut rng, mood, &topology, &mut wires, &mut nodes));
+    let profile = rng.weighted(&PROFILES);
+    let topology = Topology::new(shape(&mut rng, profile));
+    let healed = healed(&mut rng, profile);
+    let (mut wires, mtu) = links::wires(&mut rng, profile, &topology, healed);
+    let mut nodes = processes::nodes(&mut rng, profile, topology.nodes());
+    let healed = healed.max(faults::add(&mut rng, profile, &topology, &mut wires, &mut nodes));
     let style = hosts::Style { mtu };
     for (index, node) in nodes.iter_mut().enumerate() {
         node.hosts = hosts::text(&topology, index, style, &mut rng);
     }
-    let (listeners, flows) = traffic::traffic(&mut rng, mood, &topology);
+    let (listeners, flows) = traffic::traffic(&mut rng, profile, &topology);
     let learning = rng.one_in(2);
     Plan { seed, topology, wires, learning, nodes, listeners, flows, healed }
 }
 
-fn shape(rng: &mut SimRng, mood: Mood) -> Shape {
-    if mood == Mood::Classic {
+fn shape(rng: &mut SimRng, profile: FaultProfile) -> Shape {
+    if profile == FaultProfile::Classic {
         return Shape::Pair;
     }
     match rng.below(10) {
@@ -77,9 +77,9 @@ fn shape(rng: &mut SimRng, mood: Mood) -> Shape {
 }
 
 /// When the network stops doing harm: most connections are over by then, some not begun.
-fn healed(rng: &mut SimRng, mood: Mood) -> Instant {
-    match mood {
-        Mood::Calm | Mood::Classic => Instant::ZERO,
+fn healed(rng: &mut SimRng, profile: FaultProfile) -> Instant {
+    match profile {
+        FaultProfile::Calm | FaultProfile::Classic => Instant::ZERO,
         _ => Instant::ZERO + rng.span(Duration::from_millis(20), Duration::from_secs(4)),
     }
 }

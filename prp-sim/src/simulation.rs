@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::tally::Tally;
 use crate::topology::Place;
-use crate::world::{Happening, World};
+use crate::world::{SimEvent, World};
 
 /// Things that may happen in a run. The largest plans need a tenth; frames that answer each other for
 /// ever need more.
@@ -98,20 +98,20 @@ impl<'a> Simulation<'a> {
         let mut world = World::new(plan, recorder);
         let nodes = (0..plan.topology.nodes()).map(|i| Node::new(i, plan, &mut world)).collect();
         for (listener, l) in plan.listeners.iter().enumerate() {
-            world.queue.push(l.from, Happening::Listen { listener });
+            world.queue.push(l.from, SimEvent::Listen { listener });
             if let Some(until) = l.until {
-                world.queue.push(until, Happening::Unlisten { listener });
+                world.queue.push(until, SimEvent::Unlisten { listener });
             }
         }
         for (flow, f) in plan.flows.iter().enumerate() {
-            world.queue.push(f.start, Happening::Start { flow });
+            world.queue.push(f.start, SimEvent::Start { flow });
         }
         for (node, n) in plan.nodes.iter().enumerate() {
             for (restart, (at, _)) in n.restarts.iter().enumerate() {
-                world.queue.push(*at, Happening::Restart { node, restart });
+                world.queue.push(*at, SimEvent::Restart { node, restart });
             }
         }
-        world.queue.push(Instant::ZERO + WATCH_EVERY, Happening::Watch);
+        world.queue.push(Instant::ZERO + WATCH_EVERY, SimEvent::Watch);
         Self { plan, now: Instant::ZERO, nodes, world, over: None, silence: None }
     }
 
@@ -135,17 +135,17 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    fn take(&mut self, at: Instant, what: Happening) -> Result<(), String> {
+    fn take(&mut self, at: Instant, what: SimEvent) -> Result<(), String> {
         self.now = at;
         self.world.tally.happenings += 1;
         self.happen(what)?;
         self.look_around()
     }
 
-    fn happen(&mut self, what: Happening) -> Result<(), String> {
+    fn happen(&mut self, what: SimEvent) -> Result<(), String> {
         let (now, plan, world) = (self.now, self.plan, &mut self.world);
         match what {
-            Happening::Arrive { at, frame } => match at.place {
+            SimEvent::Arrive { at, frame } => match at.place {
                 Place::Node(node) => {
                     self.nodes[node].receive(now, at.port, frame, world);
                     Ok(())
@@ -156,37 +156,37 @@ impl<'a> Simulation<'a> {
                     Ok(())
                 }
             },
-            Happening::Wake { node } => self.nodes[node].wake(now, plan, world),
-            Happening::Start { flow } => {
+            SimEvent::Wake { node } => self.nodes[node].wake(now, plan, world),
+            SimEvent::Start { flow } => {
                 let node = &mut self.nodes[plan.flows[flow].client];
                 match node.not_before(now) {
                     // Its process is stopped.
                     later if later > now => {
-                        world.queue.push(later, Happening::Start { flow });
+                        world.queue.push(later, SimEvent::Start { flow });
                         Ok(())
                     }
                     _ => node.start(now, flow, plan, world),
                 }
             }
             // Everything is over.
-            Happening::Listen { .. } if self.silence.is_some() => Ok(()),
-            Happening::Listen { listener } => {
+            SimEvent::Listen { .. } if self.silence.is_some() => Ok(()),
+            SimEvent::Listen { listener } => {
                 self.nodes[plan.listeners[listener].node].listen(now, listener, plan, world)
             }
-            Happening::Unlisten { listener } => {
+            SimEvent::Unlisten { listener } => {
                 self.nodes[plan.listeners[listener].node].unlisten(now, listener, world);
                 Ok(())
             }
-            Happening::Accept { listener } => {
+            SimEvent::Accept { listener } => {
                 self.nodes[plan.listeners[listener].node].accept(now, listener, world)
             }
-            Happening::Restart { node, restart } => {
+            SimEvent::Restart { node, restart } => {
                 self.nodes[node].restart(now, restart, plan, world);
                 Ok(())
             }
-            Happening::Watch => {
+            SimEvent::Watch => {
                 if self.silence.is_none() {
-                    world.queue.push(now + WATCH_EVERY, Happening::Watch);
+                    world.queue.push(now + WATCH_EVERY, SimEvent::Watch);
                     oracle::watch(now, plan, &world.ledger, &world.tally)?;
                 }
                 Ok(())

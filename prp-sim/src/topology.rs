@@ -31,7 +31,7 @@ pub enum Place {
 
 /// A port of something. Port numbers of a node are its device numbers.
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Debug)]
-pub struct Jack {
+pub struct PortRef {
     /// Whose.
     pub place: Place,
     /// Which.
@@ -44,7 +44,7 @@ pub struct Topology {
     shape: Shape,
     nodes: usize,
     switches: usize,
-    cables: Vec<(Jack, Jack)>,
+    cables: Vec<(PortRef, PortRef)>,
 }
 
 /// A node that another one reaches without a router between them.
@@ -127,8 +127,8 @@ impl Topology {
     }
 
     fn join(&mut self, a: Place, b: Place) {
-        let a = Jack { place: a, port: self.ports(a) };
-        let b = Jack { place: b, port: self.ports(b) };
+        let a = PortRef { place: a, port: self.ports(a) };
+        let b = PortRef { place: b, port: self.ports(b) };
         self.cables.push((a, b));
     }
 
@@ -148,16 +148,20 @@ impl Topology {
     }
 
     /// The cables, by both ends.
-    pub fn cables(&self) -> &[(Jack, Jack)] {
+    pub fn cables(&self) -> &[(PortRef, PortRef)] {
         &self.cables
     }
 
     /// How many cables end at `place`.
     pub fn ports(&self, place: Place) -> usize {
-        self.cables.iter().flat_map(|(a, b)| [a, b]).filter(|jack| jack.place == place).count()
+        self.cables
+            .iter()
+            .flat_map(|(a, b)| [a, b])
+            .filter(|port_ref| port_ref.place == place)
+            .count()
     }
 
-    fn far_end(&self, near: Jack) -> Option<Jack> {
+    fn far_end(&self, near: PortRef) -> Option<PortRef> {
         self.cables.iter().find_map(|(a, b)| match (*a == near, *b == near) {
             (true, _) => Some(*b),
             (_, true) => Some(*a),
@@ -169,17 +173,17 @@ impl Topology {
     pub fn neighbours(&self, node: usize) -> Vec<Neighbour> {
         let mut found = Vec::new();
         for device in 0..self.ports(Place::Node(node)) {
-            let near = Jack { place: Place::Node(node), port: device };
+            let near = PortRef { place: Place::Node(node), port: device };
             let Some(far) = self.far_end(near) else { continue };
             let there = match far.place {
                 Place::Node(_) => vec![far],
                 Place::Switch(_) => (0..self.ports(far.place))
-                    .filter_map(|port| self.far_end(Jack { place: far.place, port }))
+                    .filter_map(|port| self.far_end(PortRef { place: far.place, port }))
                     .collect(),
             };
-            found.extend(there.into_iter().filter_map(|jack| match jack.place {
+            found.extend(there.into_iter().filter_map(|port_ref| match port_ref.place {
                 Place::Node(other) if other != node => {
-                    Some(Neighbour { device, node: other, their_device: jack.port })
+                    Some(Neighbour { device, node: other, their_device: port_ref.port })
                 }
                 _ => None,
             }));

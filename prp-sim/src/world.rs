@@ -3,19 +3,19 @@
 use prp_proto::time::Instant;
 
 use crate::ledger::Ledger;
-use crate::network::{Hall, Network};
+use crate::network::{Ctx, Network};
 use crate::plan::Plan;
 use crate::queue::EventQueue;
 use crate::recorder::Recorder;
 use crate::rng::{Purpose, SimRng};
 use crate::tally::Tally;
-use crate::topology::Jack;
+use crate::topology::PortRef;
 
 /// Something that will happen.
 #[derive(Debug)]
-pub(crate) enum Happening {
+pub(crate) enum SimEvent {
     /// A frame reaches a jack.
-    Arrive { at: Jack, frame: Vec<u8> },
+    Arrive { at: PortRef, frame: Vec<u8> },
     /// A node's process runs.
     Wake { node: usize },
     /// A flow's client asks.
@@ -36,7 +36,7 @@ pub(crate) enum Happening {
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) network: Network,
-    pub(crate) queue: EventQueue<Happening>,
+    pub(crate) queue: EventQueue<SimEvent>,
     pub(crate) recorder: Recorder,
     pub(crate) tally: Tally,
     pub(crate) ledger: Ledger,
@@ -60,14 +60,14 @@ impl World {
     }
 
     /// Puts a frame on the wire at `from`.
-    pub(crate) fn send(&mut self, now: Instant, from: Jack, frame: Vec<u8>) {
+    pub(crate) fn send(&mut self, now: Instant, from: PortRef, frame: Vec<u8>) {
         let Self { network, queue, recorder, tally, .. } = self;
-        network.send(now, from, frame, &mut Hall { queue, recorder, tally });
+        network.send(now, from, frame, &mut Ctx { queue, recorder, tally });
     }
 
     /// A frame has reached a switch.
     pub(crate) fn switch(&mut self, now: Instant, switch: usize, port: usize, frame: Vec<u8>) {
         let Self { network, queue, recorder, tally, .. } = self;
-        network.switch(now, switch, port, frame, &mut Hall { queue, recorder, tally });
+        network.switch(now, switch, port, frame, &mut Ctx { queue, recorder, tally });
     }
 }

@@ -2,42 +2,42 @@
 //!
 //! If you add a kind of device: implement [`FrameIo`], and the engine takes it as it is.
 
-mod bypass;
-mod direct;
+mod conflicts;
+mod fast_path;
+mod fast_path_state;
 mod filter;
-mod inlet;
 mod interface;
 mod packet;
-mod passage;
-mod phase;
 #[cfg(any(test, feature = "testing"))]
 mod pipe;
 mod state;
+mod tcx_rx;
 #[cfg(any(test, feature = "testing"))]
 mod tight;
 #[cfg(any(test, feature = "testing"))]
 mod wire;
+mod xdp_tx;
 
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-pub use direct::Direct;
+pub use fast_path::Managed;
 pub use filter::{PortFilter, RouterFilter};
-pub use inlet::Inlet;
 pub use interface::{Interface, explain_open, interfaces, list_interfaces, number_and_mtu};
 pub use packet::PacketDevice;
-pub use passage::Tended;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use pipe::PipeDevice;
 pub use state::{DeviceState, device_states};
+pub use tcx_rx::TcxRx;
 #[cfg(any(test, feature = "testing"))]
 pub use tight::TightDevice;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use wire::WireDevice;
 #[cfg(any(test, feature = "testing"))]
 pub use wire::{Rule, Verdict};
+pub use xdp_tx::XdpTx;
 
 pub use crate::sys::ring::RingPeek;
 
@@ -57,12 +57,12 @@ pub struct Sent {
 /// Frames that were shown and are still in the memory they came to.
 #[derive(Debug)]
 #[must_use = "the device waits for their memory"]
-pub struct Held {
+pub struct BorrowedFrames {
     pub(crate) frames: usize,
     pub(crate) losing: bool,
 }
 
-impl Held {
+impl BorrowedFrames {
     /// How many there are.
     pub const fn frames(&self) -> usize {
         self.frames
@@ -88,7 +88,7 @@ pub trait FrameIo: fmt::Debug + Send {
 
     /// Shows up to `max` received frames to `take` without giving their memory back: that is what
     /// [`Self::release`] does. None from a device that shares no memory with the kernel.
-    fn hold<'a>(&'a self, _max: usize, _take: &mut dyn FnMut(&'a [u8])) -> Option<Held> {
+    fn hold<'a>(&'a self, _max: usize, _take: &mut dyn FnMut(&'a [u8])) -> Option<BorrowedFrames> {
         None
     }
 
@@ -96,7 +96,7 @@ pub trait FrameIo: fmt::Debug + Send {
     ///
     /// # Errors
     /// The device is gone for good.
-    fn release(&mut self, _held: Held) -> io::Result<()> {
+    fn release(&mut self, _held: BorrowedFrames) -> io::Result<()> {
         Ok(())
     }
 
@@ -140,26 +140,26 @@ pub trait FrameIo: fmt::Debug + Send {
         None
     }
 
-    /// The direct way of the device, for somebody to look after.
-    fn direct(&self) -> Option<&Arc<Direct>> {
+    /// The AF_XDP send path of the device, for somebody to look after.
+    fn xdp_tx(&self) -> Option<&Arc<XdpTx>> {
         None
     }
 
     /// Where frames may come in past its socket, while somebody looks for them.
-    fn inlet(&self) -> Option<&Arc<Inlet>> {
+    fn tcx_rx(&self) -> Option<&Arc<TcxRx>> {
         None
     }
 
     /// Frames lost for want of room since the last call.
     fn take_overruns(&mut self) -> u64;
 
-    /// Frames that took the direct way since the last call.
-    fn take_direct(&mut self) -> u64 {
-        self.direct().map_or(0, |direct| direct.take_count())
+    /// Frames that took the AF_XDP send path since the last call.
+    fn take_xdp_tx(&mut self) -> u64 {
+        self.xdp_tx().map_or(0, |xdp_tx| xdp_tx.take_count())
     }
 
-    /// Frames that came in by the inlet since the last call.
-    fn take_inlet(&mut self) -> u64 {
-        self.inlet().map_or(0, |inlet| inlet.take_count())
+    /// Frames that came in by the tcx receive path since the last call.
+    fn take_tcx_rx(&mut self) -> u64 {
+        self.tcx_rx().map_or(0, |tcx_rx| tcx_rx.take_count())
     }
 }

@@ -2,22 +2,20 @@
 //!
 //! There is one engine per process, network namespace and prphosts. Everything is behind one lock,
 //! held for a batch of frames at a time, or for half a megabyte that is written; who wants it briefly comes first. **The thread that waits does the work**: a blocking call that
-//! cannot finish becomes the *driver*; it receives, runs the protocol, sends, and returns when its own
-//! condition holds. Other waiting threads sleep until the driver wakes them or hands its role over
+//! cannot finish becomes the *leader*; it receives, runs the protocol, sends, and returns when its own
+//! condition holds. Other waiting threads sleep until the leader wakes them or hands its role over
 //! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for them
 //! ([`keeper`]).
 
 mod control;
 mod core;
-mod detours;
 mod device_slot;
-mod doors;
-mod driver;
 mod exit;
-mod flow;
+mod fast_path_thread;
 mod guard;
 mod keeper;
-mod kick;
+mod leader;
+mod link_monitor;
 mod links;
 mod netns;
 mod poll_set;
@@ -26,8 +24,8 @@ mod readiness;
 mod registry;
 mod reopen;
 mod router_client;
-mod scout;
-mod slot;
+mod rx_coalescing;
+mod rx_handles;
 mod spin;
 #[cfg_attr(
     not(feature = "tokio"),
@@ -36,6 +34,8 @@ mod spin;
 mod tasks;
 mod wait;
 mod waiter;
+mod waiters;
+mod wake_fd;
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,15 +53,15 @@ use prp_node::fork;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;
 pub(crate) use registry::{EngineKey, engine_for};
-pub(crate) use slot::Interest;
 pub(crate) use spin::SpinPolicy;
 #[cfg(feature = "tokio")]
 pub(crate) use tasks::{FutureId, Task};
 pub(crate) use wait::{Wait, WaitError};
+pub(crate) use waiters::Interest;
 
 use crate::clock::Clock;
 use crate::hosts::HostsFile;
-use crate::sys::baton::Errand;
+use crate::sys::baton::LockClass;
 use crate::sys::lock::Lock;
 
 /// One endpoint and what drives it.
@@ -75,7 +75,7 @@ pub(crate) struct Engine {
     hosts: Lock<Option<HostsFile>>,
     keeper: keeper::Keeper,
     control: control::ControlThread,
-    driver_kick: Arc<kick::Kick>,
+    leader_wake_fd: Arc<wake_fd::WakeFd>,
     /// The fork generation of the process this engine belongs to.
     generation: u32,
     /// Distinguishes engines in thread-local caches.
@@ -96,12 +96,12 @@ impl Engine {
 
     /// The engine's state. Brief: nothing that blocks happens under this lock.
     pub(crate) fn lock(&self) -> CoreGuard<'_> {
-        self.lock_as(Errand::Brief)
+        self.lock_as(LockClass::Short)
     }
 
-    /// As [`Self::lock`], to hold it for as long as `errand` takes.
-    pub(crate) fn lock_as(&self, errand: Errand) -> CoreGuard<'_> {
-        CoreGuard::new(&self.core, errand)
+    /// As [`Self::lock`], to hold it for as long as `lock_class` takes.
+    pub(crate) fn lock_as(&self, lock_class: LockClass) -> CoreGuard<'_> {
+        CoreGuard::new(&self.core, lock_class)
     }
 
     /// Whether this process is the one the engine's threads live in.
@@ -112,8 +112,8 @@ impl Engine {
     /// Does what is due without waiting: sends, wakes whom it concerns, and lets the keeper know if it
     /// has to take over. To be called after a command, with the lock it was given under.
     pub(crate) fn finish(&self, mut core: CoreGuard<'_>, now: Instant) {
-        if core.doors.frame_waits() {
-            core.turn(now, None);
+        if core.rx_handles.has_frame() {
+            core.poll_once(now, None);
             // A thread that takes frames is not away: the keeper need not.
             core.left = now;
         } else {
@@ -133,7 +133,7 @@ impl Engine {
 
     /// As [`Self::finish`], right after a turn at `now`, which has done most of it.
     fn finish_turn(&self, core: CoreGuard<'_>, now: Instant) {
-        if core.endpoint.has_news() || core.doors.frame_waits() {
+        if core.endpoint.has_news() || core.rx_handles.has_frame() {
             self.finish(core, now);
         } else {
             self.after_command(core);

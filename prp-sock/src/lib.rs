@@ -52,7 +52,7 @@ pub mod assembler;
 mod builder;
 mod carrier;
 mod clock;
-mod crowd;
+mod cpu_contention;
 mod device;
 mod engine;
 mod error;
@@ -75,10 +75,10 @@ pub mod tokio;
 #[doc(hidden)]
 pub mod node {
     pub use crate::carrier::{Carrier, LinkState};
-    pub use crate::crowd::Crowd;
+    pub use crate::cpu_contention::CpuContention;
     pub use crate::device::{
-        DeviceState, Direct, FrameIo, Held, Inlet, Interface, PacketDevice, Peek, PortFilter,
-        RingPeek, RouterFilter, Sent, Tended, device_states, explain_open, interfaces,
+        BorrowedFrames, DeviceState, FrameIo, Interface, Managed, PacketDevice, Peek, PortFilter,
+        RingPeek, RouterFilter, Sent, TcxRx, XdpTx, device_states, explain_open, interfaces,
         list_interfaces, number_and_mtu,
     };
     pub use crate::engine::reset_all;

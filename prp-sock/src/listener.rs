@@ -179,7 +179,7 @@ impl PrpListener {
     pub(crate) fn attach_task(&self) -> io::Result<()> {
         let inner = self.inner()?;
         let mut core = inner.engine.lock();
-        core.detached += 1;
+        core.async_waiters += 1;
         inner.engine.after_command(core);
         Ok(())
     }
@@ -188,7 +188,7 @@ impl PrpListener {
     #[cfg(feature = "tokio")]
     pub(crate) fn detach_task(&self) {
         if let Ok(inner) = self.inner() {
-            inner.engine.lock().detached -= 1;
+            inner.engine.lock().async_waiters -= 1;
         }
     }
 
@@ -248,7 +248,7 @@ impl Inner {
         let mut core = self.engine.lock();
         let mut conn = wait.attempt(&mut core, &mut now);
         if conn.is_none() {
-            core.turn(now, None);
+            core.poll_once(now, None);
             conn = wait.attempt(&mut core, &mut now);
         }
         core.show_listener(self.listener);

@@ -13,22 +13,22 @@ pub struct DeviceStats {
     pub send_losses: u64,
     /// Frames larger than the device takes: its MTU was lowered under a connection.
     pub too_big: u64,
-    /// Frames that were handed straight to the driver: many at a time, in a flow, on a link without a queue.
-    pub direct: u64,
+    /// Frames that were handed straight to the NIC driver: many at a time, in a flow, on a link without a queue.
+    pub xdp_tx: u64,
     /// Frames that a program in the kernel put straight into memory of this process, while it was looking for them.
-    pub inlet: u64,
+    pub tcx_rx: u64,
 }
 
 impl DeviceStats {
     /// Every counter by its name. Leaving one out does not compile.
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let &Self { name: _, overruns, send_losses, too_big, direct, inlet } = self;
+        let &Self { name: _, overruns, send_losses, too_big, xdp_tx, tcx_rx } = self;
         [
             ("overruns", overruns),
             ("send_losses", send_losses),
             ("too_big", too_big),
-            ("direct", direct),
-            ("inlet", inlet),
+            ("xdp_tx", xdp_tx),
+            ("tcx_rx", tcx_rx),
         ]
         .into_iter()
     }
@@ -45,8 +45,8 @@ impl DeviceStats {
                 overruns: c.overruns,
                 send_losses: c.send_losses,
                 too_big: c.too_big,
-                direct: c.direct,
-                inlet: c.inlet,
+                xdp_tx: c.xdp_tx,
+                tcx_rx: c.tcx_rx,
             })
             .collect()
     }

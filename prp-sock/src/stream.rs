@@ -24,7 +24,7 @@ use crate::builder::{Builder, StreamOptions};
 use crate::engine::{Claiming, Core, Engine, Interest, Wait};
 use crate::error;
 #[cfg(feature = "tokio")]
-pub(crate) use {io_calls::ReadWait, write::errand};
+pub(crate) use {io_calls::ReadWait, write::lock_class};
 
 /// A reliable byte stream to another node of the cluster, in place of [`std::net::TcpStream`].
 ///
@@ -344,7 +344,7 @@ impl Drop for Inner {
         let now = self.engine.now();
         let mut core = self.engine.lock();
         // Data that has come unseen counts as unread, which makes this a reset.
-        core.turn(now, None);
+        core.poll_once(now, None);
         core.close_slot(self.conn);
         core.endpoint.release(now, self.conn, linger == Some(Duration::ZERO));
         self.engine.finish(core, now);

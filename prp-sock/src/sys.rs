@@ -12,7 +12,7 @@ pub(crate) mod packet;
 mod prefetch;
 pub(crate) mod process;
 pub(crate) mod ring;
-pub(crate) mod slots;
+pub(crate) mod shared_ring;
 pub(crate) mod xsk;
 
 use std::io;

@@ -251,12 +251,12 @@ impl Pair {
         }
     }
 
-    /// A standing connection: alpha's end, which asked for it, and beta's.
+    /// An established connection: alpha's end, which asked for it, and beta's.
     pub fn streams(&self) -> (PrpStream, PrpStream) {
         self.streams_with(&Builder::new(), &Builder::new())
     }
 
-    /// A standing connection with settings.
+    /// An established connection with settings.
     ///
     /// # Panics
     /// If it cannot be made.

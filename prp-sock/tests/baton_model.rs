@@ -102,7 +102,7 @@ mod futex {
     }
 }
 
-use baton::{Baton, Errand};
+use baton::{Baton, LockClass};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
@@ -123,34 +123,36 @@ fn count_one(count: &AtomicU32) {
     count.store(before + 1, Ordering::Relaxed);
 }
 
-/// Threads with these errands, and this one with a brief one, each have the lock once; `more` is done with it held.
-fn each_has_it_once(errands: &[Errand], more: fn(&Baton)) {
+/// Threads of these lock classes, and this one of the short one, each have the lock once; `more` is done with it held.
+fn each_has_it_once(lock_classes: &[LockClass], more: fn(&Baton)) {
     let shared = Arc::new((Baton::new(), AtomicU32::new(0)));
     // Makes all of its words while there is one thread.
     let _ = format!("{:?}", shared.0);
-    let use_it = move |errand: Errand, (baton, count): &(Baton, AtomicU32)| {
-        baton.lock(errand);
+    let use_it = move |lock_class: LockClass, (baton, count): &(Baton, AtomicU32)| {
+        baton.lock(lock_class);
         count_one(count);
         more(baton);
         count_one(count);
         baton.unlock();
     };
-    let one = |errand: &Errand| {
-        let (shared, errand) = (shared.clone(), *errand);
-        thread::spawn(move || use_it(errand, &shared))
+    let one = |lock_class: &LockClass| {
+        let (shared, lock_class) = (shared.clone(), *lock_class);
+        thread::spawn(move || use_it(lock_class, &shared))
     };
-    let threads: Vec<_> = errands.iter().map(one).collect();
-    use_it(Errand::Brief, &shared);
+    let threads: Vec<_> = lock_classes.iter().map(one).collect();
+    use_it(LockClass::Short, &shared);
     threads.into_iter().for_each(|t| t.join().unwrap());
     let (baton, count) = &*shared;
-    assert_eq!(count.load(Ordering::Relaxed), 2 * (errands.len() as u32 + 1));
+    assert_eq!(count.load(Ordering::Relaxed), 2 * (lock_classes.len() as u32 + 1));
     assert!(!baton.is_locked() && baton.try_lock(), "nobody has it in the end");
 }
 
 #[test]
 fn lock__is_had_by_one_at_a_time_and_by_all_in_the_end() {
-    for errands in [[Errand::Brief; 2], [Errand::Bulk; 2], [Errand::Bulk, Errand::Brief]] {
-        model(move || each_has_it_once(&errands, |_| {}));
+    for lock_classes in
+        [[LockClass::Short; 2], [LockClass::Long; 2], [LockClass::Long, LockClass::Short]]
+    {
+        model(move || each_has_it_once(&lock_classes, |_| {}));
     }
 }
 
@@ -160,11 +162,11 @@ fn lock__is_let_go_and_taken_again_where_somebody_waits() {
     let bump = |baton: &Baton| {
         if baton.is_wanted() {
             baton.unlock();
-            baton.lock(Errand::Brief);
+            baton.lock(LockClass::Short);
         }
     };
-    for errands in [[Errand::Brief; 2], [Errand::Bulk, Errand::Brief]] {
-        model(move || each_has_it_once(&errands, bump));
+    for lock_classes in [[LockClass::Short; 2], [LockClass::Long, LockClass::Short]] {
+        model(move || each_has_it_once(&lock_classes, bump));
     }
 }
 
@@ -183,10 +185,10 @@ fn try_lock_soon__is_had_alone_or_not_at_all() {
     model(move || {
         let shared = Arc::new((Baton::new(), AtomicU32::new(0)));
         let _ = format!("{:?}", shared.0);
-        let others = [Errand::Brief, Errand::Bulk].map(|errand| {
+        let others = [LockClass::Short, LockClass::Long].map(|lock_class| {
             let shared = shared.clone();
             thread::spawn(move || {
-                shared.0.lock(errand);
+                shared.0.lock(lock_class);
                 count_one(&shared.1);
                 shared.0.unlock();
             })

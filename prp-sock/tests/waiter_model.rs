@@ -8,18 +8,18 @@
 mod waiter;
 
 /// What wakes from `poll`: a descriptor that is readable from the first kick until it is cleared.
-mod kick {
+mod wake_fd {
     use std::os::fd::{AsFd, BorrowedFd};
 
     use loom::sync::{Condvar, Mutex};
 
     #[derive(Debug)]
-    pub(crate) struct Kick {
+    pub(crate) struct WakeFd {
         kicked: Mutex<bool>,
         polling: Condvar,
     }
 
-    impl Kick {
+    impl WakeFd {
         pub(crate) fn new() -> Self {
             Self { kicked: Mutex::new(false), polling: Condvar::new() }
         }
@@ -47,7 +47,7 @@ mod kick {
         }
     }
 
-    impl AsFd for Kick {
+    impl AsFd for WakeFd {
         fn as_fd(&self) -> BorrowedFd<'_> {
             unreachable!("the models poll by `Kick::poll`")
         }
@@ -94,10 +94,10 @@ mod sys {
 use std::sync::Arc;
 use std::time::Duration;
 
-use kick::Kick;
 use loom::sync::Mutex;
 use loom::thread;
 use waiter::Waiter;
+use wake_fd::WakeFd;
 
 /// Tries every interleaving with at most `PREEMPTIONS` switches away from a thread that could go on: the
 /// bugs that need more are rare, and all interleavings of three threads take minutes.
@@ -124,8 +124,8 @@ fn tellers(n: u32, core: &Arc<Mutex<u32>>, waiter: &Arc<Waiter>) -> Vec<thread::
         .collect()
 }
 
-/// Sleeps as a driver does, until `core` is `wanted`; how often it slept.
-fn drive_until(core: &Mutex<u32>, waiter: &Waiter, kick: &Kick, wanted: u32) -> u32 {
+/// Sleeps as a leader does, until `core` is `wanted`; how often it slept.
+fn drive_until(core: &Mutex<u32>, waiter: &Waiter, kick: &WakeFd, wanted: u32) -> u32 {
     let mut sleeps = 0;
     loop {
         waiter.take_call();
@@ -143,7 +143,7 @@ fn drive_until(core: &Mutex<u32>, waiter: &Waiter, kick: &Kick, wanted: u32) -> 
 #[test]
 fn park__two_calls_are_both_heard() {
     model(|| {
-        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(Arc::new(Kick::new())));
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(Arc::new(WakeFd::new())));
         let tellers = tellers(2, &core, &waiter);
         while *core.lock().unwrap() < 2 {
             waiter.park(None).unwrap();
@@ -155,7 +155,7 @@ fn park__two_calls_are_both_heard() {
 #[test]
 fn park__a_timeout_leaves_the_next_sleep_in_order() {
     model(|| {
-        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(Arc::new(Kick::new())));
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(Arc::new(WakeFd::new())));
         let tellers = tellers(2, &core, &waiter);
         waiter.park(Some(Duration::ZERO)).unwrap();
         while *core.lock().unwrap() < 2 {
@@ -168,7 +168,7 @@ fn park__a_timeout_leaves_the_next_sleep_in_order() {
 #[test]
 fn poll__two_calls_are_both_heard() {
     model(|| {
-        let kick = Arc::new(Kick::new());
+        let kick = Arc::new(WakeFd::new());
         let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
         let tellers = tellers(2, &core, &waiter);
         drive_until(&core, &waiter, &kick, 2);
@@ -181,7 +181,7 @@ fn poll__two_calls_are_both_heard() {
 #[test]
 fn poll__a_late_kick_ends_one_sleep_and_not_all() {
     model(|| {
-        let kick = Arc::new(Kick::new());
+        let kick = Arc::new(WakeFd::new());
         let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
         let tellers = tellers(1, &core, &waiter);
         if !waiter.begin_poll() {
@@ -201,16 +201,16 @@ fn poll__a_late_kick_ends_one_sleep_and_not_all() {
     });
 }
 
-/// A driver leaves and another one takes its place, with the same kick: a call for the first must not
+/// A leader leaves and another one takes its place, with the same kick: a call for the first must not
 /// eat the second one's, however late it comes.
 #[test]
 fn poll__drivers_that_follow_each_other_share_a_kick() {
     model(|| {
-        let kick = Arc::new(Kick::new());
+        let kick = Arc::new(WakeFd::new());
         let (first, second) = (Waiter::new(kick.clone()), Waiter::new(kick.clone()));
         let (old, new) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
         let late = tellers(1, &old, &first);
-        // The first driver's own condition has come to hold with a frame.
+        // The first leader's own condition has come to hold with a frame.
         if !first.begin_poll() {
             first.end_poll(kick.is_readable());
         }
@@ -221,11 +221,11 @@ fn poll__drivers_that_follow_each_other_share_a_kick() {
     });
 }
 
-/// The same thread parks, as a follower, and polls, as a driver: a call may come at any point between.
+/// The same thread parks, as a follower, and polls, as a leader: a call may come at any point between.
 #[test]
 fn park__then_poll() {
     model(|| {
-        let kick = Arc::new(Kick::new());
+        let kick = Arc::new(WakeFd::new());
         let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
         let tellers = tellers(2, &core, &waiter);
         while *core.lock().unwrap() < 1 {

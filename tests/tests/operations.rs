@@ -21,9 +21,9 @@ use prp_tests::topology::{Node, Topology};
 
 prp_tests::main! {
     heavy:
-        flow__leaves_the_direct_way,
-        variable__keeps_flows_from_the_direct_way,
-        privilege__keeps_flows_from_the_direct_way,
+        flow__leaves_by_xdp_tx,
+        variable__keeps_flows_from_xdp_tx,
+        privilege__keeps_flows_from_xdp_tx,
         fork__children_beside_threads_that_connect;
     light:
         stopped__receiver_goes_on,
@@ -403,9 +403,9 @@ fn mtu__lowered_under_a_connection() {
     assert_eq!(echo.ok("join drain"), sent);
 }
 
-/// Rounds of a flow after which frames leave the direct way of a client that is `made` on node 1, at most so many; none if
+/// Rounds of a flow after which frames leave by the AF_XDP send path of a client that is `made` on node 1, at most so many; none if
 /// there were none then.
-fn rounds_to_direct(most: u64, made: impl FnOnce(&Node<'_>) -> Command) -> Option<u64> {
+fn rounds_to_xdp_tx(most: u64, made: impl FnOnce(&Node<'_>) -> Command) -> Option<u64> {
     const BYTES: u64 = 64 * MIB;
     let topology = Topology::pair();
     if topology.is_rootless() {
@@ -418,31 +418,33 @@ fn rounds_to_direct(most: u64, made: impl FnOnce(&Node<'_>) -> Command) -> Optio
         server.ok(format!("bg take take s {BYTES}"));
         client.ok(format!("send s {seed} {BYTES}"));
         assert_eq!(server.ok("join take"), Tally::expected(*seed, BYTES).to_string());
-        client.ok("direct s") != "0"
+        client.ok("xdp_tx s") != "0"
     })
 }
 
-/// The rounds that a process needs which nothing keeps from the direct way.
+/// The rounds that a process needs which nothing keeps from the AF_XDP send path.
 fn rounds_needed() -> u64 {
-    let rounds = rounds_to_direct(50, |node| node.command(PUPPET));
-    rounds.expect("a flow leaves the direct way")
+    let rounds = rounds_to_xdp_tx(50, |node| node.command(PUPPET));
+    rounds.expect("a flow leaves by AF_XDP")
 }
 
-fn flow__leaves_the_direct_way() {
+fn flow__leaves_by_xdp_tx() {
     rounds_needed();
 }
 
-fn variable__keeps_flows_from_the_direct_way() {
-    let rounds = rounds_to_direct(rounds_needed() + 2, |node| {
-        let mut command = node.command(PUPPET);
-        command.env("PRP_DIRECT", "off");
-        command
-    });
-    assert_eq!(rounds, None);
+fn variable__keeps_flows_from_xdp_tx() {
+    for name in ["PRP_FAST_PATHS", "PRP_DIRECT"] {
+        let rounds = rounds_to_xdp_tx(rounds_needed() + 2, |node| {
+            let mut command = node.command(PUPPET);
+            command.env(name, "off");
+            command
+        });
+        assert_eq!(rounds, None, "{name}");
+    }
 }
 
-fn privilege__keeps_flows_from_the_direct_way() {
-    let rounds = rounds_to_direct(rounds_needed() + 2, |node| {
+fn privilege__keeps_flows_from_xdp_tx() {
+    let rounds = rounds_to_xdp_tx(rounds_needed() + 2, |node| {
         let mut command = node.command("setpriv");
         command.args(["--bounding-set=-net_admin", "--inh-caps=-net_admin"]);
         command.arg(PUPPET);

@@ -12,7 +12,7 @@ pub(super) const CLOSING: &[Mutation] = &[
     // Closing.
     mutation(
         Unit,
-        "there is no quiet time",
+        "there is no TIME-WAIT",
         "closing",
         CLOSE,
         "            self.quiet_wanted = self.state.is_finished() || self.is_to_take_leave();",
@@ -20,10 +20,10 @@ pub(super) const CLOSING: &[Mutation] = &[
     ),
     mutation(
         Explore,
-        "the quiet time never ends",
+        "TIME-WAIT never ends",
         "closing",
         CLOSE,
-        "            self.timers.set(Timer::Quiet, self.stays_until);",
+        "            self.timers.set(Timer::TimeWait, self.stays_until);",
         "            let _ = QUIET;",
     ),
     mutation(
@@ -62,8 +62,8 @@ pub(super) const CLOSING: &[Mutation] = &[
         Unit,
         "memory of buffers is kept for ever",
         "buffers",
-        "prp-proto/src/buffer/stock.rs",
-        "self.unwanted = self.pieces.len();",
+        "prp-proto/src/buffer/pool.rs",
+        "self.unwanted = self.chunks.len();",
         "self.unwanted = 0;",
     ),
     mutation(
@@ -71,7 +71,7 @@ pub(super) const CLOSING: &[Mutation] = &[
         "a buffer keeps the memory in which it holds nothing",
         "buffers",
         "prp-proto/src/endpoint.rs",
-        "        conn.give_back(now, &mut self.stock);\n",
+        "        conn.release_chunks(now, &mut self.pool);\n",
         "",
     ),
     mutation(
@@ -79,8 +79,8 @@ pub(super) const CLOSING: &[Mutation] = &[
         "what follows the first piece of a buffer is looked for in the wrong one",
         "buffers",
         "prp-proto/src/buffer/queue.rs",
-        "Some(beyond) => (1 + beyond / PIECE, beyond % PIECE),",
-        "Some(beyond) => (1 + (beyond + 1) / PIECE, beyond % PIECE),",
+        "Some(beyond) => (1 + beyond / CHUNK, beyond % CHUNK),",
+        "Some(beyond) => (1 + (beyond + 1) / CHUNK, beyond % CHUNK),",
     ),
     mutation(
         Unit,

@@ -6,7 +6,7 @@ use super::mutation::{Mutation, mutation};
 const ACK: &str = "prp-proto/src/connection/acknowledge.rs";
 const CLOSE: &str = "prp-proto/src/connection/close.rs";
 const DISPATCH: &str = "prp-proto/src/connection/dispatch.rs";
-const EXPECTED: &str = "prp-proto/src/connection/expected.rs";
+const EXPECTED: &str = "prp-proto/src/connection/header_prediction.rs";
 const HANDSHAKE: &str = "prp-proto/src/connection/handshake.rs";
 const INPUT: &str = "prp-proto/src/endpoint/input.rs";
 const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
@@ -76,7 +76,7 @@ pub(super) const CONNECTING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a strange request replaces a standing connection",
+        "a strange request replaces an established connection",
         "endpoint",
         REQUEST,
         "let reusable = conn.state.is_finished()\n                && ",

@@ -10,7 +10,7 @@ const FORWARD: &str = "prp-proto/src/forward.rs";
 const LIVENESS: &str = "prp-proto/src/liveness.rs";
 const RESET: &str = "prp-proto/src/wire/reset.rs";
 const ROUTE: &str = "prp-proto/src/route.rs";
-const WAYS: &str = "prp-proto/src/route/ways.rs";
+const WAYS: &str = "prp-proto/src/route/unusable_hops.rs";
 
 /// Those of routers.
 pub(super) const ROUTERS: &[Mutation] = &[

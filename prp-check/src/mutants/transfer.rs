@@ -6,7 +6,7 @@ use super::mutation::{Mutation, mutation};
 const ACK: &str = "prp-proto/src/connection/acknowledge.rs";
 const CLOCK: &str = "prp-proto/src/connection/clock.rs";
 const DISPATCH: &str = "prp-proto/src/connection/dispatch.rs";
-const EXPECTED: &str = "prp-proto/src/connection/expected.rs";
+const EXPECTED: &str = "prp-proto/src/connection/header_prediction.rs";
 const FLIGHT: &str = "prp-proto/src/flight.rs";
 const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
 const RECV_BUFFER: &str = "prp-proto/src/buffer/receive.rs";
@@ -46,15 +46,15 @@ pub(super) const TRANSFER: &[Mutation] = &[
         "a segment beyond the window is taken",
         "receiving",
         RECEIVE,
-        "if self.terms.extended && seq.since(self.recv.edge) >= 0 {",
-        "if self.terms.extended && seq.since(self.recv.edge) >= 1 {",
+        "if self.terms.extended && seq.since(self.recv.right_edge) >= 0 {",
+        "if self.terms.extended && seq.since(self.recv.right_edge) >= 1 {",
     ),
     mutation(
         Unit,
         "an expected segment may lie beyond the window",
         "receiving",
         EXPECTED,
-        "            && next.before(self.recv.edge)\n",
+        "            && next.before(self.recv.right_edge)\n",
         "",
     ),
     mutation(
@@ -103,7 +103,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
         "the loss timer is forgotten",
         "recovery",
         CLOCK,
-        "        self.timers.set(Timer::Loss, self.send.look_again.map_or(at, |look| look.min(at)));",
+        "        self.timers.set(Timer::Loss, self.send.reorder_deadline.map_or(at, |look| look.min(at)));",
         "        let _ = at;",
     ),
     mutation(
@@ -166,15 +166,15 @@ pub(super) const TRANSFER: &[Mutation] = &[
         Unit,
         "a probe is no sign of a way that works",
         "endpoint",
-        "prp-proto/src/endpoint/way.rs",
+        "prp-proto/src/endpoint/path.rs",
         " || Control::is_probe(frame))",
         ")",
     ),
     mutation(
         Unit,
         "who waits in vain holds others up",
-        "lanes",
-        "prp-proto/src/connection/turn.rs",
+        "scheduler",
+        "prp-proto/src/connection/send_slot.rs",
         "if self.send.backoff > 0 { 0 }",
         "if false { 0 }",
     ),
@@ -184,8 +184,8 @@ pub(super) const TRANSFER: &[Mutation] = &[
         "the sender overruns the window by one",
         "sending",
         SENDER,
-        "self.flight.next().before(self.edge)",
-        "self.flight.next().before(self.edge + 1)",
+        "self.flight.next().before(self.right_edge)",
+        "self.flight.next().before(self.right_edge + 1)",
     ),
     mutation(
         Unit,

@@ -3,12 +3,12 @@
 use super::mutation::Catcher::Unit;
 use super::mutation::{Mutation, mutation};
 
-const LANE: &str = "prp-proto/src/endpoint/lane.rs";
-const LONE: &str = "prp-proto/src/connection/lone.rs";
+const LANE: &str = "prp-proto/src/endpoint/peer_scheduler.rs";
+const LONE: &str = "prp-proto/src/connection/fast_send.rs";
 const OUTPUT: &str = "prp-proto/src/endpoint/output.rs";
 const TABLE: &str = "prp-proto/src/endpoint/table.rs";
 const TIMER: &str = "prp-proto/src/timer.rs";
-const TURN: &str = "prp-proto/src/connection/turn.rs";
+const TURN: &str = "prp-proto/src/connection/send_slot.rs";
 
 /// Those of turns, and of what comes after.
 pub(super) const TURNS: &[Mutation] = &[
@@ -17,8 +17,8 @@ pub(super) const TURNS: &[Mutation] = &[
         "each connection has a window of its own in flight",
         "turns",
         LANE,
-        "in_flight - turn.in_flight < SHARE",
-        "in_flight - turn.in_flight < SHARE * 1000",
+        "in_flight - send_slot.in_flight < SHARE",
+        "in_flight - send_slot.in_flight < SHARE * 1000",
     ),
     mutation(
         Unit,
@@ -49,23 +49,23 @@ pub(super) const TURNS: &[Mutation] = &[
         "who has little to say always passes",
         "turns",
         LANE,
-        "lane.brief_was_last = brief;",
-        "lane.brief_was_last = false;",
+        "queue.brief_was_last = brief;",
+        "queue.brief_was_last = false;",
     ),
     mutation(
         Unit,
         "nobody looks whose turn it is when data have arrived",
         "turns",
         LANE,
-        "if in_flight < turn.in_flight && lane.has_waiting() {",
-        "if in_flight > turn.in_flight && lane.has_waiting() {",
+        "if in_flight < send_slot.in_flight && queue.has_waiting() {",
+        "if in_flight > send_slot.in_flight && queue.has_waiting() {",
     ),
     mutation(
         Unit,
         "the way to a node nobody is connected to is kept",
         "turns",
         LANE,
-        "            self.free.push(turn.lane);\n",
+        "            self.free.push(send_slot.queue);\n",
         "",
     ),
     mutation(
@@ -129,7 +129,7 @@ pub(super) const TURNS: &[Mutation] = &[
         "a lone message passes those who wait for their turn",
         "sending",
         LONE,
-        "            && self.turn.allows(true)\n",
+        "            && self.send_slot.allows(true)\n",
         "",
     ),
 ];

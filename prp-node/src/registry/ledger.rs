@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use prp_proto::addr::{NodeId, Port, PrpAddr};
-use prp_proto::endpoint::{RosterChange, Standing};
+use prp_proto::endpoint::{ConnectionChange, EstablishedId};
 
 /// Local port, peer's node and port, whether the row is in use, our id, the peer's.
 const ROW: usize = 16;
@@ -44,10 +44,10 @@ impl Ledger {
 
     /// Writes down what has changed. Where there is no memory for it the peer learns of our death as
     /// without a router.
-    pub fn note(&self, change: RosterChange) {
+    pub fn note(&self, change: ConnectionChange) {
         let (slot, row) = match change {
-            RosterChange::Enter(slot, standing) => (slot, encode(&standing)),
-            RosterChange::Leave(slot) => (slot, [0; ROW]),
+            ConnectionChange::Enter(slot, established) => (slot, encode(&established)),
+            ConnectionChange::Leave(slot) => (slot, [0; ROW]),
         };
         if slot < MAX_ROWS {
             let _ = self.file.write_all_at(&row, (slot * ROW) as u64);
@@ -70,7 +70,7 @@ impl LedgerReader {
     ///
     /// # Errors
     /// What reading memory can fail with.
-    pub fn read(&self, at: usize, found: &mut Vec<Standing>) -> io::Result<Option<usize>> {
+    pub fn read(&self, at: usize, found: &mut Vec<EstablishedId>) -> io::Result<Option<usize>> {
         let mut rows = [0; Self::CHUNK * ROW];
         let n = self.file.read_at(&mut rows, (at * ROW) as u64)?;
         let (whole, _) = rows[..n].as_chunks::<ROW>();
@@ -80,8 +80,8 @@ impl LedgerReader {
     }
 }
 
-fn encode(standing: &Standing) -> [u8; ROW] {
-    let Standing { local, remote, own_id, peer_id } = standing;
+fn encode(established: &EstablishedId) -> [u8; ROW] {
+    let EstablishedId { local, remote, own_id, peer_id } = established;
     let halves = [local.number(), remote.node.number(), remote.port.number(), IN_USE];
     let mut row = [0; ROW];
     for (place, half) in row[..8].as_chunks_mut::<2>().0.iter_mut().zip(halves) {
@@ -92,12 +92,12 @@ fn encode(standing: &Standing) -> [u8; ROW] {
     row
 }
 
-fn decode(row: &[u8; ROW]) -> Option<Standing> {
+fn decode(row: &[u8; ROW]) -> Option<EstablishedId> {
     let half = |at: usize| u16::from_ne_bytes([row[at], row[at + 1]]);
     let word = |at: usize| u32::from_ne_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]);
     if half(6) != IN_USE {
         return None;
     }
     let remote = PrpAddr::new(NodeId::new(half(2))?, Port::new(half(4)));
-    Some(Standing { local: Port::new(half(0)), remote, own_id: word(8), peer_id: word(12) })
+    Some(EstablishedId { local: Port::new(half(0)), remote, own_id: word(8), peer_id: word(12) })
 }

@@ -1,16 +1,16 @@
 use std::io::Write;
 
 use prp_proto::addr::{MacAddr, NodeId, Port, PrpAddr};
-use prp_proto::endpoint::{RosterChange, Standing};
+use prp_proto::endpoint::{ConnectionChange, EstablishedId};
 
 use super::*;
 
-fn standing(n: u32) -> Standing {
+fn established(n: u32) -> EstablishedId {
     let remote = PrpAddr::new(NodeId::new(7).unwrap(), Port::new(80));
-    Standing { local: Port::new(n as u16), remote, own_id: n << 16, peer_id: !n }
+    EstablishedId { local: Port::new(n as u16), remote, own_id: n << 16, peer_id: !n }
 }
 
-fn all(reader: &LedgerReader) -> Vec<Standing> {
+fn all(reader: &LedgerReader) -> Vec<EstablishedId> {
     let (mut found, mut next) = (Vec::new(), Some(0));
     while let Some(at) = next {
         next = reader.read(at, &mut found).expect("memory can be read");
@@ -34,12 +34,12 @@ fn ledger__has_what_was_entered_and_did_not_leave() {
     assert_eq!(all(&reader), []);
     // More than are read at once, with gaps, and beyond the last that counts.
     for n in (0..3000).chain([MAX_ROWS]) {
-        ledger.note(RosterChange::Enter(n, standing(n as u32)));
+        ledger.note(ConnectionChange::Enter(n, established(n as u32)));
     }
     for n in (0..3000).filter(|n| n % 3 > 0) {
-        ledger.note(RosterChange::Leave(n));
+        ledger.note(ConnectionChange::Leave(n));
     }
-    let expected: Vec<_> = (0..3000).step_by(3).map(standing).collect();
+    let expected: Vec<_> = (0..3000).step_by(3).map(established).collect();
     assert_eq!(all(&reader), expected);
     // Expect: its end changes nothing.
     drop(ledger);

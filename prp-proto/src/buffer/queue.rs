@@ -1,7 +1,7 @@
 //! A byte queue that holds no more memory than what is in it needs.
 //!
-//! Few bytes lie in one small piece of the queue's own. More lie in a row of pieces of one size, which all queues of an
-//! endpoint take from a common stock when bytes come and give back when they are gone, the last one first: what is
+//! Few bytes lie in one small chunk of the queue's own. More lie in a row of chunks of one size, which all queues of an
+//! endpoint take from a common buffer pool when bytes come and give back when they are gone, the last one first: what is
 //! written next goes where a processor's cache still is, however many connections there are.
 
 use alloc::collections::{TryReserveError, VecDeque};
@@ -9,22 +9,22 @@ use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::{iter, mem};
 
-use super::stock::{self, PIECE, Stock};
+use super::pool::{self, BufferPool, CHUNK};
 use crate::time::Instant;
 
 /// Least allocation. One classic segment and a half: a connection that exchanges short messages never
 /// grows past it.
 const FIRST: usize = 2048;
 
-/// Bytes for which it is worth while to take a whole piece: those of a segment.
+/// Bytes for which it is worth while to take a whole chunk: those of a segment.
 const MANY: usize = 1024;
 
 /// A queue of bytes. Offsets count from the oldest byte held.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByteQueue {
-    /// The piece with the oldest bytes, of any size up to [`PIECE`].
+    /// The chunk with the oldest bytes, of any size up to [`CHUNK`].
     front: Vec<u8>,
-    /// What follows, all of them of [`PIECE`] bytes. The last ones may have nothing in them.
+    /// What follows, all of them of [`CHUNK`] bytes. The last ones may have nothing in them.
     rest: VecDeque<Vec<u8>>,
     /// Where in `front` the oldest byte is.
     head: usize,
@@ -35,7 +35,7 @@ pub(super) struct ByteQueue {
 impl Hash for ByteQueue {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_usize(self.len);
-        self.pieces(self.len).for_each(|piece| state.write(piece));
+        self.chunks(self.len).for_each(|chunk| state.write(chunk));
     }
 }
 
@@ -46,7 +46,7 @@ impl ByteQueue {
 
     pub(super) fn allocated(&self) -> usize {
         self.front.capacity()
-            + self.rest.len() * PIECE
+            + self.rest.len() * CHUNK
             + self.rest.capacity() * size_of::<Vec<u8>>()
     }
 
@@ -61,7 +61,7 @@ impl ByteQueue {
         Ok(())
     }
 
-    /// Appends `bytes` that do not fit into the first piece.
+    /// Appends `bytes` that do not fit into the first chunk.
     #[inline(never)]
     fn push_far(&mut self, bytes: &[u8]) -> Result<(), TryReserveError> {
         self.reserve(bytes.len())?;
@@ -74,25 +74,25 @@ impl ByteQueue {
         let mut bytes = &bytes[..bytes.len().min(self.spare())];
         while !bytes.is_empty() {
             let (index, at) = self.place(self.len);
-            let piece = if index == 0 { &mut self.front } else { &mut self.rest[index - 1] };
-            let n = bytes.len().min(piece.len() - at);
+            let chunk = if index == 0 { &mut self.front } else { &mut self.rest[index - 1] };
+            let n = bytes.len().min(chunk.len() - at);
             let (now, later) = bytes.split_at(n);
-            piece[at..at + n].copy_from_slice(now);
+            chunk[at..at + n].copy_from_slice(now);
             self.len += n;
             bytes = later;
         }
     }
 
-    /// `len` bytes from `at` on, in one or two pieces; fewer where the queue ends first, or a third piece begins: after the
+    /// `len` bytes from `at` on, in one or two chunks; fewer where the queue ends first, or a third chunk begins: after the
     /// first one each has as much as the longest segment.
     pub(super) fn slices(&self, at: usize, len: usize) -> [&[u8]; 2] {
         let at = at.min(self.len);
         let len = len.min(self.len - at);
-        let first = self.piece(at, len);
+        let first = self.chunk(at, len);
         if first.len() == len {
             return [first, &[]];
         }
-        [first, self.piece(at + first.len(), len - first.len())]
+        [first, self.chunk(at + first.len(), len - first.len())]
     }
 
     /// Copies from the front into `out` and says how much there was; removes nothing.
@@ -103,9 +103,9 @@ impl ByteQueue {
         }
         let len = out.len().min(self.len);
         let mut at = 0;
-        for piece in self.pieces(len) {
-            out[at..at + piece.len()].copy_from_slice(piece);
-            at += piece.len();
+        for chunk in self.chunks(len) {
+            out[at..at + chunk.len()].copy_from_slice(chunk);
+            at += chunk.len();
         }
         len
     }
@@ -117,14 +117,14 @@ impl ByteQueue {
         self.len -= n;
         self.head += n;
         if self.len == 0 {
-            // What follows lies in one piece and in warm cache lines.
+            // What follows lies in one chunk and in warm cache lines.
             self.head = 0;
         } else if self.head >= self.front.len() {
             self.turn_over();
         }
     }
 
-    /// Has the pieces in which nothing is held any more follow the others.
+    /// Has the chunks in which nothing is held any more follow the others.
     #[inline(never)]
     fn turn_over(&mut self) {
         while self.head >= self.front.len()
@@ -133,7 +133,7 @@ impl ByteQueue {
             self.head -= self.front.len();
             let empty = mem::replace(&mut self.front, next);
             // One of another size is of no use there.
-            if empty.len() == PIECE {
+            if empty.len() == CHUNK {
                 self.rest.push_back(empty);
             }
         }
@@ -146,52 +146,52 @@ impl ByteQueue {
         }
     }
 
-    /// Whether there are pieces in which nothing is held.
+    /// Whether there are chunks in which nothing is held.
     #[inline]
     pub(super) fn has_left(&self) -> bool {
-        (self.front.len() == PIECE || !self.rest.is_empty()) && self.spare() >= PIECE
+        (self.front.len() == CHUNK || !self.rest.is_empty()) && self.spare() >= CHUNK
     }
 
-    /// Hands the pieces in which nothing is held to `stock`.
+    /// Hands the chunks in which nothing is held to `pool`.
     #[inline]
-    pub(super) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
+    pub(super) fn release_chunks(&mut self, now: Instant, pool: &mut BufferPool) {
         // Mostly there are none.
         if self.has_left() {
-            self.give_pieces_back(now, stock);
+            self.release_all_chunks(now, pool);
         }
     }
 
     #[inline(never)]
-    fn give_pieces_back(&mut self, now: Instant, stock: &mut Stock) {
-        while self.spare() >= PIECE
-            && let Some(piece) = self.rest.pop_back()
+    fn release_all_chunks(&mut self, now: Instant, pool: &mut BufferPool) {
+        while self.spare() >= CHUNK
+            && let Some(chunk) = self.rest.pop_back()
         {
-            stock.put(now, piece);
+            pool.put(now, chunk);
         }
-        if self.len == 0 && self.front.len() == PIECE {
-            stock.put(now, mem::take(&mut self.front));
+        if self.len == 0 && self.front.len() == CHUNK {
+            pool.put(now, mem::take(&mut self.front));
         }
     }
 
-    /// If there is no room for `more` bytes, makes some with pieces from `stock`, as far as there are any, for an owner who
+    /// If there is no room for `more` bytes, makes some with chunks from `pool`, as far as there are any, for an owner who
     /// may have `limit` bytes.
     #[inline]
-    pub(super) fn draw(&mut self, more: usize, limit: usize, stock: &mut Stock) {
+    pub(super) fn draw(&mut self, more: usize, limit: usize, pool: &mut BufferPool) {
         let fits = self.head + self.len + more <= self.front.len();
-        // A piece is more than some need, and more than some may have.
-        if !fits && self.len + more > MANY && limit >= PIECE {
-            self.draw_pieces(more, stock);
+        // A chunk is more than some need, and more than some may have.
+        if !fits && self.len + more > MANY && limit >= CHUNK {
+            self.acquire_chunks(more, pool);
         }
     }
 
     #[inline(never)]
-    fn draw_pieces(&mut self, more: usize, stock: &mut Stock) {
+    fn acquire_chunks(&mut self, more: usize, pool: &mut BufferPool) {
         while self.spare() < more && self.rest.try_reserve(1).is_ok() {
-            let Some(piece) = stock.take() else { return };
+            let Some(chunk) = pool.take() else { return };
             if self.front.is_empty() {
-                self.front = piece;
+                self.front = chunk;
             } else {
-                self.rest.push_back(piece);
+                self.rest.push_back(chunk);
             }
         }
     }
@@ -199,68 +199,68 @@ impl ByteQueue {
     /// Bytes that fit behind what is held.
     #[inline]
     fn spare(&self) -> usize {
-        self.front.len() + self.rest.len() * PIECE - self.head - self.len
+        self.front.len() + self.rest.len() * CHUNK - self.head - self.len
     }
 
-    /// Which piece, and where in it, the byte at offset `at` lies or would.
+    /// Which chunk, and where in it, the byte at offset `at` lies or would.
     fn place(&self, at: usize) -> (usize, usize) {
         let at = self.head + at;
         match at.checked_sub(self.front.len()) {
             None => (0, at),
-            Some(beyond) => (1 + beyond / PIECE, beyond % PIECE),
+            Some(beyond) => (1 + beyond / CHUNK, beyond % CHUNK),
         }
     }
 
-    /// The first `len` bytes, which are held, piece by piece.
+    /// The first `len` bytes, which are held, chunk by chunk.
     #[inline]
-    fn pieces(&self, len: usize) -> impl Iterator<Item = &[u8]> {
+    fn chunks(&self, len: usize) -> impl Iterator<Item = &[u8]> {
         let mut at = 0;
         iter::from_fn(move || {
-            let piece = self.piece(at, len - at);
-            at += piece.len();
-            (!piece.is_empty()).then_some(piece)
+            let chunk = self.chunk(at, len - at);
+            at += chunk.len();
+            (!chunk.is_empty()).then_some(chunk)
         })
     }
 
-    /// At most `len` bytes from `at` on that lie in one piece.
+    /// At most `len` bytes from `at` on that lie in one chunk.
     #[inline]
-    fn piece(&self, at: usize, len: usize) -> &[u8] {
+    fn chunk(&self, at: usize, len: usize) -> &[u8] {
         let start = self.head + at;
         match self.front.get(start..start + len) {
             Some(bytes) => bytes,
-            None => self.far_piece(at, len),
+            None => self.far_chunk(at, len),
         }
     }
 
     #[inline(never)]
-    fn far_piece(&self, at: usize, len: usize) -> &[u8] {
+    fn far_chunk(&self, at: usize, len: usize) -> &[u8] {
         let (index, at) = self.place(at);
-        let piece = if index == 0 { Some(&self.front) } else { self.rest.get(index - 1) };
-        let bytes = piece.map_or(&[][..], |piece| &piece[at..]);
+        let chunk = if index == 0 { Some(&self.front) } else { self.rest.get(index - 1) };
+        let bytes = chunk.map_or(&[][..], |chunk| &chunk[at..]);
         &bytes[..len.min(bytes.len())]
     }
 
     /// Makes room for `more` bytes, which stays as long as none is given back.
     pub(super) fn reserve(&mut self, more: usize) -> Result<(), TryReserveError> {
-        if self.spare() < more && self.rest.is_empty() && self.front.len() < PIECE {
+        if self.spare() < more && self.rest.is_empty() && self.front.len() < CHUNK {
             self.grow(more)?;
         }
         while self.spare() < more {
             self.rest.try_reserve(1)?;
-            self.rest.push_back(stock::fresh(PIECE)?);
+            self.rest.push_back(pool::fresh(CHUNK)?);
         }
         Ok(())
     }
 
-    /// Makes the only piece longer, or moves what is held to its beginning.
+    /// Makes the only chunk longer, or moves what is held to its beginning.
     fn grow(&mut self, more: usize) -> Result<(), TryReserveError> {
         let need = self.len + more;
         let held = self.head..self.head + self.len;
         if need <= self.front.len() / 2 {
             self.front.copy_within(held, 0);
         } else {
-            let capacity = need.next_power_of_two().clamp(FIRST, PIECE);
-            let mut grown = stock::fresh(capacity)?;
+            let capacity = need.next_power_of_two().clamp(FIRST, CHUNK);
+            let mut grown = pool::fresh(capacity)?;
             grown[..self.len].copy_from_slice(&self.front[held]);
             self.front = grown;
         }

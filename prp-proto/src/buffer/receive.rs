@@ -2,8 +2,8 @@
 
 use alloc::collections::{TryReserveError, VecDeque};
 
+use super::pool::BufferPool;
 use super::queue::ByteQueue;
-use super::stock::Stock;
 use crate::event::ConnHandle;
 use crate::time::Instant;
 
@@ -195,15 +195,15 @@ impl RecvBuffer {
         }
     }
 
-    /// Makes room for `more` bytes with memory from `stock`, if there has to be more and some is there.
-    pub(crate) fn draw(&mut self, more: usize, stock: &mut Stock) {
-        self.bytes.draw(more.min(self.room()), self.limit, stock);
+    /// Makes room for `more` bytes with memory from `pool`, if there has to be more and some is there.
+    pub(crate) fn draw(&mut self, more: usize, pool: &mut BufferPool) {
+        self.bytes.draw(more.min(self.room()), self.limit, pool);
     }
 
-    /// Gives memory that nothing is held in any more to `stock`.
+    /// Gives memory that nothing is held in any more to `pool`.
     #[inline]
-    pub(crate) fn give_back(&mut self, now: Instant, stock: &mut Stock) {
-        self.bytes.give_back(now, stock);
+    pub(crate) fn release_chunks(&mut self, now: Instant, pool: &mut BufferPool) {
+        self.bytes.release_chunks(now, pool);
     }
 
     fn advance(&mut self, n: usize) {

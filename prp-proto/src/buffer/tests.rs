@@ -5,16 +5,16 @@ use core::mem;
 
 use proptest::prelude::*;
 
+use super::pool::CHUNK;
 use super::queue::ByteQueue;
 use super::send::Span;
-use super::stock::PIECE;
 use super::*;
 use crate::event::ConnHandle;
 use crate::time::Instant;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// So many bytes, after memory for them was asked of the stock, or not.
+    /// So many bytes, after memory for them was asked of the buffer pool, or not.
     Push(usize, bool),
     Consume(usize),
     Slices(usize, usize),
@@ -24,8 +24,8 @@ enum Op {
 
 /// Numbers of bytes, mostly few, some of them of several pieces or a byte more or less.
 fn arb_len() -> impl Strategy<Value = usize> {
-    let edge = (1..4usize, 0..3usize).prop_map(|(pieces, more)| pieces * PIECE + more - 1);
-    prop_oneof![4 => 0usize..3000, 1 => 0..3 * PIECE, 2 => edge]
+    let edge = (1..4usize, 0..3usize).prop_map(|(pieces, more)| pieces * CHUNK + more - 1);
+    prop_oneof![4 => 0usize..3000, 1 => 0..3 * CHUNK, 2 => edge]
 }
 
 fn arb_op() -> impl Strategy<Value = Op> {
@@ -75,8 +75,8 @@ proptest! {
     fn send__lent_bytes_are_those_that_were_written(
         ops in proptest::collection::vec(arb_send_op(), 0..80),
     ) {
-        let mut send = SendBuffer::new(5 * PIECE);
-        let mut stock = Stock::default();
+        let mut send = SendBuffer::new(5 * CHUNK);
+        let mut pool = BufferPool::default();
         let mut written = 0;
         let mut lent = Vec::new();
         let mut under_way = VecDeque::new();
@@ -84,11 +84,11 @@ proptest! {
             match op {
                 SendOp::Write(n) => {
                     send.keep(&mem::take(&mut lent));
-                    send.draw(n, &mut stock);
+                    send.draw(n, &mut pool);
                     written += send.write(&stream(written, n), Ending::Write).unwrap();
                 }
                 SendOp::Lend(n) => {
-                    send.draw(n, &mut stock);
+                    send.draw(n, &mut pool);
                     let n = send.lend(n, Ending::Write).unwrap();
                     lent.extend(stream(written, n));
                     written += n;
@@ -106,8 +106,8 @@ proptest! {
                     send.release(last.map_or(0, |span: Span| span.at + u64::from(span.len)));
                 }
                 SendOp::Trade(n) => {
-                    send.give_back(Instant::ZERO, &mut stock);
-                    send.draw(n, &mut stock);
+                    send.release_chunks(Instant::ZERO, &mut pool);
+                    send.draw(n, &mut pool);
                     send.trim();
                 }
             }
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn queue__behaves_as_a_deque(ops in proptest::collection::vec(arb_op(), 0..60)) {
         let mut queue = ByteQueue::default();
-        let mut stock = Stock::default();
+        let mut pool = BufferPool::default();
         let mut model: VecDeque<u8> = VecDeque::new();
         let mut next = 0;
         for op in ops {
@@ -132,7 +132,7 @@ proptest! {
                     let bytes = stream(next, n);
                     next += n;
                     if draw {
-                        queue.draw(n, usize::MAX, &mut stock);
+                        queue.draw(n, usize::MAX, &mut pool);
                     }
                     queue.push(&bytes).unwrap();
                     model.extend(&bytes);
@@ -142,14 +142,14 @@ proptest! {
                     model.drain(..n.min(model.len()));
                 }
                 Op::Slices(at, len) => {
-                    let len = len.min(PIECE);
+                    let len = len.min(CHUNK);
                     let expected: Vec<u8> = model.iter().skip(at).take(len).copied().collect();
                     prop_assert_eq!(queue.slices(at, len).concat(), expected);
                 }
                 Op::GiveBack => {
-                    queue.give_back(Instant::ZERO, &mut stock);
+                    queue.release_chunks(Instant::ZERO, &mut pool);
                     prop_assert!(!queue.has_left());
-                    prop_assert!(queue.allocated() < queue.len() + 2 * PIECE + 1024);
+                    prop_assert!(queue.allocated() < queue.len() + 2 * CHUNK + 1024);
                 }
                 Op::Release => queue.release_if_empty(),
             }
@@ -197,59 +197,59 @@ proptest! {
 /// What one has left is what the next one, or the same, writes to; few bytes need none of it.
 #[test]
 fn queue__draws_the_pieces_others_have_left() {
-    let mut stock = Stock::default();
+    let mut pool = BufferPool::default();
     let mut left = ByteQueue::default();
-    left.push(&vec![0xff; 4 * PIECE]).unwrap();
+    left.push(&vec![0xff; 4 * CHUNK]).unwrap();
     assert!(!left.has_left(), "it holds something everywhere");
-    left.consume(3 * PIECE);
-    left.give_back(Instant::ZERO, &mut stock);
-    assert_eq!(stock.held(), 3 * PIECE);
+    left.consume(3 * CHUNK);
+    left.release_chunks(Instant::ZERO, &mut pool);
+    assert_eq!(pool.held(), 3 * CHUNK);
 
     let mut queue = ByteQueue::default();
-    queue.draw(10, PIECE, &mut stock);
-    assert_eq!(stock.held(), 3 * PIECE, "so few have a place of their own");
+    queue.draw(10, CHUNK, &mut pool);
+    assert_eq!(pool.held(), 3 * CHUNK, "so few have a place of their own");
     queue.push(&[1; 10]).unwrap();
     let own = queue.allocated();
-    queue.draw(own - 10, PIECE, &mut stock);
-    assert_eq!(stock.held(), 3 * PIECE, "so much fits");
-    queue.draw(own, PIECE, &mut stock);
-    assert_eq!(stock.held(), 2 * PIECE);
+    queue.draw(own - 10, CHUNK, &mut pool);
+    assert_eq!(pool.held(), 3 * CHUNK, "so much fits");
+    queue.draw(own, CHUNK, &mut pool);
+    assert_eq!(pool.held(), 2 * CHUNK);
     queue.push(&vec![2; own]).unwrap();
     queue.consume(10 + own);
     assert!(queue.has_left());
-    queue.give_back(Instant::ZERO, &mut stock);
-    assert_eq!(stock.held(), 3 * PIECE);
+    queue.release_chunks(Instant::ZERO, &mut pool);
+    assert_eq!(pool.held(), 3 * CHUNK);
     assert!((own..own + 1024).contains(&queue.allocated()), "its own is kept");
 
-    queue.draw(5 * PIECE, 5 * PIECE, &mut stock);
-    assert_eq!(stock.held(), 0, "all there is");
-    queue.push(&vec![3; 5 * PIECE]).unwrap();
-    assert_eq!(queue.len(), 5 * PIECE);
+    queue.draw(5 * CHUNK, 5 * CHUNK, &mut pool);
+    assert_eq!(pool.held(), 0, "all there is");
+    queue.push(&vec![3; 5 * CHUNK]).unwrap();
+    assert_eq!(queue.len(), 5 * CHUNK);
 }
 
 /// Whose limit is below a piece gets none, however many there are.
 #[test]
 fn draw__not_where_a_piece_is_more_than_the_limit() {
-    let mut stock = Stock::default();
-    stock.put(Instant::ZERO, vec![0; PIECE]);
-    let mut small = (SendBuffer::new(PIECE - 1), RecvBuffer::new(PIECE - 1));
-    small.0.draw(PIECE, &mut stock);
-    small.1.draw(PIECE, &mut stock);
-    assert_eq!(stock.held(), PIECE);
-    SendBuffer::new(PIECE).draw(PIECE, &mut stock);
-    assert_eq!(stock.held(), 0);
+    let mut pool = BufferPool::default();
+    pool.put(Instant::ZERO, vec![0; CHUNK]);
+    let mut small = (SendBuffer::new(CHUNK - 1), RecvBuffer::new(CHUNK - 1));
+    small.0.draw(CHUNK, &mut pool);
+    small.1.draw(CHUNK, &mut pool);
+    assert_eq!(pool.held(), CHUNK);
+    SendBuffer::new(CHUNK).draw(CHUNK, &mut pool);
+    assert_eq!(pool.held(), 0);
 }
 
-/// What is lent has room of its own in the buffer, from the stock as for what is written.
+/// What is lent has room of its own in the buffer, from the buffer pool as for what is written.
 #[test]
 fn lend__draws_room_for_all_that_is_lent() {
-    let mut stock = Stock::default();
-    (0..3).for_each(|_| stock.put(Instant::ZERO, vec![0; PIECE]));
-    let mut send = SendBuffer::new(3 * PIECE);
+    let mut pool = BufferPool::default();
+    (0..3).for_each(|_| pool.put(Instant::ZERO, vec![0; CHUNK]));
+    let mut send = SendBuffer::new(3 * CHUNK);
     for left in [2, 1, 0] {
-        send.draw(PIECE, &mut stock);
-        assert_eq!(send.lend(PIECE, Ending::Write).unwrap(), PIECE);
-        assert_eq!(stock.held(), left * PIECE);
+        send.draw(CHUNK, &mut pool);
+        assert_eq!(send.lend(CHUNK, Ending::Write).unwrap(), CHUNK);
+        assert_eq!(pool.held(), left * CHUNK);
     }
 }
 

@@ -57,7 +57,7 @@ impl Connection {
         self.pending.ack = self.terms.extended;
     }
 
-    /// Whether an acknowledgement is owed for more than a lone message, which an answer will carry.
+    /// Whether an acknowledgement is owed for more than a message on an idle connection, which an answer will carry.
     pub(crate) const fn owes_ack(&self) -> bool {
         self.recv.ack.unacked >= 2
     }
@@ -76,7 +76,7 @@ impl Connection {
             return;
         }
         self.recv.ack.unacked += 1;
-        let every = ACK_EVERY.min(self.recv.promised / 8).max(1);
+        let every = ACK_EVERY.min(self.recv.max_advertised / 8).max(1);
         // After our EOC no data will carry it.
         let nothing_to_ride_on = self.send.eoc_sent;
         if self.recv.ack.unacked >= every || nothing_to_ride_on || self.recv.has_gap() {
@@ -110,11 +110,11 @@ impl Connection {
     /// Whether the peer should hear that there is more room than it knows of.
     #[inline]
     fn owes_window(&self) -> bool {
-        let known = self.recv.told.since(self.recv.next);
-        let quarter = (self.recv.promised / 4).max(1) as i32;
+        let known = self.recv.peer_known_edge.since(self.recv.next);
+        let quarter = (self.recv.max_advertised / 4).max(1) as i32;
         // Mostly that is all it takes to see that nothing is owed. Where more may be invited than was promised ever, the peer hears of
         // it with the next acknowledgement in a frame.
-        let may_gain = self.recv.promised.cast_signed() - known;
+        let may_gain = self.recv.max_advertised.cast_signed() - known;
         if may_gain < quarter && known >= 2 {
             return false;
         }
@@ -129,10 +129,12 @@ impl Connection {
         if !self.terms.extended {
             return None;
         }
-        if self.recv.has_promised() && !self.recv.has_gap() {
-            self.recv.edge = self.recv.edge.max(self.recv.next + self.recv.promised);
+        if self.recv.has_advertised() && !self.recv.has_gap() {
+            self.recv.right_edge =
+                self.recv.right_edge.max(self.recv.next + self.recv.max_advertised);
             // ... of which the peer may know only what the last frame said.
-            self.recv.told = self.recv.told.max(self.recv.next + self.recv.stated);
+            self.recv.peer_known_edge =
+                self.recv.peer_known_edge.max(self.recv.next + self.recv.last_advertised);
             self.acknowledged();
             if self.recv.ack.discarded == 0 && !self.owes_window() {
                 self.pending.ack = false;
@@ -144,13 +146,13 @@ impl Connection {
     /// The acknowledgement to put into a frame of its own.
     pub(super) fn ack_block(&mut self, now: Instant) -> AckBlock {
         let window = self.recv.window();
-        self.recv.edge = self.recv.edge.max(self.recv.next + window);
-        self.recv.promised = self.recv.promised.max(window);
+        self.recv.right_edge = self.recv.right_edge.max(self.recv.next + window);
+        self.recv.max_advertised = self.recv.max_advertised.max(window);
         let keeps = self.terms.policy().on_gap() == OnGap::Keep;
         let gap = self.recv.has_gap() || self.recv.ack.discarded > 0;
         let block = AckBlock {
             next: self.recv.next,
-            window: self.recv.edge.since(self.recv.next).max(0).cast_unsigned(),
+            window: self.recv.right_edge.since(self.recv.next).max(0).cast_unsigned(),
             gap,
             echo: self.recv.ack.echo.map(|(seq, retransmitted, at)| Echo {
                 seq,
@@ -162,8 +164,8 @@ impl Connection {
             leaves: self.leaving && self.is_heard_out(),
             received: if keeps { self.recv.bitmap() } else { Bitmap::EMPTY },
         };
-        self.recv.stated = block.window;
-        self.recv.told = self.recv.edge;
+        self.recv.last_advertised = block.window;
+        self.recv.peer_known_edge = self.recv.right_edge;
         self.acknowledged();
         self.pending.ack = false;
         self.stats.acks_sent += 1;
@@ -177,7 +179,11 @@ impl Connection {
     }
 
     /// The acknowledgement on a data segment.
-    pub(super) fn on_riding_ack(&mut self, now: Instant, flags: Flags) -> Result<(), DropReason> {
+    pub(super) fn on_piggybacked_ack(
+        &mut self,
+        now: Instant,
+        flags: Flags,
+    ) -> Result<(), DropReason> {
         if !flags.contains(Flags::ACK) {
             return Err(DropReason::BadAck);
         }
@@ -226,7 +232,7 @@ impl Connection {
         } else {
             rtt = rtt.or(acked.rtt);
         }
-        self.send.edge = self.send.edge.max(next + self.send.window);
+        self.send.right_edge = self.send.right_edge.max(next + self.send.window);
         if let Some(upto) = acked.upto {
             self.send.release(upto);
             if self.starved && self.send.buf.has_worthwhile_room() {
@@ -271,7 +277,7 @@ impl Connection {
     /// Asks the policy what is lost, and tells the congestion controller once per flight.
     pub(super) fn find_losses(&mut self, now: Instant, gap: bool) {
         if self.send.flight.is_empty() {
-            self.send.look_again = None;
+            self.send.reorder_deadline = None;
             return;
         }
         let rtt = self.send.rtt.smoothed().unwrap_or(ACK_DELAY);
@@ -279,7 +285,7 @@ impl Connection {
             AckNews { now, gap, rtt, least_rtt: self.send.rtt.least().unwrap_or(Duration::ZERO) };
         let policy = self.terms.policy();
         let verdict = policy.on_ack(&mut self.send.recovery, &mut self.send.flight, &news);
-        self.send.look_again = verdict.look_again;
+        self.send.reorder_deadline = verdict.reorder_deadline;
         self.note_lost(now, verdict);
     }
 
@@ -288,7 +294,7 @@ impl Connection {
     fn find_missing(&mut self, now: Instant, asked: Asked, timeouts: u32) {
         let missing = self.send.flight.mark_lost_if(|s| before(s.order, asked.order));
         let Some((lost, first_order)) = missing else { return };
-        self.send.repeat_owed = true;
+        self.send.retransmit_credit = true;
         (0..timeouts.min(MOST_TIMEOUTS)).for_each(|_| self.send.congestion.on_timeout(now));
         if timeouts > 0 {
             self.send.recovery_until = Some(self.send.flight.next_order());
@@ -296,7 +302,7 @@ impl Connection {
         // A lost tail alone is no sign of congestion: a sender that has little in flight, and so
         // loses tails, would yield to one that has much.
         if lost > 1 {
-            self.note_lost(now, Verdict { lost: lost - 1, first_order, look_again: None });
+            self.note_lost(now, Verdict { lost: lost - 1, first_order, reorder_deadline: None });
         }
     }
 
@@ -305,7 +311,7 @@ impl Connection {
         if verdict.lost == 0 {
             return;
         }
-        self.send.repeat_owed = true;
+        self.send.retransmit_credit = true;
         let new_flight =
             self.send.recovery_until.is_none_or(|until| !before(verdict.first_order, until));
         // Going back throws segments away that were not lost: one was.

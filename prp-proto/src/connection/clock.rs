@@ -47,7 +47,7 @@ impl Connection {
                 Timer::Keepalive => self.on_keepalive_timer(now),
                 Timer::SizeProbe => self.on_size_probe_timer(now),
                 Timer::Pace => {}
-                Timer::Quiet => self.on_quiet_timer(now),
+                Timer::TimeWait => self.on_quiet_timer(now),
             }
         }
         self.arm_quiet(now);
@@ -66,8 +66,8 @@ impl Connection {
         } else {
             rtt.rto(self.send.backoff)
         };
-        let at = self.send.loss_from + wait;
-        self.timers.set(Timer::Loss, self.send.look_again.map_or(at, |look| look.min(at)));
+        let at = self.send.rto_base + wait;
+        self.timers.set(Timer::Loss, self.send.reorder_deadline.map_or(at, |look| look.min(at)));
     }
 
     /// Whether news may be asked for before the retransmission timeout. Not where it is the pace that holds lost segments back.
@@ -80,12 +80,12 @@ impl Connection {
         if self.gives_up(now, self.send.waiting_since) {
             return;
         }
-        if self.send.look_again.is_some_and(|at| at <= now) {
+        if self.send.reorder_deadline.is_some_and(|at| at <= now) {
             self.find_losses(now, false);
             self.arm_loss();
             return;
         }
-        self.send.loss_from = now;
+        self.send.rto_base = now;
         let retains = self.terms.policy().retains();
         if !retains {
             // Nothing can be sent again; ask what has arrived (SPEC PRP-DETECT-3).

@@ -1,4 +1,4 @@
-//! Ends: half-close, quiet time, abort, reset (SPEC PRP-CLOSE-1 to 9).
+//! Ends: half-close, TIME-WAIT, abort, reset (SPEC PRP-CLOSE-1 to 9).
 
 use core::time::Duration;
 
@@ -66,7 +66,7 @@ impl Connection {
                 self.on_half_closed();
                 self.orphaned = now;
                 if !self.state.is_finished() {
-                    self.timers.set(Timer::Quiet, now + ORPHAN_WAIT);
+                    self.timers.set(Timer::TimeWait, now + ORPHAN_WAIT);
                 }
             }
         }
@@ -89,9 +89,9 @@ impl Connection {
         self.fail(ConnError::Reset);
     }
 
-    /// Ends a finished connection before its quiet time is over: its ends are wanted again. An
+    /// Ends a finished connection before its TIME-WAIT is over: its ends are wanted again. An
     /// application that still holds it can read what there is to read.
-    pub(crate) fn cut_quiet_short(&mut self) {
+    pub(crate) fn end_time_wait_early(&mut self) {
         self.end_quietly();
     }
 
@@ -105,7 +105,7 @@ impl Connection {
         }
     }
 
-    /// Starts the quiet time if the connection has just come to its end, or to what is the end for a process that ends.
+    /// Starts TIME-WAIT if the connection has just come to its end, or to what is the end for a process that ends.
     pub(crate) fn arm_quiet(&mut self, now: Instant) {
         if !core::mem::take(&mut self.quiet_wanted) {
             return;
@@ -116,7 +116,7 @@ impl Connection {
             self.take_leave(now);
         } else {
             self.stays_until = now + QUIET;
-            self.timers.set(Timer::Quiet, self.stays_until);
+            self.timers.set(Timer::TimeWait, self.stays_until);
         }
     }
 
@@ -149,7 +149,7 @@ impl Connection {
         self.pending.probe = true;
         let wait = self.send.rtt.probe_timeout(ACK_DELAY, self.send.tail_probes);
         self.send.tail_probes = self.send.tail_probes.saturating_add(1);
-        self.timers.set(Timer::Quiet, self.stays_until.min(now + wait));
+        self.timers.set(Timer::TimeWait, self.stays_until.min(now + wait));
     }
 
     /// What the peer says of its own end, and of ours.
@@ -175,7 +175,7 @@ impl Connection {
         }
         self.peer_left = true;
         // It has room for nothing.
-        self.send.edge = self.send.flight.next();
+        self.send.right_edge = self.send.flight.next();
         if matches!(self.state, State::Established { send: SendSide::Closing, .. }) {
             self.end_unheard();
         }
@@ -220,7 +220,7 @@ impl Connection {
         let wait = if delivered { ORPHAN_WAIT } else { UNDELIVERED_WAIT };
         let until = self.orphaned.max(self.send.waiting_since) + wait;
         if now < until {
-            self.timers.set(Timer::Quiet, until);
+            self.timers.set(Timer::TimeWait, until);
         } else {
             self.abort(ResetReason::TimedOut);
         }

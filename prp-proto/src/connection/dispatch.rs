@@ -19,10 +19,10 @@ impl Connection {
     ) -> Result<(), DropReason> {
         let flags = frame.flags();
         if flags.intersects(Flags::RST | Flags::CACK) {
-            return self.on_turning_point(now, frame);
+            return self.on_cack_or_rst(now, frame);
         }
         if !matches!(self.state, State::Established { .. }) {
-            return self.on_untimely(frame);
+            return self.on_unexpected_state(frame);
         }
         if self.crc_in().is_some_and(|key| !frame.crc_ok(key)) {
             return Err(DropReason::BadCrc);
@@ -31,7 +31,7 @@ impl Connection {
             return self.on_control(now, frame);
         }
         if self.terms.extended {
-            self.on_riding_ack(now, flags)?;
+            self.on_piggybacked_ack(now, flags)?;
         }
         let outcome = self.on_segment(now, frame, sink);
         if matches!(outcome, Ok(()) | Err(DropReason::Duplicate | DropReason::OutOfOrder)) {
@@ -42,7 +42,7 @@ impl Connection {
 
     /// A frame that makes the connection or ends it.
     #[cold]
-    fn on_turning_point(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), DropReason> {
+    fn on_cack_or_rst(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), DropReason> {
         if !frame.flags().contains(Flags::RST) {
             return self.on_accept(now, frame);
         }
@@ -55,7 +55,7 @@ impl Connection {
 
     /// A frame before the connection stands, or after it is over.
     #[cold]
-    fn on_untimely(&mut self, frame: &Frame<'_>) -> Result<(), DropReason> {
+    fn on_unexpected_state(&mut self, frame: &Frame<'_>) -> Result<(), DropReason> {
         if self.state == State::ConnWait && self.is_probe_for_us(frame) {
             // Our request was granted and the answer is lost (SPEC PRP-CONN-9).
             self.pending.request = true;

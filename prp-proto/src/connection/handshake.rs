@@ -227,7 +227,7 @@ impl Connection {
             reliability: ReliabilitySet::only(self.terms.reliability),
             crc: self.terms.crc,
             mss: self.segment,
-            window: self.recv.window_at(self.segment).min(self.recv.promised),
+            window: self.recv.window_at(self.segment).min(self.recv.max_advertised),
         })
     }
 

@@ -45,13 +45,13 @@ pub(crate) struct Receiver {
     /// Next number expected.
     pub(super) next: Seq,
     /// First number the peer may not send yet. Never moves back (SPEC PRP-WIN-2).
-    pub(super) edge: Seq,
+    pub(super) right_edge: Seq,
     /// Largest window ever advertised: what the peer may take an acknowledgement that rides on data for.
-    pub(super) promised: u32,
+    pub(super) max_advertised: u32,
     /// Window last stated in a frame: what such an acknowledgement repeats, if that frame arrived.
-    pub(super) stated: u32,
+    pub(super) last_advertised: u32,
     /// The edge the peer has been told of at least.
-    pub(super) told: Seq,
+    pub(super) peer_known_edge: Seq,
     mss: u16,
     /// Slot `i` is for number `next + i`; empty while nothing is missing.
     held: VecDeque<Option<Held>>,
@@ -70,10 +70,10 @@ impl Receiver {
             buf,
             share: seed.share,
             next: Seq::default(),
-            edge: Seq::default(),
-            promised: 0,
-            stated: 0,
-            told: Seq::default(),
+            right_edge: Seq::default(),
+            max_advertised: 0,
+            last_advertised: 0,
+            peer_known_edge: Seq::default(),
             mss: CLASSIC_MSS,
             held: VecDeque::new(),
             shut: false,
@@ -87,10 +87,10 @@ impl Receiver {
         self.mss = terms.mss;
         self.next = first;
         self.ack.acked = first;
-        self.promised = self.window();
-        self.stated = self.promised;
-        self.edge = first + self.promised;
-        self.told = self.edge;
+        self.max_advertised = self.window();
+        self.last_advertised = self.max_advertised;
+        self.right_edge = first + self.max_advertised;
+        self.peer_known_edge = self.right_edge;
     }
 
     /// Full segments there is room for.
@@ -99,8 +99,8 @@ impl Receiver {
     }
 
     /// Whether there is room for the largest window ever advertised.
-    pub(super) fn has_promised(&self) -> bool {
-        self.buf.spare() >= self.promised as usize * usize::from(self.mss)
+    pub(super) fn has_advertised(&self) -> bool {
+        self.buf.spare() >= self.max_advertised as usize * usize::from(self.mss)
     }
 
     /// Segments of `mss` bytes there is room for.
@@ -178,7 +178,7 @@ impl Connection {
     #[inline]
     pub(crate) fn receive_charge(&self) -> usize {
         let may_come = if self.state.can_receive() && self.terms.extended {
-            self.recv.edge.since(self.recv.next).max(0).cast_unsigned()
+            self.recv.right_edge.since(self.recv.next).max(0).cast_unsigned()
         } else {
             0
         };
@@ -235,7 +235,7 @@ impl Connection {
             self.refuse_data();
             return Err(DropReason::Closed);
         }
-        if self.terms.extended && seq.since(self.recv.edge) >= 0 {
+        if self.terms.extended && seq.since(self.recv.right_edge) >= 0 {
             self.ack_now();
             return Err(DropReason::OutOfWindow);
         }

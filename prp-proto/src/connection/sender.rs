@@ -49,19 +49,19 @@ pub(crate) struct Sender {
     /// Window the peer last stated, in segments.
     pub(super) window: u32,
     /// First number the peer has no room for yet. Never moves back.
-    pub(super) edge: Seq,
+    pub(super) right_edge: Seq,
     pub(super) rtt: Rtt,
     pub(super) congestion: Box<dyn Congestion>,
     controller: Controller,
     /// The pace has held something back since the last news.
-    pub(super) held_back: bool,
+    pub(super) pacing_limited: bool,
     /// When what was sent so far will have been sent at the controller's pace.
     sent_until: Instant,
     pub(super) recovery: RecoveryState,
     /// Losses among transmissions before this one belong to a flight already answered for.
     pub(super) recovery_until: Option<u32>,
     /// When a segment that is late now counts as lost.
-    pub(super) look_again: Option<Instant>,
+    pub(super) reorder_deadline: Option<Instant>,
     /// Tail-loss probes since the last news.
     pub(super) tail_probes: u8,
     /// Number of the next probe.
@@ -75,17 +75,17 @@ pub(crate) struct Sender {
     /// Since when the oldest unacknowledged segment has waited without any news.
     pub(super) waiting_since: Instant,
     /// What the loss timer counts from: when a segment was last sent, or news of one came.
-    pub(super) loss_from: Instant,
+    pub(super) rto_base: Instant,
     /// A segment may go out whatever the congestion window says: a probe.
-    pub(super) forced: bool,
+    pub(super) allow_one: bool,
     /// A repeat may go out although the congestion window is full.
-    pub(super) repeat_owed: bool,
+    pub(super) retransmit_credit: bool,
     /// Largest segment known to get through.
     pub(super) mss: u16,
     pub(super) proven: u16,
     pub(super) size_probes: u8,
     /// Sent bytes before this offset need not be kept (policy `detect`).
-    pub(super) spent: Option<u64>,
+    pub(super) releasable: Option<u64>,
     /// EOC has a number.
     pub(super) eoc_sent: bool,
     /// The segment that carried EOC acknowledged the peer's EOC.
@@ -98,28 +98,28 @@ impl Sender {
             buf: SendBuffer::new(seed.config.send_limit()),
             flight: Flight::new(seed.first),
             window: 0,
-            edge: seed.first,
+            right_edge: seed.first,
             rtt: Rtt::new(seed.id as u8),
             congestion: seed.config.congestion.start(usize::from(CLASSIC_MSS)),
             controller: seed.config.congestion,
-            held_back: false,
+            pacing_limited: false,
             sent_until: seed.now,
             recovery: RecoveryState::default(),
             recovery_until: None,
-            look_again: None,
+            reorder_deadline: None,
             tail_probes: 0,
             probes: 0,
             asked: None,
             vain_answers: 0,
             backoff: 0,
             waiting_since: seed.now,
-            loss_from: seed.now,
-            forced: false,
-            repeat_owed: false,
+            rto_base: seed.now,
+            allow_one: false,
+            retransmit_credit: false,
             mss: CLASSIC_MSS,
             proven: seed.proven,
             size_probes: 0,
-            spent: None,
+            releasable: None,
             eoc_sent: false,
             eoc_closed_both: false,
         }
@@ -128,7 +128,7 @@ impl Sender {
     /// The peer takes `window` segments on these terms.
     pub(super) fn start(&mut self, terms: &Terms, window: u32) {
         self.window = window.min(crate::config::MAX_WINDOW);
-        self.edge = self.flight.base() + self.window;
+        self.right_edge = self.flight.base() + self.window;
         let safe = CLASSIC_MSS - if terms.crc { CRC_LEN as u16 } else { 0 };
         self.mss = terms.mss.min(safe.max(self.proven));
         self.congestion = self.controller.start(usize::from(terms.mss));
@@ -136,7 +136,8 @@ impl Sender {
 
     /// Whether the congestion window is what holds data back, or would with one more segment.
     pub(super) fn is_congestion_limited(&self) -> bool {
-        self.held_back || self.flight.cost() + usize::from(self.mss) >= self.congestion.window()
+        self.pacing_limited
+            || self.flight.cost() + usize::from(self.mss) >= self.congestion.window()
     }
 
     /// Takes what fits of `bytes`.
@@ -175,14 +176,14 @@ impl Sender {
     /// News from the peer: the path is alive.
     pub(super) fn on_progress(&mut self, now: Instant, sample: AckSample) {
         self.congestion.on_ack(&sample);
-        self.held_back = false;
+        self.pacing_limited = false;
         self.tail_probes = 0;
         self.vain_answers = 0;
         self.backoff = 0;
         self.waiting_since = now;
-        self.loss_from = now;
+        self.rto_base = now;
         // Something has left the network, so a repeat may enter it (SPEC PRP-CC-4).
-        self.repeat_owed = true;
+        self.retransmit_credit = true;
         if self.recovery_until.is_some() && !self.flight.has_lost() && !self.flight.has_received() {
             self.recovery_until = None;
         }
@@ -202,37 +203,38 @@ impl Sender {
     /// window, or else the newest one if it is brief. Whether there is such a one.
     pub(super) fn repeats_as_question(&mut self) -> bool {
         let repeats = self.flight.has_lost() || self.flight.probe_tail(BRIEF);
-        self.forced |= repeats;
+        self.allow_one |= repeats;
         repeats
     }
 
     /// Forgets what a policy without repeats has sent and the device has taken.
-    pub(super) fn release_spent(&mut self, upto: u64, acknowledged: bool, now: Instant) {
+    pub(super) fn release_acknowledged(&mut self, upto: u64, acknowledged: bool, now: Instant) {
         self.buf.release(upto);
         if acknowledged {
             let next = self.flight.next();
             self.flight.ack_to(next, now);
-            self.edge = next + self.window;
+            self.right_edge = next + self.window;
         }
     }
 
     /// Whether a segment could go out now.
     pub(super) fn may_send(&self, cost: usize) -> bool {
-        self.forced
+        self.allow_one
             || self.flight.cost() == 0
             || self.flight.cost() + cost <= self.congestion.window()
     }
 
     /// Whether a lost segment could go out again now.
     pub(super) fn may_repeat(&self, cost: usize) -> bool {
-        let owed = self.repeat_owed && self.congestion.pacing_rate().is_none();
+        let owed = self.retransmit_credit && self.congestion.pacing_rate().is_none();
         owed || self.may_send(cost)
     }
 
     /// When the pace allows a segment to go out, if not at `now`.
     pub(super) fn pace_holds(&self, now: Instant) -> Option<Instant> {
         // Most are not paced, which is quicker to see by the time than by asking the controller.
-        let held = self.sent_until > now && !self.forced && self.congestion.pacing_rate().is_some();
+        let held =
+            self.sent_until > now && !self.allow_one && self.congestion.pacing_rate().is_some();
         held.then_some(self.sent_until)
     }
 
@@ -246,7 +248,7 @@ impl Sender {
     }
 
     pub(super) fn window_open(&self) -> bool {
-        self.flight.next().before(self.edge)
+        self.flight.next().before(self.right_edge)
     }
 
     /// The probe is answered, and what was asked for is not there.

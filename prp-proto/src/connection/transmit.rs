@@ -77,7 +77,7 @@ impl Connection {
         if self.send.flight.has_lost() && self.send.may_repeat(usize::from(self.send.mss)) {
             return true;
         }
-        self.turn.allows(self.send.flight.is_empty()) && self.has_new()
+        self.send_slot.allows(self.send.flight.is_empty()) && self.has_new()
     }
 
     /// Whether something that has no number yet may go, as far as this connection's windows are concerned.
@@ -146,15 +146,15 @@ impl Connection {
             if !self.send.may_repeat(usize::from(segment.len)) {
                 return false;
             }
-            self.send.repeat_owed = false;
+            self.send.retransmit_credit = false;
             self.send.flight.resent(seq, now);
             self.stats.retransmitted += 1;
-            self.send.loss_from = now;
+            self.send.rto_base = now;
             self.push_segment(now, batch, (seq, &segment, Flags::RTX), lent);
             return true;
         }
         let idle = self.send.flight.is_empty();
-        if !self.turn.allows(idle) || !self.may_send_new() {
+        if !self.send_slot.allows(idle) || !self.may_send_new() {
             return false;
         }
         let (seq, segment) = if let Some(span) = self.send.buf.peek_segment(self.send.mss, idle) {
@@ -175,7 +175,7 @@ impl Connection {
     #[inline]
     pub(super) fn number(&mut self, now: Instant, span: Span) -> (Seq, Segment) {
         self.stats.bytes_sent += u64::from(span.len);
-        self.turn.spend(usize::from(span.len) + FRAME_COST);
+        self.send_slot.spend(usize::from(span.len) + FRAME_COST);
         self.send.flight.push(span.at, span.len, span.eom, false, now)
     }
 
@@ -193,13 +193,13 @@ impl Connection {
             self.send.waiting_since = now;
         }
         self.stats.segments_sent += 1;
-        self.send.loss_from = now;
+        self.send.rto_base = now;
         self.push_segment(now, batch, (seq, segment, Flags::NONE), lent);
     }
 
     /// Whether the pace holds it back, until the timer says otherwise.
     pub(super) fn is_paced(&self) -> bool {
-        self.timers.is_set(Timer::Pace) && !self.send.forced
+        self.timers.is_set(Timer::Pace) && !self.send.allow_one
     }
 
     /// Whether the pace holds back what there is to send; the timer is set for it then.
@@ -210,7 +210,7 @@ impl Connection {
         }
         let waiting = self.has_sendable();
         if waiting {
-            self.send.held_back = true;
+            self.send.pacing_limited = true;
             self.timers.set(Timer::Pace, until);
         }
         waiting
@@ -223,7 +223,7 @@ impl Connection {
         (seq, segment, flags): (Seq, &Segment, Flags),
         lent: &[u8],
     ) {
-        self.send.forced = false;
+        self.send.allow_one = false;
         self.send.note_paced(now, usize::from(segment.len));
         let mut header = self.header(seq, segment.len);
         if self.terms.extended {
@@ -249,7 +249,7 @@ impl Connection {
         };
         batch.push_stream(&self.path, self.handle, header, segment.at, pieces, crc);
         if !self.terms.policy().retains() {
-            self.send.spent = Some(segment.at + u64::from(segment.len));
+            self.send.releasable = Some(segment.at + u64::from(segment.len));
         }
     }
 
@@ -335,13 +335,13 @@ impl Connection {
             self.arm_persist(now);
         }
         if !self.terms.policy().retains() {
-            self.release_spent(now);
+            self.release_acknowledged(now);
         }
     }
 
-    fn release_spent(&mut self, now: Instant) {
-        let Some(upto) = self.send.spent.take() else { return };
-        self.send.release_spent(upto, !self.terms.extended, now);
+    fn release_acknowledged(&mut self, now: Instant) {
+        let Some(upto) = self.send.releasable.take() else { return };
+        self.send.release_acknowledged(upto, !self.terms.extended, now);
         if !self.terms.extended {
             self.ready.writable = true;
             self.on_classic_sent();

@@ -189,7 +189,7 @@ impl Endpoint {
         ending: Ending,
     ) -> Result<usize, WriteError> {
         let Some(c) = self.table.get_mut(conn) else { return Err(WriteError::Closed) };
-        c.draw_to_write(bytes.len(), &mut self.stock);
+        c.draw_to_write(bytes.len(), &mut self.pool);
         let written = c.write(bytes, ending);
         if c.is_quiet() && !c.queued_transmit {
             // A message may well go at once, and what follows is seen to when it has.
@@ -201,11 +201,11 @@ impl Endpoint {
         written
     }
 
-    /// Takes `bytes` and puts their frame into `batch`, which must be empty, if they are a lone message: nothing else is to be sent,
+    /// Takes `bytes` and puts their frame into `batch`, which must be empty, if they are a message on an idle connection: nothing else is to be sent,
     /// and they may go at once. Whether they are: otherwise nothing has changed, and [`Self::write`] takes them, or says why not.
     ///
     /// The same as that and [`Self::poll_transmit`] after it, in less time; what is said there of the batch holds here.
-    pub fn send_lone(
+    pub fn try_send_now(
         &mut self,
         now: Instant,
         conn: ConnHandle,
@@ -218,13 +218,13 @@ impl Endpoint {
             return false;
         }
         let Some(c) = self.table.get_mut(conn) else { return false };
-        if !c.is_lone(now, bytes.len()) {
+        if !c.can_send_now(now, bytes.len()) {
             return false;
         }
-        c.draw_to_write(bytes.len(), &mut self.stock);
-        let is_taken = c.send_lone(now, bytes, ending, batch);
+        c.draw_to_write(bytes.len(), &mut self.pool);
+        let is_taken = c.try_send_now(now, bytes, ending, batch);
         if is_taken {
-            self.lanes.mind(c);
+            self.scheduler.update(c);
             self.sent.push(conn);
             self.stats.frames_sent += 1;
         }

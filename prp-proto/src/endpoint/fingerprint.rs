@@ -18,7 +18,7 @@ impl Endpoint {
         self.refusals.hash(state);
         self.rng.get_word_pos().hash(state);
         self.transmit_queue.hash(state);
-        self.lanes.hash(state);
+        self.scheduler.hash(state);
         self.event_queue.hash(state);
         (&self.sent, &self.owing, self.steward).hash(state);
         let mut proven: Vec<_> = self.proven.iter().collect();

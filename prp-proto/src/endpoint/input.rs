@@ -68,7 +68,8 @@ impl Endpoint {
             return Ok(Disposition::Accepted);
         }
         // Asked before the frame is heard, and acted upon only if it is believed.
-        let follows = known.is_some_and(|handle| self.may_follow(now, handle, device, &frame));
+        let follows =
+            known.is_some_and(|handle| self.may_adopt_peer_path(now, handle, device, &frame));
         let outcome = if frame.flags().contains(Flags::CREQ) {
             self.on_request(now, &frame, peer, known)
         } else if let Some(handle) = known {
@@ -77,12 +78,12 @@ impl Endpoint {
             Err(self.on_stray(now, &frame, peer))
         };
         if let Some(handle) = known.filter(|_| follows && is_believed(outcome)) {
-            self.follow(handle, device, &frame);
+            self.adopt_peer_path(handle, device, &frame);
         }
         outcome.map(|()| Disposition::Accepted)
     }
 
-    /// Delivers `frame` by the short way if it is the one that was expected; whether it was.
+    /// Delivers `frame` by the fast path if it is the one that was expected; whether it was.
     fn deliver_expected(
         &mut self,
         now: Instant,
@@ -91,7 +92,7 @@ impl Endpoint {
         sink: &mut Sink<'_>,
     ) -> bool {
         let Some(conn) = self.table.get_mut(handle) else { return false };
-        let expected = sink.is_for(handle) && conn.on_expected(now, frame, sink);
+        let expected = sink.is_for(handle) && conn.try_fast_receive(now, frame, sink);
         if expected {
             Self::owe(conn, &mut self.owing);
             self.settle_frames(handle, now);
@@ -112,7 +113,7 @@ impl Endpoint {
         let was_finished = conn.state.is_finished();
         let sink = sink.filter(|s| s.is_for(handle));
         if sink.is_none() {
-            conn.draw_to_receive(frame.payload.len(), &mut self.stock);
+            conn.draw_to_receive(frame.payload.len(), &mut self.pool);
         }
         let outcome = conn.on_frame(now, frame, sink);
         if let Err(why) = outcome {

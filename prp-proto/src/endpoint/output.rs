@@ -1,7 +1,7 @@
 //! What comes out: frames, deadlines, events.
 
 use super::Endpoint;
-use super::lent::Lent;
+use super::borrowed_write::BorrowedWrite;
 use crate::addr::Port;
 use crate::event::{ConnHandle, Event};
 use crate::state::State;
@@ -38,24 +38,24 @@ impl Endpoint {
         &mut self,
         now: Instant,
         batch: &mut TransmitBatch,
-        lent: Option<&Lent<'_>>,
+        lent: Option<&BorrowedWrite<'_>>,
     ) -> usize {
         self.handle_sent(now);
         while !batch.is_full() && self.refusals.transmit(batch) {}
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
             let Some(conn) = self.table.get_mut(handle) else { continue };
-            let more = conn.transmit(now, batch, QUANTUM, Lent::part_of(lent, handle));
+            let more = conn.transmit(now, batch, QUANTUM, BorrowedWrite::part_of(lent, handle));
             conn.queued_transmit = more;
             if more {
                 self.transmit_queue.push_back(handle);
             }
-            self.lanes.mind(conn);
+            self.scheduler.update(conn);
             self.sent.push(handle);
         }
         while !batch.is_full() {
-            let Some((lane, handle)) = self.lanes.next() else { break };
-            self.give_turn(lane, handle, now, batch, lent);
+            let Some((queue, handle)) = self.scheduler.next() else { break };
+            self.grant_slot(queue, handle, now, batch, lent);
         }
         if batch.is_empty() {
             self.handle_sent(now);
@@ -64,32 +64,32 @@ impl Endpoint {
         batch.len()
     }
 
-    /// Has `handle`, the first in line on `lane`, send what new data it may.
-    fn give_turn(
+    /// Has `handle`, the first in line on `queue`, send what new data it may.
+    fn grant_slot(
         &mut self,
-        lane: u32,
+        queue: u32,
         handle: ConnHandle,
         now: Instant,
         batch: &mut TransmitBatch,
-        lent: Option<&Lent<'_>>,
+        lent: Option<&BorrowedWrite<'_>>,
     ) {
         let Some(conn) = self.table.get_mut(handle) else {
-            self.lanes.step_back(lane);
-            return self.lanes.go_on(lane);
+            self.scheduler.dequeue(queue);
+            return self.scheduler.requeue(queue);
         };
-        if !self.lanes.has_room(&conn.turn) {
+        if !self.scheduler.has_room(&conn.send_slot) {
             // Once somebody's data have arrived it is looked at again.
             return;
         }
-        conn.turn.give();
-        conn.transmit(now, batch, QUANTUM, Lent::part_of(lent, handle));
-        let over = conn.turn.take();
-        if over || !conn.wants_turn() {
-            conn.turn.leave();
-            self.lanes.step_back(lane);
+        conn.send_slot.give();
+        conn.transmit(now, batch, QUANTUM, BorrowedWrite::part_of(lent, handle));
+        let over = conn.send_slot.take();
+        if over || !conn.wants_send_slot() {
+            conn.send_slot.leave();
+            self.scheduler.dequeue(queue);
         }
-        self.lanes.mind(conn);
-        self.lanes.go_on(lane);
+        self.scheduler.update(conn);
+        self.scheduler.requeue(queue);
         self.sent.push(handle);
     }
 
@@ -107,18 +107,18 @@ impl Endpoint {
     /// Whether [`Self::poll_transmit`] may find something to do: frames to send, or sent ones to see to.
     pub fn wants_transmit(&self) -> bool {
         !self.transmit_queue.is_empty()
-            || self.lanes.is_any_listed()
+            || self.scheduler.is_any_active()
             || !self.refusals.is_empty()
             || !self.sent.is_empty()
     }
 
-    /// Whether any of the `poll_*` calls for frames, events, ports and the roster may have something. Cheaper than to
+    /// Whether any of the `poll_*` calls for frames, events, ports and the connection log may have something. Cheaper than to
     /// ask them all, where mostly there is nothing.
     pub fn has_news(&self) -> bool {
         self.wants_transmit()
             || !self.event_queue.is_empty()
             || self.ports.has_released()
-            || self.roster.has_news()
+            || self.connection_log.has_news()
     }
 
     /// The pieces of frame `index` of `batch`, in order; some may be empty.
@@ -131,10 +131,10 @@ impl Endpoint {
         &'a self,
         batch: &'a TransmitBatch,
         index: usize,
-        lent: Option<&Lent<'a>>,
+        lent: Option<&BorrowedWrite<'a>>,
     ) -> [&'a [u8]; 4] {
         batch.pieces(index, |conn, at, len| {
-            let lent = Lent::part_of(lent, conn);
+            let lent = BorrowedWrite::part_of(lent, conn);
             self.table.get(conn).map_or([&[], &[]], |c| c.payload(at, len, lent))
         })
     }
@@ -143,7 +143,7 @@ impl Endpoint {
     /// and put off with every message, and looked for again only when they would have been due, or by
     /// [`Self::revise_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
-        earlier(self.timers.next(), earlier(self.stock.due(), self.ports.due()))
+        earlier(self.timers.next(), earlier(self.pool.due(), self.ports.due()))
     }
 
     /// Makes [`Self::poll_timeout`] the time at which something is due indeed, for drivers who are about to set a timer
@@ -170,7 +170,7 @@ impl Endpoint {
 
     /// Acts on everything that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.stock.expire(now);
+        self.pool.expire(now);
         self.ports.expire(now);
         while let Some((at, handle)) = self.timers.pop_due(now) {
             let Some(conn) = self.table.get_mut(handle) else { continue };
@@ -180,7 +180,7 @@ impl Endpoint {
             // A classic answer may have been waited for.
             let stands = was_waiting && matches!(conn.state, State::Established { .. });
             self.stats.connected += u64::from(stands);
-            self.turn_aside(handle);
+            self.fail_over(handle);
             self.settle(handle, now);
         }
     }

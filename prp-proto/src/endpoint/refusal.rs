@@ -41,7 +41,7 @@ impl UnownedPort {
 
 /// Refusals on their way out, no more than so many a second (SPEC PRP-RST-6).
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Refusals {
+pub(super) struct ResetQueue {
     queue: VecDeque<Refusal>,
     /// For ports of ours.
     own: TokenBucket,
@@ -49,7 +49,7 @@ pub(super) struct Refusals {
     unowned: TokenBucket,
 }
 
-impl Refusals {
+impl ResetQueue {
     pub(super) fn new(per_second: u32) -> Self {
         let bucket = TokenBucket::new(per_second);
         Self { queue: VecDeque::new(), own: bucket, unowned: bucket }

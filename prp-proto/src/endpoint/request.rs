@@ -52,8 +52,8 @@ impl Endpoint {
                 }
                 return outcome;
             }
-            // The old connection is only waiting out its quiet time (SPEC PRP-CLOSE-6).
-            conn.cut_quiet_short();
+            // The old connection is only waiting out its TIME-WAIT (SPEC PRP-CLOSE-6).
+            conn.end_time_wait_early();
             self.settle(handle, now);
         }
         if !self.listeners.contains_key(&port) {

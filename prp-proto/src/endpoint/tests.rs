@@ -1,26 +1,26 @@
 //! Two nodes in virtual time. Files by subject.
 
+mod borrowed_write;
 mod classic;
 mod close;
+mod connection_log;
 mod crossing;
 mod event;
+mod fast_send;
 mod handshake;
 mod hostile;
 mod idle;
-mod lane;
 mod leave;
-mod lent;
-mod lone;
 mod loss;
 mod memory;
+mod path;
+mod peer_scheduler;
 mod port;
-mod roster;
 mod send_growth;
 mod slow;
 mod timeout;
 mod transfer;
 mod unowned;
-mod way;
 mod window;
 
 use alloc::boxed::Box;

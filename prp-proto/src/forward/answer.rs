@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Flow, ForwardDrop, Forwarder};
 use crate::addr::{DeviceId, MacAddr, NodeId, Port};
-use crate::endpoint::Standing;
+use crate::endpoint::EstablishedId;
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
     EthernetHeader, Flags, Frame, Head, NetworkHeader, NodeBlock, NodeKind, ResetBlock,
@@ -61,23 +61,23 @@ pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
 
 /// The reset of a connection whose process is gone, in its name (SPEC PRP-RST-7). None where no way leads to
 /// the peer, and if that is on this node: see [`reset_here`].
-pub fn reset(forwarder: &Forwarder, standing: &Standing) -> Option<Answer> {
-    let Standing { local, remote, .. } = *standing;
-    build(forwarder, remote.node, local, remote.port, Flags::RST, &[&aborted(standing)])
+pub fn reset(forwarder: &Forwarder, established: &EstablishedId) -> Option<Answer> {
+    let EstablishedId { local, remote, .. } = *established;
+    build(forwarder, remote.node, local, remote.port, Flags::RST, &[&aborted(established)])
 }
 
 /// As [`reset`], for a peer on this very node: the frame, for the loopback device.
-pub fn reset_here(forwarder: &Forwarder, standing: &Standing) -> Vec<u8> {
-    let Standing { local, remote, .. } = *standing;
+pub fn reset_here(forwarder: &Forwarder, established: &EstablishedId) -> Vec<u8> {
+    let EstablishedId { local, remote, .. } = *established;
     let (none, node) = (MacAddr::ZERO, forwarder.local());
     let ethernet = EthernetHeader { dst: none, src: none, ethertype: forwarder.ethertype() };
     let network = NetworkHeader { src: node, dst: node };
     let transport = header(local, remote.port, Flags::RST);
-    sealed(Head { ethernet, network, transport }, &[&aborted(standing)])
+    sealed(Head { ethernet, network, transport }, &[&aborted(established)])
 }
 
-fn aborted(standing: &Standing) -> [u8; ResetBlock::LEN] {
-    let Standing { own_id: sender, peer_id: receiver, .. } = *standing;
+fn aborted(established: &EstablishedId) -> [u8; ResetBlock::LEN] {
+    let EstablishedId { own_id: sender, peer_id: receiver, .. } = *established;
     ResetBlock { reason: ResetReason::Aborted, receiver, sender }.emit()
 }
 

@@ -61,7 +61,7 @@ fn from_1(dst: u16, hops: u8) -> Vec<u8> {
     sealed(head(1, dst, mac(1), mac(0xa0), hops), &[b"some data"])
 }
 
-fn sent_on(departure: Departure, frame: &[u8]) -> Vec<u8> {
+fn sent_on(departure: Egress, frame: &[u8]) -> Vec<u8> {
     [&departure.head[..], &frame[HEADER_LEN..]].concat()
 }
 
@@ -423,16 +423,18 @@ fn arb_ways() -> impl Strategy<Value = [(u16, bool); 4]> {
     proptest::array::uniform4((0..3u16, proptest::bool::weighted(0.7)))
 }
 
-fn router_by(ways: [(u16, bool); 4], mtu: u32) -> Forwarder {
-    let via: Vec<String> =
-        (1..).zip(ways).map(|(n, (metric, _))| alloc::format!("via {n} metric {metric}")).collect();
+fn router_by(unusable: [(u16, bool); 4], mtu: u32) -> Forwarder {
+    let via: Vec<String> = (1..)
+        .zip(unusable)
+        .map(|(n, (metric, _))| alloc::format!("via {n} metric {metric}"))
+        .collect();
     let text = alloc::format!(
         "5 02:00:00:00:00:a0 eth0\n1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n\
          3 02:00:00:00:00:03 eth1\n4 02:00:00:00:00:04 eth1 mtu={mtu}\n9 {}\n",
         via.join(", ")
     );
     let mut router = router(&text, 5);
-    for (n, (_, usable)) in (1..).zip(ways) {
+    for (n, (_, usable)) in (1..).zip(unusable) {
         router.set_usable(DeviceId(u16::from(n > 2)), mac(n), usable);
     }
     router
@@ -442,11 +444,11 @@ proptest! {
     //= PRP-FWD-3, PRP-FWD-4, type=test
     #[test]
     fn settled__is_what_every_frame_gets(
-        ways in arb_ways(),
+        unusable in arb_ways(),
         mtu in 1000..2000u32,
         src_port in any::<u16>(),
     ) {
-        let router = router_by(ways, mtu);
+        let router = router_by(unusable, mtu);
         for dst in [1, 2, 3, 4, 5, 9, 12] {
             let flow = Flow { src: 1, dst, src_port, dst_port: 80 };
             let hop = |from| router.next_hop(node(dst), flow, from).ok();

@@ -35,6 +35,6 @@ impl Policy for GoBackN {
         state.rewound = Some((base, news.now));
         let lost = flight.next().since(base).cast_unsigned();
         flight.mark_all_lost();
-        Verdict { lost, first_order, look_again: None }
+        Verdict { lost, first_order, reorder_deadline: None }
     }
 }

@@ -36,19 +36,19 @@ impl Policy for SelectiveRepeat {
             return Verdict::default();
         };
         let window = reorder_window(state, news);
-        let mut look_again: Option<Instant> = None;
+        let mut reorder_deadline: Option<Instant> = None;
         let lost = flight.mark_lost_if(|segment| {
             if !before(segment.order, newest) {
                 return false;
             }
             let due = segment.sent + news.rtt + window;
             if due > news.now {
-                look_again = Some(look_again.map_or(due, |at| at.min(due)));
+                reorder_deadline = Some(reorder_deadline.map_or(due, |at| at.min(due)));
             }
             due <= news.now
         });
         let (lost, first_order) = lost.unwrap_or_default();
-        Verdict { lost, first_order, look_again }
+        Verdict { lost, first_order, reorder_deadline }
     }
 }
 

@@ -50,13 +50,13 @@ fn selective_repeat__marks_what_is_late_and_only_that() {
     f.mark_received(Seq::new(3));
     // Expect: 0 to 2 were sent before 3 but may still be on their way.
     let early = p.on_ack(&mut state, &mut f, &news(100, true));
-    assert_eq!((early.lost, early.look_again), (0, Some(at(150))));
+    assert_eq!((early.lost, early.reorder_deadline), (0, Some(at(150))));
     // Expect: segment 0 is due at 0 + 100 + 50, segment 1 a microsecond later.
     let later = p.on_ack(&mut state, &mut f, &news(150, true));
-    assert_eq!((later.lost, later.look_again), (1, Some(at(151))));
+    assert_eq!((later.lost, later.reorder_deadline), (1, Some(at(151))));
     let end = p.on_ack(&mut state, &mut f, &news(400, true));
     // Expect: segment 4 was sent after 3 and is nobody's business yet.
-    assert_eq!((end.lost, end.look_again), (2, None));
+    assert_eq!((end.lost, end.reorder_deadline), (2, None));
     assert_eq!(f.get(Seq::new(4)).unwrap().fate, crate::flight::Fate::InFlight);
 }
 
@@ -66,7 +66,7 @@ fn selective_repeat__grows_patient_with_false_alarms() {
     let (mut state, mut f) = (RecoveryState::default(), flight(2));
     state.on_spurious();
     f.mark_received(Seq::new(1));
-    assert_eq!(p.on_ack(&mut state, &mut f, &news(150, true)).look_again, Some(at(200)));
+    assert_eq!(p.on_ack(&mut state, &mut f, &news(150, true)).reorder_deadline, Some(at(200)));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn selective_repeat__patience_ends_after_sixteen_flights_without_a_false_alarm()
     f.mark_received(Seq::new(1));
     state.on_spurious();
     (0..15).for_each(|_| state.on_flight());
-    assert_eq!(p.on_ack(&mut state, &mut f, &news(140, true)).look_again, Some(at(200)));
+    assert_eq!(p.on_ack(&mut state, &mut f, &news(140, true)).reorder_deadline, Some(at(200)));
     state.on_flight();
-    assert_eq!(p.on_ack(&mut state, &mut f, &news(140, true)).look_again, Some(at(150)));
+    assert_eq!(p.on_ack(&mut state, &mut f, &news(140, true)).reorder_deadline, Some(at(150)));
 }

@@ -178,12 +178,12 @@ impl Pair {
         asked.expect("the route is there in a test")
     }
 
-    /// A standing connection with default settings: the client's end and the server's.
+    /// An established connection with default settings: the client's end and the server's.
     pub fn established(&mut self) -> (ConnHandle, ConnHandle) {
         self.established_with(ConnConfig::default(), ConnConfig::default())
     }
 
-    /// A standing connection: the client's end and the server's.
+    /// An established connection: the client's end and the server's.
     pub fn established_with(
         &mut self,
         client: ConnConfig,

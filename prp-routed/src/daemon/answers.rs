@@ -3,7 +3,7 @@
 use prp_proto::time::Instant;
 
 use super::Daemon;
-use super::loader::Wish;
+use super::loader::ReloadRequest;
 use crate::control::Asked;
 use crate::metrics;
 use crate::neighbours::Neighbour;
@@ -32,7 +32,7 @@ impl Daemon {
                     let why = "only root and the daemon's own user may reload".into();
                     return self.service.answer(asker, Reply::Error(why));
                 }
-                return self.wish(Wish { asker: Some(asker), dry_run });
+                return self.wish(ReloadRequest { asker: Some(asker), dry_run });
             }
         };
         let reply = value.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok);

@@ -3,7 +3,7 @@
 use tracing::{info, warn};
 
 use super::Daemon;
-use super::loader::Wish;
+use super::loader::ReloadRequest;
 use crate::check;
 
 impl Daemon {
@@ -13,16 +13,16 @@ impl Daemon {
         let carrier = &self.carrier;
         self.router.devices_changed(|name| carrier.state(name));
         let is_awaited = |name: &str| !self.table.devices.iter().any(|known| known.name == name);
-        let is_there = |name: &str| carrier.state(name).is_some_and(|link| link.index.is_some());
+        let is_present = |name: &str| carrier.state(name).is_some_and(|link| link.index.is_some());
         let come = {
             let mut named = self.table.file.hosts().devices();
             named
-                .find(|name| *name != "lo" && is_awaited(name) && is_there(name))
+                .find(|name| *name != "lo" && is_awaited(name) && is_present(name))
                 .map(str::to_owned)
         };
         if let Some(device) = come {
             info!(device, "has come");
-            self.wish(Wish { asker: None, dry_run: false });
+            self.wish(ReloadRequest { asker: None, dry_run: false });
         }
         self.look_for_troubles();
     }

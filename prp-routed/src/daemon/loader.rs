@@ -8,21 +8,21 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use prp_sock::node::Interface;
 
-use crate::control::Asker;
+use crate::control::ClientId;
 use crate::settings::Settings;
 use crate::table::Table;
 
 /// A client or a signal that wants prphosts read again.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(super) struct Wish {
+pub(super) struct ReloadRequest {
     /// To be answered; none for a signal.
-    pub(super) asker: Option<Asker>,
+    pub(super) asker: Option<ClientId>,
     /// Only to be told what would change.
     pub(super) dry_run: bool,
 }
 
 /// A reading and those who wished for it.
-pub(super) type Loaded = (io::Result<Table>, Vec<Wish>);
+pub(super) type Loaded = (io::Result<Table>, Vec<ReloadRequest>);
 
 /// The thread that reads, when there is one, and who waits for it.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ pub(super) struct Loader {
     bell: Arc<EventFd>,
     results: Receiver<io::Result<Table>>,
     sender: Sender<io::Result<Table>>,
-    reading: Vec<Wish>,
+    reading: Vec<ReloadRequest>,
     /// Wishes that came while it was being read: the file may have changed since, so it is read again.
-    next: Vec<Wish>,
+    next: Vec<ReloadRequest>,
 }
 
 impl Loader {
@@ -49,7 +49,7 @@ impl Loader {
     }
 
     /// Has it read, now or after the present reading.
-    pub(super) fn wish(&mut self, wish: Wish, settings: &Settings, devices: &[Interface]) {
+    pub(super) fn wish(&mut self, wish: ReloadRequest, settings: &Settings, devices: &[Interface]) {
         self.next.push(wish);
         if self.reading.is_empty() {
             self.begin(settings, devices);

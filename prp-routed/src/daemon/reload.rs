@@ -8,7 +8,7 @@ use prp_sock::node::{FrameIo, Interface, PacketDevice, RouterFilter};
 use tracing::{info, warn};
 
 use super::Daemon;
-use super::loader::Wish;
+use super::loader::ReloadRequest;
 use crate::link::Link;
 use crate::privilege;
 use crate::report::{Reloaded, Reply};
@@ -17,7 +17,7 @@ use crate::table::Table;
 impl Daemon {
     /// prphosts has been read again: puts it in force unless something is wrong with it or everybody
     /// only wished to know.
-    pub(super) fn loaded(&mut self, table: io::Result<Table>, wishes: &[Wish]) {
+    pub(super) fn loaded(&mut self, table: io::Result<Table>, wishes: &[ReloadRequest]) {
         let table = table.map_err(explain_reading).and_then(|table| self.compatible(table));
         let apply = wishes.iter().any(|wish| !wish.dry_run);
         let outcome = table.and_then(|table| {

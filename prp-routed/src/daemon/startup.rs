@@ -10,7 +10,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use prp_node::{DownHops, RunDir};
 use prp_proto::forward::Forwarder;
-use prp_sock::node::{Carrier, Crowd};
+use prp_sock::node::{Carrier, CpuContention};
 use tracing::{info, warn};
 
 use super::Daemon;
@@ -21,8 +21,8 @@ use crate::kernel::Kernel;
 use crate::local_service::LocalService;
 use crate::neighbours::Neighbours;
 use crate::notify::Manager;
-use crate::pour::Pour;
 use crate::privilege::{self, Identity};
+use crate::rate_meter::RateMeter;
 use crate::router::Router;
 use crate::seccomp;
 use crate::settings::Settings;
@@ -88,8 +88,8 @@ impl Daemon {
             poll_fds: Vec::new(),
             carrier: Carrier::watch()?,
             neighbours,
-            pour: Pour::default(),
-            crowd: Crowd::default(),
+            rate_meter: RateMeter::default(),
+            contention: CpuContention::default(),
             service,
             told: DownHops::default(),
             signals,

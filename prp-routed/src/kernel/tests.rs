@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::endpoint::Device;
-use prp_proto::forward::{Outcome, Settled};
+use prp_proto::forward::{FibEntry, Outcome};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 use prp_proto::wire::{ETHERTYPE, HEADER_LEN};
@@ -112,9 +112,9 @@ fn agrees(bench: &Bench, forwarder: &Forwarder, device: usize, frame: &[u8]) -> 
                 let settled = forwarder.settled(node(dst));
                 let from = (DeviceId(device as u16), &frame[6..12]);
                 let among =
-                    |s: &Settled| s.hops.iter().any(|hop| from == (hop.device, &hop.mac.0[..]));
+                    |s: &FibEntry| s.hops.iter().any(|hop| from == (hop.device, &hop.mac.0[..]));
                 // Of those that share, one may take longer frames than another.
-                let alone = |s: &Settled| !s.back && among(s) || frame.len() > s.longest;
+                let alone = |s: &FibEntry| !s.back && among(s) || frame.len() > s.longest;
                 assert!(
                     unknown || settled.as_ref().is_none_or(alone),
                     "{departure:?}: {settled:?}"

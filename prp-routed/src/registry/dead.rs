@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prp_node::LedgerReader;
 use prp_proto::addr::Port;
-use prp_proto::endpoint::Standing;
+use prp_proto::endpoint::EstablishedId;
 use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
 
@@ -54,7 +54,7 @@ impl DeadProcesses {
         now: Instant,
         tokens: &mut TokenBucket,
         mut is_free: impl FnMut(Port) -> bool,
-    ) -> Vec<Standing> {
+    ) -> Vec<EstablishedId> {
         let mut found = Vec::new();
         let turns = &self.turns;
         let due = self.all.iter().enumerate().filter(|(_, dead)| dead.due <= now);
@@ -99,13 +99,13 @@ impl DeadProcess {
         now: Instant,
         tokens: &mut TokenBucket,
         is_free: &mut impl FnMut(Port) -> bool,
-        all: &mut Vec<Standing>,
+        all: &mut Vec<EstablishedId>,
     ) -> bool {
         let next = self.ledger.read(self.at, all).unwrap_or_default();
         // Each costs a look at its port, even if nothing is to be reset.
         tokens.spend(all.len());
-        all.retain(|standing| {
-            *self.free.entry(standing.local).or_insert_with(|| is_free(standing.local))
+        all.retain(|established| {
+            *self.free.entry(established.local).or_insert_with(|| is_free(established.local))
         });
         if let Some(next) = next {
             self.at = next;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use prp_node::registry::Registration;
 use prp_node::{DownHop, Ledger};
 use prp_proto::addr::{MacAddr, NodeId, PrpAddr};
-use prp_proto::endpoint::RosterChange;
+use prp_proto::endpoint::ConnectionChange;
 
 use super::*;
 
@@ -37,8 +37,8 @@ fn process_with(registry: &mut ProcessRegistry, user: u32, ports: &[u16]) -> Reg
 fn fill(ledger: &Ledger, ports: &[u16]) {
     let remote = PrpAddr::new(NodeId::new(7).unwrap(), Port::new(80));
     for (slot, port) in ports.iter().enumerate() {
-        let standing = Standing { local: Port::new(*port), remote, own_id: 5, peer_id: 6 };
-        ledger.note(RosterChange::Enter(slot, standing));
+        let established = EstablishedId { local: Port::new(*port), remote, own_id: 5, peer_id: 6 };
+        ledger.note(ConnectionChange::Enter(slot, established));
     }
 }
 
@@ -48,7 +48,7 @@ fn resets(registry: &mut ProcessRegistry, now: Instant, is_free: impl Fn(u16) ->
     while registry.next_timeout().is_some_and(|at| at <= now) {
         let some = registry.resets(now, |port| is_free(port.number()));
         assert!(some.len() <= LedgerReader::CHUNK, "frames wait meanwhile");
-        all.extend(some.iter().map(|standing| standing.local.number()));
+        all.extend(some.iter().map(|established| established.local.number()));
     }
     all
 }
@@ -107,7 +107,7 @@ fn resets__no_more_than_so_many_a_second_and_each_user_in_turn() {
     let found = loop {
         let some = registry.resets(now, |_| true);
         turns += 1;
-        if let Some(found) = some.iter().find(|standing| standing.local.number() == 20_000) {
+        if let Some(found) = some.iter().find(|established| established.local.number() == 20_000) {
             break *found;
         }
         assert!(turns < 1000, "it waits");

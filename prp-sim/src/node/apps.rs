@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::session::{Role, Session};
 use crate::tally::error_name;
 use crate::topology::node_id;
-use crate::world::{Happening, World};
+use crate::world::{SimEvent, World};
 
 /// What runs in a node's process.
 #[derive(Debug, Default)]
@@ -185,7 +185,7 @@ impl Node {
                         self.accept(now, listener, world)?;
                         self.apps_go_on(now, plan, world)?;
                     } else {
-                        world.queue.push(now + after, Happening::Accept { listener });
+                        world.queue.push(now + after, SimEvent::Accept { listener });
                     }
                 }
                 Event::UnownedPort(unowned) => {

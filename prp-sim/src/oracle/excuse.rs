@@ -84,7 +84,7 @@ fn gives_up(
         || gap(plan, flow, end, tally)
 }
 
-/// The peer had all it wanted and was gone before it could say so again: the quiet time of 150 ms
+/// The peer had all it wanted and was gone before it could say so again: TIME-WAIT of 150 ms
 /// (SPEC PRP-CLOSE-5) was not enough for the harm done.
 fn outlived(record: &FlowRecord, end: &EndRecord, tally: &Tally) -> bool {
     let content = |peer: &EndRecord| {

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use prp_proto::time::Instant;
 
-use super::Mood;
+use super::FaultProfile;
 use crate::link::WireConfig;
 use crate::plan::NodePlan;
 use crate::rng::SimRng;
@@ -19,14 +19,14 @@ const BEGINS_WITHIN: Duration = Duration::from_millis(300);
 /// Adds outages, absences and restarts; says when those that end have ended.
 pub(super) fn add(
     rng: &mut SimRng,
-    mood: Mood,
+    profile: FaultProfile,
     topology: &Topology,
     wires: &mut [[WireConfig; 2]],
     nodes: &mut [NodePlan],
 ) -> Instant {
     let mut ended = Instant::ZERO;
-    match mood {
-        Mood::Rough => {
+    match profile {
+        FaultProfile::Rough => {
             for _ in 0..rng.between(1, 3) {
                 let span = span(rng);
                 ended = ended.max(span.1);
@@ -39,7 +39,7 @@ pub(super) fn add(
                 }
             }
         }
-        Mood::Restarting => {
+        FaultProfile::Restarting => {
             for _ in 0..rng.between(1, 2) {
                 let node = rng.below(topology.nodes() as u64) as usize;
                 let at = begins(rng);
@@ -48,12 +48,15 @@ pub(super) fn add(
                 nodes[node].restarts.push((at, back_after));
             }
         }
-        Mood::Cut => {
+        FaultProfile::Cut => {
             let cable = rng.below(wires.len() as u64) as usize;
             let span = (begins(rng), NEVER);
             cut(rng, &mut wires[cable], span);
         }
-        Mood::Calm | Mood::Lossy | Mood::Corrupting | Mood::Classic => {}
+        FaultProfile::Calm
+        | FaultProfile::Lossy
+        | FaultProfile::Corrupting
+        | FaultProfile::Classic => {}
     }
     ended
 }

@@ -4,10 +4,10 @@ use core::time::Duration;
 
 use prp_proto::time::Instant;
 
-use super::Mood;
+use super::FaultProfile;
 use crate::link::{Harm, QueueLimit, WireConfig};
 use crate::rng::SimRng;
-use crate::topology::{Jack, Place, Topology};
+use crate::topology::{Place, PortRef, Topology};
 
 /// Most frames, in a million, that get lost on a whole path: beyond that, requests time out and user
 /// timeouts strike with a probability that is worth naming.
@@ -16,7 +16,7 @@ const MOST_LOSS: u64 = 100_000;
 /// Both directions of all cables, and what prphosts says of their MTU.
 pub(super) fn wires(
     rng: &mut SimRng,
-    mood: Mood,
+    profile: FaultProfile,
     topology: &Topology,
     healed: Instant,
 ) -> (Vec<[WireConfig; 2]>, Option<u32>) {
@@ -25,20 +25,20 @@ pub(super) fn wires(
     let most = Duration::from_micros(if far { 20_000 } else { 500 });
     let delay = rng.span(Duration::from_nanos(300), most);
     // Every wire its own, or all alike.
-    let uneven = rng.one_in(3) && mood != Mood::Classic;
-    let mtu = if mood == Mood::Classic { Mtu::All(1500) } else { pick_mtu(rng) };
+    let uneven = rng.one_in(3) && profile != FaultProfile::Classic;
+    let mtu = if profile == FaultProfile::Classic { Mtu::All(1500) } else { pick_mtu(rng) };
     let on_path = topology.diameter() + 1 + topology.switches();
-    let harm = harm(rng, mood, on_path as u64);
+    let harm = harm(rng, profile, on_path as u64);
     let mut cables = Vec::new();
     for (a, b) in topology.cables() {
         let mtu = match mtu {
             Mtu::All(mtu) => mtu,
             Mtu::Mixed => rng.pick(&[1500, 9000]),
         };
-        let wire = |rng: &mut SimRng, from: &Jack, to: &Jack| WireConfig {
+        let wire = |rng: &mut SimRng, from: &PortRef, to: &PortRef| WireConfig {
             bits_per_second: if uneven { rate * rng.between(1, 4) } else { rate },
             delay: if uneven { delay + rng.span(Duration::ZERO, delay) } else { delay },
-            queue: queue(rng, mood, from, mtu),
+            queue: queue(rng, profile, from, mtu),
             mtu,
             harm: harm_toward(harm, to, mtu),
             outages: Vec::new(),
@@ -71,8 +71,8 @@ fn pick_mtu(rng: &mut SimRng) -> Mtu {
     ])
 }
 
-fn queue(rng: &mut SimRng, mood: Mood, from: &Jack, mtu: u32) -> QueueLimit {
-    if mood == Mood::Classic {
+fn queue(rng: &mut SimRng, profile: FaultProfile, from: &PortRef, mtu: u32) -> QueueLimit {
+    if profile == FaultProfile::Classic {
         // Nothing makes a classic sender wait, and nothing repeats what is dropped.
         return QueueLimit::Frames(100_000);
     }
@@ -87,30 +87,32 @@ fn queue(rng: &mut SimRng, mood: Mood, from: &Jack, mtu: u32) -> QueueLimit {
 }
 
 /// What is done to the frames of a path, shared out among its `on_path` wires.
-fn harm(rng: &mut SimRng, mood: Mood, on_path: u64) -> Harm {
+fn harm(rng: &mut SimRng, profile: FaultProfile, on_path: u64) -> Harm {
     let mut some = |most: u64, one_in: u64| {
         if rng.one_in(one_in) { 0 } else { (rng.spread(100, most) / on_path) as u32 }
     };
-    match mood {
-        Mood::Lossy => {
+    match profile {
+        FaultProfile::Lossy => {
             let (loss, duplicate, reorder) =
                 (some(MOST_LOSS, 4), some(50_000, 2), some(100_000, 2));
             let burst = rng.weighted(&[(5, 1), (1, 3), (1, 10)]);
             let late_by = rng.span(Duration::from_micros(5), Duration::from_millis(5));
             Harm { loss: loss / burst, burst, duplicate, reorder, corrupt: 0, late_by }
         }
-        Mood::Corrupting => {
+        FaultProfile::Corrupting => {
             let (corrupt, loss) = (some(MOST_LOSS / 2, 100), some(MOST_LOSS / 2, 2));
             Harm { loss, corrupt, ..Harm::default() }
         }
-        Mood::Rough | Mood::Restarting => Harm { loss: some(20_000, 2), ..Harm::default() },
-        Mood::Calm | Mood::Cut | Mood::Classic => Harm::default(),
+        FaultProfile::Rough | FaultProfile::Restarting => {
+            Harm { loss: some(20_000, 2), ..Harm::default() }
+        }
+        FaultProfile::Calm | FaultProfile::Cut | FaultProfile::Classic => Harm::default(),
     }
 }
 
 /// Bits flip in the memory of hosts, where no FCS looks. A switch drops what the wire before it has
 /// spoilt, and must: one bit can turn one station's address into another's, and would teach it a lie.
-fn harm_toward(harm: Harm, to: &Jack, mtu: u32) -> Harm {
+fn harm_toward(harm: Harm, to: &PortRef, mtu: u32) -> Harm {
     // A CRC-32 is sure to find three flipped bits in 11 KB, not in more.
     let protected = matches!(to.place, Place::Node(_)) && mtu <= 9000;
     Harm { corrupt: if protected { harm.corrupt } else { 0 }, ..harm }

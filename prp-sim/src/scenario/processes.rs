@@ -2,17 +2,17 @@
 
 use core::time::Duration;
 
-use super::Mood;
+use super::FaultProfile;
 use crate::plan::NodePlan;
 use crate::rng::SimRng;
 
 /// The processes of all nodes.
-pub(super) fn nodes(rng: &mut SimRng, mood: Mood, count: usize) -> Vec<NodePlan> {
-    (0..count).map(|_| node(rng, mood)).collect()
+pub(super) fn nodes(rng: &mut SimRng, profile: FaultProfile, count: usize) -> Vec<NodePlan> {
+    (0..count).map(|_| node(rng, profile)).collect()
 }
 
-fn node(rng: &mut SimRng, mood: Mood) -> NodePlan {
-    if mood == Mood::Classic {
+fn node(rng: &mut SimRng, profile: FaultProfile) -> NodePlan {
+    if profile == FaultProfile::Classic {
         // Nothing slows a classic sender down: its peer must keep up.
         let ring = 100_000;
         return NodePlan { ring, ..NodePlan::default() };

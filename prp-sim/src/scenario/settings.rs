@@ -6,12 +6,12 @@ use prp_proto::config::{Classic, ConnConfig, Keepalive};
 use prp_proto::congestion::Controller;
 use prp_proto::wire::{Offer, Reliability, ReliabilitySet};
 
-use super::Mood;
+use super::FaultProfile;
 use crate::rng::SimRng;
 
 /// What the connections of a run have in common.
 pub(super) struct Settings {
-    mood: Mood,
+    profile: FaultProfile,
     reliability: Option<ReliabilitySet>,
     crc: Option<bool>,
     impatient: bool,
@@ -20,7 +20,7 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Draws it. Frames cross up to `routers` routers.
-    pub(super) fn draw(rng: &mut SimRng, mood: Mood, routers: usize) -> Self {
+    pub(super) fn draw(rng: &mut SimRng, profile: FaultProfile, routers: usize) -> Self {
         let only = ReliabilitySet::only;
         let reliability = rng.weighted(&[
             (4, Some(ReliabilitySet::RELIABLE)),
@@ -31,25 +31,25 @@ impl Settings {
             // Every end its own: sometimes there is nothing in common.
             (2, None),
         ]);
-        let crc = match mood {
+        let crc = match profile {
             // A CRC is all there is against flipped bits.
-            Mood::Corrupting => Some(true),
-            Mood::Classic => Some(false),
+            FaultProfile::Corrupting => Some(true),
+            FaultProfile::Classic => Some(false),
             _ => rng.pick(&[Some(false), Some(true), Some(true), None]),
         };
         let exact = rng.one_in(8);
         Self {
-            mood,
+            profile,
             reliability,
             crc,
-            impatient: rng.one_in(10) && mood != Mood::Classic,
+            impatient: rng.one_in(10) && profile != FaultProfile::Classic,
             hop_limit: if exact { routers.max(1) as u8 } else { prp_proto::wire::Flags::MAX_HOPS },
         }
     }
 
     /// The settings of one end.
     pub(super) fn conn(&self, rng: &mut SimRng, client: bool) -> ConnConfig {
-        if self.mood == Mood::Classic {
+        if self.profile == FaultProfile::Classic {
             return classic(rng, client);
         }
         let default = ConnConfig::default();

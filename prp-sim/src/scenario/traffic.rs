@@ -7,7 +7,7 @@ use core::time::Duration;
 use prp_proto::addr::Port;
 use prp_proto::time::Instant;
 
-use super::Mood;
+use super::FaultProfile;
 use super::settings::Settings;
 use crate::plan::{FlowPlan, ListenPlan};
 use crate::rng::SimRng;
@@ -22,12 +22,12 @@ const NOBODYS: Port = Port::new(999);
 /// Listeners and flows.
 pub(super) fn traffic(
     rng: &mut SimRng,
-    mood: Mood,
+    profile: FaultProfile,
     topology: &Topology,
 ) -> (Vec<ListenPlan>, Vec<FlowPlan>) {
-    let settings = Settings::draw(rng, mood, topology.diameter());
-    let many = rng.one_in(12) && mood != Mood::Classic;
-    let listeners = listeners(rng, mood, topology, &settings, many);
+    let settings = Settings::draw(rng, profile, topology.diameter());
+    let many = rng.one_in(12) && profile != FaultProfile::Classic;
+    let listeners = listeners(rng, profile, topology, &settings, many);
     let count = if many { rng.spread(20, 100) } else { rng.spread(1, 10) };
     let begin_within = rng.span(Duration::from_millis(1), Duration::from_millis(600));
     // What a run may take of a machine's time.
@@ -35,7 +35,7 @@ pub(super) fn traffic(
     let flows = (0..count)
         .map(|_| {
             let size = if many { script::Size::Short } else { script::Size::Any };
-            let flow = flow(rng, mood, topology, &listeners, &settings, size, &mut budget);
+            let flow = flow(rng, profile, topology, &listeners, &settings, size, &mut budget);
             FlowPlan { start: Instant::ZERO + rng.span(Duration::ZERO, begin_within), ..flow }
         })
         .collect();
@@ -44,7 +44,7 @@ pub(super) fn traffic(
 
 fn listeners(
     rng: &mut SimRng,
-    mood: Mood,
+    profile: FaultProfile,
     topology: &Topology,
     settings: &Settings,
     many: bool,
@@ -54,7 +54,7 @@ fn listeners(
     let servers = if rng.one_in(2) { topology.nodes() } else { 1.max(topology.nodes() / 3) };
     for node in (topology.nodes() - servers)..topology.nodes() {
         for port in 0..rng.between(1, 2) as u16 {
-            let steady = mood == Mood::Classic || !rng.one_in(12);
+            let steady = profile == FaultProfile::Classic || !rng.one_in(12);
             let (late, early) = (!steady && rng.one_in(2), !steady && rng.one_in(2));
             let soon = |rng: &mut SimRng| {
                 Instant::ZERO + rng.span(Duration::from_micros(10), Duration::from_millis(500))
@@ -82,7 +82,7 @@ fn listeners(
 
 fn flow(
     rng: &mut SimRng,
-    mood: Mood,
+    profile: FaultProfile,
     topology: &Topology,
     listeners: &[ListenPlan],
     settings: &Settings,
@@ -92,11 +92,11 @@ fn flow(
     let nodes = topology.nodes() as u64;
     let listener = rng.below(listeners.len() as u64) as usize;
     let server = listeners[listener].node;
-    let own = rng.one_in(30) && mood != Mood::Classic;
+    let own = rng.one_in(30) && profile != FaultProfile::Classic;
     let other = (server + 1 + rng.below(nodes - 1) as usize) % topology.nodes();
     let client = if own { server } else { other };
-    let nobody = rng.one_in(40) && mood != Mood::Classic;
-    let (up, down) = script::scripts(rng, mood, size, budget);
+    let nobody = rng.one_in(40) && profile != FaultProfile::Classic;
+    let (up, down) = script::scripts(rng, profile, size, budget);
     FlowPlan {
         client,
         server,

@@ -10,7 +10,7 @@ use prp_proto::wire::ETHERNET_LEN;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use super::filter::{self, PortFilter, RouterFilter};
-use super::{Direct, FrameIo, Held, Inlet, Interface, Peek, Sent};
+use super::{BorrowedFrames, FrameIo, Interface, Peek, Sent, TcxRx, XdpTx};
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
@@ -50,7 +50,7 @@ enum Receiver {
 /// A packet socket on a network interface.
 #[derive(Debug)]
 pub struct PacketDevice {
-    home: Home,
+    bound_socket: BoundSocket,
     receiver: Receiver,
     sender: SendVec,
     mtu: u32,
@@ -76,12 +76,12 @@ impl PacketDevice {
         Self::make(name, false, ethertype)
     }
 
-    fn make(name: &str, is_there: bool, ethertype: u16) -> io::Result<Self> {
+    fn make(name: &str, is_present: bool, ethertype: u16) -> io::Result<Self> {
         // Protocol 0: nothing arrives before the filter and the ring are in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
         let socket = CloseOnFork::new(socket);
         attach(&socket, &filter::nothing())?;
-        let mtu = if is_there { packet::mtu(socket.as_fd(), name)? } else { USUAL_MTU };
+        let mtu = if is_present { packet::mtu(socket.as_fd(), name)? } else { USUAL_MTU };
         // Lost where the kernel is older than 4.20; frames we sent are then dropped as not for us.
         let _ = packet::ignore_outgoing(socket.as_fd());
         let frame = mtu as usize + ETHERNET_LEN;
@@ -103,7 +103,7 @@ impl PacketDevice {
                 Receiver::Queue(RecvVec::new(frame, RECV_BATCH)?)
             }
         };
-        let index = if is_there {
+        let index = if is_present {
             // By name: since it was listed it may have been removed and made again.
             let index = packet::index(socket.as_fd(), name)?;
             packet::bind(socket.as_fd(), index, ethertype)?;
@@ -112,10 +112,10 @@ impl PacketDevice {
             // The kernel numbers devices from 1.
             0
         };
-        let direct = Direct::new(name, index, mtu).map(Arc::new);
-        let inlet = Arc::new(Inlet::new(name, index, mtu, ethertype, slots)?);
-        let home = Home { socket, name: name.to_owned(), ethertype, direct, inlet };
-        Ok(Self { home, receiver, sender, mtu, overruns: 0 })
+        let xdp_tx = XdpTx::new(name, index, mtu).map(Arc::new);
+        let tcx_rx = Arc::new(TcxRx::new(name, index, mtu, ethertype, slots)?);
+        let bound_socket = BoundSocket { socket, name: name.to_owned(), ethertype, xdp_tx, tcx_rx };
+        Ok(Self { bound_socket, receiver, sender, mtu, overruns: 0 })
     }
 
     /// Receives every frame from now on, for whomever it is.
@@ -127,7 +127,7 @@ impl PacketDevice {
         if let Receiver::Ring(ring) = &mut self.receiver {
             ring.show_all();
         }
-        detach(&self.home.socket)
+        detach(&self.bound_socket.socket)
     }
 
     /// Bytes after the Ethernet header the interface takes.
@@ -138,17 +138,17 @@ impl PacketDevice {
 
 impl FrameIo for PacketDevice {
     fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let Self { home, receiver, overruns, .. } = self;
-        home.inlet.receive(max, take, &mut |max, take| match receiver {
+        let Self { bound_socket, receiver, overruns, .. } = self;
+        bound_socket.tcx_rx.receive(max, take, &mut |max, take| match receiver {
             Receiver::Ring(ring) => {
                 let (n, losing) = ring.receive(max, take);
                 if losing {
-                    *overruns += u64::from(packet::dropped(home.socket.as_fd())?);
+                    *overruns += u64::from(packet::dropped(bound_socket.socket.as_fd())?);
                 }
                 Ok(n)
             }
             Receiver::Queue(queue) => {
-                let n = match queue.receive(home.socket.as_fd(), max) {
+                let n = match queue.receive(bound_socket.socket.as_fd(), max) {
                     Ok(n) => n,
                     // The interface went down: it may come back, and the socket with it.
                     Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => 0,
@@ -160,22 +160,22 @@ impl FrameIo for PacketDevice {
         })
     }
 
-    fn hold<'a>(&'a self, max: usize, take: &mut dyn FnMut(&'a [u8])) -> Option<Held> {
+    fn hold<'a>(&'a self, max: usize, take: &mut dyn FnMut(&'a [u8])) -> Option<BorrowedFrames> {
         match &self.receiver {
             Receiver::Ring(ring) => {
                 let (frames, losing) = ring.hold(max, take);
-                Some(Held { frames, losing })
+                Some(BorrowedFrames { frames, losing })
             }
             Receiver::Queue(_) => None,
         }
     }
 
-    fn release(&mut self, held: Held) -> io::Result<()> {
+    fn release(&mut self, held: BorrowedFrames) -> io::Result<()> {
         if let Receiver::Ring(ring) = &mut self.receiver {
             ring.release(held.frames);
         }
         if held.losing {
-            self.overruns += u64::from(packet::dropped(self.home.socket.as_fd())?);
+            self.overruns += u64::from(packet::dropped(self.bound_socket.socket.as_fd())?);
         }
         Ok(())
     }
@@ -184,28 +184,28 @@ impl FrameIo for PacketDevice {
         let Some(first) = frames.next() else { return Sent::default() };
         let Some(second) = frames.next() else { return self.send_one(first) };
         let mut frames = [first, second].into_iter().chain(frames);
-        let Self { home, sender, .. } = self;
-        if let Some(direct) = &home.direct
-            && let Some(sent) = direct.send(&mut frames)
+        let Self { bound_socket, sender, .. } = self;
+        if let Some(xdp_tx) = &bound_socket.xdp_tx
+            && let Some(sent) = xdp_tx.send(&mut frames)
         {
             return sent;
         }
         let mut batch = sender.load(frames);
-        home.send(batch.len(), |at| batch.send(home.socket.as_fd(), at))
+        bound_socket.send(batch.len(), |at| batch.send(bound_socket.socket.as_fd(), at))
     }
 
     fn send_one(&mut self, frame: [&[u8]; 4]) -> Sent {
-        let Self { home, sender, .. } = self;
-        if let Some(direct) = &home.direct
-            && let Some(sent) = direct.send(&mut std::iter::once(frame))
+        let Self { bound_socket, sender, .. } = self;
+        if let Some(xdp_tx) = &bound_socket.xdp_tx
+            && let Some(sent) = xdp_tx.send(&mut std::iter::once(frame))
         {
             return sent;
         }
-        home.send(1, |_| sender.send_one(home.socket.as_fd(), frame).map(|()| 1))
+        bound_socket.send(1, |_| sender.send_one(bound_socket.socket.as_fd(), frame).map(|()| 1))
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.home.socket.as_fd()
+        self.bound_socket.socket.as_fd()
     }
 
     fn peek(&self) -> Peek {
@@ -216,32 +216,32 @@ impl FrameIo for PacketDevice {
     }
 
     fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
-        self.home.inlet.set_node(filter.node());
+        self.bound_socket.tcx_rx.set_node(filter.node());
         // A ring says itself what is for this machine.
         if filter.is_open() && matches!(self.receiver, Receiver::Ring(_)) {
-            return detach(&self.home.socket);
+            return detach(&self.bound_socket.socket);
         }
-        attach(&self.home.socket, &filter.program())
+        attach(&self.bound_socket.socket, &filter.program())
     }
 
     fn set_router_filter(&mut self, filter: &RouterFilter) -> io::Result<()> {
-        attach(&self.home.socket, &filter.program())
+        attach(&self.bound_socket.socket, &filter.program())
     }
 
     fn revive(&mut self) -> bool {
-        self.home.rebind()
+        self.bound_socket.rebind()
     }
 
     fn largest(&self) -> Option<u32> {
         Some(self.mtu)
     }
 
-    fn direct(&self) -> Option<&Arc<Direct>> {
-        self.home.direct.as_ref()
+    fn xdp_tx(&self) -> Option<&Arc<XdpTx>> {
+        self.bound_socket.xdp_tx.as_ref()
     }
 
-    fn inlet(&self) -> Option<&Arc<Inlet>> {
-        Some(&self.home.inlet)
+    fn tcx_rx(&self) -> Option<&Arc<TcxRx>> {
+        Some(&self.bound_socket.tcx_rx)
     }
 
     fn take_overruns(&mut self) -> u64 {
@@ -251,17 +251,17 @@ impl FrameIo for PacketDevice {
 
 /// A socket, and what to find its interface by when that has been removed and made again.
 #[derive(Debug)]
-struct Home {
+struct BoundSocket {
     socket: CloseOnFork<Socket>,
     name: String,
     ethertype: u16,
     /// Another way to send into it.
-    direct: Option<Arc<Direct>>,
+    xdp_tx: Option<Arc<XdpTx>>,
     /// Another way to receive what is for it.
-    inlet: Arc<Inlet>,
+    tcx_rx: Arc<TcxRx>,
 }
 
-impl Home {
+impl BoundSocket {
     /// The interface was removed. If there is one of its name again, that is the one from now on;
     /// whether it is. The thread that listens to rtnetlink finds out about its MTU and its hardware
     /// address.
@@ -270,13 +270,13 @@ impl Home {
         let socket = self.socket.as_fd();
         let Ok(index) = packet::index(socket, &self.name) else { return false };
         // A socket that stands in a row cannot be bound, nor need one be that is.
-        let is_there = packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
+        let is_present = packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
             || packet::bind(socket, index, self.ethertype).is_ok();
-        if is_there {
-            self.direct.iter().for_each(|direct| direct.follow(index));
-            self.inlet.follow(index);
+        if is_present {
+            self.xdp_tx.iter().for_each(|xdp_tx| xdp_tx.rebind(index));
+            self.tcx_rx.rebind(index);
         }
-        is_there
+        is_present
     }
 
     /// Sends `count` frames, by `send` from the one it names on, until the device takes no more.
@@ -306,8 +306,8 @@ impl Home {
                 },
             }
         }
-        if let Some(direct) = &self.direct {
-            direct.note(sent.done);
+        if let Some(xdp_tx) = &self.xdp_tx {
+            xdp_tx.note(sent.done);
         }
         sent
     }

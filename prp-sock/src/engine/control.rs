@@ -10,14 +10,14 @@ use nix::poll::{PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
 use super::Engine;
-use super::detours::Detours;
-use super::kick::Kick;
+use super::fast_path_thread::FastPathThreads;
+use super::link_monitor::LinkMonitor;
 use super::links::Links;
 use super::poll_set::PollSet;
 use super::router_client::RouterClient;
-use super::scout::Scouts;
 use super::wait::earliest;
 use super::waiter::Waiter;
+use super::wake_fd::WakeFd;
 use crate::threads;
 
 /// The control thread as other threads see it.
@@ -28,7 +28,7 @@ pub(super) struct ControlThread {
 
 impl ControlThread {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { waiter: Waiter::new(Kick::new()?) })
+        Ok(Self { waiter: Waiter::new(WakeFd::new()?) })
     }
 
     /// Has it do what there is to do now.
@@ -53,8 +53,8 @@ impl Engine {
         let work = Work {
             links,
             router: RouterClient::new(),
-            detours: Detours::default(),
-            scouts: Scouts::new(),
+            link_monitor: LinkMonitor::default(),
+            fast_paths: FastPathThreads::new(),
         };
         threads::start("prp-control", move || work.run(&engine, &waiter))
     }
@@ -65,8 +65,8 @@ impl Engine {
 struct Work {
     links: Links,
     router: RouterClient,
-    detours: Detours,
-    scouts: Scouts,
+    link_monitor: LinkMonitor,
+    fast_paths: FastPathThreads,
 }
 
 impl Work {
@@ -77,10 +77,11 @@ impl Work {
             let due = self.router.poll(&alive);
             // A router answers for ports that no process owns. Without one the steward does.
             alive.lock().set_routed(self.router.is_registered());
-            self.links.look(&alive);
-            let detours = self.detours.look(&alive, self.links.carrier(), &self.router.down);
-            let due = earliest(due, detours);
-            let due = earliest(due, self.scouts.look(&alive, &waiter.waker()));
+            self.links.check(&alive);
+            let link_monitor =
+                self.link_monitor.check(&alive, self.links.carrier(), &self.router.down);
+            let due = earliest(due, link_monitor);
+            let due = earliest(due, self.fast_paths.check(&alive, &waiter.waker()));
             let timeout = due.map(|due| due.since(alive.now()));
             drop(alive);
             self.sleep(waiter, timeout);
@@ -88,7 +89,7 @@ impl Work {
     }
 
     fn sleep(&self, waiter: &Waiter, timeout: Option<Duration>) {
-        let mut set = PollSet::new(waiter.kick_fd(), PollFlags::POLLIN);
+        let mut set = PollSet::new(waiter.wake_fd(), PollFlags::POLLIN);
         let others = self.router.fd().into_iter().chain(self.links.fd());
         others.for_each(|fd| set.push(fd, PollFlags::POLLIN));
         if waiter.begin_poll() {

@@ -11,23 +11,23 @@ use std::time::Duration;
 use prp_node::{Ledger, OwnerProbe, PortClaims, StewardClaim};
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, Port};
-use prp_proto::endpoint::{Ending, Endpoint, Lent, Sink};
+use prp_proto::endpoint::{BorrowedWrite, Ending, Endpoint, Sink};
 use prp_proto::event::{ConnHandle, Event, ListenHandle, Readiness};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
 
-use self::devices::{FOREIGN, is_foreign};
+use self::devices::{MISDIRECTED, is_misdirected};
 use super::device_slot::DeviceSlot;
-use super::doors::Doors;
-use super::driver::Driver;
-use super::flow::Flow;
-use super::guard::Calls;
-use super::keeper::Duty;
+use super::guard::DeferredWakes;
+use super::keeper::TimerLoad;
+use super::leader::Leader;
 use super::readiness::Shown;
-use super::slot::{Interest, Slot};
-use super::spin::SpinRecord;
+use super::rx_coalescing::RxCoalescing;
+use super::rx_handles::RxHandles;
+use super::spin::SpinHistory;
 use super::wait::earliest;
 use super::waiter::Waiter;
+use super::waiters::{Interest, Waiters};
 use crate::device::{FrameIo, PortFilter};
 
 /// Frames received per turn from one device, so that nobody holds the lock for long.
@@ -56,48 +56,48 @@ pub(crate) struct Core {
     pub(super) ledger: Option<Ledger>,
     devices: Vec<DeviceSlot>,
     /// The devices' sockets, for those who do not hold the lock.
-    pub(super) doors: Arc<Doors>,
+    pub(super) rx_handles: Arc<RxHandles>,
     filter: PortFilter,
     /// Frames that were not for us, since somebody looked.
-    foreign: u32,
+    misdirected: u32,
     batch: TransmitBatch,
-    slots: Vec<Slot>,
-    listeners: HashMap<ListenHandle, Slot>,
+    slots: Vec<Waiters>,
+    listeners: HashMap<ListenHandle, Waiters>,
     /// To be made when the lock is let go.
-    pub(super) calls: Calls,
+    pub(super) calls: DeferredWakes,
     /// The application thread that drives.
-    pub(super) driver: Option<Driver>,
+    pub(super) leader: Option<Leader>,
     /// Application threads that wait while another one drives, longest first.
     pub(super) followers: Vec<Arc<Waiter>>,
     /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
-    pub(crate) detached: usize,
+    pub(crate) async_waiters: usize,
     /// The number of the future that was numbered last.
     pub(super) next_future: u64,
-    pub(super) spin: SpinRecord,
-    pub(crate) flow: Flow,
+    pub(super) spin: SpinHistory,
+    pub(crate) rx_coalescing: RxCoalescing,
     /// Turns taken, by anybody: shows activity.
-    pub(super) turns: u64,
+    pub(super) receiving_polls: u64,
     /// The keeper sleeps until called.
     pub(super) keeper_parked: bool,
     /// The keeper sleeps in `poll`.
     pub(super) keeper_polls: bool,
     /// When the thread that sleeps in `poll` looks at the time again by itself.
-    pub(super) looks_again: Option<Instant>,
+    pub(super) next_wakeup: Option<Instant>,
     /// When the keeper, which is not in charge, looks at the time and does what is due.
-    pub(super) keeper_looks: Option<Instant>,
-    /// The driver sleeps in `poll`.
-    pub(super) driver_sleeps: bool,
-    /// What there was to do in time when drivers fell asleep, since the keeper looked.
-    pub(super) duty: Duty,
+    pub(super) background_wakeup: Option<Instant>,
+    /// The leader sleeps in `poll`.
+    pub(super) leader_sleeps: bool,
+    /// What there was to do in time when leaders fell asleep, since the keeper looked.
+    pub(super) timer_load: TimerLoad,
     /// When an application thread last stopped driving, or looked for frames in passing.
     pub(super) left: Instant,
     /// When something was last sent or taken in.
-    acted: Instant,
+    last_io: Instant,
     /// When the engine ends, unless somebody uses it.
-    retires: Option<Instant>,
+    retire_at: Option<Instant>,
     /// When to look whether devices that had an error are there: an interface that was removed and made
     /// again does not come back to its socket by itself.
-    pub(super) revives: Option<Instant>,
+    pub(super) reopen_at: Option<Instant>,
     /// The process exits: only threads of ours, and the one that exits, have this lock from now on.
     pub(super) gone: bool,
     /// Threads that wanted it all the same.
@@ -118,7 +118,7 @@ impl Core {
             PortFilter::new(node, steward, std::iter::empty())
         };
         let devices: Vec<_> = devices.into_iter().map(DeviceSlot::new).collect();
-        let doors = Doors::new(&devices)?;
+        let rx_handles = RxHandles::new(&devices)?;
         let mut core = Self {
             endpoint,
             claims: PortClaims::new(node),
@@ -126,30 +126,30 @@ impl Core {
             steward: claim,
             ledger: None,
             devices,
-            doors,
+            rx_handles,
             filter,
-            foreign: 0,
+            misdirected: 0,
             batch: TransmitBatch::new(SEND_FRAMES, SEND_BYTES),
             slots: Vec::new(),
             listeners: HashMap::new(),
-            calls: Calls::default(),
-            driver: None,
+            calls: DeferredWakes::default(),
+            leader: None,
             followers: Vec::new(),
-            detached: 0,
+            async_waiters: 0,
             next_future: 0,
-            spin: SpinRecord::default(),
-            flow: Flow::new(),
-            turns: 0,
+            spin: SpinHistory::default(),
+            rx_coalescing: RxCoalescing::new(),
+            receiving_polls: 0,
             keeper_parked: false,
             keeper_polls: false,
-            looks_again: None,
-            keeper_looks: None,
-            driver_sleeps: false,
-            duty: Duty::Nothing,
+            next_wakeup: None,
+            background_wakeup: None,
+            leader_sleeps: false,
+            timer_load: TimerLoad::Nothing,
             left: Instant::ZERO,
-            acted: Instant::ZERO,
-            retires: None,
-            revives: None,
+            last_io: Instant::ZERO,
+            retire_at: None,
+            reopen_at: None,
             gone: false,
             held_back: 0,
             failed: None,
@@ -161,7 +161,7 @@ impl Core {
 
     /// Receives what is there, up to a batch per device, and does everything that follows from it; how
     /// many frames there were.
-    pub(crate) fn turn(&mut self, now: Instant, sink: Option<&mut Sink<'_>>) -> usize {
+    pub(crate) fn poll_once(&mut self, now: Instant, sink: Option<&mut Sink<'_>>) -> usize {
         let frames = self.take_in(now, sink);
         self.pump(now);
         frames
@@ -169,25 +169,25 @@ impl Core {
 
     /// Receives what is there, up to a batch per device; how many frames there were.
     fn take_in(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
-        self.acted = self.acted.max(now);
-        let (mut frames, mut gather) = (0, u32::MAX);
+        self.last_io = self.last_io.max(now);
+        let (mut frames, mut target_frames) = (0, u32::MAX);
         let mut failure = None;
         for (index, device) in self.devices.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
-            let (endpoint, foreign) = (&mut self.endpoint, &mut self.foreign);
+            let (endpoint, misdirected) = (&mut self.endpoint, &mut self.misdirected);
             let mut shown = 0;
             let received = device.io.receive(RECEIVE_TURN, &mut |frame| {
                 let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
-                *foreign += u32::from(is_foreign(disposition));
+                *misdirected += u32::from(is_misdirected(disposition));
                 shown += 1;
             });
             match received {
                 Ok(0) => {}
                 Ok(n) => {
                     // The rest are for other machines.
-                    *foreign += n.saturating_sub(shown) as u32;
+                    *misdirected += n.saturating_sub(shown) as u32;
                     frames += n;
-                    gather = gather.min(device.gather);
+                    target_frames = target_frames.min(device.target_frames);
                 }
                 Err(e) => failure = Some(e.kind()),
             }
@@ -195,14 +195,14 @@ impl Core {
         if let Some(kind) = failure {
             self.fail(kind);
         }
-        self.turns += u64::from(frames > 0);
-        self.flow.note(now, frames, gather);
+        self.receiving_polls += u64::from(frames > 0);
+        self.rx_coalescing.note(now, frames, target_frames);
         frames
     }
 
     /// Lets time act, sends what is due and wakes whom it concerns.
     pub(super) fn pump(&mut self, now: Instant) {
-        if self.foreign >= FOREIGN {
+        if self.misdirected >= MISDIRECTED {
             self.close_filter_to_others();
         }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
@@ -222,20 +222,20 @@ impl Core {
     /// Notes whether anybody uses the engine.
     fn note_use(&mut self, now: Instant) {
         if !self.endpoint.is_idle() {
-            self.retires = None;
-        } else if self.retires.is_none() {
+            self.retire_at = None;
+        } else if self.retire_at.is_none() {
             self.stay(now);
         }
     }
 
     /// Nobody uses the engine: it stays for a while.
     pub(super) fn stay(&mut self, now: Instant) {
-        self.retires = Some(now + RETIRE_AFTER);
+        self.retire_at = Some(now + RETIRE_AFTER);
     }
 
     /// Whether nobody has used the engine for long.
     pub(super) fn is_to_retire(&self, now: Instant) -> bool {
-        self.retires.is_some_and(|at| at <= now)
+        self.retire_at.is_some_and(|at| at <= now)
     }
 
     /// Whether there is more to send than went with the last batch, and room for it.
@@ -245,7 +245,7 @@ impl Core {
 
     /// When something is due.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        earliest(self.endpoint.poll_timeout(), self.retires)
+        earliest(self.endpoint.poll_timeout(), self.retire_at)
     }
 
     /// When something is due indeed, for a thread that is about to sleep.
@@ -256,17 +256,17 @@ impl Core {
 
     /// A deadline that has come into force while everybody slept, and that nobody would notice within
     /// `grace`.
-    pub(super) fn overlooked(&self, grace: Duration) -> Option<Instant> {
+    pub(super) fn missed_deadline(&self, grace: Duration) -> Option<Instant> {
         // Mostly nobody sleeps, and that is the cheaper question.
-        let looks = self.looks_again?;
+        let looks = self.next_wakeup?;
         let due = self.next_timeout()?;
-        let looks = self.keeper_looks.map_or(looks, |keeper| keeper.min(looks));
+        let looks = self.background_wakeup.map_or(looks, |keeper| keeper.min(looks));
         (due + grace < looks).then_some(due)
     }
 
     /// Whether something was sent or taken in later than `at`.
-    pub(super) fn has_acted_after(&self, at: Instant) -> bool {
-        self.acted > at
+    pub(super) fn has_io_after(&self, at: Instant) -> bool {
+        self.last_io > at
     }
 
     /// Whether every device has taken what it was given.
@@ -279,7 +279,7 @@ impl Core {
         self.devices.get(device).is_some_and(DeviceSlot::is_stalled)
     }
 
-    fn transmit(&mut self, now: Instant, lent: Option<&Lent<'_>>) {
+    fn transmit(&mut self, now: Instant, lent: Option<&BorrowedWrite<'_>>) {
         if !self.is_unstalled() && !self.devices.iter_mut().all(DeviceSlot::unstall) {
             return;
         }
@@ -292,8 +292,8 @@ impl Core {
     }
 
     /// Hands the frames of the batch to their devices, and sees to what follows.
-    fn hand_over(&mut self, now: Instant, lent: Option<&Lent<'_>>) {
-        self.acted = self.acted.max(now);
+    fn hand_over(&mut self, now: Instant, lent: Option<&BorrowedWrite<'_>>) {
+        self.last_io = self.last_io.max(now);
         let (endpoint, batch) = (&self.endpoint, &self.batch);
         let count = batch.len();
         let mut next = 0;
@@ -317,7 +317,7 @@ impl Core {
                     if let Some(slot) = self.slots.get_mut(conn.slot()) {
                         slot.wake(ready, &mut self.calls);
                     }
-                    self.call_driver_if(|interest| interest.is_met_by(conn, ready));
+                    self.call_leader_if(|interest| interest.is_met_by(conn, ready));
                     if ready.readable {
                         self.show_arrival(conn);
                     } else {
@@ -329,7 +329,7 @@ impl Core {
                         let ready = Readiness { readable: true, ..Readiness::default() };
                         slot.wake(ready, &mut self.calls);
                     }
-                    self.call_driver_if(|interest| interest == Interest::Accept(listener));
+                    self.call_leader_if(|interest| interest == Interest::Accept(listener));
                     self.show_incoming(listener);
                 }
                 Event::UnownedPort(unowned) => {
@@ -352,7 +352,7 @@ impl Core {
     }
 
     /// Sends `bytes` if they are a message that may go at once, with nothing before it; whether they are.
-    pub(crate) fn send_lone(
+    pub(crate) fn try_send_now(
         &mut self,
         now: Instant,
         conn: ConnHandle,
@@ -360,12 +360,12 @@ impl Core {
         ending: Ending,
     ) -> bool {
         self.batch.clear();
-        let is_lone = self.is_unstalled()
-            && self.endpoint.send_lone(now, conn, bytes, ending, &mut self.batch);
-        if is_lone {
+        let can_send_now = self.is_unstalled()
+            && self.endpoint.try_send_now(now, conn, bytes, ending, &mut self.batch);
+        if can_send_now {
             self.hand_over(now, None);
         }
-        is_lone
+        can_send_now
     }
 
     /// Sends one batch of what is due.
@@ -375,7 +375,7 @@ impl Core {
 
     /// Sends what may go of what a writer has lent, and of everything else, and takes in what comes meanwhile, above all what
     /// the peer has already.
-    pub(crate) fn exchange(&mut self, now: Instant, lent: &Lent<'_>) {
+    pub(crate) fn exchange(&mut self, now: Instant, lent: &BorrowedWrite<'_>) {
         self.transmit(now, Some(lent));
         self.take_in(now, None);
         // A thread that looks for frames is not away: the keeper need not.
@@ -389,7 +389,7 @@ impl Core {
         }
         let everything =
             Readiness { readable: true, writable: true, connected: true, flushed: true };
-        self.call_driver();
+        self.call_leader();
         for slot in self.slots.iter_mut().chain(self.listeners.values_mut()) {
             slot.wake(everything, &mut self.calls);
             if let Some(fd) = &mut slot.fd {
@@ -404,23 +404,23 @@ impl Core {
         }
     }
 
-    /// What the driver, which is the caller, is to be called for.
-    pub(super) fn set_driver_interest(&mut self, interest: Option<Interest>) {
-        if let Some(driver) = &mut self.driver {
-            driver.set_interest(interest);
+    /// What the leader, which is the caller, is to be called for.
+    pub(super) fn set_leader_interest(&mut self, interest: Option<Interest>) {
+        if let Some(leader) = &mut self.leader {
+            leader.set_interest(interest);
         }
     }
 
-    /// Has the driver look at the state of things anew.
-    pub(super) fn call_driver(&mut self) {
-        if let Some(driver) = &mut self.driver {
-            driver.call(&mut self.calls);
+    /// Has the leader look at the state of things anew.
+    pub(super) fn call_leader(&mut self) {
+        if let Some(leader) = &mut self.leader {
+            leader.call(&mut self.calls);
         }
     }
 
-    fn call_driver_if(&mut self, is_there: impl FnOnce(Interest) -> bool) {
-        if let Some(driver) = &mut self.driver {
-            driver.call_if(is_there, &mut self.calls);
+    fn call_leader_if(&mut self, is_present: impl FnOnce(Interest) -> bool) {
+        if let Some(leader) = &mut self.leader {
+            leader.call_if(is_present, &mut self.calls);
         }
     }
 

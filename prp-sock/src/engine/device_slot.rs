@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::flow;
+use super::rx_coalescing;
 use crate::device::{FrameIo, Peek, Sent};
 
 /// Counters of a device.
@@ -15,10 +15,10 @@ pub(crate) struct DeviceCounters {
     pub(crate) send_losses: u64,
     /// Frames larger than the device takes.
     pub(crate) too_big: u64,
-    /// Frames that took the direct way.
-    pub(crate) direct: u64,
-    /// Frames that came in by the inlet.
-    pub(crate) inlet: u64,
+    /// Frames that took the AF_XDP send path.
+    pub(crate) xdp_tx: u64,
+    /// Frames that came in by the tcx receive path.
+    pub(crate) tcx_rx: u64,
 }
 
 /// One device.
@@ -31,7 +31,7 @@ pub(super) struct DeviceSlot {
     /// Buffers for the next ones: a device that is often full allocates nothing.
     spare: Vec<Vec<u8>>,
     /// Frames that may gather in its receiving ring while nobody looks; 0 if it is not known how many fit.
-    pub(super) gather: u32,
+    pub(super) target_frames: u32,
     /// Whether it is up and has a carrier, as the kernel said last; none where the kernel says
     /// nothing. `connect` asks, so it is kept here: a system call for each connection costs a fifth
     /// of those that can be made in a second.
@@ -43,12 +43,12 @@ pub(super) struct DeviceSlot {
 impl DeviceSlot {
     pub(super) fn new(io: Box<dyn FrameIo>) -> Self {
         let counters = DeviceCounters::default();
-        let gather = match io.peek() {
-            Peek::Ring(ring) => flow::gather(ring.slots(), ring.slot_bytes()),
+        let target_frames = match io.peek() {
+            Peek::Ring(ring) => rx_coalescing::target_frames(ring.slots(), ring.slot_bytes()),
             Peek::Unknown => 0,
         };
         let (stalled, spare) = (VecDeque::new(), Vec::new());
-        Self { io, counters, stalled, spare, gather, usable: None, index: None }
+        Self { io, counters, stalled, spare, target_frames, usable: None, index: None }
     }
 
     /// Whether it holds frames it could not take.
@@ -58,8 +58,8 @@ impl DeviceSlot {
 
     pub(super) fn counters(&mut self) -> DeviceCounters {
         self.counters.overruns += self.io.take_overruns();
-        self.counters.direct += self.io.take_direct();
-        self.counters.inlet += self.io.take_inlet();
+        self.counters.xdp_tx += self.io.take_xdp_tx();
+        self.counters.tcx_rx += self.io.take_tcx_rx();
         self.counters
     }
 

@@ -14,9 +14,9 @@ use super::Engine;
 use super::core::Core;
 use super::guard::CoreGuard;
 use super::registry;
-use super::slot::Interest;
 use super::spin::SpinPolicy;
 use super::wait::Wait;
+use super::waiters::Interest;
 use crate::clock::Clock;
 use crate::sys::process;
 
@@ -99,7 +99,7 @@ impl Core {
     /// Lets every connection and every listener go.
     fn release_all(&mut self, now: Instant, abort: bool) {
         // Data that has come unseen counts as unread, which makes the end a reset.
-        self.turn(now, None);
+        self.poll_once(now, None);
         for listener in self.listening() {
             self.endpoint.unlisten(now, listener);
         }
@@ -116,7 +116,7 @@ impl Engine {
         let mut core = self.lock();
         core.gone = true;
         // The thread that drives does not come back.
-        core.driver = None;
+        core.leader = None;
         core.followers.clear();
         core.release_all(now, false);
         core.endpoint.leave(now);

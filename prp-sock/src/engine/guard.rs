@@ -10,7 +10,7 @@ use parking_lot::lock_api::{Mutex, MutexGuard};
 
 use super::core::Core;
 use super::exit;
-use crate::sys::baton::{Baton, Errand};
+use crate::sys::baton::{Baton, LockClass};
 use crate::sys::lock::{lock_as, try_lock_soon};
 
 /// What the engine's lock protects, and the lock.
@@ -19,12 +19,12 @@ pub(super) type CoreLock = Mutex<Baton, Core>;
 /// Wakers to be called or dropped as soon as the lock is free. Both run code that is not ours, which may
 /// use a stream of this engine; and who is woken wants the lock first of all.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct DeferredWakes {
     wake: Vec<Waker>,
     discard: Vec<Waker>,
 }
 
-impl Calls {
+impl DeferredWakes {
     /// Calls `waker` later.
     pub(super) fn wake(&mut self, waker: Waker) {
         self.wake.push(waker);
@@ -59,8 +59,8 @@ fn contain(call: impl FnOnce()) {
 
 thread_local! {
     /// This thread's lists, empty between uses: kept, so that waking allocates nothing.
-    static SPARE: Cell<Calls> = const {
-        Cell::new(Calls { wake: Vec::new(), discard: Vec::new() })
+    static SPARE: Cell<DeferredWakes> = const {
+        Cell::new(DeferredWakes { wake: Vec::new(), discard: Vec::new() })
     };
 }
 
@@ -73,8 +73,8 @@ pub(crate) struct CoreGuard<'a> {
 }
 
 impl<'a> CoreGuard<'a> {
-    pub(super) fn new(lock: &'a CoreLock, errand: Errand) -> Self {
-        Self { lock, held: Some(lock_as(lock, errand)) }.unless_gone()
+    pub(super) fn new(lock: &'a CoreLock, lock_class: LockClass) -> Self {
+        Self { lock, held: Some(lock_as(lock, lock_class)) }.unless_gone()
     }
 
     /// As [`Self::new`], unless somebody has the lock for longer than a message takes.

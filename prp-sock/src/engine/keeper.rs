@@ -15,10 +15,10 @@ use prp_proto::time::Instant;
 use super::Engine;
 use super::core::Core;
 use super::guard::CoreGuard;
-use super::kick::Kick;
 use super::registry;
 use super::wait::earliest;
 use super::waiter::Waiter;
+use super::wake_fd::WakeFd;
 use crate::sys::memory;
 use crate::threads;
 
@@ -26,7 +26,7 @@ use crate::threads;
 /// while they are: an acknowledgement half a millisecond late has its peer ask for it once, at most.
 const TICK: Duration = Duration::from_millis(2);
 
-/// A tick where drivers that sleep between frames leave timers to the keeper that are soon due.
+/// A tick where leaders that sleep between frames leave timers to the keeper that are soon due.
 /// Less than what most of those, of acknowledgements, are set for: so hardly one that is set
 /// meanwhile is due before.
 const SHORT_TICK: Duration = Duration::from_micros(400);
@@ -45,9 +45,9 @@ const QUIET_TICKS: u32 = 16;
 /// Bytes of freed buffers that are worth giving back to the system: a process has as many anyway.
 const WORTH_RETURNING: usize = 4 * 1024 * 1024;
 
-/// What drivers have left to the keeper since it looked at the time.
+/// What leaders have left to the keeper since it looked at the time.
 #[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Duty {
+pub(super) enum TimerLoad {
     /// Nothing: none has slept, and who does not sleep looks itself.
     #[default]
     Nothing,
@@ -57,14 +57,14 @@ pub(super) enum Duty {
     Soon,
 }
 
-impl Duty {
-    /// A driver falls asleep at `now`, which leaves what is `due`.
+impl TimerLoad {
+    /// A leader falls asleep at `now`, which leaves what is `due`.
     pub(super) fn left(due: Option<Instant>, now: Instant) -> Self {
         if due.is_some_and(|due| due < now + SOON) { Self::Soon } else { Self::Late }
     }
 
     /// When to look at the time again, `now` that this is `due`.
-    pub(super) fn next_look(self, due: Option<Instant>, now: Instant) -> Instant {
+    pub(super) fn next_check(self, due: Option<Instant>, now: Instant) -> Instant {
         let longest = now
             + match self {
                 Self::Nothing => return now + TICK,
@@ -83,7 +83,7 @@ pub(super) struct Keeper {
 
 impl Keeper {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { waiter: Waiter::new(Kick::new()?) })
+        Ok(Self { waiter: Waiter::new(WakeFd::new()?) })
     }
 
     /// Makes it look at the state of things now.
@@ -106,19 +106,20 @@ impl Keeper {
 
 impl Core {
     /// When the keeper is to look at the time again while somebody else drives.
-    pub(super) fn next_look(&mut self, now: Instant) -> Instant {
-        let duty = std::mem::take(&mut self.duty);
-        // A driver that sleeps on still relies on it.
-        let duty = if self.driver_sleeps { duty.max(Duty::Late) } else { duty };
-        let due = if duty == Duty::Nothing { None } else { self.revised_timeout() };
-        duty.next_look(due, now)
+    pub(super) fn next_check(&mut self, now: Instant) -> Instant {
+        let timer_load = std::mem::take(&mut self.timer_load);
+        // A leader that sleeps on still relies on it.
+        let timer_load =
+            if self.leader_sleeps { timer_load.max(TimerLoad::Late) } else { timer_load };
+        let due = if timer_load == TimerLoad::Nothing { None } else { self.revised_timeout() };
+        timer_load.next_check(due, now)
     }
 
-    /// When a driver that falls asleep `now` has to look at the time for what is `due`: not for what the keeper sees to, which
+    /// When a leader that falls asleep `now` has to look at the time for what is `due`: not for what the keeper sees to, which
     /// needs no timer of his, that would cost more than the system call it is for.
-    pub(super) fn look_of_driver(&self, due: Option<Instant>, now: Instant) -> Option<Instant> {
+    pub(super) fn leader_deadline(&self, due: Option<Instant>, now: Instant) -> Option<Instant> {
         // One that is overdue may have been put off.
-        let looks = self.keeper_looks.filter(|at| *at >= now);
+        let looks = self.background_wakeup.filter(|at| *at >= now);
         due.filter(|due| looks.is_none_or(|at| at > *due))
     }
 }
@@ -132,9 +133,9 @@ impl Engine {
 
     /// After a command: calls the keeper if something is due before anybody would look.
     pub(crate) fn after_command(&self, core: CoreGuard<'_>) {
-        let late = core.overlooked(TICK).is_some();
+        let late = core.missed_deadline(TICK).is_some();
         // A task waits and nobody polls for it.
-        let unattended = core.detached > 0 && core.driver.is_none() && !core.keeper_polls;
+        let unattended = core.async_waiters > 0 && core.leader.is_none() && !core.keeper_polls;
         drop(core);
         if late || unattended {
             self.keeper.call();
@@ -148,11 +149,11 @@ impl Engine {
         loop {
             let now = self.now();
             self.keeper.waiter.take_call();
-            let driven = core.driver.is_some();
-            quiet = if driven && core.turns == seen { quiet + 1 } else { 0 };
-            seen = core.turns;
+            let driven = core.leader.is_some();
+            quiet = if driven && core.receiving_polls == seen { quiet + 1 } else { 0 };
+            seen = core.receiving_polls;
             let takes_over = core.left + TICK;
-            if driven || core.detached == 0 && now < takes_over {
+            if driven || core.async_waiters == 0 && now < takes_over {
                 let latest = (!driven).then_some(takes_over);
                 core = self.watch(core, now, quiet > QUIET_TICKS, latest);
                 continue;
@@ -171,7 +172,7 @@ impl Engine {
     }
 
     /// An application thread drives, or has until just now: sees to the timers of commands that came meanwhile, and looks
-    /// again at `latest`, or before. When all is `quiet`, the driver's own look at the clock will do, unless it would come
+    /// again at `latest`, or before. When all is `quiet`, the leader's own look at the clock will do, unless it would come
     /// too late.
     fn watch<'a>(
         &'a self,
@@ -187,14 +188,17 @@ impl Engine {
         if core.endpoint.take_freed(WORTH_RETURNING) {
             core = self.return_memory(core);
         }
-        let until =
-            if quiet { core.overlooked(TICK) } else { earliest(latest, Some(core.next_look(now))) };
+        let until = if quiet {
+            core.missed_deadline(TICK)
+        } else {
+            earliest(latest, Some(core.next_check(now)))
+        };
         core.keeper_parked = quiet;
-        core.keeper_looks = until;
+        core.background_wakeup = until;
         drop(core);
         let mut core = self.relock_after(until.map(|at| at.since(self.now())));
         core.keeper_parked = false;
-        core.keeper_looks = None;
+        core.background_wakeup = None;
         core
     }
 
@@ -226,7 +230,7 @@ impl Engine {
 
     /// Nobody drives: takes a turn, then sleeps until something happens.
     fn cover<'a>(&'a self, mut core: CoreGuard<'a>, now: Instant) -> CoreGuard<'a> {
-        if core.turn(now, None) > 0 || core.has_more() {
+        if core.poll_once(now, None) > 0 || core.has_more() {
             core.bump();
             return core;
         }
@@ -240,7 +244,7 @@ impl Engine {
             return core;
         }
         let until = core.revised_timeout();
-        core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
+        core.next_wakeup = until.or(Some(Instant::from_nanos(u64::MAX)));
         core.keeper_polls = true;
         let (mut core, _) = self.sleep(core, &self.keeper.waiter, until);
         core.keeper_polls = false;

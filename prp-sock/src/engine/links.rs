@@ -28,7 +28,7 @@ impl Links {
     }
 
     /// Takes the kernel's news, and notes them at the devices of `engine`.
-    pub(super) fn look(&mut self, engine: &Engine) {
+    pub(super) fn check(&mut self, engine: &Engine) {
         let Some(carrier) = &mut self.carrier else { return };
         match carrier.read() {
             Ok(false) => return,

@@ -17,9 +17,9 @@ use super::control::ControlThread;
 use super::core::Core;
 use super::guard::CoreLock;
 use super::keeper::Keeper;
-use super::kick::Kick;
 use super::links::Links;
 use super::netns::NetworkNamespace;
+use super::wake_fd::WakeFd;
 use super::{Engine, exit, reopen};
 use crate::clock::Clock;
 use crate::device::{FrameIo, Interface, PacketDevice, list_interfaces};
@@ -205,7 +205,7 @@ impl Engine {
             hosts: Lock::new(None),
             keeper: Keeper::new()?,
             control: ControlThread::new()?,
-            driver_kick: Kick::new()?,
+            leader_wake_fd: WakeFd::new()?,
             generation: fork::generation(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         });

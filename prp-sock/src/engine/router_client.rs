@@ -123,7 +123,7 @@ impl RouterClient {
 impl Core {
     /// From now on writes down which connections are established, or no more.
     fn keep_ledger(&mut self, ledger: Option<Ledger>) {
-        self.endpoint.keep_roster(ledger.is_some());
+        self.endpoint.track_connections(ledger.is_some());
         self.ledger = ledger;
         self.note_roster();
     }
@@ -131,7 +131,7 @@ impl Core {
     /// Brings the ledger, if there is one, up to date.
     pub(super) fn note_roster(&mut self) {
         let Some(ledger) = &self.ledger else { return };
-        while let Some(change) = self.endpoint.poll_roster() {
+        while let Some(change) = self.endpoint.poll_connection_change() {
             ledger.note(change);
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use prp_proto::time::Instant;
 
-use crate::crowd::Crowd;
+use crate::cpu_contention::CpuContention;
 
 /// How long a waiting thread looks for frames before it sleeps.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Default)]
@@ -27,18 +27,18 @@ const RETRY_EVERY: u32 = 32;
 
 /// A record of whether spinning has been paying.
 #[derive(Copy, Clone, Debug, Default)]
-pub(super) struct SpinRecord {
+pub(super) struct SpinHistory {
     vain: u32,
     skipped: u32,
-    offers: Offers,
+    backoff: YieldBackoff,
 }
 
-impl SpinRecord {
+impl SpinHistory {
     /// How long to spin this time, which is `now`.
     pub(super) fn budget(&mut self, policy: SpinPolicy, now: Instant) -> Duration {
         match policy {
             SpinPolicy::Fixed(budget) => budget,
-            SpinPolicy::Adaptive if self.offers.crowd.is_there(now) => Duration::ZERO,
+            SpinPolicy::Adaptive if self.backoff.contention.is_present(now) => Duration::ZERO,
             SpinPolicy::Adaptive if self.vain < PATIENCE => ADAPTIVE_BUDGET,
             SpinPolicy::Adaptive => {
                 self.skipped += 1;
@@ -52,13 +52,13 @@ impl SpinRecord {
     }
 
     /// What is known of offers of the processor, to begin with.
-    pub(super) const fn offers(&self) -> Offers {
-        self.offers
+    pub(super) const fn backoff(&self) -> YieldBackoff {
+        self.backoff
     }
 
     /// A wait was over before its budget was, or not; and what is known of offers in the end.
-    pub(super) fn note(&mut self, paid: bool, offers: Offers) {
-        self.offers = offers;
+    pub(super) fn note(&mut self, paid: bool, backoff: YieldBackoff) {
+        self.backoff = backoff;
         if paid {
             (self.vain, self.skipped) = (0, 0);
         } else {
@@ -70,15 +70,15 @@ impl SpinRecord {
 /// When a thread that looks offers the processor to others, by how many offers in a row nobody took; and what it learns about
 /// others who want it.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Offers {
-    in_vain: u32,
+pub(super) struct YieldBackoff {
+    uncontended: u32,
     last: Instant,
-    crowd: Crowd,
+    contention: CpuContention,
     /// The least that looks took, each of as many as are made in a row.
-    look: Option<Duration>,
+    poll_time: Option<Duration>,
 }
 
-impl Offers {
+impl YieldBackoff {
     /// About as long as an offer that nobody takes: a frame that comes during one is seen late.
     const FEW: usize = 16;
 
@@ -99,8 +99,8 @@ impl Offers {
 
     /// How often to look in a row. After an offer that somebody took the next one comes first: it may be the peer who
     /// takes it.
-    pub(super) const fn looks(self) -> usize {
-        match self.in_vain {
+    pub(super) const fn polls_per_yield(self) -> usize {
+        match self.uncontended {
             0 => 0,
             1..Self::CERTAIN => Self::FEW,
             _ => Self::MANY,
@@ -109,31 +109,31 @@ impl Offers {
 
     /// As many looks in a row as there are were over after `taken`.
     pub(super) fn timed(&mut self, taken: Duration) {
-        let look = taken / self.looks().max(1) as u32;
-        self.look = Some(self.look.map_or(look, |least| least.min(look)));
+        let poll_time = taken / self.polls_per_yield().max(1) as u32;
+        self.poll_time = Some(self.poll_time.map_or(poll_time, |least| least.min(poll_time)));
     }
 
-    /// How long `looks` looks take at least.
-    pub(super) fn taken_by(&self, looks: usize) -> Duration {
-        self.look.unwrap_or_default() * looks as u32
+    /// How long `polls` polls take at least.
+    pub(super) fn time_of_polls(&self, polls: usize) -> Duration {
+        self.poll_time.unwrap_or_default() * polls as u32
     }
 
     /// Whether the next one is due.
     pub(super) fn is_due(self, now: Instant) -> bool {
-        self.in_vain < Self::CERTAIN || now.since(self.last) >= Self::APART
+        self.uncontended < Self::CERTAIN || now.since(self.last) >= Self::APART
     }
 
     /// Whether others have the processor for so long that a thread that waits had better sleep.
     pub(super) const fn is_crowded(self) -> bool {
-        self.crowd.is_certain()
+        self.contention.is_certain()
     }
 
     /// After an offer that began at `offered` and is over `now`.
     pub(super) fn after(mut self, offered: Instant, now: Instant) -> Self {
         let taken = now.since(offered) >= Self::ALONE;
-        self.in_vain = if taken { 0 } else { self.in_vain.saturating_add(1) };
+        self.uncontended = if taken { 0 } else { self.uncontended.saturating_add(1) };
         self.last = now;
-        self.crowd.note(offered, now);
+        self.contention.note(offered, now);
         self
     }
 }
@@ -144,76 +144,76 @@ mod tests {
 
     #[test]
     fn budget__adaptive_gives_up_when_spinning_is_in_vain_and_comes_back() {
-        let mut record = SpinRecord::default();
+        let mut record = SpinHistory::default();
         for _ in 0..PATIENCE {
             assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), ADAPTIVE_BUDGET);
-            record.note(false, Offers::default());
+            record.note(false, YieldBackoff::default());
         }
         let tried = (0..RETRY_EVERY)
             .filter(|_| record.budget(SpinPolicy::Adaptive, Instant::ZERO) > Duration::ZERO)
             .count();
         assert_eq!(tried, 1);
-        record.note(true, Offers::default());
+        record.note(true, YieldBackoff::default());
         assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), ADAPTIVE_BUDGET);
     }
 
     #[test]
     fn budget__fixed_is_fixed() {
-        let mut record = SpinRecord::default();
+        let mut record = SpinHistory::default();
         for _ in 0..100 {
-            record.note(false, Offers::default());
+            record.note(false, YieldBackoff::default());
         }
         let policy = SpinPolicy::Fixed(Duration::from_micros(7));
         assert_eq!(record.budget(policy, Instant::ZERO), Duration::from_micros(7));
     }
 
-    /// `offers` after `count` more, each of which takes `long`.
-    fn offered(mut offers: Offers, count: u32, long: Duration) -> Offers {
+    /// `backoff` after `count` more, each of which takes `long`.
+    fn offered(mut backoff: YieldBackoff, count: u32, long: Duration) -> YieldBackoff {
         for _ in 0..count {
-            offers = offers.after(offers.last, offers.last + long);
+            backoff = backoff.after(backoff.last, backoff.last + long);
         }
-        offers
+        backoff
     }
 
     #[test]
-    fn offers__are_rare_while_nobody_takes_the_processor() {
-        let fresh = Offers::default();
-        assert_eq!(fresh.looks(), 0);
+    fn backoff__are_rare_while_nobody_takes_the_processor() {
+        let fresh = YieldBackoff::default();
+        assert_eq!(fresh.polls_per_yield(), 0);
         let few = offered(fresh, 15, Duration::from_nanos(500));
-        assert_eq!((few.looks(), few.is_due(few.last)), (16, true));
+        assert_eq!((few.polls_per_yield(), few.is_due(few.last)), (16, true));
         let rare = offered(few, 1, Duration::from_nanos(500));
-        assert_eq!((rare.looks(), rare.is_due(rare.last)), (64, false));
+        assert_eq!((rare.polls_per_yield(), rare.is_due(rare.last)), (64, false));
         assert!(!rare.is_due(rare.last + ADAPTIVE_BUDGET - Duration::from_nanos(1)));
         assert!(rare.is_due(rare.last + ADAPTIVE_BUDGET));
     }
 
     #[test]
-    fn looks__tell_the_time_by_the_quickest_there_were() {
-        let mut offers = offered(Offers::default(), 16, Duration::from_nanos(500));
-        assert_eq!(offers.taken_by(64), Duration::ZERO, "nobody knows yet");
-        offers.timed(Duration::from_nanos(64 * 30));
-        assert_eq!(offers.taken_by(10), Duration::from_nanos(300));
-        offers.timed(Duration::from_nanos(64 * 20));
+    fn polls__tell_the_time_by_the_quickest_there_were() {
+        let mut backoff = offered(YieldBackoff::default(), 16, Duration::from_nanos(500));
+        assert_eq!(backoff.time_of_polls(64), Duration::ZERO, "nobody knows yet");
+        backoff.timed(Duration::from_nanos(64 * 30));
+        assert_eq!(backoff.time_of_polls(10), Duration::from_nanos(300));
+        backoff.timed(Duration::from_nanos(64 * 20));
         // Somebody else had the processor: that says nothing of looks, and time that is not over must not be counted.
-        offers.timed(Duration::from_millis(2));
-        assert_eq!(offers.taken_by(10), Duration::from_nanos(200));
-        let later = offers.after(offers.last, offers.last + Duration::from_nanos(500));
-        assert_eq!(later.taken_by(10), Duration::from_nanos(200));
+        backoff.timed(Duration::from_millis(2));
+        assert_eq!(backoff.time_of_polls(10), Duration::from_nanos(200));
+        let later = backoff.after(backoff.last, backoff.last + Duration::from_nanos(500));
+        assert_eq!(later.time_of_polls(10), Duration::from_nanos(200));
     }
 
     #[test]
-    fn offers__come_first_once_somebody_took_one() {
-        let rare = offered(Offers::default(), 20, Duration::from_nanos(500));
+    fn backoff__come_first_once_somebody_took_one() {
+        let rare = offered(YieldBackoff::default(), 20, Duration::from_nanos(500));
         let taken = offered(rare, 1, Duration::from_micros(1));
-        assert_eq!((taken.looks(), taken.is_due(taken.last)), (0, true));
+        assert_eq!((taken.polls_per_yield(), taken.is_due(taken.last)), (0, true));
     }
 
     #[test]
     fn budget__nothing_where_others_compute() {
         let millisecond = Duration::from_millis(1);
-        let mut record = SpinRecord::default();
-        record.note(false, offered(Offers::default(), 2, millisecond));
-        let crowded = record.offers();
+        let mut record = SpinHistory::default();
+        record.note(false, offered(YieldBackoff::default(), 2, millisecond));
+        let crowded = record.backoff();
         assert!(crowded.is_crowded());
         assert_eq!(record.budget(SpinPolicy::Adaptive, crowded.last), Duration::ZERO);
         // A thread that was told to look does.

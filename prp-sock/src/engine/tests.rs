@@ -33,9 +33,9 @@ fn read_byte(stream: &PrpStream) -> JoinHandle<io::Result<usize>> {
 
 /// Waits until an application thread drives `engine` and `followers` others wait for it.
 fn wait_for_crew(engine: &Arc<Engine>, followers: usize) {
-    wait_until(format_args!("a driver and {followers} followers"), || {
+    wait_until(format_args!("a leader and {followers} followers"), || {
         let core = engine.lock();
-        core.driver.is_some() && core.followers.len() == followers
+        core.leader.is_some() && core.followers.len() == followers
     });
 }
 

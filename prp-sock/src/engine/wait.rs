@@ -11,15 +11,15 @@ use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::Core;
-use super::doors::{Doors, take_errors};
-use super::driver::Driver;
 use super::guard::CoreGuard;
-use super::keeper::Duty;
+use super::keeper::TimerLoad;
+use super::leader::Leader;
 use super::poll_set::PollSet;
-use super::slot::Interest;
-use super::spin::{Offers, SpinPolicy};
-use super::waiter::{Seat, Waiter};
-use crate::sys::baton::Errand;
+use super::rx_handles::{RxHandles, take_errors};
+use super::spin::{SpinPolicy, YieldBackoff};
+use super::waiter::{ThreadParker, Waiter};
+use super::waiters::Interest;
+use crate::sys::baton::LockClass;
 use crate::sys::process;
 
 /// How long a spinning thread waits for frames before it sends acknowledgements it had held back: a
@@ -34,14 +34,14 @@ pub(crate) trait Wait {
     /// Looks whether it is there, without waiting; moves `now` on if that takes long.
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<Self::Out>;
 
-    /// How long an attempt may hold the lock. Not for a driver, who has it for what comes, for everybody, and attempts in passing.
-    fn errand(&self) -> Errand {
-        Errand::Brief
+    /// How long an attempt may hold the lock. Not for a leader, who has it for what comes, for everybody, and attempts in passing.
+    fn lock_class(&self) -> LockClass {
+        LockClass::Short
     }
 
     /// Receives and does what follows; how many frames there were. A reader lends its buffer here.
-    fn turn(&mut self, core: &mut Core, now: Instant) -> usize {
-        core.turn(now, None)
+    fn poll_once(&mut self, core: &mut Core, now: Instant) -> usize {
+        core.poll_once(now, None)
     }
 }
 
@@ -55,13 +55,13 @@ pub(crate) enum WaitError {
 }
 
 /// For what a thread waits, and how.
-struct Waiting {
+struct WaitParams {
     interest: Interest,
     deadline: Option<Instant>,
     policy: SpinPolicy,
 }
 
-impl Waiting {
+impl WaitParams {
     /// How long to sleep through what comes, if that is the thing to do: a reader that is not told to spin,
     /// in a flow of data.
     fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
@@ -69,12 +69,12 @@ impl Waiting {
         if told_to_spin || !matches!(self.interest, Interest::Read(_)) || !core.is_unstalled() {
             return None;
         }
-        core.flow.nap(now)
+        core.rx_coalescing.nap(now)
     }
 }
 
 /// For how long a thread looks without sleeping.
-struct Spell {
+struct SpinParams {
     start: Instant,
     budget: Duration,
     until: Option<Instant>,
@@ -90,14 +90,14 @@ impl Engine {
         policy: SpinPolicy,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
-        let mut core = self.lock_as(wait.errand());
+        let mut core = self.lock_as(wait.lock_class());
         let mut now = self.now();
         if let Some(out) = wait.attempt(&mut core, &mut now) {
             core.show_for(interest);
             self.finish(core, now);
             return Ok(out);
         }
-        self.wait_for(core, now, &Waiting { interest, deadline, policy }, wait)
+        self.wait_for(core, now, &WaitParams { interest, deadline, policy }, wait)
     }
 
     /// Waits for what is not there yet.
@@ -106,18 +106,18 @@ impl Engine {
         &'a self,
         mut core: CoreGuard<'a>,
         mut now: Instant,
-        waiting: &Waiting,
+        waiting: &WaitParams,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
-        let Waiting { interest, deadline, .. } = *waiting;
-        let mut seat = Seat::take(self.id, &self.driver_kick);
+        let WaitParams { interest, deadline, .. } = *waiting;
+        let mut parker = ThreadParker::take(self.id, &self.leader_wake_fd);
         let outcome = loop {
-            if core.driver.is_none() {
-                core.driver = Some(Driver::new(&mut seat));
+            if core.leader.is_none() {
+                core.leader = Some(Leader::new(&mut parker));
                 self.keeper.step_aside(&mut core);
-                break self.drive(&mut seat, core, now, waiting, wait);
+                break self.drive(&mut parker, core, now, waiting, wait);
             }
-            let (woken, slept) = self.follow(&seat, core, now, waiting, wait.errand());
+            let (woken, slept) = self.follow(&parker, core, now, waiting, wait.lock_class());
             core = woken;
             now = self.now();
             let outcome = match wait.attempt(&mut core, &mut now) {
@@ -131,43 +131,43 @@ impl Engine {
             self.finish(core, now);
             break outcome;
         };
-        seat.leave();
+        parker.leave();
         outcome
     }
 
-    /// Sleeps while another thread drives, until called or promoted; locks again for `errand`.
+    /// Sleeps while another thread drives, until called or promoted; locks again for `lock_class`.
     fn follow<'a>(
         &'a self,
-        seat: &Seat,
+        parker: &ThreadParker,
         mut core: CoreGuard<'a>,
         now: Instant,
-        waiting: &Waiting,
-        errand: Errand,
+        waiting: &WaitParams,
+        lock_class: LockClass,
     ) -> (CoreGuard<'a>, io::Result<()>) {
-        core.register(waiting.interest, &seat.waker);
-        core.followers.push(seat.waiter.clone());
+        core.register(waiting.interest, &parker.waker);
+        core.followers.push(parker.waiter.clone());
         // What the attempt has taken in concerns others, who may sleep, or this thread, which is listed now.
         self.finish(core, now);
         let timeout = waiting.deadline.map(|d| d.since(self.now()));
-        let slept = seat.waiter.park(timeout).map(drop);
-        let mut core = self.lock_as(errand);
-        core.followers.retain(|f| !Arc::ptr_eq(f, &seat.waiter));
-        core.forget(waiting.interest, &seat.waker);
+        let slept = parker.waiter.park(timeout).map(drop);
+        let mut core = self.lock_as(lock_class);
+        core.followers.retain(|f| !Arc::ptr_eq(f, &parker.waiter));
+        core.forget(waiting.interest, &parker.waker);
         (core, slept)
     }
 
     /// Does the work until `wait` has what it wants.
     fn drive<'a, W: Wait>(
         &'a self,
-        seat: &mut Seat,
+        parker: &mut ThreadParker,
         mut core: CoreGuard<'a>,
         mut now: Instant,
-        waiting: &Waiting,
+        waiting: &WaitParams,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let outcome = loop {
-            seat.waiter.take_call();
-            let frames = wait.turn(&mut core, now);
+            parker.waiter.take_call();
+            let frames = wait.poll_once(&mut core, now);
             if let Some(out) = wait.attempt(&mut core, &mut now) {
                 break Ok(out);
             }
@@ -179,28 +179,28 @@ impl Engine {
                 now = self.now();
                 continue;
             }
-            core.set_driver_interest(Some(waiting.interest));
+            core.set_leader_interest(Some(waiting.interest));
             let slept;
-            (core, now, slept) = self.idle(&seat.waiter, core, waiting, now);
-            core.set_driver_interest(None);
+            (core, now, slept) = self.idle(&parker.waiter, core, waiting, now);
+            core.set_leader_interest(None);
             if is_interrupted(&slept) {
                 break Err(WaitError::Interrupted);
             }
         };
         core.show_for(waiting.interest);
-        if let Some(driver) = core.driver.take() {
-            driver.leave(seat);
+        if let Some(leader) = core.leader.take() {
+            leader.leave(parker);
         }
         core.left = now;
-        core.looks_again = None;
+        core.next_wakeup = None;
         self.pass_on(&mut core);
         self.finish_turn(core, now);
         outcome
     }
 
-    /// The role of driver is free: the thread that has waited longest takes it, or else the keeper.
+    /// The role of leader is free: the thread that has waited longest takes it, or else the keeper.
     fn pass_on(&self, core: &mut Core) {
-        if core.driver.is_some() {
+        if core.leader.is_some() {
             return;
         }
         match core.followers.first() {
@@ -215,7 +215,7 @@ impl Engine {
         &'a self,
         me: &Waiter,
         mut core: CoreGuard<'a>,
-        waiting: &Waiting,
+        waiting: &WaitParams,
         now: Instant,
     ) -> (CoreGuard<'a>, Instant, io::Result<()>) {
         if let Some(nap) = waiting.nap(&mut core, now) {
@@ -225,17 +225,17 @@ impl Engine {
         let until = earliest(waiting.deadline, core.next_timeout());
         let budget = core.spin.budget(waiting.policy, now);
         if !budget.is_zero() {
-            core.looks_again = Some(now + budget);
-            let doors = core.doors.clone();
-            doors.arm();
-            let mut offers = core.spin.offers();
+            core.next_wakeup = Some(now + budget);
+            let rx_handles = core.rx_handles.clone();
+            rx_handles.enable();
+            let mut backoff = core.spin.backoff();
             drop(core);
-            let spell = Spell { start: now, budget, until, policy: waiting.policy };
-            let seen = self.spin(&doors, me, &spell, &mut offers);
+            let spin_params = SpinParams { start: now, budget, until, policy: waiting.policy };
+            let seen = self.spin(&rx_handles, me, &spin_params, &mut backoff);
             // They may have been replaced, and to close them takes long.
-            drop(doors);
+            drop(rx_handles);
             core = self.lock();
-            core.spin.note(seen.is_some(), offers);
+            core.spin.note(seen.is_some(), backoff);
             if let Some(seen) = seen {
                 let now = self.time_of(seen, &core);
                 return (core, now, Ok(()));
@@ -248,12 +248,12 @@ impl Engine {
             return (core, now, Ok(()));
         }
         let due = core.revised_timeout();
-        core.duty = core.duty.max(Duty::left(due, now));
-        let until = earliest(waiting.deadline, core.look_of_driver(due, now));
-        core.looks_again = until.or(Some(Instant::from_nanos(u64::MAX)));
-        core.driver_sleeps = true;
+        core.timer_load = core.timer_load.max(TimerLoad::left(due, now));
+        let until = earliest(waiting.deadline, core.leader_deadline(due, now));
+        core.next_wakeup = until.or(Some(Instant::from_nanos(u64::MAX)));
+        core.leader_sleeps = true;
         let (mut core, slept) = self.sleep(core, me, until);
-        core.driver_sleeps = false;
+        core.leader_sleeps = false;
         (core, self.now(), slept)
     }
 
@@ -261,7 +261,7 @@ impl Engine {
     /// unless somebody has acted since. What it sent must not have been answered before it was
     /// sent.
     pub(super) fn time_of(&self, seen: Instant, core: &Core) -> Instant {
-        if core.has_acted_after(seen) { self.now() } else { seen }
+        if core.has_io_after(seen) { self.now() } else { seen }
     }
 
     /// Sleeps until `until` or called, whatever comes meanwhile.
@@ -269,7 +269,7 @@ impl Engine {
         &'a self,
         me: &Waiter,
         mut core: CoreGuard<'a>,
-        waiting: &Waiting,
+        waiting: &WaitParams,
         until: Instant,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         let now = self.now();
@@ -279,20 +279,20 @@ impl Engine {
         if core.has_more() || me.begin_poll() {
             return (core, Ok(()));
         }
-        core.doors.arm();
+        core.rx_handles.enable();
         let due = earliest(waiting.deadline, core.revised_timeout());
         let is_whole = due.is_none_or(|due| due >= until);
         let until = due.map_or(until, |due| due.min(until));
-        core.looks_again = Some(until);
+        core.next_wakeup = Some(until);
         drop(core);
-        let mut set = PollSet::new(me.kick_fd(), PollFlags::POLLIN);
+        let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
         let timeout = TimeSpec::from_duration(until.since(self.now()));
         let fds = set.fds();
         let polled = ppoll(fds, Some(timeout), None);
         me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
         let mut core = self.lock();
-        if is_whole && polled == Ok(0) && !core.doors.hold(core.flow.enough()) {
-            core.flow.fell_short();
+        if is_whole && polled == Ok(0) && !core.rx_handles.hold(core.rx_coalescing.enough()) {
+            core.rx_coalescing.fell_short();
         }
         (core, polled.map(drop).map_err(io::Error::from))
     }
@@ -301,26 +301,28 @@ impl Engine {
     /// read: near enough, and who reads it again holds up a message for that.
     fn spin(
         &self,
-        doors: &Doors,
+        rx_handles: &RxHandles,
         me: &Waiter,
-        &Spell { start, budget, until, policy }: &Spell,
-        offers: &mut Offers,
+        &SpinParams { start, budget, until, policy }: &SpinParams,
+        backoff: &mut YieldBackoff,
     ) -> Option<Instant> {
-        let blind = doors.are_blind();
+        let blind = rx_handles.needs_syscall();
         let mut acknowledged = false;
         let mut now = start;
         loop {
-            if me.is_called() || doors.frame_waits() || (blind && doors.poll_now()) {
+            if me.is_called() || rx_handles.has_frame() || (blind && rx_handles.poll_now()) {
                 return Some(now);
             }
             // Where looks say nothing, nobody looks.
-            if offers.looks() > 0 && !blind {
-                if let Some(before) = (0..offers.looks()).find(|_| look_again(doors, me)) {
-                    return Some(now + offers.taken_by(before));
+            if backoff.polls_per_yield() > 0 && !blind {
+                if let Some(before) =
+                    (0..backoff.polls_per_yield()).find(|_| poll_again(rx_handles, me))
+                {
+                    return Some(now + backoff.time_of_polls(before));
                 }
                 let begun = now;
                 now = self.now();
-                offers.timed(now.since(begun));
+                backoff.timed(now.since(begun));
             }
             if until.is_some_and(|at| now >= at) {
                 return Some(now);
@@ -338,12 +340,12 @@ impl Engine {
                 now = self.now();
             }
             // The peer may need this very processor.
-            if blind || offers.is_due(now) {
+            if blind || backoff.is_due(now) {
                 std::thread::yield_now();
                 let offered = now;
                 now = self.now();
-                *offers = offers.after(offered, now);
-                if offers.is_crowded() && policy == SpinPolicy::Adaptive {
+                *backoff = backoff.after(offered, now);
+                if backoff.is_crowded() && policy == SpinPolicy::Adaptive {
                     return None;
                 }
             }
@@ -357,17 +359,17 @@ impl Engine {
         me: &Waiter,
         until: Option<Instant>,
     ) -> (CoreGuard<'a>, io::Result<()>) {
-        let doors = core.doors.clone();
-        let mut set = PollSet::new(me.kick_fd(), PollFlags::POLLIN);
+        let rx_handles = core.rx_handles.clone();
+        let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
         // A device that is gone would end every sleep at once.
-        for (index, fd) in doors.fds().enumerate().filter(|_| core.failed.is_none()) {
+        for (index, fd) in rx_handles.fds().enumerate().filter(|_| core.failed.is_none()) {
             let room = if core.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
             set.push(fd, PollFlags::POLLIN | room);
         }
-        if doors.disarm() || me.begin_poll() {
+        if rx_handles.disable() || me.begin_poll() {
             return (core, Ok(()));
         }
-        let until = earliest(until, core.revives);
+        let until = earliest(until, core.reopen_at);
         drop(core);
         let timeout = until.map(|at| TimeSpec::from_duration(at.since(self.now())));
         let fds = set.fds();
@@ -389,9 +391,9 @@ impl Engine {
 }
 
 /// Whether there is a frame or a call, some instructions later.
-fn look_again(doors: &Doors, me: &Waiter) -> bool {
+fn poll_again(rx_handles: &RxHandles, me: &Waiter) -> bool {
     std::hint::spin_loop();
-    doors.frame_waits() || me.is_called()
+    rx_handles.has_frame() || me.is_called()
 }
 
 /// Whether a sleep ended by a signal that the application wants to hear of.

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
-use super::kick::Kick;
+use super::wake_fd::WakeFd;
 use crate::sys::futex::{self, Word};
 
 /// Awake, and nobody has called.
@@ -25,11 +25,11 @@ const POLLING: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Waiter {
     state: Word,
-    kick: Arc<Kick>,
+    kick: Arc<WakeFd>,
 }
 
 impl Waiter {
-    pub(super) fn new(kick: Arc<Kick>) -> Arc<Self> {
+    pub(super) fn new(kick: Arc<WakeFd>) -> Arc<Self> {
         Arc::new(Self { state: Word::new(AWAKE), kick })
     }
 
@@ -63,7 +63,7 @@ impl Waiter {
     }
 
     /// What this thread must have among its descriptors when it polls.
-    pub(super) fn kick_fd(&self) -> BorrowedFd<'_> {
+    pub(super) fn wake_fd(&self) -> BorrowedFd<'_> {
         self.kick.as_fd()
     }
 
@@ -94,22 +94,22 @@ impl Waiter {
 /// A thread's waiter, and what calls it. Each thread has one, which it takes while it waits and leaves for the next
 /// time: waiting allocates nothing, and counts no references.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct ThreadParker {
     engine: u64,
     pub(super) waiter: Arc<Waiter>,
     pub(super) waker: Waker,
 }
 
 thread_local! {
-    static SEAT: Cell<Option<Seat>> = const { Cell::new(None) };
+    static PARKER: Cell<Option<ThreadParker>> = const { Cell::new(None) };
 }
 
-impl Seat {
+impl ThreadParker {
     /// This thread's, for `engine`.
-    pub(super) fn take(engine: u64, kick: &Arc<Kick>) -> Self {
+    pub(super) fn take(engine: u64, kick: &Arc<WakeFd>) -> Self {
         // A thread that is being torn down, dropping a stream with a linger time, has none.
-        let left = SEAT.try_with(Cell::take).ok().flatten();
-        left.filter(|seat| seat.engine == engine).unwrap_or_else(|| {
+        let left = PARKER.try_with(Cell::take).ok().flatten();
+        left.filter(|parker| parker.engine == engine).unwrap_or_else(|| {
             let waiter = Waiter::new(kick.clone());
             Self { engine, waker: waiter.waker(), waiter }
         })
@@ -117,7 +117,7 @@ impl Seat {
 
     /// Leaves it for the next time.
     pub(super) fn leave(self) {
-        let _ = SEAT.try_with(|seat| seat.set(Some(self)));
+        let _ = PARKER.try_with(|parker| parker.set(Some(self)));
     }
 }
 

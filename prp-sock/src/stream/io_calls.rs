@@ -162,10 +162,10 @@ impl Inner {
     /// One attempt; if it fails, another one after taking in what frames wait.
     pub(crate) fn try_once<W: Wait>(&self, wait: &mut W) -> io::Result<W::Out> {
         let mut now = self.engine.now();
-        let mut core = self.engine.lock_as(wait.errand());
+        let mut core = self.engine.lock_as(wait.lock_class());
         let mut out = wait.attempt(&mut core, &mut now);
         if out.is_none() {
-            wait.turn(&mut core, now);
+            wait.poll_once(&mut core, now);
             out = wait.attempt(&mut core, &mut now);
         }
         if out.is_some() {
@@ -196,9 +196,9 @@ impl Wait for ReadWait<'_> {
         or_failure(core, read)
     }
 
-    fn turn(&mut self, core: &mut Core, now: Instant) -> usize {
+    fn poll_once(&mut self, core: &mut Core, now: Instant) -> usize {
         let mut sink = Sink::new(self.conn, self.buf);
-        let frames = core.turn(now, Some(&mut sink));
+        let frames = core.poll_once(now, Some(&mut sink));
         self.filled = sink.filled();
         if self.filled > 0 {
             core.endpoint.note_read(now, self.conn);

@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::atomic::Ordering;
 
 use prp_proto::config::ConnConfig;
-use prp_proto::endpoint::{Ending, Lent};
+use prp_proto::endpoint::{BorrowedWrite, Ending};
 use prp_proto::error::WriteError;
 use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
@@ -14,7 +14,7 @@ use prp_proto::time::Instant;
 use super::{Inner, load_timeout};
 use crate::engine::{Core, Engine, Interest, Wait};
 use crate::error;
-use crate::sys::baton::Errand;
+use crate::sys::baton::LockClass;
 
 /// Bytes copied into the send buffer before some are sent: a batch of full frames.
 const CHUNK: usize = 64 * 1024;
@@ -27,8 +27,8 @@ const MANY: usize = 32 * 1024;
 const AT_ONCE: usize = 512 * 1024;
 
 /// What a thread with so many bytes left to write wants the lock for.
-pub(crate) const fn errand(left: usize) -> Errand {
-    if left >= MANY { Errand::Bulk } else { Errand::Brief }
+pub(crate) const fn lock_class(left: usize) -> LockClass {
+    if left >= MANY { LockClass::Long } else { LockClass::Short }
 }
 
 /// Room worth waking up for while much is left to write; half the buffer if that is less.
@@ -174,7 +174,7 @@ impl<'a> WriteWait<'a> {
         if bytes.len() > CHUNK {
             (bytes, ending) = (&bytes[..CHUNK], Ending::More);
         }
-        if core.send_lone(*now, self.conn, bytes, ending) {
+        if core.try_send_now(*now, self.conn, bytes, ending) {
             return Ok(bytes.len());
         }
         let written = core.endpoint.write(*now, self.conn, bytes, ending)?;
@@ -192,7 +192,7 @@ impl<'a> WriteWait<'a> {
         bytes: &[u8],
         ending: Ending,
     ) -> Result<usize, WriteError> {
-        let mut lent = Lent::new(self.conn, bytes);
+        let mut lent = BorrowedWrite::new(self.conn, bytes);
         let mut outcome = Ok(0);
         loop {
             let before = (lent.taken(), core.endpoint.unsent(self.conn));
@@ -221,8 +221,8 @@ impl<'a> WriteWait<'a> {
 impl Wait for WriteWait<'_> {
     type Out = io::Result<usize>;
 
-    fn errand(&self) -> Errand {
-        errand(self.total - self.done)
+    fn lock_class(&self) -> LockClass {
+        lock_class(self.total - self.done)
     }
 
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<io::Result<usize>> {
@@ -240,7 +240,7 @@ impl Wait for WriteWait<'_> {
             match self.write(core, now, AT_ONCE - (self.done - begun)) {
                 Ok(n) => {
                     // What comes next may be the answer.
-                    core.flow.end();
+                    core.rx_coalescing.end();
                     self.done += n;
                 }
                 Err(WriteError::Blocked) if self.nonblocking && self.done > 0 => {

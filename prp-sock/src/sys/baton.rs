@@ -18,28 +18,28 @@ const FREE: u32 = 0;
 /// Somebody has it, and nobody waits.
 const HELD: u32 = 1;
 /// Somebody has it, and others may wait.
-const WANTED: u32 = 2;
+const CONTENDED: u32 = 2;
 /// It is for somebody who has waited.
-const KEPT: u32 = 3;
+const HANDED_OFF: u32 = 3;
 
 /// Looks before sleeping: a few microseconds, as long as holding the lock for a small message takes. Under test nobody looks:
 /// every look doubles the interleavings.
-const LOOKS: usize = if cfg!(test) { 0 } else { 64 };
+const SPINS: usize = if cfg!(test) { 0 } else { 64 };
 
-/// Brief holds in a row while somebody waits to have it for long. The longest are turns of a driver: he waits for a
+/// Brief holds in a row while somebody waits to have it for long. The longest are turns of a leader: he waits for a
 /// millisecond by that, mostly for some tens of microseconds.
 pub(crate) const IN_A_ROW: u32 = 16;
 
 /// What somebody wants the lock for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Errand {
+pub(crate) enum LockClass {
     /// Some frames, or a message: microseconds.
-    Brief,
+    Short,
     /// As much as there is room for.
-    Bulk,
+    Long,
 }
 
-impl Errand {
+impl LockClass {
     /// What its sleepers are known by.
     const fn bits(self) -> u32 {
         1 << self as u32
@@ -50,9 +50,9 @@ impl Errand {
 #[derive(Debug)]
 pub(crate) struct Baton {
     state: Word,
-    /// The threads that sleep or are about to, by errand. It may be seen late, and proves nothing.
+    /// The threads that sleep or are about to, by lock class. It may be seen late, and proves nothing.
     asleep: [Word; 2],
-    /// Times it was handed on for a brief errand while somebody waited with a long one.
+    /// Times it was handed on for a short use while somebody waited for a long one.
     in_a_row: Word,
 }
 
@@ -68,9 +68,9 @@ impl Baton {
 
     /// Waits until the caller has it.
     #[inline]
-    pub(crate) fn lock(&self, errand: Errand) {
+    pub(crate) fn lock(&self, lock_class: LockClass) {
         if !self.take(FREE, HELD) {
-            self.wait(errand);
+            self.wait(lock_class);
         }
     }
 
@@ -82,18 +82,18 @@ impl Baton {
 
     /// Takes it if it is free, or becomes so before the caller would go to sleep.
     pub(crate) fn try_lock_soon(&self) -> bool {
-        self.try_lock() || self.look()
+        self.try_lock() || self.try_lock_spinning()
     }
 
     /// Whether somebody has it.
     pub(crate) fn is_locked(&self) -> bool {
-        matches!(self.state.load(Relaxed), HELD | WANTED)
+        matches!(self.state.load(Relaxed), HELD | CONTENDED)
     }
 
     /// Whether somebody may wait for it, asked by the thread that has it.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
-        self.state.load(Relaxed) == WANTED
+        self.state.load(Relaxed) == CONTENDED
     }
 
     /// Lets it go; to be called by the thread that has it.
@@ -109,8 +109,8 @@ impl Baton {
     }
 
     /// Looks for a while whether it is free; takes it then.
-    fn look(&self) -> bool {
-        (0..LOOKS).any(|_| {
+    fn try_lock_spinning(&self) -> bool {
+        (0..SPINS).any(|_| {
             spin_loop();
             // Only what looks free is worth taking its line from the thread that has it.
             self.state.load(Relaxed) == FREE && self.take(FREE, HELD)
@@ -118,27 +118,27 @@ impl Baton {
     }
 
     #[cold]
-    fn wait(&self, errand: Errand) {
-        if self.look() {
+    fn wait(&self, lock_class: LockClass) {
+        if self.try_lock_spinning() {
             return;
         }
-        let asleep = &self.asleep[errand as usize];
+        let asleep = &self.asleep[lock_class as usize];
         asleep.fetch_add(1, Relaxed);
         let mut waited = false;
         loop {
             let seen = match self.state.load(Relaxed) {
                 // A thread that has waited does not know whether others do.
-                FREE if self.take(FREE, if waited { WANTED } else { HELD }) => break,
-                KEPT if waited && self.take(KEPT, WANTED) => break,
-                KEPT if !waited => KEPT,
-                HELD if self.take(HELD, WANTED) => WANTED,
-                WANTED => WANTED,
+                FREE if self.take(FREE, if waited { CONTENDED } else { HELD }) => break,
+                HANDED_OFF if waited && self.take(HANDED_OFF, CONTENDED) => break,
+                HANDED_OFF if !waited => HANDED_OFF,
+                HELD if self.take(HELD, CONTENDED) => CONTENDED,
+                CONTENDED => CONTENDED,
                 _ => {
                     spin_loop();
                     continue;
                 }
             };
-            futex::wait_among(&self.state, seen, errand.bits());
+            futex::wait_among(&self.state, seen, lock_class.bits());
             waited = true;
         }
         asleep.fetch_sub(1, Relaxed);
@@ -148,12 +148,12 @@ impl Baton {
     #[cold]
     fn pass_on(&self) {
         let first = self.first_choice();
-        self.state.store(KEPT, Release);
+        self.state.store(HANDED_OFF, Release);
         if futex::wake_among(&self.state, first) || first != ANYBODY && futex::wake(&self.state) {
             return;
         }
         // Nobody sleeps; somebody may be about to, and see that it is not as he thought.
-        if self.state.compare_exchange(KEPT, FREE, Release, Relaxed).is_ok() {
+        if self.state.compare_exchange(HANDED_OFF, FREE, Release, Relaxed).is_ok() {
             // Or has just fallen asleep over its being kept.
             futex::wake(&self.state);
         }
@@ -162,14 +162,14 @@ impl Baton {
     /// Whose turn it is, by the threads that seem to sleep; to be asked by the thread that still
     /// has it.
     fn first_choice(&self) -> u32 {
-        let asleep = |errand| self.asleep[errand as usize].load(Relaxed);
-        if asleep(Errand::Bulk) == 0 {
+        let asleep = |lock_class| self.asleep[lock_class as usize].load(Relaxed);
+        if asleep(LockClass::Long) == 0 {
             self.in_a_row.store(0, Relaxed);
             return ANYBODY;
         }
         let in_a_row = self.in_a_row.load(Relaxed);
-        let brief = asleep(Errand::Brief) > 0 && in_a_row < IN_A_ROW;
+        let brief = asleep(LockClass::Short) > 0 && in_a_row < IN_A_ROW;
         self.in_a_row.store(if brief { in_a_row + 1 } else { 0 }, Relaxed);
-        if brief { Errand::Brief.bits() } else { Errand::Bulk.bits() }
+        if brief { LockClass::Short.bits() } else { LockClass::Long.bits() }
     }
 }

@@ -2,19 +2,22 @@
 
 use parking_lot::lock_api::{Mutex, MutexGuard, RawMutex, RawMutexFair};
 
-use super::baton::{Baton, Errand};
+use super::baton::{Baton, LockClass};
 
 /// A mutex that knows of no other: the locks of parking_lot share a table, parts of which may be locked, for
 /// ever, in the child of a process that forks.
 pub(crate) type Lock<T> = Mutex<Baton, T>;
 
-/// Locks `mutex` for `errand`. [`Mutex::lock`] is for what is brief.
+/// Locks `mutex` for `lock_class`. [`Mutex::lock`] is for what is brief.
 #[inline]
-pub(crate) fn lock_as<T>(mutex: &Mutex<Baton, T>, errand: Errand) -> MutexGuard<'_, Baton, T> {
+pub(crate) fn lock_as<T>(
+    mutex: &Mutex<Baton, T>,
+    lock_class: LockClass,
+) -> MutexGuard<'_, Baton, T> {
     // SAFETY: nothing is unlocked here, and the guard is made by the thread that has just locked
     // it.
     unsafe {
-        mutex.raw().lock(errand);
+        mutex.raw().lock(lock_class);
         mutex.make_guard_unchecked(())
     }
 }
@@ -35,7 +38,7 @@ unsafe impl RawMutex for Baton {
 
     #[inline]
     fn lock(&self) {
-        self.lock(Errand::Brief);
+        self.lock(LockClass::Short);
     }
 
     #[inline]
@@ -64,7 +67,7 @@ unsafe impl RawMutexFair for Baton {
     unsafe fn bump(&self, (): &mut ()) {
         if self.is_wanted() {
             self.unlock();
-            self.lock(Errand::Brief);
+            self.lock(LockClass::Short);
         }
     }
 }

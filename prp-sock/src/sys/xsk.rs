@@ -1,5 +1,5 @@
 //! AF_XDP sockets that only send, in copy mode: the kernel makes frames of what lies in memory it shares with us, and hands them
-//! to the driver past qdiscs and hooks (`Documentation/networking/af_xdp.rst` of the kernel).
+//! to the NIC driver past qdiscs and hooks (`Documentation/networking/af_xdp.rst` of the kernel).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -17,7 +17,7 @@ use super::packet::{get, set};
 pub(crate) const SLOT: usize = 2048;
 
 /// Slots; a power of two. Two batches: where frames cross a virtual link to a process, all of one are free again when the call returns that
-/// sent it; elsewhere when a driver has sent them.
+/// sent it; elsewhere when a NIC driver has sent them.
 const SLOTS: u32 = 64;
 
 /// What the kernel takes at most for a frame of a slot, and what belongs to it: two pages and a bit.
@@ -240,7 +240,7 @@ fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
     if len == size_of_val(&offsets) { Ok(offsets) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
-/// Binds `socket` to the first queue of device `index`, whose driver need not know of it.
+/// Binds `socket` to the first queue of device `index`, whose NIC driver need not know of it.
 fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     let address = libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,

@@ -16,7 +16,7 @@ use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
 use crate::engine::{Core, Interest, Task};
 use crate::listener::{Inner, accepted};
-use crate::sys::baton::Errand;
+use crate::sys::baton::LockClass;
 
 /// A listener for `async` programs, in place of `tokio::net::TcpListener`.
 pub struct PrpListener {
@@ -72,9 +72,10 @@ impl PrpListener {
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(PrpStream, PrpAddr)>> {
         let inner = self.listener.inner()?;
         let (interest, task) = (Interest::Accept(inner.listener), Task::LastToPoll);
-        let polled = poll_engine(&inner.engine, Errand::Brief, interest, cx, task, |core, now| {
-            accepted(core, *now, inner.listener)
-        });
+        let polled =
+            poll_engine(&inner.engine, LockClass::Short, interest, cx, task, |core, now| {
+                accepted(core, *now, inner.listener)
+            });
         polled.map(|conn| hand_out(inner, conn?))
     }
 

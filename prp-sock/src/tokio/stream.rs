@@ -25,8 +25,8 @@ use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
 use crate::engine::{Core, Interest, Task};
 use crate::error;
-use crate::stream::{Inner, connected, errand};
-use crate::sys::baton::Errand;
+use crate::stream::{Inner, connected, lock_class};
+use crate::sys::baton::LockClass;
 
 /// A stream for `async` programs, in place of `tokio::net::TcpStream`.
 ///
@@ -74,7 +74,7 @@ impl PrpStream {
     pub fn from_std(stream: crate::PrpStream) -> io::Result<Self> {
         let inner = stream.inner()?;
         let mut core = inner.engine.lock();
-        core.detached += 1;
+        core.async_waiters += 1;
         inner.engine.after_command(core);
         Ok(Self { stream })
     }
@@ -192,9 +192,10 @@ impl PrpStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let unfilled = buf.initialize_unfilled();
-        let n = ready!(self.poll_with(Errand::Brief, cx, Interest::Read, |core, now, inner| {
-            blocked(core.endpoint.read(*now, inner.conn, unfilled))
-        }))?;
+        let n =
+            ready!(self.poll_with(LockClass::Short, cx, Interest::Read, |core, now, inner| {
+                blocked(core.endpoint.read(*now, inner.conn, unfilled))
+            }))?;
         buf.advance(n);
         Poll::Ready(Ok(()))
     }
@@ -204,8 +205,8 @@ impl PrpStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let errand = errand(bufs.iter().map(|b| b.len()).sum());
-        self.poll_with(errand, cx, Interest::Write, |core, now, inner| {
+        let lock_class = lock_class(bufs.iter().map(|b| b.len()).sum());
+        self.poll_with(lock_class, cx, Interest::Write, |core, now, inner| {
             inner.write_some(core, now, bufs, Ending::Write)
         })
     }
@@ -235,14 +236,14 @@ impl PrpStream {
     /// Tries `f`, for the task that polls; of those it is the last one that is woken.
     fn poll_with<T>(
         &self,
-        errand: Errand,
+        lock_class: LockClass,
         cx: &mut Context<'_>,
         interest: fn(ConnHandle) -> Interest,
         mut f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         let inner = self.stream.inner()?;
         let interest = interest(inner.conn);
-        poll_engine(&inner.engine, errand, interest, cx, Task::LastToPoll, |core, now| {
+        poll_engine(&inner.engine, lock_class, interest, cx, Task::LastToPoll, |core, now| {
             f(core, now, inner)
         })
     }
@@ -298,7 +299,7 @@ impl AsyncWrite for PrpStream {
 impl Drop for PrpStream {
     fn drop(&mut self) {
         if let Ok(inner) = self.stream.inner() {
-            inner.engine.lock().detached -= 1;
+            inner.engine.lock().async_waiters -= 1;
         }
     }
 }

@@ -59,7 +59,7 @@ fn listener(pair: &Pair) -> PrpListener {
     PrpListener::from_std(pair.beta.listen(80, &Builder::new()).unwrap()).unwrap()
 }
 
-/// A standing connection: alpha's end and beta's.
+/// An established connection: alpha's end and beta's.
 fn streams(pair: &Pair) -> (PrpStream, PrpStream) {
     // What is full stays full.
     let fixed = Builder::new().send_buffer(512 * 1024);

@@ -11,7 +11,7 @@ use tokio::task::coop;
 
 use crate::engine::{Core, Engine, FutureId, Interest, Task};
 use crate::error;
-use crate::sys::baton::Errand;
+use crate::sys::baton::LockClass;
 
 /// Tries `f`; once more after taking in frames that wait; and if it still has nothing, sees to it
 /// that `task` is woken when there is news of `interest`.
@@ -20,7 +20,7 @@ use crate::sys::baton::Errand;
 /// ready would otherwise keep its thread from all others, and from every timer.
 pub(super) fn poll_engine<T>(
     engine: &Engine,
-    errand: Errand,
+    lock_class: LockClass,
     interest: Interest,
     cx: &mut Context<'_>,
     task: Task<'_>,
@@ -31,9 +31,9 @@ pub(super) fn poll_engine<T>(
         return Poll::Ready(Err(error::forked()));
     }
     let mut now = engine.now();
-    let mut core = engine.lock_as(errand);
+    let mut core = engine.lock_as(lock_class);
     let mut out = f(&mut core, &mut now);
-    if out.is_none() && core.turn(now, None) > 0 {
+    if out.is_none() && core.poll_once(now, None) > 0 {
         out = f(&mut core, &mut now);
     }
     if out.is_none() {
@@ -41,7 +41,7 @@ pub(super) fn poll_engine<T>(
         drop(core);
         let waker = cx.waker().clone();
         now = engine.now();
-        core = engine.lock_as(errand);
+        core = engine.lock_as(lock_class);
         out = f(&mut core, &mut now).or_else(|| core.check().err().map(Err));
         if out.is_none() {
             core.register_task(interest, task, waker);
@@ -87,7 +87,7 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { engine, interest, id, attempt } = self.get_mut();
-        poll_engine(engine, Errand::Brief, *interest, cx, Task::Future(id), attempt)
+        poll_engine(engine, LockClass::Short, *interest, cx, Task::Future(id), attempt)
     }
 }
 

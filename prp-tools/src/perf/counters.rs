@@ -18,8 +18,8 @@ pub(super) struct Counters {
     cpu: Usage,
     endpoint: EndpointStats,
     devices: [u64; 3],
-    direct: u64,
-    inlet: u64,
+    xdp_tx: u64,
+    tcx_rx: u64,
     tcp_repeats: u64,
 }
 
@@ -31,8 +31,8 @@ impl Counters {
             transport,
             endpoint: stream.endpoint_stats().unwrap_or_default(),
             devices: losses(&devices),
-            direct: devices.iter().map(|device| device.direct).sum(),
-            inlet: devices.iter().map(|device| device.inlet).sum(),
+            xdp_tx: devices.iter().map(|device| device.xdp_tx).sum(),
+            tcx_rx: devices.iter().map(|device| device.tcx_rx).sum(),
             tcp_repeats: tcp_repeats(
                 &fs::read_to_string("/proc/self/net/snmp").unwrap_or_default(),
             ),
@@ -60,8 +60,10 @@ impl Counters {
             Transport::Raw => {}
         }
         outcome.settings = conns.first().map(settings).unwrap_or_default();
-        let ways =
-            [("direct_frames", now.direct, self.direct), ("inlet_frames", now.inlet, self.inlet)];
+        let ways = [
+            ("xdp_tx_frames", now.xdp_tx, self.xdp_tx),
+            ("tcx_rx_frames", now.tcx_rx, self.tcx_rx),
+        ];
         for (name, now, before) in ways.into_iter().filter(|(_, now, before)| now > before) {
             outcome.settings.insert(name.to_owned(), (now - before).to_string());
         }

@@ -24,7 +24,7 @@ use nix::sys::socket::{ControlMessage, MsgFlags, UnixAddr, sendmsg};
 use prp_node::registry::{MAX_ROWS, Registration};
 use prp_node::{RunDir, Service};
 use prp_proto::addr::{NodeId, Port, PrpAddr};
-use prp_proto::endpoint::{RosterChange, Standing};
+use prp_proto::endpoint::{ConnectionChange, EstablishedId};
 
 /// Attempts of one kind at most, whatever the time.
 const ATTEMPTS: usize = 2_000_000;
@@ -216,8 +216,8 @@ impl Attack {
             let Some(ledger) = self.registered() else { continue };
             for slot in 0..MAX_ROWS {
                 let local = Port::new(20_000 + slot as u16);
-                let standing = Standing { local, remote, own_id: n as u32 + 1, peer_id: 7 };
-                ledger.1.note(RosterChange::Enter(slot, standing));
+                let established = EstablishedId { local, remote, own_id: n as u32 + 1, peer_id: 7 };
+                ledger.1.note(ConnectionChange::Enter(slot, established));
             }
             made += 1;
             if made == 1 {

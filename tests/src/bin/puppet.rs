@@ -15,7 +15,7 @@
 //! | `pong S ROUNDS`, `ping S ROUNDS` | a byte to and fro |
 //! | `shutdown S HOW` | `read`, `write` or `both` |
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
-//! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `direct S`, `inlet S` | `take_error`, counters |
+//! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `xdp_tx S`, `tcx_rx S` | `take_error`, counters |
 //! | `rss` | KiB of memory this process has |
 //! | `limit RESOURCE N` | lowers a limit: `files`, `memory` (KiB) or `processes` of its user |
 //! | `become UID`, `chroot DIR` | is another user and group; has another root directory |
@@ -159,11 +159,11 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
         ("too_big", []) => {
             Ok(stream.device_stats()?.iter().map(|d| d.too_big).sum::<u64>().to_string())
         }
-        ("direct", []) => {
-            Ok(stream.device_stats()?.iter().map(|d| d.direct).sum::<u64>().to_string())
+        ("xdp_tx", []) => {
+            Ok(stream.device_stats()?.iter().map(|d| d.xdp_tx).sum::<u64>().to_string())
         }
-        ("inlet", []) => {
-            Ok(stream.device_stats()?.iter().map(|d| d.inlet).sum::<u64>().to_string())
+        ("tcx_rx", []) => {
+            Ok(stream.device_stats()?.iter().map(|d| d.tcx_rx).sum::<u64>().to_string())
         }
         ("retransmitted", []) => Ok(stream.stats()?.retransmitted.to_string()),
         ("timeouts", []) => Ok(stream.stats()?.timeouts.to_string()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
 use prp_proto::config::{ConnConfig, EndpointConfig, Keepalive};
-use prp_proto::endpoint::{Device, Ending, Endpoint, Lent, Sink};
+use prp_proto::endpoint::{BorrowedWrite, Device, Ending, Endpoint, Sink};
 use prp_proto::event::{ConnHandle, Event, ListenHandle};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
@@ -174,7 +174,7 @@ impl Stage {
     }
 
     /// The frames that both have ready go to the other, or get caught, while `lent` is lent; whether there were any.
-    fn exchange(&mut self, lent: Option<&Lent<'_>>) -> bool {
+    fn exchange(&mut self, lent: Option<&BorrowedWrite<'_>>) -> bool {
         let to_target = take_frames(&mut self.friend, self.now, lent);
         let from_target = take_frames(&mut self.target, self.now, lent);
         let any = !to_target.is_empty() || !from_target.is_empty();
@@ -194,7 +194,7 @@ impl Stage {
 
     /// Has the friend write `bytes` by lending them for some exchanges; how many were taken.
     pub(super) fn lend(&mut self, near: ConnHandle, bytes: &[u8], exchanges: usize) -> usize {
-        let mut lent = Lent::new(near, bytes);
+        let mut lent = BorrowedWrite::new(near, bytes);
         for _ in 0..exchanges {
             // What does not fit may do so once something has arrived.
             let _ = self.friend.lend(self.now, &mut lent, Ending::Write);
@@ -248,7 +248,11 @@ impl Stage {
     }
 }
 
-fn take_frames(endpoint: &mut Endpoint, now: Instant, lent: Option<&Lent<'_>>) -> Vec<Vec<u8>> {
+fn take_frames(
+    endpoint: &mut Endpoint,
+    now: Instant,
+    lent: Option<&BorrowedWrite<'_>>,
+) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     loop {
         let mut batch = TransmitBatch::new(32, 1 << 20);

@@ -38,10 +38,10 @@ fn handle_unexpected(endpoint: &mut Endpoint, now: Instant, bytes: &[u8], sink: 
         endpoint.handle_frame(now, DeviceId(0), bytes, Some(sink));
         return;
     };
-    let follows = endpoint.may_follow(now, handle, DeviceId(0), &frame);
+    let follows = endpoint.may_adopt_peer_path(now, handle, DeviceId(0), &frame);
     let outcome = endpoint.deliver(now, handle, &frame, Some(sink));
     if follows && is_believed(outcome) {
-        endpoint.follow(handle, DeviceId(0), &frame);
+        endpoint.adopt_peer_path(handle, DeviceId(0), &frame);
     }
 }
 
@@ -85,7 +85,7 @@ impl Wire {
         }
     }
 
-    /// Writes `bytes`; if they are a lone message, compares that with how any other is sent.
+    /// Writes `bytes`; if they are a message on an idle connection, compares that with how any other is sent.
     fn write(
         &mut self,
         now: Instant,
@@ -97,7 +97,7 @@ impl Wire {
         let mut slow = side.endpoint.clone();
         let before = told(&slow, conn);
         self.batch.clear();
-        if !side.endpoint.send_lone(now, conn, bytes, ending, &mut self.batch) {
+        if !side.endpoint.try_send_now(now, conn, bytes, ending, &mut self.batch) {
             assert_eq!(told(&side.endpoint, conn), before);
             self.seen.crowded += 1;
             let _ = side.endpoint.write(now, conn, bytes, ending);
@@ -149,7 +149,7 @@ impl Wire {
         let mut buf = [0; 3000];
         let mut conn = endpoint.table.get(conn).unwrap().clone();
         let handle = conn.handle;
-        let expected = conn.on_expected(now, &frame, &mut Sink::new(handle, &mut buf));
+        let expected = conn.try_fast_receive(now, &frame, &mut Sink::new(handle, &mut buf));
         *(if expected { &mut self.seen.expected } else { &mut self.seen.unexpected }) += 1;
     }
 }
@@ -182,10 +182,10 @@ fn run(seed: u64, policy: Reliability) -> Seen {
     };
     let mut now = pair.time;
     // Most of the time one message goes to and fro, which is what is expected.
-    let mut turn = 0;
+    let mut send_slot = 0;
     for _ in 0..600 {
         now = now + Duration::from_nanos(u64::from(wire.pick(4000)));
-        let at = if wire.now_and_then(5) { wire.pick(2) as usize } else { turn };
+        let at = if wire.now_and_then(5) { wire.pick(2) as usize } else { send_slot };
         let (me, conn) =
             if at == 0 { (&mut pair.client, conns[0]) } else { (&mut pair.server, conns[1]) };
         let ending = if wire.now_and_then(3) { Ending::Message } else { Ending::Write };
@@ -216,14 +216,14 @@ fn run(seed: u64, policy: Reliability) -> Seen {
             }
             while me.endpoint.poll_event().is_some() {}
         }
-        turn = 1 - at;
+        send_slot = 1 - at;
     }
     wire.seen
 }
 
-/// SPEC PRP-SEG-1 to 5, PRP-ACK-1 to 8: an expected frame and a lone message do what any would, and nothing else.
+/// SPEC PRP-SEG-1 to 5, PRP-ACK-1 to 8: an expected frame and a message on an idle connection do what any would, and nothing else.
 #[test]
-fn short_ways__do_what_the_long_ones_do() {
+fn fast_paths__do_what_the_long_ones_do() {
     for policy in [Reliability::SelectiveRepeat, Reliability::GoBackN, Reliability::Detect] {
         let mut all = Seen::default();
         for seed in 0..40 {

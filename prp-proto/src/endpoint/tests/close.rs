@@ -65,7 +65,7 @@ fn close__passive_end_keeps_no_quiet_time() {
     assert_eq!(pair.client.endpoint.connections(), 0);
 }
 
-/// PRP-CLOSE-5: the quiet time is there to acknowledge a repeated EOC again.
+/// PRP-CLOSE-5: TIME-WAIT is there to acknowledge a repeated EOC again.
 #[test]
 fn close__any_lost_frame_of_the_farewell_is_repeated() {
     for lost in 0..8usize {
@@ -197,14 +197,14 @@ fn abort__peer_reads_what_came_and_then_the_reset() {
     assert_eq!(pair.server.endpoint.read(pair.time, s, &mut buf), Ok(0));
 }
 
-/// PRP-CLOSE-6: the ends of a connection in its quiet time can be used again at once.
+/// PRP-CLOSE-6: the ends of a connection in its TIME-WAIT can be used again at once.
 #[test]
 fn quiet__a_new_request_with_the_same_ends_goes_through() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     let listener = pair.listen(80, ConnConfig::default());
     let port = pair.client.endpoint.ends(c).unwrap().0.port;
-    // The server closes first, so the quiet time is its own.
+    // The server closes first, so TIME-WAIT is its own.
     pair.server.endpoint.release(pair.time, s, false);
     pair.drive();
     pair.client.endpoint.release(pair.time, c, false);

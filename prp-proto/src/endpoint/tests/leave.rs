@@ -154,7 +154,7 @@ fn leave__writing_to_who_has_left_fails() {
     assert!(pair.drive_until(|p| p.client.endpoint.may_end()));
     let mut batch = TransmitBatch::new(32, 1 << 20);
     let server = &mut pair.server.endpoint;
-    assert!(!server.send_lone(pair.time, s, b"x", Ending::Write, &mut batch));
+    assert!(!server.try_send_now(pair.time, s, b"x", Ending::Write, &mut batch));
     let write = server.write(pair.time, s, b"x", Ending::Write);
     assert_eq!(write, Err(WriteError::Conn(ConnError::PeerClosed)));
 }

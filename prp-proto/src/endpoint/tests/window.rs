@@ -95,9 +95,9 @@ fn window__both_ways_with_a_slow_reader() {
     let data = pattern(400_000);
     let (mut up, mut down) = (Vec::new(), Vec::new());
     let (mut up_sent, mut down_sent) = (0, 0);
-    let mut turn = 0u32;
+    let mut send_slot = 0u32;
     assert!(pair.drive_until(|p| {
-        turn += 1;
+        send_slot += 1;
         let now = p.time;
         if let Ok(n) = p.client.endpoint.write(now, c, &data[up_sent..], Ending::Write) {
             up_sent += n;
@@ -105,7 +105,7 @@ fn window__both_ways_with_a_slow_reader() {
         if let Ok(n) = p.server.endpoint.write(now, s, &data[down_sent..], Ending::Write) {
             down_sent += n;
         }
-        if turn.is_multiple_of(5) {
+        if send_slot.is_multiple_of(5) {
             let mut few = [0; 3000];
             let n = p.server.endpoint.read(now, s, &mut few).unwrap_or(0);
             up.extend_from_slice(&few[..n]);

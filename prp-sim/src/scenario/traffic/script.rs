@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::super::Mood;
+use super::super::FaultProfile;
 use crate::plan::{Closing, Item, ReadCall, Reading, Script, Writing};
 use crate::rng::SimRng;
 
@@ -21,7 +21,7 @@ const RESTS: u64 = 40;
 /// The client's and the server's script.
 pub(super) fn scripts(
     rng: &mut SimRng,
-    mood: Mood,
+    profile: FaultProfile,
     size: Size,
     budget: &mut u64,
 ) -> (Script, Script) {
@@ -32,19 +32,19 @@ pub(super) fn scripts(
         6 => (Vec::new(), Vec::new()),
         _ => rounds(rng, size, budget),
     };
-    let (up_closing, down_closing) = closings(rng, mood, &up, &down);
+    let (up_closing, down_closing) = closings(rng, profile, &up, &down);
     let total = |items: &[Item]| items.iter().map(|i| u64::from(i.len)).sum::<u64>();
     let (up_bytes, down_bytes) = (total(&up), total(&down));
     let up = Script {
         items: up,
         writing: writing(rng),
-        reading: reading(rng, mood, down_bytes),
+        reading: reading(rng, profile, down_bytes),
         closing: up_closing,
     };
     let down = Script {
         items: down,
         writing: writing(rng),
-        reading: reading(rng, mood, up_bytes),
+        reading: reading(rng, profile, up_bytes),
         closing: down_closing,
     };
     (up, down)
@@ -106,16 +106,16 @@ fn writing(rng: &mut SimRng) -> Writing {
     }
 }
 
-fn reading(rng: &mut SimRng, mood: Mood, bytes: u64) -> Reading {
+fn reading(rng: &mut SimRng, profile: FaultProfile, bytes: u64) -> Reading {
     let calls =
         [ReadCall::Stream, ReadCall::Message, ReadCall::Lend, ReadCall::Lend, ReadCall::Peek];
-    let slow = rng.one_in(6) && mood != Mood::Classic;
+    let slow = rng.one_in(6) && profile != FaultProfile::Classic;
     let rest = slow.then(|| {
         let every = rng.spread(1, 100_000).max(bytes / RESTS);
         (every, rng.span(Duration::from_micros(50), Duration::from_millis(100)))
     });
     // One very long rest: longer than a user timeout.
-    let asleep = rng.one_in(60) && mood != Mood::Classic;
+    let asleep = rng.one_in(60) && profile != FaultProfile::Classic;
     let asleep = asleep.then(|| (bytes / 2 + 1, Duration::from_secs(rng.between(20, 75))));
     // Tiny reads of large streams cost time and show nothing new.
     let least = 16.max(bytes / 2_000);
@@ -126,10 +126,18 @@ fn reading(rng: &mut SimRng, mood: Mood, bytes: u64) -> Reading {
     }
 }
 
-fn closings(rng: &mut SimRng, mood: Mood, up: &[Item], down: &[Item]) -> (Closing, Closing) {
+fn closings(
+    rng: &mut SimRng,
+    profile: FaultProfile,
+    up: &[Item],
+    down: &[Item],
+) -> (Closing, Closing) {
     use Closing::{Abort, AfterPeer, AtOnce, Deaf, HalfClose};
-    let kind =
-        if mood == Mood::Classic { rng.weighted(&PEACEFUL) } else { rng.weighted(&CLOSINGS) };
+    let kind = if profile == FaultProfile::Classic {
+        rng.weighted(&PEACEFUL)
+    } else {
+        rng.weighted(&CLOSINGS)
+    };
     let total: u64 = up.iter().chain(down).map(|i| u64::from(i.len)).sum();
     let part = rng.spread(0, total);
     match kind {

@@ -12,7 +12,7 @@ use prp_proto::time::Instant;
 
 use super::Core;
 use crate::carrier::LinkState;
-use crate::device::{PortFilter, Tended};
+use crate::device::{Managed, PortFilter};
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
 
 /// How long after an error to look whether an interface is there again, and how often: well under the time
@@ -20,10 +20,10 @@ use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
 const REVIVE_AFTER: Duration = Duration::from_millis(500);
 
 /// So many frames that are not for us, and there is a filter: half of what a turn takes in.
-pub(super) const FOREIGN: u32 = 16;
+pub(super) const MISDIRECTED: u32 = 16;
 
 /// Whether a frame is one that a filter would have kept from us.
-pub(super) const fn is_foreign(disposition: Disposition) -> bool {
+pub(super) const fn is_misdirected(disposition: Disposition) -> bool {
     use DropReason::{NotOurMac, NotOurNode, NotOurPort};
     matches!(
         disposition,
@@ -58,7 +58,7 @@ impl Core {
             if slot.index != link.index {
                 slot.index = link.index;
                 if !slot.io.revive() {
-                    self.revives = Some(now + REVIVE_AFTER);
+                    self.reopen_at = Some(now + REVIVE_AFTER);
                 }
             }
             let id = DeviceId(at as u16);
@@ -85,7 +85,7 @@ impl Core {
 
     /// Whether frames for `port` are `ours`: to be told of every port that becomes ours, and of every one that ceases to be.
     pub(super) fn own(&self, port: Port, ours: bool) {
-        self.devices.iter().filter_map(|device| device.io.inlet()).for_each(|i| i.own(port, ours));
+        self.devices.iter().filter_map(|device| device.io.tcx_rx()).for_each(|i| i.own(port, ours));
     }
 
     /// Passes frames for our ports only from now on, and what a steward answers.
@@ -98,7 +98,7 @@ impl Core {
     /// for us: there are other processes, and they go on.
     #[cold]
     pub(super) fn close_filter_to_others(&mut self) {
-        self.foreign = 0;
+        self.misdirected = 0;
         if self.filter.is_open()
             && let Err(e) = self.close_filter(self.filter.is_steward())
         {
@@ -138,22 +138,22 @@ impl Core {
     /// After a sleep: looks after the devices a while after one of them had an error, until all are there.
     /// Not at once, since an interface that is being removed is still to be found.
     pub(in crate::engine) fn revive_devices(&mut self, now: Instant, troubled: bool) {
-        let due = self.revives.is_some_and(|at| now >= at);
+        let due = self.reopen_at.is_some_and(|at| now >= at);
         if troubled || (due && !self.devices.iter_mut().all(|device| device.io.revive())) {
-            self.revives = Some(now + REVIVE_AFTER);
+            self.reopen_at = Some(now + REVIVE_AFTER);
         } else if due {
-            self.revives = None;
+            self.reopen_at = None;
         }
     }
 
     /// The ways past the devices' sockets.
-    pub(in crate::engine) fn ways(&self) -> Vec<Arc<dyn Tended>> {
-        let ways = self.devices.iter().map(|device| {
-            let direct = device.io.direct().map(|direct| direct.clone() as Arc<dyn Tended>);
-            let inlet = device.io.inlet().map(|inlet| inlet.clone() as Arc<dyn Tended>);
-            direct.into_iter().chain(inlet)
+    pub(in crate::engine) fn fast_paths(&self) -> Vec<Arc<dyn Managed>> {
+        let fast_paths = self.devices.iter().map(|device| {
+            let xdp_tx = device.io.xdp_tx().map(|xdp_tx| xdp_tx.clone() as Arc<dyn Managed>);
+            let tcx_rx = device.io.tcx_rx().map(|tcx_rx| tcx_rx.clone() as Arc<dyn Managed>);
+            xdp_tx.into_iter().chain(tcx_rx)
         });
-        ways.flatten().collect()
+        fast_paths.flatten().collect()
     }
 
     /// Counters of every device, in order.

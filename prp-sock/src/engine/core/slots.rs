@@ -11,9 +11,9 @@ use prp_proto::state::State;
 
 use super::Core;
 #[cfg(test)]
-use crate::engine::driver::Driver;
+use crate::engine::leader::Leader;
 use crate::engine::readiness::{ReadinessFd, Shown};
-use crate::engine::slot::{Interest, Slot};
+use crate::engine::waiters::{Interest, Waiters};
 
 impl Core {
     /// Puts `waker` on the list of those who wait for `interest`.
@@ -34,15 +34,15 @@ impl Core {
     #[cfg(test)]
     pub(in crate::engine) fn registered(&self) -> usize {
         let slots = self.slots.iter().chain(self.listeners.values());
-        let driver = self.driver.as_ref().is_some_and(Driver::waits);
-        slots.map(Slot::registered).sum::<usize>() + usize::from(driver)
+        let leader = self.leader.as_ref().is_some_and(Leader::waits);
+        slots.map(Waiters::registered).sum::<usize>() + usize::from(leader)
     }
 
-    pub(in crate::engine) fn slot(&mut self, interest: Interest) -> Option<&mut Slot> {
+    pub(in crate::engine) fn slot(&mut self, interest: Interest) -> Option<&mut Waiters> {
         match interest {
             Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
                 if self.slots.len() <= c.slot() {
-                    self.slots.resize_with(c.slot() + 1, Slot::default);
+                    self.slots.resize_with(c.slot() + 1, Waiters::default);
                 }
                 self.slots.get_mut(c.slot())
             }
@@ -58,7 +58,7 @@ impl Core {
     /// A connection left an application's hands.
     pub(crate) fn close_slot(&mut self, conn: ConnHandle) {
         if self.clear_slot(conn) {
-            self.detached -= 1;
+            self.async_waiters -= 1;
         }
     }
 
@@ -73,7 +73,7 @@ impl Core {
 
     /// There is a listener: nobody waits for it yet.
     pub(crate) fn open_listener(&mut self, listener: ListenHandle) {
-        self.listeners.insert(listener, Slot::default());
+        self.listeners.insert(listener, Waiters::default());
     }
 
     /// The listeners there are.
@@ -84,7 +84,7 @@ impl Core {
     /// A listener is gone.
     pub(crate) fn close_listener(&mut self, listener: ListenHandle) {
         let Some(slot) = self.listeners.remove(&listener) else { return };
-        self.detached -= usize::from(slot.fd.is_some());
+        self.async_waiters -= usize::from(slot.fd.is_some());
         slot.discard(&mut self.calls);
     }
 
@@ -97,7 +97,7 @@ impl Core {
             Some(fd) => fd.theirs(),
             None => {
                 let fd = slot.fd.insert(ReadinessFd::new()?).theirs();
-                self.detached += 1;
+                self.async_waiters += 1;
                 fd
             }
         };

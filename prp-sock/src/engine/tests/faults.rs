@@ -27,7 +27,7 @@ fn sleep__a_late_kick_wakes_once() {
         let bystander = Bystander::new(&pair);
         let engine = pair.alpha.engine();
         wait_until("the keeper is parked", || engine.lock().keeper_parked);
-        engine.driver_kick.kick();
+        engine.leader_wake_fd.kick();
         assert_asleep(&probe);
         drop(bystander);
     });
@@ -35,14 +35,14 @@ fn sleep__a_late_kick_wakes_once() {
 
 /// A device that is gone ends every wait with its error, and nobody runs in circles.
 #[test]
-fn turn__a_dead_device_ends_all_waits_and_lets_everybody_sleep() {
+fn poll_once__a_dead_device_ends_all_waits_and_lets_everybody_sleep() {
     within_patience(|| {
         let (pair, probe) = probed_pair();
         let (ours, theirs): (Vec<_>, Vec<_>) = (0..3).map(|_| pair.streams()).unzip();
         let readers: Vec<_> = ours.iter().map(read_byte).collect();
         wait_for_crew(pair.alpha.engine(), 2);
         probe.gone.store(true, Ordering::Relaxed);
-        // The frame is what the driver stumbles over.
+        // The frame is what the leader stumbles over.
         (&theirs[0]).write_all(&[1]).unwrap();
         for reader in readers {
             assert_eq!(reader.join().unwrap().unwrap_err().kind(), ErrorKind::NotConnected);
@@ -53,9 +53,9 @@ fn turn__a_dead_device_ends_all_waits_and_lets_everybody_sleep() {
     });
 }
 
-/// A dead device wakes all readers even if the driver sleeps while another thread finds out.
+/// A dead device wakes all readers even if the leader sleeps while another thread finds out.
 #[test]
-fn turn__a_dead_device_wakes_who_sleeps_already() {
+fn poll_once__a_dead_device_wakes_who_sleeps_already() {
     within_patience(|| {
         let (pair, probe) = probed_pair();
         let (ours, _theirs): (Vec<_>, Vec<_>) = (0..4).map(|_| pair.streams()).unzip();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use prp_proto::time::Instant;
 
 use super::super::guard::CoreGuard;
-use super::super::keeper::Duty;
+use super::super::keeper::TimerLoad;
 use super::{Bystander, read_byte, wait_for_crew};
 use crate::builder::Builder;
 use crate::stream::PrpStream;
@@ -106,13 +106,13 @@ fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
         let _bystander = Bystander::new(&pair);
         let engine = pair.alpha.engine();
         for _ in 0..5 {
-            // The keeper has given up looking: the driver sleeps for as long as it needs to.
+            // The keeper has given up looking: the leader sleeps for as long as it needs to.
             wait_until("the keeper is parked", || engine.lock().keeper_parked);
             lose_next.store(true, Ordering::Relaxed);
             let before = engine.now();
             ours.write_all(&[1]).unwrap();
             theirs.read_exact(&mut [0]).unwrap();
-            // The driver would look after thirty seconds, the timer is due after fifty milliseconds.
+            // The leader would look after thirty seconds, the timer is due after fifty milliseconds.
             assert!(engine.now().since(before) < Duration::from_secs(10), "nobody looked");
             assert!(!lose_next.load(Ordering::Relaxed), "nothing was lost: no test");
         }
@@ -120,46 +120,53 @@ fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
 }
 
 #[test]
-fn duty__timers_that_are_soon_due_make_the_keeper_look_often() {
+fn timer_load__timers_that_are_soon_due_make_the_keeper_look_often() {
     let now = Instant::from_nanos(1_000_000_000);
     let at = |us| now + Duration::from_micros(us);
-    assert_eq!(Duty::left(None, now), Duty::Late);
-    assert_eq!(Duty::left(Some(at(999)), now), Duty::Soon);
-    assert_eq!(Duty::left(Some(at(1000)), now), Duty::Late);
+    assert_eq!(TimerLoad::left(None, now), TimerLoad::Late);
+    assert_eq!(TimerLoad::left(Some(at(999)), now), TimerLoad::Soon);
+    assert_eq!(TimerLoad::left(Some(at(1000)), now), TimerLoad::Late);
     // The worst of what several sleeps left counts.
-    assert_eq!(Duty::Nothing.max(Duty::Late).max(Duty::Soon).max(Duty::Late), Duty::Soon);
-    for (duty, due, look) in [
-        (Duty::Nothing, None, 2000),
-        (Duty::Nothing, Some(10), 2000),
-        (Duty::Late, None, 1000),
-        (Duty::Late, Some(1200), 1000),
-        (Duty::Late, Some(700), 700),
-        (Duty::Soon, None, 400),
-        (Duty::Soon, Some(1200), 400),
-        (Duty::Soon, Some(300), 300),
-        (Duty::Soon, Some(10), 50),
+    assert_eq!(
+        TimerLoad::Nothing.max(TimerLoad::Late).max(TimerLoad::Soon).max(TimerLoad::Late),
+        TimerLoad::Soon
+    );
+    for (timer_load, due, look) in [
+        (TimerLoad::Nothing, None, 2000),
+        (TimerLoad::Nothing, Some(10), 2000),
+        (TimerLoad::Late, None, 1000),
+        (TimerLoad::Late, Some(1200), 1000),
+        (TimerLoad::Late, Some(700), 700),
+        (TimerLoad::Soon, None, 400),
+        (TimerLoad::Soon, Some(1200), 400),
+        (TimerLoad::Soon, Some(300), 300),
+        (TimerLoad::Soon, Some(10), 50),
     ] {
-        assert_eq!(duty.next_look(due.map(at), now), at(look), "{duty:?}, due in {due:?} us");
+        assert_eq!(
+            timer_load.next_check(due.map(at), now),
+            at(look),
+            "{timer_load:?}, due in {due:?} us"
+        );
     }
-    assert_eq!(Duty::Late.next_look(Some(Instant::ZERO), now), at(50));
+    assert_eq!(TimerLoad::Late.next_check(Some(Instant::ZERO), now), at(50));
 }
 
-/// A driver that sleeps on has left its timers for good, not only until the keeper has looked once.
+/// A leader that sleeps on has left its timers for good, not only until the keeper has looked once.
 #[test]
 fn keep__looks_often_for_a_driver_that_sleeps_on() {
     within_patience(|| {
         let pair = Pair::new();
         let _bystander = Bystander::new(&pair);
         let engine = pair.alpha.engine();
-        wait_until("the driver sleeps", || engine.lock().driver_sleeps);
+        wait_until("the leader sleeps", || engine.lock().leader_sleeps);
         let mut core = engine.lock();
         let now = engine.now();
         for _ in 0..3 {
-            assert!(core.next_look(now) <= now + Duration::from_millis(1));
+            assert!(core.next_check(now) <= now + Duration::from_millis(1));
         }
-        core.driver_sleeps = false;
-        assert_eq!(core.next_look(now), now + Duration::from_millis(2));
-        core.driver_sleeps = true;
+        core.leader_sleeps = false;
+        assert_eq!(core.next_check(now), now + Duration::from_millis(2));
+        core.leader_sleeps = true;
     });
 }
 
@@ -168,7 +175,7 @@ fn watched<'a>(pair: &'a Pair, theirs: &mut PrpStream) -> (CoreGuard<'a>, Instan
     let engine = pair.alpha.engine();
     loop {
         let core = engine.lock();
-        match core.keeper_looks {
+        match core.background_wakeup {
             Some(at) if !core.keeper_parked && at > engine.now() => return (core, at),
             _ => drop(core),
         }
@@ -192,7 +199,7 @@ fn keep__does_not_wait_for_the_lock() {
             }
             // It goes to the thread that waits for it now.
             core.bump();
-            assert_eq!(core.keeper_looks, Some(looks), "the keeper had it");
+            assert_eq!(core.background_wakeup, Some(looks), "the keeper had it");
         }
     });
 }
@@ -208,14 +215,14 @@ fn keep__waits_for_the_lock_when_it_is_called() {
         pair.alpha.engine().keeper.call();
         wait_until("the keeper has had it", || {
             core.bump();
-            core.keeper_looks != Some(looks) || core.keeper_parked
+            core.background_wakeup != Some(looks) || core.keeper_parked
         });
     });
 }
 
-/// A driver that falls asleep leaves to the keeper what that looks at in time, if it is sure to.
+/// A leader that falls asleep leaves to the keeper what that looks at in time, if it is sure to.
 #[test]
-fn look_of_driver__is_for_what_the_keeper_does_not_see_to() {
+fn leader_deadline__is_for_what_the_keeper_does_not_see_to() {
     within_patience(|| {
         let pair = Pair::new();
         let mut core = pair.alpha.engine().lock();
@@ -229,11 +236,11 @@ fn look_of_driver__is_for_what_the_keeper_does_not_see_to() {
             (Some(600), Some(500), Some(500)),
             (Some(0), Some(500), None),
         ] {
-            core.keeper_looks = keeper.map(at);
-            assert_eq!(core.look_of_driver(due.map(at), now), look.map(at), "{keeper:?} {due:?}");
+            core.background_wakeup = keeper.map(at);
+            assert_eq!(core.leader_deadline(due.map(at), now), look.map(at), "{keeper:?} {due:?}");
         }
-        core.keeper_looks = Some(now);
-        assert_eq!(core.look_of_driver(Some(at(500)), at(1)), Some(at(500)), "put off");
-        core.keeper_looks = None;
+        core.background_wakeup = Some(now);
+        assert_eq!(core.leader_deadline(Some(at(500)), at(1)), Some(at(500)), "put off");
+        core.background_wakeup = None;
     });
 }

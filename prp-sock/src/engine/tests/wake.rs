@@ -10,7 +10,7 @@ use crate::builder::Builder;
 use crate::stream::PrpStream;
 use crate::testing::{Pair, wait_until, within_patience};
 
-/// Runs `test` twice: so that the thread of alpha's that it makes wait is the driver, and so that it is
+/// Runs `test` twice: so that the thread of alpha's that it makes wait is the leader, and so that it is
 /// a follower. `test` is told how many followers there are then.
 fn as_driver_and_as_follower(test: impl Fn(&Pair, usize) + Clone + Send + 'static) {
     for followers in [0, 1] {
@@ -38,7 +38,7 @@ fn follow__wakes_on_its_own_data_while_another_thread_drives() {
             theirs.write_all(&[1]).unwrap();
             assert_eq!(follower.join().unwrap().unwrap(), 1);
         }
-        // Expect: the driver has driven all along.
+        // Expect: the leader has driven all along.
         drop(bystander);
     });
 }
@@ -72,10 +72,10 @@ fn drive__a_timeout_hands_over_too() {
         let pair = Pair::new();
         let (ours, mut theirs) = many(&pair, 2);
         ours[0].set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-        let driver = read_byte(&ours[0]);
+        let leader = read_byte(&ours[0]);
         wait_for_crew(pair.alpha.engine(), 0);
         let follower = read_byte(&ours[1]);
-        assert_eq!(driver.join().unwrap().unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(leader.join().unwrap().unwrap_err().kind(), ErrorKind::WouldBlock);
         // Expect: the follower has taken the place, and sleeps in it.
         wait_for_crew(pair.alpha.engine(), 0);
         theirs[1].write_all(&[1]).unwrap();
@@ -93,7 +93,7 @@ fn wait__a_timeout_leaves_nothing_behind() {
             let error = (&ours).read(&mut [0]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::WouldBlock);
             let core = pair.alpha.engine().lock();
-            assert_eq!(core.driver.iter().count(), followers, "the bystander, if there is one");
+            assert_eq!(core.leader.iter().count(), followers, "the bystander, if there is one");
             assert!(core.followers.is_empty());
         }
     });

@@ -3,7 +3,7 @@ use std::{fs, thread};
 
 use parking_lot::lock_api::{Mutex, MutexGuard};
 
-use super::{Baton, Errand, lock_as};
+use super::{Baton, LockClass, lock_as};
 use crate::sys::baton::IN_A_ROW;
 
 /// Nobody else comes in between: what is read is what is written, by many threads at once.
@@ -11,11 +11,11 @@ use crate::sys::baton::IN_A_ROW;
 fn lock__is_for_one_at_a_time() {
     const ROUNDS: u32 = 20_000;
     let count = Arc::new(Mutex::<Baton, u32>::new(0));
-    let add = |errand: Errand, fair: bool| {
+    let add = |lock_class: LockClass, fair: bool| {
         let count = count.clone();
         thread::spawn(move || {
             for _ in 0..ROUNDS {
-                let mut held = lock_as(&count, errand);
+                let mut held = lock_as(&count, lock_class);
                 let before = *held;
                 thread::yield_now();
                 *held = before + 1;
@@ -26,8 +26,8 @@ fn lock__is_for_one_at_a_time() {
             }
         })
     };
-    let brief = [false, true].map(|fair| add(Errand::Brief, fair));
-    let bulk = [false, true].map(|fair| add(Errand::Bulk, fair));
+    let brief = [false, true].map(|fair| add(LockClass::Short, fair));
+    let bulk = [false, true].map(|fair| add(LockClass::Long, fair));
     brief.into_iter().chain(bulk).for_each(|t| t.join().unwrap());
     assert_eq!(*count.lock(), ROUNDS * 6);
 }
@@ -36,13 +36,13 @@ fn lock__is_for_one_at_a_time() {
 fn sleeper<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     mutex: &'scope Mutex<Baton, ()>,
-    errand: Errand,
+    lock_class: LockClass,
     mut having: impl FnMut() + Send + 'scope,
 ) {
     let (sender, tid) = mpsc::channel();
     scope.spawn(move || {
         sender.send(nix::unistd::gettid()).unwrap();
-        let _held = lock_as(mutex, errand);
+        let _held = lock_as(mutex, lock_class);
         having();
     });
     // The number of the system call it is in, and its arguments.
@@ -56,13 +56,13 @@ fn sleeper<'scope>(
 /// A thread that sleeps for it has it next, however soon the one that had it wants it again.
 #[test]
 fn unlock__keeps_it_for_who_sleeps() {
-    for errand in [Errand::Brief, Errand::Bulk] {
+    for lock_class in [LockClass::Short, LockClass::Long] {
         let (mutex, (done, end)) = (Mutex::<Baton, ()>::new(()), mpsc::channel::<()>());
         thread::scope(|scope| {
             let held = mutex.lock();
-            sleeper(scope, &mutex, errand, move || end.iter().for_each(drop));
+            sleeper(scope, &mutex, lock_class, move || end.iter().for_each(drop));
             drop(held);
-            assert!(mutex.try_lock().is_none(), "{errand:?}");
+            assert!(mutex.try_lock().is_none(), "{lock_class:?}");
             drop(done);
         });
     }
@@ -71,16 +71,16 @@ fn unlock__keeps_it_for_who_sleeps() {
 /// A thread that wants it for long and came first gives way to sixteen others, and to no more.
 #[test]
 fn unlock__brief_errands_come_first_for_a_while() {
-    let (mutex, order) = (Mutex::<Baton, ()>::new(()), Mutex::<Baton, Vec<Errand>>::default());
+    let (mutex, order) = (Mutex::<Baton, ()>::new(()), Mutex::<Baton, Vec<LockClass>>::default());
     thread::scope(|scope| {
         let (held, order) = (mutex.lock(), &order);
-        let wanted = [Errand::Bulk].into_iter().chain([Errand::Brief; IN_A_ROW as usize + 3]);
-        for errand in wanted {
-            sleeper(scope, &mutex, errand, move || order.lock().push(errand));
+        let wanted = [LockClass::Long].into_iter().chain([LockClass::Short; IN_A_ROW as usize + 3]);
+        for lock_class in wanted {
+            sleeper(scope, &mutex, lock_class, move || order.lock().push(lock_class));
         }
         drop(held);
     });
     let order = order.into_inner();
-    let bulk = order.iter().position(|errand| *errand == Errand::Bulk);
+    let bulk = order.iter().position(|lock_class| *lock_class == LockClass::Long);
     assert_eq!(bulk, Some(IN_A_ROW as usize), "{order:?}");
 }

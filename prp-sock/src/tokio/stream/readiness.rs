@@ -13,7 +13,7 @@ use super::super::waiting::Waiting;
 use super::PrpStream;
 use crate::engine::{Core, Interest, Wait};
 use crate::stream::Inner;
-use crate::sys::baton::Errand;
+use crate::sys::baton::LockClass;
 
 impl PrpStream {
     /// Waits until the stream is ready for some of `interest`, and tells what for. Any number of
@@ -66,7 +66,7 @@ impl PrpStream {
     /// # Errors
     /// None that reading would not report.
     pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_with(Errand::Brief, cx, Interest::Read, reads_at_once)
+        self.poll_with(LockClass::Short, cx, Interest::Read, reads_at_once)
     }
 
     /// As [`Self::writable`], for the task that polls. Of those that poll for writing, the last one
@@ -75,7 +75,7 @@ impl PrpStream {
     /// # Errors
     /// None that writing would not report.
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_with(Errand::Brief, cx, Interest::Write, writes_at_once)
+        self.poll_with(LockClass::Short, cx, Interest::Write, writes_at_once)
     }
 
     /// Runs `f` if the stream is ready for some of `interest`.

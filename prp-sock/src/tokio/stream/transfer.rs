@@ -10,7 +10,7 @@ use tokio::io::ReadBuf;
 use super::{PrpStream, blocked};
 use crate::engine::Interest;
 use crate::stream::{ReadWait, delivered};
-use crate::sys::baton::Errand;
+use crate::sys::baton::LockClass;
 
 /// Bytes that are copied at a time where the reader's memory may be uninitialised.
 const PIECE: usize = 4096;
@@ -95,7 +95,7 @@ impl PrpStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<usize>> {
         let unfilled = buf.initialize_unfilled();
-        let peeked = self.poll_with(Errand::Brief, cx, Interest::Read, |core, now, inner| {
+        let peeked = self.poll_with(LockClass::Short, cx, Interest::Read, |core, now, inner| {
             blocked(core.endpoint.peek(*now, inner.conn, unfilled))
         });
         if let Poll::Ready(Ok(n)) = peeked {

@@ -1,0 +1,101 @@
+//! A connection's turn to send new data, among those to the same node.
+
+use super::Connection;
+use crate::state::State;
+
+/// Bytes, frame cost included, that a connection sends in its turn: enough for its reader to be worth waking, and for what
+/// was just written to be in a cache still.
+const BULK: usize = 64 * 1024;
+
+/// Bytes, frame cost included, of a connection with so little to say that it passes the others.
+const BRIEF: usize = 16 * 1024;
+
+/// Where a connection stands among those to the same node.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct SendSlot {
+    /// The endpoint's number for the way to the node.
+    pub(crate) queue: u32,
+    /// Bytes in flight, as counted there.
+    pub(crate) in_flight: usize,
+    /// It stands in line.
+    waits: bool,
+    /// It may send now.
+    given: bool,
+    /// Bytes it may still send in its turn.
+    left: usize,
+}
+
+impl SendSlot {
+    /// Of a new connection.
+    pub(crate) fn on(queue: u32) -> Self {
+        Self { queue, ..Self::default() }
+    }
+
+    /// Stands in line from now on, with `unsent` bytes to send; whether in that of those with little to say.
+    pub(crate) fn enqueue(&mut self, unsent: u64) -> bool {
+        let brief = unsent <= BRIEF as u64;
+        self.waits = true;
+        self.left = if brief { BRIEF } else { BULK };
+        brief
+    }
+
+    /// Begins or goes on.
+    pub(crate) fn give(&mut self) {
+        self.given = true;
+    }
+
+    /// Stops; whether its turn is used up.
+    pub(crate) fn take(&mut self) -> bool {
+        self.given = false;
+        self.left == 0
+    }
+
+    /// Has left the line.
+    pub(crate) fn leave(&mut self) {
+        self.waits = false;
+    }
+
+    /// Whether a new segment may go; `alone` says that nothing is in flight.
+    pub(super) const fn allows(&self, alone: bool) -> bool {
+        if self.waits { self.given && self.left > 0 } else { alone }
+    }
+
+    /// A new segment of this cost goes.
+    pub(super) fn spend(&mut self, cost: usize) {
+        self.left = self.left.saturating_sub(cost);
+    }
+}
+
+impl Connection {
+    /// Whether it has new data that may go as far as its own windows are concerned, and must wait for its turn.
+    #[inline]
+    pub(crate) fn wants_send_slot(&self) -> bool {
+        // After most of what happens there is nothing new, and who asks need not call for that.
+        self.has_unnumbered()
+            && (self.send_slot.waits || !self.send.flight.is_empty())
+            && self.may_go_on()
+    }
+
+    /// Whether nothing but its turn holds new data back.
+    fn may_go_on(&self) -> bool {
+        matches!(self.state, State::Established { .. }) && self.has_new() && !self.is_paced()
+    }
+
+    /// Whether it has to get into line.
+    #[inline]
+    pub(crate) fn comes(&self) -> bool {
+        !self.send_slot.waits && self.wants_send_slot()
+    }
+
+    /// Gets into line; whether into that of those with little to say.
+    pub(crate) fn enqueue(&mut self) -> bool {
+        self.send_slot.enqueue(self.send.buf.unsent())
+    }
+
+    /// Bytes in flight, if that is not what was counted last: none of a connection that waits in vain, which would hold others up.
+    #[inline]
+    pub(crate) fn uncounted(&self) -> Option<usize> {
+        let cost = if self.send.backoff > 0 { 0 } else { self.send.flight.cost() };
+        (cost != self.send_slot.in_flight).then_some(cost)
+    }
+}

@@ -1,0 +1,176 @@
+//! By which way the frames of this node leave (SPEC PRP-WAY).
+
+use core::time::Duration;
+
+use super::{Device, Endpoint};
+use crate::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
+use crate::event::ConnHandle;
+use crate::route::{Flow, NextHop, Route, RouteTable, UnusableHops};
+use crate::state::State;
+use crate::time::Instant;
+use crate::transmit::Path;
+use crate::wire::{Control, Flags, Frame, mss_for_mtu};
+
+/// How long a connection must have heard nothing before a repeat that comes by another way is taken for a sign
+/// that its own is dead: longer than repeats take to come where only frames are lost.
+const SILENCE: Duration = Duration::from_millis(10);
+
+impl Endpoint {
+    /// Replaces the routes. Connections to nodes that have a way keep running along the new one; those
+    /// to nodes without one time out unless it comes back.
+    pub fn set_routes(&mut self, routes: RouteTable) {
+        self.routes = routes;
+        self.reselect_all_paths();
+    }
+
+    /// Replaces what is known of next hops. Connections go on by the best that is usable.
+    pub fn set_unusable_hops(&mut self, unusable: UnusableHops) {
+        if self.unusable != unusable {
+            self.unusable = unusable;
+            self.reselect_all_paths();
+        }
+    }
+
+    /// What is known of a device.
+    pub fn device(&self, id: DeviceId) -> Option<&Device> {
+        self.devices.get(usize::from(id.0))
+    }
+
+    /// Replaces what is known of a device, after its address or MTU has changed.
+    pub fn set_device(&mut self, id: DeviceId, device: Device) {
+        if let Some(slot) = self.devices.get_mut(usize::from(id.0)) {
+            *slot = device;
+        }
+        self.reselect_all_paths();
+    }
+
+    /// The way the frames of a connection take: device, and hardware address of the next hop.
+    pub fn current_path(&self, conn: ConnHandle) -> Option<(DeviceId, MacAddr)> {
+        self.table.get(conn).map(|c| (c.path.device, c.path.dst_mac))
+    }
+
+    /// Every connection takes its best way (SPEC PRP-WAY-4).
+    fn reselect_all_paths(&mut self) {
+        for handle in self.table.handles() {
+            if let Some(conn) = self.table.get_mut(handle) {
+                conn.path_attempts = 0;
+                self.apply_path(handle);
+            }
+        }
+    }
+
+    fn apply_path(&mut self, handle: ConnHandle) {
+        let Some(conn) = self.table.get(handle) else { return };
+        let path = self.path(conn.local.port, conn.remote, conn.path_attempts);
+        if let (Some(path), Some(conn)) = (path, self.table.get_mut(handle)) {
+            conn.path = path;
+        }
+    }
+
+    /// A connection gets no answer: its next way may be better (SPEC PRP-WAY-2).
+    pub(super) fn fail_over(&mut self, handle: ConnHandle) {
+        let Some(conn) = self.table.get_mut(handle) else { return };
+        let lost = core::mem::take(&mut conn.lost) && conn.may_change_path();
+        if lost && self.routes.lookup(conn.remote.node).next_hops().len() > 1 {
+            conn.path_attempts = conn.path_attempts.wrapping_add(1);
+            self.apply_path(handle);
+        }
+    }
+
+    /// Whether a repeat or a probe that comes by another way than ours, while nothing comes by ours, would say that the peer has
+    /// found one that is not dead (SPEC PRP-WAY-3): if it is believed.
+    #[inline]
+    pub(super) fn may_adopt_peer_path(
+        &self,
+        now: Instant,
+        handle: ConnHandle,
+        device: DeviceId,
+        frame: &Frame<'_>,
+    ) -> bool {
+        // Most frames are segments and no repeats, and who hands them over need not look anything up for that.
+        let flags = frame.flags();
+        (flags.intersects(Flags::RTX | Flags::CREQ) || Control::is_probe(frame))
+            && self.table.get(handle).is_some_and(|conn| {
+                let mac = frame.head.ethernet.src;
+                (conn.path.device, conn.path.dst_mac) != (device, mac)
+                    && now.since(conn.heard) >= SILENCE
+                    && conn.may_change_path()
+                    // A peer that asks us while we ask has not named our id.
+                    && !(conn.state == State::ConnWait && flags.contains(Flags::CREQ))
+                    && self.unusable.is_usable(device, mac)
+            })
+    }
+
+    /// Answers by the way that `frame`, a repeat or a probe that was believed, has come.
+    pub(super) fn adopt_peer_path(
+        &mut self,
+        handle: ConnHandle,
+        device: DeviceId,
+        frame: &Frame<'_>,
+    ) {
+        let dst_mac = frame.head.ethernet.src;
+        if let Some(ours) = self.devices.get(usize::from(device.0)).filter(|d| !d.loopback)
+            && let Some(conn) = self.table.get_mut(handle)
+        {
+            conn.path = Path { device, src_mac: ours.mac, dst_mac, ..conn.path };
+        }
+    }
+
+    /// The way from `local` to `remote` after `path_attempts` others.
+    pub(super) fn path(&self, local: Port, remote: PrpAddr, path_attempts: u8) -> Option<Path> {
+        let node = remote.node;
+        let (id, dst_mac) = match self.routes.lookup(node) {
+            Route::Local => {
+                let at = self.devices.iter().position(|d| d.loopback)?;
+                (DeviceId(at as u16), self.devices[at].mac)
+            }
+            Route::Via(hops) => {
+                let here = self.routes.local();
+                let flow = Flow {
+                    src: here.number(),
+                    dst: node.number(),
+                    src_port: local.number(),
+                    dst_port: remote.port.number(),
+                };
+                let hop = self.unusable.own(hops, here, flow, path_attempts)?;
+                (hop.device, hop.mac)
+            }
+            Route::NoRoute(_) => return None,
+        };
+        let device = self.devices.get(usize::from(id.0))?;
+        Some(Path {
+            device: id,
+            src_mac: device.mac,
+            dst_mac,
+            ethertype: self.config.ethertype,
+            src: self.routes.local(),
+            dst: node,
+        })
+    }
+
+    /// The largest segment that fits every way to `node` (SPEC PRP-WAY-5).
+    pub(super) fn largest_segment(&self, node: NodeId) -> Option<u16> {
+        let mtu = match self.routes.lookup(node) {
+            Route::Local => self.devices.iter().find(|d| d.loopback)?.mtu,
+            Route::Via(hops) => {
+                let fits = |hop: &NextHop| {
+                    let device = self.devices.get(usize::from(hop.device.0))?.mtu;
+                    Some(hop.mtu.map_or(device, |mtu| mtu.min(device)))
+                };
+                hops.iter().filter_map(fits).min()?
+            }
+            Route::NoRoute(_) => return None,
+        };
+        mss_for_mtu(mtu, false)
+    }
+
+    /// Segments of what size are known to reach `node`. To ourselves and to nodes whose MTU prphosts
+    /// states for every way, all of them.
+    pub(super) fn proven_size(&self, node: NodeId) -> u16 {
+        match self.routes.lookup(node) {
+            Route::Local => u16::MAX,
+            Route::Via(hops) if hops.iter().all(|hop| hop.mtu.is_some()) => u16::MAX,
+            _ => self.proven.get(&node).copied().unwrap_or(0),
+        }
+    }
+}

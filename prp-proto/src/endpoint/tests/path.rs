@@ -1,0 +1,254 @@
+//! Two nodes with two links between them, of which one may be dead.
+
+use super::*;
+use crate::TransmitBatch;
+use crate::addr::{DeviceId, MacAddr};
+use crate::config::EndpointConfig;
+use crate::endpoint::{Device, Endpoint};
+use crate::hosts::Hosts;
+use crate::route::{RouteTable, UnusableHops};
+use crate::time::Instant;
+
+const HOSTS: &str = "1 02:00:00:00:00:01 eth0, 02:00:00:00:01:01 eth1 metric 5\n\
+    2 02:00:00:00:00:02 eth0, 02:00:00:00:01:02 eth1 metric 5\n";
+
+struct Net {
+    ends: [Endpoint; 2],
+    dead: [bool; 2],
+    time: Instant,
+    /// Frames that left by each link.
+    sent: [usize; 2],
+}
+
+impl Net {
+    fn new(mtu: [u32; 2]) -> Self {
+        let end = |node: u16| {
+            let hosts = Hosts::parse(HOSTS.as_bytes()).expect("well formed");
+            let local = NodeId::new(node).expect("a node");
+            let routes =
+                RouteTable::build(&hosts, local, |name| Some(DeviceId(u16::from(name == "eth1"))));
+            let device = |at: u8| Device {
+                mac: MacAddr([2, 0, 0, 0, at, node as u8]),
+                mtu: mtu[usize::from(at)],
+                loopback: false,
+            };
+            let devices = [0, 1].map(device).to_vec();
+            Endpoint::new(EndpointConfig::default(), routes, devices, [node as u8; 32])
+        };
+        let ends = [end(1), end(2)];
+        Self { ends, dead: [false; 2], time: Instant::ZERO, sent: [0; 2] }
+    }
+
+    /// Lets frames cross, and time pass up to the next deadline once none is left; whether anything happened.
+    fn step(&mut self) -> bool {
+        let mut moved = false;
+        for from in 0..2 {
+            let mut batch = TransmitBatch::new(32, 1 << 20);
+            while self.ends[from].poll_transmit(self.time, &mut batch) > 0 {
+                moved = true;
+                for i in 0..batch.len() {
+                    let device = batch.device(i);
+                    let link = usize::from(device.0);
+                    self.sent[link] += 1;
+                    let frame = self.ends[from].frame(&batch, i).concat();
+                    if !self.dead[link] {
+                        self.ends[1 - from].handle_frame(self.time, device, &frame, None);
+                    }
+                }
+                batch.clear();
+            }
+            self.ends[from].handle_idle(self.time);
+            while self.ends[from].poll_event().is_some() {}
+        }
+        if !moved {
+            let next = self.ends.iter().filter_map(Endpoint::poll_timeout).min();
+            let Some(next) = next else { return false };
+            self.time = self.time.max(next);
+            self.ends.iter_mut().for_each(|end| end.handle_timeout(self.time));
+        }
+        true
+    }
+
+    fn until(&mut self, span: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.time + span;
+        while self.time <= end {
+            if done(self) {
+                return true;
+            }
+            if !self.step() {
+                return done(self);
+            }
+        }
+        false
+    }
+
+    fn established(&mut self) -> (ConnHandle, ConnHandle) {
+        self.established_with(ConnConfig::default())
+    }
+
+    fn established_with(&mut self, config: ConnConfig) -> (ConnHandle, ConnHandle) {
+        let now = self.time;
+        let listener = self.ends[1].listen(Port::new(80), 4, config).expect("free");
+        let asked = self.ends[0].connect(now, Pair::server_addr(80), None, config, |_| true);
+        let ours = asked.expect("a way");
+        assert!(self.until(Duration::from_secs(9), |net| net.ends[1].pending(listener) > 0));
+        let theirs = self.ends[1].accept(self.time, listener).expect("pending");
+        (ours, theirs)
+    }
+
+    /// Sends `len` bytes from the end `from`; whether they all arrive within two seconds.
+    fn transfer(&mut self, from: usize, ours: ConnHandle, theirs: ConnHandle, len: usize) -> bool {
+        let bytes = pattern(len);
+        let (mut at, mut got) = (0, Vec::new());
+        self.until(Duration::from_secs(2), |net| {
+            let now = net.time;
+            at += net.ends[from].write(now, ours, &bytes[at..], Ending::Write).unwrap_or(0);
+            let mut buf = [0; 4096];
+            while let Ok(n @ 1..) = net.ends[1 - from].read(now, theirs, &mut buf) {
+                got.extend_from_slice(&buf[..n]);
+            }
+            got == bytes
+        })
+    }
+
+    fn current_path(&self, end: usize, conn: ConnHandle) -> u16 {
+        self.ends[end].current_path(conn).expect("it stands").0.0
+    }
+}
+
+/// PRP-WAY-1: the best way, and no other.
+#[test]
+fn way__the_best_as_long_as_it_works() {
+    let mut net = Net::new([1500; 2]);
+    let (c, s) = net.established();
+    assert!(net.transfer(0, c, s, 100_000));
+    assert_eq!(net.sent[1], 0);
+}
+
+/// PRP-WAY-2, 3: the sender finds the other way, and the receiver answers by it.
+#[test]
+fn way__a_dead_one_is_left_by_both_ends() {
+    for from in 0..2 {
+        let mut net = Net::new([1500; 2]);
+        let (c, s) = net.established();
+        let (ours, theirs) = if from == 0 { (c, s) } else { (s, c) };
+        assert!(net.transfer(from, ours, theirs, 100_000));
+        net.dead[0] = true;
+        assert!(net.transfer(from, ours, theirs, 100_000), "from {from}");
+        assert_eq!(
+            (net.current_path(from, ours), net.current_path(1 - from, theirs)),
+            (1, 1),
+            "from {from}"
+        );
+        // Expect: and back again, when that one dies.
+        net.dead = [false, true];
+        assert!(net.transfer(1 - from, theirs, ours, 100_000), "back from {from}");
+    }
+}
+
+#[test]
+fn way__a_request_finds_the_one_that_is_not_dead() {
+    let mut net = Net::new([1500; 2]);
+    net.dead[0] = true;
+    let (c, s) = net.established();
+    assert!(net.transfer(0, c, s, 100_000));
+    assert!(net.transfer(1, s, c, 100_000));
+}
+
+/// PRP-WAY-1, 4: what is known is followed at once, without a loss; and without a way, the best will do.
+#[test]
+fn way__next_hops_that_are_down_are_not_used_until_they_are_back() {
+    let mut net = Net::new([1500; 2]);
+    let (c, s) = net.established();
+    let hop = (DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]));
+    for unusable in [
+        UnusableHops::without([hop].to_vec(), Vec::new()),
+        UnusableHops::without(Vec::new(), [DeviceId(0)].to_vec()),
+    ] {
+        net.ends[0].set_unusable_hops(unusable);
+        assert_eq!(net.current_path(0, c), 1);
+        net.sent[0] = 0;
+        assert!(net.transfer(0, c, s, 100_000));
+        let resent = net.ends[0].conn_stats(c).expect("it stands").retransmitted;
+        assert_eq!(resent, 0);
+        net.ends[0].set_unusable_hops(UnusableHops::default());
+        assert_eq!(net.current_path(0, c), 0);
+    }
+    net.ends[0]
+        .set_unusable_hops(UnusableHops::without(Vec::new(), [DeviceId(0), DeviceId(1)].to_vec()));
+    assert_eq!(net.current_path(0, c), 0);
+    assert!(net.transfer(0, c, s, 100_000));
+}
+
+/// PRP-WAY-5: a way that takes less is no trap.
+#[test]
+fn way__segments_fit_every_one() {
+    let mut net = Net::new([9000, 1500]);
+    let (c, s) = net.established();
+    assert!(net.transfer(0, c, s, 1_000_000));
+    assert!(net.ends[0].terms(c).expect("it stands").mss < 1500);
+    net.dead[0] = true;
+    assert!(net.transfer(0, c, s, 1_000_000));
+}
+
+/// PRP-WAY-3: a repeat that is not believed, stale or forged, turns nobody.
+#[test]
+fn way__is_not_turned_by_a_repeat_that_is_not_believed() {
+    for crc in [false, true] {
+        let mut net = Net::new([1500; 2]);
+        let (c, s) = net.established_with(ConnConfig { crc, ..ConnConfig::default() });
+        // A segment of the client's that passes, as it leaves.
+        net.ends[0].write(net.time, c, b"x", Ending::Write).expect("room");
+        let mut batch = TransmitBatch::new(1, 1 << 20);
+        assert_eq!(net.ends[0].poll_transmit(net.time, &mut batch), 1);
+        let genuine = net.ends[0].frame(&batch, 0).concat();
+        // ... and as a repeat that comes by the other way.
+        let repeat = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut frame = genuine.clone();
+            frame[..6].copy_from_slice(&[2, 0, 0, 0, 1, 2]);
+            frame[6..12].copy_from_slice(&[2, 0, 0, 0, 1, 1]);
+            frame[29] |= Flags::RTX.bits() as u8;
+            change(&mut frame);
+            frame
+        };
+        let number = u16::from_be_bytes([genuine[22], genuine[23]]);
+        let numbered = |number: u16| repeat(&|f| f[22..24].copy_from_slice(&number.to_be_bytes()));
+        let mut forged = [
+            numbered(number.wrapping_add(2000)),
+            numbered(number.wrapping_sub(2000)),
+            repeat(&|f| f[26] ^= 0x40),
+            repeat(&|f| f[30] ^= 1),
+        ]
+        .to_vec();
+        if !crc {
+            // Without a trailer nobody can tell that a byte was changed.
+            forged.pop();
+        }
+        net.time = net.time + 20 * MS;
+        for frame in forged {
+            net.ends[1].handle_frame(net.time, DeviceId(1), &frame, None);
+            assert_eq!(net.current_path(1, s), 0, "trailer {crc}");
+        }
+        // Expect: neither does a request that is not the one that was granted.
+        let (from, to) = net.ends[0].ends(c).expect("it stands");
+        let offer = Offer {
+            id: 5,
+            echo: 0,
+            reliability: ReliabilitySet::RELIABLE,
+            crc: false,
+            mss: 1484,
+            window: 10,
+        };
+        let key = Some(CrcKey::NONE);
+        let mut request = hostile::forge(from, to, Flags::CREQ, 1, &offer.emit(), key);
+        request[..6].copy_from_slice(&[2, 0, 0, 0, 1, 2]);
+        request[6..12].copy_from_slice(&[2, 0, 0, 0, 1, 1]);
+        net.ends[1].handle_frame(net.time, DeviceId(1), &request, None);
+        assert_eq!(net.current_path(1, s), 0);
+        if !crc {
+            // RTX is covered by the trailer, so it cannot be added behind the sender's back.
+            net.ends[1].handle_frame(net.time, DeviceId(1), &repeat(&|_| {}), None);
+            assert_eq!(net.current_path(1, s), 1, "what is believed turns it");
+        }
+    }
+}

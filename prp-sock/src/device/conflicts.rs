@@ -1,0 +1,212 @@
+//! What frames pass by that are handed straight to a NIC driver: queueing disciplines with their filters, programs and rules at the
+//! device's egress, and who listens to all that is sent; and what those pass by that a program at its ingress takes: filters
+//! and rules there. Where there is any of it frames go the usual way.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use caps::{CapSet, Capability};
+use nix::sys::socket::{SockFlag, SockProtocol};
+
+use super::number_and_mtu;
+use crate::netlink::{self, NETWORK, attribute, text, u32_at};
+use crate::sys::bpf::programs_at_egress;
+
+// From linux/rtnetlink.h and linux/if_ether.h.
+const NEW_QDISC: u16 = 36;
+const GET_QDISC: u16 = 38;
+const TRAFFIC_CONTROL: usize = 20;
+const KIND: u16 = 1;
+const ALL_PROTOCOLS: &str = "0003";
+
+/// The queueing discipline that is none: what virtual links have.
+const NO_QUEUE: &str = "noqueue";
+
+// From linux/netfilter/nfnetlink.h, nf_tables.h and linux/netfilter.h.
+const NEW_CHAIN: u16 = 10 << 8 | 3;
+const GET_CHAIN: u16 = 10 << 8 | 4;
+const OF_DEVICES: [u8; 4] = [5, 0, 0, 0];
+const HOOK: u16 = 4;
+const HOOK_NUMBER: u16 = 1;
+const INGRESS: [u8; 4] = 0u32.to_be_bytes();
+const EGRESS: [u8; 4] = 1u32.to_be_bytes();
+
+/// The queueing disciplines that are none, but places for filters of what a device receives.
+const AT_INGRESS: [&str; 2] = ["ingress", "clsact"];
+
+/// Packet sockets of this thread's network namespace.
+const SOCKETS: &str = "/proc/thread-self/net/packet";
+
+/// Whether frames that go straight to the NIC driver of the device called `name`, in this thread's network namespace, pass by nothing.
+/// Nobody would see there that a frame is too large: the device must have the number and the MTU it had.
+///
+/// # Errors
+/// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN, and what else keeps it from being found out: then something may be
+/// there.
+pub(super) fn ensure_no_egress_hooks(name: &str, index: u32, mtu: u32) -> io::Result<()> {
+    // Before any system call that a filter might think this program has no use for.
+    if !caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false) {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
+    let is_none = number_and_mtu(socket.as_fd(), name)? == (index, mtu)
+        && !has_listener(&fs::read_to_string(SOCKETS)?, index)
+        && programs_at_egress(index)? == 0
+        && !has_rules(EGRESS)?
+        && kinds(&socket, index)?.are_none();
+    if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+}
+
+/// Whether frames that a program at the ingress of the device called `name` takes pass by no filters and no rules there. Other programs,
+/// that were there before, see them first. Its frames must still be of the length they had.
+///
+/// # Errors
+/// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN and CAP_BPF, and what else keeps it from being found out.
+pub(super) fn ensure_no_ingress_hooks(name: &str, index: u32, mtu: u32) -> io::Result<()> {
+    let has = |capability| caps::has_cap(None, CapSet::Effective, capability).unwrap_or(false);
+    if !has(Capability::CAP_NET_ADMIN) || !has(Capability::CAP_BPF) {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
+    let is_none = number_and_mtu(socket.as_fd(), name)? == (index, mtu)
+        && !has_rules(INGRESS)?
+        && kinds(&socket, index)?.at_ingress == 0;
+    if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+}
+
+/// Which queueing disciplines device `index` has.
+fn kinds(socket: &OwnedFd, index: u32) -> io::Result<Kinds> {
+    let mut kinds = Kinds::default();
+    netlink::ask(socket.as_fd(), GET_QDISC, &[0; TRAFFIC_CONTROL])?;
+    netlink::answer(socket, |kind, body| kinds.note(kind, body, index))?;
+    Ok(kinds)
+}
+
+/// Whether nftables has a chain at `hook` of any device.
+fn has_rules(hook: [u8; 4]) -> io::Result<bool> {
+    let socket = match netlink::open(SockProtocol::NetlinkNetFilter, 0, SockFlag::empty()) {
+        // Not in this kernel.
+        Err(e) if e.raw_os_error() == Some(libc::EPROTONOSUPPORT) => return Ok(false),
+        socket => socket?,
+    };
+    netlink::ask(socket.as_fd(), GET_CHAIN, &OF_DEVICES)?;
+    let mut any = false;
+    match netlink::answer(&socket, |kind, body| any |= kind == NEW_CHAIN && is_at(hook, body)) {
+        // Nor is that.
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(false),
+        answer => answer.map(|()| any),
+    }
+}
+
+/// Whether the chain that a message of the kernel's is about is at `hook` of a device.
+fn is_at(hook: [u8; 4], body: &[u8]) -> bool {
+    let its = attribute(body.get(OF_DEVICES.len()..).unwrap_or_default(), HOOK);
+    its.and_then(|its| attribute(its, HOOK_NUMBER)) == Some(&hook)
+}
+
+/// The queueing disciplines of a device.
+#[derive(Debug, Default, Eq, PartialEq)]
+struct Kinds {
+    without_queue: u32,
+    others: u32,
+    /// Of those, places for filters of what is received.
+    at_ingress: u32,
+}
+
+impl Kinds {
+    /// Notes what a message of the kernel's says of device `index`.
+    fn note(&mut self, kind: u16, body: &[u8], index: u32) {
+        if kind == NEW_QDISC && u32_at(body, 4) == Some(index) {
+            match text(body.get(TRAFFIC_CONTROL..).unwrap_or_default(), KIND) {
+                Some(NO_QUEUE) => self.without_queue += 1,
+                kind => {
+                    self.others += 1;
+                    let is_present = kind.is_none_or(|kind| AT_INGRESS.contains(&kind));
+                    self.at_ingress += u32::from(is_present);
+                }
+            }
+        }
+    }
+
+    /// Whether there is no queue, and not so much as a place for filters.
+    const fn are_none(&self) -> bool {
+        self.without_queue > 0 && self.others == 0
+    }
+}
+
+/// Whether one of `sockets`, as the kernel lists them, is for frames of all protocols, sent ones among them, of device `index` or of all.
+fn has_listener(sockets: &str, index: u32) -> bool {
+    // sk RefCnt Type Proto Iface ...
+    sockets.lines().skip(1).any(|line| {
+        let mut words = line.split_ascii_whitespace().skip(3);
+        let protocol = words.next();
+        let device = words.next().and_then(|word| word.parse::<u32>().ok());
+        protocol == Some(ALL_PROTOCOLS) && device.is_none_or(|device| [0, index].contains(&device))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::{message, messages};
+
+    fn qdisc(index: u32, kind: &str) -> Vec<u8> {
+        let mut fixed = [0; TRAFFIC_CONTROL];
+        fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+        message(NEW_QDISC, &fixed, &[(2, &[0; 7]), (KIND, kind.as_bytes())])
+    }
+
+    fn kinds(packet: &[u8]) -> Kinds {
+        let mut kinds = Kinds::default();
+        messages(packet).for_each(|(kind, body)| kinds.note(kind, body, 7));
+        kinds
+    }
+
+    #[test]
+    fn note__counts_the_queueing_disciplines_of_one_device() {
+        let others = [qdisc(1, "noqueue"), qdisc(8, "tbf")].concat();
+        assert!(!kinds(&others).are_none(), "nothing is known of that one");
+        assert!(kinds(&[others.clone(), qdisc(7, "noqueue\0")].concat()).are_none());
+        let both = kinds(&[others, qdisc(7, "noqueue"), qdisc(7, "clsact")].concat());
+        assert_eq!(both, Kinds { without_queue: 1, others: 1, at_ingress: 1 });
+        assert!(!both.are_none());
+        let ingress = kinds(&[qdisc(7, "ingress"), qdisc(8, "clsact")].concat());
+        assert_eq!(ingress.at_ingress, 1);
+        assert_eq!(kinds(&[qdisc(7, "mq"), qdisc(7, "fq_codel")].concat()).at_ingress, 0);
+        for cut in 0..60 {
+            assert!(!kinds(&qdisc(7, "noqueue")[..cut]).are_none());
+        }
+    }
+
+    #[test]
+    fn is_at__by_the_number_of_its_hook() {
+        let chain = |hook: u32| {
+            // As attributes lie in each other: length and kind before each.
+            let number = [&[8, 0, HOOK_NUMBER as u8, 0][..], &hook.to_be_bytes()].concat();
+            let nested = HOOK | 0x8000;
+            message(NEW_CHAIN, &OF_DEVICES, &[(1, b"t\0"), (nested, &number)])
+        };
+        let at = |hook, packet: &[u8]| messages(packet).any(|(_, body)| is_at(hook, body));
+        let at_egress = |packet: &[u8]| at(EGRESS, packet);
+        assert!(at_egress(&chain(1)) && !at(INGRESS, &chain(1)));
+        assert!(!at_egress(&chain(0)) && at(INGRESS, &chain(0)));
+        assert!(!at_egress(&message(NEW_CHAIN, &OF_DEVICES, &[(1, b"t\0")])), "at no hook");
+    }
+
+    #[test]
+    fn has_listener__for_all_protocols_here_or_everywhere() {
+        const HEAD: &str = "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n";
+        let list = |protocol, device| {
+            format!(
+                "{HEAD}0000000000000000 3      3    {protocol}   {device}     1 0      0      21\n"
+            )
+        };
+        assert!(!has_listener(HEAD, 7));
+        assert!(!has_listener(&list("88b5", 7), 7));
+        assert!(!has_listener(&list("0003", 8), 7));
+        assert!(has_listener(&list("0003", 7), 7));
+        assert!(has_listener(&list("0003", 0), 7));
+        assert!(has_listener(&format!("{}{}", list("88b5", 7), "0 3 3 0003 7 1 0 0 22\n"), 7));
+    }
+}

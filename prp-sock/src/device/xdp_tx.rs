@@ -1,0 +1,97 @@
+//! The AF_XDP send path: frames are handed straight to the NIC driver, by an AF_XDP socket, where that passes by nothing. Most devices
+//! without a queue are virtual links, and there it takes three quarters of the time a packet socket does for frames that leave
+//! many at a time, and 0.15 us less for one alone.
+//!
+//! A queue of a device has one such socket in all. So it is for flows, of data or of messages ([`FastPath`]).
+
+use std::io;
+use std::time::Duration;
+
+use prp_proto::wire::ETHERNET_LEN;
+
+use super::fast_path::{FastPath, FastPathKind, Netdev};
+use super::{Sent, conflicts};
+use crate::sys::mmsg::PIECES;
+use crate::sys::xsk::{SLOT, Xsk};
+
+/// How long a flow may pause. Another process that wants the way waits for that.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The AF_XDP send path of one device.
+#[derive(Debug)]
+pub struct XdpTx {
+    fast_path: FastPath<Xsk>,
+}
+
+impl XdpTx {
+    /// That of the device called `name`, with this number and MTU; none if its frames are too large.
+    pub(super) fn new(name: &str, index: u32, mtu: u32) -> Option<Self> {
+        let fits = mtu as usize + ETHERNET_LEN <= SLOT;
+        fits.then(|| Self { fast_path: FastPath::new(name, index, mtu, PAUSE) })
+    }
+
+    /// The device has been made again, and has this number now.
+    pub(super) fn rebind(&self, index: u32) {
+        self.fast_path.rebind(index);
+    }
+
+    /// Frames that took this way since the last call.
+    pub(super) fn take_count(&self) -> u64 {
+        self.fast_path.take_count()
+    }
+
+    /// Sends as many of `frames` as there is room for, if it is open; otherwise takes none.
+    pub(super) fn send<'a>(
+        &self,
+        frames: &mut impl Iterator<Item = [&'a [u8]; PIECES]>,
+    ) -> Option<Sent> {
+        let mut means = self.fast_path.means()?;
+        let socket = means.of()?;
+        if !socket.has_room() {
+            return None;
+        }
+        let mut sent = Sent::default();
+        while socket.has_room()
+            && let Some(frame) = frames.next()
+        {
+            if !socket.stage(frame) {
+                sent.too_big = true;
+                break;
+            }
+            sent.done += 1;
+        }
+        let submitted = socket.submit();
+        sent.lost = submitted.lost;
+        self.fast_path.count(submitted.sent);
+        if submitted.outcome.is_err() {
+            // Nothing of what it still has may leave.
+            means.mark_broken();
+            self.fast_path.call();
+        }
+        drop(means);
+        self.fast_path.note(sent.done);
+        Some(sent)
+    }
+
+    /// So many frames have left.
+    #[inline]
+    pub(super) fn note(&self, frames: usize) {
+        self.fast_path.note(frames);
+    }
+}
+
+impl FastPathKind for XdpTx {
+    type Resource = Xsk;
+
+    fn fast_path(&self) -> &FastPath<Xsk> {
+        &self.fast_path
+    }
+
+    fn check(netdev: &Netdev) -> io::Result<()> {
+        conflicts::ensure_no_egress_hooks(&netdev.name, netdev.index(), netdev.mtu)
+    }
+
+    fn open(&self, netdev: &Netdev) -> io::Result<Xsk> {
+        Xsk::open(netdev.index())
+    }
+}

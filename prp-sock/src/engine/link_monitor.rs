@@ -1,0 +1,104 @@
+//! Which next hops this process does not use: those whose device has no carrier, and those that the node's
+//! router says are dead. What nobody says, connections find out themselves (SPEC PRP-WAY-2).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use prp_node::DownHops;
+use prp_proto::addr::DeviceId;
+use prp_proto::route::UnusableHops;
+use prp_proto::time::Instant;
+
+use super::Engine;
+use crate::carrier::Carrier;
+
+/// How long a carrier that has come back must have been there before it is used again: as the router does by
+/// default, so that a link that comes and goes does not take its traffic along.
+const HOLD: Duration = Duration::from_secs(1);
+
+/// What is known of next hops, where there is a choice.
+#[derive(Debug, Default)]
+pub(super) struct LinkMonitor {
+    /// Devices not to be used, and when they may be again if they have a carrier.
+    down: BTreeMap<DeviceId, Option<Instant>>,
+    /// What is in force.
+    unusable: UnusableHops,
+}
+
+impl LinkMonitor {
+    /// Puts in force what is known of the devices' `carrier`, if anything is, and what the router has
+    /// `said`; when to be called again by itself.
+    pub(super) fn check(
+        &mut self,
+        engine: &Engine,
+        carrier: Option<&Carrier>,
+        said: &DownHops,
+    ) -> Option<Instant> {
+        if !engine.lock().endpoint.routes().has_choice() {
+            return None;
+        }
+        let now = engine.now();
+        match carrier {
+            Some(carrier) => {
+                note(&mut self.down, now, engine.device_names(), |name| carrier.is_up(name));
+            }
+            None => self.down.clear(),
+        }
+        let id = |name: &str| {
+            let at = engine.device_names().iter().position(|known| known == name)?;
+            Some(DeviceId(at as u16))
+        };
+        let hops = said.0.iter().filter_map(|hop| Some((id(&hop.device)?, hop.mac))).collect();
+        let unusable = UnusableHops::without(hops, self.down.keys().copied().collect());
+        if unusable != self.unusable {
+            self.unusable = unusable.clone();
+            let mut core = engine.lock();
+            core.endpoint.set_unusable_hops(unusable);
+            engine.finish(core, now);
+        }
+        self.down.values().flatten().min().copied()
+    }
+}
+
+/// Notes which devices have no carrier, and which have had one for long enough.
+fn note(
+    down: &mut BTreeMap<DeviceId, Option<Instant>>,
+    now: Instant,
+    names: &[String],
+    is_up: impl Fn(&str) -> bool,
+) {
+    for (at, name) in names.iter().enumerate() {
+        let device = DeviceId(at as u16);
+        if !is_up(name) {
+            down.insert(device, None);
+        } else if let Some(again) = down.get_mut(&device) {
+            let again = *again.get_or_insert(now + HOLD);
+            if again <= now {
+                down.remove(&device);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn note__a_lost_carrier_at_once_and_a_found_one_after_a_pause() {
+        let names = ["eth0".to_owned(), "eth1".to_owned()];
+        let mut down = BTreeMap::new();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        note(&mut down, at(0), &names, |name| name == "eth0");
+        assert_eq!(down, BTreeMap::from([(DeviceId(1), None)]));
+        note(&mut down, at(100), &names, |_| true);
+        assert_eq!(down, BTreeMap::from([(DeviceId(1), Some(at(1100)))]));
+        // Expect: the pause begins anew when it comes and goes.
+        note(&mut down, at(1000), &names, |name| name == "eth0");
+        note(&mut down, at(1050), &names, |_| true);
+        note(&mut down, at(1200), &names, |_| true);
+        assert_eq!(down, BTreeMap::from([(DeviceId(1), Some(at(2050)))]));
+        note(&mut down, at(2050), &names, |_| true);
+        assert_eq!(down, BTreeMap::new());
+    }
+}

@@ -1,0 +1,231 @@
+//! Whether data pours in, and how fast: a thread that reads a stream at full speed need not look at
+//! every frame as it comes. It naps, and takes what has gathered: the way network cards moderate their
+//! interrupts. Looking without a break would take a processor, and being woken for every frame costs
+//! the sender more than the frame.
+
+use std::time::Duration;
+
+use prp_proto::time::Instant;
+
+/// Frames without a pause that make a flow: the window of one stream at the usual MTU is some 350.
+const SUSTAINED: u32 = 512;
+
+/// Most frames that may gather during a nap, in parts of the receiving ring: several senders do not overflow it.
+const RING_PART: u32 = 4;
+
+/// Most memory of frames that may gather during a nap, as the kernel counts it, in powers of two
+/// for each frame: 128 frames of the usual size, 16 of 9,014 bytes, which is less than 1/3 of the
+/// window a sender usually has, so that no sender with such a window ever waits for a napper. At
+/// half of it, windows that are still small stay so for half a second. A sender that has less shows
+/// it by sending less than was meant to gather.
+const TARGET_BYTES: usize = 256 * 1024;
+
+/// Most frames that may gather, in parts of the flow so far, as far as it is remembered: the end of
+/// a flow comes during a nap, and takes so much longer at most.
+const FLOW_PART: u32 = 16;
+
+/// The kernel lets a sleep last so much longer (`timerslack_ns`).
+const SLACK: Duration = Duration::from_micros(50);
+
+/// Shorter naps are not worth the timer.
+const SHORTEST: Duration = Duration::from_micros(30);
+
+/// Longer ones would keep the sender waiting for acknowledgements, and save little.
+const LONGEST: Duration = Duration::from_micros(300);
+
+/// Frames are so far apart at most in a flow that is napped through: looking for [`ADAPTIVE_BUDGET`](super::spin) would pay
+/// there, and keep a processor busy for frames that come every ten or twenty microseconds. Where they come more rarely
+/// looking does not pay, and readers sleep anyway.
+const APART: Duration = Duration::from_nanos(37_500);
+
+/// Frames after which older ones count half: the rate is that of the last few milliseconds. What naps have shown is forgotten then.
+const MEMORY: u32 = 8 * SUSTAINED;
+
+/// Frames that may gather in a receiving ring of `slots` slots of so many bytes while nobody looks.
+pub(super) fn target_frames(slots: u32, slot_bytes: usize) -> u32 {
+    let fitting = TARGET_BYTES / slot_bytes.next_power_of_two();
+    (slots / RING_PART).min(fitting as u32)
+}
+
+/// The flow of incoming frames.
+#[derive(Debug)]
+pub(crate) struct RxCoalescing {
+    since: Instant,
+    frames: u32,
+    napped: bool,
+    /// Frames that may gather, as receiving rings go.
+    target_frames: u32,
+    /// Frames that may gather, as naps have shown.
+    proven: u32,
+    /// Frames that were meant to gather during the last nap.
+    meant: u32,
+}
+
+impl RxCoalescing {
+    /// No flow yet.
+    pub(super) const fn new() -> Self {
+        Self {
+            since: Instant::ZERO,
+            frames: 0,
+            napped: false,
+            target_frames: u32::MAX,
+            proven: u32::MAX,
+            meant: 0,
+        }
+    }
+
+    /// A look has found `frames` frames in receiving rings in which at least `target_frames` may gather; 0 if it is
+    /// not known how many frames fit.
+    pub(super) fn note(&mut self, now: Instant, frames: usize, target_frames: u32) {
+        if frames == 0 {
+            if std::mem::take(&mut self.napped) {
+                self.end();
+            }
+            return;
+        }
+        self.napped = false;
+        if self.frames == 0 {
+            self.since = now;
+            (self.target_frames, self.proven) = (u32::MAX, u32::MAX);
+        }
+        self.target_frames = self.target_frames.min(target_frames);
+        self.frames += frames as u32;
+        if self.frames > MEMORY {
+            self.frames /= 2;
+            self.since = self.since + now.since(self.since) / 2;
+            self.proven = u32::MAX;
+        }
+    }
+
+    /// What comes next may be an answer, or nothing for long.
+    pub(crate) fn end(&mut self) {
+        self.frames = 0;
+    }
+
+    /// How long to sleep through what comes, if that is the thing to do.
+    pub(super) fn nap(&mut self, now: Instant) -> Option<Duration> {
+        if self.frames < SUSTAINED {
+            return None;
+        }
+        let elapsed = now.since(self.since);
+        let target_frames = self.target_frames.min(self.frames / FLOW_PART).min(self.proven);
+        let nap = (elapsed * target_frames / self.frames).min(LONGEST);
+        // As many as were to gather, or as come in the longest time.
+        self.meant = (nap.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
+        let nap = nap.checked_sub(SLACK)?;
+        let is_fast = elapsed / self.frames <= APART;
+        self.napped = is_fast && nap >= SHORTEST;
+        self.napped.then_some(nap)
+    }
+
+    /// Frames that must have gathered at the end of a nap: three quarters of what was meant to, since neither naps nor senders are exact.
+    pub(super) const fn enough(&self) -> u32 {
+        self.meant - self.meant / 4
+    }
+
+    /// Fewer did: somebody has sent what his window allows, and waits for an acknowledgement.
+    pub(super) const fn fell_short(&mut self) {
+        self.proven = self.meant / 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slot for frames of the usual size.
+    const USUAL: usize = 1_600;
+
+    /// A flow of a frame every `nanos`, read in pairs.
+    fn flow(slots: u32, nanos: u64, frames: u32) -> (RxCoalescing, Instant) {
+        let mut flow = RxCoalescing::new();
+        let mut now = Instant::from_nanos(1_000_000);
+        for _ in 0..frames / 2 {
+            now = now + Duration::from_nanos(2 * nanos);
+            flow.note(now, 2, target_frames(slots, USUAL));
+            flow.note(now, 0, target_frames(slots, USUAL));
+        }
+        (flow, now)
+    }
+
+    #[test]
+    fn target_frames__is_a_part_of_the_ring_and_of_a_window() {
+        assert_eq!(target_frames(512, USUAL), 128);
+        assert_eq!(target_frames(256, 9_152), 16, "of 58 that a window has");
+        assert_eq!(target_frames(32, 9_152), 8, "a quarter of a ring that is small");
+        assert_eq!(target_frames(32, 65_664), 2);
+        assert_eq!(target_frames(0, USUAL), 0);
+    }
+
+    #[test]
+    fn nap__lasts_as_long_as_a_quarter_of_the_ring_takes() {
+        let (mut flow, now) = flow(256, 2_000, 10_000);
+        // 64 frames at 2 us are 128 us, of which the kernel adds 50 by itself.
+        let nap = flow.nap(now).unwrap();
+        assert!((75..=80).contains(&nap.as_micros()), "{nap:?}");
+        // At 5 us they would take too long.
+        let (mut slower, now) = self::flow(256, 5_000, 10_000);
+        assert_eq!(slower.nap(now), Some(LONGEST - SLACK));
+    }
+
+    #[test]
+    fn nap__is_a_sixteenth_of_the_flow_so_far_at_most() {
+        let nap = |frames| {
+            let (mut flow, now) = flow(512, 4_000, frames);
+            flow.nap(now).map(|nap| (nap + SLACK).as_micros())
+        };
+        assert!(nap(SUSTAINED).is_some_and(|us| (124..=128).contains(&us)));
+        assert!(nap(2 * SUSTAINED).is_some_and(|us| (252..=256).contains(&us)));
+        assert_eq!(nap(4 * SUSTAINED), Some(LONGEST.as_micros()));
+    }
+
+    #[test]
+    fn nap__only_where_there_is_a_flow_that_fits() {
+        let nap = |slots, nanos, frames| {
+            let (mut flow, now) = flow(slots, nanos, frames);
+            flow.nap(now)
+        };
+        assert!(nap(512, 2_000, SUSTAINED - 2).is_none(), "not yet a flow");
+        assert!(nap(64, 3_500, 10_000).is_none(), "so few frames come before one could sleep");
+        assert!(nap(512, 20_000, 10_000).is_some(), "looking would keep a processor busy");
+        assert!(nap(512, 40_000, 10_000).is_none(), "too slow to nap through");
+        assert!(nap(0, 2_000, 10_000).is_none(), "nobody knows what fits");
+    }
+
+    #[test]
+    fn nap__is_for_half_as_many_where_less_came_and_again_for_all_some_time_later() {
+        let (mut flow, mut now) = flow(512, 2_000, 10_000);
+        let nap = |flow: &mut RxCoalescing, now| {
+            let nap = flow.nap(now)?;
+            Some((((nap + SLACK).as_micros() + 4) / 8 * 8, flow.meant.next_multiple_of(2)))
+        };
+        assert_eq!(nap(&mut flow, now), Some((256, 128)));
+        flow.fell_short();
+        assert_eq!(nap(&mut flow, now), Some((128, 64)));
+        flow.fell_short();
+        assert_eq!(nap(&mut flow, now), None, "32 frames are too few");
+        for _ in 0..MEMORY {
+            now = now + Duration::from_micros(2);
+            flow.note(now, 1, target_frames(512, USUAL));
+        }
+        assert_eq!(nap(&mut flow, now), Some((256, 128)));
+        // Where time is what bounds a nap, so many come in that time.
+        let (mut slow, now) = self::flow(512, 10_000, 10_000);
+        assert_eq!(nap(&mut slow, now), Some((304, 30)));
+    }
+
+    #[test]
+    fn nap__in_vain_ends_the_flow_and_so_does_the_application() {
+        let (mut one, now) = flow(512, 2_000, 10_000);
+        assert!(one.nap(now).is_some());
+        one.note(now + LONGEST, 0, target_frames(512, USUAL));
+        assert!(one.nap(now + LONGEST).is_none());
+
+        let (mut other, now) = flow(512, 2_000, 10_000);
+        assert!(other.nap(now).is_some());
+        other.note(now + LONGEST, 1, target_frames(512, USUAL));
+        assert!(other.nap(now + LONGEST).is_some(), "something came");
+        other.end();
+        assert!(other.nap(now).is_none());
+    }
+}

@@ -1,0 +1,87 @@
+//! Where frames come in: how to see that one waits, and what to poll.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use prp_node::fork::CloseOnFork;
+use socket2::SockRef;
+
+use super::device_slot::DeviceSlot;
+use super::poll_set::PollSet;
+use crate::device::{Peek, TcxRx};
+
+/// The sockets of an engine's devices, as somebody without the lock may use them. New ones take their
+/// place when the engine opens its devices anew; who still holds the old ones is called.
+#[derive(Debug)]
+pub(super) struct RxHandles {
+    peeks: Vec<Peek>,
+    tcx_rx: Vec<Arc<TcxRx>>,
+    fds: Vec<CloseOnFork<OwnedFd>>,
+}
+
+impl RxHandles {
+    pub(super) fn new(devices: &[DeviceSlot]) -> io::Result<Arc<Self>> {
+        let peeks = devices.iter().map(|d| d.io.peek()).collect();
+        let tcx_rx = devices.iter().filter_map(|d| d.io.tcx_rx().cloned()).collect();
+        let fds = devices.iter().map(|d| d.io.as_fd().try_clone_to_owned().map(CloseOnFork::new));
+        Ok(Arc::new(Self { peeks, tcx_rx, fds: fds.collect::<io::Result<_>>()? }))
+    }
+
+    /// A descriptor for each device, in order.
+    pub(super) fn fds(&self) -> impl ExactSizeIterator<Item = BorrowedFd<'_>> {
+        self.fds.iter().map(AsFd::as_fd)
+    }
+
+    /// Whether a look into shared memory shows a frame, for a thread that is about to take it.
+    pub(super) fn has_frame(&self) -> bool {
+        self.tcx_rx.iter().any(|tcx_rx| tcx_rx.has_frame())
+            || self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
+    }
+
+    /// Whether at least `frames` frames wait in one ring.
+    pub(super) fn hold(&self, frames: u32) -> bool {
+        self.tcx_rx.iter().any(|tcx_rx| tcx_rx.holds(frames))
+            || self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.holds(frames)))
+    }
+
+    /// Somebody is about to look, with the lock: frames may come in where nobody is woken.
+    pub(super) fn enable(&self) {
+        let seen = !self.has_frame();
+        self.tcx_rx.iter().for_each(|tcx_rx| tcx_rx.enable(seen));
+    }
+
+    /// Somebody is about to sleep until a frame comes, with the lock; whether one waits all the same.
+    pub(super) fn disable(&self) -> bool {
+        self.tcx_rx.iter().fold(false, |waits, tcx_rx| tcx_rx.disable() | waits)
+    }
+
+    /// Whether no look can say that no frame waits.
+    pub(super) fn needs_syscall(&self) -> bool {
+        self.peeks.iter().any(|p| matches!(p, Peek::Unknown))
+    }
+
+    /// Whether a frame waits, by system call.
+    pub(super) fn poll_now(&self) -> bool {
+        let Some((first, others)) = self.fds.split_first() else { return false };
+        let mut set = PollSet::new(first.as_fd(), PollFlags::POLLIN);
+        others.iter().for_each(|fd| set.push(fd.as_fd(), PollFlags::POLLIN));
+        matches!(ppoll(set.fds(), Some(TimeSpec::from_duration(Duration::ZERO)), None), Ok(1..))
+    }
+}
+
+/// Takes from the devices what errors they have to tell, the interface being down for one: nobody receives
+/// with a system call from a ring, and an error that nobody takes ends every `poll` at once. Whether
+/// there were any.
+pub(super) fn take_errors(polled: &[PollFd<'_>]) -> bool {
+    let told = |fd: &&PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
+    let mut any = false;
+    for fd in polled.iter().filter(told) {
+        any = true;
+        let _ = SockRef::from(&fd.as_fd()).take_error();
+    }
+    any
+}

@@ -1,0 +1,142 @@
+//! Frames come by the tcx receive path, by the socket, and by both in turn.
+
+use std::time::Duration;
+
+use prp_sock::node::FrameIo;
+use prp_tests::seed;
+
+use crate::link::{BATCH, FLOW, LOOK, Link, SLOTS, WITHIN, number};
+
+pub(crate) fn flow__comes_by_tcx_rx_whole_and_in_order() {
+    let mut link = Link::new();
+    link.tcx_rx.disable();
+    link.send(SLOTS);
+    link.receive_all();
+    assert_eq!(link.calls(), 0, "nobody looks");
+
+    assert_eq!(link.pass(FLOW / 2 - 1), 0, "not before it is a flow");
+    assert_eq!(link.calls(), 0);
+    assert_eq!(link.pass(1), 0);
+    assert_eq!(link.calls(), 1);
+    assert!(link.service(Duration::ZERO).is_some());
+    assert_eq!(link.pass(FLOW), 0, "not before it is known for one");
+    assert_eq!(link.calls(), 1, "nobody is called twice");
+    // Opening, while frames are on their way.
+    link.send(BATCH);
+    assert!(link.service(WITHIN).is_some());
+    link.send(BATCH);
+    link.receive_all();
+    link.pass_until_open();
+    assert_eq!(link.pass(10 * FLOW), 10 * FLOW);
+    assert_eq!(link.pass(1), 1, "a frame alone as well");
+    assert!(link.service(LOOK).is_some(), "it stays open in a flow");
+    assert_eq!(link.pass(BATCH), BATCH);
+}
+
+/// A random walk of a thread that looks and one that sends, with never more under way than the
+/// socket's ring holds.
+pub(crate) fn frames__stay_in_order_however_it_is_armed() {
+    let mut dice = seed::generator(seed::of("frames__stay_in_order_however_it_is_armed"));
+    let mut link = Link::open();
+    link.to.take_tcx_rx();
+    let first = link.sent;
+    for _ in 0..100_000 {
+        match dice.below(5) {
+            0 | 1 if link.sent - link.received < SLOTS - BATCH => link.send(dice.number() % 8),
+            0 | 1 => link.receive_all(),
+            2 => {
+                link.receive(dice.below(16));
+            }
+            3 => {
+                while link.receive(16) > 0 {}
+                link.enable();
+            }
+            _ => {
+                link.tcx_rx.disable();
+            }
+        }
+    }
+    link.receive_all();
+    let (count, sent) = (link.to.take_tcx_rx(), u64::from(link.sent - first));
+    assert!(count > sent / 10 && count < sent - sent / 10, "{count} of {sent}: both ways");
+}
+
+/// Those who look have not received since they enabled it.
+pub(crate) fn frames__that_waited_at_an_enabled_tcx_rx_come_before_later_ones() {
+    let mut link = Link::open();
+    for max in [1, 2, 3, 64] {
+        link.enable();
+        link.send(3);
+        assert!(link.tcx_rx.disable(), "they wait in the tcx receive path");
+        link.send(3);
+        while link.received < link.sent {
+            assert!(link.receive(max) > 0);
+        }
+        // ... and so does one that came to the socket before.
+        link.send(1);
+        link.tcx_rx.enable(true);
+        link.send(2);
+        link.receive_all();
+    }
+}
+
+/// More than both the tcx receive path and the socket's ring hold: the last ones are lost, as in any queue.
+pub(crate) fn slots__that_are_full_close_it_until_they_are_empty() {
+    let mut link = Link::open();
+    for (round, settled) in [false, true, false, true].into_iter().enumerate() {
+        if settled {
+            assert_eq!(link.pass(1), 1);
+        }
+        link.enable();
+        link.to.take_tcx_rx();
+        let first = link.sent;
+        link.send(2000);
+        assert!(link.tcx_rx.holds(SLOTS), "round {round}");
+        let mut came = Vec::new();
+        let mut receive = |link: &mut Link, max| {
+            let mut take = |f: &[u8]| {
+                assert!(f == link.from.frame(number(f)), "frame {} is whole", number(f));
+                came.push(number(f));
+            };
+            link.to.receive(max, &mut take).expect("they can be had")
+        };
+        // Expect: frames go to the socket until it is enabled anew, room or not.
+        assert_eq!(receive(&mut link, 100), 100);
+        link.enable();
+        link.send(1);
+        while receive(&mut link, 100) > 0 {}
+        let (last, of_slots) = (link.sent - 1, SLOTS as usize);
+        let next: Vec<_> = (first..).take(of_slots).collect();
+        assert_eq!(came[..of_slots], next, "round {round}");
+        assert!(came.is_sorted_by(|a, b| a < b), "in order and once: {:?}", &came[of_slots..]);
+        assert!(came.len() > of_slots && came.len() < 2000, "{} frames", came.len());
+        assert_eq!(link.to.take_tcx_rx(), u64::from(SLOTS), "round {round}, up to {last}");
+        link.received = link.sent;
+        assert_eq!(link.pass(2 * FLOW), 2 * FLOW, "round {round}");
+    }
+}
+
+pub(crate) fn flow__ends_and_frames_come_to_the_socket_again() {
+    let mut link = Link::open();
+    assert_eq!(link.pass(BATCH), BATCH);
+    let calls = link.calls();
+    link.enable();
+    link.send(BATCH);
+    let mut looks = 0;
+    while link.service(LOOK).is_some() {
+        looks += 1;
+        assert!(looks < 3, "it stays open");
+    }
+    // Closed, with frames in it that come first.
+    link.send(BATCH);
+    link.to.take_tcx_rx();
+    link.receive_all();
+    assert_eq!(link.to.take_tcx_rx(), u64::from(BATCH));
+    assert_eq!(link.pass(FLOW / 4), 0);
+    // Expect: it is there for the next flow again, which is no less in order.
+    assert_eq!(link.calls(), calls);
+    link.flow();
+    assert_eq!(link.calls(), calls + 1, "somebody is called anew");
+    link.pass_until_open();
+    assert_eq!(link.pass(FLOW), FLOW);
+}

@@ -1,0 +1,112 @@
+//! A thread that sleeps until a frame comes is woken, and loses none.
+
+use std::hint::spin_loop;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use prp_sock::node::FrameIo;
+use prp_tests::seed::{self, Dice};
+
+use crate::link::{Link, PATIENCE, Source, next, number, run_on_processor, waits};
+
+/// Sleeps until there is something to receive; whether there is.
+fn sleep(on: BorrowedFd<'_>, timeout: PollTimeout) -> bool {
+    let mut set = [PollFd::new(on, PollFlags::POLLIN)];
+    poll(&mut set, timeout).expect("it works") > 0
+}
+
+fn patience() -> PollTimeout {
+    PATIENCE.try_into().expect("so much")
+}
+
+pub(crate) fn disable__tells_of_a_frame_that_waits() {
+    let mut link = Link::open();
+    for _ in 0..3 {
+        link.enable();
+        assert!(!link.tcx_rx.disable(), "none waits");
+        link.enable();
+        link.send(2);
+        assert!(link.tcx_rx.disable());
+        assert_eq!(link.receive(1), 1);
+        assert!(link.tcx_rx.disable(), "one is left");
+        link.receive_all();
+        assert!(!link.tcx_rx.disable());
+    }
+}
+
+pub(crate) fn disable__has_the_next_frame_wake_who_sleeps() {
+    let mut link = Link::open();
+    for _ in 0..100 {
+        link.enable();
+        link.send(1);
+        assert!(!sleep(link.to.as_fd(), PollTimeout::ZERO), "this one wakes nobody");
+        link.receive_all();
+        assert!(!link.tcx_rx.disable());
+        link.send(1);
+        assert!(sleep(link.to.as_fd(), patience()), "nobody is woken");
+        link.receive_all();
+    }
+}
+
+const FRAMES: u32 = 20_000;
+
+/// Sends frames one by one, now and then with a pause in which who receives falls asleep, or is about to; and sometimes nothing more until all
+/// have been `received`, so that nobody is woken by the next one.
+fn send_alone(from: &mut Source, first: u32, received: &AtomicU32, mut dice: Dice) {
+    for number in first..first + FRAMES {
+        from.send(&[from.frame(number)]);
+        let pause = dice.pick(&[0, 0, 100, 1000, 10_000]);
+        (0..pause).for_each(|_| spin_loop());
+        let deadline = Instant::now() + 2 * PATIENCE;
+        while pause == 100 && received.load(Ordering::Relaxed) <= number {
+            if Instant::now() > deadline {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// The thread that receives goes to sleep, as the engine does, at any point of a frame's way.
+pub(crate) fn sleeper__gets_every_frame_once_and_in_order() {
+    let seed = seed::of("sleeper__gets_every_frame_once_and_in_order");
+    let mut link = Link::open();
+    let (first, address) = (link.sent, link.from.to);
+    let Link { from, to, tcx_rx, .. } = &mut link;
+    to.take_tcx_rx();
+    let (mut received, mut doubled, mut sleeps) = (first, 0, 0);
+    let all = AtomicU32::new(first);
+    std::thread::scope(|scope| {
+        scope.spawn(|| send_alone(from, first, &all, seed::generator(seed)));
+        run_on_processor(true);
+        let mut dice = seed::generator(seed + 1);
+        while received < first + FRAMES {
+            let mut take = |f: &[u8]| {
+                // Counted, since what comes after it matters as well.
+                if received > first && number(f) == received - 1 {
+                    doubled += 1;
+                } else {
+                    next(address, &mut received)(f);
+                }
+            };
+            if to.receive(64, &mut take).expect("they can be had") > 0 {
+                all.store(received, Ordering::Relaxed);
+                continue;
+            }
+            tcx_rx.enable(!waits(to));
+            let looks = dice.pick(&[0, 1, 10, 100, 10_000]);
+            if (0..looks).any(|_| waits(to)) || tcx_rx.disable() {
+                continue;
+            }
+            assert!(sleep(to.as_fd(), patience()), "nobody is woken by frame {received}");
+            sleeps += 1;
+        }
+    });
+    let by_tcx_rx = to.take_tcx_rx();
+    println!("{by_tcx_rx} frames by the tcx receive path, {sleeps} sleeps");
+    assert!(by_tcx_rx > 0 && by_tcx_rx < u64::from(FRAMES) && sleeps > 0, "both ways");
+    assert_eq!(doubled, 0, "frames that came twice");
+    assert_eq!(to.receive(64, &mut next(address, &mut received)).expect("they can be had"), 0);
+}

@@ -1,0 +1,427 @@
+//! The AF_XDP send path of packet devices: opened for a flow, left where frames would pass by something.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::io::Read;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use prp_proto::time::Instant;
+use prp_sock::node::{FrameIo, Managed, PacketDevice, PortFilter, XdpTx, interfaces};
+use prp_sock::{NodeId, Port};
+use prp_tests::harness::{Load, Test, skip};
+use prp_tests::namespace::{self, mac, on_node};
+use prp_tests::privilege;
+use prp_tests::wait::until_taken;
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// For local experiments (IEEE 802), and nobody else's here.
+const ETHERTYPE: u16 = 0x88b6;
+
+/// All of them (`ETH_P_ALL`), in network order.
+const ALL: i32 = 0x0300;
+
+/// From linux/socket.h.
+const AF_XDP: i32 = 44;
+
+/// Longer than the kernel ever takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const BATCH: usize = 32;
+
+/// Frames that are certainly a flow, and so long that they are one, and that it is looked at once more.
+const FLOW: usize = 1024;
+const WITHIN: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(50);
+const RETRY: Duration = Duration::from_secs(1);
+
+fn main() -> ExitCode {
+    // They share a link, and its queue.
+    let tests = [
+        Test::new(
+            "flow__takes_xdp_tx_whole_and_in_order",
+            Load::Heavy,
+            flow__takes_xdp_tx_whole_and_in_order,
+        ),
+        Test::new(
+            "messages__take_xdp_tx_once_they_are_many",
+            Load::Heavy,
+            messages__take_xdp_tx_once_they_are_many,
+        ),
+        Test::new(
+            "flow__goes_on_where_frames_arrive_later",
+            Load::Heavy,
+            flow__goes_on_where_frames_arrive_later,
+        ),
+        Test::new(
+            "rules__at_the_egress_are_not_passed_by",
+            Load::Heavy,
+            rules__at_the_egress_are_not_passed_by,
+        ),
+        Test::new(
+            "flow__ends_and_leaves_the_way_to_others",
+            Load::Heavy,
+            flow__ends_and_leaves_the_way_to_others,
+        ),
+        Test::new(
+            "listener__hears_all_that_is_sent",
+            Load::Heavy,
+            listener__hears_all_that_is_sent,
+        ),
+        Test::new("queue__is_not_passed_by", Load::Heavy, queue__is_not_passed_by),
+        Test::new(
+            "link__whose_other_end_is_down_loses_frames",
+            Load::Heavy,
+            link__whose_other_end_is_down_loses_frames,
+        ),
+        Test::new(
+            "link__that_is_down_or_smaller_is_left_and_returned_to",
+            Load::Heavy,
+            link__that_is_down_or_smaller_is_left_and_returned_to,
+        ),
+    ];
+    namespace::run_on_pair(&tests, |_| None)
+}
+
+/// How often somebody was called.
+#[derive(Default)]
+struct Calls(AtomicU32);
+
+impl Wake for Calls {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The device of node `number`.
+fn device(number: u8) -> PacketDevice {
+    on_node(number, || {
+        let found = interfaces().into_iter().find(|i| !i.loopback).expect("a device");
+        let mut device = PacketDevice::open(&found, ETHERTYPE).expect("it opens");
+        let node = NodeId::new(number.into()).expect("a node");
+        let filter = PortFilter::new(node, false, [Port::new(80)].into_iter());
+        device.set_filter(&filter).expect("a filter");
+        device
+    })
+}
+
+/// A node that sends, its time, and a number for each frame.
+struct Sender {
+    device: PacketDevice,
+    /// The device that has to get every frame, if that matters.
+    to: Option<PacketDevice>,
+    xdp_tx: Arc<XdpTx>,
+    calls: Arc<Calls>,
+    now: Instant,
+    next: u32,
+}
+
+impl Sender {
+    fn new() -> Self {
+        if privilege::in_user_namespace() {
+            skip("root: in a user namespace nobody may know what is at a device's egress");
+        }
+        if Socket::new(Domain::from(AF_XDP), Type::RAW, None).is_err() {
+            skip("AF_XDP (CONFIG_XDP_SOCKETS)");
+        }
+        let device = device(1);
+        let xdp_tx = device.xdp_tx().expect("frames are small enough").clone();
+        let calls = Arc::<Calls>::default();
+        xdp_tx.set_waker(&Waker::from(calls.clone()));
+        Self { device, to: None, xdp_tx, calls, now: Instant::from_nanos(0), next: 0 }
+    }
+
+    /// Sends `count` frames in batches; how many took the AF_XDP send path.
+    fn send(&mut self, count: usize) -> u64 {
+        let _ = self.device.take_xdp_tx();
+        for _ in 0..count / BATCH {
+            let first = self.next;
+            let frames: Vec<_> = (0..BATCH as u32).map(|n| frame(first + n)).collect();
+            self.next += BATCH as u32;
+            let mut at = 0;
+            while at < BATCH {
+                let rest = frames[at..].iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
+                at += until_taken(|| self.device.send(&mut rest.clone())).done;
+            }
+            self.receive_from(first);
+        }
+        self.device.take_xdp_tx()
+    }
+
+    /// Sends `count` frames one by one; how many took the AF_XDP send path.
+    fn send_alone(&mut self, count: usize) -> u64 {
+        let _ = self.device.take_xdp_tx();
+        for _ in 0..count {
+            let alone = frame(self.next);
+            self.next += 1;
+            let sent = until_taken(|| self.device.send_one([&alone, &[], &[], &[]]));
+            assert!(sent.done == 1 && sent.lost == 0, "{sent:?}");
+            self.receive_from(self.next - 1);
+        }
+        self.device.take_xdp_tx()
+    }
+
+    /// Waits for all frames from `first` on.
+    fn receive_from(&mut self, first: u32) {
+        let Some(to) = &mut self.to else { return };
+        let deadline = std::time::Instant::now() + PATIENCE;
+        let mut expected = first;
+        while expected < self.next {
+            assert!(std::time::Instant::now() < deadline, "frame {expected} does not come");
+            let mut take = |f: &[u8]| {
+                assert!(f == frame(expected), "frame {expected}");
+                expected += 1;
+            };
+            if to.receive(64, &mut take).expect("they can be had") == 0 {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Looks after the way, so much later.
+    fn service(&mut self, later: Duration) -> Option<Instant> {
+        self.now = self.now + later;
+        on_node(1, || self.xdp_tx.service(self.now))
+    }
+
+    /// A flow, and what is done about it.
+    fn flow(&mut self) {
+        self.send(FLOW);
+        assert!(self.calls.0.load(Ordering::Relaxed) > 0, "somebody is called");
+        self.service(Duration::ZERO);
+        self.send(FLOW);
+        self.service(WITHIN);
+    }
+
+    /// Sends until the way is open: the kernel frees what was closed some time later.
+    fn send_until_open(&mut self) {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while self.send(BATCH) == 0 {
+            assert!(std::time::Instant::now() < deadline, "the way stays closed");
+            self.service(RETRY);
+            self.send(FLOW);
+            self.service(WITHIN);
+        }
+    }
+
+    fn open() -> Self {
+        let mut sender = Self::new();
+        sender.flow();
+        sender.send_until_open();
+        sender
+    }
+}
+
+/// A frame of the usual size for port 80 of node 2.
+fn frame(number: u32) -> Vec<u8> {
+    let mut frame: Vec<u8> = (0..1514).map(|at| (at % 251) as u8).collect();
+    frame[..6].copy_from_slice(&mac(2).0);
+    frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+    frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+    frame[16..18].copy_from_slice(&2u16.to_be_bytes());
+    frame[20..22].copy_from_slice(&80u16.to_be_bytes());
+    frame[100..104].copy_from_slice(&number.to_be_bytes());
+    frame
+}
+
+/// Runs `program`, which is to succeed, on node 1 with the name of its device in place of `DEV`.
+fn run(program: &str, words: &str) {
+    run_on(1, program, words);
+}
+
+/// Runs `program`, which is to succeed, on `node` with the name of its device in place of `DEV`.
+fn run_on(node: u8, program: &str, words: &str) {
+    on_node(node, || {
+        let device = interfaces().into_iter().find(|i| !i.loopback).expect("a device").name;
+        let words = words.replace("DEV", &device);
+        let done = Command::new(program).args(words.split(' ')).status();
+        assert!(done.expect("it runs").success(), "{program} {words}");
+    });
+}
+
+fn flow__takes_xdp_tx_whole_and_in_order() {
+    let mut from = Sender::new();
+    from.to = Some(device(2));
+    assert_eq!(from.send(FLOW / 4), 0, "not before it is a flow");
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 0);
+    from.send(FLOW / 4);
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 1);
+    assert!(from.service(Duration::ZERO).is_some());
+    assert_eq!(from.send(FLOW), 0, "not before it is known for one");
+    assert!(from.service(WITHIN).is_some());
+    from.send_until_open();
+    assert_eq!(from.send(10 * FLOW), 10 * FLOW as u64);
+    assert_eq!((from.send_alone(1), from.send(BATCH)), (1, BATCH as u64), "a frame alone as well");
+}
+
+/// Where frames leave one by one, and each is waited for.
+fn messages__take_xdp_tx_once_they_are_many() {
+    let mut from = Sender::new();
+    from.to = Some(device(2));
+    assert_eq!(from.send_alone(FLOW / 2 - 1), 0);
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 0, "not yet");
+    assert_eq!(from.send_alone(1), 0);
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 1);
+    from.service(Duration::ZERO);
+    assert_eq!(from.send_alone(FLOW), 0, "not before it is known for a flow");
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), 1, "nobody is called twice");
+    from.service(WITHIN);
+    from.send_until_open();
+    assert_eq!(from.send_alone(FLOW), FLOW as u64);
+
+    // Expect: fewer are not worth it.
+    let mut slow = Sender::new();
+    slow.send_alone(FLOW / 2);
+    slow.service(Duration::ZERO);
+    slow.send_alone(FLOW / 2 - 1);
+    assert!(slow.service(WITHIN).is_none(), "nothing is left to do");
+    assert_eq!(slow.send_alone(1), 0);
+}
+
+/// Receiving is another processor's work, some time later: until then the frames are the sender's.
+fn flow__goes_on_where_frames_arrive_later() {
+    let mut from = Sender::open();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(31);
+    let set = |processors: u32| {
+        on_node(2, || {
+            let device = interfaces().into_iter().find(|i| !i.loopback).expect("a device").name;
+            let file = format!("/sys/class/net/{device}/queues/rx-0/rps_cpus");
+            let script = format!("mount -t sysfs none /sys && echo {processors:x} > {file}");
+            Command::new("unshare").args(["-m", "sh", "-c", &script]).status().expect("it runs")
+        })
+    };
+    if !set((1 << cores) - 1).success() {
+        skip("sysfs, for rps_cpus");
+    }
+    let _restore = Restore(Box::new(move || assert!(set(0).success())));
+    from.to = Some(device(2));
+    // Batches that nobody waits for, until frames are with the sender for longer than a call.
+    let mut xdp_tx = 0;
+    for _ in 0..100 {
+        let first = from.next;
+        let to = from.to.take();
+        xdp_tx += from.send(4 * BATCH);
+        from.to = to;
+        from.receive_from(first);
+    }
+    assert!(xdp_tx > 100 * BATCH as u64, "{xdp_tx} frames");
+    assert!(from.send(BATCH) > 0, "it is still there");
+}
+
+fn flow__ends_and_leaves_the_way_to_others() {
+    let mut one = Sender::open();
+    let mut other = Sender::new();
+    other.flow();
+    assert_eq!(other.send(FLOW), 0, "the way is taken");
+    let mut looks = 0;
+    while one.service(LOOK).is_some() {
+        looks += 1;
+        assert!(looks < 1000, "no end");
+    }
+    other.send_until_open();
+    assert_eq!(one.send(BATCH), 0);
+    // Expect: it is there for the next flow again.
+    drop(other);
+    let calls = one.calls.0.load(Ordering::Relaxed);
+    one.flow();
+    assert_eq!(one.calls.0.load(Ordering::Relaxed), calls + 1, "somebody is called anew");
+    one.send_until_open();
+}
+
+fn listener__hears_all_that_is_sent() {
+    let mut from = Sender::open();
+    let mut listener = on_node(1, || {
+        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(ALL)));
+        let socket = socket.expect("a packet socket");
+        socket.set_nonblocking(true).expect("it can be");
+        socket
+    });
+    let mut heard = || {
+        let mut buffer = [0; 2048];
+        std::iter::from_fn(|| listener.read(&mut buffer).ok()).filter(|n| *n == 1514).count()
+    };
+    assert_eq!((from.send(BATCH), heard()), (BATCH as u64, 0), "not at once");
+    from.service(LOOK);
+    assert_eq!((from.send(BATCH), heard()), (0, BATCH));
+    // Expect: the way is taken again when nobody listens.
+    drop(listener);
+    from.send_until_open();
+}
+
+/// Does something in the end, however that comes.
+struct Restore(Box<dyn Fn()>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+fn rules__at_the_egress_are_not_passed_by() {
+    let mut from = Sender::open();
+    if Command::new("nft").arg("--version").output().is_err() {
+        skip("nft");
+    }
+    run("nft", "add table netdev t");
+    let _restore = Restore(Box::new(|| run("nft", "delete table netdev t")));
+    run("nft", "add chain netdev t i { type filter hook ingress device DEV priority 0 ; }");
+    from.service(LOOK);
+    assert_eq!(from.send(BATCH), BATCH as u64, "what is at the ingress does not matter");
+    run("nft", "add chain netdev t e { type filter hook egress device DEV priority 0 ; }");
+    from.service(LOOK);
+    assert_eq!(from.send(BATCH), 0);
+    run("nft", "delete chain netdev t e");
+    from.send_until_open();
+}
+
+fn queue__is_not_passed_by() {
+    for (kind, there) in [
+        ("root pfifo", "root"),
+        ("root tbf rate 1gbit burst 64k limit 1m", "root"),
+        ("clsact", "clsact"),
+    ] {
+        let mut from = Sender::open();
+        run("tc", &format!("qdisc add dev DEV {kind}"));
+        from.service(LOOK);
+        assert_eq!(from.send(BATCH), 0, "{kind}");
+        from.service(RETRY);
+        from.send(FLOW);
+        from.service(WITHIN);
+        assert_eq!(from.send(BATCH), 0, "{kind} is still there");
+        run("tc", &format!("qdisc del dev DEV {there}"));
+        from.send_until_open();
+    }
+}
+
+/// Each frame is lost by itself, and the way is as it was.
+fn link__whose_other_end_is_down_loses_frames() {
+    let mut from = Sender::open();
+    let _restore = Restore(Box::new(|| run_on(2, "ip", "link set DEV up")));
+    run_on(2, "ip", "link set DEV down");
+    let frames: Vec<_> = (0..BATCH as u32).map(frame).collect();
+    let sent = from.device.send(&mut frames.iter().map(|f| [&f[..], &[], &[], &[]]));
+    assert_eq!((sent.done, sent.lost, sent.full), (BATCH, BATCH, false));
+    run_on(2, "ip", "link set DEV up");
+    from.to = Some(device(2));
+    assert_eq!(from.send(BATCH), BATCH as u64, "nobody has looked after it");
+}
+
+fn link__that_is_down_or_smaller_is_left_and_returned_to() {
+    let mut from = Sender::open();
+    let _restore = Restore(Box::new(|| run("ip", "link set DEV up mtu 1500")));
+    run("ip", "link set DEV down");
+    let calls = from.calls.0.load(Ordering::Relaxed);
+    assert_eq!(from.send(BATCH), 0);
+    assert_eq!(from.calls.0.load(Ordering::Relaxed), calls + 1, "somebody is called");
+    from.service(Duration::ZERO);
+    run("ip", "link set DEV up");
+    from.send_until_open();
+
+    run("ip", "link set DEV mtu 1400");
+    from.service(LOOK);
+    let big = [frame(0), frame(1)];
+    let sent = from.device.send(&mut big.iter().map(|f| [&f[..], &[], &[], &[]]));
+    assert!(sent.too_big, "the kernel says so: {sent:?}");
+}
