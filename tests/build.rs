@@ -1,6 +1,6 @@
-//! Finds std's own tests of `TcpStream` and `TcpListener` and adapts them to PRP, for tests/std_tcp.rs.
-//! They are never copied into this project: they come with Debian's package rust-src or rustup's
-//! component of that name, or from where `RUST_STD_TCP_TESTS` says.
+//! Finds std's own tests of `TcpStream` and `TcpListener` and adapts them to PRP, for
+//! tests/std_tcp.rs. They are never copied into this project: they come with Debian's package
+//! rust-src or rustup's component of that name, or from where `RUST_STD_TCP_TESTS` says.
 
 use std::env;
 use std::ffi::OsStr;
@@ -27,7 +27,8 @@ fn main() {
             adapt(&fs::read_to_string(path).expect("std's tests can be read"), path)
         }
         None => {
-            // Written when the package is installed; a file that is missing is looked for each time.
+            // Written when the package is installed; a file that is missing is looked for each
+            // time.
             println!("cargo::rerun-if-changed=/var/lib/dpkg/info/rust-src.list");
             listing("", &[], &[])
         }
@@ -97,7 +98,8 @@ fn test_names(text: &str) -> Vec<&str> {
     names
 }
 
-/// Takes the body out of a function; one at the left margin ends with the first brace that is there too.
+/// Takes the body out of a function; one at the left margin ends with the first brace that is there
+/// too.
 fn remove(text: &mut String, name: &str) {
     let Some(start) = text.find(&format!("\nfn {name}()")) else { return };
     let open = text[start..].find("{\n").map(|at| start + at + 2);

@@ -1,7 +1,7 @@
 //! Bodies of the fuzz targets. Each takes any bytes and panics if a promise is broken.
 //!
-//! `fuzz/` runs them under libFuzzer; `tests/fuzz_smoke.rs` runs them over the checked-in corpora and over
-//! seeded random inputs.
+//! `fuzz/` runs them under libFuzzer; `tests/fuzz_smoke.rs` runs them over the checked-in corpora
+//! and over seeded random inputs.
 
 mod endpoint;
 mod hosts;

@@ -1,7 +1,8 @@
 //! Checks that look at `prp-proto` from outside, with the real code and nothing modelled.
 //!
-//! [`explore`] goes through every interleaving of small scenes. [`fuzz`] holds the bodies of the fuzz targets, so that cargo-fuzz (nightly) and a plain test (stable)
-//! run the same code. [`mutants`] plants small mistakes and sees that each is caught.
+//! [`explore`] goes through every interleaving of small scenes. [`fuzz`] holds the bodies of the
+//! fuzz targets, so that cargo-fuzz (nightly) and a plain test (stable) run the same code.
+//! [`mutants`] plants small mistakes and sees that each is caught.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 

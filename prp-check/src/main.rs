@@ -42,7 +42,8 @@ struct ExploreArgs {
     /// Stop a scene after this many states.
     #[arg(long, default_value_t = u64::MAX)]
     limit: u64,
-    /// Scenes searched at the same time; as many as there are processors if not given, one of the deep ones.
+    /// Scenes searched at the same time; as many as there are processors if not given, one of the
+    /// deep ones.
     #[arg(long)]
     threads: Option<NonZero<usize>>,
 }
@@ -109,7 +110,8 @@ fn none_of(what: &str, chosen: &str, names: &[&str]) -> ExitCode {
 /// What came of a scene, and how long that took.
 type Searched = (Scene, Duration, Result<Tally, Found>);
 
-/// Goes through `scenes` on `threads` threads, as far as there is a scene for each; each is given out when it has ended.
+/// Goes through `scenes` on `threads` threads, as far as there is a scene for each; each is given
+/// out when it has ended.
 ///
 /// # Panics
 /// If a thread does: a scene that was not searched to its end kept no promise.

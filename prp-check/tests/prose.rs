@@ -1,12 +1,9 @@
 //! The rules for comments and documents that a program can check (CONTRIBUTING.md).
-//!
-//! `prose/allowed.txt` says how many breaches each file had when a rule was introduced. A file
-//! may have fewer; a new file may have none. `PRP_PROSE_LIST=1` has the test print the list anew.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 /// Columns of a line of a comment or of Markdown: `max_width` of `rustfmt.toml`.
 const WIDTH: usize = 100;
@@ -150,27 +147,10 @@ fn all() -> BTreeMap<(&'static str, String), Vec<usize>> {
 }
 
 #[test]
-fn prose__breaks_no_rule_more_often_than_it_did() {
-    let list = fs::read_to_string(root().join("prp-check/tests/prose/allowed.txt")).unwrap();
-    let allowed: BTreeMap<(&str, &str), usize> = list
-        .lines()
-        .map(|line| {
-            let mut fields = line.split(' ');
-            let mut next = || fields.next().expect("a line is RULE FILE COUNT");
-            ((next(), next()), next().parse().expect("a count"))
-        })
-        .collect();
-    let found = all();
-    if env::var_os("PRP_PROSE_LIST").is_some() {
-        found.iter().for_each(|((rule, file), lines)| println!("{rule} {file} {}", lines.len()));
-        return;
-    }
-    let over = found.iter().filter(|((rule, file), lines)| {
-        lines.len() > allowed.get(&(*rule, file.as_str())).copied().unwrap_or(0)
-    });
-    let over: Vec<_> =
-        over.map(|((rule, file), lines)| format!("{rule}: {file}: lines {lines:?}")).collect();
-    assert!(over.is_empty(), "more than prose/allowed.txt has:\n{}", over.join("\n"));
+fn prose__breaks_no_rule() {
+    let lines = |((rule, file), lines)| format!("{rule}: {file}: lines {lines:?}");
+    let broken: Vec<_> = all().into_iter().map(lines).collect();
+    assert!(broken.is_empty(), "CONTRIBUTING.md has the rules:\n{}", broken.join("\n"));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Models fitted to measurements, with intervals that hold what they promise.
 //!
-//! [`fit`] takes all measurements, not their medians, and gives every parameter an interval of 95 %, or
-//! says that the measurements do not tell it. Errors are relative, a few measurements far off move nothing
-//! (Tukey's biweight), no time is negative, and breaks are found. Intervals come from a wild bootstrap over
-//! rounds whose estimates are compared in their own standard errors.
+//! [`fit`] takes all measurements, not their medians, and gives every parameter an interval of 95
+//! %, or says that the measurements do not tell it. Errors are relative, a few measurements far off
+//! move nothing (Tukey's biweight), no time is negative, and breaks are found. Intervals come from
+//! a wild bootstrap over rounds whose estimates are compared in their own standard errors.
 //!
 //! ```
 //! use prp_model::fit::{Model, Options, Sample, fit};

@@ -1,12 +1,12 @@
 //! Communication graphs: blocks put together by the rules of the hyperbolic model.
 //!
-//! A [`Block`] takes hyperbolic time for a message. [`serial`], [`parallel`] and [`concurrent`] are rules 1
-//! to 3; a [`Graph`] has processes, messages and the blocks these pass, and [`Graph::reduce`] gives each
-//! message, and all together, one block by rule 4. [`Parts`] makes the graphs of common patterns for any
-//! number of processes.
+//! A [`Block`] takes hyperbolic time for a message. [`serial`], [`parallel`] and [`concurrent`] are
+//! rules 1 to 3; a [`Graph`] has processes, messages and the blocks these pass, and
+//! [`Graph::reduce`] gives each message, and all together, one block by rule 4. [`Parts`] makes the
+//! graphs of common patterns for any number of processes.
 //!
-//! Source: Stoica, Sultan and Keyes, A Simple Hyperbolic Model for Communication in Parallel Processing
-//! Environments, NASA CR-194984, 1994; sections and equations are those of that report.
+//! Source: Stoica, Sultan and Keyes, A Simple Hyperbolic Model for Communication in Parallel
+//! Processing Environments, NASA CR-194984, 1994; sections and equations are those of that report.
 //!
 //! ```
 //! use prp_model::graph::{Block, Kind, Parts, NOTHING};

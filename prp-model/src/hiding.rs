@@ -1,7 +1,8 @@
 //! Communication latency hiding: what it gains to communicate while calculating.
 //!
-//! Source: Volker Strumpen, Communication Latency Hiding: Model and Implementation in High-Latency Computer
-//! Networks, ETH technical report 216, 1994; sections and equations are those of that report.
+//! Source: Volker Strumpen, Communication Latency Hiding: Model and Implementation in High-Latency
+//! Computer Networks, ETH technical report 216, 1994; sections and equations are those of that
+//! report.
 
 mod conjugate;
 mod machine;

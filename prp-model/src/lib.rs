@@ -1,15 +1,15 @@
 //! What a message costs: models of communication between processes, fitted to measurements with
 //! intervals, put together to graphs, and set against computation.
 //!
-//! The models are those of four papers (`docs/models.md` has them with their sources): the linear model
-//! of Dongarra and Dunigan, the two-piece model of PRP, the hyperbolic model with its communication graphs,
-//! and the model of communication latency hiding; beside them LogP and LogGP. The crate is mathematics:
-//! it measures nothing, reads no file and no clock. What it draws at random comes from a seed it is given.
+//! The models are those of four papers (`docs/models.md` has them with their sources): the linear
+//! model of Dongarra and Dunigan, the two-piece model of PRP, the hyperbolic model with its
+//! communication graphs, and the model of communication latency hiding; beside them LogP and LogGP.
+//! The crate is mathematics: it measures nothing, reads no file and no clock. What it draws at
+//! random comes from a seed it is given.
 //!
-//! [`mod@unit`] has the quantities, [`point`] the models of one message, [`fit`] their parameters from
-//! measurements, [`graph`] what blocks are together,
-//! [`hiding`] what it gains to calculate meanwhile, and [`export`]
-//! gives fits to other programs.
+//! [`mod@unit`] has the quantities, [`point`] the models of one message, [`fit`] their parameters
+//! from measurements, [`graph`] what blocks are together, [`hiding`] what it gains to calculate
+//! meanwhile, and [`export`] gives fits to other programs.
 //!
 //! Two messages one after the other, each with a fixed cost and a cost of each byte:
 //!

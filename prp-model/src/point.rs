@@ -1,4 +1,5 @@
-//! One message between two processes: the models' formulas, each with its source and where it holds.
+//! One message between two processes: the models' formulas, each with its source and where it
+//! holds.
 
 mod hyperbolic;
 mod linear;

@@ -39,7 +39,8 @@ quantity! {
     Seconds, "s"
 }
 quantity! {
-    /// A number of bytes: the size of a message, or a size that a model derives, which may be broken.
+    /// A number of bytes: the size of a message, or a size that a model derives, which may be
+    /// broken.
     Bytes, "B"
 }
 quantity! {

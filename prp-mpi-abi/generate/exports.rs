@@ -21,7 +21,8 @@ pub(crate) fn implemented(folder: &Path) -> BTreeSet<String> {
     names
 }
 
-/// Which Rust function does it, and the prototype that it shares it with: that of the other size of counts.
+/// Which Rust function does it, and the prototype that it shares it with: that of the other size of
+/// counts.
 fn target<'a>(
     of: &Prototype,
     all: &'a BTreeMap<&str, &'a Prototype>,

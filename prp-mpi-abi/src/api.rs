@@ -1,4 +1,5 @@
-//! The functions of the standard, with the parameters of C and `Result`s. Those that take counts serve both sizes.
+//! The functions of the standard, with the parameters of C and `Result`s. Those that take counts
+//! serve both sizes.
 
 pub(crate) mod attribute;
 pub(crate) mod collective;

@@ -1,4 +1,5 @@
-//! `prp-mpicc`: the C compiler, with the header of the standard ABI and the library beside this program.
+//! `prp-mpicc`: the C compiler, with the header of the standard ABI and the library beside this
+//! program.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
@@ -49,7 +50,8 @@ fn run() -> io::Result<ExitCode> {
     Err(Command::new(compiler).args(words).exec())
 }
 
-/// A folder with the header and the library under both names: beside this program, or the user's own.
+/// A folder with the header and the library under both names: beside this program, or the user's
+/// own.
 fn prepare() -> io::Result<PathBuf> {
     let program = env::current_exe()?;
     let beside = program.parent().ok_or(io::ErrorKind::NotFound)?;

@@ -1,7 +1,7 @@
 //! `libmpi_abi.so.1`: the C functions of the MPI 5.0 standard ABI, over PRP.
 //!
-//! Each function of the standard is exported under its name and as `PMPI_*` (`sys/export`, made from the lists in `abi/` at
-//! build time) and calls a safe function of the same name in `api`.
+//! Each function of the standard is exported under its name and as `PMPI_*` (`sys/export`, made
+//! from the lists in `abi/` at build time) and calls a safe function of the same name in `api`.
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 // The functions of `api` have the parameters of the standard, and take pointers of C by value.
 #![allow(clippy::too_many_arguments, reason = "the standard says how many there are")]

@@ -302,7 +302,8 @@ pub(crate) const BASICS: [(usize, &str, Class, u8); 52] = {
     ]
 };
 
-/// Predefined pairs: handle, name, kind of the value, kind of the index, offset of the index, extent.
+/// Predefined pairs: handle, name, kind of the value, kind of the index, offset of the index,
+/// extent.
 const PAIRS: [(usize, &str, usize, usize, isize, isize); 9] = [
     (0x228, "MPI_FLOAT_INT", 0x210, 0x209, 4, 8),
     (0x229, "MPI_DOUBLE_INT", 0x214, 0x209, 8, 16),

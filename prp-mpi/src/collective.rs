@@ -1,4 +1,5 @@
-//! Collective operations: each is a schedule of messages and local steps that the engine carries out.
+//! Collective operations: each is a schedule of messages and local steps that the engine carries
+//! out.
 
 pub mod algorithms;
 pub mod schedule;

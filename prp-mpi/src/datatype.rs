@@ -40,7 +40,8 @@ impl Basic {
         Self { class, size }
     }
 
-    /// A number that is the same for elements that mean the same; 0 for bytes, which go with everything.
+    /// A number that is the same for elements that mean the same; 0 for bytes, which go with
+    /// everything.
     pub const fn code(self) -> u16 {
         let class = match self.class {
             Class::Byte => return 0,
@@ -181,7 +182,8 @@ impl Datatype {
         self.runs.iter().map(|r| r.count).sum()
     }
 
-    /// How many elements of predefined kinds `bytes` packed bytes hold; `None` if they end within one.
+    /// How many elements of predefined kinds `bytes` packed bytes hold; `None` if they end within
+    /// one.
     pub fn elements_in(&self, bytes: usize) -> Option<usize> {
         if self.size == 0 {
             return Some(0);
@@ -199,7 +201,8 @@ impl Datatype {
         Some(elements)
     }
 
-    /// Names the pieces, relative to the address of the buffer, that hold `n` packed bytes from `offset` on.
+    /// Names the pieces, relative to the address of the buffer, that hold `n` packed bytes from
+    /// `offset` on.
     pub fn pieces(&self, offset: usize, n: usize, mut piece: impl FnMut(isize, usize)) {
         if self.size == 0 {
             return;

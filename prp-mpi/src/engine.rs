@@ -1,4 +1,5 @@
-//! All that a rank sends and receives: links, matching, requests and the collective operations under way.
+//! All that a rank sends and receives: links, matching, requests and the collective operations
+//! under way.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,11 +12,12 @@ use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
 use crate::wire::{Header, Kind, Signature};
 
-/// A message of at most this many bytes is copied if there is no room for it, so that a blocking send of it returns.
+/// A message of at most this many bytes is copied if there is no room for it, so that a blocking
+/// send of it returns.
 const COPIED: usize = 64 << 10;
 
-/// Unexpected messages are taken in up to this many bytes; beyond, their senders are held back as long as this rank
-/// has something else to do.
+/// Unexpected messages are taken in up to this many bytes; beyond, their senders are held back as
+/// long as this rank has something else to do.
 const HELD: u64 = 64 << 20;
 
 /// Collective calls of a communicator that are remembered, for comparison with what others call.
@@ -270,7 +272,8 @@ impl Engine {
         moved | self.advance_schedules()
     }
 
-    /// The only other rank that sends or receives anything, if it is on another node and has all that was sent.
+    /// The only other rank that sends or receives anything, if it is on another node and has all
+    /// that was sent.
     pub fn only_remote(&self) -> Option<usize> {
         let mut open =
             (0..self.links.len()).filter(|&r| self.links[r].as_ref().is_some_and(|l| !l.is_over));
@@ -399,7 +402,8 @@ impl Engine {
         self.expect(from, Incoming { header, got: 0, target });
     }
 
-    /// Nothing else can happen: one message is taken in beyond the limit, since what is waited for may be behind it.
+    /// Nothing else can happen: one message is taken in beyond the limit, since what is waited for
+    /// may be behind it.
     pub fn admit_one(&mut self) -> bool {
         let stalled = |l: &Option<Link>| l.as_ref().is_some_and(|l| l.stalled.is_some());
         let Some(from) = self.links.iter().position(stalled) else { return false };

@@ -14,7 +14,8 @@ use crate::request::RequestId;
 use crate::sys::memory::Region;
 use crate::wire::{Header, LONG_HEADER};
 
-/// What is read at a time unless it goes straight into a buffer: what a stream's window holds of small messages.
+/// What is read at a time unless it goes straight into a buffer: what a stream's window holds of
+/// small messages.
 const PIECE: usize = 64 << 10;
 
 /// Messages written at a time: more make no call cheaper.
@@ -179,7 +180,8 @@ impl Link {
         self.out.push_back(Outgoing { head, head_len, body, sent: 0, request });
     }
 
-    /// Sends what there is room for; tells whose bytes are no longer needed. How many bytes went out.
+    /// Sends what there is room for; tells whose bytes are no longer needed. How many bytes went
+    /// out.
     pub(crate) fn flush(&mut self, mut done: impl FnMut(RequestId)) -> usize {
         let mut total = 0;
         while !self.out.is_empty() && !self.is_over {
@@ -224,7 +226,8 @@ impl Link {
         }
     }
 
-    /// What comes next on the stream. Bytes of a message go where it says; `held` takes those nobody waits for.
+    /// What comes next on the stream. Bytes of a message go where it says; `held` takes those
+    /// nobody waits for.
     ///
     /// # Errors
     /// What the first byte of a header was, if that is none.
@@ -318,7 +321,8 @@ fn read(stream: &Stream, patience: Option<Duration>, into: &mut [u8], is_over: &
     }
 }
 
-/// The thread that waits moves the frames itself, which no descriptor's waiter does. Nobody else uses the stream meanwhile.
+/// The thread that waits moves the frames itself, which no descriptor's waiter does. Nobody else
+/// uses the stream meanwhile.
 fn read_patiently(
     mut stream: &PrpStream,
     patience: Duration,

@@ -1,4 +1,5 @@
-//! Which message goes to which receive: in the order of sending and of posting, as the standard says.
+//! Which message goes to which receive: in the order of sending and of posting, as the standard
+//! says.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -33,7 +34,7 @@ pub struct Posted {
     pub pattern: Pattern,
     /// Where the message goes.
     pub region: Region,
-    /// Who is to be told.
+    /// The request that is to be told.
     pub request: RequestId,
 }
 

@@ -83,8 +83,8 @@ impl Operation {
         })
     }
 
-    /// Combines `lower` with `higher`, which gets the result: packed elements of `datatype`, for which
-    /// [`Self::takes`] holds.
+    /// Combines `lower` with `higher`, which gets the result: packed elements of `datatype`, for
+    /// which [`Self::takes`] holds.
     pub fn combine(self, datatype: &Datatype, lower: &[u8], higher: &mut [u8]) {
         if matches!(self, Self::Minloc | Self::Maxloc) {
             return self.locate(datatype, lower, higher);

@@ -1,4 +1,5 @@
-//! A process as a rank of a job: wire-up, waiting, and what it says of itself when something is wrong.
+//! A process as a rank of a job: wire-up, waiting, and what it says of itself when something is
+//! wrong.
 
 pub mod report;
 mod start;
@@ -16,8 +17,8 @@ use crate::control::{Frame, Topic};
 use crate::engine::Engine;
 use report::Waiting;
 
-/// Seconds that a rank may wait before a roll call unless `PRP_MPI_HANG_SECONDS` says otherwise: longer than ranks of a
-/// well-behaved program wait for each other as a rule.
+/// Seconds that a rank may wait before a roll call unless `PRP_MPI_HANG_SECONDS` says otherwise:
+/// longer than ranks of a well-behaved program wait for each other as a rule.
 pub const HANG_SECONDS: u64 = 60;
 
 /// This process as a rank.
@@ -104,7 +105,8 @@ impl Process {
         }
     }
 
-    /// Waits until all ranks are here, too, and all that was sent has been taken; then leaves the job.
+    /// Waits until all ranks are here, too, and all that was sent has been taken; then leaves the
+    /// job.
     ///
     /// # Errors
     /// None yet: those of the agent's socket are the control thread's.

@@ -1,4 +1,5 @@
-//! The agent of a node: starts its ranks, and passes on what they and the launcher say to each other.
+//! The agent of a node: starts its ranks, and passes on what they and the launcher say to each
+//! other.
 
 mod ranks;
 

@@ -41,7 +41,8 @@ pub(crate) struct Node {
 }
 
 impl Arguments {
-    /// The nodes, and how many ranks each has: in blocks, the first ones one more if it does not come out even.
+    /// The nodes, and how many ranks each has: in blocks, the first ones one more if it does not
+    /// come out even.
     pub(crate) fn nodes(&self) -> io::Result<Vec<Node>> {
         let mut named: Vec<(String, usize)> =
             self.node.iter().map(|name| (name.clone(), 0)).collect();
@@ -81,7 +82,8 @@ fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text.into())
 }
 
-/// Nodes and their ranks, 0 where the file does not say. Blanks and a missing newline at the end mean nothing.
+/// Nodes and their ranks, 0 where the file does not say. Blanks and a missing newline at the end
+/// mean nothing.
 fn parse_hostfile(text: &str) -> Result<Vec<(String, usize)>, String> {
     let mut nodes = Vec::new();
     for (number, line) in text.lines().enumerate() {

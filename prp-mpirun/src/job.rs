@@ -385,7 +385,7 @@ impl Job<'_> {
         } else {
             labelled.extend_from_slice(bytes);
         }
-        // Who reads our output may be gone; the job is not ours to end for that.
+        // The reader of our output may be gone; the job is not ours to end for that.
         let _ = if is_error {
             stderr().write_all(&labelled)
         } else {

@@ -63,8 +63,8 @@ impl PortClaims {
         Self { node, held: HashMap::new() }
     }
 
-    /// Makes `port` ours; `false` if another process of the node has it. To be called in the network
-    /// namespace of the engine's devices.
+    /// Makes `port` ours; `false` if another process of the node has it. To be called in the
+    /// network namespace of the engine's devices.
     ///
     /// # Errors
     /// The process has no descriptor left, or may not open Unix sockets.
@@ -86,8 +86,8 @@ impl PortClaims {
     }
 }
 
-/// Finds out whether any process of a node owns a port, in the network namespace where the probe was
-/// made, whichever thread asks.
+/// Finds out whether any process of a node owns a port, in the network namespace where the probe
+/// was made, whichever thread asks.
 ///
 /// It connects to the name instead of binding it: a bind that succeeds would make the owner-to-be
 /// fail for a moment.

@@ -1,10 +1,11 @@
 //! What a process and its node's `prp-routed` tell each other (docs/routing.md).
 //!
-//! A process that connects gets a file in memory, its *ledger*. It writes a row when a connection is
-//! established and clears it when the connection is over; the router reads the rows when the process
-//! has ended. Nothing is said for a connection, and nothing done for a frame. The router tells which
-//! next hops are not to be used. A process tells the router nothing at all: what a stranger sends is
-//! never received. Both are on one machine, which decides about the order of bytes.
+//! A process that connects gets a file in memory, its *ledger*. It writes a row when a connection
+//! is established and clears it when the connection is over; the router reads the rows when the
+//! process has ended. Nothing is said for a connection, and nothing done for a frame. The router
+//! tells which next hops are not to be used. A process tells the router nothing at all: what a
+//! stranger sends is never received. Both are on one machine, which decides about the order of
+//! bytes.
 
 mod down_hops;
 mod ledger;

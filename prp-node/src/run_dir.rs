@@ -102,7 +102,8 @@ impl RunDir {
         nodes
     }
 
-    /// Checks that nobody but root, the daemon's user or this process's own user can put sockets here.
+    /// Checks that nobody but root, the daemon's user or this process's own user can put sockets
+    /// here.
     ///
     /// # Errors
     /// `NotFound` if there is no such directory; `PermissionDenied` with what is wrong with it.
@@ -127,8 +128,9 @@ impl RunDir {
         Ok(())
     }
 
-    /// Connects to `service` of `node`, if both the directory and the process that listens there are to
-    /// be trusted. The stream is nonblocking. It waits `patience` for a place in the listener's queue.
+    /// Connects to `service` of `node`, if both the directory and the process that listens there
+    /// are to be trusted. The stream is nonblocking. It waits `patience` for a place in the
+    /// listener's queue.
     ///
     /// # Errors
     /// `NotFound` or `ConnectionRefused` if no daemon runs; `WouldBlock` if the queue stays full;

@@ -1,5 +1,5 @@
-//! What the core costs without devices: frames per second through two endpoints, and a round trip and a
-//! connection with 1, 100 and 10,000 established connections.
+//! What the core costs without devices: frames per second through two endpoints, and a round trip
+//! and a connection with 1, 100 and 10,000 established connections.
 //!
 //! Run with `cargo bench -p prp-proto`; figures are both endpoints together.
 
@@ -25,7 +25,8 @@ const FRAMES: usize = 32;
 /// Connections that stand by.
 const ESTABLISHED: [usize; 3] = [1, 100, 10_000];
 
-/// Round trips, of 20 us by the endpoints' clock, that make a second: what connections do that fall silent is done by then.
+/// Round trips, of 20 us by the endpoints' clock, that make a second: what connections do that fall
+/// silent is done by then.
 const WARM_UP: usize = 50_000;
 
 /// Two endpoints and a wire that delivers at once.
@@ -161,8 +162,9 @@ fn stream(c: &mut Criterion) {
     group.finish();
 }
 
-/// A small message each way, over each of the established connections in turn, and over one of them alone: the first has
-/// nothing of a connection in a cache when its frame comes, the second tells what finding it costs.
+/// A small message each way, over each of the established connections in turn, and over one of them
+/// alone: the first has nothing of a connection in a cache when its frame comes, the second tells
+/// what finding it costs.
 fn round_trip(c: &mut Criterion) {
     let mut group = c.benchmark_group("round trip of 64 bytes");
     for established in ESTABLISHED {

@@ -1,5 +1,5 @@
-//! The loop of a driver: two endpoints in one process, a vector in place of the wire, and a clock that
-//! jumps to the next deadline. `cargo run -p prp-proto --example sans_io`
+//! The loop of a driver: two endpoints in one process, a vector in place of the wire, and a clock
+//! that jumps to the next deadline. `cargo run -p prp-proto --example sans_io`
 use std::error::Error;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The prphosts of all nodes of a cluster, taken together: do frames arrive?
 //!
-//! Each file alone may be right and the whole still wrong. This follows the best ways from every node to
-//! every other one, as routers do (SPEC PRP-FWD), and says where frames would end.
+//! Each file alone may be right and the whole still wrong. This follows the best ways from every
+//! node to every other one, as routers do (SPEC PRP-FWD), and says where frames would end.
 
 mod fault;
 
@@ -92,8 +92,8 @@ impl Cluster {
         pairs.filter_map(|(from, to)| self.follow(from, to).err()).collect()
     }
 
-    /// Pairs of nodes whose frames take another way back than there. Nothing is wrong with that, but
-    /// what one measures of it is the sum of two.
+    /// Pairs of nodes whose frames take another way back than there. Nothing is wrong with that,
+    /// but what one measures of it is the sum of two.
     pub fn asymmetries(&self) -> Vec<Asymmetry> {
         let nodes = || self.members.keys().copied();
         let pairs = nodes().flat_map(|from| nodes().map(move |to| (from, to)));
@@ -182,7 +182,8 @@ impl Cluster {
     }
 }
 
-/// The hardware addresses on a node's line that are its own: those of its best ways (SPEC PRP-ROUTE-0).
+/// The hardware addresses on a node's line that are its own: those of its best ways (SPEC
+/// PRP-ROUTE-0).
 fn own_addresses(entry: Entry<'_>) -> impl Iterator<Item = MacAddr> + '_ {
     let best = entry.hops().map(|hop| hop.metric).min();
     entry.hops().filter(move |hop| Some(hop.metric) == best).filter_map(|hop| match hop.reach {

@@ -6,8 +6,8 @@ use crate::congestion::Controller;
 use crate::wire::{CLASSIC_MSS, Offer, ReliabilitySet};
 
 /// Largest window an end offers or uses, in segments. Below 2^15 so that 16 bits of acknowledgement
-/// and 20 of segment number tell old from new (SPEC PRP-SEQ-3), and what an acknowledgement's bitmap
-/// can speak of.
+/// and 20 of segment number tell old from new (SPEC PRP-SEQ-3), and what an acknowledgement's
+/// bitmap can speak of.
 pub const MAX_WINDOW: u32 = crate::wire::Bitmap::SPAN;
 
 /// How a connection treats peers that know only the paper's header.
@@ -47,14 +47,15 @@ pub struct ConnConfig {
     pub reliability: ReliabilitySet,
     /// Peers without our options.
     pub classic: Classic,
-    /// Have frames end with the CRC-32 trailer. Both ends must want it, and it is for wires: a node's connections with itself
-    /// have none.
+    /// Have frames end with the CRC-32 trailer. Both ends must want it, and it is for wires: a
+    /// node's connections with itself have none.
     pub crc: bool,
     /// Largest segment to offer, in bytes; the device's MTU lowers it further.
     pub max_segment: u16,
     /// Bytes written and not yet acknowledged that are kept.
     pub send_buffer: usize,
-    /// Bytes that this may grow to while a writer waits for a peer that does not read, if that is more (SPEC PRP-WIN-7).
+    /// Bytes that this may grow to while a writer waits for a peer that does not read, if that is
+    /// more (SPEC PRP-WIN-7).
     pub send_buffer_max: usize,
     /// Bytes received and not yet read that are kept.
     pub recv_buffer: usize,
@@ -75,22 +76,22 @@ impl Default for ConnConfig {
         Self {
             reliability: ReliabilitySet::RELIABLE,
             classic: Classic::Refuse,
-            // Ethernet's checksum ends at every switch and router, and what is changed behind it is delivered otherwise. What
-            // it costs is in docs/performance.md.
+            // Ethernet's checksum ends at every switch and router, and what is changed behind it is
+            // delivered otherwise. What it costs is in docs/performance.md.
             crc: true,
             max_segment: u16::MAX,
-            // 512 KiB in flight is where goodput peaks at every frame size on a machine with 1 MiB of
-            // second-level cache; deeper windows are slower (docs/performance.md).
+            // 512 KiB in flight is where goodput peaks at every frame size on a machine with 1 MiB
+            // of second-level cache; deeper windows are slower (docs/performance.md).
             send_buffer: 512 * 1024,
             recv_buffer: 512 * 1024,
-            // What Linux lets a TCP socket's grow to (net.ipv4.tcp_wmem): there are programs that write so much both ways
-            // before either end reads.
+            // What Linux lets a TCP socket's grow to (net.ipv4.tcp_wmem): there are programs that
+            // write so much both ways before either end reads.
             send_buffer_max: 4 * 1024 * 1024,
             keepalive: Some(Keepalive::default()),
             // Long enough for a peer that is stopped, swapped or debugged for half a minute.
             user_timeout: Some(Duration::from_secs(60)),
-            // A node that is up answers within a retry or two; a node that boots needs longer than any
-            // timeout a caller would want by default.
+            // A node that is up answers within a retry or two; a node that boots needs longer than
+            // any timeout a caller would want by default.
             connect_timeout: Duration::from_secs(15),
             hop_limit: crate::wire::Flags::MAX_HOPS,
             congestion: Controller::default(),
@@ -102,8 +103,8 @@ impl ConnConfig {
     /// The least buffer either way: four classic segments keep a window open while one is lost.
     pub const MIN_BUFFER: usize = 4 * CLASSIC_MSS as usize;
 
-    /// The largest segment to offer on a device that takes `device_mss`: at least four of them must fit
-    /// the receive buffer, or one loss closes the window.
+    /// The largest segment to offer on a device that takes `device_mss`: at least four of them must
+    /// fit the receive buffer, or one loss closes the window.
     pub(crate) fn offered_segment(&self, device_mss: u16) -> u16 {
         let quarter = (self.recv_limit() / 4).min(usize::from(u16::MAX)) as u16;
         self.max_segment.min(device_mss).min(quarter).max(Offer::MIN_MSS)
@@ -125,15 +126,16 @@ impl ConnConfig {
 pub struct EndpointConfig {
     /// EtherType of every frame.
     pub ethertype: u16,
-    /// Connections one peer node may have unconfirmed at a time. A flood of requests costs this many
-    /// connections and no more; an honest peer confirms within a round trip.
+    /// Connections one peer node may have unconfirmed at a time. A flood of requests costs this
+    /// many connections and no more; an honest peer confirms within a round trip.
     pub unconfirmed_per_peer: u16,
     /// Refusals and resets sent per second to frames without a connection, so that a flood is not
     /// answered by a flood.
     pub refusals_per_second: u32,
-    /// Bytes that peers may have sent, or may send, before anybody reads them, over all connections. At half of this windows
-    /// are small (64 KiB), at all of it they are of two segments, and nothing is dropped. Send buffers may grow by half as much, over
-    /// all connections.
+    /// Bytes that peers may have sent, or may send, before anybody reads them, over all
+    /// connections. At half of this windows are small (64 KiB), at all of it they are of two
+    /// segments, and nothing is dropped. Send buffers may grow by half as much, over all
+    /// connections.
     pub receive_memory: usize,
 }
 

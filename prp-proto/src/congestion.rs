@@ -1,4 +1,5 @@
-//! How much may be in flight when the network, not the receiver, is the bottleneck (SPEC PRP-CC-1 to 4).
+//! How much may be in flight when the network, not the receiver, is the bottleneck (SPEC PRP-CC-1
+//! to 4).
 //!
 //! The mechanism counts bytes and finds losses; a [`Congestion`] controller decides what they mean.
 
@@ -26,8 +27,8 @@ pub struct AckSample {
     pub acked: usize,
     /// Bytes still in flight.
     pub in_flight: usize,
-    /// Whether more was in flight than the window would have allowed to grow from: whether the window
-    /// was what held the sender back.
+    /// Whether more was in flight than the window would have allowed to grow from: whether the
+    /// window was what held the sender back.
     pub limited: bool,
     /// Round trip measured with it.
     pub rtt: Option<Duration>,
@@ -98,8 +99,8 @@ pub trait Congestion: CloneCongestion + fmt::Debug + Send {
 pub enum Controller {
     /// [`Aimd`]: every loss means that a queue is full.
     Aimd,
-    /// [`Delay`]: a loss means that if the queue was long. docs/congestion.md has the experiments that
-    /// made it the default.
+    /// [`Delay`]: a loss means that if the queue was long. docs/congestion.md has the experiments
+    /// that made it the default.
     #[default]
     Delay,
 }

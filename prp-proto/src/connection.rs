@@ -1,9 +1,10 @@
 //! One connection: what it agreed on, what it has sent and received, what it waits for.
 //!
-//! The work is split by direction and by kind of frame:
-//! [`handshake`] makes it, [`receive`] takes data in, [`acknowledge`] gives and takes acknowledgements,
-//! [`dispatch`] sorts frames, [`header_prediction`] takes the usual one, [`transmit`] puts them out, [`send_slot`] says
-//! when new data may go, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what the application asks for.
+//! The work is split by direction and by kind of frame: [`handshake`] makes it, [`receive`] takes
+//! data in, [`acknowledge`] gives and takes acknowledgements, [`dispatch`] sorts frames,
+//! [`header_prediction`] takes the usual one, [`transmit`] puts them out, [`send_slot`] says when
+//! new data may go, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what the
+//! application asks for.
 
 mod acknowledge;
 mod classic;
@@ -265,8 +266,8 @@ impl Connection {
         }
     }
 
-    /// Whether its way may change on a suspicion: frames that overtake others on the new one end a connection that
-    /// does not repeat (SPEC PRP-WAY-6).
+    /// Whether its way may change on a suspicion: frames that overtake others on the new one end a
+    /// connection that does not repeat (SPEC PRP-WAY-6).
     pub(crate) fn may_change_path(&self) -> bool {
         self.state == State::ConnWait || self.terms.policy().retains()
     }
@@ -281,7 +282,8 @@ impl Connection {
         self.state == State::Close && self.pending.reset.is_none()
     }
 
-    /// Makes room for `len` bytes that are about to be written, with memory from `pool` if it has some.
+    /// Makes room for `len` bytes that are about to be written, with memory from `pool` if it has
+    /// some.
     pub(crate) fn draw_to_write(&mut self, len: usize, pool: &mut BufferPool) {
         if self.state.can_send() {
             self.send.buf.draw(len, pool);

@@ -7,11 +7,10 @@
 //! - **`handle_*`** bring frames, time and idleness;
 //! - **`poll_*`** take out what came of it.
 //!
-//! After any command or `handle_*` call the driver drains [`Endpoint::poll_transmit`] while the device
-//! has room (and calls [`Endpoint::handle_sent`] where it stops before nothing is left), then
-//! [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says, which
-//! [`Endpoint::revise_timeout`] makes worth a timer.
-//! Calling any of them without need is harmless.
+//! After any command or `handle_*` call the driver drains [`Endpoint::poll_transmit`] while the
+//! device has room (and calls [`Endpoint::handle_sent`] where it stops before nothing is left),
+//! then [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says, which
+//! [`Endpoint::revise_timeout`] makes worth a timer. Calling any of them without need is harmless.
 
 mod borrowed_write;
 mod command;
@@ -66,9 +65,10 @@ use send_growth::SendGrowth;
 use table::Table;
 use unconfirmed::Unconfirmed;
 
-/// Connections we have asked for that stay after their end (SPEC PRP-CLOSE-5), each with a port of its own. More would take the
-/// descriptors of a process that makes thousands a second: so many leave it three quarters of what Linux gives by default,
-/// and stay for 40 ms at the most that one makes.
+/// Connections we have asked for that stay after their end (SPEC PRP-CLOSE-5), each with a port of
+/// its own. More would take the descriptors of a process that makes thousands a second: so many
+/// leave it three quarters of what Linux gives by default, and stay for 40 ms at the most that one
+/// makes.
 const MOST_STAYING: usize = 256;
 
 /// A device of this node, as far as the protocol cares.
@@ -122,8 +122,9 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint for the local node of `routes`, on `devices` (indexed by [`DeviceId`](crate::addr::DeviceId)). All
-    /// randomness comes from `seed`: initial numbers, connection ids, hash keys.
+    /// An endpoint for the local node of `routes`, on `devices` (indexed by
+    /// [`DeviceId`](crate::addr::DeviceId)). All randomness comes from `seed`: initial numbers,
+    /// connection ids, hash keys.
     pub fn new(
         config: EndpointConfig,
         routes: RouteTable,
@@ -211,8 +212,8 @@ impl Endpoint {
         self.table.get(conn).map(|c| (size_of::<Connection>(), c.memory()))
     }
 
-    /// Bytes of heap the endpoint holds beside its connections: queues, timers, what it knows of nodes, and
-    /// for a second or two the memory of buffers that connections left behind.
+    /// Bytes of heap the endpoint holds beside its connections: queues, timers, what it knows of
+    /// nodes, and for a second or two the memory of buffers that connections left behind.
     pub fn overhead(&self) -> usize {
         self.timers.memory()
             + self.pool.held()
@@ -228,14 +229,15 @@ impl Endpoint {
             + self.routes.heap_size()
     }
 
-    /// Whether `bytes` of buffers have been freed since this was last the case: an allocator keeps what is freed to it, and the
-    /// driver may have it give that back.
+    /// Whether `bytes` of buffers have been freed since this was last the case: an allocator keeps
+    /// what is freed to it, and the driver may have it give that back.
     pub const fn take_freed(&mut self, bytes: usize) -> bool {
         self.pool.take_freed(bytes)
     }
 
-    /// Settings of a connection with `peer`. What a node sends itself is copied in its memory and crosses no wire, so that a
-    /// trailer would find nothing that a copy of its own could not have done (SPEC PRP-CRC-5).
+    /// Settings of a connection with `peer`. What a node sends itself is copied in its memory and
+    /// crosses no wire, so that a trailer would find nothing that a copy of its own could not have
+    /// done (SPEC PRP-CRC-5).
     fn config_for(&self, peer: PrpAddr, config: ConnConfig) -> ConnConfig {
         let crc = config.crc && peer.node != self.local_node();
         ConnConfig { crc, ..config }
@@ -256,8 +258,8 @@ impl Endpoint {
         Seq::new(self.rng.next_u32() & width.mask())
     }
 
-    /// Queues what a change of `conn` calls for: transmission, event, deadline, removal. To be called
-    /// after everything that touches a connection.
+    /// Queues what a change of `conn` calls for: transmission, event, deadline, removal. To be
+    /// called after everything that touches a connection.
     fn settle(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.arm_quiet(now);
@@ -294,7 +296,8 @@ impl Endpoint {
         false
     }
 
-    /// The part of [`Self::settle`] that is left after a frame that was expected: memory, transmission, deadline.
+    /// The part of [`Self::settle`] that is left after a frame that was expected: memory,
+    /// transmission, deadline.
     #[inline]
     fn settle_frames(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };

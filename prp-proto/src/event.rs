@@ -30,16 +30,19 @@ pub enum Event {
     Incoming(ListenHandle),
     /// A connection changed; what has happened to it since the last time is in the flags.
     Conn(ConnHandle, Readiness),
-    /// Somebody waits for an answer of a port this endpoint does not own. If nobody on the node owns it, the driver
-    /// calls [`crate::endpoint::Endpoint::refuse`] with the token. There are no more of these than
-    /// [`refusals_per_second`](crate::config::EndpointConfig::refusals_per_second): finding out costs more than a frame.
+    /// Somebody waits for an answer of a port this endpoint does not own. If nobody on the node
+    /// owns it, the driver calls [`crate::endpoint::Endpoint::refuse`] with the token. There are no
+    /// more of these than
+    /// [`refusals_per_second`](crate::config::EndpointConfig::refusals_per_second): finding out
+    /// costs more than a frame.
     UnownedPort(crate::endpoint::UnownedPort),
 }
 
 /// What a connection has become ready for.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
 pub struct Readiness {
-    /// Data, the end of data or an error can be read. Not for data that went into a reader's own buffer.
+    /// Data, the end of data or an error can be read. Not for data that went into a reader's own
+    /// buffer.
     pub readable: bool,
     /// There is room again where a write had left little, or writing would fail at once.
     pub writable: bool,

@@ -7,8 +7,8 @@ use crate::config::MAX_WINDOW;
 use crate::seq::Seq;
 use crate::time::Instant;
 
-/// What one frame costs beside its payload when bytes in flight are counted: headers and the kernel's
-/// own bookkeeping, so that a window full of tiny segments is not a window without end.
+/// What one frame costs beside its payload when bytes in flight are counted: headers and the
+/// kernel's own bookkeeping, so that a window full of tiny segments is not a window without end.
 pub(crate) const FRAME_COST: usize = 64;
 
 /// What is known of a segment's fate.
@@ -166,7 +166,8 @@ impl Flight {
         }
     }
 
-    /// Finds memory for `more` segments, as far as so many may be in flight: recording them cannot fail.
+    /// Finds memory for `more` segments, as far as so many may be in flight: recording them cannot
+    /// fail.
     pub(crate) fn prepare(&mut self, more: usize) -> Result<(), TryReserveError> {
         let most = MAX_WINDOW as usize;
         self.segments.try_reserve(more.min(most.saturating_sub(self.segments.len())))
@@ -251,8 +252,8 @@ impl Flight {
         Some(cost)
     }
 
-    /// Puts the newest segment the peer is not known to hold up for sending again, if it has `most` bytes at most: a tail-loss
-    /// probe. Whether it does.
+    /// Puts the newest segment the peer is not known to hold up for sending again, if it has `most`
+    /// bytes at most: a tail-loss probe. Whether it does.
     pub(crate) fn probe_tail(&mut self, most: u16) -> bool {
         let tail = self.segments.iter().rev().find(|s| s.fate == Fate::InFlight);
         let Some(order) = tail.filter(|s| s.len <= most).map(|s| s.order) else { return false };
@@ -302,7 +303,8 @@ impl Flight {
         }
     }
 
-    /// The lost segment to send next. It goes out under the number, length and flags it had (SPEC PRP-LOSS-1).
+    /// The lost segment to send next. It goes out under the number, length and flags it had (SPEC
+    /// PRP-LOSS-1).
     pub(crate) fn next_lost(&mut self) -> Option<(Seq, Segment)> {
         while let Some(seq) = self.lost.front().copied() {
             match self.get(seq) {

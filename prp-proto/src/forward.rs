@@ -40,7 +40,8 @@ pub enum Outcome<'a> {
     Dropped(ForwardDrop, Option<Frame<'a>>),
 }
 
-/// What is known of the frames for a node before they come: a router that does not look at each itself goes by that.
+/// What is known of the frames for a node before they come: a router that does not look at each
+/// itself goes by that.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FibEntry {
     /// The next hops that take them: one, or several that share them by [`Flow::hash`], in this
@@ -139,7 +140,8 @@ impl Forwarder {
         self.unusable.is_usable(device, mac)
     }
 
-    /// Decides about a frame that `device` received, and counts it. Never panics, whatever the bytes are.
+    /// Decides about a frame that `device` received, and counts it. Never panics, whatever the
+    /// bytes are.
     pub fn handle_frame<'a>(&mut self, device: DeviceId, bytes: &'a [u8]) -> Outcome<'a> {
         let outcome = self.decide(device, bytes);
         match &outcome {
@@ -202,12 +204,12 @@ impl Forwarder {
         Ok(Egress { device: next.device, head: head.emit() })
     }
 
-    /// The next hop for frames of `flow` to `node` (SPEC PRP-FWD-3, PRP-FWD-4): the best that is usable,
-    /// and not back to `from` while there is another; among equals by the flow's hash.
+    /// The next hop for frames of `flow` to `node` (SPEC PRP-FWD-3, PRP-FWD-4): the best that is
+    /// usable, and not back to `from` while there is another; among equals by the flow's hash.
     ///
     /// # Errors
-    /// [`ForwardDrop::NoRoute`] without a route, [`ForwardDrop::AllDown`] if none of its next hops is
-    /// usable.
+    /// [`ForwardDrop::NoRoute`] without a route, [`ForwardDrop::AllDown`] if none of its next hops
+    /// is usable.
     pub fn next_hop(
         &self,
         node: NodeId,
@@ -222,8 +224,8 @@ impl Forwarder {
         found.or_else(|| itself(hops, node)).copied().ok_or(ForwardDrop::AllDown)
     }
 
-    /// What becomes of well-formed frames for `node` from their right sources, whatever else they say: none where they
-    /// are dropped or are for this node.
+    /// What becomes of well-formed frames for `node` from their right sources, whatever else they
+    /// say: none where they are dropped or are for this node.
     pub fn settled(&self, node: NodeId) -> Option<FibEntry> {
         let list = self.routes.lookup(node).next_hops();
         let (mut hops, back) = self.unusable.settled(list);
@@ -239,7 +241,8 @@ impl Forwarder {
     }
 }
 
-/// A neighbour whose router is dead may well be alive: how `node` itself is reached where no way is usable.
+/// A neighbour whose router is dead may well be alive: how `node` itself is reached where no way is
+/// usable.
 fn itself(hops: &[NextHop], node: NodeId) -> Option<&NextHop> {
     hops.iter().find(|hop| hop.node == node)
 }

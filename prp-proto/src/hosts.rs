@@ -11,11 +11,11 @@
 //! 9       via 2 metric 10, via 3 metric 20  epsilon    # backup next hop
 //! ```
 //!
-//! `self 3` and `ethertype 0x88b5` stand on lines of their own. This module reads text it is given; who
-//! reads the file, and which hardware addresses are this machine's, is the caller's knowledge.
+//! `self 3` and `ethertype 0x88b5` stand on lines of their own. This module reads text it is given;
+//! who reads the file, and which hardware addresses are this machine's, is the caller's knowledge.
 //!
-//! A cluster may have 65,534 nodes, so all of it lies in a few flat vectors: rows, hops, and one string
-//! that holds every name.
+//! A cluster may have 65,534 nodes, so all of it lies in a few flat vectors: rows, hops, and one
+//! string that holds every name.
 
 mod entry;
 mod error;
@@ -58,8 +58,8 @@ const NO_ROW: u16 = u16::MAX;
 
 /// A parsed prphosts file.
 ///
-/// Two are equal when they say the same in the same order: comments, spacing and line numbers do not
-/// count, the letters' case of names does.
+/// Two are equal when they say the same in the same order: comments, spacing and line numbers do
+/// not count, the letters' case of names does.
 #[derive(Clone)]
 pub struct Hosts {
     ethertype: u16,
@@ -142,8 +142,8 @@ impl Hosts {
     /// The node a user means by `name`: one of the file's names in any case of letters, or a plain
     /// node number, listed or not (SPEC PRP-HOSTS-14).
     ///
-    /// `self` and `localhost` are not resolved here, since the file alone does not say which node is
-    /// local; see [`is_local_name`].
+    /// `self` and `localhost` are not resolved here, since the file alone does not say which node
+    /// is local; see [`is_local_name`].
     pub fn resolve(&self, name: &str) -> Option<NodeId> {
         if !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()) {
             return name.parse().ok();
@@ -212,8 +212,8 @@ impl Hosts {
     }
 }
 
-/// Whether `name` means the local node whatever the file says: `self` or `localhost`, in any case of
-/// letters (SPEC PRP-HOSTS-7).
+/// Whether `name` means the local node whatever the file says: `self` or `localhost`, in any case
+/// of letters (SPEC PRP-HOSTS-7).
 pub fn is_local_name(name: &str) -> bool {
     ["self", "localhost"].iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
 }

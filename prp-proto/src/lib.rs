@@ -1,14 +1,15 @@
 //! The PaRma Protocol as a sans-IO core.
 //!
-//! PRP carries byte streams between the numbered nodes of a cluster straight over Ethernet. This crate
-//! is the protocol and nothing else: it reads no clock, opens no socket, starts no thread, draws no
-//! random number. A driver feeds frames and time in and takes frames and deadlines out.
+//! PRP carries byte streams between the numbered nodes of a cluster straight over Ethernet. This
+//! crate is the protocol and nothing else: it reads no clock, opens no socket, starts no thread,
+//! draws no random number. A driver feeds frames and time in and takes frames and deadlines out.
 //! `SPEC.md` beside this crate is the specification; clauses are cited as `PRP-…`.
 //!
 //! From the wire up: [`addr`], [`seq`] and [`time`] are the vocabulary, [`wire`] the formats,
-//! [`hosts`] and [`route`] the nodes and the ways to them, [`forward`] what a router does, [`state`] the four states, and
-//! [`endpoint`] all connections of one node in one process. [`config`], [`error`], [`event`] and
-//! [`stats`] are what passes between an endpoint and its driver beside frames.
+//! [`hosts`] and [`route`] the nodes and the ways to them, [`forward`] what a router does,
+//! [`state`] the four states, and [`endpoint`] all connections of one node in one process.
+//! [`config`], [`error`], [`event`] and [`stats`] are what passes between an endpoint and its
+//! driver beside frames.
 //!
 //! ```
 //! use prp_proto::hosts::Hosts;

@@ -1,5 +1,5 @@
-//! Is a neighbour's router alive? A session of probes with it, after the state machine of BFD (RFC 5880,
-//! asynchronous mode, section 6.8), without authentication, echo and demand (SPEC PRP-LIVE).
+//! Is a neighbour's router alive? A session of probes with it, after the state machine of BFD (RFC
+//! 5880, asynchronous mode, section 6.8), without authentication, echo and demand (SPEC PRP-LIVE).
 //!
 //! Both ends send a probe every interval, and say in it what they have heard. A session is up when
 //! each end has heard that the other hears it, and goes down when nothing has come for the
@@ -66,8 +66,8 @@ pub struct LivenessConfig {
     pub multiplier: u8,
 }
 
-/// While a session is not up, probes go no faster than this (RFC 5880, 6.8.3): a neighbour without a
-/// router is asked once a second.
+/// While a session is not up, probes go no faster than this (RFC 5880, 6.8.3): a neighbour without
+/// a router is asked once a second.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// Our end of a session with one neighbour.
@@ -88,7 +88,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that begins `now`, by our number `own`, which is not 0 and which we use for no other.
+    /// A session that begins `now`, by our number `own`, which is not 0 and which we use for no
+    /// other.
     pub fn new(config: LivenessConfig, own: u32, now: Instant) -> Self {
         Self {
             config,

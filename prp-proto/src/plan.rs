@@ -1,13 +1,16 @@
 //! Plans of clusters: from the shape of a network to each node's prphosts.
 //!
-//! A [`Plan`] is a list of links between nodes, or between nodes and a switch. Devices, hardware addresses
-//! and all ways from node to node follow from it, by the same rules as in `netns-scripts/topo`:
+//! A [`Plan`] is a list of links between nodes, or between nodes and a switch. Devices, hardware
+//! addresses and all ways from node to node follow from it, by the same rules as in
+//! `netns-scripts/topo`:
 //!
 //! - a node's devices are `eth0`, `eth1`, … in the order of the links;
-//! - hardware addresses are `02:NN:LL:SS:ll:nn`: node, link, and the number of the switch for its ports;
-//! - there is a way by each neighbour from which a node is reached without coming back; between nodes on
-//!   one switch the direct one only. A way that is a link longer weighs 16 more; among equally long ones the
-//!   order of the links decides, which in a hypercube is that of the dimensions (e-cube order).
+//! - hardware addresses are `02:NN:LL:SS:ll:nn`: node, link, and the number of the switch for its
+//!   ports;
+//! - there is a way by each neighbour from which a node is reached without coming back; between
+//!   nodes on one switch the direct one only. A way that is a link longer weighs 16 more; among
+//!   equally long ones the order of the links decides, which in a hypercube is that of the
+//!   dimensions (e-cube order).
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
@@ -21,7 +24,8 @@ use crate::addr::MacAddr;
 /// Most nodes a plan may have. Files of all nodes together grow with the square.
 pub const MAX_NODES: u16 = 1024;
 
-/// Most links between any two nodes of a plan: a frame crosses 15 routers at most (SPEC PRP-HOPS-2).
+/// Most links between any two nodes of a plan: a frame crosses 15 routers at most (SPEC
+/// PRP-HOPS-2).
 pub const MAX_LINKS: u16 = 16;
 
 /// Most neighbours: as many as a line of prphosts may have ways (SPEC PRP-HOSTS-3).
@@ -109,8 +113,8 @@ impl Plan {
         Ok(Self::new(nodes, (1..=nodes).map(|n| (Vertex::Node(n), Vertex::Node(n % nodes + 1)))))
     }
 
-    /// The corners of a cube of `dimensions` dimensions: two nodes are linked when their numbers, counted
-    /// from 0, differ in one bit. Device `ethK` crosses dimension K.
+    /// The corners of a cube of `dimensions` dimensions: two nodes are linked when their numbers,
+    /// counted from 0, differ in one bit. Device `ethK` crosses dimension K.
     ///
     /// # Errors
     /// A size out of bounds.

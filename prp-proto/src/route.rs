@@ -1,8 +1,8 @@
 //! The routing decision: by which next hops a node is reached (SPEC PRP-ROUTE).
 //!
-//! prphosts says how nodes are reached in terms of other nodes. A [`RouteTable`] is that, worked out
-//! for one machine: which frames stay here, and hardware address and device for all others. A lookup is
-//! two array accesses. Nodes reached by the same next hops share one list of them.
+//! prphosts says how nodes are reached in terms of other nodes. A [`RouteTable`] is that, worked
+//! out for one machine: which frames stay here, and hardware address and device for all others. A
+//! lookup is two array accesses. Nodes reached by the same next hops share one list of them.
 
 mod build;
 mod unusable_hops;
@@ -64,8 +64,8 @@ pub enum NoRoute {
 /// A neighbour that takes frames for a node.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub struct NextHop {
-    /// The neighbour: the node whose line has this hardware address on this device at the lowest metric,
-    /// the first of several (SPEC PRP-ROUTE-0).
+    /// The neighbour: the node whose line has this hardware address on this device at the lowest
+    /// metric, the first of several (SPEC PRP-ROUTE-0).
     pub node: NodeId,
     /// This machine's device that reaches it.
     pub device: DeviceId,
@@ -78,8 +78,8 @@ pub struct NextHop {
 }
 
 impl RouteTable {
-    /// Works out the routes of `hosts` as node `local` sees them. `devices` finds the machine's devices
-    /// by name; it is asked once for each.
+    /// Works out the routes of `hosts` as node `local` sees them. `devices` finds the machine's
+    /// devices by name; it is asked once for each.
     pub fn build(
         hosts: &Hosts,
         local: NodeId,
@@ -107,15 +107,16 @@ impl RouteTable {
         }
     }
 
-    /// Whether a frame from `node` may come from hardware address `mac` over `device`: whether that is
-    /// a next hop, best or backup, by which this machine would reach it (SPEC PRP-ROUTE-5).
+    /// Whether a frame from `node` may come from hardware address `mac` over `device`: whether that
+    /// is a next hop, best or backup, by which this machine would reach it (SPEC PRP-ROUTE-5).
     ///
     /// Never true for the local node, whose frames to itself do not cross Ethernet.
     pub fn is_source(&self, node: NodeId, device: DeviceId, mac: MacAddr) -> bool {
         self.lookup(node).next_hops().iter().any(|hop| hop.device == device && hop.mac == mac)
     }
 
-    /// Every next hop of any route, each hardware address on a device once: the neighbours this machine sends to.
+    /// Every next hop of any route, each hardware address on a device once: the neighbours this
+    /// machine sends to.
     pub fn neighbours(&self) -> Vec<NextHop> {
         let mut all: Vec<NextHop> = self.hops.to_vec();
         all.sort_by_key(|hop| (hop.device, hop.mac, hop.metric));

@@ -6,10 +6,10 @@ use crate::time::saturating_nanos;
 
 /// Least retransmission timeout.
 ///
-/// A round trip here takes microseconds, a time slice of a busy kernel milliseconds: with both ends on
-/// one core the peer may be kept from the processor for several slices (HZ 250: 4 ms each) while
-/// nothing is lost. Twenty milliseconds is five of them. Lost tails do not wait for it: the tail-loss
-/// probe comes first.
+/// A round trip here takes microseconds, a time slice of a busy kernel milliseconds: with both ends
+/// on one core the peer may be kept from the processor for several slices (HZ 250: 4 ms each) while
+/// nothing is lost. Twenty milliseconds is five of them. Lost tails do not wait for it: the
+/// tail-loss probe comes first.
 pub(crate) const MIN_RTO: Duration = Duration::from_millis(20);
 
 /// Largest retransmission timeout: a peer that comes back is found within two seconds.
@@ -23,13 +23,14 @@ const FIRST_RTO: Duration = Duration::from_millis(50);
 /// acknowledgement of all that is in flight is lost hundreds of times in a second.
 const MIN_PROBE: Duration = Duration::from_millis(1);
 
-/// Timeouts in a row for each doubling. A full queue that drops whatever of ours comes to it may do so for
-/// many timeouts; a sender that waits ever longer does not come back before the others have all of it.
+/// Timeouts in a row for each doubling. A full queue that drops whatever of ours comes to it may do
+/// so for many timeouts; a sender that waits ever longer does not come back before the others have
+/// all of it.
 const TIMEOUTS_PER_DOUBLING: u32 = 4;
 
 /// Timeouts are longer by up to 255 of so many parts, half of themselves, as a random number of the
-/// connection has it: senders that lost everything to one full queue at one time must not come back at one
-/// time.
+/// connection has it: senders that lost everything to one full queue at one time must not come back
+/// at one time.
 const SPREAD_PARTS: u64 = 512;
 
 /// Round trips are taken for no longer than this.
@@ -37,8 +38,8 @@ const LONGEST_RTT: Duration = Duration::from_secs(3600);
 
 /// Smoothed round-trip time of a connection.
 ///
-/// Nanoseconds in plain numbers inside: timeouts are worked out for every segment and every acknowledgement, and the
-/// parts of a [`Duration`] make each step of that several times as long.
+/// Nanoseconds in plain numbers inside: timeouts are worked out for every segment and every
+/// acknowledgement, and the parts of a [`Duration`] make each step of that several times as long.
 #[derive(Copy, Clone, Debug, Default, Hash)]
 pub(crate) struct Rtt {
     smoothed: Option<u64>,

@@ -1,7 +1,8 @@
 //! Segment numbers and how they travel in 16 or 20 bits (SPEC PRP-SEQ-1, PRP-SEQ-2).
 //!
-//! A connection counts segments in 32 wrapping bits. The wire carries the low 16 (a classic peer) or
-//! the low 20 (sequence field plus EPOCH); the receiver restores the rest from the number it expects.
+//! A connection counts segments in 32 wrapping bits. The wire carries the low 16 (a classic peer)
+//! or the low 20 (sequence field plus EPOCH); the receiver restores the rest from the number it
+//! expects.
 
 use core::fmt;
 use core::ops::{Add, AddAssign};

@@ -64,8 +64,8 @@ impl Drops {
     }
 }
 
-/// The named fields of `$stats` with their names; the others are named, too, so that a field that is
-/// added must be put into one of the two lists.
+/// The named fields of `$stats` with their names; the others are named, too, so that a field that
+/// is added must be put into one of the two lists.
 macro_rules! named_counters {
     ($stats:ident; $($counter:ident),+; $($other:ident),*) => {{
         let Self { $($counter,)+ $($other: _,)* } = $stats;
@@ -126,8 +126,8 @@ pub struct EndpointStats {
     pub resets: u64,
     /// RST frames sent in answer to frames without a connection.
     pub refusals_sent: u64,
-    /// Times a connection had to invite less than before, since all of them together had invited much
-    /// ([`EndpointConfig::receive_memory`](crate::config::EndpointConfig::receive_memory)).
+    /// Times a connection had to invite less than before, since all of them together had invited
+    /// much ([`EndpointConfig::receive_memory`](crate::config::EndpointConfig::receive_memory)).
     pub windows_limited: u64,
     /// Frames dropped.
     pub drops: Drops,

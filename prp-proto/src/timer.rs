@@ -48,8 +48,9 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct TimerTable {
     at: [Instant; TIMERS],
-    /// None of them is earlier. It is asked for after everything that happens to a connection, and timers are set and
-    /// stopped all the time; so what was stopped is forgotten here only when it would have been due.
+    /// None of them is earlier. It is asked for after everything that happens to a connection, and
+    /// timers are set and stopped all the time; so what was stopped is forgotten here only when it
+    /// would have been due.
     bound: Instant,
 }
 
@@ -94,7 +95,8 @@ impl TimerTable {
         self.at.iter().copied().filter(|at| *at != NEVER).min()
     }
 
-    /// Forgets what was stopped or put off: [`Self::next`] is the earliest deadline afterwards, which is given.
+    /// Forgets what was stopped or put off: [`Self::next`] is the earliest deadline afterwards,
+    /// which is given.
     pub(crate) fn revise(&mut self) -> Option<Instant> {
         let earliest = self.earliest();
         self.bound = earliest.unwrap_or(NEVER);
@@ -117,8 +119,8 @@ impl TimerTable {
 /// retransmission's, that before a probe's: three, and one to spare.
 const DEPTH: usize = 4;
 
-/// What a connection is queued for, latest first. An earlier deadline is queued on top of later ones, and
-/// when it has passed the one below serves again, instead of being queued anew each time.
+/// What a connection is queued for, latest first. An earlier deadline is queued on top of later
+/// ones, and when it has passed the one below serves again, instead of being queued anew each time.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct QueuedDeadlines {
     at: [Instant; DEPTH],
@@ -161,9 +163,9 @@ impl QueuedDeadlines {
 /// Entries before stale ones are looked for.
 const SMALL: usize = 256;
 
-/// All connections' deadlines. A connection is queued for its earliest deadline or sooner, never later;
-/// deadlines move back with every acknowledgement, so stale entries are dropped when they come up
-/// instead of being searched for.
+/// All connections' deadlines. A connection is queued for its earliest deadline or sooner, never
+/// later; deadlines move back with every acknowledgement, so stale entries are dropped when they
+/// come up instead of being searched for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimerQueue {
     heap: BinaryHeap<Reverse<(Instant, ConnHandle)>>,
@@ -176,8 +178,9 @@ impl TimerQueue {
         self.heap.push(Reverse((at, conn)));
     }
 
-    /// Drops the entries of connections that `exists` no longer knows, if the queue has doubled since
-    /// that was done last: connections that come and go by the thousand leave entries far in the future.
+    /// Drops the entries of connections that `exists` no longer knows, if the queue has doubled
+    /// since that was done last: connections that come and go by the thousand leave entries far in
+    /// the future.
     pub(crate) fn compact(&mut self, exists: impl Fn(ConnHandle) -> bool) {
         if self.heap.len() <= SMALL.max(2 * self.kept) {
             return;

@@ -130,7 +130,8 @@ impl TransmitBatch {
         self.finish(Entry { device: path.device, conn, at, front, tail, body: Body::Inline }, 0);
     }
 
-    /// Adds a frame whose payload stays in a send buffer; `pieces` is that payload, for the trailer.
+    /// Adds a frame whose payload stays in a send buffer; `pieces` is that payload, for the
+    /// trailer.
     #[inline]
     pub(crate) fn push_stream(
         &mut self,
@@ -179,8 +180,8 @@ impl TransmitBatch {
         self.finish(entry, zeros);
     }
 
-    /// The pieces of frame `index`, in order; empty ones may be skipped. `stream` finds the payload of
-    /// stream frames.
+    /// The pieces of frame `index`, in order; empty ones may be skipped. `stream` finds the payload
+    /// of stream frames.
     pub(crate) fn pieces<'a>(
         &'a self,
         index: usize,

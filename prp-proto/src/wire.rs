@@ -4,9 +4,9 @@
 //! Ethernet II 14 | network 4 | transport 12 | payload 0..1484 | CRC-32 trailer 0 or 4
 //! ```
 //!
-//! All integers are big endian. Parsing never panics and never indexes past what arrived; a frame that
-//! does not parse is a [`FrameError`], which the endpoint counts and drops. Emitting into a buffer that
-//! is too small panics: sizes are the caller's business and fixed at compile time.
+//! All integers are big endian. Parsing never panics and never indexes past what arrived; a frame
+//! that does not parse is a [`FrameError`], which the endpoint counts and drops. Emitting into a
+//! buffer that is too small panics: sizes are the caller's business and fixed at compile time.
 
 mod control;
 mod crc;

@@ -2,8 +2,8 @@
 
 use prp_proto::addr::DeviceId;
 
-/// Frames that will leave soon, copied from the ring they came by, which goes on. Nothing is allocated
-/// once it has reached its working size.
+/// Frames that will leave soon, copied from the ring they came by, which goes on. Nothing is
+/// allocated once it has reached its working size.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,

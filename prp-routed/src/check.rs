@@ -1,5 +1,5 @@
-//! What is wrong with settings and prphosts, before a daemon is asked to live with it: `prp-routed check` and
-//! `prp hosts check`.
+//! What is wrong with settings and prphosts, before a daemon is asked to live with it:
+//! `prp-routed check` and `prp hosts check`.
 
 mod cluster;
 mod machine;
@@ -93,9 +93,9 @@ impl Report {
         Self::new(summary, vec![fault], Vec::new())
     }
 
-    /// Prints it, as JSON where that is wanted: what was looked at and notes on standard output; what is wrong on
-    /// standard error, as compilers do, for editors to follow, and in the name of `program` where there is no line.
-    /// Nobody reading it is no failure.
+    /// Prints it, as JSON where that is wanted: what was looked at and notes on standard output;
+    /// what is wrong on standard error, as compilers do, for editors to follow, and in the name of
+    /// `program` where there is no line. Nobody reading it is no failure.
     ///
     /// # Errors
     /// Standard output takes nothing.
@@ -333,7 +333,8 @@ pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
     }
 }
 
-/// Checks what a daemon with `settings` would begin with: its prphosts, and what this machine has of it.
+/// Checks what a daemon with `settings` would begin with: its prphosts, and what this machine has
+/// of it.
 pub fn daemon(settings: &Settings) -> Report {
     let path = &settings.hosts;
     let file = match load(path) {

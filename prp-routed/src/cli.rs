@@ -63,7 +63,8 @@ struct Sources {
     /// prphosts [default: as the settings say, else $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
-    /// The node this machine is [default: as the settings say, else $PRP_NODE, else by its hardware addresses]
+    /// The node this machine is [default: as the settings say, else $PRP_NODE, else by its hardware
+    /// addresses]
     #[arg(long, value_name = "NUMBER")]
     node: Option<NodeId>,
 }
@@ -82,8 +83,9 @@ impl Sources {
 struct CheckArgs {
     #[command(flatten)]
     sources: Sources,
-    /// In place of this node's prphosts check those of all nodes, prphosts.NODE or NODE/prphosts in this folder: loops,
-    /// missing next hops, nodes that are not reached, other ways back than there
+    /// In place of this node's prphosts check those of all nodes, prphosts.NODE or NODE/prphosts in
+    /// this folder: loops, missing next hops, nodes that are not reached, other ways back than
+    /// there
     #[arg(long, value_name = "DIR", conflicts_with_all = ["hosts", "node"])]
     all: Option<PathBuf>,
     /// Print what there is to say as JSON
@@ -101,11 +103,12 @@ struct DaemonArgs {
     /// Whether the kernel forwards what it can by itself [default: as the settings say, else auto]
     #[arg(long, value_name = "WHEN")]
     kernel_forwarding: Option<KernelForwarding>,
-    /// Serve counters for Prometheus at http://ADDRESS/metrics [default: as the settings say, else not]
+    /// Serve counters for Prometheus at http://ADDRESS/metrics [default: as the settings say, else
+    /// not]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<std::net::SocketAddr>,
-    /// Become this user once sockets are open, with CAP_NET_RAW alone; only root can [default: as the settings say,
-    /// else stay who it is]
+    /// Become this user once sockets are open, with CAP_NET_RAW alone; only root can [default: as
+    /// the settings say, else stay who it is]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 }

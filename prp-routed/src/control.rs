@@ -27,7 +27,8 @@ const MAX_OF_USER: usize = 8;
 /// Clients of all users other than root together: the other places are always root's.
 const MAX_OF_USERS: usize = 24;
 
-/// How long an asker waits for the daemon: it may be reading a prphosts of 65,534 lines on a slow disk.
+/// How long an asker waits for the daemon: it may be reading a prphosts of 65,534 lines on a slow
+/// disk.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The clients of the control socket.

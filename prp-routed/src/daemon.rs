@@ -1,4 +1,5 @@
-//! The loop: turns of work while there is any, then sleep until a frame, a signal, a question or a timer.
+//! The loop: turns of work while there is any, then sleep until a frame, a signal, a question or a
+//! timer.
 
 mod answers;
 mod devices;

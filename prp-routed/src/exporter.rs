@@ -1,4 +1,5 @@
-//! The counters for Prometheus over HTTP, where that is wanted: a thread that asks the daemon as anybody may.
+//! The counters for Prometheus over HTTP, where that is wanted: a thread that asks the daemon as
+//! anybody may.
 //!
 //! A client that reaches the port may be slow, or mean ill: what it can have of the daemon is
 //! bounded here. The router's own thread answers at most one question in `FRESH`, however many
@@ -45,7 +46,8 @@ const BUFFER: usize = 8192;
 /// Most headers: those of browsers are half as many.
 const HEADERS: usize = 48;
 
-/// How long what the daemon has said is given to others who ask: shorter than any collector's interval.
+/// How long what the daemon has said is given to others who ask: shorter than any collector's
+/// interval.
 const FRESH: Duration = Duration::from_millis(250);
 
 /// How long the daemon may take over its answer: it makes one in microseconds.
@@ -82,9 +84,9 @@ impl Exporter {
         Ok(Self { listener })
     }
 
-    /// Serves the counters of `node`'s daemon at `http://ADDRESS/metrics`; the address, whose port is a real one
-    /// where zero was asked for. To be called when privileges have been given up: its threads take over what
-    /// there is.
+    /// Serves the counters of `node`'s daemon at `http://ADDRESS/metrics`; the address, whose port
+    /// is a real one where zero was asked for. To be called when privileges have been given up: its
+    /// threads take over what there is.
     ///
     /// # Errors
     /// There are no descriptors, or no thread can be had.

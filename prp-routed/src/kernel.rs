@@ -1,5 +1,6 @@
-//! Forwarding in the kernel: a program at each device, in front of the packet sockets, sends on at once what needs no
-//! thought. All else comes up as it would without. `docs/routing.md` tells what that is, and why nothing goes wrong.
+//! Forwarding in the kernel: a program at each device, in front of the packet sockets, sends on at
+//! once what needs no thought. All else comes up as it would without. `docs/routing.md` tells what
+//! that is, and why nothing goes wrong.
 //!
 //! | module | noun |
 //! | --- | --- |
@@ -105,8 +106,8 @@ impl Kernel {
         }
     }
 
-    /// A device is new. The privilege to put a program there is given up, so what it receives is forwarded in user
-    /// space.
+    /// A device is new. The privilege to put a program there is given up, so what it receives is
+    /// forwarded in user space.
     pub fn add(&mut self, link: &Link) {
         if let Self::Works(path) = self {
             path.doors.push(Door { name: link.name().to_owned(), hook: None, exit: None });
@@ -115,7 +116,8 @@ impl Kernel {
         }
     }
 
-    /// Devices may have lost their carrier, been removed and made again, or take other frames than before.
+    /// Devices may have lost their carrier, been removed and made again, or take other frames than
+    /// before.
     pub fn devices_changed(&mut self) {
         if let Self::Works(path) = self {
             path.stale = true;

@@ -1,8 +1,8 @@
-//! prp-routed: forwards frames between the segments a node is on, by the static routes of prphosts, and
-//! is the node's steady presence on the wire.
+//! prp-routed: forwards frames between the segments a node is on, by the static routes of prphosts,
+//! and is the node's steady presence on the wire.
 //!
-//! What becomes of a frame is decided in [`prp_proto::forward`]; this crate brings frames, time, files and
-//! signals to that decision. `docs/routing.md` is the manual.
+//! What becomes of a frame is decided in [`prp_proto::forward`]; this crate brings frames, time,
+//! files and signals to that decision. `docs/routing.md` is the manual.
 //!
 //! | module | noun |
 //! | --- | --- |

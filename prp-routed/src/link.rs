@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
 use prp_sock::node::FrameIo;
 
-/// Frames a busy device may have waiting: as many as a receiving ring holds. More only makes them late.
+/// Frames a busy device may have waiting: as many as a receiving ring holds. More only makes them
+/// late.
 const QUEUE: usize = 512;
 
 /// What went over a link.
@@ -50,8 +51,8 @@ impl Link {
         !self.queue.is_empty()
     }
 
-    /// Sends `frames`, each of two pieces, behind those that wait; keeps what the device does not take, as far as there is
-    /// room, and counts the rest.
+    /// Sends `frames`, each of two pieces, behind those that wait; keeps what the device does not
+    /// take, as far as there is room, and counts the rest.
     pub fn send<'a>(
         &mut self,
         frames: impl Iterator<Item = [&'a [u8]; 2]>,

@@ -1,5 +1,5 @@
-//! The neighbours frames are sent to, and whether they may be used: carrier, liveness, and a pause before
-//! one that was dead is used again.
+//! The neighbours frames are sent to, and whether they may be used: carrier, liveness, and a pause
+//! before one that was dead is used again.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -16,14 +16,15 @@ use prp_proto::wire::LivenessBlock;
 pub struct LivenessSettings {
     /// Probes to neighbours that route for us; none if they are not to be probed.
     pub probes: Option<LivenessConfig>,
-    /// How long a neighbour must be well before it is used again: a link that comes and goes does not take
-    /// its traffic along.
+    /// How long a neighbour must be well before it is used again: a link that comes and goes does
+    /// not take its traffic along.
     pub hold: Duration,
 }
 
 impl Default for LivenessSettings {
     fn default() -> Self {
-        // Three times 100 ms: ten small frames a second, and a death is noticed before people notice.
+        // Three times 100 ms: ten small frames a second, and a death is noticed before people
+        // notice.
         let probes = LivenessConfig { interval: Duration::from_millis(100), multiplier: 3 };
         Self { probes: Some(probes), hold: Duration::from_secs(1) }
     }
@@ -114,8 +115,8 @@ impl Neighbours {
         Some(Session::new(probes, self.next_number, now))
     }
 
-    /// A probe from a neighbour. One that we do not probe ourselves, since we reach nobody by it, may reach
-    /// others by us.
+    /// A probe from a neighbour. One that we do not probe ourselves, since we reach nobody by it,
+    /// may reach others by us.
     pub fn hear(&mut self, now: Instant, device: DeviceId, mac: MacAddr, block: &LivenessBlock) {
         let Some(at) = self.list.iter().position(|n| (n.hop.device, n.hop.mac) == (device, mac))
         else {
@@ -129,8 +130,8 @@ impl Neighbours {
         }
     }
 
-    /// Lets time and carriers act on `forwarder`. Gives the probes that are due to `send`, and the neighbours
-    /// whose use has changed to `changed`.
+    /// Lets time and carriers act on `forwarder`. Gives the probes that are due to `send`, and the
+    /// neighbours whose use has changed to `changed`.
     pub fn turn(
         &mut self,
         now: Instant,

@@ -1,7 +1,7 @@
 //! What the service manager is told, where there is one (sd_notify(3)), and its watchdog.
 //!
-//! The manager restarts a daemon that has said nothing for `WatchdogSec`. So the loop itself says it, once each
-//! time round when it is due, and nobody else: a loop that hangs is silent.
+//! The manager restarts a daemon that has said nothing for `WatchdogSec`. So the loop itself says
+//! it, once each time round when it is due, and nobody else: a loop that hangs is silent.
 
 use std::ffi::OsStr;
 use std::io;
@@ -24,7 +24,8 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The manager that the environment tells of. Its socket is opened now, since it may be out of reach later.
+    /// The manager that the environment tells of. Its socket is opened now, since it may be out of
+    /// reach later.
     pub fn find() -> Self {
         let address = std::env::var_os("NOTIFY_SOCKET");
         let socket = address.and_then(|address| open(&address).ok());

@@ -58,7 +58,8 @@ impl Identity {
         let named = |what: &str, e: nix::Error| {
             io::Error::new(io::Error::from(e).kind(), format!("user {}: {what}: {e}", self.name))
         };
-        // While they are still root's to give up: groups, then the user, whom the kernel lets keep what is permitted.
+        // While they are still root's to give up: groups, then the user, whom the kernel lets keep
+        // what is permitted.
         setgroups(&[]).map_err(|e| named("clearing groups", e))?;
         setgid(self.gid).map_err(|e| named("changing group", e))?;
         set_keepcaps(true).map_err(|e| named("keeping capabilities", e))?;
@@ -68,8 +69,9 @@ impl Identity {
     }
 }
 
-/// Becomes `identity`, if that is wanted, and gives up every capability but CAP_NET_RAW, which devices that a later
-/// prphosts names still need, and the means to get others. To be called before any thread is started.
+/// Becomes `identity`, if that is wanted, and gives up every capability but CAP_NET_RAW, which
+/// devices that a later prphosts names still need, and the means to get others. To be called before
+/// any thread is started.
 ///
 /// # Errors
 /// The kernel does not let us.

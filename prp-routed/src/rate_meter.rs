@@ -7,12 +7,12 @@ use prp_proto::time::Instant;
 /// What the rate is taken over.
 const WINDOW: Duration = Duration::from_millis(1);
 
-/// Bytes forwarded in a window that are a stream, a gigabit per second: only streams move as much. Small messages to and
-/// fro, however fast, do not, and are not to wait.
+/// Bytes forwarded in a window that are a stream, a gigabit per second: only streams move as much.
+/// Small messages to and fro, however fast, do not, and are not to wait.
 const MUCH: u64 = 128 * 1024;
 
-/// How long to let frames gather: at ten times that rate an eighth of a ring, and far less than the time that
-/// what is in flight takes.
+/// How long to let frames gather: at ten times that rate an eighth of a ring, and far less than the
+/// time that what is in flight takes.
 pub const NAP: Duration = Duration::from_micros(50);
 
 /// The rate of bytes.

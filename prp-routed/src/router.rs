@@ -20,8 +20,8 @@ use crate::kernel::Kernel;
 use crate::link::Link;
 use crate::neighbours::Probe;
 
-/// Frames received per turn from one device: half of what `sendmmsg` takes, so that two busy devices
-/// fill one call to a third.
+/// Frames received per turn from one device: half of what `sendmmsg` takes, so that two busy
+/// devices fill one call to a third.
 const RECEIVE_TURN: usize = 32;
 
 /// What may be said per second, of each kind: enough for every diagnosis, too little to harm
@@ -86,8 +86,8 @@ impl Router {
         &self.presence.said
     }
 
-    /// Receives what is there, up to a batch per device, and sends what follows from it; how many frames
-    /// there were.
+    /// Receives what is there, up to a batch per device, and sends what follows from it; how many
+    /// frames there were.
     ///
     /// # Errors
     /// A device is gone for good.
@@ -105,8 +105,8 @@ impl Router {
         Ok(frames)
     }
 
-    /// Forwards frames right from the memory that link `index` shares with the kernel; how many there were, or
-    /// none if it shares none.
+    /// Forwards frames right from the memory that link `index` shares with the kernel; how many
+    /// there were, or none if it shares none.
     fn pass_on(&mut self, now: Instant, index: usize) -> io::Result<Option<usize>> {
         let Self { forwarder, links, heard, batch, presence, .. } = self;
         let (before, rest) = links.split_at_mut(index);

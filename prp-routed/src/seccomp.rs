@@ -1,8 +1,8 @@
 //! System calls that a router never makes are refused from now on, should somebody make it try.
 //!
-//! A list of what is denied, not of what is allowed: which calls a libc makes for the same thing changes from version to
-//! version, and a router must not fall over that. What matters is that none of these is among them. They answer
-//! with EPERM, as they would without the privilege.
+//! A list of what is denied, not of what is allowed: which calls a libc makes for the same thing
+//! changes from version to version, and a router must not fall over that. What matters is that none
+//! of these is among them. They answer with EPERM, as they would without the privilege.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -84,8 +84,8 @@ const IDENTITY: &[c_long] = &[
     libc::SYS_setns,
 ];
 
-/// Flags of clone(2) that make new namespaces (`linux/sched.h`): mounts, control groups, names, IPC, users,
-/// processes, network. A new one of users has all capabilities in it.
+/// Flags of clone(2) that make new namespaces (`linux/sched.h`): mounts, control groups, names,
+/// IPC, users, processes, network. A new one of users has all capabilities in it.
 const NEW_NAMESPACES: &[u64] =
     &[0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
 
@@ -102,21 +102,22 @@ const OTHERS: &[c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const OTHERS: &[c_long] = &[libc::SYS_kexec_file_load];
 
-/// Commands of bpf(2) that read and write the elements of maps that are there: 1 to 4, and in batches 24 to 27
-/// (`linux/bpf.h`). All others make something new, or find what others have made.
+/// Commands of bpf(2) that read and write the elements of maps that are there: 1 to 4, and in
+/// batches 24 to 27 (`linux/bpf.h`). All others make something new, or find what others have made.
 const MAP_ELEMENTS: &[u64] = &[1, 2, 3, 4, 24, 25, 26, 27];
 
 /// On x86_64 each call has another number in the x32 convention, where the kernel has that.
 #[cfg(target_arch = "x86_64")]
 const X32: c_long = 0x4000_0000;
 
-/// Refuses those calls to this thread and all that it starts. Its privileges must be reduced already: the calls for
-/// that are among them.
+/// Refuses those calls to this thread and all that it starts. Its privileges must be reduced
+/// already: the calls for that are among them.
 ///
 /// # Errors
 /// The kernel, or this processor, has no such filter.
 pub fn confine() -> io::Result<()> {
-    // clone3 has its flags in memory, where no filter can look. A libc that finds no such call uses clone.
+    // clone3 has its flags in memory, where no filter can look. A libc that finds no such call uses
+    // clone.
     let clone3 = with_x32(BTreeMap::from([(libc::SYS_clone3, Vec::new())]));
     install(clone3, libc::ENOSYS)?;
     install(rules().map_err(io::Error::other)?, libc::EPERM)
@@ -188,8 +189,8 @@ mod tests {
         assert_eq!((refused.1, refused.2), (Err(Errno::EPERM), Err(Errno::EPERM)));
     }
 
-    /// That calls for another identity are among them only a process of its own can try: libc makes them in all
-    /// threads, and ends the process if these disagree.
+    /// That calls for another identity are among them only a process of its own can try: libc makes
+    /// them in all threads, and ends the process if these disagree.
     #[test]
     fn rules__have_what_a_router_never_does() {
         let rules = rules().expect("they are well formed");

@@ -16,7 +16,8 @@ use crate::neighbours::LivenessSettings;
 pub const DEFAULT_PATH: &str = "/etc/prp-routed.toml";
 
 /// How long the router looks for frames after the last one before it sleeps, unless it is told
-/// otherwise: as long as streams do (`docs/performance.md`), so that back-to-back frames find it awake.
+/// otherwise: as long as streams do (`docs/performance.md`), so that back-to-back frames find it
+/// awake.
 const SPIN: Duration = Duration::from_micros(20);
 
 /// The longest it may look: beyond that a core is simply given away.
@@ -123,8 +124,8 @@ impl Settings {
         })
     }
 
-    /// The settings in force where none are named: those of [`DEFAULT_PATH`], or the defaults if there is
-    /// no such file.
+    /// The settings in force where none are named: those of [`DEFAULT_PATH`], or the defaults if
+    /// there is no such file.
     ///
     /// # Errors
     /// As [`Self::load`].
@@ -167,8 +168,8 @@ impl Settings {
     }
 }
 
-/// Probes at least so far apart: three of them make the 50 ms in which a machine that is busy with other
-/// things may well say nothing.
+/// Probes at least so far apart: three of them make the 50 ms in which a machine that is busy with
+/// other things may well say nothing.
 const LEAST_INTERVAL: u64 = 10;
 
 /// Probes are at most so far apart.

@@ -37,8 +37,8 @@ impl Table {
     /// compared, and frames in between go where they should.
     ///
     /// # Errors
-    /// What is wrong with the file, and where; that it does not say which node this is, or has no line
-    /// for it.
+    /// What is wrong with the file, and where; that it does not say which node this is, or has no
+    /// line for it.
     pub fn load(settings: &Settings, known: &[Interface]) -> io::Result<Self> {
         let file = HostsFile::load(&settings.hosts)?;
         let local = match settings.node {

@@ -2,8 +2,8 @@
 
 use crate::rng::scramble;
 
-/// One direction of one flow, as bytes by position. Any byte that is missing, repeated or moved changes
-/// what follows it.
+/// One direction of one flow, as bytes by position. Any byte that is missing, repeated or moved
+/// changes what follows it.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub(crate) struct Content {
     key: u64,

@@ -1,5 +1,5 @@
-//! Measurements in virtual time: what congestion controllers make of many senders and of bad cables.
-//! Nothing here depends on the machine: the same numbers come out everywhere.
+//! Measurements in virtual time: what congestion controllers make of many senders and of bad
+//! cables. Nothing here depends on the machine: the same numbers come out everywhere.
 
 use core::time::Duration;
 
@@ -24,7 +24,8 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 /// Port of the receiver.
 const PORT: Port = Port::new(80);
 
-/// How far a cable's rate may be from what it is said to be, in millionths: as much as Ethernet allows.
+/// How far a cable's rate may be from what it is said to be, in millionths: as much as Ethernet
+/// allows.
 const TOLERANCE: u64 = 100;
 
 /// Payload that a wire carries at most, of a thousand bits on it: 1484 of 1514 and 24 bytes.
@@ -133,8 +134,8 @@ impl Experiment {
         // The receiver is the first node, and hangs on the first cable.
         let to_receiver = WireConfig { queue: self.queue, ..wire.clone() };
         let mut wires = vec![[wire.clone(), wire]; topology.cables().len()];
-        // No two clocks are alike. In exact step with the receiver's cable a sender could fill each place in
-        // the queue at the moment it becomes free, and keep all others out for ever.
+        // No two clocks are alike. In exact step with the receiver's cable a sender could fill each
+        // place in the queue at the moment it becomes free, and keep all others out for ever.
         for [up, down] in &mut wires {
             for wire in [up, down] {
                 let parts = rng.below(2 * TOLERANCE + 1);

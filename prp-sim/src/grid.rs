@@ -13,7 +13,8 @@ use crate::simulation::{self, Outcome, Violation};
 use crate::tally::Tally;
 use crate::{rng, scenario};
 
-/// Most violations that are described one by one. A protocol that is broken breaks in every other run.
+/// Most violations that are described one by one. A protocol that is broken breaks in every other
+/// run.
 const MOST_DESCRIBED: usize = 20;
 
 /// A seed whose run broke a rule.
@@ -34,7 +35,8 @@ pub struct Report {
     pub failed: u64,
     /// Those with the lowest seeds, in order.
     pub failures: Vec<Failure>,
-    /// A number that two grids of the same seeds share, whatever the threads: the sum of all traces.
+    /// A number that two grids of the same seeds share, whatever the threads: the sum of all
+    /// traces.
     pub hash: u64,
 }
 

@@ -13,10 +13,10 @@ pub struct Style {
     pub mtu: Option<u32>,
 }
 
-/// The prphosts text of `node`. Every neighbour from which the rest of the way does not lead back is a
-/// next hop, the nearest first, so that the strict source check (SPEC PRP-NET-3) accepts whichever way
-/// the answer takes. Far nodes are written by hardware address, the paper's way, or by `via`, as `rng`
-/// has it.
+/// The prphosts text of `node`. Every neighbour from which the rest of the way does not lead back
+/// is a next hop, the nearest first, so that the strict source check (SPEC PRP-NET-3) accepts
+/// whichever way the answer takes. Far nodes are written by hardware address, the paper's way, or
+/// by `via`, as `rng` has it.
 pub fn text(topology: &Topology, node: usize, style: Style, rng: &mut SimRng) -> String {
     let beyond: Vec<Beyond> = topology
         .neighbours(node)

@@ -1,14 +1,15 @@
 //! Whole networks of PRP nodes in virtual time.
 //!
-//! A run is a network of real [`prp_proto::endpoint::Endpoint`]s, joined by simulated cables, switches
-//! and routers, with applications that talk over it and faults that get in their way. One seed decides
-//! all of it: [`scenario::plan`] makes a [`plan::Plan`] of the seed, [`simulation::run`] runs the plan,
-//! and two runs of one seed are the same to the last bit. While it runs and when it is over, the rules of
-//! `oracle` must hold: what is delivered is what was written, everything moves, everything ends.
+//! A run is a network of real [`prp_proto::endpoint::Endpoint`]s, joined by simulated cables,
+//! switches and routers, with applications that talk over it and faults that get in their way. One
+//! seed decides all of it: [`scenario::plan`] makes a [`plan::Plan`] of the seed,
+//! [`simulation::run`] runs the plan, and two runs of one seed are the same to the last bit. While
+//! it runs and when it is over, the rules of `oracle` must hold: what is delivered is what was
+//! written, everything moves, everything ends.
 //!
-//! From the bottom up: [`rng`] and the queue of events; [`link`], switches and routers, [`topology`] and
-//! [`hosts`]; nodes and the applications on them; [`recorder`], [`pcap`] and [`tally`], which see what
-//! happens; [`scenario`], which thinks up what could.
+//! From the bottom up: [`rng`] and the queue of events; [`link`], switches and routers,
+//! [`topology`] and [`hosts`]; nodes and the applications on them; [`recorder`], [`pcap`] and
+//! [`tally`], which see what happens; [`scenario`], which thinks up what could.
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod content;

@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 /// Networks of PRP nodes in virtual time: one seed decides all that happens.
 ///
-/// Every run checks that applications get exactly the bytes that were written, or an error with a cause; that
-/// everything moves on a healed network; that nothing is left when all is closed.
+/// Every run checks that applications get exactly the bytes that were written, or an error with a
+/// cause; that everything moves on a healed network; that nothing is left when all is closed.
 #[derive(Debug, Parser)]
 #[command(
     name = "prp-sim",

@@ -28,8 +28,8 @@ const TURN: usize = 32;
 /// Bytes of a batch of frames.
 const BATCH_BYTES: usize = 128 * 1024;
 
-/// Rounds of events and frames that one turn may take. An endpoint that always has one more of either
-/// would never let its driver sleep.
+/// Rounds of events and frames that one turn may take. An endpoint that always has one more of
+/// either would never let its driver sleep.
 const ROUNDS: usize = 10_000;
 
 /// A node.
@@ -311,8 +311,8 @@ impl Node {
     }
 }
 
-/// Most memory of a connection with these buffers: rings of the next power of two, a receive buffer's
-/// worth kept beyond a gap, and what a window of segments costs to remember.
+/// Most memory of a connection with these buffers: rings of the next power of two, a receive
+/// buffer's worth kept beyond a gap, and what a window of segments costs to remember.
 fn memory_limit(send: usize, recv: usize, mss: usize) -> usize {
     const PER_SEGMENT: usize = 256;
     let least = prp_proto::config::ConnConfig::MIN_BUFFER;

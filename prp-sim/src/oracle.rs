@@ -34,8 +34,8 @@ fn listening_ends(plan: &Plan, flow: &FlowPlan) -> bool {
     flow.listener.is_none_or(|l| plan.listeners[l].until.is_some())
 }
 
-/// Whether both nodes of a flow are what the plan says of them all the time it lasts: neither is ever
-/// restarted.
+/// Whether both nodes of a flow are what the plan says of them all the time it lasts: neither is
+/// ever restarted.
 fn nodes_stay(plan: &Plan, flow: &FlowPlan) -> bool {
     [flow.client, flow.server].iter().all(|n| plan.nodes[*n].restarts.is_empty())
 }

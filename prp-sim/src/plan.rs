@@ -17,7 +17,8 @@ pub struct Plan {
     pub seed: u64,
     /// Nodes, switches, cables.
     pub topology: Topology,
-    /// Both directions of every cable, in the topology's order: from its first end, from its second.
+    /// Both directions of every cable, in the topology's order: from its first end, from its
+    /// second.
     pub wires: Vec<[WireConfig; 2]>,
     /// Whether switches learn addresses, rather than knowing them.
     pub learning: bool,

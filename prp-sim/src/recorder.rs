@@ -1,4 +1,5 @@
-//! What is kept of a run: a hash of everything that happened, and on request text and a capture file.
+//! What is kept of a run: a hash of everything that happened, and on request text and a capture
+//! file.
 
 use core::fmt;
 use std::fs::File;

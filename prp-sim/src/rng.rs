@@ -5,8 +5,8 @@ use core::time::Duration;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// What random numbers are for. Each purpose has a stream of its own, so that a plan does not change
-/// when the network draws one number more.
+/// What random numbers are for. Each purpose has a stream of its own, so that a plan does not
+/// change when the network draws one number more.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum Purpose {
     /// What a run will be like.
@@ -19,8 +19,8 @@ pub enum Purpose {
     Endpoints,
 }
 
-/// A source of random numbers that depends on nothing but its seed and purpose. Integers only, so that
-/// every machine draws the same.
+/// A source of random numbers that depends on nothing but its seed and purpose. Integers only, so
+/// that every machine draws the same.
 #[derive(Debug)]
 pub struct SimRng(ChaCha8Rng);
 
@@ -76,8 +76,8 @@ impl SimRng {
         choices[choices.len() - 1].1
     }
 
-    /// A number from `low` to `high` whose order of magnitude is what is drawn: as many small ones as
-    /// large ones.
+    /// A number from `low` to `high` whose order of magnitude is what is drawn: as many small ones
+    /// as large ones.
     pub fn spread(&mut self, low: u64, high: u64) -> u64 {
         let octaves = (high + 1).ilog2().saturating_sub((low + 1).ilog2());
         let octave = self.between(0, u64::from(octaves));

@@ -1,5 +1,5 @@
-//! An application at one end of a connection. It does what its script says, when events tell it that it
-//! can, and checks every byte.
+//! An application at one end of a connection. It does what its script says, when events tell it
+//! that it can, and checks every byte.
 
 mod read;
 mod write;
@@ -190,8 +190,8 @@ impl Session {
         self.record.how = How::Killed;
     }
 
-    /// Notes what has been delivered, if the connection stands: one that has ended is "flushed" because
-    /// nothing more will be.
+    /// Notes what has been delivered, if the connection stands: one that has ended is "flushed"
+    /// because nothing more will be.
     fn note_flushed(&mut self, endpoint: &Endpoint) {
         let stands = matches!(endpoint.state(self.conn), State::Established { .. });
         if stands && endpoint.is_flushed(self.conn) {

@@ -14,16 +14,16 @@ use crate::tally::Tally;
 use crate::topology::Place;
 use crate::world::{SimEvent, World};
 
-/// Things that may happen in a run. The largest plans need a tenth; frames that answer each other for
-/// ever need more.
+/// Things that may happen in a run. The largest plans need a tenth; frames that answer each other
+/// for ever need more.
 const MOST_HAPPENINGS: u64 = 20_000_000;
 
 /// How often somebody looks whether everything moves.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// Longest time from the last application's end to the end of the last timer: a closed stream waits 120 s
-/// for a peer that takes nothing, then 60 s for it to close (SPEC PRP-CLOSE-8); a peer that vanished is
-/// noticed after 90 s.
+/// Longest time from the last application's end to the end of the last timer: a closed stream waits
+/// 120 s for a peer that takes nothing, then 60 s for it to close (SPEC PRP-CLOSE-8); a peer that
+/// vanished is noticed after 90 s.
 const QUIET_WITHIN: Duration = Duration::from_secs(200);
 
 /// Something that should never happen, and did.
@@ -194,8 +194,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sees whether applications are through, then whether connections are: then listeners close, and
-    /// the network should fall silent.
+    /// Sees whether applications are through, then whether connections are: then listeners close,
+    /// and the network should fall silent.
     fn look_around(&mut self) -> Result<(), String> {
         if self.silence.is_some() || !self.world.ledger.is_over() {
             // A late request may have brought somebody back.

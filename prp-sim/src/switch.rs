@@ -1,4 +1,5 @@
-//! A switch: stores, looks the address up, forwards. Its queues are those of the wires behind its ports.
+//! A switch: stores, looks the address up, forwards. Its queues are those of the wires behind its
+//! ports.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! `echo` answers on port 7000; `echo NODE TEXT` asks. A TCP program, but for two names and an address.
+//! `echo` answers on port 7000; `echo NODE TEXT` asks. A TCP program, but for two names and an
+//! address.
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 

@@ -1,5 +1,5 @@
-//! One thread, many connections: an echo server on epoll. `epoll` answers on port 7003; any client of
-//! port 7003 will do, `prp cat NODE 7003` for one.
+//! One thread, many connections: an echo server on epoll. `epoll` answers on port 7003; any client
+//! of port 7003 will do, `prp cat NODE 7003` for one.
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -22,7 +22,8 @@ impl Client {
             while !self.waiting.is_empty() {
                 match self.stream.write(&self.waiting) {
                     Ok(n) => drop(self.waiting.drain(..n)),
-                    // Readable bytes wait in the stream meanwhile, so that its sender is slowed down.
+                    // Readable bytes wait in the stream meanwhile, so that its sender is slowed
+                    // down.
                     Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(true),
                     Err(e) => return Err(e),
                 }

@@ -1,5 +1,6 @@
-//! Messages instead of bytes: `messages` answers each message with its length, `messages NODE TEXT...`
-//! sends each word as a message. What is sent as one message is received as one.
+//! Messages instead of bytes: `messages` answers each message with its length,
+//! `messages NODE TEXT...` sends each word as a message. What is sent as one message is received as
+//! one.
 use std::io;
 
 use prp_sock::{PrpListener, PrpStream};

@@ -108,8 +108,8 @@ impl Resolver {
 
 /// What can be resolved to addresses, as [`std::net::ToSocketAddrs`] for PRP.
 ///
-/// Strings are `node:port` with the node by number or by a name in prphosts; `self` and `localhost` are
-/// the local node. A bare [`Port`] is a port of the local node, for listeners.
+/// Strings are `node:port` with the node by number or by a name in prphosts; `self` and `localhost`
+/// are the local node. A bare [`Port`] is a port of the local node, for listeners.
 pub trait ToPrpAddrs {
     /// The addresses.
     type Iter: Iterator<Item = PrpAddr>;

@@ -1,4 +1,5 @@
-//! Instructions of the kernel's virtual machine (eBPF, RFC 9669), written down one by one, with labels to jump to.
+//! Instructions of the kernel's virtual machine (eBPF, RFC 9669), written down one by one, with
+//! labels to jump to.
 
 pub mod skb;
 
@@ -164,20 +165,20 @@ impl Assembler {
         self.op(STX | ATOMIC | Size::Double as u8, to as u8, from as u8, offset, 0);
     }
 
-    /// As [`Self::add_atomically`]; `from` becomes what was there. What stands before it in the program happens before
-    /// it, for all processors, and what stands behind it happens after it.
+    /// As [`Self::add_atomically`]; `from` becomes what was there. What stands before it in the
+    /// program happens before it, for all processors, and what stands behind it happens after it.
     pub fn fetch_add(&mut self, to: Reg, offset: i16, from: Reg) {
         self.op(STX | ATOMIC | Size::Double as u8, to as u8, from as u8, offset, FETCH);
     }
 
-    /// The 64 bits `offset` bytes from `to` = `from`, and `from` = what was there, in one step for all processors; ordered as
-    /// [`Self::fetch_add`] is.
+    /// The 64 bits `offset` bytes from `to` = `from`, and `from` = what was there, in one step for
+    /// all processors; ordered as [`Self::fetch_add`] is.
     pub fn exchange(&mut self, to: Reg, offset: i16, from: Reg) {
         self.op(STX | ATOMIC | Size::Double as u8, to as u8, from as u8, offset, EXCHANGE);
     }
 
-    /// The 64 bits `offset` bytes from `to` = `from` if they are as R0 has them, and R0 = what was there, in one step for all
-    /// processors; ordered as [`Self::fetch_add`] is.
+    /// The 64 bits `offset` bytes from `to` = `from` if they are as R0 has them, and R0 = what was
+    /// there, in one step for all processors; ordered as [`Self::fetch_add`] is.
     pub fn compare_exchange(&mut self, to: Reg, offset: i16, from: Reg) {
         self.op(STX | ATOMIC | Size::Double as u8, to as u8, from as u8, offset, COMPARE_EXCHANGE);
     }
@@ -263,7 +264,8 @@ impl Assembler {
     }
 
     fn op(&mut self, code: u8, to: u8, from: u8, offset: i16, number: i32) {
-        // Two fields of four bits, which C lays out from the low end or the high one as the machine does bytes.
+        // Two fields of four bits, which C lays out from the low end or the high one as the machine
+        // does bytes.
         let registers =
             if cfg!(target_endian = "little") { from << 4 | to } else { to << 4 | from };
         let ([o0, o1], [n0, n1, n2, n3]) = (offset.to_ne_bytes(), number.to_ne_bytes());

@@ -82,7 +82,8 @@ impl Builder {
     }
 
     /// Asks for this policy (connecting) or accepts only this one (listening). By default selective
-    /// repeat is asked for, and go-back-N accepted; `detect` has to be asked for, since it loses data.
+    /// repeat is asked for, and go-back-N accepted; `detect` has to be asked for, since it loses
+    /// data.
     #[must_use]
     pub fn reliability(self, policy: Reliability) -> Self {
         self.reliability_any(ReliabilitySet::only(policy))
@@ -95,17 +96,17 @@ impl Builder {
         self
     }
 
-    /// Whether peers that know only the paper's header of 1997 are acceptable. Such a connection has the
-    /// policy `detect` whatever was asked for.
+    /// Whether peers that know only the paper's header of 1997 are acceptable. Such a connection
+    /// has the policy `detect` whatever was asked for.
     #[must_use]
     pub fn classic(mut self, classic: Classic) -> Self {
         self.config.classic = classic;
         self
     }
 
-    /// Whether frames carry a CRC-32 from end to end, as they do by default: it finds what is changed in switches and software
-    /// routers, at which Ethernet's own checksum ends. Either end does without for both. A node's connections with itself have
-    /// none (SPEC PRP-CRC-5).
+    /// Whether frames carry a CRC-32 from end to end, as they do by default: it finds what is
+    /// changed in switches and software routers, at which Ethernet's own checksum ends. Either end
+    /// does without for both. A node's connections with itself have none (SPEC PRP-CRC-5).
     #[must_use]
     pub fn crc(mut self, crc: bool) -> Self {
         self.config.crc = crc;
@@ -127,8 +128,8 @@ impl Builder {
         self
     }
 
-    /// Bytes written and not yet acknowledged that are kept, whatever the peer does. By default it is 512 KiB, and grows
-    /// ([`Self::send_buffer_max`]).
+    /// Bytes written and not yet acknowledged that are kept, whatever the peer does. By default it
+    /// is 512 KiB, and grows ([`Self::send_buffer_max`]).
     #[must_use]
     pub fn send_buffer(mut self, bytes: usize) -> Self {
         self.config.send_buffer = bytes;
@@ -136,8 +137,9 @@ impl Builder {
         self
     }
 
-    /// Bytes that the send buffer may grow to while its writer waits for a peer that does not read; 4 MiB by default. It doubles
-    /// after every 20 ms or more of waiting. All connections together grow by a quarter of a gigabyte at most.
+    /// Bytes that the send buffer may grow to while its writer waits for a peer that does not read;
+    /// 4 MiB by default. It doubles after every 20 ms or more of waiting. All connections together
+    /// grow by a quarter of a gigabyte at most.
     #[must_use]
     pub fn send_buffer_max(mut self, bytes: usize) -> Self {
         self.config.send_buffer_max = bytes;
@@ -175,8 +177,9 @@ impl Builder {
         self
     }
 
-    /// How long a waiting thread looks for frames before it sleeps. Zero always sleeps at once; without
-    /// this it looks for some 20 us as long as that has been paying, and nobody else computes on its processor.
+    /// How long a waiting thread looks for frames before it sleeps. Zero always sleeps at once;
+    /// without this it looks for some 20 us as long as that has been paying, and nobody else
+    /// computes on its processor.
     #[must_use]
     pub fn spin(mut self, budget: Duration) -> Self {
         self.options.spin = SpinPolicy::Fixed(budget);
@@ -238,8 +241,8 @@ impl Builder {
         self.each_peer(addr, |engine, addr| PrpStream::open(engine, addr, self.local_port, self))
     }
 
-    /// As [`Self::connect`], without waiting for the answer: the stream becomes writable when it has
-    /// come, and [`PrpStream::take_error`] tells what it was.
+    /// As [`Self::connect`], without waiting for the answer: the stream becomes writable when it
+    /// has come, and [`PrpStream::take_error`] tells what it was.
     ///
     /// # Errors
     /// Those that are known without asking the peer.

@@ -3,8 +3,8 @@
 use nix::time::{ClockId, clock_gettime};
 use prp_proto::time::Instant;
 
-/// Monotonic time since the engine started. Steps of the wall clock do not touch it. Read several times for each
-/// message, so in plain nanoseconds.
+/// Monotonic time since the engine started. Steps of the wall clock do not touch it. Read several
+/// times for each message, so in plain nanoseconds.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Clock {
     origin: u64,

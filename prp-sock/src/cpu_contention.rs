@@ -9,14 +9,16 @@ use prp_proto::time::Instant;
 /// thread asleep would be woken, and go first. A peer on the same processor gives it back sooner.
 const LONG: Duration = Duration::from_micros(500);
 
-/// So many long offers in a row are no accident, as a processor taken away by a hypervisor may be one.
+/// So many long offers in a row are no accident, as a processor taken away by a hypervisor may be
+/// one.
 const CERTAIN: u32 = 2;
 
 /// A crowded processor is not offered again for so many times what the last offer cost: that is
 /// then 1 % of the time.
 const REST: u32 = 100;
 
-/// What a thread that looks for frames, and offers the processor to others in between, learns about these others.
+/// What a thread that looks for frames, and offers the processor to others in between, learns about
+/// these others.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct CpuContention {
     /// Offers in a row that were taken for long.
@@ -39,7 +41,8 @@ impl CpuContention {
         self.long >= CERTAIN
     }
 
-    /// Whether looking would not pay, as far as is known `now`. One more long offer is enough after that.
+    /// Whether looking would not pay, as far as is known `now`. One more long offer is enough after
+    /// that.
     pub fn is_present(&self, now: Instant) -> bool {
         now < self.rests_until
     }

@@ -80,7 +80,8 @@ pub enum Peek {
 
 /// A device: frames in, frames out, in batches.
 pub trait FrameIo: fmt::Debug + Send {
-    /// Hands up to `max` received frames to `take`; how many there were, frames for other machines that are not shown included.
+    /// Hands up to `max` received frames to `take`; how many there were, frames for other machines
+    /// that are not shown included.
     ///
     /// # Errors
     /// The device is gone for good.
@@ -129,13 +130,14 @@ pub trait FrameIo: fmt::Debug + Send {
         Ok(())
     }
 
-    /// Goes back to its interface, should that have been removed and made again; whether it is there.
+    /// Goes back to its interface, should that have been removed and made again; whether it is
+    /// there.
     fn revive(&mut self) -> bool {
         true
     }
 
-    /// Bytes after the Ethernet header that fit its receiving ring; none if the kernel has no say in
-    /// it.
+    /// Bytes after the Ethernet header that fit its receiving ring; none if the kernel has no say
+    /// in it.
     fn largest(&self) -> Option<u32> {
         None
     }

@@ -1,11 +1,12 @@
 //! The engine: one endpoint, its devices, and the threads that move its frames.
 //!
 //! There is one engine per process, network namespace and prphosts. Everything is behind one lock,
-//! held for a batch of frames at a time, or for half a megabyte that is written; who wants it briefly comes first. **The thread that waits does the work**: a blocking call that
-//! cannot finish becomes the *leader*; it receives, runs the protocol, sends, and returns when its own
-//! condition holds. Other waiting threads sleep until the leader wakes them or hands its role over
-//! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for them
-//! ([`keeper`]).
+//! held for a batch of frames at a time, or for half a megabyte that is written; who wants it
+//! briefly comes first. **The thread that waits does the work**: a blocking call that cannot finish
+//! becomes the *leader*; it receives, runs the protocol, sends, and returns when its own condition
+//! holds. Other waiting threads sleep until the leader wakes them or hands its role over
+//! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for
+//! them ([`keeper`]).
 
 mod control;
 mod core;
@@ -109,8 +110,8 @@ impl Engine {
         fork::generation() == self.generation
     }
 
-    /// Does what is due without waiting: sends, wakes whom it concerns, and lets the keeper know if it
-    /// has to take over. To be called after a command, with the lock it was given under.
+    /// Does what is due without waiting: sends, wakes whom it concerns, and lets the keeper know if
+    /// it has to take over. To be called after a command, with the lock it was given under.
     pub(crate) fn finish(&self, mut core: CoreGuard<'_>, now: Instant) {
         if core.rx_handles.has_frame() {
             core.poll_once(now, None);

@@ -96,8 +96,8 @@ pub(crate) fn control_port(addr: PrpAddr) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, text)
 }
 
-/// The kernel makes no thread and says `error`. Its own kind is `WouldBlock`, which programs take for
-/// "when it is ready"; but there is nothing to wait for.
+/// The kernel makes no thread and says `error`. Its own kind is `WouldBlock`, which programs take
+/// for "when it is ready"; but there is nothing to wait for.
 pub(crate) fn no_thread(error: &io::Error) -> io::Error {
     let text = format!(
         "no thread can be made: {error}; raise the limit of processes (RLIMIT_NPROC, ulimit -u), \

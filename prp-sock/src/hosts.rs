@@ -64,8 +64,8 @@ impl HostsFile {
         Ok(Self { path: path.to_owned(), stamp, hosts: Arc::new(hosts) })
     }
 
-    /// The file at `path`, read again only if it has changed. A file that has become unreadable or wrong
-    /// leaves what was read before in force.
+    /// The file at `path`, read again only if it has changed. A file that has become unreadable or
+    /// wrong leaves what was read before in force.
     ///
     /// # Errors
     /// As [`Self::load`], if it was never readable.
@@ -119,7 +119,8 @@ impl Stamp {
     }
 }
 
-/// The node this process is to be, by `PRP_NODE`; most machines find out by their hardware addresses.
+/// The node this process is to be, by `PRP_NODE`; most machines find out by their hardware
+/// addresses.
 ///
 /// # Errors
 /// `InvalidInput` if it is set to something else than a node number.

@@ -1,5 +1,5 @@
-//! `PrpStream` and `PrpListener`: byte streams between the nodes of a cluster, straight over Ethernet, in
-//! place of `TcpStream` and `TcpListener`.
+//! `PrpStream` and `PrpListener`: byte streams between the nodes of a cluster, straight over
+//! Ethernet, in place of `TcpStream` and `TcpListener`.
 //!
 //! ```no_run
 //! use std::io::Write;
@@ -70,8 +70,8 @@ mod threads;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
-/// What prp-routed and diagnostic programs share with the engine: devices, and who owns what on the node.
-/// Not for applications, and not stable.
+/// What prp-routed and diagnostic programs share with the engine: devices, and who owns what on the
+/// node. Not for applications, and not stable.
 #[doc(hidden)]
 pub mod node {
     pub use crate::carrier::{Carrier, LinkState};

@@ -46,8 +46,8 @@ pub(crate) struct Inner {
 }
 
 impl PrpListener {
-    /// Listens on the first of the addresses that can be had. The node must be the local one: `self:80`,
-    /// its own number or name, or a [`Port`] alone; port 0 stands for any free one.
+    /// Listens on the first of the addresses that can be had. The node must be the local one:
+    /// `self:80`, its own number or name, or a [`Port`] alone; port 0 stands for any free one.
     ///
     /// # Errors
     /// As [`Builder::bind`].

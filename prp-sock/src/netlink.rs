@@ -28,7 +28,8 @@ pub(crate) const NETWORK: SockProtocol = SockProtocol::NetlinkRoute;
 /// One message with all attributes of a device has some two KiB; the kernel packs several.
 pub(crate) const BUFFER: usize = 32 * 1024;
 
-/// A socket for questions to one part of the kernel about this thread's network namespace, which is told of what `groups` stands for.
+/// A socket for questions to one part of the kernel about this thread's network namespace, which is
+/// told of what `groups` stands for.
 ///
 /// # Errors
 /// The kernel gives no such socket.
@@ -39,7 +40,8 @@ pub(crate) fn open(part: SockProtocol, groups: u32, flags: SockFlag) -> io::Resu
     Ok(socket)
 }
 
-/// Asks for all there is of `kind`, as what comes before attributes in such messages, `fixed`, says.
+/// Asks for all there is of `kind`, as what comes before attributes in such messages, `fixed`,
+/// says.
 ///
 /// # Errors
 /// The question could not be sent.

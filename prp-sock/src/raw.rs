@@ -1,5 +1,5 @@
-//! Plain packet sockets, without a protocol: the device below the engine, for programs that measure what
-//! the protocol costs. Feature `raw`.
+//! Plain packet sockets, without a protocol: the device below the engine, for programs that measure
+//! what the protocol costs. Feature `raw`.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -60,7 +60,8 @@ impl RawSocket {
     /// Opens one on the device of this name. It receives every frame of `ethertype`.
     ///
     /// # Errors
-    /// `NotFound` without such a device, `PermissionDenied` without CAP_NET_RAW, and what the kernel says.
+    /// `NotFound` without such a device, `PermissionDenied` without CAP_NET_RAW, and what the
+    /// kernel says.
     pub fn open(device: &str, ethertype: u16) -> io::Result<Self> {
         let found = list_interfaces()?.into_iter().find(|i| i.name == device);
         let found = found.ok_or_else(|| {
@@ -83,8 +84,8 @@ impl RawSocket {
         self.device.mtu()
     }
 
-    /// Sends frames, each given in pieces, without waiting: how many are gone, and how many of those the
-    /// device is known to have lost.
+    /// Sends frames, each given in pieces, without waiting: how many are gone, and how many of
+    /// those the device is known to have lost.
     ///
     /// # Errors
     /// `InvalidInput` for a frame the device does not take.

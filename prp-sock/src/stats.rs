@@ -13,9 +13,11 @@ pub struct DeviceStats {
     pub send_losses: u64,
     /// Frames larger than the device takes: its MTU was lowered under a connection.
     pub too_big: u64,
-    /// Frames that were handed straight to the NIC driver: many at a time, in a flow, on a link without a queue.
+    /// Frames that were handed straight to the NIC driver: many at a time, in a flow, on a link
+    /// without a queue.
     pub xdp_tx: u64,
-    /// Frames that a program in the kernel put straight into memory of this process, while it was looking for them.
+    /// Frames that a program in the kernel put straight into memory of this process, while it was
+    /// looking for them.
     pub tcx_rx: u64,
 }
 

@@ -28,9 +28,9 @@ pub(crate) use {io_calls::ReadWait, write::lock_class};
 
 /// A reliable byte stream to another node of the cluster, in place of [`std::net::TcpStream`].
 ///
-/// The last clone that is dropped closes the connection: what was written is still delivered, in the
-/// background, even if the process exits. Dropping it with data unread, or with a linger time of zero,
-/// resets the connection.
+/// The last clone that is dropped closes the connection: what was written is still delivered, in
+/// the background, even if the process exits. Dropping it with data unread, or with a linger time
+/// of zero, resets the connection.
 ///
 /// ```no_run
 /// use std::io::{Read, Write};
@@ -136,12 +136,13 @@ impl PrpStream {
         Ok(())
     }
 
-    /// Waits until the peer has acknowledged everything written, and the end of it too if the sending
-    /// direction was closed. A peer of 1997 acknowledges nothing: there it waits until all has been sent.
+    /// Waits until the peer has acknowledged everything written, and the end of it too if the
+    /// sending direction was closed. A peer of 1997 acknowledges nothing: there it waits until all
+    /// has been sent.
     ///
     /// # Errors
-    /// The error the connection ended with, unless it was reported before; `WouldBlock` after the write
-    /// timeout.
+    /// The error the connection ended with, unless it was reported before; `WouldBlock` after the
+    /// write timeout.
     pub fn wait_delivered(&self) -> io::Result<()> {
         let inner = self.inner()?;
         let deadline = load_timeout(&inner.write_timeout).map(|t| inner.engine.now() + t);
@@ -275,8 +276,9 @@ impl PrpStream {
     /// A descriptor for `poll`, `epoll` and what is built on them. It shows in every state what the
     /// descriptor of a `TcpStream` would, edge for edge, errors and hang-ups included.
     ///
-    /// It is for waiting only: it is a Unix socket, to which the stream's data never come. Bytes that are
-    /// read from it or written to it, and options that are set on it, are not the stream's.
+    /// It is for waiting only: it is a Unix socket, to which the stream's data never come. Bytes
+    /// that are read from it or written to it, and options that are set on it, are not the
+    /// stream's.
     ///
     /// # Errors
     /// `EMFILE` and the like: it is made when first asked for, and takes two descriptors.
@@ -352,8 +354,8 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// Waits until the peer has everything, for at most `span`. It must be done before the connection is
-    /// released: after that nobody is told what becomes of it.
+    /// Waits until the peer has everything, for at most `span`. It must be done before the
+    /// connection is released: after that nobody is told what becomes of it.
     fn linger(&self, span: Duration) {
         let now = self.engine.now();
         let mut core = self.engine.lock();

@@ -1,5 +1,6 @@
-//! System calls that no safe crate offers. The only `unsafe` of this crate is in this folder, each block
-//! with the reason why it is sound; everything outside sees slices, descriptors and `io::Result`.
+//! System calls that no safe crate offers. The only `unsafe` of this crate is in this folder, each
+//! block with the reason why it is sound; everything outside sees slices, descriptors and
+//! `io::Result`.
 #![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
 
 pub(crate) mod baton;

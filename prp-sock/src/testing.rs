@@ -1,5 +1,6 @@
-//! Two nodes in one process, on a wire made of pipes: tests of streams and of what is built on them,
-//! without any privileges. Everything above the devices is the real thing: endpoint, engine, threads.
+//! Two nodes in one process, on a wire made of pipes: tests of streams and of what is built on
+//! them, without any privileges. Everything above the devices is the real thing: endpoint, engine,
+//! threads.
 
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
@@ -34,8 +35,8 @@ const MTU: u32 = 1500;
 const FIRST_NODE: u16 = 20_000;
 const PAIRS: u16 = 20_000;
 
-/// Two node numbers that nobody else in this network namespace uses, as long as this lives: ports and
-/// stewardship are claimed by node number, and tests run in parallel.
+/// Two node numbers that nobody else in this network namespace uses, as long as this lives: ports
+/// and stewardship are claimed by node number, and tests run in parallel.
 #[derive(Clone, Debug)]
 pub struct Numbers {
     alpha: NodeId,
@@ -166,8 +167,9 @@ impl Node {
         Self { number, engine }
     }
 
-    /// The node at one end of a wire that leaves this process: `socket` is a datagram socket connected to
-    /// its peer's. Like an engine of the real world it delivers what is left when the process exits.
+    /// The node at one end of a wire that leaves this process: `socket` is a datagram socket
+    /// connected to its peer's. Like an engine of the real world it delivers what is left when the
+    /// process exits.
     ///
     /// # Panics
     /// If the operating system has no threads or descriptors left.
@@ -270,8 +272,8 @@ impl Pair {
     }
 }
 
-/// Runs `test` and fails if it takes longer than [`PATIENCE`]: a blocking call that is never woken would
-/// otherwise hang the whole run.
+/// Runs `test` and fails if it takes longer than [`PATIENCE`]: a blocking call that is never woken
+/// would otherwise hang the whole run.
 ///
 /// # Panics
 /// If `test` does, and if it is stuck.

@@ -13,8 +13,8 @@ use crate::sys::memory;
 /// Bytes of a thread's stack. What an engine's threads call is not deep.
 const STACK: usize = 256 * 1024;
 
-/// Bytes a thread needs besides, before the first line of ours runs: a stack for signals, whose size depends on the processor's
-/// registers, and the allocator's and the thread's own records.
+/// Bytes a thread needs besides, before the first line of ours runs: a stack for signals, whose
+/// size depends on the processor's registers, and the allocator's and the thread's own records.
 const BEGINNING: usize = 256 * 1024;
 
 /// Signals that a thread brings upon itself. If they are blocked when that happens the kernel ends
@@ -23,12 +23,13 @@ const FAULTS: [Signal; 4] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Sig
 
 /// Runs `body` in a thread called `name`.
 ///
-/// It takes no signals: they are for threads that the program knows. One that blocks a signal in each of
-/// its threads, to take it from a `signalfd` or by `sigwait`, would otherwise be ended by it here, and
-/// its handlers would run on a small stack.
+/// It takes no signals: they are for threads that the program knows. One that blocks a signal in
+/// each of its threads, to take it from a `signalfd` or by `sigwait`, would otherwise be ended by
+/// it here, and its handlers would run on a small stack.
 ///
-/// A thread that finds no memory while it begins takes the process with it. So this looks whether there is some first, and waits
-/// until the thread has begun, so that what its caller takes next is not what the thread needs.
+/// A thread that finds no memory while it begins takes the process with it. So this looks whether
+/// there is some first, and waits until the thread has begun, so that what its caller takes next is
+/// not what the thread needs.
 ///
 /// # Errors
 /// `OutOfMemory`, also if no thread can be made.

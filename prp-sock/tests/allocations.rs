@@ -16,8 +16,8 @@ struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every call goes on to `System` with the arguments it came with, so `System`'s promises are
-// ours; counting touches no memory that is allocated.
+// SAFETY: every call goes on to `System` with the arguments it came with, so `System`'s promises
+// are ours; counting touches no memory that is allocated.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -40,8 +40,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What may be allocated while 16000 frames or more pass: queues and buffers that grow once more because
-/// threads met as they had not met before. A hundredth of an allocation per frame.
+/// What may be allocated while 16000 frames or more pass: queues and buffers that grow once more
+/// because threads met as they had not met before. A hundredth of an allocation per frame.
 const STRAY: u64 = 160;
 
 /// Expects that `work` allocates next to nothing the second time.

@@ -1,13 +1,13 @@
-//! The engine's lock under every interleaving: `sys/baton.rs` as it is, compiled against loom's atomics and a model of the
-//! futex. A lock that nobody is given leaves everybody asleep, and loom reports that as a deadlock; one that two have
-//! at once, as a wrong count.
+//! The engine's lock under every interleaving: `sys/baton.rs` as it is, compiled against loom's
+//! atomics and a model of the futex. A lock that nobody is given leaves everybody asleep, and loom
+//! reports that as a deadlock; one that two have at once, as a wrong count.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 #[path = "../src/sys/baton.rs"]
 mod baton;
 
-/// A futex as the kernel has it: comparing and going to sleep are one step, under a lock that waking takes too; who has
-/// slept longest is woken first.
+/// A futex as the kernel has it: comparing and going to sleep are one step, under a lock that
+/// waking takes too; who has slept longest is woken first.
 mod futex {
     use std::fmt;
     use std::sync::OnceLock;
@@ -19,7 +19,8 @@ mod futex {
 
     pub(crate) const ANYBODY: u32 = u32::MAX;
 
-    /// An atomic that can be made in a constant: loom's own are made by a model that runs, when this one is first used or printed.
+    /// An atomic that can be made in a constant: loom's own are made by a model that runs, when
+    /// this one is first used or printed.
     pub(crate) struct Word {
         first: u32,
         word: OnceLock<AtomicU32>,
@@ -34,8 +35,9 @@ mod futex {
             self.word.get_or_init(|| AtomicU32::new(self.first))
         }
 
-        /// The newest value, since an older one only has somebody look again, and there are many of them. By an exchange,
-        /// as all that is done to a word: loom orders those among each other, but not those and plain stores.
+        /// The newest value, since an older one only has somebody look again, and there are many of
+        /// them. By an exchange, as all that is done to a word: loom orders those among each other,
+        /// but not those and plain stores.
         pub(crate) fn load(&self, order: Ordering) -> u32 {
             self.word().fetch_add(0, order)
         }
@@ -107,8 +109,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-/// Tries every interleaving with at most `PREEMPTIONS` switches away from a thread that could go on: the
-/// bugs that need more are rare, and each more takes thirty times as long.
+/// Tries every interleaving with at most `PREEMPTIONS` switches away from a thread that could go
+/// on: the bugs that need more are rare, and each more takes thirty times as long.
 fn model(run: impl Fn() + Send + Sync + 'static) {
     const PREEMPTIONS: usize = 3;
     let mut builder = loom::model::Builder::new();
@@ -116,14 +118,15 @@ fn model(run: impl Fn() + Send + Sync + 'static) {
     builder.check(run);
 }
 
-/// Counts one by reading and writing, which is only right with the lock: what is read may be as old as it can be without
-/// what a lock orders.
+/// Counts one by reading and writing, which is only right with the lock: what is read may be as old
+/// as it can be without what a lock orders.
 fn count_one(count: &AtomicU32) {
     let before = count.load(Ordering::Relaxed);
     count.store(before + 1, Ordering::Relaxed);
 }
 
-/// Threads of these lock classes, and this one of the short one, each have the lock once; `more` is done with it held.
+/// Threads of these lock classes, and this one of the short one, each have the lock once; `more` is
+/// done with it held.
 fn each_has_it_once(lock_classes: &[LockClass], more: fn(&Baton)) {
     let shared = Arc::new((Baton::new(), AtomicU32::new(0)));
     // Makes all of its words while there is one thread.

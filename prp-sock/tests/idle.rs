@@ -34,9 +34,9 @@ fn exchange(ours: &mut PrpStream, theirs: &mut PrpStream) {
     }
 }
 
-/// Idle connections of every kind, after some exchange: nobody waits; threads wait, one of them driving
-/// and the others following; a descriptor is in somebody's poll set; a listener waits; and a wait that
-/// may spin for long.
+/// Idle connections of every kind, after some exchange: nobody waits; threads wait, one of them
+/// driving and the others following; a descriptor is in somebody's poll set; a listener waits; and
+/// a wait that may spin for long.
 #[test]
 fn idle__costs_no_processor_time_and_in_the_end_no_thread() {
     within_patience(|| {

@@ -1,6 +1,6 @@
-//! The place where threads sleep, under every interleaving: `engine/waiter.rs` as it is, compiled against
-//! loom's atomics and models of the futex and the kick. A call that wakes nobody leaves everybody
-//! asleep, and loom reports that as a deadlock.
+//! The place where threads sleep, under every interleaving: `engine/waiter.rs` as it is, compiled
+//! against loom's atomics and models of the futex and the kick. A call that wakes nobody leaves
+//! everybody asleep, and loom reports that as a deadlock.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 #![allow(dead_code, reason = "the models do not use all of the file")]
 
@@ -55,8 +55,8 @@ mod wake_fd {
 }
 
 mod sys {
-    /// A futex as the kernel has it: comparing and going to sleep are one step, under a lock that waking
-    /// takes too.
+    /// A futex as the kernel has it: comparing and going to sleep are one step, under a lock that
+    /// waking takes too.
     pub(crate) mod futex {
         use std::io;
         use std::time::Duration;
@@ -99,8 +99,8 @@ use loom::thread;
 use waiter::Waiter;
 use wake_fd::WakeFd;
 
-/// Tries every interleaving with at most `PREEMPTIONS` switches away from a thread that could go on: the
-/// bugs that need more are rare, and all interleavings of three threads take minutes.
+/// Tries every interleaving with at most `PREEMPTIONS` switches away from a thread that could go
+/// on: the bugs that need more are rare, and all interleavings of three threads take minutes.
 fn model(run: impl Fn() + Send + Sync + 'static) {
     const PREEMPTIONS: usize = 3;
     let mut builder = loom::model::Builder::new();
@@ -201,8 +201,8 @@ fn poll__a_late_kick_ends_one_sleep_and_not_all() {
     });
 }
 
-/// A leader leaves and another one takes its place, with the same kick: a call for the first must not
-/// eat the second one's, however late it comes.
+/// A leader leaves and another one takes its place, with the same kick: a call for the first must
+/// not eat the second one's, however late it comes.
 #[test]
 fn poll__drivers_that_follow_each_other_share_a_kick() {
     model(|| {
@@ -221,7 +221,8 @@ fn poll__drivers_that_follow_each_other_share_a_kick() {
     });
 }
 
-/// The same thread parks, as a follower, and polls, as a leader: a call may come at any point between.
+/// The same thread parks, as a follower, and polls, as a leader: a call may come at any point
+/// between.
 #[test]
 fn park__then_poll() {
     model(|| {

@@ -35,9 +35,9 @@ const EXAMPLES: &str = "\
 
 /// Connect standard input and output to another node.
 ///
-/// What is read from standard input is sent, and what comes is written to standard output, both at once.
-/// The end of standard input ends the sending direction only: `prp cat` goes on until the other
-/// end has ended its direction too and has acknowledged everything. With standard input at a
+/// What is read from standard input is sent, and what comes is written to standard output, both at
+/// once. The end of standard input ends the sending direction only: `prp cat` goes on until the
+/// other end has ended its direction too and has acknowledged everything. With standard input at a
 /// terminal, --listen ends when the other end has.
 #[derive(Debug, Args)]
 #[command(override_usage = USAGE, allow_missing_positional = true)]
@@ -61,8 +61,8 @@ pub(crate) struct CatArgs {
 
     /// Send each line of standard input as one message, and print each message as a line
     ///
-    /// A line break ends a message and is not part of it. The other end should receive and send messages
-    /// too. What it writes as a stream may be cut into lines anywhere.
+    /// A line break ends a message and is not part of it. The other end should receive and send
+    /// messages too. What it writes as a stream may be cut into lines anywhere.
     #[arg(short, long)]
     message: bool,
 
@@ -75,8 +75,8 @@ pub(crate) struct CatArgs {
     #[arg(short, long)]
     recv_only: bool,
 
-    /// What to do about lost segments; without it selective-repeat, or go-back-n with peers that know
-    /// no other
+    /// What to do about lost segments; without it selective-repeat, or go-back-n with peers that
+    /// know no other
     #[arg(long, value_enum, value_name = "POLICY")]
     reliability: Option<Policy>,
 
@@ -93,8 +93,8 @@ pub(crate) struct CatArgs {
     #[arg(value_parser = seconds)]
     timeout: Duration,
 
-    /// How long to look for frames before sleeping, in microseconds: 0 sleeps at once [default: 20 as
-    /// long as that pays]
+    /// How long to look for frames before sleeping, in microseconds: 0 sleeps at once [default: 20
+    /// as long as that pays]
     #[arg(long, value_name = "MICROS")]
     spin: Option<u64>,
 

@@ -33,8 +33,8 @@ pub(crate) struct HostsArgs {
 enum HostsCommand {
     /// Check a prphosts file.
     ///
-    /// Prints what is wrong as FILE:LINE:COLUMN: expected ..., found .... A file without mistakes gives
-    /// one line: how much is in it, and which of its nodes this machine is.
+    /// Prints what is wrong as FILE:LINE:COLUMN: expected ..., found .... A file without mistakes
+    /// gives one line: how much is in it, and which of its nodes this machine is.
     ///
     /// Of the file in force it is wrong, too, if no program here can work with it: it does not tell
     /// which node this machine is, or a device that it names is not there, is down, is a port of a
@@ -52,8 +52,8 @@ enum HostsCommand {
         /// FILE is to be in force on this machine
         #[arg(long, conflicts_with = "all")]
         here: bool,
-        /// Check the files of all nodes together, prphosts.NODE or NODE/prphosts in this folder: does every
-        /// node reach every other one?
+        /// Check the files of all nodes together, prphosts.NODE or NODE/prphosts in this folder:
+        /// does every node reach every other one?
         #[arg(long, value_name = "DIR")]
         all: Option<PathBuf>,
         /// Print what there is to say as JSON

@@ -1,8 +1,8 @@
 //! `prp perf`: how fast PRP is between two nodes, beside what else could carry the bytes.
 //!
 //! A leg is one measurement with one transport; legs of different transports take turns, so that a
-//! machine that gets slower meanwhile does so for all of them. One client and one server; client and
-//! server talk over a control connection (`control`) on which nobody waits while a leg runs.
+//! machine that gets slower meanwhile does so for all of them. One client and one server; client
+//! and server talk over a control connection (`control`) on which nobody waits while a leg runs.
 
 mod conn;
 mod connect;
@@ -47,8 +47,8 @@ use transport::{Transport, Versus, WaitMode};
 /// Where a server listens, both PRP and TCP: next to iperf3's port.
 const DEFAULT_PORT: u16 = 5210;
 
-/// How long who ends the program waits for offloads to be turned on: ethtool takes some milliseconds, unless it waits for a lock of the
-/// kernel's.
+/// How long who ends the program waits for offloads to be turned on: ethtool takes some
+/// milliseconds, unless it waits for a lock of the kernel's.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\

@@ -17,8 +17,8 @@ use crate::probe::{Heard, Prober};
 use crate::signals::Signals;
 use tally::Tally;
 
-/// The last answer is waited for no less than this, however quickly echoes follow each other: a machine that is busy
-/// answers late.
+/// The last answer is waited for no less than this, however quickly echoes follow each other: a
+/// machine that is busy answers late.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Ask a node whether it is there; its prp-routed answers.

@@ -1,5 +1,5 @@
-//! Signals that end the program. It still dies of them, but first it may tell its peers: unlike those of
-//! a kernel's sockets, they would go on waiting for a minute.
+//! Signals that end the program. It still dies of them, but first it may tell its peers: unlike
+//! those of a kernel's sockets, they would go on waiting for a minute.
 
 use std::io;
 use std::process;
@@ -60,7 +60,8 @@ impl Signals {
     }
 }
 
-/// Ends the process by `signal`, as if nobody had waited for it: shells tell that from an exit code.
+/// Ends the process by `signal`, as if nobody had waited for it: shells tell that from an exit
+/// code.
 pub(crate) fn die_of(signal: Signal) -> ! {
     let set: SigSet = [signal].into_iter().collect();
     let _ = set.thread_unblock();

@@ -1,4 +1,5 @@
-//! `prp model` as scripts meet it: names of options, keys of JSON, exit codes. Nothing here needs a privilege.
+//! `prp model` as scripts meet it: names of options, keys of JSON, exit codes. Nothing here needs a
+//! privilege.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::Write;
@@ -126,7 +127,8 @@ fn fit__hops_tell_gamma() {
     assert_eq!(answer["not_identified"], Value::Array(Vec::new()));
 }
 
-/// Every other model has a router's delay as well where messages passed different numbers of routers.
+/// Every other model has a router's delay as well where messages passed different numbers of
+/// routers.
 #[test]
 fn fit__hops_of_every_model() {
     let curve = |n: f64| 20e-6 * 20e-6 / (20e-6 + 10e-9 * n) + 10e-9 * n;
@@ -386,7 +388,8 @@ fn ports(count: usize) -> Vec<u16> {
     all.iter().map(|door| door.local_addr().expect("its address").port()).collect()
 }
 
-/// Four processes play all patterns over the loopback's TCP; process 0 tells a line for each measurement.
+/// Four processes play all patterns over the loopback's TCP; process 0 tells a line for each
+/// measurement.
 #[test]
 fn collective__four_processes_over_tcp() {
     let places: Vec<String> = ports(4).iter().map(|port| format!("127.0.0.1:{port}")).collect();

@@ -1,7 +1,7 @@
 //! Runs the tests of one file. They have names and plain functions; a test fails by panicking.
 //!
-//! Not the harness of `#[test]`, because that one counts a test that could not run as passed, has no
-//! deadline, and cannot run a whole file inside a namespace.
+//! Not the harness of `#[test]`, because that one counts a test that could not run as passed, has
+//! no deadline, and cannot run a whole file inside a namespace.
 
 use std::any::Any;
 use std::fs::File;
@@ -44,8 +44,8 @@ impl Test {
     }
 }
 
-/// The `main` of a file of tests, which it lists: `main! { heavy: a, b; light: c, d; }`. What is called `first` is done
-/// before any of them, and no test's time is spent on it.
+/// The `main` of a file of tests, which it lists: `main! { heavy: a, b; light: c, d; }`. What is
+/// called `first` is done before any of them, and no test's time is spent on it.
 #[macro_export]
 macro_rules! main {
     ($(first: $first:path;)? $(heavy: $($heavy:ident),+ $(,)?;)? $(light: $($light:ident),+ $(,)?;)?) => {
@@ -141,8 +141,8 @@ fn text(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("panicked").to_owned()
 }
 
-/// Set to [`lock_path`] for processes inside a user namespace: there everybody is root, and would meet
-/// root's file.
+/// Set to [`lock_path`] for processes inside a user namespace: there everybody is root, and would
+/// meet root's file.
 pub(crate) const LOCK: &str = "PRP_TESTS_LOCK";
 
 /// What tests of one user lock, whichever file or process they come from.

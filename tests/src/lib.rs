@@ -1,6 +1,6 @@
-//! What the tests of this crate share. They run real processes on the nodes of a topology of network
-//! namespaces (`netns-scripts/topo`), so they need the right to make one: root, or user namespaces.
-//! Where that is missing they say `SKIPPED: needs ...` and count as ignored.
+//! What the tests of this crate share. They run real processes on the nodes of a topology of
+//! network namespaces (`netns-scripts/topo`), so they need the right to make one: root, or user
+//! namespaces. Where that is missing they say `SKIPPED: needs ...` and count as ignored.
 //!
 //! | module | what it is |
 //! | --- | --- |

@@ -1,8 +1,9 @@
-//! Running a whole file of tests inside a topology, and stepping from node to node within one process.
+//! Running a whole file of tests inside a topology, and stepping from node to node within one
+//! process.
 //!
-//! A process with threads cannot enter a user namespace, which it would have to without root. So a file
-//! of tests that wants its threads on nodes starts itself again, on node 1: that process may step to any
-//! other node of its topology, root or not.
+//! A process with threads cannot enter a user namespace, which it would have to without root. So a
+//! file of tests that wants its threads on nodes starts itself again, on node 1: that process may
+//! step to any other node of its topology, root or not.
 
 use std::fs::File;
 use std::path::PathBuf;

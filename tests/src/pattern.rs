@@ -11,8 +11,8 @@ use crate::seed::{Dice, generator};
 /// Bytes made or moved at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// An endless stream of bytes that follows from a seed. A stretch of random bytes repeats, marked with
-/// its number, so that making them costs next to nothing and no two stretches are the same.
+/// An endless stream of bytes that follows from a seed. A stretch of random bytes repeats, marked
+/// with its number, so that making them costs next to nothing and no two stretches are the same.
 #[derive(Debug)]
 pub struct Pattern {
     stretch: Vec<u8>,

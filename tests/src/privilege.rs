@@ -19,7 +19,8 @@ fn try_out() -> Option<String> {
         Ok(topology) => topology,
         Err(said) => return Some(format!("root, or user namespaces ({said})")),
     };
-    // A node without raw sockets would be of no use; the file in /proc lists them for those who may.
+    // A node without raw sockets would be of no use; the file in /proc lists them for those who
+    // may.
     let tried = topology.node(1).command("cat").arg("/proc/net/packet").output();
     match tried {
         Ok(output) if output.status.success() => None,
@@ -28,7 +29,8 @@ fn try_out() -> Option<String> {
     }
 }
 
-/// Whether this process is in a user namespace: what the kernel leaves to root of the machine it may not do there.
+/// Whether this process is in a user namespace: what the kernel leaves to root of the machine it
+/// may not do there.
 pub fn in_user_namespace() -> bool {
     // All users, of whom each is himself.
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();

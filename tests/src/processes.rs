@@ -30,8 +30,8 @@ pub fn connect(client: &mut Puppet, servers: &mut [Puppet]) {
     }
 }
 
-/// Sends so many bytes to each process N of `servers` that is in `which`, all at once, lets `meanwhile`
-/// happen when they have begun, and expects that everything arrives.
+/// Sends so many bytes to each process N of `servers` that is in `which`, all at once, lets
+/// `meanwhile` happen when they have begun, and expects that everything arrives.
 pub fn transfer(
     client: &mut Puppet,
     servers: &mut Vec<Puppet>,

@@ -1,10 +1,11 @@
-//! Programs of other crates of this workspace, which cargo does not build for the tests of this one.
+//! Programs of other crates of this workspace, which cargo does not build for the tests of this
+//! one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program `name` of the crate `package`, up to date, built as `sibling` was: any program of this
-/// crate.
+/// The program `name` of the crate `package`, up to date, built as `sibling` was: any program of
+/// this crate.
 ///
 /// # Panics
 /// If it does not build.
@@ -12,7 +13,8 @@ pub fn build(package: &str, name: &str, sibling: &str) -> PathBuf {
     run_cargo(&["--package", package, "--bin", name], sibling).join(name)
 }
 
-/// The folder with all programs and libraries of the crates `packages`, up to date, built as `sibling` was.
+/// The folder with all programs and libraries of the crates `packages`, up to date, built as
+/// `sibling` was.
 ///
 /// # Panics
 /// If they do not build.

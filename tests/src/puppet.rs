@@ -1,8 +1,8 @@
 //! A process on a node that does what a test tells it, one call at a time.
 //!
-//! The program is `src/bin/puppet.rs`; it reads a command a line and answers a line each, so a test knows
-//! that one thing has happened before it asks for the next, and needs no luck with time. The commands are
-//! listed there.
+//! The program is `src/bin/puppet.rs`; it reads a command a line and answers a line each, so a test
+//! knows that one thing has happened before it asks for the next, and needs no luck with time. The
+//! commands are listed there.
 
 use std::ffi::OsStr;
 use std::fmt::Display;

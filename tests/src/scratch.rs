@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file that goes away when this is dropped. Everybody may read it, since what runs on the nodes may
-/// run as somebody else.
+/// A file that goes away when this is dropped. Everybody may read it, since what runs on the nodes
+/// may run as somebody else.
 #[derive(Debug)]
 pub struct TempFile(PathBuf);
 

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// The seed of this run: `PRP_SEED`, or another one each time. Prints it, with how to repeat the run.
+/// The seed of this run: `PRP_SEED`, or another one each time. Prints it, with how to repeat the
+/// run.
 ///
 /// # Panics
 /// If `PRP_SEED` is not a number.

@@ -6,8 +6,8 @@ use crate::pattern::Tally;
 use crate::puppet::Puppet;
 use crate::topology::Topology;
 
-/// Puppets on two nodes with a stream between them: the client, whose stream has `settings` (` NAME=VALUE`
-/// each), and the server. The client's address comes third.
+/// Puppets on two nodes with a stream between them: the client, whose stream has `settings`
+/// (` NAME=VALUE` each), and the server. The client's address comes third.
 pub fn connected(
     program: impl AsRef<OsStr>,
     topology: &Topology,

@@ -10,8 +10,8 @@ use crate::sweep;
 /// Where this crate is.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A topology that is up, under a name nobody else uses. Goes down when dropped, with everything that
-/// still runs on its nodes.
+/// A topology that is up, under a name nobody else uses. Goes down when dropped, with everything
+/// that still runs on its nodes.
 #[derive(Debug)]
 pub struct Topology {
     instance: String,
@@ -48,7 +48,8 @@ impl Topology {
         Self::try_up("pair", words, &[])
     }
 
-    /// Two nodes with a faulty wire between them: the program `wire`, and words such as `--loss 1%`.
+    /// Two nodes with a faulty wire between them: the program `wire`, and words such as
+    /// `--loss 1%`.
     ///
     /// # Panics
     /// With what `topo` said, if it does not come up.

@@ -25,8 +25,8 @@ pub fn until<T>(what: impl Display, mut condition: impl FnMut() -> Option<T>) ->
     }
 }
 
-/// Sends by `send` until the device takes something: its socket is full while the kernel puts off what it has, beside others
-/// that compute.
+/// Sends by `send` until the device takes something: its socket is full while the kernel puts off
+/// what it has, beside others that compute.
 ///
 /// # Panics
 /// As [`until`]; if the device takes nothing without being full, or finds a frame too big.

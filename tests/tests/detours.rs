@@ -34,7 +34,8 @@ struct Ring {
 
 impl Ring {
     fn under_way(test: &str, to: u8, routers: &[u8]) -> Self {
-        // So slow that the transfer cannot be over before something happens to it, however late this thread is.
+        // So slow that the transfer cannot be over before something happens to it, however late
+        // this thread is.
         let topology = Topology::up("ring", ["4", "--rate", "400mbit"]);
         let routers =
             routers.iter().map(|n| (*n, Router::start(&topology.node(*n), ROUTED))).collect();
@@ -104,8 +105,8 @@ fn silence__the_node_s_router_tells_of_a_dead_neighbour() {
     ring.arrives();
 }
 
-/// Nobody is there to tell: timeouts do, at the sending end, and repeats that come by another way at the
-/// receiving one.
+/// Nobody is there to tell: timeouts do, at the sending end, and repeats that come by another way
+/// at the receiving one.
 fn silence__nodes_without_routers_find_out_themselves() {
     let test = "silence__nodes_without_routers_find_out_themselves";
     let mut ring = Ring::under_way(test, 3, &[2, 4]);
@@ -115,8 +116,8 @@ fn silence__nodes_without_routers_find_out_themselves() {
     ring.arrives();
 }
 
-/// Too short for a connection to find out itself: its first request is repeated after 50 ms, and leaves by another
-/// way when two have had no answer (SPEC PRP-WAY-2).
+/// Too short for a connection to find out itself: its first request is repeated after 50 ms, and
+/// leaves by another way when two have had no answer (SPEC PRP-WAY-2).
 const TOO_SHORT_TO_FIND_OUT: &str = "timeout=30";
 
 /// A listener on node `to`, whose end of every connection is dropped.
@@ -126,16 +127,16 @@ fn listener(topology: &Topology, to: u8) -> Puppet {
     server
 }
 
-/// Waits until a new connection to node `to` stands at once: until somebody has told the process which way not to
-/// use. New ones begin each time with what it was told and nothing else.
+/// Waits until a new connection to node `to` stands at once: until somebody has told the process
+/// which way not to use. New ones begin each time with what it was told and nothing else.
 fn connects_at_once(client: &mut Puppet, to: u8) {
     wait::until("a connection at the first request", || {
         client.ask(format!("connect s {to}:80 {TOO_SHORT_TO_FIND_OUT}")).ok()
     });
 }
 
-/// Node 2's end of the link goes: node 1 has no router, its device is up and takes every frame, and nobody but the
-/// kernel says that the link has no carrier.
+/// Node 2's end of the link goes: node 1 has no router, its device is up and takes every frame, and
+/// nobody but the kernel says that the link has no carrier.
 fn carrier__alone_tells_a_process_of_a_cut() {
     let topology = Topology::up("ring", ["4"]);
     let _routers: Vec<_> = [3, 4].map(|n| Router::start(&topology.node(n), ROUTED)).into();

@@ -102,7 +102,8 @@ fn send__frames_of_all_sizes() {
     assert!(receive(frames.len()) == frames, "all at once");
 }
 
-/// The kernel gives frames of a VLAN that no device is for to sockets of their EtherType, without their tag (SPEC PRP-FRAME-1).
+/// The kernel gives frames of a VLAN that no device is for to sockets of their EtherType, without
+/// their tag (SPEC PRP-FRAME-1).
 fn receive__what_is_for_this_machine_and_of_no_vlan() {
     const PORT: u16 = 240;
     let plain = frame(64, PORT);

@@ -1,4 +1,5 @@
-//! Devices that come, go and change under programs that run. docs/operations.md states each outcome.
+//! Devices that come, go and change under programs that run. docs/operations.md states each
+//! outcome.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use prp_tests::puppet::Puppet;
@@ -51,7 +52,8 @@ fn device__that_comes_late() {
     wait::until("the router", || router.log().contains("prphosts read again").then_some(()));
 }
 
-/// A network card is replaced, and prphosts is changed with it: who listens goes on at the new address.
+/// A network card is replaced, and prphosts is changed with it: who listens goes on at the new
+/// address.
 fn address__changed_with_prphosts() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));

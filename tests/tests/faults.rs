@@ -1,4 +1,5 @@
-//! Links that lose, double, delay and change frames, that are cut for a while, that flap: all of it arrives.
+//! Links that lose, double, delay and change frames, that are cut for a while, that flap: all of it
+//! arrives.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -155,7 +156,8 @@ fn faults__get_worse_and_better_meanwhile() {
     assert!(count(&topology, "lost") > 0);
 }
 
-/// A segment takes 47 ms, and the first ones none, for there is room for them in the bucket of the link.
+/// A segment takes 47 ms, and the first ones none, for there is room for them in the bucket of the
+/// link.
 fn slow__says_nothing_twice() {
     let topology = Topology::pair_with(["--rate", "256kbit"]);
     let (mut client, mut server) = connected(&topology, "");

@@ -37,7 +37,8 @@ fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet, String) {
     stream::connected(PUPPET, topology, [1, 2], settings)
 }
 
-/// Starts an attacker on node `at` with the addresses of its frames: hardware `[to, from]`, PRP `[from, to]`.
+/// Starts an attacker on node `at` with the addresses of its frames: hardware `[to, from]`, PRP
+/// `[from, to]`.
 fn attack(
     topology: &Topology,
     at: u8,
@@ -108,7 +109,8 @@ fn third_node__claims_to_be_another_one() {
     assert_drops(&mut server, "bad_source", 1000);
 }
 
-/// Node 3 asks for a million connections, each another one; node 1 goes on, and new ones of it are served.
+/// Node 3 asks for a million connections, each another one; node 1 goes on, and new ones of it are
+/// served.
 fn requests__a_million_beside_a_transfer() {
     let topology = Topology::up("star", ["3"]);
     let macs = [2, 3].map(|n| topology.node(n).field("mac"));
@@ -155,8 +157,8 @@ fn sizes__cut_and_contradictory_frames() {
     assert_drops(&mut server, "truncated", 0);
 }
 
-/// Frames that were right once, sent again and again: while their connection stands, and when its ports belong
-/// to the next one.
+/// Frames that were right once, sent again and again: while their connection stands, and when its
+/// ports belong to the next one.
 fn replay__of_the_same_connection_and_of_one_that_is_over() {
     let topology = Topology::pair();
     let file = TempFile::new("");
@@ -189,7 +191,8 @@ fn replay__of_the_same_connection_and_of_one_that_is_over() {
     exchange(&mut client, &mut server, 1, 32 * MIB, |_| replay());
 }
 
-/// Somebody edits prphosts while everything runs: nonsense is ignored, and what is right is put in force.
+/// Somebody edits prphosts while everything runs: nonsense is ignored, and what is right is put in
+/// force.
 fn hosts__swapped_again_and_again_under_load() {
     let topology = Topology::pair();
     let good = topology.node(1).hosts();

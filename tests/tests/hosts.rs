@@ -1,5 +1,5 @@
-//! What can be wrong with prphosts and with privileges, and what the program is told: something that
-//! says what is wrong and where, at once.
+//! What can be wrong with prphosts and with privileges, and what the program is told: something
+//! that says what is wrong and where, at once.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::Path;

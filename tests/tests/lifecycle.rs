@@ -132,7 +132,8 @@ fn exit__with_data_unread_and_leaked_resets() {
     resets(&["forget s", "exit 0"]);
 }
 
-/// An outage that is shorter than exit has patience costs nothing: as long as it, a stream that stands has.
+/// An outage that is shorter than exit has patience costs nothing: as long as it, a stream that
+/// stands has.
 fn exit__survives_an_outage() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -196,7 +197,8 @@ fn exit__ends_though_the_peer_is_dead() {
     assert_eq!(client.wait(), 0);
 }
 
-/// With nobody on its node to speak for it, a killed peer is silent: what is not acknowledged times out.
+/// With nobody on its node to speak for it, a killed peer is silent: what is not acknowledged times
+/// out.
 fn kill__survivor_that_writes_times_out() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, " user_timeout=500");
@@ -214,7 +216,8 @@ fn kill__survivor_that_waits_times_out_by_keepalive() {
     assert_eq!(client.fails("join read"), "TimedOut");
 }
 
-/// A process of the dead one's node answers for it, if it is asked: who writes asks after timeouts, who waits by keepalive.
+/// A process of the dead one's node answers for it, if it is asked: who writes asks after timeouts,
+/// who waits by keepalive.
 fn kill__survivor_is_reset_by_another_process_of_the_node() {
     for (settings, last_words) in [("", "write s hello?"), (" keepalive=100", "bg wait read s 1")] {
         let topology = Topology::pair();
@@ -225,7 +228,8 @@ fn kill__survivor_is_reset_by_another_process_of_the_node() {
         client.ok(last_words);
         let read = if settings.is_empty() { "read s 1" } else { "join wait" };
         assert_eq!(client.fails(read), "ConnectionReset");
-        // Expect: a new request to the dead process' port is answered, and the other's own port is its own.
+        // Expect: a new request to the dead process' port is answered, and the other's own port is
+        // its own.
         assert_eq!(client.fails("connect again 2:80"), "ConnectionRefused");
         client.ok("connect more 2:99");
     }

@@ -1,4 +1,5 @@
-//! MPI programs in C, built with prp-mpicc and started with prp-mpirun: on this machine, and on two nodes.
+//! MPI programs in C, built with prp-mpicc and started with prp-mpirun: on this machine, and on two
+//! nodes.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ prp_tests::main! {
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 
-/// Within this a job that has failed is over; the time is from the failure to the end on a loaded machine.
+/// Within this a job that has failed is over; the time is from the failure to the end on a loaded
+/// machine.
 const BOUND: Duration = Duration::from_secs(20);
 
 /// The folder with launcher, compiler and library.

@@ -1,5 +1,6 @@
-//! What happens to machines and processes in operation: stopped, forked, out of descriptors or memory, with a
-//! clock that is set, with an interface that is taken away or changed. docs/operations.md states each outcome.
+//! What happens to machines and processes in operation: stopped, forked, out of descriptors or
+//! memory, with a clock that is set, with an interface that is taken away or changed.
+//! docs/operations.md states each outcome.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::ffi::OsString;
@@ -70,8 +71,8 @@ fn send_while(seed: u64, topology: &Topology, meanwhile: impl FnOnce(&Puppet, &P
     assert_eq!(server.ok("join drain"), Tally::expected(seed, BYTES).to_string());
 }
 
-/// Longer than many retransmission timeouts, shorter than the 15 seconds after which a silent peer is
-/// given up.
+/// Longer than many retransmission timeouts, shorter than the 15 seconds after which a silent peer
+/// is given up.
 const STOPPED: Duration = Duration::from_secs(10);
 
 fn stopped(of: impl FnOnce(&Puppet, &Puppet) -> Pid, name: &str) {
@@ -113,8 +114,8 @@ fn fork__children_beside_threads_that_connect() {
     assert_eq!(said, "1000 children\n");
 }
 
-/// A child that runs no other program does not stand in the place of its parent when that is gone: it has
-/// neither its ports, nor its part as the node's steward.
+/// A child that runs no other program does not stand in the place of its parent when that is gone:
+/// it has neither its ports, nor its part as the node's steward.
 fn fork__child_leaves_the_ports_to_others() {
     let topology = Topology::pair();
     let mut command = topology.node(2).command(FORKER);
@@ -129,7 +130,8 @@ fn fork__child_leaves_the_ports_to_others() {
     assert_eq!(client.fails("connect t 2:81"), "ConnectionRefused");
 }
 
-/// A program that blocks a signal in all of its threads, after its first stream, must not be ended by it in one of ours.
+/// A program that blocks a signal in all of its threads, after its first stream, must not be ended
+/// by it in one of ours.
 fn signals__are_for_the_programs_threads() {
     let topology = Topology::pair();
     let (client, _server) = connected(&topology, "");
@@ -151,8 +153,9 @@ fn signals__are_for_the_programs_threads() {
     assert!(ours >= 2, "{ours} threads of ours");
 }
 
-/// A daemon uses PRP, and then has no right to make packet sockets any more. It is not to depend on when that was whether
-/// it can go on: not on whether a stream was open in the last ten seconds, either.
+/// A daemon uses PRP, and then has no right to make packet sockets any more. It is not to depend on
+/// when that was whether it can go on: not on whether a stream was open in the last ten seconds,
+/// either.
 fn rights__given_up_after_the_first_stream() {
     let topology = Topology::pair();
     if topology.is_rootless() {
@@ -198,8 +201,8 @@ fn limits__no_descriptor_left() {
     client.ok("connect u 2:80");
 }
 
-/// A client that has one stream open at a time needs few descriptors, though each of those that it closed stays for a while
-/// with a port of its own.
+/// A client that has one stream open at a time needs few descriptors, though each of those that it
+/// closed stays for a while with a port of its own.
 fn limits__connections_in_a_row_need_few_descriptors() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -211,8 +214,8 @@ fn limits__connections_in_a_row_need_few_descriptors() {
     }
 }
 
-/// A puppet on node 1 whose memory is limited later. All its threads share one arena: another would be 64 MiB of addresses,
-/// which one of them might or might not have had before the limit.
+/// A puppet on node 1 whose memory is limited later. All its threads share one arena: another would
+/// be 64 MiB of addresses, which one of them might or might not have had before the limit.
 fn frugal(topology: &Topology) -> Puppet {
     let mut command = topology.node(1).command("env");
     command.arg("MALLOC_ARENA_MAX=1").arg(PUPPET);
@@ -227,8 +230,8 @@ fn limits__no_memory_for_devices() {
     server.ok("listen l 2:80");
     server.tell("serve l");
     let (mut told, mut done) = (0, 0);
-    // KiB of addresses, from what the program itself needs to what it needs with everything, in steps that do not pass over
-    // any of the mappings that might not fit.
+    // KiB of addresses, from what the program itself needs to what it needs with everything, in
+    // steps that do not pass over any of the mappings that might not fit.
     for limit in (3 * 1024..=9 * 1024).step_by(64) {
         let mut client = frugal(&topology);
         client.ok(format!("limit memory {limit}"));
@@ -251,7 +254,8 @@ fn limits__no_memory_for_devices() {
     assert!(told > 0 && done > 0, "{told} were told, {done} had enough");
 }
 
-/// Without memory for what is written `write` says so, having taken nothing; the stream stays, as do others.
+/// Without memory for what is written `write` says so, having taken nothing; the stream stays, as
+/// do others.
 fn limits__no_memory_for_buffers() {
     let topology = Topology::pair();
     let (mut client, mut server) = (frugal(&topology), Puppet::start(&topology.node(2), PUPPET));
@@ -265,7 +269,8 @@ fn limits__no_memory_for_buffers() {
         client.ok(format!("set t{n} nonblocking 1"));
     }
     let (begun, mut told) = (Instant::now(), None);
-    // The other side, which reads nothing, takes as much as it has room for; what is written after that is kept here.
+    // The other side, which reads nothing, takes as much as it has room for; what is written after
+    // that is kept here.
     while told.is_none() {
         assert!(begun.elapsed() < PATIENCE, "12 MiB are not enough for all buffers");
         for n in 0..STREAMS {
@@ -309,8 +314,9 @@ fn limits__no_thread_left() {
     puppet.ok("connect s 1:80");
 }
 
-/// Both processes see the clock on the wall jump by a day back and an hour on, at every look. Nothing may
-/// come of it, neither of deadlines nor of data: only the monotonic clock is read, which cannot be set.
+/// Both processes see the clock on the wall jump by a day back and an hour on, at every look.
+/// Nothing may come of it, neither of deadlines nor of data: only the monotonic clock is read,
+/// which cannot be set.
 fn clock__set_again_and_again() {
     let library = TempFile::new("");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/jumping_clock.c");
@@ -374,8 +380,9 @@ fn interface__removed_and_made_again() {
     assert_eq!(client.ok("read s 9"), "back");
 }
 
-/// The segment size is agreed upon at the beginning: the connection that has larger segments in flight than now
-/// pass stands still, and ends by its user timeout; the frames are counted. A new one fits.
+/// The segment size is agreed upon at the beginning: the connection that has larger segments in
+/// flight than now pass stands still, and ends by its user timeout; the frames are counted. A new
+/// one fits.
 fn mtu__lowered_under_a_connection() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, " user_timeout=2000");
@@ -403,8 +410,8 @@ fn mtu__lowered_under_a_connection() {
     assert_eq!(echo.ok("join drain"), sent);
 }
 
-/// Rounds of a flow after which frames leave by the AF_XDP send path of a client that is `made` on node 1, at most so many; none if
-/// there were none then.
+/// Rounds of a flow after which frames leave by the AF_XDP send path of a client that is `made` on
+/// node 1, at most so many; none if there were none then.
 fn rounds_to_xdp_tx(most: u64, made: impl FnOnce(&Node<'_>) -> Command) -> Option<u64> {
     const BYTES: u64 = 64 * MIB;
     let topology = Topology::pair();

@@ -1,5 +1,5 @@
-//! `prp perf` between two nodes: every measurement runs and says what it promises to. How fast anything
-//! is does not matter here.
+//! `prp perf` between two nodes: every measurement runs and says what it promises to. How fast
+//! anything is does not matter here.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{BufRead, BufReader, Read};
@@ -47,7 +47,8 @@ fn prp() -> &'static PathBuf {
 struct Running(Child);
 
 impl Running {
-    /// Asks it to end. Not by SIGINT, which is ignored where tests run in the background of a script.
+    /// Asks it to end. Not by SIGINT, which is ignored where tests run in the background of a
+    /// script.
     fn end(&self) {
         kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM).expect("it runs");
     }
@@ -219,7 +220,8 @@ fn serve__survives_what_is_no_client() {
     );
 }
 
-/// Its TCP goes nowhere, so that it fails between two connections; the server does not wait for the second one then.
+/// Its TCP goes nowhere, so that it fails between two connections; the server does not wait for the
+/// second one then.
 fn serve__notices_that_a_client_has_gone() {
     let topology = Topology::pair();
     let server = Server::start(&topology.node(2));

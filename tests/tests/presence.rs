@@ -1,4 +1,5 @@
-//! What a router does for the programs of its own node: it resets the connections of those that are killed.
+//! What a router does for the programs of its own node: it resets the connections of those that are
+//! killed.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use prp_routed::report::Question;
@@ -79,8 +80,8 @@ fn killed__peers_on_the_same_node_are_reset() {
     assert_eq!(stays.fails("read s 1"), "ConnectionReset");
 }
 
-/// Processes that ran before the router did, or before this one did, are in its register as well, with the
-/// connections they had.
+/// Processes that ran before the router did, or before this one did, are in its register as well,
+/// with the connections they had.
 fn killed__after_the_router_was_restarted() {
     let topology = Topology::pair();
     let (mut dies, mut stays) = (puppet(&topology, 1), puppet(&topology, 2));
@@ -121,8 +122,8 @@ fn killed__with_many_connections_spares_those_of_others() {
     }
     lives.ok("write s hello");
     assert_eq!(peer.ok("read s 5"), "hello");
-    // Expect: once more, since frames can be lost, and those that were closed never. In the first of three rounds
-    // the dying process may have had its ports still.
+    // Expect: once more, since frames can be lost, and those that were closed never. In the first
+    // of three rounds the dying process may have had its ports still.
     wait::until("the second round", || (resets(&topology, 1) >= MANY / 2 * 2).then_some(()));
     assert!(resets(&topology, 1) <= MANY / 2 * 3);
 }

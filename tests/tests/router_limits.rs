@@ -43,8 +43,8 @@ fn resident(node: &Node<'_>) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Node 1 sends frames in the name of others, and frames that are none, to the router between it and node 3, while
-/// a stream goes there.
+/// Node 1 sends frames in the name of others, and frames that are none, to the router between it
+/// and node 3, while a stream goes there.
 fn hostile__forged_and_broken_frames_end_at_the_router() {
     let topology = Topology::up("chain", ["3"]);
     let node = topology.node(2);
@@ -70,7 +70,8 @@ fn hostile__forged_and_broken_frames_end_at_the_router() {
     let sent = client.ok("join send");
     client.ok("shutdown s write");
     assert_eq!(server.ok("join drain"), sent);
-    // Expect: what was forged is counted, as far as the router's ring had room for it, and so is what was broken.
+    // Expect: what was forged is counted, as far as the router's ring had room for it, and so is
+    // what was broken.
     assert!(counter(&node, "/dropped/bad_source") > 1000);
     let broken = ["truncated", "bad_length"].map(|why| counter(&node, &format!("/dropped/{why}")));
     assert!(broken.iter().sum::<u64>() > 1000, "{broken:?}");

@@ -154,7 +154,8 @@ fn tools__routed_tells_and_reloads() {
     }
 }
 
-/// What comes, what goes and what moves, each with its ways before and after; and nothing of it is in force.
+/// What comes, what goes and what moves, each with its ways before and after; and nothing of it is
+/// in force.
 fn tools__routed_dry_run_tells_what_would_change() {
     let topology = Topology::up("chain", ["4"]);
     let node = topology.node(2);

@@ -151,7 +151,8 @@ struct Cube {
 impl Cube {
     /// With a stream of `bytes` on its way, as far as router 4.
     fn under_way(seed: u64, bytes: u64, arguments: &[&str]) -> Self {
-        // So slow that the transfer cannot be over before something happens to it, however late this thread is.
+        // So slow that the transfer cannot be over before something happens to it, however late
+        // this thread is.
         let topology = Topology::up("hypercube", ["3", "--rate", "400mbit"]);
         let routers = routers(&topology, 1..=8, arguments);
         wait::until("router 4 to be known to router 2 as alive", || {
@@ -207,7 +208,8 @@ fn a_killed_router(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_killed_router");
     let mut cube = Cube::under_way(seed, 128 * MIB, arguments);
     drop(cube.routers.remove(3));
-    // By 2 and 6, or by 3 or 5, where router 1 did not hear of router 2 in time: they share few processors.
+    // By 2 and 6, or by 3 or 5, where router 1 did not hear of router 2 in time: they share few
+    // processors.
     wait::until("frames on a way round", || {
         let passes = |n| counter(&cube.topology, n, "/forwarded_bytes") > MIB;
         [6, 3, 5].into_iter().any(passes).then_some(())
@@ -224,7 +226,8 @@ const ABSENCE: Duration = Duration::from_secs(2);
 
 /// `kill -9` of the only router, and a new one after some time: streams wait and go on.
 fn chain__a_router_killed_and_restarted() {
-    // So slow that the transfer cannot be over before the router is gone, however late this thread is to kill it.
+    // So slow that the transfer cannot be over before the router is gone, however late this thread
+    // is to kill it.
     let topology = Topology::up("chain", ["3", "--rate", "200mbit"]);
     let router = Router::start(&topology.node(2), ROUTED);
     let (mut client, mut server) = connected(&topology, 1, 3);

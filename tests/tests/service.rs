@@ -1,5 +1,5 @@
-//! prp-routed as a service: whose process it is and what that may do, what the service manager is told, and its
-//! watchdog.
+//! prp-routed as a service: whose process it is and what that may do, what the service manager is
+//! told, and its watchdog.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::fs;
@@ -219,7 +219,8 @@ fn unit__leaves_the_daemon_what_it_does() {
     let state = state(&router);
     assert_eq!(field(&state, "Uid:"), [NOBODY.1; 4]);
     is_confined(&state);
-    // Expect: it routes, reads its files again, serves a process that registers, and ends by itself.
+    // Expect: it routes, reads its files again, serves a process that registers, and ends by
+    // itself.
     let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
     send(&mut client, &mut server, 10, 1 << 20);
     hosts.replace(format!("{}9 via 3 far\n", node.hosts()));

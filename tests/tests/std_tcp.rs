@@ -1,5 +1,5 @@
-//! The tests the standard library has for its own `TcpStream` and `TcpListener`, run over PRP: the same
-//! text, with the names in it standing for ours. All ends are on one node.
+//! The tests the standard library has for its own `TcpStream` and `TcpListener`, run over PRP: the
+//! same text, with the names in it standing for ours. All ends are on one node.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::fmt::Write as _;
@@ -78,7 +78,8 @@ fn check_table() {
     assert!(TESTS.len() > 30, "{} tests in {}", TESTS.len(), prp::SOURCE);
 }
 
-/// The addresses in std's tests, as names: 127.0.0.1 and 0.0.0.0 are this node, 1.1.1.1 is another one.
+/// The addresses in std's tests, as names: 127.0.0.1 and 0.0.0.0 are this node, 1.1.1.1 is another
+/// one.
 fn give_names(topology: &Topology) -> Option<TempFile> {
     let mut hosts = String::new();
     for line in topology.node(1).hosts().lines() {

@@ -1,4 +1,5 @@
-//! Data from one node to another, between real processes: all of it arrives, whatever the link does.
+//! Data from one node to another, between real processes: all of it arrives, whatever the link
+//! does.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::process::Command;
@@ -27,7 +28,8 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const MIB: u64 = 1 << 20;
 
-/// Puppets on both nodes with a stream `s` between them: the client on node 1, the server on node 2.
+/// Puppets on both nodes with a stream `s` between them: the client on node 1, the server on
+/// node 2.
 fn connected(topology: &Topology) -> (Puppet, Puppet) {
     let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], "");
     (client, server)
@@ -124,8 +126,8 @@ fn transfer__through_garbage() {
     with_garbage(&topology, "blunt", &mut client, &mut server);
 }
 
-/// Somebody on the same Ethernet sends our own frames again, changed: a checksum over the whole frame, with
-/// a key that only the two ends have, tells them from real ones.
+/// Somebody on the same Ethernet sends our own frames again, changed: a checksum over the whole
+/// frame, with a key that only the two ends have, tells them from real ones.
 fn transfer__through_forgeries() {
     let topology = Topology::pair();
     let mut client = Puppet::start(&topology.node(1), PUPPET);

@@ -1,4 +1,5 @@
-//! The AF_XDP send path of packet devices: opened for a flow, left where frames would pass by something.
+//! The AF_XDP send path of packet devices: opened for a flow, left where frames would pass by
+//! something.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::Read;
@@ -31,7 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 const BATCH: usize = 32;
 
-/// Frames that are certainly a flow, and so long that they are one, and that it is looked at once more.
+/// Frames that are certainly a flow, and so long that they are one, and that it is looked at once
+/// more.
 const FLOW: usize = 1024;
 const WITHIN: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_millis(50);

@@ -49,7 +49,8 @@ impl App {
         self.outcome.is_none() && self.wrote && !self.shut
     }
 
-    /// Writes all it has to say, each message a segment of `length` bytes: who wrote it, and the how-manieth it is.
+    /// Writes all it has to say, each message a segment of `length` bytes: who wrote it, and the
+    /// how-manieth it is.
     pub(super) fn write(
         &mut self,
         endpoint: &mut Endpoint,
@@ -73,8 +74,8 @@ impl App {
         endpoint.shutdown_send(now, self.conn);
     }
 
-    /// Reads what has come and lets go of the connection when all is said and heard. The peer writes `expected` segments of
-    /// `length` bytes before it closes.
+    /// Reads what has come and lets go of the connection when all is said and heard. The peer
+    /// writes `expected` segments of `length` bytes before it closes.
     ///
     /// # Errors
     /// What was read and must not have been.

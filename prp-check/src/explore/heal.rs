@@ -7,8 +7,8 @@ use super::node::{CLIENT, SERVER};
 use super::scene::Peers;
 use super::world::{Action, World};
 
-/// Longest time after which nothing may be left, beyond what the slowest timer takes: an orphan waits
-/// 60 s for its peer, a user timeout is 60 s.
+/// Longest time after which nothing may be left, beyond what the slowest timer takes: an orphan
+/// waits 60 s for its peer, a user timeout is 60 s.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 impl World {
@@ -57,8 +57,8 @@ impl World {
         let all_fine = |apps: &[App]| apps.iter().all(|app| app.outcome == Some(Outcome::Fine));
         let unbroken = client.incarnation == 0 && server.incarnation == 0;
         if unbroken && (scene.is_reliable() || !self.disturbed) {
-            // A request that arrives again after all is over makes a connection, which nobody uses and the
-            // client disowns (SPEC PRP-CONN-8).
+            // A request that arrives again after all is over makes a connection, which nobody uses
+            // and the client disowns (SPEC PRP-CONN-8).
             let (made, ghosts) = server.apps.split_at(server.apps.len().min(1));
             let disowned = ghosts.iter().all(|app| app.heard.is_none());
             let one = client.apps.len() == 1 && made.len() == 1 && disowned;

@@ -48,7 +48,8 @@ fn endpoint(node: usize, seed: [u8; 32]) -> Endpoint {
 }
 
 impl Node {
-    /// A node whose process has just started: the server listens, the client has asked for a connection, or both have.
+    /// A node whose process has just started: the server listens, the client has asked for a
+    /// connection, or both have.
     pub(super) fn start(scene: &Scene, node: usize, incarnation: u8, now: Instant) -> Self {
         let seed = if scene.wrap && incarnation == 0 {
             seed::near_wrap(node, scene.width())
@@ -76,8 +77,8 @@ impl Node {
         Rc::make_mut(&mut self.endpoint)
     }
 
-    /// What a driver does after anything has happened: lets applications act, takes frames out. `idle`
-    /// says that no frame waits to be received.
+    /// What a driver does after anything has happened: lets applications act, takes frames out.
+    /// `idle` says that no frame waits to be received.
     ///
     /// # Errors
     /// What an application saw that it must not see.

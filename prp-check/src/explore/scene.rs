@@ -25,8 +25,8 @@ pub struct Scene {
     pub peers: Peers,
     /// Segments the client writes, and the server.
     pub segments: [u8; 2],
-    /// Bytes of a segment: who wrote it, which one it is, and nothing more. Brief ones are repeated where of longer ones it is
-    /// asked whether they have come.
+    /// Bytes of a segment: who wrote it, which one it is, and nothing more. Brief ones are repeated
+    /// where of longer ones it is asked whether they have come.
     pub length: u8,
     /// Both ends ask for the connection, instead of one that listens.
     pub crossing: bool,
@@ -100,8 +100,8 @@ impl Scene {
             .collect()
     }
 
-    /// Settings of the connection for the client (0) or the server (1). Keepalive is quick, so that what a
-    /// restart leaves behind is found within the run.
+    /// Settings of the connection for the client (0) or the server (1). Keepalive is quick, so that
+    /// what a restart leaves behind is found within the run.
     pub(super) fn config(&self, node: usize) -> ConnConfig {
         let (reliability, classic) = match self.peers {
             Peers::Extended(one) => (ReliabilitySet::only(one), Classic::Refuse),
@@ -117,7 +117,8 @@ impl Scene {
             reliability,
             classic,
             keepalive: Some(keepalive),
-            // It remembers the least: counts of rounds and round trips would be states that differ in nothing else.
+            // It remembers the least: counts of rounds and round trips would be states that differ
+            // in nothing else.
             congestion: Controller::Aimd,
             ..ConnConfig::default()
         }

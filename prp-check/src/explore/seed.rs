@@ -13,8 +13,8 @@ pub(super) fn plain(node: usize, incarnation: u8) -> [u8; 32] {
     seed
 }
 
-/// A seed under which an endpoint's first connection starts with one of the last two numbers of `width`:
-/// its second or third segment is number zero.
+/// A seed under which an endpoint's first connection starts with one of the last two numbers of
+/// `width`: its second or third segment is number zero.
 pub(super) fn near_wrap(node: usize, width: SeqWidth) -> [u8; 32] {
     let mut seed = plain(node, 0);
     let found = (0u32..).find(|n| {
@@ -25,8 +25,8 @@ pub(super) fn near_wrap(node: usize, width: SeqWidth) -> [u8; 32] {
     seed
 }
 
-/// What an endpoint draws, in order: key of its tables, port, connection id, first number. Trying real
-/// endpoints would take seconds; a test holds this against one.
+/// What an endpoint draws, in order: key of its tables, port, connection id, first number. Trying
+/// real endpoints would take seconds; a test holds this against one.
 pub(super) fn first_number(seed: [u8; 32], width: SeqWidth) -> u32 {
     let mut rng = ChaCha8Rng::from_seed(seed);
     let _key = rng.next_u64();

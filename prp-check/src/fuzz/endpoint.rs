@@ -21,19 +21,21 @@ use stranger::Stranger;
 /// Operations of one input at most.
 const MOST_OPERATIONS: usize = 200;
 
-/// Frames of one burst at most, as a power of two: a few of these overrun any queue without a bound.
+/// Frames of one burst at most, as a power of two: a few of these overrun any queue without a
+/// bound.
 const LONGEST_BURST: u32 = 10;
 
-/// Frames of the friends' wire that may be lost or doubled: fewer than the three probes of a silent peer
-/// after which a connection rightly ends.
+/// Frames of the friends' wire that may be lost or doubled: fewer than the three probes of a silent
+/// peer after which a connection rightly ends.
 const MOST_FAULTS: usize = 2;
 
 /// Connections the application holds with the stranger at most.
 const MOST_HELD: usize = 8;
 
-/// What one connection may hold beside its struct. Its buffers are set to 8 KiB to receive and 16 KiB to send,
-/// once that has grown, and their memory is of powers of two, so they may take 16 and 32 KiB; as much again for the ends of messages; a full window of
-/// segments kept out of order, and the tables that list them.
+/// What one connection may hold beside its struct. Its buffers are set to 8 KiB to receive and 16
+/// KiB to send, once that has grown, and their memory is of powers of two, so they may take 16 and
+/// 32 KiB; as much again for the ends of messages; a full window of segments kept out of order, and
+/// the tables that list them.
 const CONNECTION_LIMIT: usize = 128 * 1024;
 
 /// What an endpoint may hold beside its connections.
@@ -118,8 +120,8 @@ impl Scene {
         Ok(())
     }
 
-    /// Any bytes, unless they are from the friend's hardware address in the friend's name: the segment
-    /// is trusted not to carry that (SPEC section 13).
+    /// Any bytes, unless they are from the friend's hardware address in the friend's name: the
+    /// segment is trusted not to carry that (SPEC section 13).
     fn noise(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         let len = u.int_in_range(0..=100)?.min(u.len());
         let bytes = u.bytes(len)?;

@@ -13,8 +13,8 @@ const LONGEST_MISTAKE: usize = 1000;
 /// Reads `data` as a prphosts file.
 ///
 /// # Panics
-/// If a mistake is told without a place in the file, the canonical form does not read back, or a route
-/// leads a node to itself.
+/// If a mistake is told without a place in the file, the canonical form does not read back, or a
+/// route leads a node to itself.
 pub fn hosts(data: &[u8]) {
     let hosts = match Hosts::parse(data) {
         Ok(hosts) => hosts,

@@ -11,7 +11,8 @@ const ETHERTYPE_AT: usize = 12;
 /// Reads `data` as everything the wire may carry: a frame, and each kind of block.
 ///
 /// # Panics
-/// If parsing, emitting and parsing again does not give the same, or an agreed trailer does not verify.
+/// If parsing, emitting and parsing again does not give the same, or an agreed trailer does not
+/// verify.
 pub fn wire(data: &[u8]) {
     blocks(data);
     frame(data, ETHERTYPE);

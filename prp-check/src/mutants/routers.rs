@@ -1,4 +1,5 @@
-//! Mutations of what routers do: forwarding, routes, liveness, and the check of a whole cluster's files.
+//! Mutations of what routers do: forwarding, routes, liveness, and the check of a whole cluster's
+//! files.
 
 use super::mutation::Catcher::Unit;
 use super::mutation::{Mutation, mutation};

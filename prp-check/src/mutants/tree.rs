@@ -14,8 +14,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Copies the checkout at `from` to `to`. Files that are equal there are not touched, so that a second
-    /// run builds little.
+    /// Copies the checkout at `from` to `to`. Files that are equal there are not touched, so that a
+    /// second run builds little.
     ///
     /// # Errors
     /// What git or the file system says.

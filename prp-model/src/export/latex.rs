@@ -2,7 +2,8 @@
 
 use crate::fit::{Estimate, Fit, Model};
 
-/// The model's formula and its parameters with their intervals, as LaTeX: an equation and a `tabular`.
+/// The model's formula and its parameters with their intervals, as LaTeX: an equation and a
+/// `tabular`.
 #[must_use]
 pub fn latex(fit: &Fit) -> String {
     let formula = match fit.model {

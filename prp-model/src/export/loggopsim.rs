@@ -7,12 +7,13 @@ use crate::fit::{Fit, Model};
 /// Times shorter than so many units would be off by more than a hundredth.
 const EXACT: f64 = 50.0;
 
-/// LogGOPSim's own threshold for asking the receiver first, far above any message: a fit has no such step.
+/// LogGOPSim's own threshold for asking the receiver first, far above any message: a fit has no
+/// such step.
 const NEVER: i32 = i32::MAX;
 
-/// A command line with comments. Times are in nanoseconds, or in picoseconds where a byte costs too few of
-/// those; LogGOPSim's answers are in the same unit. Overhead and gap that are not told are 0, and all of the
-/// time is latency.
+/// A command line with comments. Times are in nanoseconds, or in picoseconds where a byte costs too
+/// few of those; LogGOPSim's answers are in the same unit. Overhead and gap that are not told are
+/// 0, and all of the time is latency.
 #[must_use]
 pub fn loggopsim(fit: &Fit) -> String {
     let value =

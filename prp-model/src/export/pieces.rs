@@ -6,8 +6,8 @@ use crate::unit::Bytes;
 /// A straight piece of a curve.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(super) struct Piece {
-    /// Messages larger than this, and no larger than where the next one begins; the first one has those of no
-    /// bytes too.
+    /// Messages larger than this, and no larger than where the next one begins; the first one has
+    /// those of no bytes too.
     pub(super) above: f64,
     /// In seconds.
     pub(super) intercept: f64,
@@ -18,8 +18,8 @@ pub(super) struct Piece {
 /// Packets up to which each step is a piece of its own; of more a step is a sixteenth or less.
 const STEPS: u32 = 16;
 
-/// Pieces of a hyperbola: from a 16th of where both limits meet to 64 times that, each 2^(1/2) times the one
-/// before. Chords so short are no further off than a hundredth.
+/// Pieces of a hyperbola: from a 16th of where both limits meet to 64 times that, each 2^(1/2)
+/// times the one before. Chords so short are no further off than a hundredth.
 const FIRST: f64 = 1.0 / 16.0;
 const LAST: f64 = 64.0;
 const RATIO: f64 = std::f64::consts::SQRT_2;

@@ -3,8 +3,8 @@
 use super::head;
 use crate::fit::{Fit, Model};
 
-/// A Python function `seconds` that is the fitted model, with nothing to import beside `math`. Parameters that
-/// are not told are left out of it.
+/// A Python function `seconds` that is the fitted model, with nothing to import beside `math`.
+/// Parameters that are not told are left out of it.
 #[must_use]
 pub fn python(fit: &Fit) -> String {
     let value = |name: &str| fit.parameters.iter().find(|p| p.name == name).map(|p| p.value);

@@ -1,4 +1,5 @@
-//! A platform file for SimGrid's SMPI, with the options that make its messages take the model's times.
+//! A platform file for SimGrid's SMPI, with the options that make its messages take the model's
+//! times.
 
 use std::fmt::Write;
 
@@ -18,8 +19,8 @@ const ENDLESS: f64 = 1e15;
 /// A factor below this is one that SimGrid does not take.
 const LEAST: f64 = 1e-9;
 
-/// A platform of so many hosts on one switch, between any two of which a message takes the time that `fit`
-/// predicts. For SimGrid 3.32 and later; contention on the links is SimGrid's own.
+/// A platform of so many hosts on one switch, between any two of which a message takes the time
+/// that `fit` predicts. For SimGrid 3.32 and later; contention on the links is SimGrid's own.
 #[must_use]
 pub fn simgrid(fit: &Fit, hosts: u32) -> String {
     let pieces: Vec<Piece> = pieces(fit)

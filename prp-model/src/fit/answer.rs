@@ -9,8 +9,8 @@ use super::interval::Interval;
 pub struct Options {
     /// What everything random comes from.
     pub seed: u64,
-    /// Data sets that are made and fitted for the intervals. With none, intervals are those of Student's
-    /// distribution, which are too narrow in small samples.
+    /// Data sets that are made and fitted for the intervals. With none, intervals are those of
+    /// Student's distribution, which are too narrow in small samples.
     pub resamples: u32,
 }
 
@@ -67,7 +67,8 @@ pub struct Estimate {
     pub interval: Option<Interval>,
     /// The unit.
     pub unit: &'static str,
-    /// What it stands for where that is more than its name says, since the measurements cannot tell more.
+    /// What it stands for where that is more than its name says, since the measurements cannot tell
+    /// more.
     pub means: Option<String>,
 }
 

@@ -1,10 +1,10 @@
-//! The wild bootstrap over rounds: how far estimates lie from the truth, by fitting data that are made with
-//! the estimate as the truth.
+//! The wild bootstrap over rounds: how far estimates lie from the truth, by fitting data that are
+//! made with the estimate as the truth.
 //!
-//! Each made data set has the curve and, at every measurement, its own residual with a random sign and
-//! size, the same for all of a round. Where a shape is looked for and several may be the true one, the curve
-//! is that of one of them, as often as the measurements speak for it: how easily a shape is missed differs
-//! from one to the next.
+//! Each made data set has the curve and, at every measurement, its own residual with a random sign
+//! and size, the same for all of a round. Where a shape is looked for and several may be the true
+//! one, the curve is that of one of them, as often as the measurements speak for it: how easily a
+//! shape is missed differs from one to the next.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -21,8 +21,8 @@ const FEW_GROUPS: usize = 12;
 /// Where made times end: none is negative, whatever a residual far off is turned into.
 const LEAST_PART: f64 = 1e-3;
 
-/// Shapes less likely than this, beside the best, are no truth for made data: there will be no thousands of
-/// those.
+/// Shapes less likely than this, beside the best, are no truth for made data: there will be no
+/// thousands of those.
 const UNLIKELY: f64 = 1e-4;
 
 /// Breaks that may be the truth, from one measured size to the next.
@@ -90,7 +90,8 @@ pub(crate) fn replicates(
     (0..count).map(one).collect()
 }
 
-/// What may be the truth: the estimate, or the best parameters for each shape that the measurements allow.
+/// What may be the truth: the estimate, or the best parameters for each shape that the measurements
+/// allow.
 fn truths(solver: &Solver, design: &Design, settled: &Settled) -> Vec<Truth> {
     let alone = || Truth { theta: settled.theta, curve: settled.curve.clone(), up_to: 1.0 };
     let sums = &settled.sums;

@@ -1,8 +1,8 @@
-//! Breaks of a curve: sizes at which a line ends and another one begins, as at a full frame, a full window,
-//! or where a library begins to ask the receiver first.
+//! Breaks of a curve: sizes at which a line ends and another one begins, as at a full frame, a full
+//! window, or where a library begins to ask the receiver first.
 //!
-//! Nothing says how many there are. Each needs three sizes on either side, and must explain more than
-//! scatter does (Liu, Wu and Zidek's criterion).
+//! Nothing says how many there are. Each needs three sizes on either side, and must explain more
+//! than scatter does (Liu, Wu and Zidek's criterion).
 
 mod partition;
 
@@ -43,8 +43,8 @@ pub struct Break {
     pub after: f64,
 }
 
-/// The breaks that `samples` show, by size. Of messages that passed different numbers of routers the most
-/// frequent number is looked at; of several in a row, none.
+/// The breaks that `samples` show, by size. Of messages that passed different numbers of routers
+/// the most frequent number is looked at; of several in a row, none.
 #[must_use]
 pub fn breaks(samples: &[Sample], options: Options) -> Vec<Break> {
     let design = Design::of(&comparable(samples));

@@ -1,4 +1,5 @@
-//! How uncertain parameters are: the sandwich of a robust fit, over independent groups of measurements.
+//! How uncertain parameters are: the sandwich of a robust fit, over independent groups of
+//! measurements.
 
 use super::algebra::{Mask, Symmetric, Vector, WIDTH};
 use super::design::Design;
@@ -6,12 +7,12 @@ use super::family::Form;
 use super::robust::{Scale, influence};
 use super::solve::Solver;
 
-/// A part of a fit that one setting has is less than this: beyond it a residual says nothing, since the
-/// curve goes through the point.
+/// A part of a fit that one setting has is less than this: beyond it a residual says nothing, since
+/// the curve goes through the point.
 const MOST_LEVERAGE: f64 = 0.99;
 
-/// Measurements that the search for a shape takes up, beside those that a parameter does: so much smaller is
-/// the least sum of squares of many than that of the true one.
+/// Measurements that the search for a shape takes up, beside those that a parameter does: so much
+/// smaller is the least sum of squares of many than that of the true one.
 const SEARCH: f64 = 2.0;
 
 /// Covariance of parameters, and what a bootstrap needs of it.
@@ -23,7 +24,8 @@ pub(crate) struct Covariance {
     pub(crate) leverage: Vec<f64>,
 }
 
-/// The columns of the parameters at each setting, as parts of the curve: what a residual changes by.
+/// The columns of the parameters at each setting, as parts of the curve: what a residual changes
+/// by.
 pub(crate) fn columns(solver: &Solver, theta: &Vector, curve: &[f64]) -> Vec<Vector> {
     let column = |(at, value): (_, &f64)| {
         let mut gradient = solver.model.gradient(theta, at);
@@ -35,8 +37,8 @@ pub(crate) fn columns(solver: &Solver, theta: &Vector, curve: &[f64]) -> Vec<Vec
     solver.settings.iter().zip(curve).map(column).collect()
 }
 
-/// The covariance of a settled fit of `times`; of zeros where the fit has none, since the parameters are at
-/// a point where the curve does not tell one from another.
+/// The covariance of a settled fit of `times`; of zeros where the fit has none, since the
+/// parameters are at a point where the curve does not tell one from another.
 pub(crate) fn covariance(
     solver: &Solver,
     design: &Design,
@@ -77,7 +79,8 @@ pub(crate) fn covariance(
     Covariance { matrix: bread.around(&filling), leverage }
 }
 
-/// The inverse over the model's parameters, or without the one for its shape where this has no slope.
+/// The inverse over the model's parameters, or without the one for its shape where this has no
+/// slope.
 fn invert(solver: &Solver, matrix: &Symmetric) -> Option<Symmetric> {
     let smooth: Mask = std::array::from_fn(|at| solver.mask[at] && matrix.diagonal()[at] > 0.0);
     let without: Mask = std::array::from_fn(|at| smooth[at] && !solver.model.is_shape(at));

@@ -32,8 +32,8 @@ pub struct Fit {
     pub derived: Vec<Estimate>,
     /// The parameters that the measurements do not tell.
     pub not_identified: Vec<NotIdentified>,
-    /// Akaike's criterion; the difference to that of another model of the same measurements says which
-    /// predicts better: the smaller one.
+    /// Akaike's criterion; the difference to that of another model of the same measurements says
+    /// which predicts better: the smaller one.
     pub aic: f64,
     /// How it was made.
     pub options: Options,
@@ -141,7 +141,8 @@ fn identify(model: Model, design: &Design, begin: &Vector) -> Result<Identified,
     }
     let mut theta = *begin;
     if let Some(shape) = (0..theta.len()).find(|at| model.is_shape(*at)) {
-        // Any shape will do: which columns depend on each other is the same for all that are looked at.
+        // Any shape will do: which columns depend on each other is the same for all that are looked
+        // at.
         let all = solver.shapes().all(1);
         theta[shape] = all[all.len() / 2].size;
     }
@@ -201,8 +202,9 @@ impl Fit {
                 if cost <= 0.0 {
                     return Err("a byte's cost does not stand out from the scatter".into());
                 }
-                // Where a byte may cost nothing the bandwidth has no upper end. To tell it only where the
-                // cost stands out would tell it mostly where scatter has made the cost too large.
+                // Where a byte may cost nothing the bandwidth has no upper end. To tell it only
+                // where the cost stands out would tell it mostly where scatter has made the cost
+                // too large.
                 let most = |cost: f64| if cost > 0.0 { 1.0 / cost } else { f64::INFINITY };
                 let turned = |i: Interval| Interval { low: 1.0 / i.high, high: most(i.low) };
                 (1.0 / cost, interval.map(turned))
@@ -259,7 +261,8 @@ impl Fit {
         robust::median(&mut self.scale.0.clone())
     }
 
-    /// The smallest and the largest message it was fitted to: beyond them it predicts by its formula alone.
+    /// The smallest and the largest message it was fitted to: beyond them it predicts by its
+    /// formula alone.
     #[must_use]
     pub fn sizes(&self) -> (f64, f64) {
         let sizes = self.design.settings.iter().map(|at| at.size.number());
@@ -272,8 +275,8 @@ impl Fit {
         self.design.settings.iter().map(|at| at.pairs).max().unwrap_or(1)
     }
 
-    /// The formula, as text: that of the model, and of routers where messages passed different numbers of
-    /// them.
+    /// The formula, as text: that of the model, and of routers where messages passed different
+    /// numbers of them.
     #[must_use]
     pub fn formula(&self) -> String {
         let more = if self.has_routers() { " + gamma h" } else { "" };

@@ -1,7 +1,7 @@
 //! The models as curves with parameters that a fit may move.
 //!
-//! All parameters are times, or times for a byte, and none is negative; those that shape the curve, the
-//! size of the smallest frame and that of a packet, are sizes.
+//! All parameters are times, or times for a byte, and none is negative; those that shape the curve,
+//! the size of the smallest frame and that of a packet, are sizes.
 
 use super::algebra::{Mask, Vector, WIDTH};
 use super::sample::{Kind, Setting};

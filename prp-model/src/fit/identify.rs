@@ -4,22 +4,22 @@ use super::algebra::{Mask, Vector, WIDTH};
 use super::design::Design;
 use super::family::{HOPS, Model};
 
-/// What is left of a column without the others, as a part of it, where it has nothing of its own: more
-/// than rounding, and far less than a measurement could tell.
+/// What is left of a column without the others, as a part of it, where it has nothing of its own:
+/// more than rounding, and far less than a measurement could tell.
 const NOTHING: f64 = 1e-7;
 
 /// Which parameters measurements tell.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Identified {
-    /// As many as the measurements can tell apart: with the others at 0 they make every curve that all of
-    /// them could make at the settings measured.
+    /// As many as the measurements can tell apart: with the others at 0 they make every curve that
+    /// all of them could make at the settings measured.
     pub(crate) fitted: Mask,
     /// Those whose values are the same whichever others are left out.
     pub(crate) told: Mask,
 }
 
-/// All parameters that a model has for these measurements: a router's delay among them where messages passed
-/// different numbers of routers.
+/// All parameters that a model has for these measurements: a router's delay among them where
+/// messages passed different numbers of routers.
 pub(crate) fn mask(model: Model, design: &Design) -> Mask {
     let mut mask = model.mask();
     mask[HOPS] = model != Model::Linear && design.hops_differ;
@@ -28,8 +28,8 @@ pub(crate) fn mask(model: Model, design: &Design) -> Mask {
 
 /// The parameters that a fit looks for, and those of which it tells a value.
 ///
-/// A start-up time takes up what it cannot be told from: alpha has the routers that every message passed,
-/// L the overheads of both ends. Of other columns that depend on each other none is told.
+/// A start-up time takes up what it cannot be told from: alpha has the routers that every message
+/// passed, L the overheads of both ends. Of other columns that depend on each other none is told.
 pub(crate) fn identified(model: Model, design: &Design, columns: &[Vector]) -> Identified {
     let mut mask = mask(model, design);
     let takes_up: &[usize] = match model {

@@ -11,8 +11,8 @@ use crate::unit::with_prefix;
 /// How often an interval holds the truth.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Breaks that are looked at from one measured size to the next: their interval is as exact as a 64th of
-/// what lies between those.
+/// Breaks that are looked at from one measured size to the next: their interval is as exact as a
+/// 64th of what lies between those.
 const PER_GAP: u32 = 64;
 
 /// A standard error that is this part of what it should be comes of a curve without a break.
@@ -50,17 +50,19 @@ pub(crate) struct Spread {
     pub(crate) settled: Settled,
     pub(crate) covariance: Symmetric,
     pub(crate) replicates: Vec<Replicate>,
-    /// Groups of measurements less parameters: where there is no bootstrap, Student's distribution has so
-    /// many degrees of freedom.
+    /// Groups of measurements less parameters: where there is no bootstrap, Student's distribution
+    /// has so many degrees of freedom.
     pub(crate) freedom: f64,
 }
 
 impl Spread {
-    /// Of a value that follows from the parameters; `None` where nothing says how far it may be off.
+    /// Of a value that follows from the parameters; `None` where nothing says how far it may be
+    /// off.
     ///
-    /// Estimates of made data are compared with their truth in their own standard errors: those quantiles
-    /// hold in small samples, where the estimates themselves come out too close. Where a shape is looked for,
-    /// a standard error knows nothing of having missed it, and the estimates themselves count as well.
+    /// Estimates of made data are compared with their truth in their own standard errors: those
+    /// quantiles hold in small samples, where the estimates themselves come out too close. Where a
+    /// shape is looked for, a standard error knows nothing of having missed it, and the estimates
+    /// themselves count as well.
     pub(crate) fn interval(
         &self,
         is_shaped: bool,
@@ -86,7 +88,8 @@ impl Spread {
                 in_errors.push(far / error);
             }
         }
-        // At a bound, and where the curve does not tell parameters apart, there is no standard error.
+        // At a bound, and where the curve does not tell parameters apart, there is no standard
+        // error.
         let far = match (deviation > 0.0, is_shaped) {
             (true, false) => deviation * upper(in_errors),
             (true, true) => (deviation * upper(in_errors)).max(upper(off)),
@@ -95,8 +98,8 @@ impl Spread {
         Some(Interval { low: value - far, high: value + far })
     }
 
-    /// Of the size that gives the curve its shape: those whose sum of squares is larger than the least by no
-    /// more than that of the truth is in made data. `None` where nothing is made.
+    /// Of the size that gives the curve its shape: those whose sum of squares is larger than the
+    /// least by no more than that of the truth is in made data. `None` where nothing is made.
     pub(crate) fn shape(&self, solver: &Solver, best: f64) -> Option<ShapeInterval> {
         if self.replicates.is_empty() {
             return None;
@@ -115,13 +118,14 @@ impl Spread {
             return Some(ShapeInterval { low: best, high: best, may_be_none: false });
         };
         let (is_first, is_last) = (first == 0, last + 1 == all.len());
-        // Beyond the first and the last break that is looked at there are sizes enough for a line on one side
-        // only: nothing tells where among those it is.
+        // Beyond the first and the last break that is looked at there are sizes enough for a line
+        // on one side only: nothing tells where among those it is.
         let is_break = matches!(solver.shapes(), Shapes::Breaks(_));
         let largest = solver.settings.iter().map(|at| at.size.number()).fold(best, f64::max);
         let low = if is_break && is_first { 0.0 } else { all[first].low.min(best) };
         let high = if is_break && is_last { largest } else { all[last].high.max(best) };
-        // To tell a break only where it is off both ends would tell it mostly where scatter has made it.
+        // To tell a break only where it is off both ends would tell it mostly where scatter has
+        // made it.
         let may_be_none = if is_break { is_first && is_last } else { is_first || is_last };
         Some(ShapeInterval { low, high, may_be_none })
     }
@@ -137,13 +141,13 @@ fn error(covariance: &Symmetric, gradient: &Vector) -> f64 {
 pub(crate) struct ShapeInterval {
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// Whether it goes to where there would be no break at all, nor packets: at both ends for a break, since
-    /// at one of them something is known of the other; at either for packets.
+    /// Whether it goes to where there would be no break at all, nor packets: at both ends for a
+    /// break, since at one of them something is known of the other; at either for packets.
     pub(crate) may_be_none: bool,
 }
 
-/// The value below which 95 % lie, of a sample: the quantile that makes a test with so many made data sets
-/// exact.
+/// The value below which 95 % lie, of a sample: the quantile that makes a test with so many made
+/// data sets exact.
 pub(crate) fn upper(mut values: Vec<f64>) -> f64 {
     let rank = (CONFIDENCE * (values.len() + 1) as f64).ceil() as usize;
     values.sort_by(f64::total_cmp);

@@ -12,8 +12,9 @@ const STEPS: usize = 60;
 /// Below this part of a time residuals are rounding, and a likelihood of them says nothing.
 const LEAST_SCALE: f64 = 1e-9;
 
-/// AIC: twice the parameters less twice the logarithm of the likelihood of the times, of which relative
-/// residuals have Huber's density with the scale that fits best. Only differences say something.
+/// AIC: twice the parameters less twice the logarithm of the likelihood of the times, of which
+/// relative residuals have Huber's density with the scale that fits best. Only differences say
+/// something.
 pub(crate) fn aic(design: &Design, times: &[f64], curve: &[f64], parameters: usize) -> f64 {
     let residuals: Vec<f64> =
         design.rows.iter().zip(times).map(|(row, time)| time / curve[row.setting] - 1.0).collect();

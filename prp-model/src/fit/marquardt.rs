@@ -1,11 +1,12 @@
-//! Levenberg and Marquardt: least squares of a curve that is not linear in its parameters, none of which
-//! may be negative.
+//! Levenberg and Marquardt: least squares of a curve that is not linear in its parameters, none of
+//! which may be negative.
 
 use super::algebra::{Mask, Symmetric, Vector, dot};
 
 /// What to bring to its least: a sum of weighted squares, given by residuals and their derivatives.
 pub(crate) trait Problem {
-    /// Calls `each` with weight, residual (measured less curve) and the curve's gradient of every point.
+    /// Calls `each` with weight, residual (measured less curve) and the curve's gradient of every
+    /// point.
     fn points(&self, theta: &Vector, each: &mut dyn FnMut(f64, f64, Vector));
 }
 
@@ -15,7 +16,8 @@ const TOLERANCE: f64 = 1e-12;
 /// Steps before it gives up: from a start that knows both limits of a curve it takes about five.
 const MOST_STEPS: usize = 200;
 
-/// How much damping there is at first, and how it changes after a step that helped and one that did not.
+/// How much damping there is at first, and how it changes after a step that helped and one that did
+/// not.
 const DAMPING: f64 = 1e-3;
 const LESS: f64 = 0.2;
 const MORE: f64 = 5.0;
@@ -23,7 +25,8 @@ const MORE: f64 = 5.0;
 /// Above this no step helps any more: it would be smaller than what rounding makes.
 const MOST_DAMPING: f64 = 1e16;
 
-/// The parameters with the least sum of squares near `start`, over those of `mask`; the others stay.
+/// The parameters with the least sum of squares near `start`, over those of `mask`; the others
+/// stay.
 pub(crate) fn least_squares(problem: &impl Problem, start: Vector, mask: &Mask) -> Vector {
     let (mut theta, mut damping) = (start, DAMPING);
     let mut cost = cost_at(problem, &theta);

@@ -1,8 +1,8 @@
 //! Fits that a few measurements far off do not move: Tukey's biweight on relative errors.
 //!
-//! A time is a residual as a part of what the curve says, so that a message of a megabyte counts no more
-//! than one of a byte. Residuals beyond six deviations count for nothing; among normal ones that costs two
-//! hundredths of the efficiency of least squares.
+//! A time is a residual as a part of what the curve says, so that a message of a megabyte counts no
+//! more than one of a byte. Residuals beyond six deviations count for nothing; among normal ones
+//! that costs 2 % of the efficiency of least squares.
 
 use super::algebra::Vector;
 use super::design::{Design, Sums};
@@ -14,7 +14,8 @@ const CUT: f64 = 6.0;
 /// A normal deviation by the median of absolute ones.
 const NORMAL_BY_MAD: f64 = 1.482_602_218_505_602;
 
-/// Measurements of one setting that say how far apart those are; fewer only say it together with the rest.
+/// Measurements of one setting that say how far apart those are; fewer only say it together with
+/// the rest.
 const OWN_SCALE: f64 = 8.0;
 
 /// How exactly weights and parameters agree: passes that move the curve by less than this part of a
@@ -29,14 +30,15 @@ impl Tolerance {
     pub(crate) const COARSE: Self = Self(1e-3);
 }
 
-/// Passes at most. Weights that still move after so many go back and forth between a few measurements at
-/// the cut.
+/// Passes at most. Weights that still move after so many go back and forth between a few
+/// measurements at the cut.
 const MOST_PASSES: usize = 50;
 
 /// What scale a perfect fit has: below this part of a time there is only rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// Times as near 0 as this part of the largest one, and below, where a curve says so: no weight is infinite.
+/// Times as near 0 as this part of the largest one, and below, where a curve says so: no weight is
+/// infinite.
 const FLOOR: f64 = 1e-9;
 
 /// A fit whose weights agree with its parameters.
@@ -175,8 +177,8 @@ fn start_at_medians(solver: &Solver, design: &Design, start: Vector) -> Vector {
     theta
 }
 
-/// Robust deviations of relative residuals: of each setting as far as it has measurements enough, and of
-/// all together.
+/// Robust deviations of relative residuals: of each setting as far as it has measurements enough,
+/// and of all together.
 fn scale(solver: &Solver, design: &Design, times: &[f64], theta: &Vector) -> Scale {
     let curve = curve(solver, theta);
     let mut of_all = Vec::with_capacity(times.len());

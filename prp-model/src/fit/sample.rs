@@ -21,11 +21,13 @@ pub struct Sample {
     pub hops: Option<Hops>,
     /// Messages in a row that the time is for; LogP's gap shows from two on.
     pub messages: u32,
-    /// Pairs of processes that send at the same time over one network (section 4 of the hyperbolic model).
+    /// Pairs of processes that send at the same time over one network (section 4 of the hyperbolic
+    /// model).
     pub pairs: u32,
     /// What it is the time of.
     pub kind: Kind,
-    /// The round in which it was taken: what is common to a round is not independent. `None`: of its own.
+    /// The round in which it was taken: what is common to a round is not independent. `None`: of
+    /// its own.
     pub round: Option<u32>,
     /// How long it took.
     pub time: Seconds,

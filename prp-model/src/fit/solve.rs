@@ -17,8 +17,8 @@ pub(crate) struct Solver {
     pub(crate) settings: Vec<Setting>,
     /// The parameters that are looked for; the others stay.
     pub(crate) mask: Mask,
-    /// Whether parameters that would be negative are 0. Without that bound estimates near it lie about the
-    /// truth evenly, as intervals need it.
+    /// Whether parameters that would be negative are 0. Without that bound estimates near it lie
+    /// about the truth evenly, as intervals need it.
     pub(crate) bounded: bool,
     /// The sizes that may give the curve its shape.
     shapes: Shapes,
@@ -84,8 +84,8 @@ impl Solver {
         is_sound.then(|| (theta, self.cost(sums, &theta)))
     }
 
-    /// The least sum of squares of a model that is linear in the parameters of `mask`, none of which is
-    /// negative.
+    /// The least sum of squares of a model that is linear in the parameters of `mask`, none of
+    /// which is negative.
     fn linear(&self, sums: &[Sums], start: &Vector, mask: &Mask) -> Vector {
         let (normal, right) = self.normal(sums, start, mask);
         self.solution(&normal, &right, start, mask)
@@ -120,8 +120,8 @@ impl Solver {
     }
 }
 
-/// Solves normal equations for parameters that are not negative: where the free solution has negative
-/// ones, the best of those in which some are 0. There are at most 16.
+/// Solves normal equations for parameters that are not negative: where the free solution has
+/// negative ones, the best of those in which some are 0. There are at most 16.
 fn not_negative(normal: &Symmetric, right: &Vector, start: &Vector, mask: &Mask) -> Vector {
     let solution = |mask: &Mask| {
         let solved = normal.inverse(mask)?.times(right);

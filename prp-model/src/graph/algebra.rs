@@ -3,8 +3,8 @@
 use crate::point::Hyperbolic;
 use crate::unit::{Seconds, SecondsPerByte};
 
-/// A communication block: something that takes [`Hyperbolic`] time for a message, such as a processor, an
-/// adapter or a network.
+/// A communication block: something that takes [`Hyperbolic`] time for a message, such as a
+/// processor, an adapter or a network.
 pub type Block = Hyperbolic;
 
 /// The block that takes no time: in series with another one it changes nothing.
@@ -21,8 +21,8 @@ pub enum Dependence {
 
 /// Rule 1: every packet is processed by all of the blocks. None take no time.
 ///
-/// `a` is the sum; `b` is that of the slowest where they are independent, and the sum where they are not.
-/// Source: Stoica, Sultan and Keyes, equations 5 and 6.
+/// `a` is the sum; `b` is that of the slowest where they are independent, and the sum where they
+/// are not. Source: Stoica, Sultan and Keyes, equations 5 and 6.
 ///
 /// ```
 /// use prp_model::graph::{Block, Dependence, serial};
@@ -47,8 +47,8 @@ pub fn serial(blocks: &[Block], dependence: Dependence) -> Block {
     blocks.iter().fold(NOTHING, add)
 }
 
-/// Rule 2: every packet is processed by one of the blocks, the one with which the message is done first.
-/// `None` of no blocks.
+/// Rule 2: every packet is processed by one of the blocks, the one with which the message is done
+/// first. `None` of no blocks.
 ///
 /// `a` is the least; `b` is the least where they are dependent, and where they are not the load is
 /// divided among them: `1/b` is the sum of `1/b_i`. Source: equations 9 and 10.
@@ -80,11 +80,11 @@ pub fn parallel(blocks: &[Block], dependence: Dependence) -> Option<Block> {
     blocks.iter().copied().reduce(join)
 }
 
-/// Rule 3: what a block is to one of `messages` that it processes at the same time, in whichever order;
-/// `share` is the size of all of them by that of this one.
+/// Rule 3: what a block is to one of `messages` that it processes at the same time, in whichever
+/// order; `share` is the size of all of them by that of this one.
 ///
-/// It is the time until all are done, which bounds that of each: `a_i = n a`, `b_i = b X / x_i`. Source:
-/// equation 14. In a random order `a_i` is too large by a factor of two on average.
+/// It is the time until all are done, which bounds that of each: `a_i = n a`, `b_i = b X / x_i`.
+/// Source: equation 14. In a random order `a_i` is too large by a factor of two on average.
 ///
 /// ```
 /// use prp_model::graph::{Block, concurrent};

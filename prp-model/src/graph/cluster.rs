@@ -16,9 +16,10 @@ pub struct Cluster {
 
 impl Cluster {
     /// What a fit of [`Model::Blocks`] says. Where the network is always the bottleneck, `b` of a
-    /// workstation is not told, and is no more than the network's; where it never is, `b_c` is not told, and
-    /// is no more than the workstation's by the most pairs. Those are taken, and change no prediction for as
-    /// many pairs. `None` of another model, or where one of the others is not told.
+    /// workstation is not told, and is no more than the network's; where it never is, `b_c` is not
+    /// told, and is no more than the workstation's by the most pairs. Those are taken, and change
+    /// no prediction for as many pairs. `None` of another model, or where one of the others is not
+    /// told.
     #[must_use]
     pub fn of(fit: &Fit) -> Option<Self> {
         if fit.model != Model::Blocks {
@@ -37,7 +38,8 @@ impl Cluster {
         Some(Self { workstation, network: block(value("a_c")?, network) })
     }
 
-    /// Equation 16: what a message is to one of so many pairs of which each sends one at the same time.
+    /// Equation 16: what a message is to one of so many pairs of which each sends one at the same
+    /// time.
     ///
     /// ```
     /// use prp_model::graph::{Block, Cluster};

@@ -9,8 +9,8 @@ pub struct Graph {
     pub(super) messages: Vec<Message>,
     /// Whether calls to send and to receive return before the message is through.
     pub(super) primitive: Primitive,
-    /// Whether a process sends and receives one message at a time, and some wait for others. Otherwise all
-    /// are sent at the same time.
+    /// Whether a process sends and receives one message at a time, and some wait for others.
+    /// Otherwise all are sent at the same time.
     pub(super) ordered: bool,
 }
 

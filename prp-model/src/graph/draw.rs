@@ -37,10 +37,10 @@ enum What {
 }
 
 impl Graph {
-    /// The graph as the paper draws it: processes are circles, senders on the left and receivers on the
-    /// right, and blocks are boxes with their parameters, in the order in which messages pass them. A block
-    /// that some messages pass earlier than others, such as a processor that sends and receives, stands at
-    /// each of those places, so that every arrow goes to the right.
+    /// The graph as the paper draws it: processes are circles, senders on the left and receivers on
+    /// the right, and blocks are boxes with their parameters, in the order in which messages pass
+    /// them. A block that some messages pass earlier than others, such as a processor that sends
+    /// and receives, stands at each of those places, so that every arrow goes to the right.
     #[must_use]
     pub fn svg(&self) -> String {
         let (places, edges) = self.places();
@@ -165,7 +165,8 @@ fn shorten(names: &[String]) -> String {
 }
 
 impl Timeline {
-    /// What each process does when, as figures 10 and 13 draw it: sends are empty bars, receives are filled.
+    /// What each process does when, as figures 10 and 13 draw it: sends are empty bars, receives
+    /// are filled.
     #[must_use]
     pub fn svg(&self) -> String {
         /// The width of the whole time.

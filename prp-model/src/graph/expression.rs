@@ -8,7 +8,8 @@ use super::definition::{Graph, Path};
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Small(Vec<(u32, String)>);
 
-/// The time of a byte of a pattern: steps, each as long as the block that takes longest for its messages.
+/// The time of a byte of a pattern: steps, each as long as the block that takes longest for its
+/// messages.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Large(Vec<(u32, Step)>);
 
@@ -73,8 +74,9 @@ impl fmt::Display for Large {
 }
 
 impl Graph {
-    /// How many messages each block has among these, the most of those with one symbol; `None` where a path
-    /// is no row of blocks that are independent. Blocks that cost nothing for a byte are left out.
+    /// How many messages each block has among these, the most of those with one symbol; `None`
+    /// where a path is no row of blocks that are independent. Blocks that cost nothing for a byte
+    /// are left out.
     pub(super) fn loads(&self, messages: &[usize]) -> Option<Step> {
         let mut counts = vec![0; self.blocks.len()];
         for at in messages {

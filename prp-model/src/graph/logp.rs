@@ -45,7 +45,8 @@ impl LogPBlock {
         self.block.time(beyond_first(messages))
     }
 
-    /// What the sender's processor is busy for, or the receiver's: the primitives are preemptive (figure 8).
+    /// What the sender's processor is busy for, or the receiver's: the primitives are preemptive
+    /// (figure 8).
     #[must_use]
     pub fn sending_time(&self, messages: u32) -> Seconds {
         let end = Block { fixed: self.overhead, byte: SecondsPerByte::new(self.overhead.number()) };

@@ -1,5 +1,5 @@
-//! Graphs as TOML (`docs/models.md` has the schema), and what is wrong with a file, where, and how to mend
-//! it.
+//! Graphs as TOML (`docs/models.md` has the schema), and what is wrong with a file, where, and how
+//! to mend it.
 
 mod check;
 mod schema;

@@ -1,4 +1,5 @@
-//! A message's path reduced: first to blocks in series that work independently of each other, then to one.
+//! A message's path reduced: first to blocks in series that work independently of each other, then
+//! to one.
 
 use super::algebra::{Block, Dependence, NOTHING, parallel, serial};
 use super::definition::{Graph, Path};
@@ -10,8 +11,8 @@ pub(super) struct Part {
     processors: Vec<String>,
 }
 
-/// Reduces `path` to independent parts in series, in its order; `as_seen` gives each block as the message
-/// sees it (rule 3).
+/// Reduces `path` to independent parts in series, in its order; `as_seen` gives each block as the
+/// message sees it (rule 3).
 pub(super) fn chain(graph: &Graph, path: &Path, as_seen: &dyn Fn(usize) -> Block) -> Vec<Part> {
     match path {
         Path::Serial(parts) => {

@@ -10,8 +10,8 @@ pub enum Kind {
     TreeBroadcast,
     /// Process 0 sends to each of the others in turn.
     FlatBroadcast,
-    /// Up the tree to process 0, which then sends to each of the others in turn: a global operation, or a
-    /// synchronisation where the messages are empty.
+    /// Up the tree to process 0, which then sends to each of the others in turn: a global
+    /// operation, or a synchronisation where the messages are empty.
     Reduction,
     /// Every process sends to so many neighbours at the same time.
     Neighbours(u32),
@@ -31,8 +31,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The graph of a pattern among `processes`. The network is one block for all of them, or one for each
-    /// receiver.
+    /// The graph of a pattern among `processes`. The network is one block for all of them, or one
+    /// for each receiver.
     #[must_use]
     pub fn graph(&self, kind: Kind, processes: u32, is_shared: bool) -> Graph {
         let mut builder = Builder {

@@ -57,9 +57,9 @@ impl Reduced {
 impl Graph {
     /// Reduces it by the rules.
     ///
-    /// Messages without an order are sent at the same time (rule 3). With one, those of a step are: sends
-    /// and receives of a process exclude each other, so that with messages of one size all go step by step.
-    /// For small messages the network is taken to be free, as section 3 does it.
+    /// Messages without an order are sent at the same time (rule 3). With one, those of a step are:
+    /// sends and receives of a process exclude each other, so that with messages of one size all go
+    /// step by step. For small messages the network is taken to be free, as section 3 does it.
     #[must_use]
     pub fn reduce(&self) -> Reduction {
         let steps = if self.ordered { Some(steps(self)) } else { None };
@@ -105,8 +105,8 @@ impl Graph {
         concurrent(self.blocks[block].block, count, size / self.messages[at].size)
     }
 
-    /// Sending and receiving time by figure 8: both begin as their own block, and how they go on for large
-    /// messages depends on what the calls wait for.
+    /// Sending and receiving time by figure 8: both begin as their own block, and how they go on
+    /// for large messages depends on what the calls wait for.
     fn ends(&self, chain: &[Part]) -> (Block, (Block, Block)) {
         let total = whole(chain);
         let (Some(first), Some(last)) = (chain.first(), chain.last()) else {

@@ -1,8 +1,8 @@
 //! When messages that wait for each other are sent and received.
 //!
-//! Small messages: a process sends or receives one at a time, each for the fixed time of its own block, and
-//! between the two a message is under way, alone. Large messages: both ends are busy for as long as a
-//! message takes, so that all go step by step.
+//! Small messages: a process sends or receives one at a time, each for the fixed time of its own
+//! block, and between the two a message is under way, alone. Large messages: both ends are busy for
+//! as long as a message takes, so that all go step by step.
 
 use super::definition::{Graph, Message, Path};
 use super::expression::Small;
@@ -104,8 +104,8 @@ struct Free {
     made_of: Small,
 }
 
-/// The schedule of small messages, and what the time until its end is made of: `None` where a path is no
-/// plain row of independent blocks.
+/// The schedule of small messages, and what the time until its end is made of: `None` where a path
+/// is no plain row of independent blocks.
 pub(super) fn small_schedule(graph: &Graph) -> (Timeline, Option<Small>) {
     let is_plain = graph.messages.iter().all(|message| graph.symbols(&message.via).is_some());
     let processes = graph.processes();

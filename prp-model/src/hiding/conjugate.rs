@@ -4,11 +4,12 @@ use super::overlap::Fraction;
 use super::scaling::largest;
 
 /// De Sturler and van der Vorst's runtimes, in units of the communication of one processor, `b`:
-/// `T(p) = lambda/p + sqrt(p)`, and with hiding `(1 - f) lambda/p + max(f lambda/p + omega, sqrt(p))`.
+/// `T(p) = lambda/p + sqrt(p)`, and with hiding
+/// `(1 - f) lambda/p + max(f lambda/p + omega, sqrt(p))`.
 ///
-/// `lambda` is `(9 + 4 n_z) t_fl N / (6 (t_s + 3 t_w))`, `f` is `2 n_z / (9 + 4 n_z)` with `n_z` entries in a
-/// row of the matrix, and `omega` is 4: hiding needs `24 (t_s + 3 t_w)`. Speed-ups are those of an
-/// algorithm over itself on one processor, as section 4.3 has them.
+/// `lambda` is `(9 + 4 n_z) t_fl N / (6 (t_s + 3 t_w))`, `f` is `2 n_z / (9 + 4 n_z)` with `n_z`
+/// entries in a row of the matrix, and `omega` is 4: hiding needs `24 (t_s + 3 t_w)`. Speed-ups are
+/// those of an algorithm over itself on one processor, as section 4.3 has them.
 ///
 /// Source: Strumpen, section 4.3.
 ///

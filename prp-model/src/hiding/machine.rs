@@ -2,8 +2,8 @@
 
 use super::overlap::{Fraction, Granularity, Overlap};
 
-/// A parallel machine: its hardware granularity, instructions in the time of a byte, and the overhead of
-/// hiding latency on it.
+/// A parallel machine: its hardware granularity, instructions in the time of a byte, and the
+/// overhead of hiding latency on it.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Machine {
     /// gamma_h.
@@ -29,8 +29,8 @@ impl Default for Program {
 }
 
 impl Program {
-    /// This program on a machine, with tasks of this software granularity: instructions for a byte that is
-    /// communicated, gamma_s.
+    /// This program on a machine, with tasks of this software granularity: instructions for a byte
+    /// that is communicated, gamma_s.
     ///
     /// ```
     /// use prp_model::hiding::{Granularity, Machine, Program};
@@ -51,24 +51,25 @@ impl Program {
         Overlap { ratio, fraction: self.fraction, overhead: machine.overhead }
     }
 
-    /// The software granularity with the largest gain on a machine: the smallest at which everything is
-    /// hidden. `None` where nothing is (f and Omega are 0).
+    /// The software granularity with the largest gain on a machine: the smallest at which
+    /// everything is hidden. `None` where nothing is (f and Omega are 0).
     #[must_use]
     pub fn best_software(&self, machine: Machine) -> Option<Granularity> {
         let part = self.fraction.number() + machine.overhead;
         Granularity::new(self.messages * machine.hardware.number() / part)
     }
 
-    /// The hardware granularity with the largest gain for tasks of this software granularity, where hiding
-    /// costs `overhead`. `None` likewise.
+    /// The hardware granularity with the largest gain for tasks of this software granularity, where
+    /// hiding costs `overhead`. `None` likewise.
     #[must_use]
     pub fn best_hardware(&self, software: Granularity, overhead: f64) -> Option<Granularity> {
         let part = self.fraction.number() + overhead;
         Granularity::new(part * software.number() / self.messages)
     }
 
-    /// The least gain on a machine for tasks of every granularity from one to another: example 2 asks where
-    /// it is no loss. Between both ends a gain only has a largest value, so the least is at one of them.
+    /// The least gain on a machine for tasks of every granularity from one to another: example 2
+    /// asks where it is no loss. Between both ends a gain only has a largest value, so the least is
+    /// at one of them.
     ///
     /// ```
     /// use prp_model::hiding::{Granularity, Machine, Program};

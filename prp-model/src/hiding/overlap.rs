@@ -44,10 +44,11 @@ impl Granularity {
 /// A task's communication beside its calculation.
 ///
 /// `ratio` is the time to communicate by the time to calculate; `fraction` (f) is the part of the
-/// calculation that communication can go on behind; `overhead` (Omega) is what hiding costs, as a part of
-/// the calculation.
+/// calculation that communication can go on behind; `overhead` (Omega) is what hiding costs, as a
+/// part of the calculation.
 ///
-/// Source: Strumpen, Communication Latency Hiding, ETH report 216, sections 2.1 to 2.3, for long messages.
+/// Source: Strumpen, Communication Latency Hiding, ETH report 216, sections 2.1 to 2.3, for long
+/// messages.
 ///
 /// ```
 /// use prp_model::hiding::{Fraction, Overlap};
@@ -94,13 +95,15 @@ impl Overlap {
         (1.0 - fraction) + self.ratio.max(fraction + self.overhead)
     }
 
-    /// The ratio with the largest gain, `f + Omega`: all is hidden, and nothing of what hides it idle.
+    /// The ratio with the largest gain, `f + Omega`: all is hidden, and nothing of what hides it
+    /// idle.
     #[must_use]
     pub fn best_ratio(&self) -> f64 {
         self.fraction.number() + self.overhead
     }
 
-    /// The largest gain, `(1 + f + Omega) / (1 + Omega)`; for f = 1 that is `2 - Omega / (1 + Omega)`.
+    /// The largest gain, `(1 + f + Omega) / (1 + Omega)`; for f = 1 that is
+    /// `2 - Omega / (1 + Omega)`.
     #[must_use]
     pub fn largest_gain(&self) -> f64 {
         Self { ratio: self.best_ratio(), ..*self }.gain()

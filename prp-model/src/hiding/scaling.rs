@@ -30,7 +30,8 @@ impl Messages {
 pub enum Overhead {
     /// A part of the calculation.
     Fixed(f64),
-    /// A part of the calculation of one processor: so much of the smaller part that each of many has.
+    /// A part of the calculation of one processor: so much of the smaller part that each of many
+    /// has.
     Each(f64),
 }
 
@@ -47,7 +48,8 @@ impl Overhead {
 
 /// A program that is divided among processors, equation 6.
 ///
-/// `lambda` is `p gamma_s / gamma_h`: all instructions by all bytes of a task, by the hardware's granularity.
+/// `lambda` is `p gamma_s / gamma_h`: all instructions by all bytes of a task, by the hardware's
+/// granularity.
 ///
 /// Source: Strumpen, section 2.3.2.
 ///

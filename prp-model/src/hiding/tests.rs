@@ -6,9 +6,10 @@ fn overlap(ratio: f64, fraction: f64, overhead: f64) -> Overlap {
     Overlap { ratio, fraction: Fraction::new(fraction).expect("a part"), overhead }
 }
 
-/// Section 4.3's numbers, lambda and the part that hides recovered from two of them: the best numbers of
-/// processors without and with hiding. Their quotient to the power of 3/2 is 1 - f, and f = 2 n_z / (9 +
-/// 4 n_z) for the five entries of a stencil; lambda is the least that has its best at 601.
+/// Section 4.3's numbers, lambda and the part that hides recovered from two of them: the best
+/// numbers of processors without and with hiding. Their quotient to the power of 3/2 is 1 - f, and
+/// f = 2 n_z / (9 + 4 n_z) for the five entries of a stencil; lambda is the least that has its best
+/// at 601.
 #[test]
 fn conjugate_gradient__the_paper_s_numbers_from_two_of_them() {
     let hides = 1.0 - (453.0_f64 / 601.0).powf(1.5);
@@ -29,8 +30,8 @@ fn conjugate_gradient__the_paper_s_numbers_from_two_of_them() {
     assert!(p == 453 && near(speedup, 230.6, 0.1), "{p} {speedup}");
 }
 
-/// The conjugate gradients are equation 6 with q = sqrt(p) and Omega = omega p / a, but that one processor
-/// does not communicate with itself there.
+/// The conjugate gradients are equation 6 with q = sqrt(p) and Omega = omega p / a, but that one
+/// processor does not communicate with itself there.
 #[test]
 fn scaling__has_the_conjugate_gradients_in_it() {
     let solver = ConjugateGradient::new(7359.0, 5);
@@ -83,7 +84,8 @@ fn numbers__outside_of_their_range_are_none() {
 }
 
 proptest! {
-    /// G is at most 1 + f, the more so with overhead, and reaches its largest value at ratio f + Omega.
+    /// G is at most 1 + f, the more so with overhead, and reaches its largest value at ratio f +
+    /// Omega.
     #[test]
     fn gain__has_its_largest_value_where_the_paper_says(
         ratio in 0.0..10.0_f64, fraction in 0.0..=1.0_f64, overhead in 0.0..2.0_f64,
@@ -95,7 +97,8 @@ proptest! {
         prop_assert!((ideal - (2.0 - overhead / (1.0 + overhead))).abs() < 1e-12);
     }
 
-    /// A loss where the ratio is below Omega, whatever f is (section 2.3.2), and no loss where it is above.
+    /// A loss where the ratio is below Omega, whatever f is (section 2.3.2), and no loss where it
+    /// is above.
     #[test]
     fn gain__is_a_loss_below_the_overhead(
         ratio in 0.0..3.0_f64, fraction in 0.01..=1.0_f64, overhead in 0.0..2.0_f64,

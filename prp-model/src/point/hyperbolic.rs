@@ -5,8 +5,8 @@ use crate::unit::{Bytes, Seconds, SecondsPerByte};
 /// `T(x) = a^2 / (a + b x) + b x`.
 ///
 /// Source: Stoica, Sultan and Keyes, A Simple Hyperbolic Model, equation 3. The tangent at 0 is
-/// horizontal with the intercept `a`, the asymptote has the slope `b`. It stands for the packetised model
-/// ([`Packet`](super::Packet)), and is the only form here whose blocks can be put together
+/// horizontal with the intercept `a`, the asymptote has the slope `b`. It stands for the packetised
+/// model ([`Packet`](super::Packet)), and is the only form here whose blocks can be put together
 /// ([`graph`](crate::graph)). In between it lies up to a quarter below `a + b x`.
 ///
 /// ```

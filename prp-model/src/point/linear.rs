@@ -4,9 +4,10 @@ use crate::unit::{Bytes, BytesPerSecond, Hops, Seconds, SecondsPerByte};
 
 /// `T(n, h) = alpha + beta n + gamma h`.
 ///
-/// Source: Dongarra and Dunigan, Message-Passing Performance of Various Computers, "Programming Model".
-/// It holds for one message at a time between two processes. `alpha` may differ a little from the time
-/// of a message without bytes, and a curve with steps or a rendezvous has no one `beta`.
+/// Source: Dongarra and Dunigan, Message-Passing Performance of Various Computers, "Programming
+/// Model". It holds for one message at a time between two processes. `alpha` may differ a little
+/// from the time of a message without bytes, and a curve with steps or a rendezvous has no one
+/// `beta`.
 ///
 /// ```
 /// use prp_model::point::Linear;
@@ -42,8 +43,8 @@ impl Linear {
         Seconds::new(self.alpha.number() + bytes + self.gamma.number() * hops.number())
     }
 
-    /// The size at which a message has half of the asymptotic bandwidth, n1/2 = alpha / beta, without
-    /// routers on the path.
+    /// The size at which a message has half of the asymptotic bandwidth, n1/2 = alpha / beta,
+    /// without routers on the path.
     #[must_use]
     pub fn half_bandwidth_size(&self) -> Bytes {
         Bytes::new(self.alpha.number() / self.beta.number())

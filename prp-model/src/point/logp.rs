@@ -4,10 +4,10 @@ use crate::unit::{Bytes, Seconds, SecondsPerByte};
 
 /// LogP: messages of one small size.
 ///
-/// Source: Culler et al. 1993, as Stoica, Sultan and Keyes use it in section 6. `L` bounds the time on the
-/// way, `o` is a processor's time for sending or receiving a message, `g` the least time between two
-/// messages of one processor. It says nothing of sizes: for those it needs as many messages as there are
-/// units of data, or [`LogGp`].
+/// Source: Culler et al. 1993, as Stoica, Sultan and Keyes use it in section 6. `L` bounds the time
+/// on the way, `o` is a processor's time for sending or receiving a message, `g` the least time
+/// between two messages of one processor. It says nothing of sizes: for those it needs as many
+/// messages as there are units of data, or [`LogGp`].
 ///
 /// ```
 /// use prp_model::point::LogP;
@@ -30,7 +30,8 @@ pub struct LogP {
 }
 
 impl LogP {
-    /// Until the last of `messages` in a row is received: `(n - 1) max(g, o) + 2o + L`. None take no time.
+    /// Until the last of `messages` in a row is received: `(n - 1) max(g, o) + 2o + L`. None take
+    /// no time.
     #[must_use]
     pub fn time(&self, messages: u32) -> Seconds {
         let Some(others) = messages.checked_sub(1) else { return Seconds::new(0.0) };
@@ -48,7 +49,8 @@ impl LogP {
 
 /// LogGP: LogP with a gap for each byte of a long message.
 ///
-/// Source: Alexandrov et al. 1995. `T(n) = L + 2o + (n - 1) G`; a message without bytes takes `L + 2o`.
+/// Source: Alexandrov et al. 1995. `T(n) = L + 2o + (n - 1) G`; a message without bytes takes
+/// `L + 2o`.
 ///
 /// ```
 /// use prp_model::point::LogGp;

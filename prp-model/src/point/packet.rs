@@ -5,10 +5,10 @@ use crate::unit::{Bytes, Seconds, SecondsPerByte};
 
 /// `t(x) = a ceil(x / p) + m x`.
 ///
-/// Source: Stoica, Sultan and Keyes, A Simple Hyperbolic Model, equation 1. A message without bytes is a
-/// packet too: equation 1 has no value there, and the limit for small messages that follows it is `a`.
-/// It holds for a sender that cuts messages into packets one after the other; it does not see packets of
-/// one message overtaking each other's fixed costs on different processors.
+/// Source: Stoica, Sultan and Keyes, A Simple Hyperbolic Model, equation 1. A message without bytes
+/// is a packet too: equation 1 has no value there, and the limit for small messages that follows it
+/// is `a`. It holds for a sender that cuts messages into packets one after the other; it does not
+/// see packets of one message overtaking each other's fixed costs on different processors.
 ///
 /// ```
 /// use prp_model::point::Packet;

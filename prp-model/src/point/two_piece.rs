@@ -4,13 +4,14 @@ use crate::unit::{Bytes, BytesPerSecond, Seconds, SecondsPerByte};
 
 /// `T(N) = a + max(N, N_min) / B_N + N / B_CPU`, equations 1 and 2 of the paper in one.
 ///
-/// The network sends a frame of the smallest size for any message up to `N_min`, the processor touches the
-/// bytes there are: up to `N_min` it is `L + N/B0`, from there on `L' + N/B1`, with `L = a + N_min/B_N`,
-/// `B0 = B_CPU`, `L' = a` and `1/B1 = 1/B_N + 1/B_CPU`. The pieces meet at `N_min`.
+/// The network sends a frame of the smallest size for any message up to `N_min`, the processor
+/// touches the bytes there are: up to `N_min` it is `L + N/B0`, from there on `L' + N/B1`, with
+/// `L = a + N_min/B_N`, `B0 = B_CPU`, `L' = a` and `1/B1 = 1/B_N + 1/B_CPU`. The pieces meet at
+/// `N_min`.
 ///
-/// Source: Marenzoni et al., An Operating System Support to Low-Overhead Communications in NOW Clusters,
-/// section 4. It holds for a message in one frame, up to `N_max` of 1,484 bytes there; beyond that the
-/// bandwidth is an effective one.
+/// Source: Marenzoni et al., An Operating System Support to Low-Overhead Communications in NOW
+/// Clusters, section 4. It holds for a message in one frame, up to `N_max` of 1,484 bytes there;
+/// beyond that the bandwidth is an effective one.
 ///
 /// ```
 /// use prp_model::point::TwoPiece;

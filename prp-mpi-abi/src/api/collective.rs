@@ -43,7 +43,7 @@ impl Made {
         Self { memory, steps, combine: None, finish: None }
     }
 
-    /// ... and then the first bytes of the memory from `at` on go to `to`.
+    /// Has the first bytes of the memory from `at` on go to `to` in the end.
     pub(crate) fn then_copy(mut self, at: usize, to: Region) -> Self {
         self.finish = Some(Box::new(move |memory| {
             let mut to = to;

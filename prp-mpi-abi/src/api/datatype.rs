@@ -173,7 +173,8 @@ pub(crate) fn type_create_struct(
     Ok(())
 }
 
-/// A structure ends where the next one of an array may begin: elements are aligned to their size, as C does it.
+/// A structure ends where the next one of an array may begin: elements are aligned to their size,
+/// as C does it.
 fn padded(made: Datatype) -> Datatype {
     let alignment = |size: u8| if size > 16 { 16 } else { isize::from(size) };
     let widest = made.runs().iter().map(|r| alignment(r.basic.size)).max().unwrap_or(1);
@@ -314,7 +315,8 @@ pub(crate) fn type_get_envelope(
     Ok(())
 }
 
-/// Counts are told as integers where they fit, which they do unless the type was made with large ones.
+/// Counts are told as integers where they fit, which they do unless the type was made with large
+/// ones.
 pub(crate) fn type_get_envelope_c(
     datatype: Handle,
     integers: Ptr<i64>,

@@ -114,7 +114,8 @@ pub(crate) fn refuse(name: &'static str) -> c_int {
     end(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
 }
 
-/// Classes and codes that the application has added, from the last class of the standard on: the class of each, and its text.
+/// Classes and codes that the application has added, from the last class of the standard on: the
+/// class of each, and its text.
 static ADDED: Mutex<Vec<(c_int, Option<String>)>> = Mutex::new(Vec::new());
 
 /// `MPI_ERR_LASTCODE`, from which on the application's codes are.

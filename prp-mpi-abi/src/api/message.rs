@@ -21,7 +21,7 @@ use crate::sys::pointer::{Address, Counts, Ptr, Status};
 pub(crate) enum Mode {
     /// The buffer may be used again when the call, or the request, is done.
     Standard,
-    /// ... and the receiver has begun to receive.
+    /// As standard, and the receiver has begun to receive.
     Synchronous,
     /// The message is copied: done at once.
     Buffered,
@@ -763,7 +763,8 @@ pub(crate) fn status_set_error(status: Ptr<Status>, value: c_int) -> Outcome {
     set_error(status, value)
 }
 
-/// The buffer that the application has attached; messages are copied elsewhere, so it is only given back.
+/// The buffer that the application has attached; messages are copied elsewhere, so it is only given
+/// back.
 static ATTACHED: parking_lot::Mutex<Option<(usize, i64)>> = parking_lot::Mutex::new(None);
 
 pub(crate) fn buffer_attach(buffer: Address, size: i64) -> Outcome {

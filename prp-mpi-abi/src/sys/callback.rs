@@ -30,7 +30,8 @@ type Cancel = extern "C" fn(Address, c_int) -> c_int;
 
 macro_rules! function {
     ($callback:expr, $type:ty) => {
-        // SAFETY: the application has passed a function of this type; numbers that stand for no function were told apart before.
+        // SAFETY: the application has passed a function of this type; numbers that stand for no
+        // function were told apart before.
         unsafe { std::mem::transmute::<usize, $type>($callback.0) }
     };
 }

@@ -94,7 +94,8 @@ impl Address {
 
     /// The buffer as a region.
     pub(crate) fn region(self, count: usize, datatype: &Arc<Datatype>) -> Region {
-        // SAFETY: the caller has passed a buffer of that many elements, and leaves it alone until the operation is done.
+        // SAFETY: the caller has passed a buffer of that many elements, and leaves it alone until
+        // the operation is done.
         unsafe { Region::foreign(self.0, count, datatype) }
     }
 }

@@ -18,7 +18,7 @@ use super::schedule::Step;
 /// Which part of the memory belongs to a rank.
 pub type Parts<'a> = &'a [Range<usize>];
 
-/// Who waits for whom in a group of `size` ranks, seen by `rank`.
+/// Which rank waits for which in a group of `size` ranks, seen by `rank`.
 #[derive(Copy, Clone, Debug)]
 pub struct Place {
     /// Own rank.
@@ -147,8 +147,8 @@ impl Place {
         steps
     }
 
-    /// The same for long vectors and operations that may be done in any order: each rank combines one of `parts`, and then
-    /// they go around. `scratch` is as long as the longest of them.
+    /// The same for long vectors and operations that may be done in any order: each rank combines
+    /// one of `parts`, and then they go around. `scratch` is as long as the longest of them.
     pub fn allreduce_ring(self, parts: Parts<'_>, scratch: usize) -> Vec<Step> {
         let mut steps = Vec::new();
         for round in 0..self.size - 1 {
@@ -171,8 +171,8 @@ impl Place {
         steps
     }
 
-    /// `mine` becomes the combination of all up to the own rank, `before` that of those before it. `scratch` and `out` are as
-    /// long as they.
+    /// `mine` becomes the combination of all up to the own rank, `before` that of those before it.
+    /// `scratch` and `out` are as long as they.
     pub fn scan(
         self,
         mine: &Range<usize>,
@@ -246,7 +246,8 @@ impl Place {
         steps
     }
 
-    /// Each rank gets the combination of all parts that are for it, in `into`. `scratch` is as long as its part.
+    /// Each rank gets the combination of all parts that are for it, in `into`. `scratch` is as long
+    /// as its part.
     pub fn reduce_scatter(self, parts: Parts<'_>, scratch: Parts<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
         for other in (0..self.size).filter(|&r| r != self.rank) {

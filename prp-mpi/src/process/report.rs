@@ -33,8 +33,8 @@ impl Waiting {
 }
 
 impl Process {
-    /// Where this rank is: a line for what it does, which is the same for ranks that do the same, a line with times and
-    /// queues, and the rank it waits for if that is one.
+    /// Where this rank is: a line for what it does, which is the same for ranks that do the same, a
+    /// line with times and queues, and the rank it waits for if that is one.
     pub(crate) fn whereabouts(&self) -> String {
         let waiting = self.waiting.lock().clone();
         let mut text = String::new();

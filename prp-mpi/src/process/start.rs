@@ -86,7 +86,8 @@ impl Process {
         })
     }
 
-    /// Answers the agent, and tells it when this rank waits too long. Ends the process when the agent is gone.
+    /// Answers the agent, and tells it when this rank waits too long. Ends the process when the
+    /// agent is gone.
     fn attend(&self, mut control: UnixStream) {
         let _ = control.set_read_timeout(Some(LOOK));
         let mut told: Option<Instant> = None;
@@ -157,7 +158,8 @@ impl Place {
         Path::new(&self.folder).join(format!("rank-{rank}"))
     }
 
-    /// Tells where this rank listens, learns where the others do, connects to those before, and waits for those after.
+    /// Tells where this rank listens, learns where the others do, connects to those before, and
+    /// waits for those after.
     fn connect_all(&self, control: &mut UnixStream) -> io::Result<Vec<Option<Stream>>> {
         let local = UnixListener::bind(self.socket(self.rank))?;
         let is_spread = self.nodes.iter().any(|n| *n != self.nodes[self.rank]);

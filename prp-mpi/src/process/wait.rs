@@ -1,4 +1,5 @@
-//! Waiting: a rank looks for a while, offers its processor, and then sleeps until a stream has something.
+//! Waiting: a rank looks for a while, offers its processor, and then sleeps until a stream has
+//! something.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -15,17 +16,19 @@ use crate::link::Stream;
 /// How long a rank looks before it sleeps: some times what a message takes from node to node.
 const LOOK: Duration = Duration::from_micros(30);
 
-/// How often a crowded rank offers its processor before it sleeps: each offer lets a neighbour run, whose message is
-/// what this one waits for.
+/// How often a crowded rank offers its processor before it sleeps: each offer lets a neighbour run,
+/// whose message is what this one waits for.
 const OFFERS: u32 = 4;
 
 /// Longest sleep where several threads wait: one may have received what another waits for.
 const SHARED_SLEEP: u16 = 1;
 
-/// Longest sleep of a thread alone, in milliseconds: after that it looks whether something was held back.
+/// Longest sleep of a thread alone, in milliseconds: after that it looks whether something was held
+/// back.
 const SLEEP: u16 = 100;
 
-/// How long a rank waits before it notes that it does, for reports: long compared to what a message takes.
+/// How long a rank waits before it notes that it does, for reports: long compared to what a message
+/// takes.
 const SOON: Duration = Duration::from_millis(2);
 
 /// How long a rank keeps the engine while it waits: who asks where it is has to wait for that.
@@ -116,7 +119,8 @@ impl Process {
         let mut offers = 0;
         loop {
             MutexGuard::unlocked_fair(&mut engine, || {
-                // Also where ranks have a processor each: others may compute there, or be ranks of another node.
+                // Also where ranks have a processor each: others may compute there, or be ranks of
+                // another node.
                 let _ = nix::sched::sched_yield();
             });
             engine.progress();

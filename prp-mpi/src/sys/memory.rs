@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::datatype::Datatype;
 
-/// A buffer of an application, or of a collective operation, seen as the packed bytes of its elements.
+/// A buffer of an application, or of a collective operation, seen as the packed bytes of its
+/// elements.
 ///
-/// Whoever has a region may read and write its bytes: the engine's lock orders those who do.
+/// Every holder of a region may read and write its bytes: the engine's lock orders them.
 #[derive(Clone, Debug)]
 pub struct Region {
     base: *mut u8,
@@ -31,13 +32,14 @@ unsafe impl Sync for Owned {}
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: base and length are those of the box that was leaked in `Region::owned`, and no region is left.
+        // SAFETY: base and length are those of the box that was leaked in `Region::owned`, and no
+        // region is left.
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.base, self.len)) });
     }
 }
 
-// SAFETY: the memory is the application's or our own, neither of which is bound to a thread; the engine's
-// lock is held by whoever reaches it.
+// SAFETY: the memory is the application's or our own, neither of which is bound to a thread; the
+// engine's lock is held by every thread that reaches it.
 unsafe impl Send for Region {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Region {}
@@ -46,8 +48,9 @@ impl Region {
     /// `count` elements of `datatype` at `base`.
     ///
     /// # Safety
-    /// Until the last clone is dropped, all bytes of the elements must be readable, and writable if the region is
-    /// received into; nobody else may use them in a way that MPI forbids for a buffer in use.
+    /// Until the last clone is dropped, all bytes of the elements must be readable, and writable if
+    /// the region is received into; nobody else may use them in a way that MPI forbids for a buffer
+    /// in use.
     pub unsafe fn foreign(base: *mut u8, count: usize, datatype: &Arc<Datatype>) -> Self {
         let len = count.saturating_mul(datatype.size());
         if datatype.is_contiguous() || len == 0 {
@@ -93,7 +96,7 @@ impl Region {
         if self.len == 0 {
             return Some(&[]);
         }
-        // SAFETY: whoever made the region promised that its bytes may be read.
+        // SAFETY: the caller that made the region promised that its bytes may be read.
         self.layout.is_none().then(|| unsafe { std::slice::from_raw_parts(self.base, self.len) })
     }
 
@@ -106,7 +109,8 @@ impl Region {
             return Some(&mut []);
         }
         let len = self.len - offset;
-        // SAFETY: whoever made the region promised that its bytes may be written; `offset` is within them.
+        // SAFETY: the caller that made the region promised that its bytes may be written; `offset`
+        // is within them.
         Some(unsafe { std::slice::from_raw_parts_mut(self.base.wrapping_add(offset), len) })
     }
 
@@ -115,7 +119,8 @@ impl Region {
         let n = into.len().min(self.len.saturating_sub(offset));
         let mut done = 0;
         self.each_piece(offset, n, |at, len| {
-            // SAFETY: the piece is within the region, whose bytes may be read; `into` has room for `n` bytes.
+            // SAFETY: the piece is within the region, whose bytes may be read; `into` has room for
+            // `n` bytes.
             unsafe { std::ptr::copy(at, into[done..done + len].as_mut_ptr(), len) };
             done += len;
         });

@@ -18,7 +18,8 @@ use tempfile::TempDir;
 
 use super::{Launcher, Order};
 
-/// How long what a rank has written may take to come after its end: longer only takes what its children write.
+/// How long what a rank has written may take to come after its end: longer only takes what its
+/// children write.
 const REST: Duration = Duration::from_millis(300);
 
 /// The library that programs of any ABI implementation are linked to.

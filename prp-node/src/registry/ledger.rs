@@ -13,8 +13,9 @@ use prp_proto::endpoint::{ConnectionChange, EstablishedId};
 /// Local port, peer's node and port, whether the row is in use, our id, the peer's.
 const ROW: usize = 16;
 
-/// Connections of one process that are looked after: 256 KiB of rows, which the router's machine keeps
-/// for as long as the process lives. Peers of further ones learn of its death as without a router.
+/// Connections of one process that are looked after: 256 KiB of rows, which the router's machine
+/// keeps for as long as the process lives. Peers of further ones learn of its death as without a
+/// router.
 pub const MAX_ROWS: usize = 16_384;
 
 const IN_USE: u16 = 1;
@@ -42,8 +43,8 @@ impl Ledger {
         Self { file: file.into() }
     }
 
-    /// Writes down what has changed. Where there is no memory for it the peer learns of our death as
-    /// without a router.
+    /// Writes down what has changed. Where there is no memory for it the peer learns of our death
+    /// as without a router.
     pub fn note(&self, change: ConnectionChange) {
         let (slot, row) = match change {
             ConnectionChange::Enter(slot, established) => (slot, encode(&established)),
@@ -65,8 +66,8 @@ impl LedgerReader {
     /// Rows read at once.
     pub const CHUNK: usize = 256;
 
-    /// Adds the connections of some rows from row `at` on to `found`; the row to go on with, if there
-    /// are more.
+    /// Adds the connections of some rows from row `at` on to `found`; the row to go on with, if
+    /// there are more.
     ///
     /// # Errors
     /// What reading memory can fail with.

@@ -1,10 +1,11 @@
 //! What the child of a fork has of its parent, and what it has not.
 //!
-//! A child has a copy of the parent's memory and of its descriptors, but only the thread that forked.
-//! So the engines in that memory are of no use to it: nobody drives them, and a lock that another
-//! thread held stays locked. The child begins anew ([`PerProcess`]), and lets go of the descriptors by
-//! which the parent owns ports and receives frames ([`CloseOnFork`]): what the parent gives up, or
-//! leaves behind when it ends, must not live on in a child that does not know of it.
+//! A child has a copy of the parent's memory and of its descriptors, but only the thread that
+//! forked. So the engines in that memory are of no use to it: nobody drives them, and a lock that
+//! another thread held stays locked. The child begins anew ([`PerProcess`]), and lets go of the
+//! descriptors by which the parent owns ports and receives frames ([`CloseOnFork`]): what the
+//! parent gives up, or leaves behind when it ends, must not live on in a child that does not know
+//! of it.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::null_mut;
@@ -25,13 +26,13 @@ const WORDS: usize = (1 << 20) / 64;
 /// Words of [`CLOSED`] that have ever had a bit.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// The number of forks between the process that first asked and this one. Engines belong to the process
-/// that made them.
+/// The number of forks between the process that first asked and this one. Engines belong to the
+/// process that made them.
 pub fn generation() -> u32 {
     static WATCHING: AtomicBool = AtomicBool::new(false);
     if !WATCHING.load(Acquire) {
-        // Threads that come here at the same time have the handler called several times. That is better
-        // than to wait for one another: in a child the other one would never come to an end.
+        // Threads that come here at the same time have the handler called several times. That is
+        // better than to wait for one another: in a child the other one would never come to an end.
         // SAFETY: the handler does nothing that is not allowed between fork and exec.
         unsafe { libc::pthread_atfork(None, None, Some(begin_child)) };
         WATCHING.store(true, Release);
@@ -49,8 +50,8 @@ extern "C" fn begin_child() {
     }
 }
 
-/// Puts a descriptor of nothing in the place of each that is to be closed: the numbers stay taken, as
-/// long as somebody in the child's copy of the parent's memory might close them.
+/// Puts a descriptor of nothing in the place of each that is to be closed: the numbers stay taken,
+/// as long as somebody in the child's copy of the parent's memory might close them.
 fn close_all() {
     let mut nothing = -1;
     let mut is_spare = false;
@@ -59,9 +60,9 @@ fn close_all() {
         while bits != 0 {
             let fd = (at * 64) as RawFd + bits.trailing_zeros().cast_signed();
             bits &= bits - 1;
-            // SAFETY: a bit is set as long as its descriptor is owned by a `CloseOnFork`, whose owner
-            // is a thread that this process has not. Nobody here uses it, and the number is taken
-            // again at once. An `eventfd` has no memory of ours.
+            // SAFETY: a bit is set as long as its descriptor is owned by a `CloseOnFork`, whose
+            // owner is a thread that this process has not. Nobody here uses it, and the number is
+            // taken again at once. An `eventfd` has no memory of ours.
             unsafe {
                 if nothing < 0 {
                     // First of all, so that there is room for another one.
@@ -137,11 +138,12 @@ fn place(fd: RawFd) -> Option<(usize, u64)> {
     (fd / 64 < WORDS).then_some((fd / 64, 1 << (fd % 64)))
 }
 
-/// A value that every process has for itself: in the child of a fork it is as it was in the beginning.
-/// So a lock that another thread of the parent held is not locked there.
+/// A value that every process has for itself: in the child of a fork it is as it was in the
+/// beginning. So a lock that another thread of the parent held is not locked there.
 #[derive(Debug)]
 pub struct PerProcess<T: 'static> {
-    /// The value of the process that asked last; none at first. What it once pointed to stays for ever.
+    /// The value of the process that asked last; none at first. What it once pointed to stays for
+    /// ever.
     current: AtomicPtr<Owned<T>>,
     make: fn() -> T,
 }

@@ -10,22 +10,22 @@ use core::time::Duration;
 
 use crate::time::Instant;
 
-/// Bytes of a chunk: no less than the longest segment, so that one lies in two chunks at most, and what a connection sends in
-/// its turn.
+/// Bytes of a chunk: no less than the longest segment, so that one lies in two chunks at most, and
+/// what a connection sends in its turn.
 pub(super) const CHUNK: usize = 64 * 1024;
 
 /// Most bytes kept: what 256 streams with buffers of the default size leave.
 const MOST: usize = 128 * 1024 * 1024;
 
-/// Memory that nobody has wanted for so long is freed: longer than the pause between two rounds of the same work,
-/// shorter than anybody looks at what an idle process holds.
+/// Memory that nobody has wanted for so long is freed: longer than the pause between two rounds of
+/// the same work, shorter than anybody looks at what an idle process holds.
 const KEPT: Duration = Duration::from_secs(1);
 
 /// So many bytes of a fresh chunk matter: connections that exchange short messages have less.
 const MATTERS: usize = 16 * 1024;
 
-/// Memory that must be left when a chunk is fresh: buffers say so when there is none, but the queues and lists of whatever is
-/// sent and received cannot.
+/// Memory that must be left when a chunk is fresh: buffers say so when there is none, but the
+/// queues and lists of whatever is sent and received cannot.
 const SPARED: usize = 512 * 1024;
 
 /// Memory of `len` bytes that nobody has had.

@@ -1,8 +1,9 @@
 //! A byte queue that holds no more memory than what is in it needs.
 //!
-//! Few bytes lie in one small chunk of the queue's own. More lie in a row of chunks of one size, which all queues of an
-//! endpoint take from a common buffer pool when bytes come and give back when they are gone, the last one first: what is
-//! written next goes where a processor's cache still is, however many connections there are.
+//! Few bytes lie in one small chunk of the queue's own. More lie in a row of chunks of one size,
+//! which all queues of an endpoint take from a common buffer pool when bytes come and give back
+//! when they are gone, the last one first: what is written next goes where a processor's cache
+//! still is, however many connections there are.
 
 use alloc::collections::{TryReserveError, VecDeque};
 use alloc::vec::Vec;
@@ -12,8 +13,8 @@ use core::{iter, mem};
 use super::pool::{self, BufferPool, CHUNK};
 use crate::time::Instant;
 
-/// Least allocation. One classic segment and a half: a connection that exchanges short messages never
-/// grows past it.
+/// Least allocation. One classic segment and a half: a connection that exchanges short messages
+/// never grows past it.
 const FIRST: usize = 2048;
 
 /// Bytes for which it is worth while to take a whole chunk: those of a segment.
@@ -83,8 +84,8 @@ impl ByteQueue {
         }
     }
 
-    /// `len` bytes from `at` on, in one or two chunks; fewer where the queue ends first, or a third chunk begins: after the
-    /// first one each has as much as the longest segment.
+    /// `len` bytes from `at` on, in one or two chunks; fewer where the queue ends first, or a third
+    /// chunk begins: after the first one each has as much as the longest segment.
     pub(super) fn slices(&self, at: usize, len: usize) -> [&[u8]; 2] {
         let at = at.min(self.len);
         let len = len.min(self.len - at);
@@ -173,8 +174,8 @@ impl ByteQueue {
         }
     }
 
-    /// If there is no room for `more` bytes, makes some with chunks from `pool`, as far as there are any, for an owner who
-    /// may have `limit` bytes.
+    /// If there is no room for `more` bytes, makes some with chunks from `pool`, as far as there
+    /// are any, for an owner who may have `limit` bytes.
     #[inline]
     pub(super) fn draw(&mut self, more: usize, limit: usize, pool: &mut BufferPool) {
         let fits = self.head + self.len + more <= self.front.len();

@@ -7,8 +7,8 @@ use super::queue::ByteQueue;
 use crate::event::ConnHandle;
 use crate::time::Instant;
 
-/// A reader's own buffer, lent for the time its thread drives the endpoint: what arrives in order for
-/// its connection goes straight there instead of through the receive buffer.
+/// A reader's own buffer, lent for the time its thread drives the endpoint: what arrives in order
+/// for its connection goes straight there instead of through the receive buffer.
 #[derive(Debug)]
 pub struct Sink<'a> {
     conn: ConnHandle,
@@ -59,7 +59,8 @@ pub struct MessagePart {
 
 /// Bytes received in order and not yet read, with the ends of messages among them.
 ///
-/// `ends` holds stream offsets after `consumed` (or at it, for an empty message not yet read), rising.
+/// `ends` holds stream offsets after `consumed` (or at it, for an empty message not yet read),
+/// rising.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct RecvBuffer {
     bytes: ByteQueue,
@@ -76,7 +77,8 @@ impl RecvBuffer {
         Self { bytes, limit, invited: limit, consumed: 0, ends }
     }
 
-    /// Invites so many bytes from now on, and no more than the limit. What was invited before may still come.
+    /// Invites so many bytes from now on, and no more than the limit. What was invited before may
+    /// still come.
     pub(crate) fn invite(&mut self, bytes: usize) {
         self.invited = bytes.min(self.limit);
     }
@@ -97,8 +99,8 @@ impl RecvBuffer {
         self.limit.saturating_sub(self.bytes.len())
     }
 
-    /// Bytes to invite: what is held beside the bytes counts too, or a peer could send any number of
-    /// messages without bytes.
+    /// Bytes to invite: what is held beside the bytes counts too, or a peer could send any number
+    /// of messages without bytes.
     pub(crate) fn spare(&self) -> usize {
         self.invited.saturating_sub(self.held())
     }
@@ -114,8 +116,8 @@ impl RecvBuffer {
         self.bytes.allocated() + self.ends.capacity() * size_of::<u64>()
     }
 
-    /// Appends the payload of the next segment in order, past the queue if the reader's buffer is at
-    /// hand and nothing waits before it; whether it left anything to read.
+    /// Appends the payload of the next segment in order, past the queue if the reader's buffer is
+    /// at hand and nothing waits before it; whether it left anything to read.
     pub(crate) fn push(
         &mut self,
         payload: &[u8],
@@ -131,7 +133,8 @@ impl RecvBuffer {
             self.consumed += direct as u64;
             return Ok(false);
         }
-        // Something is left, or nothing came: if a message ends with it, its end is left to read too.
+        // Something is left, or nothing came: if a message ends with it, its end is left to read
+        // too.
         if eom {
             self.ends.try_reserve(1)?;
         }
@@ -143,7 +146,8 @@ impl RecvBuffer {
         Ok(eom || !rest.is_empty())
     }
 
-    /// Whether a whole payload may pass to the reader: it has bytes, nothing waits before it, and all of it fits there.
+    /// Whether a whole payload may pass to the reader: it has bytes, nothing waits before it, and
+    /// all of it fits there.
     #[inline]
     pub(crate) fn passes(&self, payload: &[u8], sink: &Sink<'_>) -> bool {
         !payload.is_empty() && payload.len() <= sink.room() && self.holds_nothing()
@@ -195,7 +199,8 @@ impl RecvBuffer {
         }
     }
 
-    /// Makes room for `more` bytes with memory from `pool`, if there has to be more and some is there.
+    /// Makes room for `more` bytes with memory from `pool`, if there has to be more and some is
+    /// there.
     pub(crate) fn draw(&mut self, more: usize, pool: &mut BufferPool) {
         self.bytes.draw(more.min(self.room()), self.limit, pool);
     }

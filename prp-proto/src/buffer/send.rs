@@ -28,10 +28,12 @@ pub(crate) struct Span {
 
 /// Bytes written and not yet released.
 ///
-/// The last ones may be lent: they are not here, but where the writer has them, and there is room for them here.
+/// The last ones may be lent: they are not here, but where the writer has them, and there is room
+/// for them here.
 ///
-/// `base ≤ unsent ≤ end`: before `unsent` lie bytes that belong to numbered segments, after it bytes
-/// that can still be cut anywhere. Every entry of `ends` lies in `unsent..=end`, in rising order.
+/// `base ≤ unsent ≤ end`: before `unsent` lie bytes that belong to numbered segments, after it
+/// bytes that can still be cut anywhere. Every entry of `ends` lies in `unsent..=end`, in rising
+/// order.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct SendBuffer {
     bytes: ByteQueue,
@@ -82,8 +84,8 @@ impl SendBuffer {
         }
     }
 
-    /// Bytes that may still be written. The ends of messages take room too, or any number of messages
-    /// without bytes could be written.
+    /// Bytes that may still be written. The ends of messages take room too, or any number of
+    /// messages without bytes could be written.
     pub(crate) fn room(&self) -> usize {
         let held = self.bytes.len() + self.lent;
         self.limit.saturating_sub(held + self.ends.len() * size_of::<u64>())
@@ -114,7 +116,8 @@ impl SendBuffer {
         Ok(taken)
     }
 
-    /// Takes `bytes` as a segment of their own, if nothing is held, and leaves room that is worth waking a writer for.
+    /// Takes `bytes` as a segment of their own, if nothing is held, and leaves room that is worth
+    /// waking a writer for.
     pub(crate) fn write_segment(&mut self, bytes: &[u8], ending: Ending) -> Option<Span> {
         let is_empty = self.bytes.len() == 0 && self.lent == 0 && self.ends.is_empty();
         if !is_empty || bytes.len() > self.limit / 2 || self.bytes.push(bytes).is_err() {
@@ -171,8 +174,8 @@ impl SendBuffer {
         }
     }
 
-    /// The next segment of at most `mss` bytes, if there is one to send now. `idle` says that nothing is
-    /// in flight, so that waiting for more of a write would be waiting for nothing.
+    /// The next segment of at most `mss` bytes, if there is one to send now. `idle` says that
+    /// nothing is in flight, so that waiting for more of a write would be waiting for nothing.
     pub(crate) fn peek_segment(&self, mss: u16, idle: bool) -> Option<Span> {
         let message = self.ends.front().copied();
         let until = message.unwrap_or_else(|| self.end());
@@ -189,7 +192,8 @@ impl SendBuffer {
         Some(Span { at: self.unsent, len, eom })
     }
 
-    /// The longest segment of at most `len` bytes that begins with what is unsent and lies in two pieces.
+    /// The longest segment of at most `len` bytes that begins with what is unsent and lies in two
+    /// pieces.
     fn cut(&self, len: u16) -> u16 {
         let held = self.held_until().saturating_sub(self.unsent) as usize;
         if self.lent == 0 || held == 0 || usize::from(len) <= held {
@@ -212,8 +216,8 @@ impl SendBuffer {
         }
     }
 
-    /// The bytes of `len` from stream offset `at` on, which must not be released yet; those that are lent are the last of
-    /// `lent`.
+    /// The bytes of `len` from stream offset `at` on, which must not be released yet; those that
+    /// are lent are the last of `lent`.
     pub(crate) fn slices<'a>(&'a self, at: u64, len: u16, lent: &'a [u8]) -> [&'a [u8]; 2] {
         let pieces = self.bytes.slices((at.saturating_sub(self.base)) as usize, usize::from(len));
         if self.lent == 0 {
@@ -245,7 +249,8 @@ impl SendBuffer {
         *self = Self { bytes, ..Self::new(self.limit) };
     }
 
-    /// Makes room for `more` bytes with memory from `pool`, if there has to be more and some is there.
+    /// Makes room for `more` bytes with memory from `pool`, if there has to be more and some is
+    /// there.
     pub(crate) fn draw(&mut self, more: usize, pool: &mut BufferPool) {
         self.bytes.draw(self.lent + more.min(self.room()), self.limit, pool);
     }

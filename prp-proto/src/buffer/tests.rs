@@ -160,8 +160,8 @@ proptest! {
         }
     }
 
-    /// However writes are cut into segments, the bytes come out in order and every message ends where
-    /// it was ended.
+    /// However writes are cut into segments, the bytes come out in order and every message ends
+    /// where it was ended.
     #[test]
     fn send__segments_spell_the_messages(
         messages in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..4000), 1..8),

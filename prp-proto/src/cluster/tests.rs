@@ -150,7 +150,8 @@ fn faults__nodes_of_another_ethertype_and_without_a_line_of_their_own() {
 
 #[test]
 fn faults__a_chain_that_is_too_long() {
-    // Plans know the limit themselves, so this one is by hand: 18 nodes, 16 routers between the ends.
+    // Plans know the limit themselves, so this one is by hand: 18 nodes, 16 routers between the
+    // ends.
     let last = 18;
     let mac = |node: u16, side: u16| alloc::format!("02:00:00:00:{side:02x}:{node:02x}");
     let file = |own: u16| {

@@ -1,14 +1,14 @@
 //! AIMD that asks the delay what a loss means, and goes below one segment in flight.
 //!
-//! A full queue delays what passes it before it drops anything, a bad cable does not. A loss while the
-//! queue is short, as far as round trips tell, is therefore answered by repeating the segment and nothing
-//! else (the idea of TCP Veno, Fu and Liew 2003), unless so much is lost that no cable can be that bad.
-//! Delay alone never shrinks the window: here a round trip grows as often because somebody else had the
-//! processor as because a queue did.
+//! A full queue delays what passes it before it drops anything, a bad cable does not. A loss while
+//! the queue is short, as far as round trips tell, is therefore answered by repeating the segment
+//! and nothing else (the idea of TCP Veno, Fu and Liew 2003), unless so much is lost that no cable
+//! can be that bad. Delay alone never shrinks the window: here a round trip grows as often because
+//! somebody else had the processor as because a queue did.
 //!
-//! Many senders to one receiver may have room for less than one segment each. Windows below [`PACED`]
-//! segments are therefore kept by time, as in Swift (Kumar et al. 2020): one segment every so many round
-//! trips.
+//! Many senders to one receiver may have room for less than one segment each. Windows below
+//! [`PACED`] segments are therefore kept by time, as in Swift (Kumar et al. 2020): one segment
+//! every so many round trips.
 
 use core::time::Duration;
 
@@ -18,26 +18,29 @@ use crate::time::{Instant, saturating_nanos};
 /// Segments a new connection may send at once: RFC 6928's ten. A receive ring holds hundreds.
 const INITIAL_SEGMENTS: usize = 10;
 
-/// Windows below so many segments are paced. Larger ones are clocked by acknowledgements, without timers.
+/// Windows below so many segments are paced. Larger ones are clocked by acknowledgements, without
+/// timers.
 const PACED: usize = 4;
 
-/// Segments that may be in flight whatever the window: the second one's arrival reveals the loss of the
-/// first, and makes the acknowledgement of both due.
+/// Segments that may be in flight whatever the window: the second one's arrival reveals the loss of
+/// the first, and makes the acknowledgement of both due.
 const LEAST_IN_FLIGHT: usize = 2;
 
-/// The least window is this part of a segment: five hundred senders find room in a queue of sixteen frames.
+/// The least window is this part of a segment: five hundred senders find room in a queue of sixteen
+/// frames.
 const LEAST_PART: usize = 16;
 
-/// Windows below so many segments grow slowly while the queue is long: thirty senders with a segment each must not add thirty
-/// segments to a queue of forty in one round trip.
+/// Windows below so many segments grow slowly while the queue is long: thirty senders with a
+/// segment each must not add thirty segments to a queue of forty in one round trip.
 const SMALL: usize = 8;
 
-/// A small window grows in a round trip by this part of itself, or of a segment if that is more: the
-/// first keeps losses rare, the second makes small windows equal in the end.
+/// A small window grows in a round trip by this part of itself, or of a segment if that is more:
+/// the first keeps losses rare, the second makes small windows equal in the end.
 const GROWTH_PART: usize = 32;
 
-/// A loss at more than this part of the longest queue seen lately is taken for congestion. At a half, one sender of
-/// thirty-two that has grown early can keep a queue of twenty frames to itself: what it sees is short of the queue it made then.
+/// A loss at more than this part of the longest queue seen lately is taken for congestion. At a
+/// half, one sender of thirty-two that has grown early can keep a queue of twenty frames to itself:
+/// what it sees is short of the queue it made then.
 const LONG_QUEUE: u64 = 3;
 
 /// A loss at a queue that takes longer than this is taken for congestion as well: sixteen full
@@ -47,7 +50,8 @@ const SURELY_LONG: Duration = Duration::from_micros(200);
 /// More than one in so many lost is congestion whatever the delay.
 const BEARABLE: usize = 8;
 
-/// Each lost part of what was sent takes so many times itself from the window: at one in sixteen the half of it.
+/// Each lost part of what was sent takes so many times itself from the window: at one in sixteen
+/// the half of it.
 const YIELD_PER_LOSS: usize = 8;
 
 /// A loss takes no less than this part of the window: a connection that has much must yield more
@@ -78,7 +82,8 @@ pub struct Delay {
     last_round: (usize, usize),
 }
 
-/// The smallest or largest of the values, in nanoseconds, of the last while: of the present epoch and the one before.
+/// The smallest or largest of the values, in nanoseconds, of the last while: of the present epoch
+/// and the one before.
 #[derive(Copy, Clone, Debug, Default)]
 struct Extreme {
     now: Option<u64>,
@@ -129,7 +134,8 @@ impl Delay {
         let smooth = self.rtt.map_or(rtt, |old| (old * 7 + rtt) / 8);
         self.rtt = Some(smooth);
         self.least.take(now, rtt, u64::min);
-        // Of the smoothed: one round trip during which somebody else had the processor says nothing.
+        // Of the smoothed: one round trip during which somebody else had the processor says
+        // nothing.
         self.most.take(now, smooth, u64::max);
     }
 
@@ -154,8 +160,9 @@ impl Delay {
         lost * BEARABLE > acked + lost
     }
 
-    /// What a loss at a long queue takes from the window: as much as is lost says, a quarter to a half. Where the
-    /// queue is everybody's, much is lost; where it is that of a host whose processor somebody else has, little.
+    /// What a loss at a long queue takes from the window: as much as is lost says, a quarter to a
+    /// half. Where the queue is everybody's, much is lost; where it is that of a host whose
+    /// processor somebody else has, little.
     fn share_to_yield(&self) -> usize {
         let acked = self.round.0 + self.last_round.0;
         let lost = self.round.1 + self.last_round.1;

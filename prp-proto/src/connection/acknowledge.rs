@@ -19,15 +19,17 @@ use crate::wire::{AckBlock, Bitmap, Echo, Flags, ResetReason};
 /// microseconds; the peer needs no acknowledgement sooner than its probe timeout of a millisecond.
 pub(super) const ACK_DELAY: Duration = Duration::from_micros(500);
 
-/// In-order segments that make an acknowledgement due at once. Measured: every frame costs 2 to 7 % of
-/// goodput, every 8 to 16 nothing (docs/performance.md).
+/// In-order segments that make an acknowledgement due at once. Measured: every frame costs 2 to 7 %
+/// of goodput, every 8 to 16 nothing (docs/performance.md).
 const ACK_EVERY: u32 = 16;
 
-/// How far back an old acknowledgement may lie and still be a late one instead of a wrong one: by as much as may be acknowledged
-/// while it is on its way. Each number more is one more that a forger may guess (SPEC section 13).
+/// How far back an old acknowledgement may lie and still be a late one instead of a wrong one: by
+/// as much as may be acknowledged while it is on its way. Each number more is one more that a
+/// forger may guess (SPEC section 13).
 const STALE: i32 = crate::config::MAX_WINDOW as i32;
 
-/// Timeouts in a row that count when something turns out to be lost: the window is at its least long before.
+/// Timeouts in a row that count when something turns out to be lost: the window is at its least
+/// long before.
 const MOST_TIMEOUTS: u32 = 16;
 
 /// The receiver's account of what it owes the sender.
@@ -57,7 +59,8 @@ impl Connection {
         self.pending.ack = self.terms.extended;
     }
 
-    /// Whether an acknowledgement is owed for more than a message on an idle connection, which an answer will carry.
+    /// Whether an acknowledgement is owed for more than a message on an idle connection, which an
+    /// answer will carry.
     pub(crate) const fn owes_ack(&self) -> bool {
         self.recv.ack.unacked >= 2
     }
@@ -95,7 +98,8 @@ impl Connection {
         self.recv.ack.discarded += 1;
     }
 
-    /// After reading: tells the peer if the window has opened by a quarter, or from nothing. Whether anything came of it.
+    /// After reading: tells the peer if the window has opened by a quarter, or from nothing.
+    /// Whether anything came of it.
     #[inline]
     pub(crate) fn note_read(&mut self) -> bool {
         let taken = self.take_held();
@@ -112,8 +116,8 @@ impl Connection {
     fn owes_window(&self) -> bool {
         let known = self.recv.peer_known_edge.since(self.recv.next);
         let quarter = (self.recv.max_advertised / 4).max(1) as i32;
-        // Mostly that is all it takes to see that nothing is owed. Where more may be invited than was promised ever, the peer hears of
-        // it with the next acknowledgement in a frame.
+        // Mostly that is all it takes to see that nothing is owed. Where more may be invited than
+        // was promised ever, the peer hears of it with the next acknowledgement in a frame.
         let may_gain = self.recv.max_advertised.cast_signed() - known;
         if may_gain < quarter && known >= 2 {
             return false;
@@ -122,8 +126,8 @@ impl Connection {
         gain >= quarter || (known < 2 && gain >= 1)
     }
 
-    /// The acknowledgement to put on an outgoing data segment. It slides the promised window, so where
-    /// there is no longer room for that it repeats what was said before (SPEC PRP-WIN-4).
+    /// The acknowledgement to put on an outgoing data segment. It slides the promised window, so
+    /// where there is no longer room for that it repeats what was said before (SPEC PRP-WIN-4).
     #[inline]
     pub(super) fn ride(&mut self) -> Option<Seq> {
         if !self.terms.extended {
@@ -197,7 +201,8 @@ impl Connection {
     }
 
     /// An acknowledgement: `next` is what the peer expects, `block` the rest of what it says.
-    // What rides on data has none: half of this is nothing then, which a copy of its own does not ask for.
+    // What rides on data has none: half of this is nothing then, which a copy of its own does not
+    // ask for.
     #[inline(always)]
     pub(super) fn on_ack(
         &mut self,
@@ -289,8 +294,9 @@ impl Connection {
         self.note_lost(now, verdict);
     }
 
-    /// A probe that was sent after the transmission `asked` is answered: what was sent before it and is not here is lost. If that
-    /// took `timeouts` of them in a row, they were none of the link's slowness.
+    /// A probe that was sent after the transmission `asked` is answered: what was sent before it
+    /// and is not here is lost. If that took `timeouts` of them in a row, they were none of the
+    /// link's slowness.
     fn find_missing(&mut self, now: Instant, asked: Asked, timeouts: u32) {
         let missing = self.send.flight.mark_lost_if(|s| before(s.order, asked.order));
         let Some((lost, first_order)) = missing else { return };
@@ -333,14 +339,15 @@ impl Connection {
         }
     }
 
-    /// The probe that `block` answers, or that a later one it answers was for, if one was to be answered.
+    /// The probe that `block` answers, or that a later one it answers was for, if one was to be
+    /// answered.
     fn take_answered(&mut self, block: &AckBlock) -> Option<Asked> {
         self.send.asked.take_if(|asked| block.probe.is_some_and(|n| asked.is_answered_by(n)))
     }
 
-    /// Policy `detect`: the peer was asked after the oldest segment in flight was sent, and lacks it. That an
-    /// acknowledgement came after the question is not enough: the peer may have made it before it got to
-    /// the question, and to what was sent before that (SPEC PRP-DETECT-3).
+    /// Policy `detect`: the peer was asked after the oldest segment in flight was sent, and lacks
+    /// it. That an acknowledgement came after the question is not enough: the peer may have made it
+    /// before it got to the question, and to what was sent before that (SPEC PRP-DETECT-3).
     fn is_tail_lost(&self, block: &AckBlock) -> bool {
         let oldest = self.send.flight.get(self.send.flight.base());
         let missing = |(asked, number): (Asked, u8)| {

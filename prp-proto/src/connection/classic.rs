@@ -1,4 +1,5 @@
-//! Servers that answer as those of 1997 would: what is made of it, and when (SPEC PRP-OPT-5, PRP-CLASSIC).
+//! Servers that answer as those of 1997 would: what is made of it, and when (SPEC PRP-OPT-5,
+//! PRP-CLASSIC).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -79,8 +80,8 @@ impl Connection {
         }
     }
 
-    /// A frame that a classic server sends behind its CACK, which is not believed yet: it is kept, as much as fits the receive
-    /// buffer.
+    /// A frame that a classic server sends behind its CACK, which is not believed yet: it is kept,
+    /// as much as fits the receive buffer.
     pub(super) fn keep_early(&mut self, frame: &Frame<'_>) -> Result<(), DropReason> {
         let paper = Flags::EOM | Flags::EOC;
         let is_classic = frame.flags().with_hops(0).with(paper) == paper;

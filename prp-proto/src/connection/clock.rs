@@ -12,12 +12,12 @@ use crate::time::Instant;
 use crate::timer::Timer;
 use crate::wire::ResetReason;
 
-/// Questions before the retransmission timeout, at growing distances up to it: two lost ones are an outage or a
-/// full queue, and a full queue has room now and then.
+/// Questions before the retransmission timeout, at growing distances up to it: two lost ones are an
+/// outage or a full queue, and a full queue has room now and then.
 const TAIL_PROBES: u8 = 5;
 
-/// Timeouts in a row, or questions without an answer, after which another way is tried (SPEC PRP-WAY-2). One
-/// may be a queue that was full.
+/// Timeouts in a row, or questions without an answer, after which another way is tried (SPEC
+/// PRP-WAY-2). One may be a queue that was full.
 const LOST_AFTER: u32 = 2;
 
 /// Size probes sent before the classic segment size is taken for all the path carries.
@@ -26,13 +26,14 @@ const SIZE_PROBES: u8 = 5;
 /// Time between them.
 const SIZE_PROBE_PAUSE: Duration = Duration::from_millis(20);
 
-/// Probing of a client that has not confirmed our CACK yet. A stale or forged request must not hold a
-/// connection for long; a client that was stopped for ten seconds right after connecting must keep it.
+/// Probing of a client that has not confirmed our CACK yet. A stale or forged request must not hold
+/// a connection for long; a client that was stopped for ten seconds right after connecting must
+/// keep it.
 const UNCONFIRMED: Keepalive =
     Keepalive { idle: Duration::from_secs(1), interval: Duration::from_secs(3), probes: 9 };
 
-/// After so long without confirmation another request of the node may have a connection's place: its client was probed a second
-/// ago at least, and an answer takes a round trip.
+/// After so long without confirmation another request of the node may have a connection's place:
+/// its client was probed a second ago at least, and an answer takes a round trip.
 const OVERDUE: Duration = Duration::from_secs(2);
 
 impl Connection {
@@ -53,8 +54,9 @@ impl Connection {
         self.arm_quiet(now);
     }
 
-    /// Sets the loss timer to what comes next: the end of the reordering window, a question, or the retransmission timeout. Anybody may call this at any time: what else is sent or comes in does
-    /// not put the timer off (SPEC PRP-LOSS-6).
+    /// Sets the loss timer to what comes next: the end of the reordering window, a question, or the
+    /// retransmission timeout. Anybody may call this at any time: what else is sent or comes in
+    /// does not put the timer off (SPEC PRP-LOSS-6).
     pub(super) fn arm_loss(&mut self) {
         if !self.terms.extended || self.send.flight.is_empty() {
             self.timers.stop(Timer::Loss);
@@ -70,7 +72,8 @@ impl Connection {
         self.timers.set(Timer::Loss, self.send.reorder_deadline.map_or(at, |look| look.min(at)));
     }
 
-    /// Whether news may be asked for before the retransmission timeout. Not where it is the pace that holds lost segments back.
+    /// Whether news may be asked for before the retransmission timeout. Not where it is the pace
+    /// that holds lost segments back.
     fn may_probe(&self) -> bool {
         let held_back = self.send.flight.has_lost() && self.timers.is_set(Timer::Pace);
         self.send.tail_probes < TAIL_PROBES && !held_back
@@ -109,8 +112,8 @@ impl Connection {
         self.arm_loss();
     }
 
-    /// Asks by a probe what has arrived. Only the answer says that something is lost: a link may be slow, and what is said twice to
-    /// it takes its time twice.
+    /// Asks by a probe what has arrived. Only the answer says that something is lost: a link may be
+    /// slow, and what is said twice to it takes its time twice.
     fn ask(&mut self) {
         let Sender { asked, probes: number, flight, .. } = &mut self.send;
         asked.get_or_insert_with(|| Asked { number: *number, order: flight.next_order() });
@@ -129,8 +132,9 @@ impl Connection {
         self.grow_for_writer(spare);
     }
 
-    /// The peer has not read for a while. If that holds a writer up, there is room for more of what it has to write: it may read
-    /// only after it has written, as the peer may. A flow whose reader keeps up never gets here, and gains nothing by more.
+    /// The peer has not read for a while. If that holds a writer up, there is room for more of what
+    /// it has to write: it may read only after it has written, as the peer may. A flow whose reader
+    /// keeps up never gets here, and gains nothing by more.
     fn grow_for_writer(&mut self, spare: usize) {
         if !self.starved {
             return;
@@ -195,7 +199,8 @@ impl Connection {
         if self.confirmed { self.config.keepalive } else { Some(UNCONFIRMED) }
     }
 
-    /// Asks the peer of a new connection whether it has our CACK, without waiting for data to show it.
+    /// Asks the peer of a new connection whether it has our CACK, without waiting for data to show
+    /// it.
     pub(crate) fn ask_to_confirm(&mut self) {
         self.pending.probe = self.terms.extended;
     }

@@ -12,20 +12,20 @@ use crate::time::Instant;
 use crate::timer::Timer;
 use crate::wire::{AckBlock, ResetBlock, ResetReason};
 
-/// How long the end that acknowledged the last EOC stays to acknowledge it again. A repeat comes after a
-/// tail-loss probe or a timeout of at least 20 ms; three of them, doubling, fit.
+/// How long the end that acknowledged the last EOC stays to acknowledge it again. A repeat comes
+/// after a tail-loss probe or a timeout of at least 20 ms; three of them, doubling, fit.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// How long it stays, and asks, where its process is about to end: no longer than it takes a peer that has not heard the last
-/// acknowledgement to ask for it at the largest retransmission timeout.
+/// How long it stays, and asks, where its process is about to end: no longer than it takes a peer
+/// that has not heard the last acknowledgement to ask for it at the largest retransmission timeout.
 const LEAVING_QUIET: Duration = MAX_RTO;
 
-/// How long a connection whose application is gone waits for the peer to close its side, once the peer
-/// has everything: as long as Linux leaves an orphan in FIN-WAIT-2.
+/// How long a connection whose application is gone waits for the peer to close its side, once the
+/// peer has everything: as long as Linux leaves an orphan in FIN-WAIT-2.
 const ORPHAN_WAIT: Duration = Duration::from_secs(60);
 
-/// How long it waits for a peer that is alive and takes nothing more: about as long as Linux asks an
-/// orphan's peer about its closed window (`tcp_orphan_retries`).
+/// How long it waits for a peer that is alive and takes nothing more: about as long as Linux asks
+/// an orphan's peer about its closed window (`tcp_orphan_retries`).
 const UNDELIVERED_WAIT: Duration = Duration::from_secs(120);
 
 /// Least time between two questions to the peer about frames we do not believe.
@@ -49,8 +49,8 @@ impl Connection {
         self.ready.readable = true;
     }
 
-    /// The application lets go. What was written is still delivered; if it left something unread, or
-    /// asks for it, the peer gets a reset instead, as from a kernel socket.
+    /// The application lets go. What was written is still delivered; if it left something unread,
+    /// or asks for it, the peer gets a reset instead, as from a kernel socket.
     pub(crate) fn release(&mut self, now: Instant, abort: bool) {
         self.orphan = true;
         let unread = self.recv.buf.len() > 0 || self.recv.has_gap();
@@ -105,7 +105,8 @@ impl Connection {
         }
     }
 
-    /// Starts TIME-WAIT if the connection has just come to its end, or to what is the end for a process that ends.
+    /// Starts TIME-WAIT if the connection has just come to its end, or to what is the end for a
+    /// process that ends.
     pub(crate) fn arm_quiet(&mut self, now: Instant) {
         if !core::mem::take(&mut self.quiet_wanted) {
             return;
@@ -120,8 +121,8 @@ impl Connection {
         }
     }
 
-    /// The process is about to end, and with it the connection, once the peer has all that was written and knows of the end (SPEC
-    /// PRP-CLOSE-10).
+    /// The process is about to end, and with it the connection, once the peer has all that was
+    /// written and knows of the end (SPEC PRP-CLOSE-10).
     pub(crate) fn leave(&mut self) {
         self.leaving = true;
         self.quiet_wanted |= self.state.is_finished() || self.is_to_take_leave();
@@ -165,8 +166,8 @@ impl Connection {
         }
     }
 
-    /// The peer has closed its side, and its process ends. What it has not acknowledged it may not have; but our EOC means nothing to
-    /// it.
+    /// The peer has closed its side, and its process ends. What it has not acknowledged it may not
+    /// have; but our EOC means nothing to it.
     fn on_peer_left(&mut self) {
         let unheard = self.send.flight.next().since(self.send.flight.base());
         let only_eoc = unheard == i32::from(self.send.eoc_sent && unheard > 0);
@@ -189,8 +190,9 @@ impl Connection {
         self.finish_quietly();
     }
 
-    /// What tells the peer of a connection that has come to its end, and is no more, that it need not stay on our account; `None` if
-    /// it cannot, has told us so itself, or this was asked before.
+    /// What tells the peer of a connection that has come to its end, and is no more, that it need
+    /// not stay on our account; `None` if it cannot, has told us so itself, or this was asked
+    /// before.
     pub(crate) fn take_farewell(&mut self) -> Option<ResetBlock> {
         let reason = ResetReason::NoConnection;
         let block = ResetBlock { reason, receiver: self.ids.remote, sender: self.ids.local };
@@ -279,8 +281,8 @@ impl Connection {
         only_eoc && self.recv.ended
     }
 
-    /// Asks the peer whether it meant what somebody sent in its name; not for every such frame, or a
-    /// flood of forgeries would be a flood of questions.
+    /// Asks the peer whether it meant what somebody sent in its name; not for every such frame, or
+    /// a flood of forgeries would be a flood of questions.
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.challenged.is_none_or(|last| now.since(last) >= CHALLENGE_PAUSE) {
             self.challenged = Some(now);

@@ -9,8 +9,8 @@ use crate::timer::Timer;
 use crate::wire::{Control, CrcKey, Flags, Frame, ResetBlock};
 
 impl Connection {
-    /// Acts on a frame that carries this connection's ports and peer. CREQ is not among them: it may
-    /// make connections, so the endpoint takes it.
+    /// Acts on a frame that carries this connection's ports and peer. CREQ is not among them: it
+    /// may make connections, so the endpoint takes it.
     pub(crate) fn on_frame(
         &mut self,
         now: Instant,

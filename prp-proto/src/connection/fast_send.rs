@@ -1,6 +1,7 @@
-//! A message on an idle connection: nothing is under way or waits to be sent, and it fits a segment that may go at once. Most of what is
-//! asked on the way from [`Connection::write`] to [`Connection::transmit`] has an answer known beforehand then, as with a frame
-//! that was [expected](super::header_prediction). What is done is the same.
+//! A message on an idle connection: nothing is under way or waits to be sent, and it fits a segment
+//! that may go at once. Most of what is asked on the way from [`Connection::write`] to
+//! [`Connection::transmit`] has an answer known beforehand then, as with a frame that was
+//! [expected](super::header_prediction). What is done is the same.
 
 use super::Connection;
 use crate::buffer::Ending;
@@ -8,7 +9,8 @@ use crate::time::Instant;
 use crate::transmit::TransmitBatch;
 
 impl Connection {
-    /// Whether `len` bytes are a message on an idle connection, if nothing is known that this connection would send otherwise.
+    /// Whether `len` bytes are a message on an idle connection, if nothing is known that this
+    /// connection would send otherwise.
     #[inline]
     pub(crate) fn can_send_now(&self, now: Instant, len: usize) -> bool {
         debug_assert!(!self.wants_transmit(), "whoever wants to send stands in line");
@@ -22,8 +24,8 @@ impl Connection {
             && self.send.pace_holds(now).is_none()
     }
 
-    /// Takes `bytes`, which are a message on an idle connection, and puts their segment into `batch`; whether there is memory and room enough for
-    /// them. If not, nothing has changed.
+    /// Takes `bytes`, which are a message on an idle connection, and puts their segment into
+    /// `batch`; whether there is memory and room enough for them. If not, nothing has changed.
     #[inline]
     pub(crate) fn try_send_now(
         &mut self,

@@ -16,8 +16,8 @@ use crate::wire::{
     CLASSIC_MSS, CRC_LEN, CrcKey, Frame, Offer, Reliability, ReliabilitySet, ResetReason,
 };
 
-/// First repeat of an unanswered request. The answer takes microseconds when the server's process runs,
-/// a few time slices of 4 ms when it must wait for a processor.
+/// First repeat of an unanswered request. The answer takes microseconds when the server's process
+/// runs, a few time slices of 4 ms when it must wait for a processor.
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 
 /// Longest pause between repeats.
@@ -91,8 +91,8 @@ impl Connection {
         Ok(conn)
     }
 
-    /// CREQ for a connection that exists: the same request gets the same answer; another one means the
-    /// peer restarted or somebody lies, so the peer is asked (SPEC PRP-CONN-7).
+    /// CREQ for a connection that exists: the same request gets the same answer; another one means
+    /// the peer restarted or somebody lies, so the peer is asked (SPEC PRP-CONN-7).
     pub(crate) fn on_repeated_request(
         &mut self,
         now: Instant,
@@ -117,8 +117,9 @@ impl Connection {
         Err(DropReason::BadId)
     }
 
-    /// CREQ while a request of our own is out: both ends ask each other. It names no id of ours, so anybody can have sent it: it is
-    /// answered, and what makes the connection is the answer to our own (SPEC PRP-CONN-13).
+    /// CREQ while a request of our own is out: both ends ask each other. It names no id of ours, so
+    /// anybody can have sent it: it is answered, and what makes the connection is the answer to our
+    /// own (SPEC PRP-CONN-13).
     fn on_crossing(&mut self, offer: Option<&Offer>) -> Result<(), DropReason> {
         let offer = offer.filter(|_| self.config.classic != Classic::Only);
         let offer = offer.ok_or(DropReason::BadState)?;
@@ -167,7 +168,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The request is granted, on the terms that were adopted; the server's first segment will be `first`.
+    /// The request is granted, on the terms that were adopted; the server's first segment will be
+    /// `first`.
     pub(super) fn stand(&mut self, now: Instant, first: Seq) {
         self.recv.start(first, &self.terms);
         self.step(StateEvent::Cack);

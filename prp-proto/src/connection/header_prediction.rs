@@ -1,6 +1,7 @@
-//! The frame that was expected: the next segment, in good order, which goes straight into the buffer of a reader who waits
-//! for it (Jacobson's header prediction, 1990). Most of what [`Connection::on_frame`] asks of a frame has an answer known
-//! beforehand then. What is done about one is the same.
+//! The frame that was expected: the next segment, in good order, which goes straight into the
+//! buffer of a reader who waits for it (Jacobson's header prediction, 1990). Most of what
+//! [`Connection::on_frame`] asks of a frame has an answer known beforehand then. What is done about
+//! one is the same.
 
 use super::Connection;
 use crate::buffer::Sink;
@@ -20,7 +21,8 @@ const ODD: Flags = Flags::CREQ
     .with(Flags::RTX);
 
 impl Connection {
-    /// Acts on `frame` if it is the one that was expected; whether it is. If it is not, nothing has changed.
+    /// Acts on `frame` if it is the one that was expected; whether it is. If it is not, nothing has
+    /// changed.
     #[inline]
     pub(crate) fn try_fast_receive(
         &mut self,
@@ -69,7 +71,8 @@ impl Connection {
             && !self.recv.has_gap()
     }
 
-    /// Whether a single segment is under way, sent once, and there is nothing to do once it has arrived.
+    /// Whether a single segment is under way, sent once, and there is nothing to do once it has
+    /// arrived.
     #[inline]
     fn awaits_one(&self) -> bool {
         self.send.flight.has_only_one() && !self.starved && !self.flush_awaited

@@ -14,8 +14,9 @@ use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::wire::{Bitmap, CLASSIC_MSS, Flags, Frame, ResetReason};
 
-/// Bytes that a connection invites at first, before an application has accepted it, or where many have invited much: a flow over
-/// a local network loses little by it, and thousands of such connections are a few hundred megabytes.
+/// Bytes that a connection invites at first, before an application has accepted it, or where many
+/// have invited much: a flow over a local network loses little by it, and thousands of such
+/// connections are a few hundred megabytes.
 const SMALL: usize = 64 * 1024;
 
 /// How much a connection may invite.
@@ -46,7 +47,8 @@ pub(crate) struct Receiver {
     pub(super) next: Seq,
     /// First number the peer may not send yet. Never moves back (SPEC PRP-WIN-2).
     pub(super) right_edge: Seq,
-    /// Largest window ever advertised: what the peer may take an acknowledgement that rides on data for.
+    /// Largest window ever advertised: what the peer may take an acknowledgement that rides on data
+    /// for.
     pub(super) max_advertised: u32,
     /// Window last stated in a frame: what such an acknowledgement repeats, if that frame arrived.
     pub(super) last_advertised: u32,
@@ -57,7 +59,8 @@ pub(crate) struct Receiver {
     held: VecDeque<Option<Held>>,
     /// The application reads no more; what comes is acknowledged and thrown away.
     pub(super) shut: bool,
-    /// The peer's EOC has come: reading ends in good order whatever happens later (SPEC PRP-CLOSE-9).
+    /// The peer's EOC has come: reading ends in good order whatever happens later (SPEC
+    /// PRP-CLOSE-9).
     pub(super) ended: bool,
     pub(super) ack: super::acknowledge::AckState,
 }
@@ -190,8 +193,8 @@ impl Connection {
         self.recv.share
     }
 
-    /// Invites no more than its share from now on; whether that is less than before. While the handshake is under way it stays
-    /// what it was, so that both ends mean the same.
+    /// Invites no more than its share from now on; whether that is less than before. While the
+    /// handshake is under way it stays what it was, so that both ends mean the same.
     #[cold]
     pub(crate) fn set_share(&mut self, share: Share) -> bool {
         if !matches!(self.state, State::Established { .. }) {
@@ -299,8 +302,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes what was kept and has become next; whether there was any. Where memory is short it stays kept, for the
-    /// next read to try again.
+    /// Takes what was kept and has become next; whether there was any. Where memory is short it
+    /// stays kept, for the next read to try again.
     #[inline]
     pub(super) fn take_held(&mut self) -> bool {
         // Mostly there is none, and who asks need not call for that.

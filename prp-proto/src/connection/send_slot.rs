@@ -3,8 +3,8 @@
 use super::Connection;
 use crate::state::State;
 
-/// Bytes, frame cost included, that a connection sends in its turn: enough for its reader to be worth waking, and for what
-/// was just written to be in a cache still.
+/// Bytes, frame cost included, that a connection sends in its turn: enough for its reader to be
+/// worth waking, and for what was just written to be in a cache still.
 const BULK: usize = 64 * 1024;
 
 /// Bytes, frame cost included, of a connection with so little to say that it passes the others.
@@ -31,7 +31,8 @@ impl SendSlot {
         Self { queue, ..Self::default() }
     }
 
-    /// Stands in line from now on, with `unsent` bytes to send; whether in that of those with little to say.
+    /// Stands in line from now on, with `unsent` bytes to send; whether in that of those with
+    /// little to say.
     pub(crate) fn enqueue(&mut self, unsent: u64) -> bool {
         let brief = unsent <= BRIEF as u64;
         self.waits = true;
@@ -67,7 +68,8 @@ impl SendSlot {
 }
 
 impl Connection {
-    /// Whether it has new data that may go as far as its own windows are concerned, and must wait for its turn.
+    /// Whether it has new data that may go as far as its own windows are concerned, and must wait
+    /// for its turn.
     #[inline]
     pub(crate) fn wants_send_slot(&self) -> bool {
         // After most of what happens there is nothing new, and who asks need not call for that.
@@ -92,7 +94,8 @@ impl Connection {
         self.send_slot.enqueue(self.send.buf.unsent())
     }
 
-    /// Bytes in flight, if that is not what was counted last: none of a connection that waits in vain, which would hold others up.
+    /// Bytes in flight, if that is not what was counted last: none of a connection that waits in
+    /// vain, which would hold others up.
     #[inline]
     pub(crate) fn uncounted(&self) -> Option<usize> {
         let cost = if self.send.backoff > 0 { 0 } else { self.send.flight.cost() };

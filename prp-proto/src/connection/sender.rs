@@ -14,12 +14,12 @@ use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::{CLASSIC_MSS, CRC_LEN};
 
-/// Most of the time lost by a late timer that a paced sender makes up for. Sleeping threads are late by tens of
-/// microseconds, and by a time slice now and then.
+/// Most of the time lost by a late timer that a paced sender makes up for. Sleeping threads are
+/// late by tens of microseconds, and by a time slice now and then.
 const MADE_UP_FOR: Duration = Duration::from_millis(1);
 
-/// Bytes of a segment that costs hardly more than a probe, which is a frame of the least size: it is repeated itself, and is there
-/// a round trip sooner if it was lost.
+/// Bytes of a segment that costs hardly more than a probe, which is a frame of the least size: it
+/// is repeated itself, and is there a round trip sooner if it was lost.
 const BRIEF: u16 = 128;
 
 /// Answers to probes, without any news between them, that tell an MTU on the way from losses: where
@@ -143,13 +143,15 @@ impl Sender {
     /// Takes what fits of `bytes`.
     ///
     /// # Errors
-    /// There is no memory for them, or for the account of the segments that they will be; nothing was taken.
+    /// There is no memory for them, or for the account of the segments that they will be; nothing
+    /// was taken.
     pub(super) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, TryReserveError> {
         self.prepare(bytes.len())?;
         self.buf.write(bytes, ending)
     }
 
-    /// As [`Self::write`], of `len` bytes that stay with the writer until [`Self::keep`](SendBuffer::keep).
+    /// As [`Self::write`], of `len` bytes that stay with the writer until
+    /// [`Self::keep`](SendBuffer::keep).
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -199,8 +201,9 @@ impl Sender {
         self.flight.is_empty() && !self.buf.has_unsent()
     }
 
-    /// Has a segment go out again, past the congestion window, in place of a probe: what is known to be lost and waits for the
-    /// window, or else the newest one if it is brief. Whether there is such a one.
+    /// Has a segment go out again, past the congestion window, in place of a probe: what is known
+    /// to be lost and waits for the window, or else the newest one if it is brief. Whether there is
+    /// such a one.
     pub(super) fn repeats_as_question(&mut self) -> bool {
         let repeats = self.flight.has_lost() || self.flight.probe_tail(BRIEF);
         self.allow_one |= repeats;

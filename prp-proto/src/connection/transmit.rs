@@ -13,8 +13,8 @@ use crate::wire::{
 };
 
 impl Connection {
-    /// Puts frames into `batch`, data up to `quantum` segments; whether more could go out at once. `lent` are the last bytes that
-    /// were written, if they are lent.
+    /// Puts frames into `batch`, data up to `quantum` segments; whether more could go out at once.
+    /// `lent` are the last bytes that were written, if they are lent.
     pub(crate) fn transmit(
         &mut self,
         now: Instant,
@@ -61,7 +61,8 @@ impl Connection {
         matches!(self.state, State::Established { .. }) && self.send.flight.is_empty()
     }
 
-    /// Whether a segment, new or repeated, may go out now; a new one that must wait for its turn may not.
+    /// Whether a segment, new or repeated, may go out now; a new one that must wait for its turn
+    /// may not.
     #[inline]
     fn has_sendable(&self) -> bool {
         // Mostly there is none, and who asks need not call for that.
@@ -80,14 +81,16 @@ impl Connection {
         self.send_slot.allows(self.send.flight.is_empty()) && self.has_new()
     }
 
-    /// Whether something that has no number yet may go, as far as this connection's windows are concerned.
+    /// Whether something that has no number yet may go, as far as this connection's windows are
+    /// concerned.
     pub(super) fn has_new(&self) -> bool {
         let idle = self.send.flight.is_empty();
         self.may_send_new()
             && (self.send.buf.peek_segment(self.send.mss, idle).is_some() || self.wants_eoc())
     }
 
-    /// Whether there is something that has no number yet. Mostly there is not, and that is asked first.
+    /// Whether there is something that has no number yet. Mostly there is not, and that is asked
+    /// first.
     #[inline]
     pub(super) fn has_unnumbered(&self) -> bool {
         self.send.buf.has_unsent() || self.wants_eoc()
@@ -316,8 +319,8 @@ impl Connection {
         header
     }
 
-    /// A hop limit below the highest starts the count as if routers had been crossed already. Classic
-    /// peers get the paper's header, without a count.
+    /// A hop limit below the highest starts the count as if routers had been crossed already.
+    /// Classic peers get the paper's header, without a count.
     fn with_hops(&self, flags: Flags) -> Flags {
         let limit = self.config.hop_limit.clamp(1, Flags::MAX_HOPS);
         flags.with_hops(if self.terms.extended { Flags::MAX_HOPS - limit } else { 0 })

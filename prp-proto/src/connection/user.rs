@@ -66,13 +66,14 @@ impl Connection {
         self.state.can_send().then(|| self.send.buf.room())
     }
 
-    /// Whether a writer that has waited should go on: there is room worth it, or writing would fail.
+    /// Whether a writer that has waited should go on: there is room worth it, or writing would
+    /// fail.
     pub(crate) fn invites_writing(&self) -> bool {
         !self.state.can_send() || self.send.buf.has_worthwhile_room()
     }
 
-    /// Whether the peer has acknowledged everything written, the end included if it was announced, or
-    /// never will.
+    /// Whether the peer has acknowledged everything written, the end included if it was announced,
+    /// or never will.
     pub(crate) fn flushed(&self) -> bool {
         let established = matches!(self.state, State::Established { .. });
         !established || (self.send.is_drained() && !self.wants_eoc())

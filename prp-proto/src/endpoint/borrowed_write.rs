@@ -1,4 +1,5 @@
-//! Memory that a writer lends for the time of a call: what the peer has by the end of it is never copied.
+//! Memory that a writer lends for the time of a call: what the peer has by the end of it is never
+//! copied.
 
 use super::Endpoint;
 use crate::buffer::Ending;
@@ -9,8 +10,8 @@ use crate::time::Instant;
 
 /// Bytes that are written to a connection and stay where they are until [`Endpoint::keep`].
 ///
-/// Frames are made from them meanwhile: have them made by [`Endpoint::poll_transmit_with`], hand them to the device by
-/// [`Endpoint::frame_with`], and write nothing else to the connection.
+/// Frames are made from them meanwhile: have them made by [`Endpoint::poll_transmit_with`], hand
+/// them to the device by [`Endpoint::frame_with`], and write nothing else to the connection.
 #[derive(Debug)]
 #[must_use = "the endpoint has to keep what is still needed of it"]
 pub struct BorrowedWrite<'a> {
@@ -48,7 +49,8 @@ impl<'a> BorrowedWrite<'a> {
 }
 
 impl Endpoint {
-    /// As [`Self::write`], of what fits of the bytes of `lent` that were not written yet, without copying them.
+    /// As [`Self::write`], of what fits of the bytes of `lent` that were not written yet, without
+    /// copying them.
     ///
     /// # Errors
     /// [`WriteError`].

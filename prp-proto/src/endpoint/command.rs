@@ -38,8 +38,8 @@ impl Endpoint {
         Some(port)
     }
 
-    /// Takes requests on `port`, which the driver has made ours. At most `backlog` connections wait to
-    /// be accepted.
+    /// Takes requests on `port`, which the driver has made ours. At most `backlog` connections wait
+    /// to be accepted.
     ///
     /// # Errors
     /// [`ListenError::InUse`].
@@ -71,8 +71,8 @@ impl Endpoint {
         self.ports.set_listening(listener.port, false);
     }
 
-    /// Asks `remote` for a connection, from `local` or a port of our choice; `claim` makes a port ours
-    /// against other processes.
+    /// Asks `remote` for a connection, from `local` or a port of our choice; `claim` makes a port
+    /// ours against other processes.
     ///
     /// # Errors
     /// A [`ConnectError`]; anything that happens later is in the connection's events.
@@ -201,10 +201,12 @@ impl Endpoint {
         written
     }
 
-    /// Takes `bytes` and puts their frame into `batch`, which must be empty, if they are a message on an idle connection: nothing else is to be sent,
-    /// and they may go at once. Whether they are: otherwise nothing has changed, and [`Self::write`] takes them, or says why not.
+    /// Takes `bytes` and puts their frame into `batch`, which must be empty, if they are a message
+    /// on an idle connection: nothing else is to be sent, and they may go at once. Whether they
+    /// are: otherwise nothing has changed, and [`Self::write`] takes them, or says why not.
     ///
-    /// The same as that and [`Self::poll_transmit`] after it, in less time; what is said there of the batch holds here.
+    /// The same as that and [`Self::poll_transmit`] after it, in less time; what is said there of
+    /// the batch holds here.
     pub fn try_send_now(
         &mut self,
         now: Instant,
@@ -246,8 +248,8 @@ impl Endpoint {
         self.with(now, conn, Connection::shutdown_receive);
     }
 
-    /// The application lets go of the connection. What was written is still delivered, unless `abort`
-    /// or something is unread: then the peer gets a reset.
+    /// The application lets go of the connection. What was written is still delivered, unless
+    /// `abort` or something is unread: then the peer gets a reset.
     pub fn release(&mut self, now: Instant, conn: ConnHandle, abort: bool) {
         self.with(now, conn, |c| c.release(now, abort));
     }
@@ -292,8 +294,8 @@ impl Endpoint {
         self.table.get(conn).is_none_or(Connection::readable)
     }
 
-    /// Whether nothing more can be read than what has come: the peer sends no more, the application reads no
-    /// more, or there is no connection.
+    /// Whether nothing more can be read than what has come: the peer sends no more, the application
+    /// reads no more, or there is no connection.
     pub fn has_ended(&self, conn: ConnHandle) -> bool {
         self.table.get(conn).is_none_or(Connection::has_ended)
     }
@@ -308,7 +310,8 @@ impl Endpoint {
         self.table.get(conn).map_or(0, Connection::unread)
     }
 
-    /// Whether a writer that has waited should go on: half of the send buffer is free, or writing would fail.
+    /// Whether a writer that has waited should go on: half of the send buffer is free, or writing
+    /// would fail.
     pub fn is_writable(&self, conn: ConnHandle) -> bool {
         match self.table.get(conn) {
             Some(c) if c.state == State::ConnWait => false,

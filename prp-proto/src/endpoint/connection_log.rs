@@ -1,5 +1,5 @@
-//! Which connections stand, for a witness outside this process: should the process be killed, somebody else
-//! can still tell its peers.
+//! Which connections stand, for a witness outside this process: should the process be killed,
+//! somebody else can still tell its peers.
 
 use alloc::collections::VecDeque;
 
@@ -67,7 +67,8 @@ fn is_established(conn: &Connection) -> bool {
 }
 
 impl Endpoint {
-    /// Begins with the connection log, or ends it. At its beginning every connection that is established is news.
+    /// Begins with the connection log, or ends it. At its beginning every connection that is
+    /// established is news.
     pub fn track_connections(&mut self, wanted: bool) {
         self.connection_log = ConnectionLog { wanted, news: VecDeque::new() };
         for handle in self.table.handles() {
@@ -78,7 +79,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes what has changed in the connection log. Nothing is kept without [`Self::track_connections`].
+    /// Takes what has changed in the connection log. Nothing is kept without
+    /// [`Self::track_connections`].
     pub fn poll_connection_change(&mut self) -> Option<ConnectionChange> {
         loop {
             let (handle, enters) = self.connection_log.news.pop_front()?;

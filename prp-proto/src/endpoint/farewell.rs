@@ -1,4 +1,5 @@
-//! What a process that is about to end owes its peers: the word that it has finished (SPEC PRP-CLOSE-10).
+//! What a process that is about to end owes its peers: the word that it has finished (SPEC
+//! PRP-CLOSE-10).
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -12,7 +13,8 @@ use crate::time::Instant;
 /// Connections remembered: as many as a process of the peer lets stay.
 const MOST: usize = super::MOST_STAYING;
 
-/// How long the end of a connection is news to its peer: a peer stays no longer, even one whose process ends.
+/// How long the end of a connection is news to its peer: a peer stays no longer, even one whose
+/// process ends.
 const NEWS: Duration = Duration::from_millis(2500);
 
 /// Connections that have come to their end lately, whose peers may stay because they do not know.
@@ -41,9 +43,10 @@ impl Farewells {
 }
 
 impl Endpoint {
-    /// The process is about to end, and has released all connections. Their peers are told as soon as they have everything, and peers
-    /// that stay are told that we need them no more. [`Self::may_end`] says when that is done: a round trip after all was
-    /// delivered mostly, and 2 s at most.
+    /// The process is about to end, and has released all connections. Their peers are told as soon
+    /// as they have everything, and peers that stay are told that we need them no more.
+    /// [`Self::may_end`] says when that is done: a round trip after all was delivered mostly, and 2
+    /// s at most.
     pub fn leave(&mut self, now: Instant) {
         self.farewells.leaving = true;
         for (at, refusal) in core::mem::take(&mut self.farewells.recent) {
@@ -59,13 +62,15 @@ impl Endpoint {
         }
     }
 
-    /// Whether nothing keeps a process that has said it would [`leave`](Self::leave): all was delivered, and no peer can need us any more.
+    /// Whether nothing keeps a process that has said it would [`leave`](Self::leave): all was
+    /// delivered, and no peer can need us any more.
     pub fn may_end(&self) -> bool {
         let holds = |handle| self.table.get(handle).is_some_and(Connection::holds_process);
         !self.handles().into_iter().any(holds) && !self.wants_transmit()
     }
 
-    /// Notes that a connection is over, for its peer to be told when the process ends, or at once if it is about to.
+    /// Notes that a connection is over, for its peer to be told when the process ends, or at once
+    /// if it is about to.
     pub(super) fn note_farewell(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         let Some(block) = conn.take_farewell() else { return };

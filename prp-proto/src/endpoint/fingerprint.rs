@@ -1,5 +1,5 @@
-//! What a checker needs that takes one endpoint several ways: to tell states apart, and to know what
-//! each waits for.
+//! What a checker needs that takes one endpoint several ways: to tell states apart, and to know
+//! what each waits for.
 
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
@@ -8,9 +8,10 @@ use super::Endpoint;
 use crate::time::Instant;
 
 impl Endpoint {
-    /// Puts everything that decides what happens next into `state`: settings and counters do not, and
-    /// neither does what is queued in the timer queue beside the deadlines themselves, nor who of the few connections
-    /// here has stayed longest, nor, as long as nobody leaves, what would be said then.
+    /// Puts everything that decides what happens next into `state`: settings and counters do not,
+    /// and neither does what is queued in the timer queue beside the deadlines themselves, nor who
+    /// of the few connections here has stayed longest, nor, as long as nobody leaves, what would be
+    /// said then.
     pub fn fingerprint<H: Hasher>(&self, state: &mut H) {
         self.table.fingerprint(state);
         self.listeners.hash(state);
@@ -27,8 +28,8 @@ impl Endpoint {
         self.unconfirmed.fingerprint(state);
     }
 
-    /// The earliest deadline of any connection. [`Self::poll_timeout`] may name an earlier time, at which
-    /// nothing is due.
+    /// The earliest deadline of any connection. [`Self::poll_timeout`] may name an earlier time, at
+    /// which nothing is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let deadlines = self.table.handles().into_iter().filter_map(|h| self.table.get(h));
         deadlines.filter_map(|conn| conn.timers.earliest()).min()

@@ -26,9 +26,10 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
 impl Endpoint {
     /// Fills `batch`, which must be empty, with frames to send now; how many there are.
     ///
-    /// The frames borrow from send buffers: hand them to the device, by [`Self::frame`] (or [`Self::frame_with`]), before
-    /// anything else is asked of the endpoint. What follows from their having been sent, deadlines above all, is seen to by
-    /// [`Self::handle_sent`] or the next call: it need not hold up the frames.
+    /// The frames borrow from send buffers: hand them to the device, by [`Self::frame`] (or
+    /// [`Self::frame_with`]), before anything else is asked of the endpoint. What follows from
+    /// their having been sent, deadlines above all, is seen to by [`Self::handle_sent`] or the next
+    /// call: it need not hold up the frames.
     pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> usize {
         self.poll_transmit_with(now, batch, None)
     }
@@ -93,8 +94,8 @@ impl Endpoint {
         self.sent.push(handle);
     }
 
-    /// The device has taken the last batch, or lost it: sets the deadlines of what was sent, and forgets what need not be
-    /// kept.
+    /// The device has taken the last batch, or lost it: sets the deadlines of what was sent, and
+    /// forgets what need not be kept.
     pub fn handle_sent(&mut self, now: Instant) {
         while let Some(handle) = self.sent.pop() {
             if let Some(conn) = self.table.get_mut(handle) {
@@ -104,7 +105,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether [`Self::poll_transmit`] may find something to do: frames to send, or sent ones to see to.
+    /// Whether [`Self::poll_transmit`] may find something to do: frames to send, or sent ones to
+    /// see to.
     pub fn wants_transmit(&self) -> bool {
         !self.transmit_queue.is_empty()
             || self.scheduler.is_any_active()
@@ -112,8 +114,8 @@ impl Endpoint {
             || !self.sent.is_empty()
     }
 
-    /// Whether any of the `poll_*` calls for frames, events, ports and the connection log may have something. Cheaper than to
-    /// ask them all, where mostly there is nothing.
+    /// Whether any of the `poll_*` calls for frames, events, ports and the connection log may have
+    /// something. Cheaper than to ask them all, where mostly there is nothing.
     pub fn has_news(&self) -> bool {
         self.wants_transmit()
             || !self.event_queue.is_empty()
@@ -139,16 +141,17 @@ impl Endpoint {
         })
     }
 
-    /// When [`Self::handle_timeout`] wants to be called next, at the latest. It may be for nothing: deadlines are stopped
-    /// and put off with every message, and looked for again only when they would have been due, or by
-    /// [`Self::revise_timeout`].
+    /// When [`Self::handle_timeout`] wants to be called next, at the latest. It may be for nothing:
+    /// deadlines are stopped and put off with every message, and looked for again only when they
+    /// would have been due, or by [`Self::revise_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         earlier(self.timers.next(), earlier(self.pool.due(), self.ports.due()))
     }
 
-    /// Makes [`Self::poll_timeout`] the time at which something is due indeed, for drivers who are about to set a timer
-    /// that costs more than this: taking out, and mostly queueing anew, each of the deadlines before it that have been stopped or put
-    /// off. Of very many it sees to some, and the time is still too early.
+    /// Makes [`Self::poll_timeout`] the time at which something is due indeed, for drivers who are
+    /// about to set a timer that costs more than this: taking out, and mostly queueing anew, each
+    /// of the deadlines before it that have been stopped or put off. Of very many it sees to some,
+    /// and the time is still too early.
     pub fn revise_timeout(&mut self) {
         for _ in 0..REVISED {
             let Some((at, handle)) = self.timers.first() else { return };
@@ -185,8 +188,8 @@ impl Endpoint {
         }
     }
 
-    /// The driver has run out of frames and is about to wait: acknowledgements that were held back for
-    /// more segments to come are due.
+    /// The driver has run out of frames and is about to wait: acknowledgements that were held back
+    /// for more segments to come are due.
     pub fn handle_idle(&mut self, now: Instant) {
         while let Some(handle) = self.owing.pop() {
             let Some(conn) = self.table.get_mut(handle) else { continue };

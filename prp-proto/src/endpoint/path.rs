@@ -11,13 +11,13 @@ use crate::time::Instant;
 use crate::transmit::Path;
 use crate::wire::{Control, Flags, Frame, mss_for_mtu};
 
-/// How long a connection must have heard nothing before a repeat that comes by another way is taken for a sign
-/// that its own is dead: longer than repeats take to come where only frames are lost.
+/// How long a connection must have heard nothing before a repeat that comes by another way is taken
+/// for a sign that its own is dead: longer than repeats take to come where only frames are lost.
 const SILENCE: Duration = Duration::from_millis(10);
 
 impl Endpoint {
-    /// Replaces the routes. Connections to nodes that have a way keep running along the new one; those
-    /// to nodes without one time out unless it comes back.
+    /// Replaces the routes. Connections to nodes that have a way keep running along the new one;
+    /// those to nodes without one time out unless it comes back.
     pub fn set_routes(&mut self, routes: RouteTable) {
         self.routes = routes;
         self.reselect_all_paths();
@@ -77,8 +77,9 @@ impl Endpoint {
         }
     }
 
-    /// Whether a repeat or a probe that comes by another way than ours, while nothing comes by ours, would say that the peer has
-    /// found one that is not dead (SPEC PRP-WAY-3): if it is believed.
+    /// Whether a repeat or a probe that comes by another way than ours, while nothing comes by
+    /// ours, would say that the peer has found one that is not dead (SPEC PRP-WAY-3): if it is
+    /// believed.
     #[inline]
     pub(super) fn may_adopt_peer_path(
         &self,
@@ -87,7 +88,8 @@ impl Endpoint {
         device: DeviceId,
         frame: &Frame<'_>,
     ) -> bool {
-        // Most frames are segments and no repeats, and who hands them over need not look anything up for that.
+        // Most frames are segments and no repeats, and who hands them over need not look anything
+        // up for that.
         let flags = frame.flags();
         (flags.intersects(Flags::RTX | Flags::CREQ) || Control::is_probe(frame))
             && self.table.get(handle).is_some_and(|conn| {
@@ -164,8 +166,8 @@ impl Endpoint {
         mss_for_mtu(mtu, false)
     }
 
-    /// Segments of what size are known to reach `node`. To ourselves and to nodes whose MTU prphosts
-    /// states for every way, all of them.
+    /// Segments of what size are known to reach `node`. To ourselves and to nodes whose MTU
+    /// prphosts states for every way, all of them.
     pub(super) fn proven_size(&self, node: NodeId) -> u16 {
         match self.routes.lookup(node) {
             Route::Local => u16::MAX,

@@ -7,7 +7,8 @@
 //! or two (deficit round robin, Shreedhar and Varghese 1995). Those with little to say pass those
 //! with much (RFC 8290), but for every second turn.
 //!
-//! Repeats, acknowledgements and probes wait for nobody, nor does the segment of a connection that has nothing in flight.
+//! Repeats, acknowledgements and probes wait for nobody, nor does the segment of a connection that
+//! has nothing in flight.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -18,8 +19,9 @@ use crate::addr::NodeId;
 use crate::connection::{Connection, SendSlot};
 use crate::event::ConnHandle;
 
-/// Bytes, frame costs included, that the others to a node may have in flight when a connection begins to send: the window of
-/// one connection with default buffers, of which a receiving ring holds two.
+/// Bytes, frame costs included, that the others to a node may have in flight when a connection
+/// begins to send: the window of one connection with default buffers, of which a receiving ring
+/// holds two.
 const SHARE: usize = 512 * 1024;
 
 /// The way to one node.
@@ -125,7 +127,8 @@ impl PeerScheduler {
         }
     }
 
-    /// After everything that touches a connection: counts what it has in flight, and puts it in line if it wants to be.
+    /// After everything that touches a connection: counts what it has in flight, and puts it in
+    /// line if it wants to be.
     #[inline(always)]
     pub(super) fn update(&mut self, conn: &mut Connection) {
         if let Some(in_flight) = conn.uncounted() {
@@ -138,7 +141,8 @@ impl PeerScheduler {
         }
     }
 
-    /// Puts `conn`, whose turn it was or who comes, at the end of its line: of those with little to say if it is `brief`.
+    /// Puts `conn`, whose turn it was or who comes, at the end of its line: of those with little to
+    /// say if it is `brief`.
     fn enqueue(&mut self, conn: ConnHandle, send_slot: &SendSlot, brief: bool) {
         self.queues[send_slot.queue as usize].line(brief).push_back(conn);
         self.list(send_slot.queue);
@@ -156,8 +160,8 @@ impl PeerScheduler {
         !self.active.is_empty()
     }
 
-    /// The next queue to look at, and whose turn it is there. Each is named once, until something changes or it is
-    /// [listed again](Self::requeue).
+    /// The next queue to look at, and whose turn it is there. Each is named once, until something
+    /// changes or it is [listed again](Self::requeue).
     pub(super) fn next(&mut self) -> Option<(u32, ConnHandle)> {
         loop {
             let index = self.active.pop_front()?;

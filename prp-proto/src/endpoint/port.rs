@@ -7,18 +7,20 @@ use core::time::Duration;
 use crate::addr::{Port, PrpAddr};
 use crate::time::Instant;
 
-/// Ports given to outgoing connections that are kept after their last connection ended, ready for the
-/// next one: owning a port costs system calls, keeping it a descriptor.
+/// Ports given to outgoing connections that are kept after their last connection ended, ready for
+/// the next one: owning a port costs system calls, keeping it a descriptor.
 const KEPT_IDLE: usize = 16;
 
 /// Idle ports are kept for as long as nobody has wanted one for this time: a process that connects
 /// again and again is not idle for that long.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
-/// First port given out: where Linux starts its ephemeral range, and above those that people serve on.
+/// First port given out: where Linux starts its ephemeral range, and above those that people serve
+/// on.
 const FIRST_HIGH: u16 = 32768;
 
-/// Ports tried before one is shared instead. Others are other processes', or there is no descriptor left for one.
+/// Ports tried before one is shared instead. Others are other processes', or there is no descriptor
+/// left for one.
 const TRIES: usize = 1024;
 
 /// Where a port is to be looked for.
@@ -51,8 +53,9 @@ struct Use {
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Ports {
     owned: BTreeMap<u16, Use>,
-    /// The peer for which none of them that may be shared was left when it was last looked for, if nothing has
-    /// changed that since: a process that connects again and again should not look at all of them each time.
+    /// The peer for which none of them that may be shared was left when it was last looked for, if
+    /// nothing has changed that since: a process that connects again and again should not look at
+    /// all of them each time.
     full_for: Option<PrpAddr>,
     /// Owned, not named and without a connection.
     idle: Vec<u16>,
@@ -124,9 +127,10 @@ impl Ports {
         self.full_for = None;
     }
 
-    /// A port for an outgoing connection: an idle one of ours, else a new one, else one of ours that has no connection to that
-    /// peer. `claim` makes a port ours against other processes; `taken` says which ones will not do: a connection to the
-    /// peer has it already, or it is the peer itself.
+    /// A port for an outgoing connection: an idle one of ours, else a new one, else one of ours
+    /// that has no connection to that peer. `claim` makes a port ours against other processes;
+    /// `taken` says which ones will not do: a connection to the peer has it already, or it is the
+    /// peer itself.
     pub(super) fn pick(
         &mut self,
         now: Instant,

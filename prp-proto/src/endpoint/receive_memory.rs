@@ -1,7 +1,9 @@
-//! How much memory what peers send may take in all: which connections may invite how much (SPEC PRP-WIN-6).
+//! How much memory what peers send may take in all: which connections may invite how much (SPEC
+//! PRP-WIN-6).
 //!
-//! What was invited cannot be taken back, so every connection is charged with that as well as with what it holds. Windows do not
-//! grow where the sum is large, and shrink as data comes in; nothing that was invited is dropped.
+//! What was invited cannot be taken back, so every connection is charged with that as well as with
+//! what it holds. Windows do not grow where the sum is large, and shrink as data comes in; nothing
+//! that was invited is dropped.
 
 use super::Endpoint;
 use crate::connection::{Connection, Share};
@@ -29,8 +31,8 @@ impl ReceiveMemory {
         }
     }
 
-    /// Charges `conn` with what it holds and has invited, and has it invite its share from now on; whether it may invite less
-    /// than before for the sake of the limit.
+    /// Charges `conn` with what it holds and has invited, and has it invite its share from now on;
+    /// whether it may invite less than before for the sake of the limit.
     #[inline]
     pub(super) fn charge(&mut self, conn: &mut Connection) -> bool {
         let charge = conn.receive_charge();
@@ -49,9 +51,10 @@ impl ReceiveMemory {
 }
 
 impl Endpoint {
-    /// Bytes that peers have sent and nobody has read yet, and those that they may send: at most half of
-    /// [`receive_memory`](crate::config::EndpointConfig::receive_memory) and a receive buffer for full windows, as much again for small
-    /// ones, and two segments a connection beyond that.
+    /// Bytes that peers have sent and nobody has read yet, and those that they may send: at most
+    /// half of [`receive_memory`](crate::config::EndpointConfig::receive_memory) and a receive
+    /// buffer for full windows, as much again for small ones, and two segments a connection beyond
+    /// that.
     pub const fn receive_memory(&self) -> usize {
         self.receive_memory.charged
     }

@@ -1,4 +1,5 @@
-//! Answers to frames that belong to no connection (SPEC PRP-RST-2 to 6), and last words to peers of ours (PRP-CLOSE-10).
+//! Answers to frames that belong to no connection (SPEC PRP-RST-2 to 6), and last words to peers of
+//! ours (PRP-CLOSE-10).
 
 use alloc::collections::VecDeque;
 
@@ -83,7 +84,8 @@ impl ResetQueue {
         has_room
     }
 
-    /// Queues a word to a peer of ours, which nobody can ask for: there are as many as there were connections.
+    /// Queues a word to a peer of ours, which nobody can ask for: there are as many as there were
+    /// connections.
     pub(super) fn push_own(&mut self, refusal: Refusal) {
         self.queue.push_back(refusal);
     }

@@ -145,7 +145,8 @@ impl Endpoint {
         DropReason::NotOurPort
     }
 
-    /// A frame for a port that is not ours, whose sender waits for an answer: if nobody owns the port, `block` is the answer.
+    /// A frame for a port that is not ours, whose sender waits for an answer: if nobody owns the
+    /// port, `block` is the answer.
     pub(super) fn ask_owner(&mut self, now: Instant, port: Port, peer: PrpAddr, block: ResetBlock) {
         if let Some(path) = self.path(port, peer, 0)
             && self.steward

@@ -81,8 +81,8 @@ impl Table {
         Some(conn)
     }
 
-    /// Makes the ends of a connection that is over free for another one, though its application still
-    /// holds it.
+    /// Makes the ends of a connection that is over free for another one, though its application
+    /// still holds it.
     pub(super) fn unlink(&mut self, handle: ConnHandle) {
         if let Some(ends) = self.get(handle).map(|c| key(c.local.port, c.remote)) {
             self.forget_ends(handle, ends);

@@ -61,8 +61,8 @@ impl Unconfirmed {
 }
 
 impl Endpoint {
-    /// Makes sure that `peer` may have one connection more that is unconfirmed: the oldest one of its goes if it should have
-    /// been confirmed by now.
+    /// Makes sure that `peer` may have one connection more that is unconfirmed: the oldest one of
+    /// its goes if it should have been confirmed by now.
     ///
     /// # Errors
     /// It has as many as it may, and all of them are young.

@@ -22,8 +22,8 @@ pub struct Answer {
     pub bytes: Vec<u8>,
 }
 
-/// The answer to a frame for this node's control port, or about a frame dropped for `dropped`. None for
-/// whatever is not a genuine echo: nothing else may make a router speak.
+/// The answer to a frame for this node's control port, or about a frame dropped for `dropped`. None
+/// for whatever is not a genuine echo: nothing else may make a router speak.
 pub fn answer(
     forwarder: &Forwarder,
     frame: &Frame<'_>,
@@ -50,8 +50,8 @@ pub fn answer(
     build(forwarder, network.src, Port::CONTROL, transport.src_port, Flags::CTL, &[&block, padding])
 }
 
-/// The reset that answers `frame`, which is for a port of this node that nobody owns: a genuine request, grant or probe of an
-/// extended peer. None for any other frame ([`ResetBlock::owed_to`]).
+/// The reset that answers `frame`, which is for a port of this node that nobody owns: a genuine
+/// request, grant or probe of an extended peer. None for any other frame ([`ResetBlock::owed_to`]).
 pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
     let Head { network, transport, .. } = frame.head;
     let block = ResetBlock::owed_to(frame)?;
@@ -59,8 +59,8 @@ pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
     build(forwarder, network.src, own, peer, Flags::RST, &[&block.emit()])
 }
 
-/// The reset of a connection whose process is gone, in its name (SPEC PRP-RST-7). None where no way leads to
-/// the peer, and if that is on this node: see [`reset_here`].
+/// The reset of a connection whose process is gone, in its name (SPEC PRP-RST-7). None where no way
+/// leads to the peer, and if that is on this node: see [`reset_here`].
 pub fn reset(forwarder: &Forwarder, established: &EstablishedId) -> Option<Answer> {
     let EstablishedId { local, remote, .. } = *established;
     build(forwarder, remote.node, local, remote.port, Flags::RST, &[&aborted(established)])

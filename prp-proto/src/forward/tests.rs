@@ -195,8 +195,8 @@ fn next_hop__spreads_flows_over_equals_and_keeps_each_on_its_way() {
 //= PRP-FWD-4, type=test
 #[test]
 fn next_hop__routers_in_a_row_do_not_divide_alike() {
-    // The same neighbours, seen from two routers: were they to agree, the second one would see only flows that
-    // go one way for it.
+    // The same neighbours, seen from two routers: were they to agree, the second one would see only
+    // flows that go one way for it.
     let others = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n3 02:00:00:00:00:03 eth1\n\
                   9 via 2 metric 1, via 3 metric 1\n";
     let routers: Vec<_> = (10..26)
@@ -418,7 +418,8 @@ proptest! {
     }
 }
 
-/// A router with random ways to 9 by 1, 2, 3 and 4, of which some are down: metrics, and whether they are usable.
+/// A router with random ways to 9 by 1, 2, 3 and 4, of which some are down: metrics, and whether
+/// they are usable.
 fn arb_ways() -> impl Strategy<Value = [(u16, bool); 4]> {
     proptest::array::uniform4((0..3u16, proptest::bool::weighted(0.7)))
 }
@@ -460,7 +461,8 @@ proptest! {
             let chosen = settled.hops[flow.hash(node(5)) as usize % settled.hops.len()];
             prop_assert_eq!(hop(None), Some(chosen));
             for from in sources {
-                // Expect: who is not among those who take them changes nothing, and who is only if there is another.
+                // Expect: who is not among those who take them changes nothing, and who is only if
+                // there is another.
                 let among = settled.hops.iter().any(|hop| (hop.device, hop.mac) == from);
                 if !among || settled.back {
                     prop_assert_eq!(hop(Some(from)), Some(chosen), "{} from {:?}", dst, from);

@@ -166,8 +166,8 @@ impl Mistake {
     }
 }
 
-/// One mistake in a prphosts file. Prints as `line:column: expected …, found …`; the caller, who knows
-/// the file's name, prints that before it.
+/// One mistake in a prphosts file. Prints as `line:column: expected …, found …`; the caller, who
+/// knows the file's name, prints that before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostsError {
     line: u32,
@@ -299,8 +299,8 @@ impl HostsErrors {
         fmt::from_fn(move |f| self.write_lines(f, &prefix))
     }
 
-    /// Counts a mistake, and describes it if it is among the first. Finding out where it stands costs
-    /// a walk along its line, which is why that waits until here.
+    /// Counts a mistake, and describes it if it is among the first. Finding out where it stands
+    /// costs a walk along its line, which is why that waits until here.
     pub(super) fn add(&mut self, describe: impl FnOnce() -> HostsError) {
         self.total += 1;
         if self.described.len() < MAX_DESCRIBED {

@@ -33,8 +33,8 @@ pub(crate) enum Visit<'a> {
     Loop(&'a [Step], usize),
 }
 
-/// Visits every row once, in file order but after the rows it goes via. Iterative, since a chain may be
-/// as long as the file.
+/// Visits every row once, in file order but after the rows it goes via. Iterative, since a chain
+/// may be as long as the file.
 pub(crate) fn walk(hosts: &Hosts, mut visit: impl FnMut(Visit<'_>)) {
     let mut marks = vec![Mark::New; hosts.rows().len()];
     let mut way: Vec<Step> = Vec::new();

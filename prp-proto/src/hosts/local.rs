@@ -35,8 +35,8 @@ pub enum LocalNodeError {
 }
 
 impl Hosts {
-    /// The node this machine is: what the `self` directive says, or else the one line with a hardware
-    /// address for which `is_local` answers that it belongs to this machine.
+    /// The node this machine is: what the `self` directive says, or else the one line with a
+    /// hardware address for which `is_local` answers that it belongs to this machine.
     ///
     /// `is_local` is also told the line's device; whether that must match is for the caller to say.
     pub fn local_node(

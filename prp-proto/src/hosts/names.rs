@@ -77,7 +77,8 @@ fn slice<'a>(text: &'a str, spans: &[Span], index: usize) -> &'a str {
     &text[spans[index].start as usize..end]
 }
 
-/// The hash of `name` in lower case. The seed is fixed: names come from the administrator's own file.
+/// The hash of `name` in lower case. The seed is fixed: names come from the administrator's own
+/// file.
 fn hash(name: &str) -> u64 {
     let mut lower = [0; MAX_NAME];
     let bytes = name.as_bytes();

@@ -272,8 +272,8 @@ impl Parser {
         Ok(self.hosts)
     }
 
-    /// Nodes named by `self` and `via` that have no line, or are the line's own (SPEC PRP-HOSTS-6 and
-    /// PRP-HOSTS-9).
+    /// Nodes named by `self` and `via` that have no line, or are the line's own (SPEC PRP-HOSTS-6
+    /// and PRP-HOSTS-9).
     fn references(&self, errors: &mut HostsErrors) {
         let hosts = &self.hosts;
         let missing = |node| !self.lost && hosts.row_index(node).is_none();

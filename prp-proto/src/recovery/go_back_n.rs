@@ -21,8 +21,8 @@ impl Policy for GoBackN {
             return Verdict::default();
         }
         let base = flight.base();
-        // Every segment still on its way behind the lost one reports the same gap. Going back again is
-        // right only when the repeat had the time to arrive: a round trip and a half.
+        // Every segment still on its way behind the lost one reports the same gap. Going back again
+        // is right only when the repeat had the time to arrive: a round trip and a half.
         if let Some((seq, when)) = state.rewound
             && seq == base
             && news.now < when + news.rtt + news.rtt / 2

@@ -13,12 +13,12 @@ pub(super) const MAX_PATIENCE: u32 = 6;
 /// Flights with losses and without a false alarm after which patience is over: RFC 8985's sixteen.
 pub(super) const CALM: u32 = 16;
 
-/// Least reordering window. A bridge, a router with two queues or a second processor can swap frames by
-/// a few frame times; twenty full frames at 1 Gbit/s are 240 us, at veth speed 40.
+/// Least reordering window. A bridge, a router with two queues or a second processor can swap
+/// frames by a few frame times; twenty full frames at 1 Gbit/s are 240 us, at veth speed 40.
 const LEAST_WINDOW: Duration = Duration::from_micros(50);
 
-/// The receiver keeps segments after a gap and reports them; the sender takes a segment for lost when
-/// one that was sent later has arrived and the earlier one has had time to.
+/// The receiver keeps segments after a gap and reports them; the sender takes a segment for lost
+/// when one that was sent later has arrived and the earlier one has had time to.
 #[derive(Debug)]
 pub(super) struct SelectiveRepeat;
 

@@ -61,8 +61,8 @@ pub(super) fn build(
 }
 
 impl Builder<'_> {
-    /// Notes whose each hardware address is: a node's own stands on its line as the best way, a neighbour's
-    /// as a backup (SPEC PRP-ROUTE-0).
+    /// Notes whose each hardware address is: a node's own stands on its line as the best way, a
+    /// neighbour's as a backup (SPEC PRP-ROUTE-0).
     fn survey(&mut self) {
         for (index, row) in self.hosts.rows().iter().enumerate() {
             for hop in self.hosts.stored_hops(index) {

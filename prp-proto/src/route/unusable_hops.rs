@@ -19,16 +19,16 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// What routers multiply their numbers with, to mix them into [`Self::hash`]: the golden ratio's bits make numbers
-    /// that are close to each other differ in all of theirs.
+    /// What routers multiply their numbers with, to mix them into [`Self::hash`]: the golden
+    /// ratio's bits make numbers that are close to each other differ in all of theirs.
     pub const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// What [`Self::hash`] multiplies with, in turn: those of SplitMix64.
     pub const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 
-    /// By what router `router` divides flows. It is part of it: if all routers divided flows alike, the second in a row
-    /// would only see one half, and use only one of its ways. The sums are plain ones of 64 bits, since a program in the
-    /// kernel has to come to the same result.
+    /// By what router `router` divides flows. It is part of it: if all routers divided flows alike,
+    /// the second in a row would only see one half, and use only one of its ways. The sums are
+    /// plain ones of 64 bits, since a program in the kernel has to come to the same result.
     pub fn hash(self, router: NodeId) -> u64 {
         let nodes = u64::from(self.src) | u64::from(self.dst) << 16;
         let flow = nodes | u64::from(self.src_port) << 32 | u64::from(self.dst_port) << 48;
@@ -74,9 +74,9 @@ impl UnusableHops {
             && !self.devices.contains(&device)
     }
 
-    /// The next hop among `hops`, the best first, for frames of `flow` that router `router` has got from `from`:
-    /// the best that is usable, and not back to `from` while there is another; among equals by the flow's
-    /// hash. None if none is usable.
+    /// The next hop among `hops`, the best first, for frames of `flow` that router `router` has got
+    /// from `from`: the best that is usable, and not back to `from` while there is another; among
+    /// equals by the flow's hash. None if none is usable.
     pub fn choose<'a>(
         &self,
         hops: &'a [NextHop],
@@ -87,8 +87,8 @@ impl UnusableHops {
         let usable = |hop: &&NextHop| self.is_usable(hop.device, hop.mac);
         let onward = |hop: &&NextHop| from != Some((hop.device, hop.mac));
         let Some(best) = hops.iter().filter(usable).find(onward) else {
-            // Back is better than nowhere: the neighbour will not send it here again if it has another
-            // way, and if it has none the hop limit ends it.
+            // Back is better than nowhere: the neighbour will not send it here again if it has
+            // another way, and if it has none the hop limit ends it.
             return hops.iter().find(usable);
         };
         let equals =
@@ -100,8 +100,9 @@ impl UnusableHops {
         equals().nth(flow.hash(router) as usize % count)
     }
 
-    /// Those among `hops`, the best first, of which [`Self::choose`] takes one for frames that none of them has brought:
-    /// several share flows by their hash. And whether there is no other, so that frames go back where they came from.
+    /// Those among `hops`, the best first, of which [`Self::choose`] takes one for frames that none
+    /// of them has brought: several share flows by their hash. And whether there is no other, so
+    /// that frames go back where they came from.
     pub fn settled(&self, hops: &[NextHop]) -> (Vec<NextHop>, bool) {
         let usable = || hops.iter().filter(|hop| self.is_usable(hop.device, hop.mac));
         let best = usable().next().map(|hop| hop.metric);
@@ -109,9 +110,9 @@ impl UnusableHops {
         (equals, usable().nth(1).is_none())
     }
 
-    /// The next hop for frames of this node's own, of `flow`, after `path_attempts` others have been tried in vain:
-    /// at first that of [`Self::choose`], then the others in order, and so on. Where none is usable they are
-    /// tried all the same.
+    /// The next hop for frames of this node's own, of `flow`, after `path_attempts` others have
+    /// been tried in vain: at first that of [`Self::choose`], then the others in order, and so on.
+    /// Where none is usable they are tried all the same.
     pub fn own<'a>(
         &self,
         hops: &'a [NextHop],

@@ -86,8 +86,8 @@ pub struct Pair {
     pub rule: Rule,
     /// How long a frame takes, from its last bit in to its last bit out.
     pub latency: Duration,
-    /// Bits that the wire takes in a second, each way, and bytes that it takes at once before that (a token bucket); others
-    /// wait. All at once if none.
+    /// Bits that the wire takes in a second, each way, and bytes that it takes at once before that
+    /// (a token bucket); others wait. All at once if none.
     pub rate: Option<(u64, u64)>,
     /// Bytes put on the wire, each way.
     pub carried: [u64; 2],
@@ -261,8 +261,8 @@ impl Pair {
         self.time = end;
     }
 
-    /// Lets things happen, timers included, until `done` says so; whether it did within ten minutes of
-    /// virtual time.
+    /// Lets things happen, timers included, until `done` says so; whether it did within ten minutes
+    /// of virtual time.
     pub fn drive_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.time + Duration::from_secs(600);
         self.flush();

@@ -1,7 +1,8 @@
 //! Control blocks: the payload of CTL frames (SPEC PRP-CTL-1 to 4).
 //!
-//! If you add a kind: an arm in `parse`, `emit` and `wire/pretty.rs`, a clause in SPEC PRP-CTL, a line in
-//! `etc/wireshark/parmaprp.lua`, and the round-trip property in the tests picks it up from `Control`.
+//! If you add a kind: an arm in `parse`, `emit` and `wire/pretty.rs`, a clause in SPEC PRP-CTL, a
+//! line in `etc/wireshark/parmaprp.lua`, and the round-trip property in the tests picks it up from
+//! `Control`.
 
 use super::frame::Frame;
 use super::reader::Reader;
@@ -81,10 +82,11 @@ pub struct AckBlock {
     pub echo: Option<Echo>,
     /// The number of the probe it answers, if it answers one.
     pub probe: Option<u8>,
-    /// Its sender needs its peer no more: it has all that the peer has to say, and either knows that the peer has all of its own or
-    /// was told that the peer leaves.
+    /// Its sender needs its peer no more: it has all that the peer has to say, and either knows
+    /// that the peer has all of its own or was told that the peer leaves.
     pub finished: bool,
-    /// Its sender's process is about to end. It has said all it has to say, and knows that its peer has that.
+    /// Its sender's process is about to end. It has said all it has to say, and knows that its peer
+    /// has that.
     pub leaves: bool,
     /// What else has arrived; empty unless out-of-order segments are kept.
     pub received: Bitmap,

@@ -28,8 +28,8 @@ impl Head {
         out
     }
 
-    /// As [`Self::emit`], to where they are to be: what has just been written field by field is not read again at once, which a
-    /// processor has to wait for.
+    /// As [`Self::emit`], to where they are to be: what has just been written field by field is not
+    /// read again at once, which a processor has to wait for.
     #[inline]
     pub(crate) fn emit_to(&self, out: &mut [u8; HEADER_LEN]) {
         const NET_END: usize = ETHERNET_LEN + NETWORK_LEN;

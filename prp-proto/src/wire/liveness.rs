@@ -1,4 +1,5 @@
-//! Liveness blocks: the payload of CTL frames between the control ports of neighbours (SPEC PRP-LIVE-1).
+//! Liveness blocks: the payload of CTL frames between the control ports of neighbours (SPEC
+//! PRP-LIVE-1).
 
 use super::crc::CrcKey;
 use super::frame::Frame;

@@ -87,14 +87,16 @@ impl NodeBlock {
         })
     }
 
-    /// The block `frame` carries, if it is a genuine CTL frame with one: the trailer is not optional.
+    /// The block `frame` carries, if it is a genuine CTL frame with one: the trailer is not
+    /// optional.
     pub fn of(frame: &Frame<'_>) -> Option<Self> {
         (frame.flags().contains(Flags::CTL) && frame.crc_ok(CrcKey::NONE))
             .then(|| Self::parse(frame.payload))?
     }
 }
 
-/// A whole frame of headers and payload, with a trailer under the zero key. `head`'s length field is set.
+/// A whole frame of headers and payload, with a trailer under the zero key. `head`'s length field
+/// is set.
 ///
 /// # Panics
 /// If the payload is longer than 65535 bytes.

@@ -111,7 +111,8 @@ impl Offer {
     /// Bytes of the block without extensions.
     pub const LEN: usize = 20;
 
-    /// Least segment size an offer may state. Below it, headers outweigh data and a trailer may not fit.
+    /// Least segment size an offer may state. Below it, headers outweigh data and a trailer may not
+    /// fit.
     pub const MIN_MSS: u16 = 64;
 
     const CRC_WISH: u8 = 1;

@@ -83,9 +83,10 @@ impl ResetBlock {
     /// Bytes of the block.
     pub const LEN: usize = 12;
 
-    /// What `frame` is answered where no connection has its ends, by the node's process that answers for its port: a request, a
-    /// grant, or a probe, whose sender waits for an answer and has named itself (SPEC PRP-RST-2, PRP-CONN-8, PRP-CTL-3). Nothing
-    /// else is, and of those no frame of a classic peer, which knows no resets.
+    /// What `frame` is answered where no connection has its ends, by the node's process that
+    /// answers for its port: a request, a grant, or a probe, whose sender waits for an answer and
+    /// has named itself (SPEC PRP-RST-2, PRP-CONN-8, PRP-CTL-3). Nothing else is, and of those no
+    /// frame of a classic peer, which knows no resets.
     pub fn owed_to(frame: &Frame<'_>) -> Option<Self> {
         let flags = frame.flags();
         let (reason, receiver) = if flags.contains(Flags::RST) {

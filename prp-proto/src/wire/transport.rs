@@ -152,7 +152,8 @@ pub struct TransportHeader {
     pub dst_port: Port,
     /// Low 16 bits of the segment number.
     pub seq: u16,
-    /// Payload bytes. Rules over the frame's size, since short frames are padded (SPEC PRP-FRAME-4).
+    /// Payload bytes. Rules over the frame's size, since short frames are padded (SPEC
+    /// PRP-FRAME-4).
     pub len: u16,
     /// The flags word.
     pub flags: Flags,
@@ -173,8 +174,8 @@ impl TransportHeader {
         Seq::expand(self.low_seq(width), width, near)
     }
 
-    /// The initial number of a request or its answer: it has no more bits than travel (SPEC PRP-SEQ-4),
-    /// so both ends count alike in the 32 bits that acknowledgements carry.
+    /// The initial number of a request or its answer: it has no more bits than travel (SPEC
+    /// PRP-SEQ-4), so both ends count alike in the 32 bits that acknowledgements carry.
     pub fn first_seq(&self, width: SeqWidth) -> Seq {
         Seq::new(self.low_seq(width))
     }

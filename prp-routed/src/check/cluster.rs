@@ -12,8 +12,8 @@ use super::{Finding, MAX_NOTES, Report, count, read};
 /// Whose file is where.
 type Paths = BTreeMap<NodeId, PathBuf>;
 
-/// Checks the files of all nodes in `folder`, prphosts.NODE or NODE/prphosts: do frames of every node reach every
-/// other one?
+/// Checks the files of all nodes in `folder`, prphosts.NODE or NODE/prphosts: do frames of every
+/// node reach every other one?
 pub fn cluster(folder: &Path) -> Report {
     let (paths, files) = match read_all(folder) {
         Ok(all) => all,

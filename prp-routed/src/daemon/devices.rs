@@ -7,8 +7,8 @@ use super::loader::ReloadRequest;
 use crate::check;
 
 impl Daemon {
-    /// The kernel has news of devices: those that have changed are followed, and those that have come
-    /// are opened, by a reading of prphosts.
+    /// The kernel has news of devices: those that have changed are followed, and those that have
+    /// come are opened, by a reading of prphosts.
     pub(super) fn devices_changed(&mut self) {
         let carrier = &self.carrier;
         self.router.devices_changed(|name| carrier.state(name));

@@ -32,7 +32,8 @@ pub(super) struct Loader {
     results: Receiver<io::Result<Table>>,
     sender: Sender<io::Result<Table>>,
     reading: Vec<ReloadRequest>,
-    /// Wishes that came while it was being read: the file may have changed since, so it is read again.
+    /// Wishes that came while it was being read: the file may have changed since, so it is read
+    /// again.
     next: Vec<ReloadRequest>,
 }
 

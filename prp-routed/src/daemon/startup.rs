@@ -1,5 +1,5 @@
-//! How a daemon starts, step by step. The order of the steps is the point: each needs something that a later
-//! one gives up.
+//! How a daemon starts, step by step. The order of the steps is the point: each needs something
+//! that a later one gives up.
 
 use std::fs::File;
 use std::io;
@@ -29,7 +29,8 @@ use crate::settings::Settings;
 use crate::table::Table;
 
 impl Daemon {
-    /// Reads prphosts, opens its devices, takes the node's name, and gives up what it does not need any more.
+    /// Reads prphosts, opens its devices, takes the node's name, and gives up what it does not need
+    /// any more.
     ///
     /// # Errors
     /// A mistake in prphosts, a missing privilege, another daemon that runs: each with its mend.
@@ -37,7 +38,8 @@ impl Daemon {
         // 1. What must be found before anything is opened.
         let identity = settings.user.as_deref().map(Identity::find).transpose()?;
         let manager = Manager::find();
-        // 2. Sockets, and programs for the kernel: files are read and names taken with the rights it was started with.
+        // 2. Sockets, and programs for the kernel: files are read and names taken with the rights
+        //    it was started with.
         let dir = RunDir::in_force();
         let (mut daemon, service) = Self::open(settings, manager, &dir)?;
         let exporter = daemon.settings.metrics.map(Exporter::bind).transpose()?;

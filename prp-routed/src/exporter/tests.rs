@@ -95,7 +95,8 @@ fn serve__without_a_daemon_says_so() {
 fn serve__many_requests_are_one_question() {
     let (place, address) = serve();
     let ((first, again), times) = answering(&place, move || {
-        // All within the time in which an answer is fresh, unless this machine is held up for that long.
+        // All within the time in which an answer is fresh, unless this machine is held up for that
+        // long.
         let start = std::time::Instant::now();
         let all: Vec<_> = (0..20).map(|_| request(address, "GET /metrics")).collect();
         let fresh = start.elapsed() < FRESH;
@@ -130,7 +131,8 @@ fn serve__what_is_slow_or_too_large_is_cut_off() {
     }
 }
 
-/// All places are taken by clients who say nothing; who comes then is served when one of them has been cut off.
+/// All places are taken by clients who say nothing; who comes then is served when one of them has
+/// been cut off.
 #[test]
 fn serve__places_are_few_and_come_free() {
     let (_place, address) = serve();

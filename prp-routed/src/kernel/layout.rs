@@ -8,8 +8,8 @@
 //! | a half | neighbours, then rows |
 //! | the other half | as the first |
 //!
-//! A *neighbour* is a hardware address on a device. They stand in a hash table; a neighbour's number is its place there,
-//! from 1. A *row* is a node.
+//! A *neighbour* is a hardware address on a device. They stand in a hash table; a neighbour's
+//! number is its place there, from 1. A *row* is a node.
 //!
 //! | neighbour, bytes | what |
 //! | --- | --- |
@@ -51,8 +51,8 @@ pub(super) const NEIGHBOUR_HEAD: usize = 16;
 pub(super) const ROW: usize = ROW_LIST + 2 * MAX_NEXT_HOPS;
 pub(super) const ROW_LIST: usize = 8;
 
-/// Places to look for a neighbour. The table is four times as large as need be, so a few are enough for nearly all; who
-/// finds no place is served in user space.
+/// Places to look for a neighbour. The table is four times as large as need be, so a few are enough
+/// for nearly all; who finds no place is served in user space.
 pub(super) const PROBES: usize = 8;
 
 /// Spreads keys over the table (Fibonacci hashing: 2^64 divided by the golden ratio, made odd).
@@ -113,7 +113,8 @@ impl Layout {
     }
 }
 
-/// By what a neighbour is found: its hardware address as loads of two bytes and of four see it, and the device.
+/// By what a neighbour is found: its hardware address as loads of two bytes and of four see it, and
+/// the device.
 pub(super) fn key(device: DeviceId, mac: MacAddr) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
     let (start, end) = (u16::from_ne_bytes([a, b]), u32::from_ne_bytes([c, d, e, f]));

@@ -1,10 +1,11 @@
-//! The program that the kernel runs for each frame a device receives. It forwards what needs no thought, and passes all
-//! else up to the packet sockets, where the router of this process decides.
+//! The program that the kernel runs for each frame a device receives. It forwards what needs no
+//! thought, and passes all else up to the packet sockets, where the router of this process decides.
 //!
-//! What it does is what [`prp_proto::forward`] does with the same frame; a test holds the two against each other.
-//! R6 is the frame, R7 the half of the table that is in force, R8 the neighbour that brought the frame and later the one that
-//! gets it, R9 the whole table. Numbers read from the table are masked before they say where to read: that stays inside the
-//! table even if it is written meanwhile, and the kernel's verifier wants to see it.
+//! What it does is what [`prp_proto::forward`] does with the same frame; a test holds the two
+//! against each other. R6 is the frame, R7 the half of the table that is in force, R8 the neighbour
+//! that brought the frame and later the one that gets it, R9 the whole table. Numbers read from the
+//! table are masked before they say where to read: that stays inside the table even if it is
+//! written meanwhile, and the kernel's verifier wants to see it.
 
 use prp_proto::addr::{DeviceId, MacAddr, NodeId};
 use prp_proto::forward::Flow;
@@ -79,7 +80,8 @@ struct Text {
 }
 
 impl Text {
-    /// Our EtherType without a tag, whole headers, our hardware address, hops left, a length that is there.
+    /// Our EtherType without a tag, whole headers, our hardware address, hops left, a length that
+    /// is there.
     fn well_formed(&mut self, place: &Place) {
         let (up, asm) = (self.up, &mut self.asm);
         asm.set(R6, R1);
@@ -162,7 +164,8 @@ impl Text {
         asm.bind(right);
     }
 
-    /// R8 = the neighbour who gets it (SPEC PRP-FWD-3), if that is settled and takes frames of this length.
+    /// R8 = the neighbour who gets it (SPEC PRP-FWD-3), if that is settled and takes frames of this
+    /// length.
     fn destination(&mut self, router: NodeId) {
         self.row(R3, DST_NODE);
         let (up, asm) = (self.up, &mut self.asm);
@@ -188,7 +191,8 @@ impl Text {
         asm.alu(Add, R8, R5);
     }
 
-    /// R5 = that of the first R1 neighbours of row R3 whose turn it is (SPEC PRP-FWD-4), if none of them has brought it.
+    /// R5 = that of the first R1 neighbours of row R3 whose turn it is (SPEC PRP-FWD-4), if none of
+    /// them has brought it.
     fn share(&mut self, router: NodeId) {
         let (up, asm) = (self.up, &mut self.asm);
         let others = asm.label();
@@ -274,7 +278,8 @@ impl Text {
         asm.exit();
     }
 
-    /// R1 to R4 = the frame, where its head begins, the head on the stack, the bytes of a head: what calls that copy it take.
+    /// R1 to R4 = the frame, where its head begins, the head on the stack, the bytes of a head:
+    /// what calls that copy it take.
     fn both_heads(&mut self) {
         let asm = &mut self.asm;
         asm.set(R1, R6);

@@ -44,7 +44,8 @@ impl Table<'_> {
     pub(super) fn put_in_force(&self, half: &[u64]) {
         let generation = self.words[GENERATION].load(Ordering::Relaxed);
         let start = (HALVES + (generation as usize + 1) % 2 * self.layout.half()) / 8;
-        // A program that sees any of what is written from here on also sees that its half is in force no more.
+        // A program that sees any of what is written from here on also sees that its half is in
+        // force no more.
         fence(Ordering::SeqCst);
         for (to, from) in self.words[start..].iter().zip(half) {
             to.store(*from, Ordering::Relaxed);

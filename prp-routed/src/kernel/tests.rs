@@ -90,8 +90,8 @@ impl Bench {
     }
 }
 
-/// The program does with `frame` what `forwarder` would, or passes it up unchanged, and that only where something is to
-/// be decided. Whether it went on.
+/// The program does with `frame` what `forwarder` would, or passes it up unchanged, and that only
+/// where something is to be decided. Whether it went on.
 fn agrees(bench: &Bench, forwarder: &Forwarder, device: usize, frame: &[u8]) -> bool {
     let before = bench.counted();
     let (verdict, out) = bench.programs[device].try_out(frame).expect("it runs");
@@ -214,8 +214,8 @@ fn plain(forwarder: &Forwarder) -> Vec<u8> {
 fn put_in_force__is_all_at_once() {
     // Small, so that it is written often.
     let layout = Layout { rows: 16, bits: 4 };
-    // In one frames for 9 go to the address that ends in 3. In the other they go to another one, and where that stood
-    // among the neighbours there is somebody else.
+    // In one frames for 9 go to the address that ends in 3. In the other they go to another one,
+    // and where that stood among the neighbours there is somebody else.
     let home = |last| layout.home(layout::key(DeviceId(1), mac(last)));
     let place_of_3 = home(3);
     let same = (0x10..=0xff).find(|last| home(*last) == place_of_3).unwrap();

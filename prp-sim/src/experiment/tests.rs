@@ -6,8 +6,8 @@ fn incast(controller: Controller, kib: usize, seed: u64) -> Finding {
     experiment.run().unwrap()
 }
 
-/// Thirty-two senders to one receiver over a switch that queues 21 full frames for it, or 43, or 87: the
-/// receiver's cable stays full, and everybody gets a share of it.
+/// Thirty-two senders to one receiver over a switch that queues 21 full frames for it, or 43, or
+/// 87: the receiver's cable stays full, and everybody gets a share of it.
 #[test]
 fn incast__full_and_fair() {
     for (kib, seed) in [(32, 1), (32, 3), (32, 5), (64, 1), (64, 6), (128, 1)] {
@@ -28,8 +28,8 @@ fn lossy(controller: Controller, loss: u32) -> Finding {
     experiment.run().unwrap()
 }
 
-/// Frames lost at random, 0.1, 1 and 5 %, cost little more than themselves; to a controller that takes
-/// every loss for congestion they cost half of the link.
+/// Frames lost at random, 0.1, 1 and 5 %, cost little more than themselves; to a controller that
+/// takes every loss for congestion they cost half of the link.
 #[test]
 fn loss__costs_what_is_lost() {
     for (loss, least) in [(0, 0.99), (1_000, 0.98), (10_000, 0.96), (50_000, 0.88)] {

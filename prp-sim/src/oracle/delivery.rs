@@ -16,8 +16,8 @@ const fn other(role: Role) -> Role {
     }
 }
 
-/// An end that has read the end of the stream has read all of it: some peer wrote exactly that much and
-/// ended its direction.
+/// An end that has read the end of the stream has read all of it: some peer wrote exactly that much
+/// and ended its direction.
 pub(super) fn check_ends(record: &FlowRecord) -> Result<(), String> {
     for end in record.ends.iter().filter(|end| end.eof) {
         let told = |peer: &EndRecord| peer.wrote == end.read && peer.how != How::Aborted;
@@ -61,8 +61,8 @@ pub(super) fn check_flushed(
         let careless = |peer: &EndRecord| peer.how == How::Aborted;
         let left_early = |peer: &EndRecord| !peer.eof && peer.error.is_none();
         let any = |check: &dyn Fn(&EndRecord) -> bool| record.ends(other(end.role)).any(check);
-        // It died before anybody had accepted it, and this end was told, or had left. Policy `detect`
-        // lets connections die of a lost EOC.
+        // It died before anybody had accepted it, and this end was told, or had left. Policy
+        // `detect` lets connections die of a lost EOC.
         let detect = end.terms.is_some_and(|t| t.reliability == Reliability::Detect);
         let stillborn = (end.error.is_some() || (detect && tally.harmed() > 0))
             && record.ends(other(end.role)).next().is_none();
@@ -110,7 +110,8 @@ pub(super) fn is_complete(record: &FlowRecord) -> bool {
     done(Role::Client) && done(Role::Server)
 }
 
-/// Whether a script leaves its peer no way to end in peace: it aborts, or goes while the peer may write.
+/// Whether a script leaves its peer no way to end in peace: it aborts, or goes while the peer may
+/// write.
 pub(super) fn breaks_off(flow: &FlowPlan, role: Role) -> bool {
     let (script, peer) = match role {
         Role::Client => (&flow.up, &flow.down),

@@ -12,8 +12,8 @@ use crate::plan::{FlowPlan, Plan};
 use crate::session::{EndRecord, How, Role};
 use crate::tally::Tally;
 
-/// Least silence that a peer with the default settings may take for death: the timeout of a request is 15 s,
-/// repeats come every second, and two of them may be lost or find a full backlog.
+/// Least silence that a peer with the default settings may take for death: the timeout of a request
+/// is 15 s, repeats come every second, and two of them may be lost or find a full backlog.
 const LEAST_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Looks for the cause of every error of a flow.
@@ -93,8 +93,8 @@ fn outlived(record: &FlowRecord, end: &EndRecord, tally: &Tally) -> bool {
     tally.harmed() > 0 && record.ends.iter().any(content)
 }
 
-/// It is not what the client asked for, but what became of a late or repeated request: one of several,
-/// or one that the client had given up before it was granted.
+/// It is not what the client asked for, but what became of a late or repeated request: one of
+/// several, or one that the client had given up before it was granted.
 fn is_ghost(record: &FlowRecord, end: &EndRecord) -> bool {
     let several = record.ends(Role::Server).count() > 1;
     let unwanted = record.ends(Role::Client).all(|client| client.terms.is_none());
@@ -124,8 +124,8 @@ fn silence(plan: &Plan, flow: &FlowPlan) -> bool {
     !nodes_stay(plan, flow) || spans.fold(Duration::ZERO, Duration::saturating_add) >= LEAST_TIMEOUT
 }
 
-/// The peer broke off, or its listener closed, its reset was lost, and it has since given up its port:
-/// nobody answers for that any more but to requests (SPEC PRP-RST-2).
+/// The peer broke off, or its listener closed, its reset was lost, and it has since given up its
+/// port: nobody answers for that any more but to requests (SPEC PRP-RST-2).
 fn forsaken(
     plan: &Plan,
     flow: &FlowPlan,

@@ -10,12 +10,14 @@ use crate::ledger::{FlowRecord, Ledger};
 use crate::plan::{FlowPlan, Plan};
 use crate::tally::Tally;
 
-/// Longest time without any progress of a flow between live ends on a healed network. Timers grow to 2 s
-/// (SPEC PRP-LOSS-2, PRP-WIN-5); in front of a full queue a repeat may be lost a few times more.
+/// Longest time without any progress of a flow between live ends on a healed network. Timers grow
+/// to 2 s (SPEC PRP-LOSS-2, PRP-WIN-5); in front of a full queue a repeat may be lost a few times
+/// more.
 const PROGRESS_WITHIN: Duration = Duration::from_secs(15);
 
-/// Longest time until an end notices that its peer is gone without a word: 30 s of silence and six probes
-/// of 10 s (SPEC PRP-CONN-10), or 60 s without an acknowledgement and one more timeout (PRP-CONN-11).
+/// Longest time until an end notices that its peer is gone without a word: 30 s of silence and six
+/// probes of 10 s (SPEC PRP-CONN-10), or 60 s without an acknowledgement and one more timeout
+/// (PRP-CONN-11).
 const DEATH_WITHIN: Duration = Duration::from_secs(100);
 
 /// Looks whether all flows move.

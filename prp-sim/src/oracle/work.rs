@@ -1,5 +1,5 @@
-//! Work is bounded: so much data, so much harm, so much time, so many frames and no more. Endpoints that
-//! keep each other busy with frames that bring nobody anything break this.
+//! Work is bounded: so much data, so much harm, so much time, so many frames and no more. Endpoints
+//! that keep each other busy with frames that bring nobody anything break this.
 
 use core::time::Duration;
 
@@ -8,10 +8,11 @@ use crate::plan::{FlowPlan, Plan};
 use crate::session::{EndRecord, Role};
 use crate::tally::Tally;
 
-// What one thing may cost, in frames. Of 60,000 runs of the grid the one that came closest needed 0.54 of
-// what this allows, and one in a hundred more than 0.14.
+// What one thing may cost, in frames. Of 60,000 runs of the grid the one that came closest needed
+// 0.54 of what this allows, and one in a hundred more than 0.14.
 
-/// A segment: again at some timeouts while the peer's process is stopped, an acknowledgement each time.
+/// A segment: again at some timeouts while the peer's process is stopped, an acknowledgement each
+/// time.
 const PER_SEGMENT: u64 = 12;
 
 /// An end, or a request: handshake and farewell, each with repeats until somebody is there.

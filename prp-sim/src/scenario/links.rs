@@ -9,8 +9,8 @@ use crate::link::{Harm, QueueLimit, WireConfig};
 use crate::rng::SimRng;
 use crate::topology::{Place, PortRef, Topology};
 
-/// Most frames, in a million, that get lost on a whole path: beyond that, requests time out and user
-/// timeouts strike with a probability that is worth naming.
+/// Most frames, in a million, that get lost on a whole path: beyond that, requests time out and
+/// user timeouts strike with a probability that is worth naming.
 const MOST_LOSS: u64 = 100_000;
 
 /// Both directions of all cables, and what prphosts says of their MTU.
@@ -111,7 +111,8 @@ fn harm(rng: &mut SimRng, profile: FaultProfile, on_path: u64) -> Harm {
 }
 
 /// Bits flip in the memory of hosts, where no FCS looks. A switch drops what the wire before it has
-/// spoilt, and must: one bit can turn one station's address into another's, and would teach it a lie.
+/// spoilt, and must: one bit can turn one station's address into another's, and would teach it a
+/// lie.
 fn harm_toward(harm: Harm, to: &PortRef, mtu: u32) -> Harm {
     // A CRC-32 is sure to find three flipped bits in 11 KB, not in more.
     let protected = matches!(to.place, Place::Node(_)) && mtu <= 9000;

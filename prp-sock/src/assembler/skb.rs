@@ -1,4 +1,5 @@
-//! What a program sees of a frame (`struct __sk_buff`), calls that copy it, and what it may say of it, as linux/bpf.h has them.
+//! What a program sees of a frame (`struct __sk_buff`), calls that copy it, and what it may say of
+//! it, as linux/bpf.h has them.
 
 /// The frame's length.
 pub const LEN: i16 = 0;

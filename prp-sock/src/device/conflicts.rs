@@ -1,6 +1,7 @@
-//! What frames pass by that are handed straight to a NIC driver: queueing disciplines with their filters, programs and rules at the
-//! device's egress, and who listens to all that is sent; and what those pass by that a program at its ingress takes: filters
-//! and rules there. Where there is any of it frames go the usual way.
+//! What frames pass by that are handed straight to a NIC driver: queueing disciplines with their
+//! filters, programs and rules at the device's egress, and who listens to all that is sent; and
+//! what those pass by that a program at its ingress takes: filters and rules there. Where there is
+//! any of it frames go the usual way.
 
 use std::fs;
 use std::io;
@@ -38,12 +39,13 @@ const AT_INGRESS: [&str; 2] = ["ingress", "clsact"];
 /// Packet sockets of this thread's network namespace.
 const SOCKETS: &str = "/proc/thread-self/net/packet";
 
-/// Whether frames that go straight to the NIC driver of the device called `name`, in this thread's network namespace, pass by nothing.
-/// Nobody would see there that a frame is too large: the device must have the number and the MTU it had.
+/// Whether frames that go straight to the NIC driver of the device called `name`, in this thread's
+/// network namespace, pass by nothing. Nobody would see there that a frame is too large: the device
+/// must have the number and the MTU it had.
 ///
 /// # Errors
-/// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN, and what else keeps it from being found out: then something may be
-/// there.
+/// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN, and what else keeps it from
+/// being found out: then something may be there.
 pub(super) fn ensure_no_egress_hooks(name: &str, index: u32, mtu: u32) -> io::Result<()> {
     // Before any system call that a filter might think this program has no use for.
     if !caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false) {
@@ -58,11 +60,13 @@ pub(super) fn ensure_no_egress_hooks(name: &str, index: u32, mtu: u32) -> io::Re
     if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
-/// Whether frames that a program at the ingress of the device called `name` takes pass by no filters and no rules there. Other programs,
-/// that were there before, see them first. Its frames must still be of the length they had.
+/// Whether frames that a program at the ingress of the device called `name` takes pass by no
+/// filters and no rules there. Other programs, that were there before, see them first. Its frames
+/// must still be of the length they had.
 ///
 /// # Errors
-/// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN and CAP_BPF, and what else keeps it from being found out.
+/// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN and CAP_BPF, and what else
+/// keeps it from being found out.
 pub(super) fn ensure_no_ingress_hooks(name: &str, index: u32, mtu: u32) -> io::Result<()> {
     let has = |capability| caps::has_cap(None, CapSet::Effective, capability).unwrap_or(false);
     if !has(Capability::CAP_NET_ADMIN) || !has(Capability::CAP_BPF) {
@@ -135,7 +139,8 @@ impl Kinds {
     }
 }
 
-/// Whether one of `sockets`, as the kernel lists them, is for frames of all protocols, sent ones among them, of device `index` or of all.
+/// Whether one of `sockets`, as the kernel lists them, is for frames of all protocols, sent ones
+/// among them, of device `index` or of all.
 fn has_listener(sockets: &str, index: u32) -> bool {
     // sk RefCnt Type Proto Iface ...
     sockets.lines().skip(1).any(|line| {

@@ -1,7 +1,8 @@
-//! A way past the packet socket, out or in, that is open while there is a flow: when it is opened and closed, and who sees to it.
+//! A way past the packet socket, out or in, that is open while there is a flow: when it is opened
+//! and closed, and who sees to it.
 //!
-//! Opening and closing take system calls that may take their time. So a thread of the engine's does both, and who sends or
-//! receives only counts frames, and calls it.
+//! Opening and closing take system calls that may take their time. So a thread of the engine's does
+//! both, and who sends or receives only counts frames, and calls it.
 
 use std::io;
 use std::mem;
@@ -15,7 +16,8 @@ use prp_proto::time::Instant;
 
 use super::fast_path_state::{Action, FastPathState};
 
-/// Something that somebody looks after, in the network namespace of the device, without a lock that others wait for.
+/// Something that somebody looks after, in the network namespace of the device, without a lock that
+/// others wait for.
 pub trait Managed: Send + Sync {
     /// From now on `waker` calls who looks after it.
     fn set_waker(&self, waker: &Waker);
@@ -98,7 +100,8 @@ struct State<T> {
 }
 
 impl<T> FastPath<T> {
-    /// One at the device called `name`, with this number and MTU, for flows that do not pause for longer than that.
+    /// One at the device called `name`, with this number and MTU, for flows that do not pause for
+    /// longer than that.
     pub(super) fn new(name: &str, index: u32, mtu: u32, pause: Duration) -> Self {
         Self {
             netdev: Netdev { name: name.to_owned(), index: AtomicU32::new(index), mtu },

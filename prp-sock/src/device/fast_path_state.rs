@@ -12,7 +12,8 @@ pub(super) const FLOW: u64 = 512;
 /// sleeps between two hardly sends them. Slower ones cost little either way.
 const WITHIN: Duration = Duration::from_millis(10);
 
-/// Frames of a flow that was too slow, before it is looked at again: twelve megabytes, or as many messages.
+/// Frames of a flow that was too slow, before it is looked at again: twelve megabytes, or as many
+/// messages.
 const SLOW: u64 = 16 * FLOW;
 
 /// How often to look whether the way is still free: a program that begins to listen, or sets a
@@ -33,7 +34,8 @@ pub(super) enum FastPathState {
     Measuring { frames: u64, since: Instant },
     /// To try again.
     Backoff { until: Instant },
-    /// For the flow to end, which was last `seen` to be one, and had so many frames at the time `checked_at`.
+    /// For the flow to end, which was last `seen` to be one, and had so many frames at the time
+    /// `checked_at`.
     Active { frames: u64, seen: Instant, checked_at: Instant },
     /// For nothing: it cannot be had.
     Unsupported,
@@ -72,7 +74,8 @@ impl FastPathState {
         frames >= self.threshold()
     }
 
-    /// What comes next, after so many frames, and whether the way has turned out to be of no use. A flow may `pause` for so long.
+    /// What comes next, after so many frames, and whether the way has turned out to be of no use. A
+    /// flow may `pause` for so long.
     pub(super) fn advance(
         self,
         now: Instant,
@@ -111,10 +114,12 @@ impl FastPathState {
         }
     }
 
-    /// It cannot be opened, or not stay open, for the time being; for ever if the kernel has no such thing, or does not let us.
+    /// It cannot be opened, or not stay open, for the time being; for ever if the kernel has no
+    /// such thing, or does not let us.
     pub(super) fn after(error: &io::Error, now: Instant) -> Self {
         match error.raw_os_error() {
-            // EPERM, EAFNOSUPPORT and others: not ours to have. ENOBUFS: of memory that may be locked.
+            // EPERM, EAFNOSUPPORT and others: not ours to have. ENOBUFS: of memory that may be
+            // locked.
             Some(libc::EPERM | libc::EACCES | libc::EAFNOSUPPORT | libc::EOPNOTSUPP) => {
                 Self::Unsupported
             }

@@ -1,6 +1,7 @@
-//! The kernel's filter for this process: frames for this machine, its node and its ports, so that frames for other
-//! processes cost us nothing. Running it costs each frame 5 % of its way (docs/performance.md): where there are no frames
-//! for others there is none, and the ring looks for whom the kernel takes a frame (`sys/ring`).
+//! The kernel's filter for this process: frames for this machine, its node and its ports, so that
+//! frames for other processes cost us nothing. Running it costs each frame 5 % of its way
+//! (docs/performance.md): where there are no frames for others there is none, and the ring looks
+//! for whom the kernel takes a frame (`sys/ring`).
 
 use libc::sock_filter as Instruction;
 use prp_proto::addr::{NodeId, Port};
@@ -25,12 +26,14 @@ pub struct PortFilter {
     open: bool,
 }
 
-/// Where a program finds for whom the kernel takes a frame: for this machine (`PACKET_HOST`), or not.
+/// Where a program finds for whom the kernel takes a frame: for this machine (`PACKET_HOST`), or
+/// not.
 ///
-/// Not, by the device's present address, are frames for other stations, for several, and those that this machine sent
-/// itself. So are frames of a VLAN that no device here is for: the kernel takes their tag off before a socket of one EtherType
-/// gets them, and this is all that is left of it. Frames with a tag of VLAN 0, which is a priority and no VLAN, are for this
-/// machine (SPEC PRP-FRAME-1).
+/// Not, by the device's present address, are frames for other stations, for several, and those that
+/// this machine sent itself. So are frames of a VLAN that no device here is for: the kernel takes
+/// their tag off before a socket of one EtherType gets them, and this is all that is left of it.
+/// Frames with a tag of VLAN 0, which is a priority and no VLAN, are for this machine (SPEC
+/// PRP-FRAME-1).
 const PACKET_TYPE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE).cast_unsigned();
 
 // Offsets from the start of the Ethernet header.

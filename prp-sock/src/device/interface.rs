@@ -69,8 +69,8 @@ pub fn explain_open(error: &io::Error, interface: &Interface) -> io::Error {
     io::Error::new(error.kind(), message)
 }
 
-/// The kernel's number of the interface called `name`, in the network namespace of `socket`, and the bytes after the Ethernet
-/// header it takes. Both may change while the name stays.
+/// The kernel's number of the interface called `name`, in the network namespace of `socket`, and
+/// the bytes after the Ethernet header it takes. Both may change while the name stays.
 ///
 /// # Errors
 /// `ENODEV` if there is none of that name.

@@ -15,18 +15,20 @@ use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
 
-/// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two megabytes in fact. What the
-/// reader's second-level cache still holds of a slot has to be taken from there before the kernel can write to it again, which takes
-/// up to three times as long as the copy itself (docs/performance.md): so much is more than such a cache holds, and stays in the
+/// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two
+/// megabytes in fact. What the reader's second-level cache still holds of a slot has to be taken
+/// from there before the kernel can write to it again, which takes up to three times as long as the
+/// copy itself (docs/performance.md): so much is more than such a cache holds, and stays in the
 /// third level.
 const RING_BYTES: usize = 4 * 1024 * 1024;
 
-/// Slots at least and at most. Sixteen of the largest frames are twice the window in flight; of frames of the usual size 512 fill a
-/// second-level cache, and more make no difference.
+/// Slots at least and at most. Sixteen of the largest frames are twice the window in flight; of
+/// frames of the usual size 512 fill a second-level cache, and more make no difference.
 const SLOTS: (usize, usize) = (16, 512);
 
-/// Frames, with their Ethernet headers, that the kernel would keep in several pieces, each of which costs it time: those that do not fit
-/// a page of the usual size, up to what its allocator gives in one piece at any time.
+/// Frames, with their Ethernet headers, that the kernel would keep in several pieces, each of which
+/// costs it time: those that do not fit a page of the usual size, up to what its allocator gives in
+/// one piece at any time.
 const IN_PIECES: RangeInclusive<usize> = 4 * 1024..=15 * 1024;
 
 /// Bytes after the Ethernet header that every Ethernet device takes unless somebody has set another
@@ -67,8 +69,8 @@ impl PacketDevice {
         Self::make(&interface.name, true, ethertype)
     }
 
-    /// As [`Self::open`] for an interface called `name` that is not there yet: [`FrameIo::revive`] has
-    /// the socket use it once it is. It takes frames of the usual size then, whatever its MTU.
+    /// As [`Self::open`] for an interface called `name` that is not there yet: [`FrameIo::revive`]
+    /// has the socket use it once it is. It takes frames of the usual size then, whatever its MTU.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -297,8 +299,8 @@ impl BoundSocket {
                     }
                     Some(libc::EINTR) => {}
                     Some(libc::ENXIO) if self.rebind() => {}
-                    // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO: so
-                    // is the interface, for now. All are losses, as anywhere else on the way.
+                    // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO:
+                    // so is the interface, for now. All are losses, as anywhere else on the way.
                     _ => {
                         sent.done += 1;
                         sent.lost += 1;

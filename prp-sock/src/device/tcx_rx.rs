@@ -1,5 +1,5 @@
-//! The tcx receive path: while a process looks for frames and many come, a program in the kernel (tcx, Linux 6.6) puts those for its ports
-//! into memory it shares, as soon as a device has them.
+//! The tcx receive path: while a process looks for frames and many come, a program in the kernel
+//! (tcx, Linux 6.6) puts those for its ports into memory it shares, as soon as a device has them.
 //!
 //! No thread is woken by a frame that comes this way. So it is only for a thread that looks,
 //! spinning or at the end of a nap: one that is about to sleep until a frame comes has frames go to
@@ -70,7 +70,8 @@ pub struct TcxRx {
 }
 
 impl TcxRx {
-    /// That of the device called `name`, with this number and MTU, for frames of `ethertype`, of which it holds `slots`.
+    /// That of the device called `name`, with this number and MTU, for frames of `ethertype`, of
+    /// which it holds `slots`.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -154,8 +155,9 @@ impl TcxRx {
         self.slots.get().is_some_and(|slots| slots.holds(frames))
     }
 
-    /// Hands up to `max` frames to `take`: what came this way, and what came to the socket, of which `ring` hands over up to
-    /// as many as it is told. How many there were. One thread at a time does this.
+    /// Hands up to `max` frames to `take`: what came this way, and what came to the socket, of
+    /// which `ring` hands over up to as many as it is told. How many there were. One thread at a
+    /// time does this.
     pub(super) fn receive(
         &self,
         max: usize,
@@ -183,7 +185,8 @@ impl TcxRx {
     ) -> io::Result<usize> {
         let mut frames = 0;
         if self.draining_socket.load(Ordering::Relaxed) {
-            // Since it was enabled none went to the socket but those that were on their way there, unless it is closed again.
+            // Since it was enabled none went to the socket but those that were on their way there,
+            // unless it is closed again.
             if slots.is_enabled() && self.hooked.load(Ordering::Relaxed) {
                 frames += ring(max, take)?;
                 if frames == max || !slots.has_frame() {

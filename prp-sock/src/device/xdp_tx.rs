@@ -1,8 +1,10 @@
-//! The AF_XDP send path: frames are handed straight to the NIC driver, by an AF_XDP socket, where that passes by nothing. Most devices
-//! without a queue are virtual links, and there it takes three quarters of the time a packet socket does for frames that leave
-//! many at a time, and 0.15 us less for one alone.
+//! The AF_XDP send path: frames are handed straight to the NIC driver, by an AF_XDP socket, where
+//! that passes by nothing. Most devices without a queue are virtual links, and there it takes three
+//! quarters of the time a packet socket does for frames that leave many at a time, and 0.15 us less
+//! for one alone.
 //!
-//! A queue of a device has one such socket in all. So it is for flows, of data or of messages ([`FastPath`]).
+//! A queue of a device has one such socket in all. So it is for flows, of data or of messages
+//! ([`FastPath`]).
 
 use std::io;
 use std::time::Duration;
@@ -24,7 +26,8 @@ pub struct XdpTx {
 }
 
 impl XdpTx {
-    /// That of the device called `name`, with this number and MTU; none if its frames are too large.
+    /// That of the device called `name`, with this number and MTU; none if its frames are too
+    /// large.
     pub(super) fn new(name: &str, index: u32, mtu: u32) -> Option<Self> {
         let fits = mtu as usize + ETHERNET_LEN <= SLOT;
         fits.then(|| Self { fast_path: FastPath::new(name, index, mtu, PAUSE) })

@@ -95,8 +95,8 @@ pub(crate) struct Core {
     last_io: Instant,
     /// When the engine ends, unless somebody uses it.
     retire_at: Option<Instant>,
-    /// When to look whether devices that had an error are there: an interface that was removed and made
-    /// again does not come back to its socket by itself.
+    /// When to look whether devices that had an error are there: an interface that was removed and
+    /// made again does not come back to its socket by itself.
     pub(super) reopen_at: Option<Instant>,
     /// The process exits: only threads of ours, and the one that exits, have this lock from now on.
     pub(super) gone: bool,
@@ -159,8 +159,8 @@ impl Core {
         Ok(core)
     }
 
-    /// Receives what is there, up to a batch per device, and does everything that follows from it; how
-    /// many frames there were.
+    /// Receives what is there, up to a batch per device, and does everything that follows from it;
+    /// how many frames there were.
     pub(crate) fn poll_once(&mut self, now: Instant, sink: Option<&mut Sink<'_>>) -> usize {
         let frames = self.take_in(now, sink);
         self.pump(now);
@@ -254,8 +254,8 @@ impl Core {
         self.next_timeout()
     }
 
-    /// A deadline that has come into force while everybody slept, and that nobody would notice within
-    /// `grace`.
+    /// A deadline that has come into force while everybody slept, and that nobody would notice
+    /// within `grace`.
     pub(super) fn missed_deadline(&self, grace: Duration) -> Option<Instant> {
         // Mostly nobody sleeps, and that is the cheaper question.
         let looks = self.next_wakeup?;
@@ -351,7 +351,8 @@ impl Core {
         self.endpoint.set_routes(routes);
     }
 
-    /// Sends `bytes` if they are a message that may go at once, with nothing before it; whether they are.
+    /// Sends `bytes` if they are a message that may go at once, with nothing before it; whether
+    /// they are.
     pub(crate) fn try_send_now(
         &mut self,
         now: Instant,
@@ -373,8 +374,8 @@ impl Core {
         self.transmit(now, None);
     }
 
-    /// Sends what may go of what a writer has lent, and of everything else, and takes in what comes meanwhile, above all what
-    /// the peer has already.
+    /// Sends what may go of what a writer has lent, and of everything else, and takes in what comes
+    /// meanwhile, above all what the peer has already.
     pub(crate) fn exchange(&mut self, now: Instant, lent: &BorrowedWrite<'_>) {
         self.transmit(now, Some(lent));
         self.take_in(now, None);

@@ -30,7 +30,8 @@ pub(super) struct DeviceSlot {
     stalled: VecDeque<Vec<u8>>,
     /// Buffers for the next ones: a device that is often full allocates nothing.
     spare: Vec<Vec<u8>>,
-    /// Frames that may gather in its receiving ring while nobody looks; 0 if it is not known how many fit.
+    /// Frames that may gather in its receiving ring while nobody looks; 0 if it is not known how
+    /// many fit.
     pub(super) target_frames: u32,
     /// Whether it is up and has a carrier, as the kernel said last; none where the kernel says
     /// nothing. `connect` asks, so it is kept here: a system call for each connection costs a fifth
@@ -63,7 +64,8 @@ impl DeviceSlot {
         self.counters
     }
 
-    /// Sends the frames of `range`, whose pieces `frame` knows; keeps what the device does not take.
+    /// Sends the frames of `range`, whose pieces `frame` knows; keeps what the device does not
+    /// take.
     pub(super) fn send<'a>(
         &mut self,
         range: Range<usize>,

@@ -1,8 +1,8 @@
 //! What was written before the process exits is still delivered, as a kernel socket would.
 //!
 //! The exiting thread ends all connections and waits. To the other threads the process is gone from
-//! then on, as it would be over TCP: whichever call they are in, or make, does not return. Otherwise a
-//! reader would see an end that its peer has not sent.
+//! then on, as it would be over TCP: whichever call they are in, or make, does not return.
+//! Otherwise a reader would see an end that its peer has not sent.
 
 use std::cell::Cell;
 use std::thread;
@@ -24,8 +24,8 @@ use crate::sys::process;
 /// shorter outage is survived, as it is everywhere else.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long it sleeps between two looks whether all is done. Of some of that, such as the end of a time
-/// of quiet, nobody is told.
+/// How long it sleeps between two looks whether all is done. Of some of that, such as the end of a
+/// time of quiet, nobody is told.
 const SLICE: Duration = Duration::from_millis(10);
 
 thread_local! {

@@ -1,8 +1,8 @@
-//! The thread that looks after the AF_XDP send paths and the tcx receive paths of an engine's devices
-//! (`device/fast_path`), while there are flows.
+//! The thread that looks after the AF_XDP send paths and the tcx receive paths of an engine's
+//! devices (`device/fast_path`), while there are flows.
 //!
-//! Asking the kernel what is at a device takes a lock of the kernel's that others may hold for long, so nothing else may depend on
-//! it: it is done on a thread of its own.
+//! Asking the kernel what is at a device takes a lock of the kernel's that others may hold for
+//! long, so nothing else may depend on it: it is done on a thread of its own.
 
 use std::sync::{Arc, Weak};
 use std::task::Waker;
@@ -39,8 +39,9 @@ impl FastPathThreads {
         Self { allowed, out: Arc::default() }
     }
 
-    /// Has `caller` called when there is a flow, and starts a fast-path thread if there is one; when to look again. To be called in the network namespace
-    /// of the devices, which is the fast-path thread's then.
+    /// Has `caller` called when there is a flow, and starts a fast-path thread if there is one;
+    /// when to look again. To be called in the network namespace of the devices, which is the
+    /// fast-path thread's then.
     pub(super) fn check(&self, engine: &Arc<Engine>, caller: &Waker) -> Option<Instant> {
         if !self.allowed {
             return None;

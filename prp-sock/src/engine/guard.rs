@@ -16,8 +16,8 @@ use crate::sys::lock::{lock_as, try_lock_soon};
 /// What the engine's lock protects, and the lock.
 pub(super) type CoreLock = Mutex<Baton, Core>;
 
-/// Wakers to be called or dropped as soon as the lock is free. Both run code that is not ours, which may
-/// use a stream of this engine; and who is woken wants the lock first of all.
+/// Wakers to be called or dropped as soon as the lock is free. Both run code that is not ours,
+/// which may use a stream of this engine; and who is woken wants the lock first of all.
 #[derive(Debug, Default)]
 pub(super) struct DeferredWakes {
     wake: Vec<Waker>,
@@ -50,8 +50,8 @@ impl DeferredWakes {
     }
 }
 
-/// Calls code that is not ours. If it panics that is told by the panic hook, and is no reason to leave others
-/// unwoken, to end a thread of ours, or to have a call on some other stream panic.
+/// Calls code that is not ours. If it panics that is told by the panic hook, and is no reason to
+/// leave others unwoken, to end a thread of ours, or to have a call on some other stream panic.
 fn contain(call: impl FnOnce()) {
     // What it has left behind in disorder is its own: nothing of ours is in use while it runs.
     let _ = catch_unwind(AssertUnwindSafe(call));

@@ -1,9 +1,9 @@
 //! The background thread that keeps connections alive while no application thread waits: timers,
 //! acknowledgements, incoming data, and what closed streams have left to deliver.
 //!
-//! It must not get in the way of application threads: each frame would wake two threads. So while one
-//! of them drives, the keeper only looks at the clock now and then, and less and less; when they have
-//! been away for a tick it takes over and sleeps in `poll` until one comes back.
+//! It must not get in the way of application threads: each frame would wake two threads. So while
+//! one of them drives, the keeper only looks at the clock now and then, and less and less; when
+//! they have been away for a tick it takes over and sleeps in `poll` until one comes back.
 
 use std::io;
 use std::sync::Arc;
@@ -22,8 +22,9 @@ use super::wake_fd::WakeFd;
 use crate::sys::memory;
 use crate::threads;
 
-/// How long application threads may be away before the keeper takes over, and how late a timer may be looked at that is set
-/// while they are: an acknowledgement half a millisecond late has its peer ask for it once, at most.
+/// How long application threads may be away before the keeper takes over, and how late a timer may
+/// be looked at that is set while they are: an acknowledgement half a millisecond late has its peer
+/// ask for it once, at most.
 const TICK: Duration = Duration::from_millis(2);
 
 /// A tick where leaders that sleep between frames leave timers to the keeper that are soon due.
@@ -34,9 +35,10 @@ const SHORT_TICK: Duration = Duration::from_micros(400);
 /// The shortest tick.
 const SHORTEST_TICK: Duration = Duration::from_micros(50);
 
-/// What is due within this is soon due, and while nothing is the keeper looks no less often, unless somebody has the lock all the
-/// time: so nothing that is set meanwhile is due before it looks. In a conversation where every message is the answer to the last, nothing is soon due: a peer
-/// is asked after a millisecond whether it has got what it was sent.
+/// What is due within this is soon due, and while nothing is the keeper looks no less often, unless
+/// somebody has the lock all the time: so nothing that is set meanwhile is due before it looks. In
+/// a conversation where every message is the answer to the last, nothing is soon due: a peer is
+/// asked after a millisecond whether it has got what it was sent.
 const SOON: Duration = Duration::from_millis(1);
 
 /// Ticks without any activity after which the keeper sleeps until called.
@@ -115,8 +117,9 @@ impl Core {
         timer_load.next_check(due, now)
     }
 
-    /// When a leader that falls asleep `now` has to look at the time for what is `due`: not for what the keeper sees to, which
-    /// needs no timer of his, that would cost more than the system call it is for.
+    /// When a leader that falls asleep `now` has to look at the time for what is `due`: not for
+    /// what the keeper sees to, which needs no timer of his, that would cost more than the system
+    /// call it is for.
     pub(super) fn leader_deadline(&self, due: Option<Instant>, now: Instant) -> Option<Instant> {
         // One that is overdue may have been put off.
         let looks = self.background_wakeup.filter(|at| *at >= now);
@@ -171,9 +174,9 @@ impl Engine {
         }
     }
 
-    /// An application thread drives, or has until just now: sees to the timers of commands that came meanwhile, and looks
-    /// again at `latest`, or before. When all is `quiet`, the leader's own look at the clock will do, unless it would come
-    /// too late.
+    /// An application thread drives, or has until just now: sees to the timers of commands that
+    /// came meanwhile, and looks again at `latest`, or before. When all is `quiet`, the leader's
+    /// own look at the clock will do, unless it would come too late.
     fn watch<'a>(
         &'a self,
         mut core: CoreGuard<'a>,
@@ -204,8 +207,8 @@ impl Engine {
 
     /// Sleeps until called, for at most `nap`, and locks again. A thread that has the lock for long
     /// then moves much, and looks at the time whenever it lets the lock go: to have it in between
-    /// the keeper would stop that thread for as long as it takes to change threads twice. So it sleeps
-    /// on instead, for longer and longer, up to a tick.
+    /// the keeper would stop that thread for as long as it takes to change threads twice. So it
+    /// sleeps on instead, for longer and longer, up to a tick.
     fn relock_after(&self, mut nap: Option<Duration>) -> CoreGuard<'_> {
         let mut next = SHORTEST_TICK;
         loop {
@@ -220,7 +223,8 @@ impl Engine {
         }
     }
 
-    /// Has freed memory given back to the system, by a thread of its own: frames and timers do not wait for that.
+    /// Has freed memory given back to the system, by a thread of its own: frames and timers do not
+    /// wait for that.
     fn return_memory<'a>(&'a self, core: CoreGuard<'a>) -> CoreGuard<'a> {
         drop(core);
         // Without a thread the next time will do.

@@ -7,8 +7,8 @@ use super::guard::DeferredWakes;
 use super::waiter::ThreadParker;
 use super::waiters::Interest;
 
-/// The application thread that drives. It has lent what calls it: that costs nothing, and it drives once for each message
-/// it waits for.
+/// The application thread that drives. It has lent what calls it: that costs nothing, and it drives
+/// once for each message it waits for.
 #[derive(Debug)]
 pub(crate) struct Leader {
     waker: Waker,

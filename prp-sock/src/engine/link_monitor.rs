@@ -1,5 +1,5 @@
-//! Which next hops this process does not use: those whose device has no carrier, and those that the node's
-//! router says are dead. What nobody says, connections find out themselves (SPEC PRP-WAY-2).
+//! Which next hops this process does not use: those whose device has no carrier, and those that the
+//! node's router says are dead. What nobody says, connections find out themselves (SPEC PRP-WAY-2).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use prp_proto::time::Instant;
 use super::Engine;
 use crate::carrier::Carrier;
 
-/// How long a carrier that has come back must have been there before it is used again: as the router does by
-/// default, so that a link that comes and goes does not take its traffic along.
+/// How long a carrier that has come back must have been there before it is used again: as the
+/// router does by default, so that a link that comes and goes does not take its traffic along.
 const HOLD: Duration = Duration::from_secs(1);
 
 /// What is known of next hops, where there is a choice.
@@ -26,8 +26,8 @@ pub(super) struct LinkMonitor {
 }
 
 impl LinkMonitor {
-    /// Puts in force what is known of the devices' `carrier`, if anything is, and what the router has
-    /// `said`; when to be called again by itself.
+    /// Puts in force what is known of the devices' `carrier`, if anything is, and what the router
+    /// has `said`; when to be called again by itself.
     pub(super) fn check(
         &mut self,
         engine: &Engine,

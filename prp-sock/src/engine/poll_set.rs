@@ -4,8 +4,8 @@ use std::os::fd::BorrowedFd;
 
 use nix::poll::{PollFd, PollFlags};
 
-/// Descriptors on the stack: a call, the steward, the loopback device, and the links of a node in an
-/// eight-dimensional hypercube; beyond that, memory is allocated.
+/// Descriptors on the stack: a call, the steward, the loopback device, and the links of a node in
+/// an eight-dimensional hypercube; beyond that, memory is allocated.
 const FEW: usize = 11;
 
 /// The descriptors of one `poll`.

@@ -1,8 +1,9 @@
-//! A kernel descriptor that shows what a stream is ready for, so that `poll`, `epoll` and whatever is
-//! built on them can wait for it.
+//! A kernel descriptor that shows what a stream is ready for, so that `poll`, `epoll` and whatever
+//! is built on them can wait for it.
 //!
-//! An `eventfd` cannot be neither readable nor writable, a socket pair can: the application gets one
-//! end, we keep the other. What it shows is what the kernel shows of a Unix socket in that state:
+//! An `eventfd` cannot be neither readable nor writable, a socket pair can: the application gets
+//! one end, we keep the other. What it shows is what the kernel shows of a Unix socket in that
+//! state:
 //!
 //! | to show | is done |
 //! | --- | --- |
@@ -12,8 +13,8 @@
 //! | no connection (`EPOLLHUP`) | our end is closed both ways |
 //! | an error (`EPOLLERR`) | our end is gone, with a byte from it that we never read |
 //!
-//! Each change is an edge, so edge-triggered `epoll` works. So is each arrival, as on a kernel socket:
-//! one byte more comes before another one is taken away ([`ReadinessFd::renew`]).
+//! Each change is an edge, so edge-triggered `epoll` works. So is each arrival, as on a kernel
+//! socket: one byte more comes before another one is taken away ([`ReadinessFd::renew`]).
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -22,8 +23,8 @@ use std::sync::Arc;
 
 use socket2::SockRef;
 
-/// Enough to leave less than three quarters of the smallest send buffer Linux gives (4608 bytes with
-/// the kernel's own bookkeeping), which is when a Unix socket stops being writable.
+/// Enough to leave less than three quarters of the smallest send buffer Linux gives (4608 bytes
+/// with the kernel's own bookkeeping), which is when a Unix socket stops being writable.
 const STUFFING: [u8; 2048] = [0; 2048];
 
 /// Asks for that buffer.
@@ -74,7 +75,8 @@ impl ReadinessFd {
     pub(super) fn show(&mut self, now: Shown) {
         let before = std::mem::replace(&mut self.shown, now);
         if now.failed && !before.failed {
-            // Refused where something unread is there already: stuffing, or what is left when it is over.
+            // Refused where something unread is there already: stuffing, or what is left when it is
+            // over.
             push(&self.theirs);
             self.ours = None;
         }
@@ -119,7 +121,8 @@ impl ReadinessFd {
         }
     }
 
-    /// The application has closed a direction: an edge, as on a kernel socket, though little may have changed.
+    /// The application has closed a direction: an edge, as on a kernel socket, though little may
+    /// have changed.
     pub(super) fn note_shutdown(&self) {
         if let Some(ours) = &self.ours
             && self.shown.writable
@@ -131,8 +134,8 @@ impl ReadinessFd {
         }
     }
 
-    /// A write has found no room. Makes sure that this is what is shown: an application may have made
-    /// the descriptor's send buffer larger, as one would a socket's.
+    /// A write has found no room. Makes sure that this is what is shown: an application may have
+    /// made the descriptor's send buffer larger, as one would a socket's.
     pub(super) fn insist(&self) {
         let socket = SockRef::from(&*self.theirs);
         // The kernel says twice as much as it was asked for, and no less than it has to.
@@ -149,7 +152,8 @@ impl ReadinessFd {
     }
 }
 
-/// A byte for the other end. It can only be refused by an application that has closed its end for that.
+/// A byte for the other end. It can only be refused by an application that has closed its end for
+/// that.
 fn push(mut end: &UnixStream) {
     let _ = end.write(&[0]);
 }

@@ -38,8 +38,8 @@ pub(crate) struct EngineKey {
 }
 
 impl EngineKey {
-    /// The engine of this thread's network namespace for `hosts`; `node` and `device`, if given, overrule
-    /// what prphosts and hardware addresses say.
+    /// The engine of this thread's network namespace for `hosts`; `node` and `device`, if given,
+    /// overrule what prphosts and hardware addresses say.
     pub(crate) fn new(hosts: PathBuf, node: Option<NodeId>, device: Option<String>) -> Self {
         let netns = NetworkNamespace::current();
         Self { netns, hosts, node, device, generation: fork::generation() }
@@ -74,7 +74,8 @@ pub(crate) fn enlist(engine: &Arc<Engine>, name: &str) {
     exit::register();
 }
 
-/// Lets an engine that nobody uses go; `false` if somebody has come meanwhile, or there could not be another one.
+/// Lets an engine that nobody uses go; `false` if somebody has come meanwhile, or there could not
+/// be another one.
 pub(super) fn retire(engine: &Arc<Engine>) -> bool {
     let mut engines = ENGINES.get().lock();
     let idle = Arc::strong_count(engine) == 1 && engine.lock().endpoint.is_idle();

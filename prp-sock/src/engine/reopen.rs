@@ -8,15 +8,16 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::hosts::HostsFile;
 
-/// Whether this process could make an engine by the prphosts at `hosts`, as far as can be told without doing so. Not
-/// one that has become another user, has given up its capabilities, or has changed its root directory, since it
-/// made the one it has. An engine that such a process lets go would be missed: a `connect` after an hour
-/// would fail that worked a minute ago.
+/// Whether this process could make an engine by the prphosts at `hosts`, as far as can be told
+/// without doing so. Not one that has become another user, has given up its capabilities, or has
+/// changed its root directory, since it made the one it has. An engine that such a process lets go
+/// would be missed: a `connect` after an hour would fail that worked a minute ago.
 pub(super) fn is_possible(hosts: &Path) -> bool {
     HostsFile::load(hosts).is_ok() && opens_packet_sockets()
 }
 
-/// Whether this thread may, and the program's first one as well: capabilities are each thread's own.
+/// Whether this thread may, and the program's first one as well: capabilities are each thread's
+/// own.
 fn opens_packet_sockets() -> bool {
     let may = |thread| caps::has_cap(thread, CapSet::Effective, Capability::CAP_NET_RAW);
     let first_may = may(Some(Pid::this().as_raw())).unwrap_or(true);

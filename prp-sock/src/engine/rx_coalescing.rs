@@ -1,7 +1,7 @@
 //! Whether data pours in, and how fast: a thread that reads a stream at full speed need not look at
-//! every frame as it comes. It naps, and takes what has gathered: the way network cards moderate their
-//! interrupts. Looking without a break would take a processor, and being woken for every frame costs
-//! the sender more than the frame.
+//! every frame as it comes. It naps, and takes what has gathered: the way network cards moderate
+//! their interrupts. Looking without a break would take a processor, and being woken for every
+//! frame costs the sender more than the frame.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use prp_proto::time::Instant;
 /// Frames without a pause that make a flow: the window of one stream at the usual MTU is some 350.
 const SUSTAINED: u32 = 512;
 
-/// Most frames that may gather during a nap, in parts of the receiving ring: several senders do not overflow it.
+/// Most frames that may gather during a nap, in parts of the receiving ring: several senders do not
+/// overflow it.
 const RING_PART: u32 = 4;
 
 /// Most memory of frames that may gather during a nap, as the kernel counts it, in powers of two
@@ -33,12 +34,14 @@ const SHORTEST: Duration = Duration::from_micros(30);
 /// Longer ones would keep the sender waiting for acknowledgements, and save little.
 const LONGEST: Duration = Duration::from_micros(300);
 
-/// Frames are so far apart at most in a flow that is napped through: looking for [`ADAPTIVE_BUDGET`](super::spin) would pay
-/// there, and keep a processor busy for frames that come every ten or twenty microseconds. Where they come more rarely
-/// looking does not pay, and readers sleep anyway.
+/// Frames are so far apart at most in a flow that is napped through: looking for
+/// [`ADAPTIVE_BUDGET`](super::spin) would pay there, and keep a processor busy for frames that come
+/// every ten or twenty microseconds. Where they come more rarely looking does not pay, and readers
+/// sleep anyway.
 const APART: Duration = Duration::from_nanos(37_500);
 
-/// Frames after which older ones count half: the rate is that of the last few milliseconds. What naps have shown is forgotten then.
+/// Frames after which older ones count half: the rate is that of the last few milliseconds. What
+/// naps have shown is forgotten then.
 const MEMORY: u32 = 8 * SUSTAINED;
 
 /// Frames that may gather in a receiving ring of `slots` slots of so many bytes while nobody looks.
@@ -74,8 +77,8 @@ impl RxCoalescing {
         }
     }
 
-    /// A look has found `frames` frames in receiving rings in which at least `target_frames` may gather; 0 if it is
-    /// not known how many frames fit.
+    /// A look has found `frames` frames in receiving rings in which at least `target_frames` may
+    /// gather; 0 if it is not known how many frames fit.
     pub(super) fn note(&mut self, now: Instant, frames: usize, target_frames: u32) {
         if frames == 0 {
             if std::mem::take(&mut self.napped) {
@@ -118,7 +121,8 @@ impl RxCoalescing {
         self.napped.then_some(nap)
     }
 
-    /// Frames that must have gathered at the end of a nap: three quarters of what was meant to, since neither naps nor senders are exact.
+    /// Frames that must have gathered at the end of a nap: three quarters of what was meant to,
+    /// since neither naps nor senders are exact.
     pub(super) const fn enough(&self) -> u32 {
         self.meant - self.meant / 4
     }

@@ -14,8 +14,8 @@ use super::device_slot::DeviceSlot;
 use super::poll_set::PollSet;
 use crate::device::{Peek, TcxRx};
 
-/// The sockets of an engine's devices, as somebody without the lock may use them. New ones take their
-/// place when the engine opens its devices anew; who still holds the old ones is called.
+/// The sockets of an engine's devices, as somebody without the lock may use them. New ones take
+/// their place when the engine opens its devices anew; who still holds the old ones is called.
 #[derive(Debug)]
 pub(super) struct RxHandles {
     peeks: Vec<Peek>,
@@ -54,7 +54,8 @@ impl RxHandles {
         self.tcx_rx.iter().for_each(|tcx_rx| tcx_rx.enable(seen));
     }
 
-    /// Somebody is about to sleep until a frame comes, with the lock; whether one waits all the same.
+    /// Somebody is about to sleep until a frame comes, with the lock; whether one waits all the
+    /// same.
     pub(super) fn disable(&self) -> bool {
         self.tcx_rx.iter().fold(false, |waits, tcx_rx| tcx_rx.disable() | waits)
     }
@@ -73,9 +74,9 @@ impl RxHandles {
     }
 }
 
-/// Takes from the devices what errors they have to tell, the interface being down for one: nobody receives
-/// with a system call from a ring, and an error that nobody takes ends every `poll` at once. Whether
-/// there were any.
+/// Takes from the devices what errors they have to tell, the interface being down for one: nobody
+/// receives with a system call from a ring, and an error that nobody takes ends every `poll` at
+/// once. Whether there were any.
 pub(super) fn take_errors(polled: &[PollFd<'_>]) -> bool {
     let told = |fd: &&PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
     let mut any = false;

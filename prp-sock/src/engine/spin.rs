@@ -67,8 +67,8 @@ impl SpinHistory {
     }
 }
 
-/// When a thread that looks offers the processor to others, by how many offers in a row nobody took; and what it learns about
-/// others who want it.
+/// When a thread that looks offers the processor to others, by how many offers in a row nobody
+/// took; and what it learns about others who want it.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct YieldBackoff {
     uncontended: u32,
@@ -85,8 +85,9 @@ impl YieldBackoff {
     /// A microsecond or two: what is due meanwhile is seen to no later.
     const MANY: usize = 64;
 
-    /// Offers in a row that nobody took before there are [`Self::MANY`] looks in a row, and [`Self::APART`] between offers. The
-    /// scheduler may pass over a peer on the same processor once or twice.
+    /// Offers in a row that nobody took before there are [`Self::MANY`] looks in a row, and
+    /// [`Self::APART`] between offers. The scheduler may pass over a peer on the same processor
+    /// once or twice.
     const CERTAIN: u32 = 16;
 
     /// An offer that nobody takes is up to half a microsecond in which nobody looks. So often it is
@@ -97,8 +98,8 @@ impl YieldBackoff {
     /// A `sched_yield` that took no longer than this gave the processor to nobody.
     const ALONE: Duration = Duration::from_micros(1);
 
-    /// How often to look in a row. After an offer that somebody took the next one comes first: it may be the peer who
-    /// takes it.
+    /// How often to look in a row. After an offer that somebody took the next one comes first: it
+    /// may be the peer who takes it.
     pub(super) const fn polls_per_yield(self) -> usize {
         match self.uncontended {
             0 => 0,
@@ -194,7 +195,8 @@ mod tests {
         backoff.timed(Duration::from_nanos(64 * 30));
         assert_eq!(backoff.time_of_polls(10), Duration::from_nanos(300));
         backoff.timed(Duration::from_nanos(64 * 20));
-        // Somebody else had the processor: that says nothing of looks, and time that is not over must not be counted.
+        // Somebody else had the processor: that says nothing of looks, and time that is not over
+        // must not be counted.
         backoff.timed(Duration::from_millis(2));
         assert_eq!(backoff.time_of_polls(10), Duration::from_nanos(200));
         let later = backoff.after(backoff.last, backoff.last + Duration::from_nanos(500));

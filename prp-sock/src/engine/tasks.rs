@@ -13,14 +13,16 @@ pub(crate) struct FutureId(u64);
 /// Which task is to be woken.
 #[derive(Debug)]
 pub(crate) enum Task<'a> {
-    /// The one that called a `poll_*` method last: as with any `AsyncRead`, it takes the place of the one before.
+    /// The one that called a `poll_*` method last: as with any `AsyncRead`, it takes the place of
+    /// the one before.
     LastToPoll,
-    /// The one that polled this future last. It has a place of its own, found by this number, until the future ends.
+    /// The one that polled this future last. It has a place of its own, found by this number, until
+    /// the future ends.
     Future(&'a mut Option<FutureId>),
 }
 
-/// Tasks that wait for one direction of a connection, or for a listener. All of them are woken at once: one that
-/// gives up afterwards, or takes less than there is, takes nothing from the others.
+/// Tasks that wait for one direction of a connection, or for a listener. All of them are woken at
+/// once: one that gives up afterwards, or takes less than there is, takes nothing from the others.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     last_to_poll: Option<Waker>,

@@ -34,7 +34,8 @@ pub(crate) trait Wait {
     /// Looks whether it is there, without waiting; moves `now` on if that takes long.
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<Self::Out>;
 
-    /// How long an attempt may hold the lock. Not for a leader, who has it for what comes, for everybody, and attempts in passing.
+    /// How long an attempt may hold the lock. Not for a leader, who has it for what comes, for
+    /// everybody, and attempts in passing.
     fn lock_class(&self) -> LockClass {
         LockClass::Short
     }
@@ -62,8 +63,8 @@ struct WaitParams {
 }
 
 impl WaitParams {
-    /// How long to sleep through what comes, if that is the thing to do: a reader that is not told to spin,
-    /// in a flow of data.
+    /// How long to sleep through what comes, if that is the thing to do: a reader that is not told
+    /// to spin, in a flow of data.
     fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
         let told_to_spin = matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero());
         if told_to_spin || !matches!(self.interest, Interest::Read(_)) || !core.is_unstalled() {
@@ -146,7 +147,8 @@ impl Engine {
     ) -> (CoreGuard<'a>, io::Result<()>) {
         core.register(waiting.interest, &parker.waker);
         core.followers.push(parker.waiter.clone());
-        // What the attempt has taken in concerns others, who may sleep, or this thread, which is listed now.
+        // What the attempt has taken in concerns others, who may sleep, or this thread, which is
+        // listed now.
         self.finish(core, now);
         let timeout = waiting.deadline.map(|d| d.since(self.now()));
         let slept = parker.waiter.park(timeout).map(drop);
@@ -210,7 +212,8 @@ impl Engine {
         }
     }
 
-    /// Waits for a frame, a call or a deadline: first looking, then asleep. What time it is then, and how sleeping ended.
+    /// Waits for a frame, a call or a deadline: first looking, then asleep. What time it is then,
+    /// and how sleeping ended.
     fn idle<'a>(
         &'a self,
         me: &Waiter,
@@ -297,8 +300,9 @@ impl Engine {
         (core, polled.map(drop).map_err(io::Error::from))
     }
 
-    /// Looks for a frame or a call without sleeping. If there is something to do, what time it is by the looks since the clock was
-    /// read: near enough, and who reads it again holds up a message for that.
+    /// Looks for a frame or a call without sleeping. If there is something to do, what time it is
+    /// by the looks since the clock was read: near enough, and who reads it again holds up a
+    /// message for that.
     fn spin(
         &self,
         rx_handles: &RxHandles,

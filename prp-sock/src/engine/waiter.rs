@@ -67,13 +67,15 @@ impl Waiter {
         self.kick.as_fd()
     }
 
-    /// Says that this thread goes into `poll` now; whether it should not, because somebody has called.
+    /// Says that this thread goes into `poll` now; whether it should not, because somebody has
+    /// called.
     pub(super) fn begin_poll(&self) -> bool {
         self.sleep_as(POLLING)
     }
 
-    /// Says that it is back, and whether it saw the kick. That is not to say that somebody has called:
-    /// a kick may come late, when its addressee is awake again, or somebody else in its place.
+    /// Says that it is back, and whether it saw the kick. That is not to say that somebody has
+    /// called: a kick may come late, when its addressee is awake again, or somebody else in its
+    /// place.
     pub(super) fn end_poll(&self, kicked: bool) {
         self.state.swap(AWAKE, Ordering::AcqRel);
         if kicked {
@@ -91,8 +93,8 @@ impl Waiter {
     }
 }
 
-/// A thread's waiter, and what calls it. Each thread has one, which it takes while it waits and leaves for the next
-/// time: waiting allocates nothing, and counts no references.
+/// A thread's waiter, and what calls it. Each thread has one, which it takes while it waits and
+/// leaves for the next time: waiting allocates nothing, and counts no references.
 #[derive(Debug)]
 pub(super) struct ThreadParker {
     engine: u64,

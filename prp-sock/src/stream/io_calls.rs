@@ -22,12 +22,13 @@ impl PrpStream {
         inner.read_with(&mut PeekWait { conn: inner.conn, buf })
     }
 
-    /// Sends `message` as one message: the peer's [`Self::recv_message`] gets these bytes and no others.
-    /// Messages and stream writes may be mixed; a stream read runs across the ends of messages.
+    /// Sends `message` as one message: the peer's [`Self::recv_message`] gets these bytes and no
+    /// others. Messages and stream writes may be mixed; a stream read runs across the ends of
+    /// messages.
     ///
     /// # Errors
-    /// As [`Write::write`]. With a write timeout or nonblocking, a message that did not fit is cut short
-    /// and `WriteZero` says so; the next call continues it.
+    /// As [`Write::write`]. With a write timeout or nonblocking, a message that did not fit is cut
+    /// short and `WriteZero` says so; the next call continues it.
     pub fn send_message(&self, message: &[u8]) -> io::Result<()> {
         let inner = self.inner()?;
         let sent = inner.write_with(&[IoSlice::new(message)], Ending::Message)?;
@@ -38,7 +39,8 @@ impl PrpStream {
         Err(io::Error::new(io::ErrorKind::WriteZero, message))
     }
 
-    /// Appends the next message, or what is left of it, to `message`. `false` if the stream has ended.
+    /// Appends the next message, or what is left of it, to `message`. `false` if the stream has
+    /// ended.
     ///
     /// # Errors
     /// As [`Read::read`]. `InvalidData` if the message is longer than [`Builder::max_message`]
@@ -57,8 +59,8 @@ impl PrpStream {
         }
     }
 
-    /// Receives bytes of the next message: how many, and whether it ends with them. `None` if the stream
-    /// has ended. For messages of unknown size.
+    /// Receives bytes of the next message: how many, and whether it ends with them. `None` if the
+    /// stream has ended. For messages of unknown size.
     ///
     /// # Errors
     /// As [`Read::read`].

@@ -55,8 +55,8 @@ impl PrpStream {
         Ok(())
     }
 
-    /// Kept for programs that set it. PRP never holds a small write back, whatever this says: there is no
-    /// Nagle algorithm to switch off.
+    /// Kept for programs that set it. PRP never holds a small write back, whatever this says: there
+    /// is no Nagle algorithm to switch off.
     ///
     /// # Errors
     /// None; a `Result` as with `TcpStream`.

@@ -1,5 +1,5 @@
-//! Writing: a few bytes are copied into the send buffer; many are sent from where they lie, and what the peer has by the
-//! end of the call is never copied.
+//! Writing: a few bytes are copied into the send buffer; many are sent from where they lie, and
+//! what the peer has by the end of the call is never copied.
 
 use std::io::{self, IoSlice};
 use std::mem;
@@ -22,8 +22,8 @@ const CHUNK: usize = 64 * 1024;
 /// Bytes that are worth lending. Of fewer none is acknowledged by the end of the call.
 const MANY: usize = 32 * 1024;
 
-/// Bytes written under one hold of the lock: what buffers hold by default. Acknowledgements that come meanwhile make room, so
-/// there need be no other end to it.
+/// Bytes written under one hold of the lock: what buffers hold by default. Acknowledgements that
+/// come meanwhile make room, so there need be no other end to it.
 const AT_ONCE: usize = 512 * 1024;
 
 /// What a thread with so many bytes left to write wants the lock for.
@@ -158,7 +158,8 @@ impl<'a> WriteWait<'a> {
         (&[], self.ending)
     }
 
-    /// Bytes of room that a blocked writer with `left` to write goes on for: worth a system call, not every segment's.
+    /// Bytes of room that a blocked writer with `left` to write goes on for: worth a system call,
+    /// not every segment's.
     fn worthwhile(&self, core: &Core, left: usize) -> usize {
         let config = core.endpoint.conn_config(self.conn);
         let limit = config.map_or(0, |c| c.send_buffer.max(ConnConfig::MIN_BUFFER));
@@ -183,8 +184,8 @@ impl<'a> WriteWait<'a> {
         Ok(written)
     }
 
-    /// Sends `bytes` from where they lie, as far as there is room and the peer makes more; then the endpoint keeps what the
-    /// peer may not have.
+    /// Sends `bytes` from where they lie, as far as there is room and the peer makes more; then the
+    /// endpoint keeps what the peer may not have.
     fn lend(
         &self,
         core: &mut Core,

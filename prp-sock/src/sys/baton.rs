@@ -22,12 +22,12 @@ const CONTENDED: u32 = 2;
 /// It is for somebody who has waited.
 const HANDED_OFF: u32 = 3;
 
-/// Looks before sleeping: a few microseconds, as long as holding the lock for a small message takes. Under test nobody looks:
-/// every look doubles the interleavings.
+/// Looks before sleeping: a few microseconds, as long as holding the lock for a small message
+/// takes. Under test nobody looks: every look doubles the interleavings.
 const SPINS: usize = if cfg!(test) { 0 } else { 64 };
 
-/// Brief holds in a row while somebody waits to have it for long. The longest are turns of a leader: he waits for a
-/// millisecond by that, mostly for some tens of microseconds.
+/// Brief holds in a row while somebody waits to have it for long. The longest are turns of a
+/// leader: he waits for a millisecond by that, mostly for some tens of microseconds.
 pub(crate) const IN_A_ROW: u32 = 16;
 
 /// What somebody wants the lock for.
@@ -50,7 +50,8 @@ impl LockClass {
 #[derive(Debug)]
 pub(crate) struct Baton {
     state: Word,
-    /// The threads that sleep or are about to, by lock class. It may be seen late, and proves nothing.
+    /// The threads that sleep or are about to, by lock class. It may be seen late, and proves
+    /// nothing.
     asleep: [Word; 2],
     /// Times it was handed on for a short use while somebody waited for a long one.
     in_a_row: Word,

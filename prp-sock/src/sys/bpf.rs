@@ -1,5 +1,6 @@
-//! bpf(2): programs that the kernel runs for each frame a device receives (tcx, Linux 6.6), and memory they share with
-//! this process. Making any of it takes CAP_BPF and CAP_NET_ADMIN; using it afterwards takes nothing.
+//! bpf(2): programs that the kernel runs for each frame a device receives (tcx, Linux 6.6), and
+//! memory they share with this process. Making any of it takes CAP_BPF and CAP_NET_ADMIN; using it
+//! afterwards takes nothing.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -23,7 +24,8 @@ const PROG_TYPE_SCHED_CLS: u32 = 3;
 const TCX_INGRESS: u32 = 46;
 const TCX_EGRESS: u32 = 47;
 
-/// What the kernel's verifier may say. Its verdict stands at the end, and older kernels stop where the room does.
+/// What the kernel's verifier may say. Its verdict stands at the end, and older kernels stop where
+/// the room does.
 const LOG: usize = 1 << 20;
 
 /// Of that, what is worth telling: the verdict and the instructions before it.
@@ -31,8 +33,9 @@ const LOG_TOLD: usize = 1500;
 
 /// Calls bpf(2) with `attr`, the part of its union that goes with `command`.
 fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<libc::c_int> {
-    // SAFETY: `attr` is plain data of the size given, live for the call. The callers put into it only addresses of
-    // memory that lives as long, with its length; the kernel reads, or writes results, no further than that.
+    // SAFETY: `attr` is plain data of the size given, live for the call. The callers put into it
+    // only addresses of memory that lives as long, with its length; the kernel reads, or writes
+    // results, no further than that.
     let result =
         unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size_of::<T>()) };
     cvt(result as libc::c_int)
@@ -123,8 +126,8 @@ struct TestRun {
     ctx_out: u64,
 }
 
-/// Words of memory that programs in the kernel read and write as well, all zero at first. It is gone with the last program
-/// that uses it.
+/// Words of memory that programs in the kernel read and write as well, all zero at first. It is
+/// gone with the last program that uses it.
 #[derive(Debug)]
 pub struct SharedWords {
     fd: CloseOnFork<OwnedFd>,
@@ -158,8 +161,8 @@ impl SharedWords {
 
     /// The words.
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has `len` words, is aligned to a page, and lives as long as `self`. The kernel's programs
-        // change it from outside, as atomics allow.
+        // SAFETY: the mapping has `len` words, is aligned to a page, and lives as long as `self`.
+        // The kernel's programs change it from outside, as atomics allow.
         unsafe { std::slice::from_raw_parts(self.memory.base().cast().as_ptr(), self.len) }
     }
 
@@ -179,8 +182,8 @@ impl FrameProgram {
     /// Loads a program of `instructions`, each as the kernel's `struct bpf_insn` lies in memory.
     ///
     /// # Errors
-    /// `PermissionDenied` without CAP_BPF and CAP_NET_ADMIN; what the kernel does not like of the program, with the end
-    /// of what its verifier said.
+    /// `PermissionDenied` without CAP_BPF and CAP_NET_ADMIN; what the kernel does not like of the
+    /// program, with the end of what its verifier said.
     pub fn load(name: &str, instructions: &[u64]) -> io::Result<Self> {
         let attempt = |log: &mut [u8]| {
             make(
@@ -217,8 +220,8 @@ impl FrameProgram {
         Ok(Self { fd })
     }
 
-    /// Has the kernel run it for each frame that the device with number `index` receives, for as long as the result
-    /// lives.
+    /// Has the kernel run it for each frame that the device with number `index` receives, for as
+    /// long as the result lives.
     ///
     /// # Errors
     /// `InvalidInput` if the kernel is older than 6.6, `PermissionDenied` without CAP_NET_ADMIN.
@@ -235,7 +238,8 @@ impl FrameProgram {
         make(LINK_CREATE, &mut attr).map(|fd| FrameHook { _fd: fd })
     }
 
-    /// Runs it once over `frame`, which no device has received: what it returned, and the frame as it left it.
+    /// Runs it once over `frame`, which no device has received: what it returned, and the frame as
+    /// it left it.
     ///
     /// # Errors
     /// `InvalidInput` for a frame without a whole Ethernet header.
@@ -256,7 +260,8 @@ impl FrameProgram {
     }
 }
 
-/// How many programs see each frame that the device with number `index`, in this thread's network namespace, sends.
+/// How many programs see each frame that the device with number `index`, in this thread's network
+/// namespace, sends.
 ///
 /// # Errors
 /// `PermissionDenied` without CAP_NET_ADMIN; what the kernel says.
@@ -271,7 +276,8 @@ pub(crate) fn programs_at_egress(index: u32) -> io::Result<u32> {
     }
 }
 
-/// A program at its device. It is taken away when this is dropped, or the process ends, however it ends.
+/// A program at its device. It is taken away when this is dropped, or the process ends, however it
+/// ends.
 #[derive(Debug)]
 pub struct FrameHook {
     _fd: CloseOnFork<OwnedFd>,

@@ -8,8 +8,8 @@ use std::time::Duration;
 /// All sleepers.
 pub(crate) const ANYBODY: u32 = u32::MAX;
 
-/// Sleeps while `word` is `expected`, at most for `timeout`. Returns on a wake-up, a timeout, a changed
-/// word or for no reason at all; the caller looks again.
+/// Sleeps while `word` is `expected`, at most for `timeout`. Returns on a wake-up, a timeout, a
+/// changed word or for no reason at all; the caller looks again.
 ///
 /// # Errors
 /// `Interrupted` if a signal handler ran.
@@ -51,8 +51,9 @@ fn call(
     bits: u32,
 ) -> io::Result<libc::c_long> {
     let timeout = timeout.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `word` is a live, aligned 32-bit word for the whole call, and `timeout` is null or points to what is borrowed as
-    // long. The operations above read both at most, write neither, and take no second word.
+    // SAFETY: `word` is a live, aligned 32-bit word for the whole call, and `timeout` is null or
+    // points to what is borrowed as long. The operations above read both at most, write neither,
+    // and take no second word.
     super::cvt(unsafe {
         libc::syscall(
             libc::SYS_futex,

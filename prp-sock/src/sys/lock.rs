@@ -4,8 +4,8 @@ use parking_lot::lock_api::{Mutex, MutexGuard, RawMutex, RawMutexFair};
 
 use super::baton::{Baton, LockClass};
 
-/// A mutex that knows of no other: the locks of parking_lot share a table, parts of which may be locked, for
-/// ever, in the child of a process that forks.
+/// A mutex that knows of no other: the locks of parking_lot share a table, parts of which may be
+/// locked, for ever, in the child of a process that forks.
 pub(crate) type Lock<T> = Mutex<Baton, T>;
 
 /// Locks `mutex` for `lock_class`. [`Mutex::lock`] is for what is brief.
@@ -29,8 +29,9 @@ pub(crate) fn try_lock_soon<T>(mutex: &Mutex<Baton, T>) -> Option<MutexGuard<'_,
     unsafe { mutex.raw().try_lock_soon().then(|| mutex.make_guard_unchecked(())) }
 }
 
-// SAFETY: the baton's state is FREE or KEPT as long as nobody has the lock. It is only had by changing one of the two into
-// HELD or WANTED, in one step, which one thread succeeds in; and only who has it changes those back.
+// SAFETY: the baton's state is FREE or KEPT as long as nobody has the lock. It is only had by
+// changing one of the two into HELD or WANTED, in one step, which one thread succeeds in; and only
+// who has it changes those back.
 unsafe impl RawMutex for Baton {
     const INIT: Self = Self::new();
 

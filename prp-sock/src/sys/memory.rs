@@ -4,15 +4,16 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
 
-/// Memory behind a descriptor, shared with the kernel; unmapped when this is dropped. Only its place is given out: who
-/// makes references of it says why they are sound.
+/// Memory behind a descriptor, shared with the kernel; unmapped when this is dropped. Only its
+/// place is given out: who makes references of it says why they are sound.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     base: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: the mapping is plain memory, valid in every thread until `drop`, and nothing here looks into it.
+// SAFETY: the mapping is plain memory, valid in every thread until `drop`, and nothing here looks
+// into it.
 unsafe impl Send for SharedMemory {}
 // SAFETY: as above.
 unsafe impl Sync for SharedMemory {}
@@ -39,13 +40,14 @@ impl SharedMemory {
     /// # Errors
     /// `OutOfMemory`.
     pub(super) fn anonymous(len: usize) -> io::Result<Self> {
-        // Shared: a child of a fork would copy it, or have the parent do so, where the kernel knows the pages.
+        // Shared: a child of a fork would copy it, or have the parent do so, where the kernel knows
+        // the pages.
         Self::make(libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0, len)
     }
 
     fn make(flags: libc::c_int, fd: RawFd, offset: libc::off_t, len: usize) -> io::Result<Self> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours; the result is
-        // checked before use.
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours;
+        // the result is checked before use.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -61,8 +63,9 @@ impl SharedMemory {
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let memory = Self { base, len };
-        // SAFETY: it is a mapping of ours, of that length. In a child nobody looks into it: there the engine is a copy that
-        // nobody drives. Without this what is mapped would outlive its descriptor there, packet socket and all.
+        // SAFETY: it is a mapping of ours, of that length. In a child nobody looks into it: there
+        // the engine is a copy that nobody drives. Without this what is mapped would outlive its
+        // descriptor there, packet socket and all.
         unsafe { libc::madvise(memory.base.as_ptr().cast(), len, libc::MADV_DONTFORK) };
         Ok(memory)
     }
@@ -81,8 +84,8 @@ pub(crate) fn find_room(len: usize) -> io::Result<()> {
     SharedMemory::make(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0, len).map(drop)
 }
 
-/// Has the C library's allocator give the kernel what was freed: it keeps pieces below 128 KiB for ever. It takes a millisecond for
-/// some ten megabytes. Other allocators do that by themselves.
+/// Has the C library's allocator give the kernel what was freed: it keeps pieces below 128 KiB for
+/// ever. It takes a millisecond for some ten megabytes. Other allocators do that by themselves.
 pub(crate) fn return_freed() {
     // SAFETY: it moves nothing that is in use, and any thread may call it.
     #[cfg(target_env = "gnu")]
@@ -93,7 +96,8 @@ pub(crate) fn return_freed() {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are those mmap returned and was given, and who uses the memory holds `self`.
+        // SAFETY: `base` and `len` are those mmap returned and was given, and who uses the memory
+        // holds `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

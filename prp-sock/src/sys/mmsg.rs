@@ -1,7 +1,7 @@
 //! Many frames per system call.
 //!
-//! What sends does so by the bare system call: C libraries make a point at which threads may be cancelled of it, which
-//! costs time, and a thread that ended there would leave the engine locked.
+//! What sends does so by the bare system call: C libraries make a point at which threads may be
+//! cancelled of it, which costs time, and a thread that ended there would leave the engine locked.
 
 use std::io;
 use std::marker::PhantomData;
@@ -12,14 +12,15 @@ use super::cvt;
 /// Most frames per call.
 pub(crate) const MAX_BATCH: usize = 64;
 
-/// A frame up to this size that leaves alone is put together for `send`: copying so little costs less than the kernel's
-/// way through the lists of `sendmmsg`.
+/// A frame up to this size that leaves alone is put together for `send`: copying so little costs
+/// less than the kernel's way through the lists of `sendmmsg`.
 const SMALL: usize = 512;
 
 /// Pieces of a frame at most.
 pub(crate) const PIECES: usize = 4;
 
-/// `struct virtio_net_hdr`: what a socket with `PACKET_VNET_HDR` wants before a frame. All zeros leave everything to the kernel.
+/// `struct virtio_net_hdr`: what a socket with `PACKET_VNET_HDR` wants before a frame. All zeros
+/// leave everything to the kernel.
 #[repr(C)]
 #[derive(Copy, Clone, Debug, Default)]
 struct Prefix {
@@ -44,8 +45,8 @@ pub(crate) struct SendVec {
     small: Vec<u8>,
 }
 
-// SAFETY: the raw pointers inside are only used within `Batch`, for whose lifetime what they point to is borrowed, or belongs
-// to the vector, which is.
+// SAFETY: the raw pointers inside are only used within `Batch`, for whose lifetime what they point
+// to is borrowed, or belongs to the vector, which is.
 unsafe impl Send for SendVec {}
 
 impl Default for SendVec {
@@ -58,7 +59,8 @@ impl Default for SendVec {
 }
 
 impl SendVec {
-    /// For a socket with `PACKET_VNET_HDR`: the kernel keeps each frame, of 65,535 bytes at most, in one piece.
+    /// For a socket with `PACKET_VNET_HDR`: the kernel keeps each frame, of 65,535 bytes at most,
+    /// in one piece.
     pub(crate) fn in_one_piece() -> Self {
         Self { prefixes: Some(Box::new([Prefix::default(); MAX_BATCH])), ..Self::default() }
     }
@@ -144,9 +146,9 @@ impl Batch<'_, '_> {
     /// What happened to the first of them, if that one was not taken.
     pub(crate) fn send(&mut self, fd: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
         let headers = &mut self.headers[first..];
-        // SAFETY: every header points at pieces of the vector this borrows, which nobody else touches meanwhile, and every
-        // piece at a slice that is borrowed as long. The kernel reads them, and writes only the lengths
-        // inside `headers`, whose number is given.
+        // SAFETY: every header points at pieces of the vector this borrows, which nobody else
+        // touches meanwhile, and every piece at a slice that is borrowed as long. The kernel reads
+        // them, and writes only the lengths inside `headers`, whose number is given.
         let sent = unsafe {
             libc::syscall(
                 libc::SYS_sendmmsg,
@@ -194,8 +196,8 @@ impl RecvVec {
             headers[i].msg_hdr.msg_iov = &raw mut pieces[i];
             headers[i].msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: the first `count` headers each point at one piece, each piece at a chunk of `buffer`
-        // of its own; all outlive the call, and nothing else uses them meanwhile.
+        // SAFETY: the first `count` headers each point at one piece, each piece at a chunk of
+        // `buffer` of its own; all outlive the call, and nothing else uses them meanwhile.
         let received = unsafe {
             libc::recvmmsg(
                 fd.as_raw_fd(),

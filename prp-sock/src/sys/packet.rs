@@ -15,7 +15,8 @@ pub(crate) fn bind(fd: BorrowedFd<'_>, index: u32, ethertype: u16) -> io::Result
     addr.sll_family = libc::AF_PACKET as libc::c_ushort;
     addr.sll_protocol = ethertype.to_be();
     addr.sll_ifindex = index.cast_signed();
-    // SAFETY: the pointer and the length describe `addr`, which outlives the call; bind only reads it.
+    // SAFETY: the pointer and the length describe `addr`, which outlives the call; bind only reads
+    // it.
     let result = unsafe {
         libc::bind(
             fd.as_raw_fd(),
@@ -31,10 +32,12 @@ pub(crate) fn ignore_outgoing(fd: BorrowedFd<'_>) -> io::Result<()> {
     set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)
 }
 
-/// Whether frames are sent with a `virtio_net_hdr` before them, and come with one. Not to be changed while there is a ring.
+/// Whether frames are sent with a `virtio_net_hdr` before them, and come with one. Not to be
+/// changed while there is a ring.
 ///
-/// Frames that wait to be divided (GSO) by another protocol than TCP or UDP cannot come with one: a ring takes none behind such
-/// a frame. Nobody makes them of PRP's EtherType but who has the right to send any frame on a virtual link.
+/// Frames that wait to be divided (GSO) by another protocol than TCP or UDP cannot come with one: a
+/// ring takes none behind such a frame. Nobody makes them of PRP's EtherType but who has the right
+/// to send any frame on a virtual link.
 pub(crate) fn prefix_frames(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
     set(fd, libc::SOL_PACKET, PACKET_VNET_HDR, &i32::from(on))
 }
@@ -61,7 +64,8 @@ pub(crate) fn bound_to(fd: BorrowedFd<'_>) -> io::Result<(u32, u16)> {
     // SAFETY: all-zero bytes are a valid `sockaddr_ll`: it is made of integers only.
     let mut addr: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     let mut len = size_of_val(&addr) as libc::socklen_t;
-    // SAFETY: the pointers describe `addr` and `len`, both live; the kernel writes at most `len` bytes.
+    // SAFETY: the pointers describe `addr` and `len`, both live; the kernel writes at most `len`
+    // bytes.
     let result = unsafe { libc::getsockname(fd.as_raw_fd(), (&raw mut addr).cast(), &raw mut len) };
     cvt(result)?;
     if addr.sll_family != libc::AF_PACKET as libc::c_ushort {
@@ -73,8 +77,8 @@ pub(crate) fn bound_to(fd: BorrowedFd<'_>) -> io::Result<(u32, u16)> {
 /// MTU of the device called `name`.
 pub(crate) fn mtu(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut request = named(name)?;
-    // SAFETY: SIOCGIFMTU takes a pointer to an `ifreq` with a terminated name, which this is, and writes
-    // the MTU into its union.
+    // SAFETY: SIOCGIFMTU takes a pointer to an `ifreq` with a terminated name, which this is, and
+    // writes the MTU into its union.
     cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) })?;
     // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_mtu`.
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
@@ -83,8 +87,8 @@ pub(crate) fn mtu(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
 /// The kernel's number for the device called `name`, in the network namespace of the socket.
 pub(crate) fn index(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut request = named(name)?;
-    // SAFETY: SIOCGIFINDEX takes a pointer to an `ifreq` with a terminated name, which this is, and writes
-    // the number into its union.
+    // SAFETY: SIOCGIFINDEX takes a pointer to an `ifreq` with a terminated name, which this is, and
+    // writes the number into its union.
     cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFINDEX, &raw mut request) })?;
     // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_ifindex`.
     Ok(unsafe { request.ifr_ifru.ifru_ifindex }.cast_unsigned())
@@ -124,7 +128,8 @@ pub(super) fn set<T: Copy>(
     cvt(result).map(drop)
 }
 
-/// The value of an option, in place of what is in `value`, and how many bytes of it the kernel has written.
+/// The value of an option, in place of what is in `value`, and how many bytes of it the kernel has
+/// written.
 ///
 /// # Safety
 /// Whatever bytes the kernel writes over those of a `T` make a `T` again, as with integers.
@@ -135,8 +140,8 @@ pub(super) unsafe fn get<T: Copy>(
     mut value: T,
 ) -> io::Result<(T, usize)> {
     let mut len = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the pointers describe `value` and `len`, both live; the kernel writes at most `len` bytes, which
-    // the caller vouches for.
+    // SAFETY: the pointers describe `value` and `len`, both live; the kernel writes at most `len`
+    // bytes, which the caller vouches for.
     let result = unsafe {
         libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len)
     };

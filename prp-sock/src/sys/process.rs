@@ -10,8 +10,8 @@ static AT_EXIT: AtomicPtr<()> = AtomicPtr::new(null_mut());
 /// The handlers of this crate stand in the C library's lists.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// Run by the loader before `main`. Handlers are called last come, first served: so every handler that
-/// the program registers is called before ours, and may still use streams.
+/// Run by the loader before `main`. Handlers are called last come, first served: so every handler
+/// that the program registers is called before ours, and may still use streams.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = {
@@ -52,11 +52,12 @@ pub(crate) fn at_exit(f: fn()) -> io::Result<()> {
 
 /// Whether some signal has a handler that does not want interrupted calls restarted.
 ///
-/// `poll` is interrupted by every handler; a blocking `recv` on a kernel socket only by those installed
-/// without `SA_RESTART`. Where no such handler exists the interruption must stay invisible.
+/// `poll` is interrupted by every handler; a blocking `recv` on a kernel socket only by those
+/// installed without `SA_RESTART`. Where no such handler exists the interruption must stay
+/// invisible.
 pub(crate) fn has_interrupting_handler() -> bool {
-    // Faults are a thread's own doing, never a reason to come back from a wait; the standard library
-    // has handlers for the first two of them.
+    // Faults are a thread's own doing, never a reason to come back from a wait; the standard
+    // library has handlers for the first two of them.
     const FAULTS: [libc::c_int; 5] =
         [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
     (1..=libc::SIGRTMAX()).filter(|signal| !FAULTS.contains(signal)).any(|signal| {

@@ -16,15 +16,16 @@ const CACHE_LINE: usize = 64;
 /// What the kernel puts before a frame, with its alignment; so much is enough for all of it.
 pub(crate) const BEFORE_FRAME: usize = 110;
 
-/// Where in a slot the kernel says where a frame came from and for whom it is: behind its header, aligned
-/// (`TPACKET_ALIGNMENT`).
+/// Where in a slot the kernel says where a frame came from and for whom it is: behind its header,
+/// aligned (`TPACKET_ALIGNMENT`).
 const ADDRESS_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16);
 
 /// Blocks of a ring must be a multiple of a page: of the largest there are.
 const PAGE: usize = 64 * 1024;
 
-/// The slots, in memory shared with the kernel. The kernel and we hand them to each other through their status words,
-/// which are only touched atomically; a slot's contents are only read by the one `&mut RxRing`.
+/// The slots, in memory shared with the kernel. The kernel and we hand them to each other through
+/// their status words, which are only touched atomically; a slot's contents are only read by the
+/// one `&mut RxRing`.
 #[derive(Debug)]
 struct Mapping {
     memory: SharedMemory,
@@ -42,13 +43,15 @@ impl Mapping {
 
     /// The word through which kernel and user hand the slot to each other.
     fn status(&self, index: u32) -> &AtomicU32 {
-        // SAFETY: a slot starts with `tpacket2_hdr`, whose first field is the 32-bit status; slots are
-        // whole cache lines in pages, so it is aligned. The kernel accesses it from outside, as atomics allow.
+        // SAFETY: a slot starts with `tpacket2_hdr`, whose first field is the 32-bit status; slots
+        // are whole cache lines in pages, so it is aligned. The kernel accesses it from outside, as
+        // atomics allow.
         unsafe { self.slot_at(index).cast::<AtomicU32>().as_ref() }
     }
 
-    /// Has the processor fetch the lines of slot `index` in which a small frame lies, all at once: they come from the
-    /// processor that wrote them, and one after the other takes as long as handling the frame.
+    /// Has the processor fetch the lines of slot `index` in which a small frame lies, all at once:
+    /// they come from the processor that wrote them, and one after the other takes as long as
+    /// handling the frame.
     fn fetch(&self, index: u32) {
         let slot = self.slot_at(index);
         // The first line has the status, and is here; a frame of 64 bytes ends in the third.
@@ -110,7 +113,8 @@ impl RxRing {
     /// # Errors
     /// `ENOMEM` and the like; the socket then works without a ring.
     pub(crate) fn new(fd: BorrowedFd<'_>, frame: usize, slots: u32) -> io::Result<Self> {
-        // Whole cache lines, and no more: slots a power of two apart compete for the same part of a cache.
+        // Whole cache lines, and no more: slots a power of two apart compete for the same part of a
+        // cache.
         let slot = (frame + BEFORE_FRAME).next_multiple_of(CACHE_LINE).max(4 * CACHE_LINE);
         // All of them in one block, so that each lies right behind the one before.
         let block = (slot * slots as usize).next_multiple_of(PAGE);
@@ -154,8 +158,9 @@ impl RxRing {
         RingPeek(self.map.clone())
     }
 
-    /// Hands up to `max` frames to `take`, in order of arrival, and gives their slots back. Says how
-    /// many there were, those that are not shown included, and whether the kernel has had to drop frames.
+    /// Hands up to `max` frames to `take`, in order of arrival, and gives their slots back. Says
+    /// how many there were, those that are not shown included, and whether the kernel has had to
+    /// drop frames.
     pub(crate) fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> (usize, bool) {
         let mut losing = false;
         for n in 0..max {
@@ -167,8 +172,8 @@ impl RxRing {
         (max, losing)
     }
 
-    /// Shows up to `max` frames to `take`, in order of arrival, and leaves them where they are. Says how many there
-    /// were, and whether the kernel has had to drop frames.
+    /// Shows up to `max` frames to `take`, in order of arrival, and leaves them where they are.
+    /// Says how many there were, and whether the kernel has had to drop frames.
     pub(crate) fn hold<'a>(&'a self, max: usize, take: &mut dyn FnMut(&'a [u8])) -> (usize, bool) {
         let mut losing = false;
         let mut next = self.map.next.load(Ordering::Relaxed);
@@ -180,8 +185,8 @@ impl RxRing {
         (max, losing)
     }
 
-    /// Gives the slots of the first `count` frames back, as many as were shown: nobody looks at them any more, as
-    /// `&mut` says.
+    /// Gives the slots of the first `count` frames back, as many as were shown: nobody looks at
+    /// them any more, as `&mut` says.
     pub(crate) fn release(&mut self, count: usize) {
         for _ in 0..count {
             let next = self.map.next.load(Ordering::Relaxed);
@@ -192,10 +197,12 @@ impl RxRing {
         }
     }
 
-    /// Shows the frame in slot `index`, if it has one, to `take`; whether the kernel has had to drop others.
+    /// Shows the frame in slot `index`, if it has one, to `take`; whether the kernel has had to
+    /// drop others.
     fn show<'a>(&'a self, index: u32, take: &mut dyn FnMut(&'a [u8])) -> Option<bool> {
         let bits = self.filled(index)?;
-        // A tag is said here only where the socket is for all EtherTypes: `device/filter` tells of the others.
+        // A tag is said here only where the socket is for all EtherTypes: `device/filter` tells of
+        // the others.
         if bits & libc::TP_STATUS_VLAN_VALID == 0 && (self.shows_all || self.is_for_us(index)) {
             take(self.frame(index));
         }
@@ -221,14 +228,15 @@ impl RxRing {
         if index + 1 == self.map.slots { 0 } else { index + 1 }
     }
 
-    /// Whether the kernel takes the frame in slot `index`, which is ours, for one of this machine's. It says so in the line that
-    /// has the status, so that this costs less than a filter.
+    /// Whether the kernel takes the frame in slot `index`, which is ours, for one of this
+    /// machine's. It says so in the line that has the status, so that this costs less than a
+    /// filter.
     fn is_for_us(&self, index: u32) -> bool {
         let slot = self.map.slot_at(index);
         // SAFETY: a slot is four cache lines long at least.
         let address = unsafe { slot.add(ADDRESS_AT) };
-        // SAFETY: the slot is ours (status has TP_STATUS_USER), and has a `sockaddr_ll` there, for which it is aligned; the
-        // kernel does not write to it until the status goes back.
+        // SAFETY: the slot is ours (status has TP_STATUS_USER), and has a `sockaddr_ll` there, for
+        // which it is aligned; the kernel does not write to it until the status goes back.
         let address = unsafe { address.cast::<libc::sockaddr_ll>().as_ref() };
         address.sll_pkttype == libc::PACKET_HOST
     }
@@ -241,8 +249,9 @@ impl RxRing {
         let header = unsafe { slot.cast::<libc::tpacket2_hdr>().as_ref() };
         let offset = usize::from(header.tp_mac).min(self.map.slot);
         let len = (header.tp_snaplen as usize).min(self.map.slot - offset);
-        // SAFETY: `offset + len` is at most the slot's size, so the range lies inside the slot, which is
-        // ours for as long as this borrow lives: `release`, which gives it back, wants `&mut self`.
+        // SAFETY: `offset + len` is at most the slot's size, so the range lies inside the slot,
+        // which is ours for as long as this borrow lives: `release`, which gives it back, wants
+        // `&mut self`.
         unsafe { std::slice::from_raw_parts(slot.as_ptr().add(offset), len) }
     }
 }

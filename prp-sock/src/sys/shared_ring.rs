@@ -29,7 +29,8 @@ impl Layout {
     pub(crate) const ENABLED: usize = 0;
     /// Slots that have been filled so far, each lap.
     pub(crate) const FILLED: usize = LINE;
-    /// So many may be: what the program that fills them has last seen of those that were emptied, and all slots.
+    /// So many may be: what the program that fills them has last seen of those that were emptied,
+    /// and all slots.
     pub(crate) const LIMIT: usize = LINE + 1;
     /// Slots that have been emptied.
     pub(crate) const CONSUMED: usize = 2 * LINE;
@@ -37,20 +38,22 @@ impl Layout {
     pub(crate) const PORTS: usize = 3 * LINE;
     /// Words of those.
     pub(crate) const PORT_WORDS: usize = (1 << 16) / 64;
-    /// The slots, behind each other, from the first line of a pair on: lines come in pairs where a processor asks for both at once.
+    /// The slots, behind each other, from the first line of a pair on: lines come in pairs where a
+    /// processor asks for both at once.
     pub(crate) const SLOTS: usize = (Self::PORTS + Self::PORT_WORDS).next_multiple_of(2 * LINE);
 
-    /// A slot's first word says, from this bit on, for which generation it was filled, from 1 on, and
-    /// below that how long the frame is. So while it is enabled nobody but the program that fills it
-    /// writes to a slot, and that program need not have its line back from the reader's cache only
-    /// to see whether it is free.
+    /// A slot's first word says, from this bit on, for which generation it was filled, from 1 on,
+    /// and below that how long the frame is. So while it is enabled nobody but the program that
+    /// fills it writes to a slot, and that program need not have its line back from the reader's
+    /// cache only to see whether it is free.
     pub(crate) const GENERATION: u32 = 32;
     /// A slot's first word if the frame has gone elsewhere, or is taken.
     pub(crate) const VOID: u64 = 0;
 
     /// For `slots` frames of up to `frame` bytes.
     pub(crate) const fn new(slots: usize, frame: usize) -> Self {
-        // Whole pairs of lines, and an odd number of them: slots a power of two apart compete for the same part of a cache.
+        // Whole pairs of lines, and an odd number of them: slots a power of two apart compete for
+        // the same part of a cache.
         let pairs = (WORD + frame).div_ceil(2 * LINE * WORD) | 1;
         Self { slots: slots.next_power_of_two(), slot: pairs * 2 * LINE }
     }
@@ -107,19 +110,22 @@ impl SharedRing {
 
     /// Whether frames go here.
     pub(crate) fn is_enabled(&self) -> bool {
-        // Acquire: what the program showed before it closed the tcx receive path is visible after this.
+        // Acquire: what the program showed before it closed the tcx receive path is visible after
+        // this.
         self.words.words()[Layout::ENABLED].load(Ordering::Acquire) != 0
     }
 
-    /// Has frames go here, or no longer. Once they do not, a frame that goes here all the same is in sight when this
-    /// returns, or goes elsewhere as well.
+    /// Has frames go here, or no longer. Once they do not, a frame that goes here all the same is
+    /// in sight when this returns, or goes elsewhere as well.
     pub(crate) fn enable(&self, armed: bool) {
         self.words.words()[Layout::ENABLED].store(u64::from(armed), Ordering::Release);
-        // The program fills a slot, and looks whether it is enabled then; we are to look at the slot, in this order.
+        // The program fills a slot, and looks whether it is enabled then; we are to look at the
+        // slot, in this order.
         fence(Ordering::SeqCst);
     }
 
-    /// Slots that were emptied. One thread at a time does that, under a lock; others read it for a hint.
+    /// Slots that were emptied. One thread at a time does that, under a lock; others read it for a
+    /// hint.
     fn consumed(&self) -> &AtomicU64 {
         &self.words.words()[Layout::CONSUMED]
     }
@@ -156,13 +162,13 @@ impl SharedRing {
         self.length(last, Ordering::Relaxed).is_some()
     }
 
-    /// Hands up to `max` frames to `take`, in order of arrival, and gives their slots back; how many there were. Nobody else
-    /// does so at the same time.
+    /// Hands up to `max` frames to `take`, in order of arrival, and gives their slots back; how
+    /// many there were. Nobody else does so at the same time.
     pub(crate) fn empty(&self, max: usize, take: &mut dyn FnMut(&[u8])) -> usize {
         let first = self.consumed().load(Ordering::Relaxed);
         let (mut next, mut taken) = (first, 0);
-        // While it is enabled a frame that is in sight stays, but for the few instructions in which another processor finds it full: that
-        // frame comes twice then.
+        // While it is enabled a frame that is in sight stays, but for the few instructions in which
+        // another processor finds it full: that frame comes twice then.
         let contested = !self.is_enabled();
         // Acquire: what the kernel wrote into the slot before is visible after this.
         while taken < max
@@ -181,8 +187,8 @@ impl SharedRing {
         taken
     }
 
-    /// Makes sure that the frame of `len` bytes in the slot that was filled after `count` others does not go elsewhere as well;
-    /// whether it has not.
+    /// Makes sure that the frame of `len` bytes in the slot that was filled after `count` others
+    /// does not go elsewhere as well; whether it has not.
     fn claim(&self, count: u64, len: u64) -> bool {
         let generation = self.layout.generation(count) << Layout::GENERATION;
         let word = &self.words.words()[self.layout.slot_at(count)];
@@ -195,9 +201,10 @@ impl SharedRing {
         let at = self.layout.slot_at(count) + 1;
         let frame = &self.words.words()[at..at + self.layout.slot - 1];
         let len = (len as usize).min(size_of_val(frame));
-        // SAFETY: `len` bytes lie inside `frame`, which is part of the mapping and lives as long as `self`. The program in the
-        // kernel writes a frame before its slot's first word says that it is there, and not again before that slot counts
-        // as emptied, which only `empty` says, behind the last use of this.
+        // SAFETY: `len` bytes lie inside `frame`, which is part of the mapping and lives as long as
+        // `self`. The program in the kernel writes a frame before its slot's first word says that
+        // it is there, and not again before that slot counts as emptied, which only `empty` says,
+        // behind the last use of this.
         unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), len) }
     }
 }

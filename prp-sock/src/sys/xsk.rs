@@ -1,5 +1,6 @@
-//! AF_XDP sockets that only send, in copy mode: the kernel makes frames of what lies in memory it shares with us, and hands them
-//! to the NIC driver past qdiscs and hooks (`Documentation/networking/af_xdp.rst` of the kernel).
+//! AF_XDP sockets that only send, in copy mode: the kernel makes frames of what lies in memory it
+//! shares with us, and hands them to the NIC driver past qdiscs and hooks
+//! (`Documentation/networking/af_xdp.rst` of the kernel).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -13,14 +14,16 @@ use super::memory::SharedMemory;
 use super::mmsg::PIECES;
 use super::packet::{get, set};
 
-/// Bytes of a slot, which a frame must fit: the least the kernel allows, and enough for the usual MTU.
+/// Bytes of a slot, which a frame must fit: the least the kernel allows, and enough for the usual
+/// MTU.
 pub(crate) const SLOT: usize = 2048;
 
-/// Slots; a power of two. Two batches: where frames cross a virtual link to a process, all of one are free again when the call returns that
-/// sent it; elsewhere when a NIC driver has sent them.
+/// Slots; a power of two. Two batches: where frames cross a virtual link to a process, all of one
+/// are free again when the call returns that sent it; elsewhere when a NIC driver has sent them.
 const SLOTS: u32 = 64;
 
-/// What the kernel takes at most for a frame of a slot, and what belongs to it: two pages and a bit.
+/// What the kernel takes at most for a frame of a slot, and what belongs to it: two pages and a
+/// bit.
 const TRUESIZE: u32 = 4608;
 
 /// What became of the frames that were staged.
@@ -31,7 +34,8 @@ pub(crate) struct Submitted {
     pub(crate) outcome: io::Result<()>,
 }
 
-/// One of the rings by which slots go to the kernel and come back. Both sides count what they put in and take out, modulo 2^32.
+/// One of the rings by which slots go to the kernel and come back. Both sides count what they put
+/// in and take out, modulo 2^32.
 #[derive(Debug)]
 struct Ring {
     memory: SharedMemory,
@@ -53,8 +57,8 @@ impl Ring {
 
     /// The word at `offset`.
     fn word(&self, offset: u64) -> &AtomicU32 {
-        // SAFETY: the kernel has said that a counter of 32 bits is there, before the entries and so within the mapping, aligned to
-        // a cache line. Both sides change it, as atomics allow.
+        // SAFETY: the kernel has said that a counter of 32 bits is there, before the entries and so
+        // within the mapping, aligned to a cache line. Both sides change it, as atomics allow.
         unsafe { self.memory.base().add(offset as usize).cast::<AtomicU32>().as_ref() }
     }
 
@@ -94,8 +98,9 @@ impl Xsk {
     /// A socket on the device with number `index`, in this thread's network namespace.
     ///
     /// # Errors
-    /// `ResourceBusy` if somebody else has the queue; `PermissionDenied` without CAP_NET_RAW; `EAFNOSUPPORT` and the like where the
-    /// kernel has no such sockets; `ENOBUFS` where it may lock no memory for us.
+    /// `ResourceBusy` if somebody else has the queue; `PermissionDenied` without CAP_NET_RAW;
+    /// `EAFNOSUPPORT` and the like where the kernel has no such sockets; `ENOBUFS` where it may
+    /// lock no memory for us.
     pub(crate) fn open(index: u32) -> io::Result<Self> {
         // SAFETY: plain call; the result is checked, and a fresh descriptor that nobody else owns.
         let fd = unsafe {
@@ -139,8 +144,8 @@ impl Xsk {
         !self.free.is_empty()
     }
 
-    /// Takes a frame, given in pieces, which is to be sent with the next [`Self::submit`]. Not if no slot is free, or none is
-    /// large enough.
+    /// Takes a frame, given in pieces, which is to be sent with the next [`Self::submit`]. Not if
+    /// no slot is free, or none is large enough.
     pub(crate) fn stage(&mut self, frame: [&[u8]; PIECES]) -> bool {
         let len = frame.iter().map(|piece| piece.len()).sum::<usize>();
         if len > SLOT {
@@ -150,8 +155,9 @@ impl Xsk {
         let begin = slot as usize * SLOT;
         let mut at = begin;
         for piece in frame.into_iter().filter(|piece| !piece.is_empty()) {
-            // SAFETY: slots lie within `frames`, and all pieces together within one, as checked above. The kernel does not look at
-            // it: it has never had the slot, or has given it back. Nobody makes references of this memory.
+            // SAFETY: slots lie within `frames`, and all pieces together within one, as checked
+            // above. The kernel does not look at it: it has never had the slot, or has given it
+            // back. Nobody makes references of this memory.
             unsafe {
                 let to = self.frames.base().add(at);
                 std::ptr::copy_nonoverlapping(piece.as_ptr(), to.as_ptr(), piece.len());
@@ -160,15 +166,15 @@ impl Xsk {
         }
         let next = self.sending.producer().load(Ordering::Relaxed).wrapping_add(self.staged);
         let entry = libc::xdp_desc { addr: begin as u64, len: len as u32, options: 0 };
-        // SAFETY: the entry is ours: there are as many as slots, and those between the consumer's count and the producer's, which
-        // the kernel may look at, are of slots that were not free.
+        // SAFETY: the entry is ours: there are as many as slots, and those between the consumer's
+        // count and the producer's, which the kernel may look at, are of slots that were not free.
         unsafe { self.sending.entry(next).write(entry) };
         self.staged += 1;
         true
     }
 
-    /// Sends what was staged. After an error this socket is of no use: the kernel has some of the frames, and would send them whenever
-    /// it is called next.
+    /// Sends what was staged. After an error this socket is of no use: the kernel has some of the
+    /// frames, and would send them whenever it is called next.
     pub(crate) fn submit(&mut self) -> Submitted {
         let staged = std::mem::take(&mut self.staged);
         let first = self.sending.producer().load(Ordering::Relaxed);
@@ -176,8 +182,8 @@ impl Xsk {
         self.sending.producer().store(first.wrapping_add(staged), Ordering::Release);
         let mut lost = 0;
         let mut outcome = Ok(());
-        // It takes at least one frame a call, or says why not: 16 or 32, or what there is before one that is lost. How many, it
-        // shows at the end only, on most kernels.
+        // It takes at least one frame a call, or says why not: 16 or 32, or what there is before
+        // one that is lost. How many, it shows at the end only, on most kernels.
         for _ in 0..=staged {
             outcome = self.kick();
             match outcome.as_ref().map_err(io::Error::raw_os_error) {
@@ -219,7 +225,8 @@ impl Xsk {
         // Acquire: the kernel has written the entries, and read the slots, before.
         let end = self.sent.producer().load(Ordering::Acquire);
         while at != end && self.free.len() < SLOTS as usize {
-            // SAFETY: the kernel has filled the entry, and leaves it alone until the count below says that it was read.
+            // SAFETY: the kernel has filled the entry, and leaves it alone until the count below
+            // says that it was read.
             let place: u64 = unsafe { self.sent.entry(at).read() };
             // It says back what `stage` said.
             self.free.push((place / SLOT as u64) as u32 % SLOTS);
@@ -249,7 +256,8 @@ fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
         sxdp_queue_id: 0,
         sxdp_shared_umem_fd: 0,
     };
-    // SAFETY: the pointer and the length describe `address`, which outlives the call; bind only reads it.
+    // SAFETY: the pointer and the length describe `address`, which outlives the call; bind only
+    // reads it.
     let result = unsafe {
         libc::bind(
             socket.as_raw_fd(),

@@ -47,8 +47,8 @@ impl Input {
         self.file.is_terminal()
     }
 
-    /// The next bytes: what was not consumed before, or what one read gives. None at the end, and once
-    /// the other end of `stop` is closed.
+    /// The next bytes: what was not consumed before, or what one read gives. None at the end, and
+    /// once the other end of `stop` is closed.
     pub(super) fn fill(&mut self, stop: &PipeReader) -> io::Result<&[u8]> {
         while self.start == self.end {
             if self.wait(stop)? {

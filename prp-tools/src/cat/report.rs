@@ -23,8 +23,8 @@ pub(super) fn summary(counts: &Counts, elapsed: Duration) -> String {
     }
 }
 
-/// What was agreed on, and every counter of the connection, of this process's end of the network and
-/// of its devices.
+/// What was agreed on, and every counter of the connection, of this process's end of the network
+/// and of its devices.
 pub(super) fn stats(stream: &PrpStream) -> Vec<String> {
     let mut lines = Vec::new();
     // A stream of this process keeps terms and counters until it is dropped.

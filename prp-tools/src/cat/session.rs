@@ -17,11 +17,12 @@ use super::progress::{Counts, Progress};
 use super::report;
 use crate::exit::say;
 
-/// How often to look whether the peer is gone while nothing is received from it, and to show progress.
+/// How often to look whether the peer is gone while nothing is received from it, and to show
+/// progress.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Copies both ways until both have ended. The peer has everything then; or else it gets a reset, so
-/// that it does not take what it has for all there was.
+/// Copies both ways until both have ended. The peer has everything then; or else it gets a reset,
+/// so that it does not take what it has for all there was.
 pub(super) fn run(stream: PrpStream, side: &mut Side<'_>, output: Output) -> Result<(), Trouble> {
     let Side { args, input, .. } = side;
     let terminals = Terminals::look(input, &output);
@@ -162,8 +163,8 @@ impl Watch<'_> {
             Ok(News::Ended(direction, ended)) => self.note(direction, ended),
             Ok(News::Signal(signal)) => self.give_up(Trouble::Signal(signal)),
             Err(_) if self.trouble.is_some() && self.sending => {
-                // It has not come back to its input: it waits in a write, and this ends that. Sooner, the
-                // peer might have taken what was cut short for the whole.
+                // It has not come back to its input: it waits in a write, and this ends that.
+                // Sooner, the peer might have taken what was cut short for the whole.
                 self.shut(Shutdown::Write);
             }
             Err(_) => self.look_for_reset(),
@@ -185,8 +186,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until the peer has everything, unless something breaks first; then nothing is received any
-    /// more.
+    /// Waits until the peer has everything, unless something breaks first; then nothing is received
+    /// any more.
     fn wait_delivered(mut self) -> Result<(), Trouble> {
         // In slices, between which a signal can be heard. It cannot fail: a tick is not nothing.
         let _ = self.stream.set_write_timeout(Some(TICK));

@@ -18,14 +18,16 @@ use pattern::Pattern;
 /// How long before a measurement begins all processes are told when: they have to be awake by then.
 const AHEAD: u64 = 1_000_000;
 
-/// Messages larger than this may wait for each other in the buffers of two processes that both send first.
+/// Messages larger than this may wait for each other in the buffers of two processes that both send
+/// first.
 const MOST_BYTES: u64 = 16 * 1024;
 
 /// Take part in broadcasts, reductions and exchanges, and measure them.
 ///
-/// One process for each place, with the same arguments but for --rank. Process 0 prints a line for every
-/// measurement: pattern, processes, bytes, seconds from the common start until the last process is through.
-/// All processes are on one machine, in network namespaces: the time is that of its one clock.
+/// One process for each place, with the same arguments but for --rank. Process 0 prints a line for
+/// every measurement: pattern, processes, bytes, seconds from the common start until the last
+/// process is through. All processes are on one machine, in network namespaces: the time is that of
+/// its one clock.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::HELP)]
 pub(crate) struct CollectiveArgs {

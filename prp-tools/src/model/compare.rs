@@ -14,9 +14,10 @@ use crate::exit::Failure;
 
 /// Compare predicted with measured times.
 ///
-/// Each model is fitted to one half of the sizes, every other one, and predicts the rest. With --graph the
-/// graph predicts all of them. With --collectives the measurements are of pairs of processes (the column
-/// pairs): workstation and network are fitted to those, and predict the patterns in that file.
+/// Each model is fitted to one half of the sizes, every other one, and predicts the rest. With
+/// --graph the graph predicts all of them. With --collectives the measurements are of pairs of
+/// processes (the column pairs): workstation and network are fitted to those, and predict the
+/// patterns in that file.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::HELP)]
 pub(crate) struct CompareArgs {

@@ -13,9 +13,9 @@ use crate::exit::Failure;
 
 /// Fit models to measurements.
 ///
-/// Without --model all that suit the measurements are fitted, and the one that predicts best (the least AIC)
-/// is told. Every number has an interval that holds the truth in 95 of 100 cases; what the measurements
-/// cannot tell is named instead.
+/// Without --model all that suit the measurements are fitted, and the one that predicts best (the
+/// least AIC) is told. Every number has an interval that holds the truth in 95 of 100 cases; what
+/// the measurements cannot tell is named instead.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::HELP)]
 pub(crate) struct FitArgs {

@@ -46,8 +46,8 @@ pub(super) struct Resampling {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Data sets that are made and fitted for the intervals: 19 or more, or 0 for those of Student's
-    /// distribution
+    /// Data sets that are made and fitted for the intervals: 19 or more, or 0 for those of
+    /// Student's distribution
     #[arg(long, value_name = "N", default_value_t = 999, value_parser = resamples)]
     resamples: u32,
 }
@@ -64,7 +64,8 @@ impl From<Resampling> for Options {
     }
 }
 
-/// The setting of a message of `size` over so many routers, of whose delay the fit has to tell something.
+/// The setting of a message of `size` over so many routers, of whose delay the fit has to tell
+/// something.
 pub(super) fn setting(fit: &Fit, size: u64, over: u32) -> Result<Setting, Failure> {
     let tells = fit.parameters.iter().any(|parameter| parameter.name == "gamma");
     if over > 0 && !tells {
@@ -85,7 +86,8 @@ pub(super) fn fitted(
         .map_err(|why| Failure::new(Code::Failed, format!("{}: {why}", model.name())))
 }
 
-/// The models that measurements may tell something of: of those of pairs only one, and no other of those.
+/// The models that measurements may tell something of: of those of pairs only one, and no other of
+/// those.
 pub(super) fn suited(samples: &[Sample]) -> Vec<Model> {
     if samples.iter().any(|sample| sample.pairs > 1) {
         return vec![Model::Blocks];

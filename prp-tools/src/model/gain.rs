@@ -20,9 +20,9 @@ const TWO: u32 = 2;
 
 /// Compute what hiding communication latency gains.
 ///
-/// Software granularity: instructions of a task for each byte it communicates. Hardware granularity:
-/// instructions in the time of a byte. With --machine, which of several is best for the program; with
-/// --lambda, how speed-up and gain go with the number of processors.
+/// Software granularity: instructions of a task for each byte it communicates. Hardware
+/// granularity: instructions in the time of a byte. With --machine, which of several is best for
+/// the program; with --lambda, how speed-up and gain go with the number of processors.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::HELP)]
 pub(crate) struct GainArgs {
@@ -55,8 +55,8 @@ pub(crate) struct GainArgs {
     #[arg(long = "machine", value_name = "MACHINE", conflicts_with_all = ["hardware", "lambda"])]
     machines: Vec<Named>,
 
-    /// All instructions by all bytes of a task, by the hardware's granularity: look for the best number of
-    /// processors, up to --processors
+    /// All instructions by all bytes of a task, by the hardware's granularity: look for the best
+    /// number of processors, up to --processors
     #[arg(long, value_name = "L", value_parser = numbers::positive)]
     #[arg(conflicts_with_all = ["software", "hardware"])]
     lambda: Option<f64>,

@@ -13,8 +13,9 @@ use crate::exit::{Code, Failure};
 /// Measurements to fit models to.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Input {
-    /// Files with measurements: CSV with the columns bytes and seconds (one way), what `prp perf sweep` or
-    /// `prp perf latency` wrote with --json, or tables of osu_latency, IMB PingPong or NetPIPE
+    /// Files with measurements: CSV with the columns bytes and seconds (one way), what
+    /// `prp perf sweep` or `prp perf latency` wrote with --json, or tables of osu_latency, IMB
+    /// PingPong or NetPIPE
     #[arg(value_name = "FILE", required_unless_present = "live")]
     files: Vec<PathBuf>,
 

@@ -1,5 +1,5 @@
-//! Measuring first: `prp perf sweep` to another node, in a process of its own, so that what it prints does not
-//! get into the answer. Its progress goes to standard error as ever.
+//! Measuring first: `prp perf sweep` to another node, in a process of its own, so that what it
+//! prints does not get into the answer. Its progress goes to standard error as ever.
 
 use std::cell::RefCell;
 use std::env;

@@ -1,4 +1,5 @@
-//! Plots, as SVG: axes with their units, measurements as points, curves with their intervals as bands.
+//! Plots, as SVG: axes with their units, measurements as points, curves with their intervals as
+//! bands.
 
 use std::path::Path;
 

@@ -15,7 +15,8 @@ use crate::exit::Failure;
 
 /// Predict how long messages take.
 ///
-/// By a graph, GRAPH.toml, or with --model by a fit of measurements: give those in place of the graph.
+/// By a graph, GRAPH.toml, or with --model by a fit of measurements: give those in place of the
+/// graph.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::HELP)]
 pub(crate) struct PredictArgs {

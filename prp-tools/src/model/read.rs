@@ -15,7 +15,8 @@ pub(super) enum Format {
     /// Look what it is
     #[default]
     Auto,
-    /// A header and a measurement a line: bytes, seconds, and if wanted hops, messages, pairs, kind, round
+    /// A header and a measurement a line: bytes, seconds, and if wanted hops, messages, pairs,
+    /// kind, round
     Csv,
     /// What `prp perf sweep` or `prp perf latency` wrote with --json
     Perf,

@@ -12,8 +12,8 @@ use crate::exit::Failure;
 
 /// Reduce a communication graph to one block for each message.
 ///
-/// By the rules of the hyperbolic model: T(x) = a^2/(a + b x) + b x with the a and b told here. The graph is
-/// TOML; docs/models.md has its schema and the papers' graphs.
+/// By the rules of the hyperbolic model: T(x) = a^2/(a + b x) + b x with the a and b told here. The
+/// graph is TOML; docs/models.md has its schema and the papers' graphs.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::HELP)]
 pub(crate) struct ReduceArgs {

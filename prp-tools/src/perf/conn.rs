@@ -30,7 +30,8 @@ impl Conn {
     /// # Errors
     /// If an option cannot be set.
     pub(super) fn tcp(stream: TcpStream, spin: bool) -> io::Result<Self> {
-        // Nagle's algorithm would hold back messages; a program that cares for latency turns it off.
+        // Nagle's algorithm would hold back messages; a program that cares for latency turns it
+        // off.
         stream.set_nodelay(true)?;
         stream.set_nonblocking(spin)?;
         Ok(Self::Tcp { stream, spin })

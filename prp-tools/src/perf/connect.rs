@@ -16,8 +16,8 @@ use super::transport::{Transport, WaitMode};
 use super::turns::Turns;
 use crate::exit::{Code, Failure};
 
-/// Measure connections per second: one after another, each with a full handshake, a byte each way and
-/// an end.
+/// Measure connections per second: one after another, each with a full handshake, a byte each way
+/// and an end.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf connect beta --vs tcp

@@ -1,5 +1,5 @@
-//! What client and server of a measurement tell each other, over a connection of its own: JSON objects,
-//! each after its length in four bytes.
+//! What client and server of a measurement tell each other, over a connection of its own: JSON
+//! objects, each after its length in four bytes.
 //!
 //! If you change a message: raise [`VERSION`].
 
@@ -19,7 +19,8 @@ pub(super) const VERSION: u32 = 2;
 /// The longest message: a description of a machine and a hundred counters are a few KiB.
 const MAX_LEN: u32 = 64 * 1024;
 
-/// Bounds of what a client may ask for, so that a mistake costs an answer and not the server's memory.
+/// Bounds of what a client may ask for, so that a mistake costs an answer and not the server's
+/// memory.
 pub(super) const MAX_STREAMS: u32 = 4096;
 const MAX_SIZE: u64 = 64 << 20;
 

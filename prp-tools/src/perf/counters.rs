@@ -100,7 +100,8 @@ fn losses(devices: &[DeviceStats]) -> [u64; 3] {
     })
 }
 
-/// Segments the kernel's TCP has sent again, in the text of /proc/net/snmp: of this network namespace.
+/// Segments the kernel's TCP has sent again, in the text of /proc/net/snmp: of this network
+/// namespace.
 fn tcp_repeats(snmp: &str) -> u64 {
     let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (Some(names), Some(values)) = (rows.next(), rows.next()) else { return 0 };

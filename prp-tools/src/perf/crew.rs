@@ -4,8 +4,9 @@ use std::io;
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-/// Does each of `parts` on a thread of its own, begun as soon as it is there, and says what they came to. No thread ends
-/// before all are through: giving back what hundreds of them had takes time, and is not to be part of a measurement.
+/// Does each of `parts` on a thread of its own, begun as soon as it is there, and says what they
+/// came to. No thread ends before all are through: giving back what hundreds of them had takes
+/// time, and is not to be part of a measurement.
 ///
 /// # Errors
 /// The first part that could not be had, and else the first that failed.

@@ -9,8 +9,9 @@ use std::time::Instant;
 use super::conn::Conn;
 use super::{crew, flow};
 
-/// Measures while threads of their own write to `conns`; what the measurement came to, and how many Gbit/s of theirs got
-/// through, by the time until the other end had the last byte. `None` without any.
+/// Measures while threads of their own write to `conns`; what the measurement came to, and how many
+/// Gbit/s of theirs got through, by the time until the other end had the last byte. `None` without
+/// any.
 ///
 /// # Errors
 /// Those of `measure`, and of the connections.

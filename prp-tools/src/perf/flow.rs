@@ -12,8 +12,8 @@ use super::control::Amount;
 /// Bytes of a write and of a read: as iperf3 does, enough that system calls do not count.
 const CHUNK: usize = 128 * 1024;
 
-/// What streams are made of. All of them the same: memory each of hundreds would touch first is not to be
-/// part of a measurement.
+/// What streams are made of. All of them the same: memory each of hundreds would touch first is not
+/// to be part of a measurement.
 static SOURCE: [u8; CHUNK] = [0x5a; CHUNK];
 
 /// Sends back each message of `size` bytes until there are no more; how many bytes came.
@@ -123,8 +123,8 @@ pub(super) fn flood(conn: &Conn, more: impl Fn() -> bool) -> io::Result<u64> {
     Ok(done)
 }
 
-/// Sends as much as `next` says, at most [`CHUNK`], after so many bytes of the time before, until that is nothing; then
-/// ends the sending direction.
+/// Sends as much as `next` says, at most [`CHUNK`], after so many bytes of the time before, until
+/// that is nothing; then ends the sending direction.
 fn feed(mut conn: &Conn, mut next: impl FnMut(usize) -> usize) -> io::Result<()> {
     let mut len = 0;
     loop {
@@ -136,8 +136,8 @@ fn feed(mut conn: &Conn, mut next: impl FnMut(usize) -> usize) -> io::Result<()>
     }
 }
 
-/// Memory for [`sink`], touched already for the same reason as [`SOURCE`] is shared: the kernel gives zeros only once
-/// they are looked at.
+/// Memory for [`sink`], touched already for the same reason as [`SOURCE`] is shared: the kernel
+/// gives zeros only once they are looked at.
 pub(super) fn chunk() -> Vec<u8> {
     vec![0x5a; CHUNK]
 }

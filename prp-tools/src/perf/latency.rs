@@ -17,7 +17,8 @@ use crate::exit::{Code, Failure};
 
 /// Measure the one-way latency of small messages by ping-pong.
 ///
-/// A message goes to the server and comes back, and then the next one; half of that time is the latency.
+/// A message goes to the server and comes back, and then the next one; half of that time is the
+/// latency.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf latency beta --vs tcp

@@ -1,6 +1,6 @@
-//! Offloads of a device. Segmentation lets the kernel's TCP hand over 64 KiB at a time where others hand over
-//! frames, and on a virtual link nobody computes a checksum that is offloaded. Turned off for a while they leave
-//! TCP with what it would do on a card that knows nothing of it.
+//! Offloads of a device. Segmentation lets the kernel's TCP hand over 64 KiB at a time where others
+//! hand over frames, and on a virtual link nobody computes a checksum that is offloaded. Turned off
+//! for a while they leave TCP with what it would do on a card that knows nothing of it.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -22,12 +22,13 @@ const SEGMENTATION: [Feature; 3] = [
     ("generic-receive-offload", "gro"),
 ];
 
-/// What computes and checks checksums, and what needs that. In this order: the first ones turn the later ones
-/// off, and are needed to turn them on.
+/// What computes and checks checksums, and what needs that. In this order: the first ones turn the
+/// later ones off, and are needed to turn them on.
 const CHECKSUMS: [Feature; 3] =
     [("tx-checksumming", "tx"), ("rx-checksumming", "rx"), ("scatter-gather", "sg")];
 
-/// What is off on account of this process, which has one leg at a time. Here, since nothing is dropped when a signal ends it.
+/// What is off on account of this process, which has one leg at a time. Here, since nothing is
+/// dropped when a signal ends it.
 static OFF: Mutex<Option<Off>> = Mutex::new(None);
 
 /// Offloads of a device, which were on.

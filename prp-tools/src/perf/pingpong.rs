@@ -1,5 +1,5 @@
-//! Ping-pong: a message goes to the server and comes back, and then the next one. Half of that time is
-//! the latency one way.
+//! Ping-pong: a message goes to the server and comes back, and then the next one. Half of that time
+//! is the latency one way.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -99,8 +99,8 @@ impl Round {
         } else {
             let conn = leg.connect().map_err(failed)?;
             let mut message = vec![0x5a; size];
-            // The server must have this one first: to TCP a connection is there when the last frame of its handshake comes, which
-            // may get lost, or data does.
+            // The server must have this one first: to TCP a connection is there when the last frame
+            // of its handshake comes, which may get lost, or data does.
             flow::round_trip(&conn, &mut message).map_err(failed)?;
             let others = (0..beside).map(|_| leg.connect()).collect::<io::Result<Vec<_>>>();
             let mut others = others.map_err(failed)?;

@@ -1,6 +1,7 @@
-//! Frames of plain packet sockets: what is left of PRP when there is no protocol. The bytes are copied
-//! from and to the application's memory as PRP does, the frames have the size of PRP's, and a window keeps
-//! the receiving ring from overflowing; but nothing is sent again, and nobody looks at what arrives.
+//! Frames of plain packet sockets: what is left of PRP when there is no protocol. The bytes are
+//! copied from and to the application's memory as PRP does, the frames have the size of PRP's, and
+//! a window keeps the receiving ring from overflowing; but nothing is sent again, and nobody looks
+//! at what arrives.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -162,7 +162,8 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
     }
 }
 
-/// Prints a table, and writes the text of JSON to a file; or prints that, for `-`. What can be had of both is.
+/// Prints a table, and writes the text of JSON to a file; or prints that, for `-`. What can be had
+/// of both is.
 pub(super) fn publish(json: Option<&Path>, text: &str, table: &[String]) -> Result<(), Failure> {
     if json == Some(Path::new("-")) {
         return print(text);
@@ -175,9 +176,11 @@ pub(super) fn publish(json: Option<&Path>, text: &str, table: &[String]) -> Resu
     printed
 }
 
-/// Tries whether a report can be written to `path`, before minutes are spent on it. What is there stays, and nothing new is left.
+/// Tries whether a report can be written to `path`, before minutes are spent on it. What is there
+/// stays, and nothing new is left.
 pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
-    // Pipes have readers who would take the end of this for the end of all, and `-` is no file. A link that leads nowhere is not new.
+    // Pipes have readers who would take the end of this for the end of all, and `-` is no file. A
+    // link that leads nowhere is not new.
     let (is_new, is_file) = (path.symlink_metadata().is_err(), path.is_file());
     if path == Path::new("-") || !is_new && !is_file {
         return Ok(());

@@ -1,8 +1,9 @@
-//! Figures of several rounds. Transports take turns (A B A B), so that what the machine does meanwhile
-//! hits all of them alike; medians and ratios of neighbours then mean something on a noisy machine too.
+//! Figures of several rounds. Transports take turns (A B A B), so that what the machine does
+//! meanwhile hits all of them alike; medians and ratios of neighbours then mean something on a
+//! noisy machine too.
 
-/// Rounds that differ by more than this, as a part of their median, make a figure noisy: what tells two
-/// transports apart should be larger.
+/// Rounds that differ by more than this, as a part of their median, make a figure noisy: what tells
+/// two transports apart should be larger.
 const NOISY: f64 = 0.25;
 
 /// The middle one of some values; `None` if there are none.
@@ -17,7 +18,8 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// How far the rounds lie apart: largest less smallest, as a part of the median. Zero for less than two.
+/// How far the rounds lie apart: largest less smallest, as a part of the median. Zero for less than
+/// two.
 pub(crate) fn spread(values: &[f64]) -> f64 {
     let Some(middle) = median(values).filter(|m| *m > 0.0) else { return 0.0 };
     let largest = values.iter().copied().fold(f64::MIN, f64::max);

@@ -23,12 +23,14 @@ use crate::argument::port;
 use crate::exit::{Failure, say, say_what_lacks};
 use crate::hosts;
 
-/// Connections of TCP that may wait to be accepted: as many as a client makes at a time, and as PRP keeps.
+/// Connections of TCP that may wait to be accepted: as many as a client makes at a time, and as PRP
+/// keeps.
 const BACKLOG: i32 = MAX_STREAMS as i32;
 
 /// Do the other end's part of measurements, for one client after another, until killed.
 ///
-/// Anybody who can reach the node can make it send and receive: not for networks with strangers in them.
+/// Anybody who can reach the node can make it send and receive: not for networks with strangers in
+/// them.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf serve
@@ -56,8 +58,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let tcp = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(|e| {
         Failure::network(format_args!("listening on TCP port {port} (--tcp-port)"), &e)
     })?;
-    // Again, for a longer queue: the standard library's of 128 overflows under hundreds of streams, and TCP asks
-    // those it lost again after a second.
+    // Again, for a longer queue: the standard library's of 128 overflows under hundreds of streams,
+    // and TCP asks those it lost again after a second.
     let _ = SockRef::from(&tcp).listen(BACKLOG);
     let failed = |e: io::Error| {
         Failure::network(format_args!("listening on port {} (--port)", args.port), &e)
@@ -181,7 +183,8 @@ fn raw_work(link: &mut RawLink, work: &Work) -> io::Result<()> {
     }
 }
 
-/// Sends back what comes over the first connection, and receives on `beside` more until their ends; the connections.
+/// Sends back what comes over the first connection, and receives on `beside` more until their ends;
+/// the connections.
 fn echo(door: &Door<'_>, size: usize, beside: u32, received: &AtomicU64) -> io::Result<Vec<Conn>> {
     let part = |number: u32, conn: Conn| {
         move || {
@@ -196,9 +199,10 @@ fn echo(door: &Door<'_>, size: usize, beside: u32, received: &AtomicU64) -> io::
     crew::each((0..=beside).map(|number| door.accept().map(|conn| part(number, conn))))
 }
 
-/// Accepts so many connections, receives on all until their ends, sends if asked to, and ends the own
-/// directions; the connections. Each has its thread before the next one is accepted, and all have their memory before
-/// the first: when the client begins to send there is nothing left to set up.
+/// Accepts so many connections, receives on all until their ends, sends if asked to, and ends the
+/// own directions; the connections. Each has its thread before the next one is accepted, and all
+/// have their memory before the first: when the client begins to send there is nothing left to set
+/// up.
 fn transfer(
     door: &Door<'_>,
     streams: u32,

@@ -101,7 +101,8 @@ impl Session {
         Ok(session)
     }
 
-    /// The part of the processor time this machine wanted since it began that a hypervisor gave to others.
+    /// The part of the processor time this machine wanted since it began that a hypervisor gave to
+    /// others.
     pub(super) fn stolen(&self) -> Option<f64> {
         Some(Steal::now()?.share_since(self.steal?))
     }

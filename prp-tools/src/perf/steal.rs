@@ -1,5 +1,5 @@
-//! Processor time that a hypervisor gave to others while this machine wanted it. Where that is much, figures are low and
-//! scatter, whatever is measured.
+//! Processor time that a hypervisor gave to others while this machine wanted it. Where that is
+//! much, figures are low and scatter, whatever is measured.
 
 use std::fs;
 

@@ -176,9 +176,9 @@ fn raw(
     }
 }
 
-/// Sends on all connections, and receives until the server has ended its directions, which it does when
-/// it has everything. How long that took, from when every stream had its thread to when the last was through, since it
-/// is not threads that are measured.
+/// Sends on all connections, and receives until the server has ended its directions, which it does
+/// when it has everything. How long that took, from when every stream had its thread to when the
+/// last was through, since it is not threads that are measured.
 fn transfer(
     conns: &[Conn],
     (each, bidir): (Amount, bool),
@@ -193,7 +193,8 @@ fn transfer(
         // The thread that came last is here at once; others may wait for a processor.
         let begun = Instant::now();
         if !bidir {
-            // Not at once: a thread that waited to receive would be in the way of the one that sends.
+            // Not at once: a thread that waited to receive would be in the way of the one that
+            // sends.
             flow::source(conn, each, sent)?;
             flow::sink(conn, received, &mut chunk)?;
         } else {

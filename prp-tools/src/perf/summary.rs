@@ -18,8 +18,8 @@ use runs::Runs;
 
 /// Put the runs of netns-scripts/bench together.
 ///
-/// DIR has what the other subcommands wrote with --json, a file for each run; the names of the files say
-/// what was run (docs/performance.md). What is not there is left out.
+/// DIR has what the other subcommands wrote with --json, a file for each run; the names of the
+/// files say what was run (docs/performance.md). What is not there is left out.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf summary bench-runs --json -

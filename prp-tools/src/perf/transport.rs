@@ -15,10 +15,11 @@ pub(crate) enum Transport {
     Prp,
     /// The kernel's TCP as it comes.
     Tcp,
-    /// The kernel's TCP without offloads: the same frames as everybody's, and the checksums that PRP leaves to
-    /// the link.
+    /// The kernel's TCP without offloads: the same frames as everybody's, and the checksums that
+    /// PRP leaves to the link.
     TcpNoOffload,
-    /// The kernel's TCP without segmentation offloads: the same frames, but on a virtual link no checksums.
+    /// The kernel's TCP without segmentation offloads: the same frames, but on a virtual link no
+    /// checksums.
     TcpNoSegmentation,
     /// Frames of plain packet sockets.
     Raw,

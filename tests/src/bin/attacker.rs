@@ -1,5 +1,6 @@
-//! `attacker DEVICE TO-MAC FROM-MAC FROM TO KIND COUNT SEED` sends COUNT frames as fast as it can, with these hardware
-//! addresses and between these addresses of PRP (`1:80`; port 0 is another one each time). KIND:
+//! `attacker DEVICE TO-MAC FROM-MAC FROM TO KIND COUNT SEED` sends COUNT frames as fast as it can,
+//! with these hardware addresses and between these addresses of PRP (`1:80`; port 0 is another one
+//! each time). KIND:
 //!
 //! | kind | frames |
 //! | --- | --- |
@@ -8,7 +9,8 @@
 //! | `request` | well-formed CREQ, every one for another connection |
 //! | `sizes` | cut anywhere, or with a length that is not theirs |
 //!
-//! `attacker DEVICE record FILE COUNT` writes down what it sees of PRP; `attacker DEVICE replay FILE TIMES` sends it again.
+//! `attacker DEVICE record FILE COUNT` writes down what it sees of PRP;
+//! `attacker DEVICE replay FILE TIMES` sends it again.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -1,6 +1,7 @@
-//! `decode_capture FILE` prints what prp-proto reads in each frame of a capture file: a line a frame, values
-//! separated by tabs. `decode_capture --fields` prints the names that Wireshark's dissector
-//! (`etc/wireshark/parmaprp.lua`) has for them, in the same order, so that both can be compared.
+//! `decode_capture FILE` prints what prp-proto reads in each frame of a capture file: a line a
+//! frame, values separated by tabs. `decode_capture --fields` prints the names that Wireshark's
+//! dissector (`etc/wireshark/parmaprp.lua`) has for them, in the same order, so that both can be
+//! compared.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

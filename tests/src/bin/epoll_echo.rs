@@ -1,5 +1,5 @@
-//! `epoll_echo ADDR level|edge`: an echo server on one thread, with an `epoll` loop as servers over kernel
-//! sockets have it. Says `ok ADDR` once it listens.
+//! `epoll_echo ADDR level|edge`: an echo server on one thread, with an `epoll` loop as servers over
+//! kernel sockets have it. Says `ok ADDR` once it listens.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};

@@ -1,11 +1,12 @@
 //! What `fork` does to streams, as the words say:
 //!
-//! - `forker ADDR`: opens a stream to the echo server at ADDR, forks with it open, and prints what the child may
-//!   do with it, and what the parent may after the child has ended: `child KIND KIND`, `parent TEXT`;
-//! - `forker ADDR beside N`: forks N times while threads connect to the echo server at ADDR. Every 25th child
-//!   connects as well, the others only exit. Prints how many have ended;
-//! - `forker ADDR leave`: listens at ADDR, forks a child that waits for the end of its standard input, says `ok`,
-//!   and is killed.
+//! - `forker ADDR`: opens a stream to the echo server at ADDR, forks with it open, and prints what
+//!   the child may do with it, and what the parent may after the child has ended:
+//!   `child KIND KIND`, `parent TEXT`;
+//! - `forker ADDR beside N`: forks N times while threads connect to the echo server at ADDR. Every
+//!   25th child connects as well, the others only exit. Prints how many have ended;
+//! - `forker ADDR leave`: listens at ADDR, forks a child that waits for the end of its standard
+//!   input, says `ok`, and is killed.
 #![allow(unsafe_code, reason = "forking is unsafe in a program with threads")]
 
 use std::cell::Cell;
@@ -35,8 +36,9 @@ fn main() -> io::Result<()> {
 
 /// Forks; the child does `work` and exits, with all that is done at exit.
 fn child(work: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
-    // SAFETY: what children do here is allocate, print and use PRP. Other threads may be at that, too: glibc's allocator
-    // and standard output can be used all the same, and that PRP can is what is tested.
+    // SAFETY: what children do here is allocate, print and use PRP. Other threads may be at that,
+    // too: glibc's allocator and standard output can be used all the same, and that PRP can is what
+    // is tested.
     match unsafe { fork() }? {
         ForkResult::Child => exit(i32::from(work().inspect_err(|e| eprintln!("{e}")).is_err())),
         ForkResult::Parent { child } => Ok(child),

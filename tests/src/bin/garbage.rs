@@ -1,7 +1,7 @@
-//! `garbage DEVICE MAC SEED blunt|sharp` puts frames without sense on the wire, towards MAC: random bytes,
-//! and random headers under PRP's EtherType. The sharp kind also aims at the port in use (80), and sends
-//! again what it has seen, with a few bits changed. Reads `start` and `stop` from its standard input;
-//! answers `stop` with how many it sent.
+//! `garbage DEVICE MAC SEED blunt|sharp` puts frames without sense on the wire, towards MAC: random
+//! bytes, and random headers under PRP's EtherType. The sharp kind also aims at the port in use
+//! (80), and sends again what it has seen, with a few bits changed. Reads `start` and `stop` from
+//! its standard input; answers `stop` with how many it sent.
 
 use std::io::{self, BufRead, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

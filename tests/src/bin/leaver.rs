@@ -1,5 +1,5 @@
-//! `leaver ADDR WAY`: connects to ADDR and leaves, in one of these ways. What comes of it is for the peer to see, and for
-//! the exit status.
+//! `leaver ADDR WAY`: connects to ADDR and leaves, in one of these ways. What comes of it is for
+//! the peer to see, and for the exit status.
 //!
 //! | way | what it does |
 //! | --- | --- |

@@ -1,7 +1,7 @@
-//! `make_capture FILE` writes a capture of frames that the programs of this project hardly send while somebody
-//! listens: lost, late and changed segments, numbers that wrap, classic peers, later versions, and
-//! frames that no end takes. It prints a line a frame: the notes that Wireshark's dissector
-//! (`etc/wireshark/parmaprp.lua`) is to attach to it, or `-`.
+//! `make_capture FILE` writes a capture of frames that the programs of this project hardly send
+//! while somebody listens: lost, late and changed segments, numbers that wrap, classic peers, later
+//! versions, and frames that no end takes. It prints a line a frame: the notes that Wireshark's
+//! dissector (`etc/wireshark/parmaprp.lua`) is to attach to it, or `-`.
 
 use std::io::{self, Write};
 
@@ -137,7 +137,8 @@ fn open(made: &mut Made, client: Plan) {
     made.add("opened", grant.frame(&offer(key.receiver, key.sender).emit()));
 }
 
-/// A connection as it should be, whose numbers wrap, behind a router that is captured on both sides.
+/// A connection as it should be, whose numbers wrap, behind a router that is captured on both
+/// sides.
 fn standing(made: &mut Made) {
     let client = CLIENT.port(40001).seq(0xf_fffe);
     open(made, client);

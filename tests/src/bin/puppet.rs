@@ -1,5 +1,5 @@
-//! Does what it reads from its standard input, one call a line, and answers each with a line: `ok ...`,
-//! or `err KIND TEXT`. Streams, listeners and background calls have names.
+//! Does what it reads from its standard input, one call a line, and answers each with a line:
+//! `ok ...`, or `err KIND TEXT`. Streams, listeners and background calls have names.
 //!
 //! | command | what it does, and what follows `ok` |
 //! | --- | --- |

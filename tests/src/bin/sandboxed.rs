@@ -1,6 +1,6 @@
-//! Runs a program with the system calls that a systemd unit leaves it: `sandboxed UNIT PROGRAM ARGUMENTS...`. All
-//! others end it, whatever the unit says of errors, so that none of them goes unnoticed; but for those that a program
-//! tries to see whether it may.
+//! Runs a program with the system calls that a systemd unit leaves it:
+//! `sandboxed UNIT PROGRAM ARGUMENTS...`. All others end it, whatever the unit says of errors, so
+//! that none of them goes unnoticed; but for those that a program tries to see whether it may.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -25,8 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Err(Command::new(program).args(args).exec().into())
 }
 
-/// The calls that the unit's lines leave: the first one says what is allowed, later ones add or, after `~`, take away
-/// (systemd.exec(5)).
+/// The calls that the unit's lines leave: the first one says what is allowed, later ones add or,
+/// after `~`, take away (systemd.exec(5)).
 fn allowed(unit: &str) -> Result<BTreeSet<String>, Box<dyn Error>> {
     let mut allowed = expand("@default")?;
     for line in unit.lines().filter_map(|line| line.strip_prefix("SystemCallFilter=")) {

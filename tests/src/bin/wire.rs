@@ -1,6 +1,7 @@
-//! `wire SETTINGS COUNTERS DEVICE DEVICE [DEVICE DEVICE]...` joins devices in pairs and does to frames what the file
-//! SETTINGS says, again and again as it changes. Writes to the file COUNTERS what it has done. Says
-//! `ready` when it is. Started by `topo up --loss ...`; ends when its devices do.
+//! `wire SETTINGS COUNTERS DEVICE DEVICE [DEVICE DEVICE]...` joins devices in pairs and does to
+//! frames what the file SETTINGS says, again and again as it changes. Writes to the file COUNTERS
+//! what it has done. Says `ready` when it is. Started by `topo up --loss ...`; ends when its
+//! devices do.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,11 +12,12 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_tests::wire::{Link, Settings};
 
-/// How often the settings are looked at, and the counters written: soon for a person who changes one.
+/// How often the settings are looked at, and the counters written: soon for a person who changes
+/// one.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long to go on looking for frames before sleeping: a wake-up costs more than a frame, and most
-/// frames come closer together than that.
+/// How long to go on looking for frames before sleeping: a wake-up costs more than a frame, and
+/// most frames come closer together than that.
 const SPIN: Duration = Duration::from_micros(50);
 
 /// As long as a late frame may wait, the shortest time poll(2) knows.
@@ -79,7 +81,8 @@ fn sleep(links: &[Link]) -> io::Result<()> {
     }
 }
 
-/// The settings in force, and a line for each direction. Whole or not at all: somebody may be reading.
+/// The settings in force, and a line for each direction. Whole or not at all: somebody may be
+/// reading.
 fn publish(path: &Path, settings: &str, links: &[Link]) -> io::Result<()> {
     let mut text = format!("{}\n", settings.trim_end());
     for (number, link) in links.iter().enumerate() {

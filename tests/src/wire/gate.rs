@@ -87,7 +87,8 @@ impl Gate {
     /// A frame comes in at `now`; `out` gets what goes out because of it.
     pub fn pass(&mut self, frame: &[u8], now: Instant, out: &mut Vec<Vec<u8>>) {
         self.counters.frames += 1;
-        // All are thrown for every frame, so that changing one rate leaves the others' choices as they were.
+        // All are thrown for every frame, so that changing one rate leaves the others' choices as
+        // they were.
         let [lost, doubled, late, corrupted] = [(); 4].map(|()| self.dice.number());
         if self.faults.loss.is_hit(lost) {
             self.counters.lost += 1;

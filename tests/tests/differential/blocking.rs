@@ -25,8 +25,8 @@ pub(crate) fn nonblocking__nothing_to_read<S: Stack>(scene: &mut Scene<S>) {
     scene.read("server reads", &server, 1);
 }
 
-/// Writes to `stream`, which does not block or has a timeout, until that fails; gives the error's kind
-/// and how much went in.
+/// Writes to `stream`, which does not block or has a timeout, until that fails; gives the error's
+/// kind and how much went in.
 pub(crate) fn fill(stream: &impl Stream) -> (ErrorKind, usize) {
     let (block, mut written) = ([7; 16 * 1024], 0);
     loop {

@@ -1,5 +1,5 @@
-//! The same programs over kernel TCP and over PRP: they must see the same, step by step, down to the kind
-//! of every error. Where PRP differs by design, [`differences`] says so and why.
+//! The same programs over kernel TCP and over PRP: they must see the same, step by step, down to
+//! the kind of every error. Where PRP differs by design, [`differences`] says so and why.
 //!
 //! Every behaviour runs four times: over each stack, with both ends on one node and on two.
 #![allow(non_snake_case, reason = "tests are named function__case")]

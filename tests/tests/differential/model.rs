@@ -36,8 +36,8 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Whether `call` at `end` would leave more unread than a kernel surely has room for: then it would
-    /// be a matter of buffer sizes how much of it is taken.
+    /// Whether `call` at `end` would leave more unread than a kernel surely has room for: then it
+    /// would be a matter of buffer sizes how much of it is taken.
     pub(crate) fn is_too_much(&self, Step { end, call }: Step) -> bool {
         let bytes = match call {
             Call::Write(n) => n,
@@ -47,7 +47,8 @@ impl Model {
         self.ends[1 - end].unread + bytes > 45_000
     }
 
-    /// Takes note of a call that succeeded with `done` bytes, or failed; what to wait for, and where.
+    /// Takes note of a call that succeeded with `done` bytes, or failed; what to wait for, and
+    /// where.
     pub(crate) fn note(&mut self, step: Step, done: Option<usize>) -> Vec<(usize, Effect)> {
         if self.over {
             return Vec::new();

@@ -1,6 +1,6 @@
-//! Random programs of calls on both ends of a connection, over both stacks. After every call the run
-//! waits until its effect has reached the other end, so that what the next one sees is no matter of
-//! timing. `PRP_SEED` repeats a run, and a failure prints the program.
+//! Random programs of calls on both ends of a connection, over both stacks. After every call the
+//! run waits until its effect has reached the other end, so that what the next one sees is no
+//! matter of timing. `PRP_SEED` repeats a run, and a failure prints the program.
 
 use std::fmt;
 use std::io::{ErrorKind, IoSlice, IoSliceMut};

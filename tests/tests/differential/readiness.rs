@@ -1,4 +1,5 @@
-//! What `poll` and `epoll` show of a stream and of a listener in every state: by level, by edge, once, and to one of several.
+//! What `poll` and `epoll` show of a stream and of a listener in every state: by level, by edge,
+//! once, and to one of several.
 
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -213,7 +214,8 @@ pub(crate) fn readiness__of_a_peer_that_is_gone<S: Stack>(scene: &mut Scene<S>) 
     scene.look("the error was taken", &watch);
 }
 
-/// Writes until nothing goes in any more: what is on its way makes room once it has come to the peer.
+/// Writes until nothing goes in any more: what is on its way makes room once it has come to the
+/// peer.
 fn fill_up(stream: &impl Stream) -> usize {
     let (mut written, mut quiet) = (0, 0);
     while quiet < 20 {

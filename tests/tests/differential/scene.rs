@@ -1,5 +1,5 @@
-//! One run of a behaviour over one stack: makes connections, waits for what has to happen at the other
-//! end, and notes what was seen.
+//! One run of a behaviour over one stack: makes connections, waits for what has to happen at the
+//! other end, and notes what was seen.
 
 use std::error::Error as _;
 use std::fmt::Debug;
@@ -130,8 +130,8 @@ pub(crate) fn until_ended(stream: &impl Stream) {
     until_shows(stream, EpollFlags::EPOLLRDHUP, "the end of the stream");
 }
 
-/// Waits until there is no connection any more. Both directions being closed does not say that the other end knows; when it
-/// does there is nothing left to shut down.
+/// Waits until there is no connection any more. Both directions being closed does not say that the
+/// other end knows; when it does there is nothing left to shut down.
 pub(crate) fn until_over(stream: &impl Stream) {
     until_shows(stream, EpollFlags::EPOLLHUP, "the end of the connection");
     wait::until("nothing left to shut down", || stream.shutdown(Shutdown::Write).err());

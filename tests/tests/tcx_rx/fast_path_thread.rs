@@ -1,4 +1,5 @@
-//! Holding the thread that looks after the tcx receive path of another process: what is open stays open, whether there is a flow or not.
+//! Holding the thread that looks after the tcx receive path of another process: what is open stays
+//! open, whether there is a flow or not.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +20,8 @@ pub(crate) fn threads(process: u32) -> impl Iterator<Item = PathBuf> {
 pub(crate) struct HeldThread(Pid);
 
 impl HeldThread {
-    /// That of `process`, if it has one, and it sleeps: it has locks that others wait for at no other time.
+    /// That of `process`, if it has one, and it sleeps: it has locks that others wait for at no
+    /// other time.
     pub(crate) fn of(process: u32) -> Option<Self> {
         let name = |thread: &PathBuf| fs::read_to_string(thread.join("comm")).unwrap_or_default();
         let thread = threads(process).find(|thread| name(thread) == "prp-fastpath\n")?;

@@ -80,7 +80,8 @@ pub(crate) fn frames__that_waited_at_an_enabled_tcx_rx_come_before_later_ones() 
     }
 }
 
-/// More than both the tcx receive path and the socket's ring hold: the last ones are lost, as in any queue.
+/// More than both the tcx receive path and the socket's ring hold: the last ones are lost, as in
+/// any queue.
 pub(crate) fn slots__that_are_full_close_it_until_they_are_empty() {
     let mut link = Link::open();
     for (round, settled) in [false, true, false, true].into_iter().enumerate() {

@@ -30,7 +30,8 @@ pub(crate) const BATCH: u32 = 32;
 /// Frames the tcx receive path holds, and the socket's ring.
 pub(crate) const SLOTS: u32 = 512;
 
-/// Frames that are certainly a flow, and so long that they are one, and that it is looked at once more.
+/// Frames that are certainly a flow, and so long that they are one, and that it is looked at once
+/// more.
 pub(crate) const FLOW: u32 = 1024;
 pub(crate) const WITHIN: Duration = Duration::from_millis(10);
 pub(crate) const LOOK: Duration = Duration::from_millis(50);

@@ -1,6 +1,6 @@
-//! The tcx receive path of packet devices: opened for a flow to a process that looks, left where rules would
-//! be passed by; no frame is lost, doubled or overtaken on the way in, whatever becomes of it
-//! meanwhile.
+//! The tcx receive path of packet devices: opened for a flow to a process that looks, left where
+//! rules would be passed by; no frame is lost, doubled or overtaken on the way in, whatever becomes
+//! of it meanwhile.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 mod fast_path_thread;

@@ -62,7 +62,8 @@ fn receive_one(device: &mut PacketDevice, what: &str) -> Vec<u8> {
     came.expect("there is one")
 }
 
-/// Whether nothing but our own frames goes the way of the tcx receive path: a socket for everything sees the others.
+/// Whether nothing but our own frames goes the way of the tcx receive path: a socket for everything
+/// sees the others.
 pub(crate) fn frames__that_are_not_ours_go_to_the_sockets() {
     type Change = fn(&mut Vec<u8>);
     let cases: [(&str, u16, Change); 13] = [
@@ -134,7 +135,8 @@ pub(crate) fn port__is_ours_only_while_it_is() {
     }
 }
 
-/// Two processes with a port each at the same device: every frame passes both programs until it is taken.
+/// Two processes with a port each at the same device: every frame passes both programs until it is
+/// taken.
 pub(crate) fn devices__take_their_own_frames_each() {
     let mut one = Link::open();
     let mut two = Link::between(&End::of(1), &one.at, 96);
@@ -168,7 +170,8 @@ pub(crate) fn devices__take_their_own_frames_each() {
     assert_eq!(two.pass(FLOW), FLOW);
 }
 
-/// The node's steward is asked for ports that nobody has: such a request is no business of the tcx receive path's.
+/// The node's steward is asked for ports that nobody has: such a request is no business of the tcx
+/// receive path's.
 pub(crate) fn steward__is_asked_past_tcx_rx() {
     let mut link = Link::open();
     let nothing = PortFilter::new(node(NODE), true, [].into_iter());

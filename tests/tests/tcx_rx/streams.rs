@@ -20,10 +20,12 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 /// A flow that goes on for longer than it takes to look at it a few times.
 const BYTES: u64 = 64 << 20;
 
-/// Flows, one of which comes by the tcx receive path: on a machine that has other things to do a flow may be too slow for it.
+/// Flows, one of which comes by the tcx receive path: on a machine that has other things to do a
+/// flow may be too slow for it.
 const ROUNDS: u64 = 50;
 
-/// For how long to look for the first frame of a flow that comes by the tcx receive path: longer than most flows take.
+/// For how long to look for the first frame of a flow that comes by the tcx receive path: longer
+/// than most flows take.
 const FOR_LONG: Duration = Duration::from_secs(1);
 
 /// Frames that are not what was left of a flow.
@@ -41,7 +43,8 @@ fn puppet(number: u8) -> Puppet {
     puppet_by(number, &[])
 }
 
-/// Puppets on both nodes with a stream `s` between them: the client, with settings, and the server, which `prefix` starts.
+/// Puppets on both nodes with a stream `s` between them: the client, with settings, and the server,
+/// which `prefix` starts.
 fn connected(settings: &str, prefix: &[&str]) -> (Puppet, Puppet) {
     need_tcx_rx(&End::of(2));
     let (mut client, mut server) = (puppet(1), puppet_by(2, prefix));
@@ -83,7 +86,8 @@ pub(crate) fn stream__comes_by_tcx_rx() {
     stream::exchange(&mut client, &mut server, seed, BYTES, |_| ());
 }
 
-/// A flow from one puppet to the other, during which the tcx receive path is held open, and stays so.
+/// A flow from one puppet to the other, during which the tcx receive path is held open, and stays
+/// so.
 fn hold_tcx_rx_open(from: &mut Puppet, to: &mut Puppet) -> HeldThread {
     let held = (1..=ROUNDS).find_map(|seed| {
         let before = tcx_rx(to);
@@ -149,8 +153,8 @@ pub(crate) fn message__wakes_a_reader_that_sleeps() {
     }
 }
 
-/// Killed while it looks for frames: the program in the kernel goes with it, or the next owner of the port would have to wait until all
-/// slots are full.
+/// Killed while it looks for frames: the program in the kernel goes with it, or the next owner of
+/// the port would have to wait until all slots are full.
 pub(crate) fn process__killed_leaves_its_port_to_the_next() {
     const SETTINGS: &str = " port=900 spin=60000000";
     let (mut client, mut server) = connected(SETTINGS, &[]);
@@ -176,7 +180,8 @@ pub(crate) fn process__killed_leaves_its_port_to_the_next() {
     }
 }
 
-/// As many flows as it takes for one to come by the tcx receive path, and some more, do not where the server is started by `prefix`.
+/// As many flows as it takes for one to come by the tcx receive path, and some more, do not where
+/// the server is started by `prefix`.
 fn is_kept_out(prefix: &[&str]) {
     let needed = {
         let (mut client, mut server) = connected("", &[]);

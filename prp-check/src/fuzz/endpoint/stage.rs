@@ -173,7 +173,8 @@ impl Stage {
         }
     }
 
-    /// The frames that both have ready go to the other, or get caught, while `lent` is lent; whether there were any.
+    /// The frames that both have ready go to the other, or get caught, while `lent` is lent;
+    /// whether there were any.
     fn exchange(&mut self, lent: Option<&BorrowedWrite<'_>>) -> bool {
         let to_target = take_frames(&mut self.friend, self.now, lent);
         let from_target = take_frames(&mut self.target, self.now, lent);

@@ -109,8 +109,8 @@ impl Stranger {
         Ok(seal(STRANGER, header, &payload, key))
     }
 
-    /// A frame in the friend's name, made without knowledge of the connection's ids: a blind attack on
-    /// what ids protect (SPEC PRP-CONN-7, PRP-RST-3, PRP-CTL-1).
+    /// A frame in the friend's name, made without knowledge of the connection's ids: a blind attack
+    /// on what ids protect (SPEC PRP-CONN-7, PRP-RST-3, PRP-CTL-1).
     pub(super) fn forgery(u: &mut Unstructured<'_>, ids: [u32; 2]) -> Result<Vec<u8>> {
         let id = u.arbitrary::<u32>()?;
         let id = if ids.contains(&id) { 0 } else { id };

@@ -9,8 +9,8 @@ const PIECE: usize = 3;
 /// Parameters that a break costs: a line's two, and its place.
 const PER_BREAK: f64 = 3.0;
 
-/// What a parameter must explain, in variances: Liu, Wu and Zidek's criterion of 1997, made for breaks,
-/// with their constants. Schwarz's would find one in every tenth straight line.
+/// What a parameter must explain, in variances: Liu, Wu and Zidek's criterion of 1997, made for
+/// breaks, with their constants. Schwarz's would find one in every tenth straight line.
 fn price(rows: usize) -> f64 {
     0.299 * (rows as f64).ln().powf(2.1)
 }
@@ -86,7 +86,8 @@ impl Curve {
         costs
     }
 
-    /// The best places of so many breaks, and what is left over: dynamic programming over the last piece.
+    /// The best places of so many breaks, and what is left over: dynamic programming over the last
+    /// piece.
     fn best(&self, costs: &[Vec<f64>], breaks: usize) -> Option<(Vec<usize>, f64)> {
         let count = self.sizes.len();
         let mut best: Vec<(f64, Vec<usize>)> =

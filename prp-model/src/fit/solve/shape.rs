@@ -13,16 +13,16 @@ use crate::point::packets;
 /// packets' cost, and the steps of smaller ones tell.
 const MOST_STEPS: u32 = 16;
 
-/// Sizes of packets beside those at which a step meets a measured size, for where all messages have many
-/// packets: 2 % apart.
+/// Sizes of packets beside those at which a step meets a measured size, for where all messages have
+/// many packets: 2 % apart.
 const RATIO: f64 = 1.02;
 
-/// Sizes of packets smaller than this part of the smallest message are not looked for: steps so narrow are
-/// a slope.
+/// Sizes of packets smaller than this part of the smallest message are not looked for: steps so
+/// narrow are a slope.
 const SMALLEST_PART: f64 = 0.25;
 
-/// Measured sizes that each piece of a line needs on its side of the break: two make any line, and say
-/// nothing of how far it is off.
+/// Measured sizes that each piece of a line needs on its side of the break: two make any line, and
+/// say nothing of how far it is off.
 const PIECE: usize = 3;
 
 /// A size that may give the shape, and the others that no measurement tells from it.
@@ -61,8 +61,8 @@ impl Shapes {
         }
     }
 
-    /// Every size that is looked at where a whole profile is wanted, in order; of breaks so many from one
-    /// measured size to the next.
+    /// Every size that is looked at where a whole profile is wanted, in order; of breaks so many
+    /// from one measured size to the next.
     pub(crate) fn all(&self, per_gap: u32) -> Vec<Shape> {
         match self {
             Self::None => Vec::new(),
@@ -114,8 +114,8 @@ impl Best {
     }
 }
 
-/// The classes of packet sizes that measured sizes can tell apart, of which each holds a whole number of
-/// bytes.
+/// The classes of packet sizes that measured sizes can tell apart, of which each holds a whole
+/// number of bytes.
 fn packet_sizes(settings: &[Setting]) -> Vec<(Shape, Vec<f64>)> {
     let sizes = settings.iter().map(|at| at.size.number()).filter(|size| *size > 0.0);
     let (smallest, largest) =
@@ -170,7 +170,8 @@ fn breaks(knots: usize) -> std::ops::Range<usize> {
     low..(knots + 1).saturating_sub(PIECE).max(low)
 }
 
-/// The best two pieces that meet: at a measured size, or where two free lines cross between two of them.
+/// The best two pieces that meet: at a measured size, or where two free lines cross between two of
+/// them.
 fn two_pieces(solver: &Solver, sums: &[Sums], knots: &[(f64, Vec<usize>)], best: &mut Best) {
     let lines: Vec<Line> = knots
         .iter()
@@ -210,7 +211,8 @@ fn two_pieces(solver: &Solver, sums: &[Sums], knots: &[(f64, Vec<usize>)], best:
     }
 }
 
-/// Two lines that need not meet, each with intercept and slope, without routers; what is left of the squares.
+/// Two lines that need not meet, each with intercept and slope, without routers; what is left of
+/// the squares.
 fn free(left: &Line, right: &Line) -> Option<(Vector, f64)> {
     let (low, flat, below) = left.fit()?;
     let (high, steep, above) = right.fit()?;
@@ -260,7 +262,8 @@ fn meet_at(solver: &Solver, size: f64, left: &Line, total: &Line) -> (Vector, f6
     let theta = solver.solution(&normal, &side, &[0.0, 0.0, 0.0, size, 0.0], &mask);
     let linear = [theta[0], theta[1], theta[2], 0.0, theta[4]];
     let explained = dot(&linear, &side);
-    // Of a solution with the bounds in force: squares less what it explains, which is no projection.
+    // Of a solution with the bounds in force: squares less what it explains, which is no
+    // projection.
     let used = normal.quadratic(&linear);
     // A network that costs less the more is sent is none.
     let cost = if theta[2] < 0.0 { f64::INFINITY } else { total.squares - 2.0 * explained + used };

@@ -30,7 +30,8 @@ fn solve__finds_a_break_wherever_it_is() {
     }
 }
 
-/// A line through two sizes fits them exactly, whatever they scatter: a break needs three on either side.
+/// A line through two sizes fits them exactly, whatever they scatter: a break needs three on either
+/// side.
 #[test]
 fn solve__no_break_is_made_of_one_measurement_that_is_off() {
     let sizes: Vec<f64> = (0..20).map(|n| f64::from(n * 10)).collect();

@@ -30,8 +30,8 @@ fn ping_pong(seed: u64, law: impl Fn(f64) -> f64) -> Vec<Sample> {
     settings.iter().map(|at| scatter.measure(at, law(at.size.number()), 0.02)).collect()
 }
 
-/// Table 1 of the PRP paper: 74 us and 6.6 MB/s, 146 us and 5.5 MB/s with TCP. The frame carries 34 bytes of
-/// data or more, and the network is Fast Ethernet.
+/// Table 1 of the PRP paper: 74 us and 6.6 MB/s, 146 us and 5.5 MB/s with TCP. The frame carries 34
+/// bytes of data or more, and the network is Fast Ethernet.
 #[test]
 fn prp__the_paper_s_latency_and_bandwidth() {
     for (latency, bandwidth) in [(74e-6, 6.6e6), (146e-6, 5.5e6)] {
@@ -125,8 +125,8 @@ fn linear__hops_are_told_where_they_differ() {
     assert_eq!(parameter(&fit, "alpha").means.as_deref(), Some("alpha + 2 gamma"));
 }
 
-/// Every model of one message has a router's delay where messages passed different numbers of routers:
-/// without it their times would be those of the mean number.
+/// Every model of one message has a router's delay where messages passed different numbers of
+/// routers: without it their times would be those of the mean number.
 #[test]
 fn hops__are_told_from_the_parameters_of_every_model() {
     type Law<'a> = &'a dyn Fn(f64) -> f64;
@@ -340,7 +340,8 @@ fn fit__data_without_scatter_are_found_exactly() {
     assert!((interval.high - interval.low) / 10e-9 < 1e-6, "{interval:?}");
 }
 
-/// Where a parameter is at its bound no standard error tells how far it may be off; the made data do.
+/// Where a parameter is at its bound no standard error tells how far it may be off; the made data
+/// do.
 #[test]
 fn fit__a_parameter_at_its_bound_has_an_interval_nevertheless() {
     let mut scatter = Scatter::new(21);
@@ -376,8 +377,8 @@ fn aic__tells_the_model_that_made_the_data() {
     assert!(aic(Model::Packet, &stepped) < aic(Model::Hyperbolic, &stepped));
 }
 
-/// A parameter that the data do not need costs more than it gains, on average: here a router's delay, where
-/// there is none.
+/// A parameter that the data do not need costs more than it gains, on average: here a router's
+/// delay, where there is none.
 #[test]
 fn aic__a_parameter_costs_something() {
     let difference = |seed| {

@@ -1,5 +1,5 @@
-//! A thousand data sets are made of each model with known parameters: the interval of each parameter holds
-//! the truth in 93 to 97 % of them.
+//! A thousand data sets are made of each model with known parameters: the interval of each
+//! parameter holds the truth in 93 to 97 % of them.
 
 use super::scatter::{Scatter, one_way, powers};
 use crate::fit::{Kind, Model, Options, Setting, fit};
@@ -9,8 +9,8 @@ use crate::unit::{Bytes, Hops, Seconds, SecondsPerByte};
 /// Data sets for each model, where nothing else is said.
 const SETS: u32 = 1000;
 
-/// In how many percent of the data sets the truth must be held: 95, give or take three deviations of
-/// a thousand draws.
+/// In how many percent of the data sets the truth must be held: 95, give or take three deviations
+/// of a thousand draws.
 const HELD_PERCENT: std::ops::RangeInclusive<f64> = 93.0..=97.0;
 
 /// Enough for the 95 % quantile to be one of the values; more make an interval steadier, not truer.
@@ -132,8 +132,9 @@ fn planted__prp() {
     .check();
 }
 
-/// The paper's own numbers: 74 us, 6.6 MB/s, a network of 12.5 MB/s and frames of 34 bytes or more. The frame
-/// that is filled takes 2.7 us, little more than the scatter, so that B0 hardly stands out.
+/// The paper's own numbers: 74 us, 6.6 MB/s, a network of 12.5 MB/s and frames of 34 bytes or more.
+/// The frame that is filled takes 2.7 us, little more than the scatter, so that B0 hardly stands
+/// out.
 #[test]
 fn planted__prp_with_a_break_that_hardly_stands_out() {
     let (network, both, n_min) = (1.0 / 12.5e6, 1.0 / 6.6e6, 34.0);
@@ -172,8 +173,8 @@ fn planted__packet() {
         byte: SecondsPerByte::new(byte),
         packet: Bytes::new(packet),
     };
-    // Sizes a third apart, of which hardly one is near a whole number of packets: where one is, a size of
-    // packets is either told to the byte, always, or not.
+    // Sizes a third apart, of which hardly one is near a whole number of packets: where one is, a
+    // size of packets is either told to the byte, always, or not.
     let sizes: Vec<f64> = (0..30).map(|n| (48.0 * 1.31_f64.powi(n)).round()).collect();
     Planted {
         model: Model::Packet,
@@ -226,7 +227,8 @@ fn planted__hyperbolic_over_routers() {
     .check();
 }
 
-/// One message, several in a row, and how long the call to send takes: together they tell everything.
+/// One message, several in a row, and how long the call to send takes: together they tell
+/// everything.
 fn log_settings(sizes: &[f64]) -> Vec<Setting> {
     let rows = |messages| one_way(sizes).into_iter().map(move |at| Setting { messages, ..at });
     let sends = one_way(sizes).into_iter().map(|at| Setting { kind: Kind::Send, ..at });

@@ -47,7 +47,8 @@ pub(super) struct Message {
     pub(super) after: Vec<Spanned<String>>,
 }
 
-/// A block, or several; in a row of blocks several stand for one of them, and in those again for a row.
+/// A block, or several; in a row of blocks several stand for one of them, and in those again for a
+/// row.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Way {

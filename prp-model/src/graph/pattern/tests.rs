@@ -86,15 +86,16 @@ fn reduction__of_11_is_the_paper_s() {
     let reduction = reduced(Kind::Reduction, 11);
     let (small, large) = expressions(&reduction);
     assert_eq!(small, "19 a_W + 4 a_C + 4 a_L");
-    // The paper has no large messages here; by its rule a parent receives from one child after the other.
+    // The paper has no large messages here; by its rule a parent receives from one child after the
+    // other.
     assert_eq!(large, "2 max(3 b_C, b_W) + max(2 b_C, b_W) + 12 max(b_C, b_W)");
     let fixed = 19.0 * W.0 + 4.0 * C.0 + 4.0 * L;
     assert!(near(reduction.whole.fixed.number(), fixed));
     assert_eq!(reduction.messages.len(), 20);
 }
 
-/// Section 3.3: a = 2 K a_W + K N a_C + a_L and b = max(K N b_C, b_W). Rule 3 gives K b_W where the paper
-/// has b_W, which is the same wherever a workstation is not N times slower than the network.
+/// Section 3.3: a = 2 K a_W + K N a_C + a_L and b = max(K N b_C, b_W). Rule 3 gives K b_W where the
+/// paper has b_W, which is the same wherever a workstation is not N times slower than the network.
 #[test]
 fn neighbours__of_16_with_4_are_the_paper_s() {
     let reduction = reduced(Kind::Neighbours(4), 16);
@@ -126,21 +127,24 @@ fn pairs__are_equation_16() {
     }
 }
 
-/// Figure 20 of the paper: sending times of a multigrid cycle among p_x p_t processors, without contention and
-/// with all of it. The paper does not print how many messages there are and how large. Planes send large
-/// messages to the next one, p_x (p_t - 1) at a time; within a plane each processor sends small ones to two
-/// neighbours, 2 p_x at a time. Three of its numbers then tell the messages of a processor for p_x = 2; for
-/// p_x = 4 edges and planes are half as large, and the other two follow, to 2.5 %.
+/// Figure 20 of the paper: sending times of a multigrid cycle among p_x p_t processors, without
+/// contention and with all of it. The paper does not print how many messages there are and how
+/// large. Planes send large messages to the next one, p_x (p_t - 1) at a time; within a plane each
+/// processor sends small ones to two neighbours, 2 p_x at a time. Three of its numbers then tell
+/// the messages of a processor for p_x = 2; for p_x = 4 edges and planes are half as large, and the
+/// other two follow, to 2.5 %.
 #[test]
 fn figure_20__its_third_row_follows_from_the_first_two() {
-    // T_s of a non-preemptive send (figure 8): as the own block for small messages, T_c for large ones.
+    // T_s of a non-preemptive send (figure 8): as the own block for small messages, T_c for large
+    // ones.
     let sending = |pairs: f64, size: f64| {
         let byte = W.1.max(pairs * C.1);
         block(W.0, byte).time(Bytes::new(size)).number()
     };
     let large = |pairs: f64| W.1.max(pairs * C.1);
     let (alone, two, four) = (925_480.0, 1_374_963.0, 3_162_490.0);
-    // For each size of the small messages: their number and the bytes of the large ones from two numbers.
+    // For each size of the small messages: their number and the bytes of the large ones from two
+    // numbers.
     let mix = |size: f64| {
         let (s1, g1, s2, g2) = (sending(1.0, size), large(1.0), sending(4.0, size), large(2.0));
         let determinant = s1 * g2 - g1 * s2;

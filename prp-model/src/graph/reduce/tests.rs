@@ -33,7 +33,8 @@ fn reduce__figure_7() {
 #[test]
 fn reduce__figure_1() {
     let reduction = graph(include_str!("../../../graphs/figure-1.toml")).reduce();
-    // m1 shares the processor and the adapter of 1 with m1', those of 2 with m2 and m3, the network with all.
+    // m1 shares the processor and the adapter of 1 with m1', those of 2 with m2 and m3, the network
+    // with all.
     let m1 = message(&reduction, "m1").total;
     let (processor, adapter, network) = (600e-6, 259.52e-6, 345.60e-6);
     assert!(near(m1.fixed.number(), (2.0 + 3.0) * (processor + adapter) + 4.0 * network));
@@ -52,7 +53,8 @@ fn reduce__figure_9() {
     assert_eq!(reduction.whole, total);
 }
 
-/// Figure 8, both columns: what calls wait for decides how long messages go on, not how small ones begin.
+/// Figure 8, both columns: what calls wait for decides how long messages go on, not how small ones
+/// begin.
 #[test]
 fn reduce__sending_and_receiving_time() {
     let text = include_str!("../../../graphs/figure-9.toml").replace("b = 0.92e-6", "b = 5e-6");
@@ -68,7 +70,8 @@ fn reduce__sending_and_receiving_time() {
     assert_eq!(goes_on.total, waits.total);
 }
 
-/// Blocks on one processor add up, others do not, however they are mixed (section 2.1's workstation).
+/// Blocks on one processor add up, others do not, however they are mixed (section 2.1's
+/// workstation).
 #[test]
 fn reduce__dependent_and_independent_blocks_on_one_path() {
     let block = |name: &str, a: f64, b: f64, processor: &str| {

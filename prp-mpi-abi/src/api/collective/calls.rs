@@ -19,8 +19,8 @@ use crate::object::{Comm, Handle, Op};
 use crate::sys::callback::address_of;
 use crate::sys::pointer::{Address, Counts, Ptr};
 
-/// Vectors from this many bytes on are reduced part by part, around the ranks, if the operation may be done in any order:
-/// each byte is sent twice then, instead of once for each doubling.
+/// Vectors from this many bytes on are reduced part by part, around the ranks, if the operation may
+/// be done in any order: each byte is sent twice then, instead of once for each doubling.
 const LONG: usize = 32 << 10;
 
 /// Nobody leaves before all have come.

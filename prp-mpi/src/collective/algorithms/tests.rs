@@ -70,7 +70,8 @@ impl Group {
     }
 }
 
-/// Functions x -> 2x + n, one after the other, by their last bits: does not commute, and is found only in order.
+/// Functions x -> 2x + n, one after the other, by their last bits: does not commute, and is found
+/// only in order.
 fn first(a: u8, b: u8) -> u8 {
     // Pairs of the lowest and the highest rank that were combined, which must be neighbours.
     let (low, middle) = (a >> 4, a & 15);

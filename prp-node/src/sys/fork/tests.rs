@@ -30,8 +30,8 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 /// # Panics
 /// If it is stuck.
 fn holds_in_child(claim: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the claims below allocate, lock what is theirs and make system calls; the allocator of
-    // glibc may be used in a child of a process with threads.
+    // SAFETY: the claims below allocate, lock what is theirs and make system calls; the allocator
+    // of glibc may be used in a child of a process with threads.
     match unsafe { fork() }.unwrap() {
         ForkResult::Child => {
             let code = i32::from(!claim());

@@ -85,7 +85,8 @@ impl Wire {
         }
     }
 
-    /// Writes `bytes`; if they are a message on an idle connection, compares that with how any other is sent.
+    /// Writes `bytes`; if they are a message on an idle connection, compares that with how any
+    /// other is sent.
     fn write(
         &mut self,
         now: Instant,
@@ -221,7 +222,8 @@ fn run(seed: u64, policy: Reliability) -> Seen {
     wire.seen
 }
 
-/// SPEC PRP-SEG-1 to 5, PRP-ACK-1 to 8: an expected frame and a message on an idle connection do what any would, and nothing else.
+/// SPEC PRP-SEG-1 to 5, PRP-ACK-1 to 8: an expected frame and a message on an idle connection do
+/// what any would, and nothing else.
 #[test]
 fn fast_paths__do_what_the_long_ones_do() {
     for policy in [Reliability::SelectiveRepeat, Reliability::GoBackN, Reliability::Detect] {
@@ -254,7 +256,8 @@ fn segment(first: &[u8], after: u32, payload: &[u8]) -> Vec<u8> {
     [&head.emit()[..], payload].concat()
 }
 
-/// SPEC PRP-SEG-4, PRP-WIN-1: what breaks the terms is not expected, be it next in order and a reader at hand.
+/// SPEC PRP-SEG-4, PRP-WIN-1: what breaks the terms is not expected, be it next in order and a
+/// reader at hand.
 #[test]
 fn expected__nothing_that_breaks_the_terms() {
     let mut pair = Pair::default();
@@ -319,7 +322,8 @@ fn expected__not_without_its_trailer() {
     assert_eq!((disposition, sink.filled()), (Disposition::Accepted, 100));
 }
 
-/// SPEC PRP-WIN-4: a window that was said to be closed, and has not been said to be open, is asked about.
+/// SPEC PRP-WIN-4: a window that was said to be closed, and has not been said to be open, is asked
+/// about.
 #[test]
 fn expected__leaves_a_closed_window_watched() {
     let mut pair = Pair::default();

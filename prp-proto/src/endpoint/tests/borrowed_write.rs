@@ -30,7 +30,8 @@ fn take(endpoint: &mut Endpoint, now: Instant, frames: &[Vec<u8>]) {
     endpoint.handle_idle(now);
 }
 
-/// All of it is sent and acknowledged, in rounds, from where the writer has it; then nothing of it is left to keep.
+/// All of it is sent and acknowledged, in rounds, from where the writer has it; then nothing of it
+/// is left to keep.
 #[test]
 fn borrowed_write__is_sent_from_where_it_lies() {
     for (mtu, crc) in [(1500, true), (9000, true), (65535, true), (1500, false)] {
@@ -69,7 +70,8 @@ fn borrowed_write__is_sent_from_where_it_lies() {
     }
 }
 
-/// What got lost is repeated, from where the writer has it during the loan, from what was kept afterwards.
+/// What got lost is repeated, from where the writer has it during the loan, from what was kept
+/// afterwards.
 #[test]
 fn borrowed_write__what_is_lost_is_repeated() {
     for late in [false, true] {

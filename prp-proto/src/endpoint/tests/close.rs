@@ -50,7 +50,8 @@ fn close__leaves_nothing_behind() {
     }
 }
 
-/// A server that closes after its client has closed is done at once: its EOC acknowledged the client's.
+/// A server that closes after its client has closed is done at once: its EOC acknowledged the
+/// client's.
 #[test]
 fn close__passive_end_keeps_no_quiet_time() {
     let mut pair = Pair::default();
@@ -145,7 +146,8 @@ fn close__data_for_a_closed_stream_resets() {
     assert_eq!(pair.client.endpoint.read(pair.time, c, &mut [0; 9]), Ok(0));
 }
 
-/// PRP-CLOSE-7: an application that has shut both directions down has closed the stream, handle or not.
+/// PRP-CLOSE-7: an application that has shut both directions down has closed the stream, handle or
+/// not.
 #[test]
 fn shutdown__both_ways_then_data_resets() {
     let mut pair = Pair::default();
@@ -298,8 +300,8 @@ fn close__reader_that_never_reads_is_given_up() {
     assert_eq!(pair.client.endpoint.poll_timeout(), None);
 }
 
-/// What was written is not flushed while its end is still to be sent: a process that exits then would
-/// leave the peer without it.
+/// What was written is not flushed while its end is still to be sent: a process that exits then
+/// would leave the peer without it.
 #[test]
 fn flushed__not_before_the_end_is_acknowledged() {
     let mut pair = Pair::default();
@@ -315,8 +317,8 @@ fn flushed__not_before_the_end_is_acknowledged() {
     assert!(pair.client.endpoint.is_flushed(c));
 }
 
-/// PRP-CLOSE-11: who is told that there is no connection any more has been heard to the end: the peer has acknowledged all
-/// data, and ended itself in good order.
+/// PRP-CLOSE-11: who is told that there is no connection any more has been heard to the end: the
+/// peer has acknowledged all data, and ended itself in good order.
 #[test]
 fn close__peer_that_stayed_in_vain_has_everything() {
     let mut pair = Pair::default();

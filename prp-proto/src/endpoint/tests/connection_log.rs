@@ -25,7 +25,8 @@ fn connection_log__tells_who_stands_from_the_handshake_to_the_end() {
     let [ConnectionChange::Enter(slot, established)] = entered[..] else { panic!("{entered:?}") };
     assert_eq!((slot, established.remote), (second.slot(), Pair::server_addr(81)));
     let accepted = pair.server.endpoint.accept(pair.time, listener).unwrap();
-    // Expect: it leaves once, when both directions are closed, and not when its application lets go.
+    // Expect: it leaves once, when both directions are closed, and not when its application lets
+    // go.
     pair.client.endpoint.release(pair.time, second, false);
     pair.drive();
     assert_eq!(news(&mut pair), []);
@@ -46,7 +47,8 @@ fn connection_log__has_no_classic_peers() {
     assert_eq!(news(&mut pair), [], "they know no reset");
 }
 
-/// PRP-RST-7: what the connection log says is enough for somebody else to end the connection, and less is not.
+/// PRP-RST-7: what the connection log says is enough for somebody else to end the connection, and
+/// less is not.
 #[test]
 fn reset__in_the_name_of_a_dead_process_is_believed_if_it_has_the_id() {
     let mut pair = Pair::default();

@@ -89,7 +89,8 @@ fn requests__that_cross_agree() {
     assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::NoCommonPolicy));
 }
 
-/// A request names no id of ours: made up by a stranger, it neither makes a connection nor hinders one.
+/// A request names no id of ours: made up by a stranger, it neither makes a connection nor hinders
+/// one.
 #[test]
 fn request__that_crosses_and_is_forged_changes_nothing() {
     let mut pair = Pair::default();

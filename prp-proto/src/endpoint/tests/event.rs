@@ -70,7 +70,8 @@ fn writable__only_after_a_write_that_left_little_room() {
     }
 }
 
-/// The end of a message takes room while it is unsent, so a writer may be out of room for a while only.
+/// The end of a message takes room while it is unsent, so a writer may be out of room for a while
+/// only.
 #[test]
 fn writable__after_messages_without_bytes() {
     let mut pair = Pair::default();

@@ -151,7 +151,8 @@ fn accept__ghost_of_a_stale_request_goes_away() {
     assert!(pair.server.endpoint.accept(pair.time, listener).is_none());
 }
 
-/// PRP-CONN-9: ... and if the client's node is gone altogether, probes find out within half a minute.
+/// PRP-CONN-9: ... and if the client's node is gone altogether, probes find out within half a
+/// minute.
 #[test]
 fn accept__unconfirmed_connection_does_not_stay() {
     let mut pair = Pair::default();

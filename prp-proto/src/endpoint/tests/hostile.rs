@@ -83,7 +83,8 @@ fn reset__blind_ones_end_nothing_and_are_asked_about_sparingly() {
     assert_eq!(transfer(&mut pair, ToServer, c, s, b"alive"), b"alive");
 }
 
-/// PRP-ACK-8: acknowledgements of what was never sent, and control blocks with a wrong id, are dropped.
+/// PRP-ACK-8: acknowledgements of what was never sent, and control blocks with a wrong id, are
+/// dropped.
 #[test]
 fn acknowledgement__made_up_ones_are_dropped() {
     let mut pair = Pair::default();
@@ -100,7 +101,8 @@ fn acknowledgement__made_up_ones_are_dropped() {
     assert_eq!(transfer(&mut pair, ToServer, c, s, b"alive"), b"alive");
 }
 
-/// An established connection, and the first number of each end, as somebody knows who has read the handshake.
+/// An established connection, and the first number of each end, as somebody knows who has read the
+/// handshake.
 fn overheard(pair: &mut Pair, server: ConnConfig) -> (ConnHandle, ConnHandle, [Seq; 2]) {
     let first = std::sync::Arc::new(std::sync::Mutex::new([Seq::default(); 2]));
     let seen = first.clone();
@@ -139,7 +141,8 @@ fn acknowledgement__of_the_next_segment_is_dropped() {
     assert_eq!(pair.server.endpoint.unread(s), 1);
 }
 
-/// PRP-ACK-8: what was acknowledged before is a late acknowledgement, but not from longer ago than a window can be.
+/// PRP-ACK-8: what was acknowledged before is a late acknowledgement, but not from longer ago than
+/// a window can be.
 #[test]
 fn acknowledgement__of_what_was_long_ago_is_dropped() {
     let mut pair = Pair::default();
@@ -316,7 +319,8 @@ fn arb_frame() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// Whatever comes from the wire, nothing panics, nothing leaks, and another connection keeps working.
+    /// Whatever comes from the wire, nothing panics, nothing leaks, and another connection keeps
+    /// working.
     #[test]
     fn garbage__harms_nobody(
         frames in proptest::collection::vec(

@@ -47,7 +47,8 @@ fn keepalive__peer_that_forgot_the_connection_resets_it() {
     assert!(pair.time.as_nanos() < 5_100_000_000);
 }
 
-/// PRP-RST-4: data for a connection the peer forgot is answered by a reset nobody could have forged.
+/// PRP-RST-4: data for a connection the peer forgot is answered by a reset nobody could have
+/// forged.
 #[test]
 fn forgotten__data_is_answered_by_a_credible_reset() {
     let mut pair = Pair::default().traced();
@@ -107,8 +108,8 @@ fn emptied__memory_serves_the_next_connection_and_is_freed() {
     assert_eq!(held(&pair), [0; 2]);
 }
 
-/// Deadlines that are overtaken by earlier ones are not queued again and again: what waits in the timer
-/// queue does not grow with the frames exchanged.
+/// Deadlines that are overtaken by earlier ones are not queued again and again: what waits in the
+/// timer queue does not grow with the frames exchanged.
 #[test]
 fn busy__timer_queue_does_not_grow_with_traffic() {
     let mut pair = Pair::default();

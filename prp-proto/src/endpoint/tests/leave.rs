@@ -8,7 +8,8 @@ use crate::endpoint::Endpoint;
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
 
-/// One of two processes that read to the end, answer with an end of their own, and end as soon as they may.
+/// One of two processes that read to the end, answer with an end of their own, and end as soon as
+/// they may.
 #[derive(Default)]
 struct Process {
     answered: bool,
@@ -61,8 +62,8 @@ enum Manner {
 const MANNERS: [Manner; 4] =
     [Manner::Answer, Manner::Crossing, Manner::Haste, Manner::CrossingHaste];
 
-/// How long the client's and the server's process take to end, once they have heard all and know that all they said was heard.
-/// The wire loses every frame that `is_lost`, by number.
+/// How long the client's and the server's process take to end, once they have heard all and know
+/// that all they said was heard. The wire loses every frame that `is_lost`, by number.
 fn both_end(manner: Manner, is_lost: impl Fn(usize) -> bool + Send + 'static) -> [Duration; 2] {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
@@ -108,7 +109,8 @@ fn leave__takes_a_round_trip_where_nothing_is_lost() {
     }
 }
 
-/// Two frames in a row, whichever: nobody waits for an end that is gone, or takes all it said for lost.
+/// Two frames in a row, whichever: nobody waits for an end that is gone, or takes all it said for
+/// lost.
 #[test]
 fn leave__after_any_lost_frames_is_a_matter_of_two_seconds() {
     for manner in MANNERS {
@@ -125,8 +127,8 @@ fn leave__after_any_lost_frames_is_a_matter_of_two_seconds() {
     }
 }
 
-/// A peer that goes on after the other process has ended loses nothing by that: its own end needs nobody to hear it, and what it
-/// writes fails at once.
+/// A peer that goes on after the other process has ended loses nothing by that: its own end needs
+/// nobody to hear it, and what it writes fails at once.
 #[test]
 fn leave__peer_may_close_whenever_it_likes() {
     let mut pair = Pair::default();

@@ -190,8 +190,8 @@ fn user_timeout__ends_a_connection_whose_peer_is_gone() {
     assert!(matches!(error, Some(ConnError::TimedOut { .. })), "{error:?}");
 }
 
-/// A link in the middle passes small frames only. The peer answers all that is asked, so "no answer"
-/// would send the user to the wrong machine.
+/// A link in the middle passes small frames only. The peer answers all that is asked, so "no
+/// answer" would send the user to the wrong machine.
 #[test]
 fn user_timeout__says_that_full_segments_do_not_get_through() {
     for policy in [Reliability::SelectiveRepeat, Reliability::GoBackN] {
@@ -308,7 +308,8 @@ fn acquainted(config: ConnConfig) -> (Pair, ConnHandle, ConnHandle) {
     (pair, c, s)
 }
 
-/// PRP-CC-4: a window that was halved while it was full does not hold the repeat back until a timeout.
+/// PRP-CC-4: a window that was halved while it was full does not hold the repeat back until a
+/// timeout.
 #[test]
 fn repeat__goes_out_past_a_full_window() {
     let (mut pair, c, s) = acquainted(ConnConfig { congestion: Controller::Aimd, ..plain() });
@@ -321,8 +322,8 @@ fn repeat__goes_out_past_a_full_window() {
     assert_eq!(stats.timeouts, 0);
 }
 
-/// PRP-LOSS-3: the acknowledgement of everything in flight is lost, three times. The question is asked again
-/// before the timeout of twenty milliseconds.
+/// PRP-LOSS-3: the acknowledgement of everything in flight is lost, three times. The question is
+/// asked again before the timeout of twenty milliseconds.
 #[test]
 fn probe__is_repeated_at_growing_distances() {
     let (mut pair, c, s) = acquainted(plain());

@@ -88,7 +88,8 @@ fn accept__of_a_silent_connection_sends_nothing() {
     assert!(pair.time.since(begun) < 20 * MS, "{:?}", pair.time.since(begun));
 }
 
-/// Whatever peers send on however many connections, what is kept is bounded, nothing is lost, and who reads goes on.
+/// Whatever peers send on however many connections, what is kept is bounded, nothing is lost, and
+/// who reads goes on.
 #[test]
 fn limit__bounds_what_many_connections_hold() {
     const LIMIT: usize = 2 * 1024 * 1024;

@@ -39,7 +39,8 @@ impl Net {
         Self { ends, dead: [false; 2], time: Instant::ZERO, sent: [0; 2] }
     }
 
-    /// Lets frames cross, and time pass up to the next deadline once none is left; whether anything happened.
+    /// Lets frames cross, and time pass up to the next deadline once none is left; whether anything
+    /// happened.
     fn step(&mut self) -> bool {
         let mut moved = false;
         for from in 0..2 {
@@ -155,7 +156,8 @@ fn way__a_request_finds_the_one_that_is_not_dead() {
     assert!(net.transfer(1, s, c, 100_000));
 }
 
-/// PRP-WAY-1, 4: what is known is followed at once, without a loss; and without a way, the best will do.
+/// PRP-WAY-1, 4: what is known is followed at once, without a loss; and without a way, the best
+/// will do.
 #[test]
 fn way__next_hops_that_are_down_are_not_used_until_they_are_back() {
     let mut net = Net::new([1500; 2]);

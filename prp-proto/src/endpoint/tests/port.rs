@@ -18,7 +18,8 @@ fn connect_classic(pair: &mut Pair, remote: PrpAddr) -> ConnHandle {
     pair.client.endpoint.connect(now, remote, None, config, |_| true).unwrap()
 }
 
-/// PRP-PORT-2: automatic ports are above those that people serve on; the paper's are for peers that know no others.
+/// PRP-PORT-2: automatic ports are above those that people serve on; the paper's are for peers that
+/// know no others.
 #[test]
 fn pick__high_ports_and_low_ones_for_classic_peers() {
     let mut pair = Pair::default();
@@ -81,7 +82,8 @@ fn pick__shares_again_what_has_become_free_for_a_peer() {
     assert!(to_b.iter().any(|c| local(&pair, *c) == port));
 }
 
-/// Where no other port can be had, for want of descriptors, connections to different peers share one.
+/// Where no other port can be had, for want of descriptors, connections to different peers share
+/// one.
 #[test]
 fn pick__shares_where_there_are_no_more() {
     let mut pair = Pair::default();
@@ -119,7 +121,8 @@ fn pick__skips_what_other_processes_own_and_what_is_named() {
     assert_eq!(got, [40_009, 40_011]);
 }
 
-/// PRP-PORT-3: the next connection may have the port of the last one, for a second; then it is given back.
+/// PRP-PORT-3: the next connection may have the port of the last one, for a second; then it is
+/// given back.
 #[test]
 fn release__ports_are_kept_for_the_next_connection_for_a_second() {
     let mut pair = Pair::default();
@@ -148,7 +151,8 @@ fn release__ports_are_kept_for_the_next_connection_for_a_second() {
     assert_eq!(pair.client.endpoint.poll_timeout(), None);
 }
 
-/// PRP-PORT-3: a port that somebody asked for is given back at once, and nobody else gets it meanwhile.
+/// PRP-PORT-3: a port that somebody asked for is given back at once, and nobody else gets it
+/// meanwhile.
 #[test]
 fn release__a_named_port_is_given_back_and_never_to_another_connection() {
     let mut pair = Pair::default();
@@ -209,8 +213,8 @@ fn pick__never_the_address_that_is_asked() {
     assert_eq!(asked, Err(crate::error::ConnectError::InUse));
 }
 
-/// A client that closes first stays for a while, on a port of its own. However many connections it makes in that time, it needs
-/// ports for some hundred.
+/// A client that closes first stays for a while, on a port of its own. However many connections it
+/// makes in that time, it needs ports for some hundred.
 #[test]
 fn stay__connections_in_a_row_take_few_ports() {
     let mut pair = Pair::default();
@@ -234,8 +238,8 @@ fn stay__connections_in_a_row_take_few_ports() {
     assert_eq!(pair.server.endpoint.stats().resets, 0);
 }
 
-/// The last acknowledgement of one that had to go early was lost: its peer is told, and the next connection of the same ends
-/// stands all the same.
+/// The last acknowledgement of one that had to go early was lost: its peer is told, and the next
+/// connection of the same ends stands all the same.
 #[test]
 fn stay__who_goes_early_leaves_the_peer_no_ghost() {
     let mut pair = Pair::default();

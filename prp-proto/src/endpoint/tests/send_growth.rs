@@ -5,7 +5,8 @@ use crate::config::EndpointConfig;
 
 const BEFORE: usize = 512 * 1024;
 
-/// Writes what it can of `bytes` bytes for so long, at both ends or at the client's; how many went at either.
+/// Writes what it can of `bytes` bytes for so long, at both ends or at the client's; how many went
+/// at either.
 fn write_for(
     pair: &mut Pair,
     (c, s): (ConnHandle, ConnHandle),
@@ -48,7 +49,7 @@ fn both_ends__write_megabytes_before_either_reads() {
     }
 }
 
-/// Whoever waits for room is told when it has grown.
+/// A writer that waits for room is told when it has grown.
 #[test]
 fn writer__is_told_of_room_that_has_grown() {
     let mut pair = Pair::default();
@@ -82,7 +83,8 @@ fn send_buffer__does_not_grow_without_need() {
     assert_eq!(pair.client.endpoint.room(c), Some(BEFORE));
 }
 
-/// What all connections together grow by is bounded, and given back when they end, or hold nothing for long.
+/// What all connections together grow by is bounded, and given back when they end, or hold nothing
+/// for long.
 #[test]
 fn growth__is_bounded_over_all_connections() {
     let config = EndpointConfig { receive_memory: 3 * BEFORE, ..EndpointConfig::default() };
@@ -92,7 +94,8 @@ fn growth__is_bounded_over_all_connections() {
         let mut pair = Pair::with_config(config, 1500);
         let first = pair.established();
         let [written, _] = write_for(&mut pair, first, &data, false, second);
-        // The peer's window, and twice what was kept at first: the next step would be twice as large.
+        // The peer's window, and twice what was kept at first: the next step would be twice as
+        // large.
         assert!((2 * BEFORE + 1..=3 * BEFORE).contains(&written), "{written}");
         let other = pair.established();
         let [written, _] = write_for(&mut pair, other, &data, false, second);

@@ -1,5 +1,5 @@
-//! Links on which a segment takes longer than a round trip does elsewhere. What waits for them must not be taken for lost: what
-//! is said twice takes its time twice, and is waited for in turn.
+//! Links on which a segment takes longer than a round trip does elsewhere. What waits for them must
+//! not be taken for lost: what is said twice takes its time twice, and is waited for in turn.
 
 use super::*;
 
@@ -41,7 +41,8 @@ fn send(pair: &mut Pair, c: ConnHandle, s: ConnHandle, bytes: usize) -> Course {
 
 const POLICIES: [Reliability; 2] = [Reliability::SelectiveRepeat, Reliability::GoBackN];
 
-/// The first round trips may be short, where there is room for some frames before the slow part of the way, or all of them long.
+/// The first round trips may be short, where there is room for some frames before the slow part of
+/// the way, or all of them long.
 #[test]
 fn rate__of_slow_links_is_used_and_nothing_is_said_twice() {
     for policy in POLICIES {

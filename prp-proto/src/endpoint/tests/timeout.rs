@@ -46,7 +46,8 @@ fn revise_timeout__changes_when_an_endpoint_is_woken_and_nothing_else() {
     let run = |revises: bool| {
         let mut pair = Pair::default().traced();
         let mut n = 0_u32;
-        // Every seventh frame is lost, of either direction: all timers but the slowest have their turn.
+        // Every seventh frame is lost, of either direction: all timers but the slowest have their
+        // turn.
         pair.rule = Box::new(move |_, bytes| {
             n += u32::from(is_data(bytes));
             if is_data(bytes) && n.is_multiple_of(7) { Verdict::Drop } else { Verdict::Pass }

@@ -17,8 +17,8 @@ fn data__arrives_in_order_under_every_policy_and_segment_size() {
     }
 }
 
-/// PRP-SEQ-4: the initial numbers are random, so half of them are in the upper half of what travels. Both
-/// ends count alike from all of them, and no acknowledgement is refused.
+/// PRP-SEQ-4: the initial numbers are random, so half of them are in the upper half of what
+/// travels. Both ends count alike from all of them, and no acknowledgement is refused.
 #[test]
 fn data__flows_from_whatever_number_is_the_first() {
     let mut pair = Pair::default();
@@ -97,8 +97,8 @@ fn messages__keep_their_ends() {
     assert_eq!(pair.server.endpoint.read_message(pair.time, s, &mut buf), Ok(None));
 }
 
-/// The device gets frames before anything is done about them; then their deadlines stand, whether the driver says that they
-/// are sent or asks whether there are more.
+/// The device gets frames before anything is done about them; then their deadlines stand, whether
+/// the driver says that they are sent or asks whether there are more.
 #[test]
 fn sent__deadlines_stand_once_the_device_has_the_frames() {
     for says_so in [true, false] {

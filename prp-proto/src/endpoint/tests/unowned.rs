@@ -1,5 +1,5 @@
-//! What is answered for ports that nobody owns (SPEC PRP-CONN-8, PRP-CTL-3, PRP-RST-2): the process that had them has ended, and
-//! another one of its node says so.
+//! What is answered for ports that nobody owns (SPEC PRP-CONN-8, PRP-CTL-3, PRP-RST-2): the process
+//! that had them has ended, and another one of its node says so.
 
 use super::*;
 use crate::addr::DeviceId;
@@ -65,7 +65,8 @@ fn segment__for_a_process_that_has_ended_is_followed_by_a_probe() {
     assert!(pair.time.since(begun) < Duration::from_secs(1), "{:?}", pair.time);
 }
 
-/// Finding out who owns a port costs system calls: how often is limited before anybody is asked (PRP-RST-6).
+/// Finding out who owns a port costs system calls: how often is limited before anybody is asked
+/// (PRP-RST-6).
 #[test]
 fn flood__has_few_ports_looked_up() {
     let offer = Offer {

@@ -30,7 +30,8 @@ fn window__a_reader_that_sleeps_stops_the_sender() {
     }
 }
 
-/// Reading says that the window has opened by a quarter, long before it was shut, and says nothing of less.
+/// Reading says that the window has opened by a quarter, long before it was shut, and says nothing
+/// of less.
 #[test]
 fn window__a_quarter_is_told_and_no_less() {
     let mut pair = Pair::default();
@@ -156,8 +157,8 @@ fn write__is_invited_when_half_the_buffer_is_free() {
     assert!(pair.client.events.iter().any(writable) && pair.client.endpoint.is_writable(c));
 }
 
-/// PRP-WIN-1: messages without bytes take room too, or a reader that sleeps would hold any number of
-/// their ends.
+/// PRP-WIN-1: messages without bytes take room too, or a reader that sleeps would hold any number
+/// of their ends.
 #[test]
 fn window__empty_messages_are_bounded_like_bytes() {
     for policy in Reliability::STRONGEST_FIRST {
@@ -198,8 +199,8 @@ fn window__empty_messages_are_bounded_like_bytes() {
 /// Thirteen full segments, which leave less than one of room in [`small_buffer`].
 const FILLS: usize = 13 * 1484;
 
-/// PRP-WIN-5: what is written into a window that is closed already is sent too, though the news of its
-/// opening was lost.
+/// PRP-WIN-5: what is written into a window that is closed already is sent too, though the news of
+/// its opening was lost.
 #[test]
 fn window__written_into_after_the_lost_update() {
     let mut pair = Pair::default();

@@ -1,4 +1,5 @@
-//! The last frame that passes, and the first that does not. These were found by mutations that nothing caught.
+//! The last frame that passes, and the first that does not. These were found by mutations that
+//! nothing caught.
 
 use super::*;
 

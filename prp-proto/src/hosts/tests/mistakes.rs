@@ -156,7 +156,8 @@ fn display__every_mistake() {
 
 #[test]
 fn column__counts_characters() {
-    // Expect: the byte order mark counts for nothing, a tab and a three-byte character for one each.
+    // Expect: the byte order mark counts for nothing, a tab and a three-byte character for one
+    // each.
     assert!(only("\u{feff}one").starts_with("1:1: "));
     let text = "1 02:00:00:00:00:01 eth0 a\n\t2\tvia 1 \u{6f22}\u{6f22} b";
     assert!(only(text).starts_with("2:10: "), "{}", only(text));

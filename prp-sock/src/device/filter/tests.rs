@@ -109,7 +109,8 @@ fn program__of_the_steward_passes_what_is_answered_for_any_port() {
     assert!(!passes(&program, 7, 9, CACK) && !passes_block(&program, 7, 9, Control::PROBE));
 }
 
-/// However scattered the ports are, the program stays within what the kernel takes and passes them all.
+/// However scattered the ports are, the program stays within what the kernel takes and passes them
+/// all.
 #[test]
 fn program__stays_within_the_kernels_limit() {
     let ports: Vec<u16> = (0..2000).map(|i| i * 32 + 5).collect();

@@ -1,7 +1,9 @@
-//! The program that the kernel runs for each frame a device receives, while the tcx receive path is open: it puts frames for our ports
-//! into the tcx receive path's slots while somebody looks there, and leaves all others to the packet sockets.
+//! The program that the kernel runs for each frame a device receives, while the tcx receive path is
+//! open: it puts frames for our ports into the tcx receive path's slots while somebody looks there,
+//! and leaves all others to the packet sockets.
 //!
-//! R6 is the frame, R9 the memory, R8 the slot, R7 its number, and then what its first word will say of that.
+//! R6 is the frame, R9 the memory, R8 the slot, R7 its number, and then what its first word will
+//! say of that.
 
 use prp_proto::addr::NodeId;
 use prp_proto::wire::{ETHERNET_LEN, HEADER_LEN};
@@ -109,8 +111,8 @@ impl Text {
         asm.jump_if(Eq, R2, 0, *up);
     }
 
-    /// Finds a free slot, R8. Where there is none the tcx receive path is closed until who empties it has caught up, so that
-    /// frames stay in order.
+    /// Finds a free slot, R8. Where there is none the tcx receive path is closed until who empties
+    /// it has caught up, so that frames stay in order.
     fn slot(&mut self) {
         let Self { asm, layout, up } = self;
         let (full, found) = (asm.label(), asm.label());
@@ -148,7 +150,8 @@ impl Text {
         const { assert!(Layout::VOID == 0) };
     }
 
-    /// R8, slots that were filled before a slot, becomes the place `line` lines behind that slot's begin.
+    /// R8, slots that were filled before a slot, becomes the place `line` lines behind that slot's
+    /// begin.
     fn netdev(&mut self, line: i32) {
         let Self { asm, layout, .. } = self;
         asm.alu(And, R8, layout.slots as i32 - 1);
@@ -157,8 +160,9 @@ impl Text {
         asm.alu(Add, R8, R9);
     }
 
-    /// After a small frame, has this processor own the second line of the next slot, which the reader has had since the last lap: the
-    /// next message need not wait for that. The first line is where who looks would take it back at once.
+    /// After a small frame, has this processor own the second line of the next slot, which the
+    /// reader has had since the last lap: the next message need not wait for that. The first line
+    /// is where who looks would take it back at once.
     fn fetch_next(&mut self) {
         let Self { asm, .. } = self;
         let large = asm.label();

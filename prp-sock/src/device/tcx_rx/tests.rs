@@ -12,7 +12,8 @@ const SLOTS: usize = 4;
 const NEXT: u32 = u32::MAX;
 const DROP: u32 = 2;
 
-/// A tcx receive path for one port and the program that fills it, which no device runs. None without the rights for it.
+/// A tcx receive path for one port and the program that fills it, which no device runs. None
+/// without the rights for it.
 struct Bench {
     tcx_rx: TcxRx,
     program: FrameProgram,
@@ -72,7 +73,8 @@ impl Bench {
 /// A frame for this node and the port, whose length depends on its number.
 fn frame(number: u8) -> Vec<u8> {
     let mut frame = vec![number; 31 + usize::from(number) * 5];
-    // To whom it is: a program that is tried out runs at the loopback device, whose address is this.
+    // To whom it is: a program that is tried out runs at the loopback device, whose address is
+    // this.
     frame[..6].fill(0);
     frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
     frame[16..18].copy_from_slice(&NODE.to_be_bytes());

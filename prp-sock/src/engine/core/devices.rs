@@ -15,8 +15,8 @@ use crate::carrier::LinkState;
 use crate::device::{Managed, PortFilter};
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
 
-/// How long after an error to look whether an interface is there again, and how often: well under the time
-/// after which peers give up.
+/// How long after an error to look whether an interface is there again, and how often: well under
+/// the time after which peers give up.
 const REVIVE_AFTER: Duration = Duration::from_millis(500);
 
 /// So many frames that are not for us, and there is a filter: half of what a turn takes in.
@@ -32,8 +32,8 @@ pub(super) const fn is_misdirected(disposition: Disposition) -> bool {
 }
 
 impl Core {
-    /// The first of the devices that lead to `node`, if the kernel says of all of them that they are
-    /// down or have no carrier.
+    /// The first of the devices that lead to `node`, if the kernel says of all of them that they
+    /// are down or have no carrier.
     pub(crate) fn device_down(&self, node: NodeId) -> Option<DeviceId> {
         let mut first = None;
         for hop in self.endpoint.routes().lookup(node).next_hops() {
@@ -45,8 +45,8 @@ impl Core {
         first
     }
 
-    /// Notes of every device, in order, what the kernel says of it: one that has come, or has taken the
-    /// name of another one, is used from now on, with the address it has.
+    /// Notes of every device, in order, what the kernel says of it: one that has come, or has taken
+    /// the name of another one, is used from now on, with the address it has.
     pub(crate) fn note_links(
         &mut self,
         now: Instant,
@@ -83,7 +83,8 @@ impl Core {
         self.close_filter(self.filter.is_steward())
     }
 
-    /// Whether frames for `port` are `ours`: to be told of every port that becomes ours, and of every one that ceases to be.
+    /// Whether frames for `port` are `ours`: to be told of every port that becomes ours, and of
+    /// every one that ceases to be.
     pub(super) fn own(&self, port: Port, ours: bool) {
         self.devices.iter().filter_map(|device| device.io.tcx_rx()).for_each(|i| i.own(port, ours));
     }
@@ -135,8 +136,8 @@ impl Core {
         Ok(())
     }
 
-    /// After a sleep: looks after the devices a while after one of them had an error, until all are there.
-    /// Not at once, since an interface that is being removed is still to be found.
+    /// After a sleep: looks after the devices a while after one of them had an error, until all are
+    /// there. Not at once, since an interface that is being removed is still to be found.
     pub(in crate::engine) fn revive_devices(&mut self, now: Instant, troubled: bool) {
         let due = self.reopen_at.is_some_and(|at| now >= at);
         if troubled || (due && !self.devices.iter_mut().all(|device| device.io.revive())) {

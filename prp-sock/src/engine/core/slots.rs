@@ -105,8 +105,8 @@ impl Core {
         Ok(fd)
     }
 
-    /// Brings the descriptor of `interest`'s connection or listener, if it has one, up to date. To be
-    /// done before the lock is let go: whatever happens after that is to be seen as an edge.
+    /// Brings the descriptor of `interest`'s connection or listener, if it has one, up to date. To
+    /// be done before the lock is let go: whatever happens after that is to be seen as an edge.
     pub(crate) fn show_for(&mut self, interest: Interest) {
         match interest {
             Interest::Accept(listener) => self.show_listener(listener),
@@ -132,7 +132,8 @@ impl Core {
         });
     }
 
-    /// As [`Self::show`], when something has come to read: an edge, as on a kernel socket, though there was something before.
+    /// As [`Self::show`], when something has come to read: an edge, as on a kernel socket, though
+    /// there was something before.
     pub(super) fn show_arrival(&mut self, conn: ConnHandle) {
         let Some(fd) = self.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) else { return };
         let was_readable = fd.is_readable();
@@ -165,8 +166,9 @@ impl Core {
         }
     }
 
-    /// As [`Self::show_listener`], when a connection has come: an edge for it, or of several threads that wait with
-    /// `EPOLLEXCLUSIVE` one would be woken for all that come before the first is accepted.
+    /// As [`Self::show_listener`], when a connection has come: an edge for it, or of several
+    /// threads that wait with `EPOLLEXCLUSIVE` one would be woken for all that come before the
+    /// first is accepted.
     pub(super) fn show_incoming(&mut self, listener: ListenHandle) {
         let Some(fd) = self.listeners.get(&listener).and_then(|s| s.fd.as_ref()) else { return };
         let was_readable = fd.is_readable();

@@ -10,8 +10,8 @@ use super::{Bystander, read_byte, wait_for_crew};
 use crate::builder::Builder;
 use crate::testing::{wait_until, within_patience};
 
-/// Expects that threads of alpha's sleep: in a time in which a loop goes round a hundred thousand times
-/// they look at the device a few times, for a timer or a spin.
+/// Expects that threads of alpha's sleep: in a time in which a loop goes round a hundred thousand
+/// times they look at the device a few times, for a timer or a spin.
 fn assert_asleep(probe: &Probe) {
     let before = probe.looks.load(Ordering::Relaxed);
     thread::sleep(Duration::from_millis(300));

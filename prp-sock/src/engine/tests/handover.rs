@@ -12,8 +12,8 @@ use crate::testing::{Pair, wait_until, within_patience};
 
 const MESSAGE: usize = 64;
 
-/// `threads` threads, each with a connection of its own, send `rounds` messages each and wait for every
-/// answer. On the other node as many threads answer.
+/// `threads` threads, each with a connection of its own, send `rounds` messages each and wait for
+/// every answer. On the other node as many threads answer.
 fn ping_pong(threads: u8, rounds: u32, builder: &Builder) {
     let builder = builder.clone();
     within_patience(move || {
@@ -81,8 +81,8 @@ fn wait__sixty_four_threads_that_never_spin() {
     ping_pong(64, 50, &Builder::new().spin(Duration::ZERO));
 }
 
-/// Nobody starves: every thread reaches its share while all the others go on. And nobody who wants the
-/// lock waits for anything but work in progress.
+/// Nobody starves: every thread reaches its share while all the others go on. And nobody who wants
+/// the lock waits for anything but work in progress.
 #[test]
 fn wait__eight_threads_all_make_progress_while_the_others_run() {
     const THREADS: usize = 8;
@@ -116,7 +116,8 @@ fn wait__eight_threads_all_make_progress_while_the_others_run() {
             done.iter().all(|count| count.load(Ordering::Relaxed) >= SHARE)
         });
         enough.store(true, Ordering::Relaxed);
-        // Expect: a turn or a few of them, not a sleep. Ten seconds are a machine that is very busy.
+        // Expect: a turn or a few of them, not a sleep. Ten seconds are a machine that is very
+        // busy.
         assert!(longest < Duration::from_secs(10), "waited {longest:?} for the lock");
     });
 }

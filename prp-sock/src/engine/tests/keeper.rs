@@ -88,8 +88,8 @@ fn keep__sleeps_altogether_while_a_driver_waits_in_vain() {
 }
 
 /// A thread waits for one connection and sleeps until its keepalive is due; another one writes to
-/// another connection, and the frame is lost. Somebody must look at the clock long before the sleeper
-/// does.
+/// another connection, and the frame is lost. Somebody must look at the clock long before the
+/// sleeper does.
 #[test]
 fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
     within_patience(|| {
@@ -112,7 +112,8 @@ fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
             let before = engine.now();
             ours.write_all(&[1]).unwrap();
             theirs.read_exact(&mut [0]).unwrap();
-            // The leader would look after thirty seconds, the timer is due after fifty milliseconds.
+            // The leader would look after thirty seconds, the timer is due after fifty
+            // milliseconds.
             assert!(engine.now().since(before) < Duration::from_secs(10), "nobody looked");
             assert!(!lose_next.load(Ordering::Relaxed), "nothing was lost: no test");
         }
@@ -170,7 +171,8 @@ fn keep__looks_often_for_a_driver_that_sleeps_on() {
     });
 }
 
-/// The lock, and when the keeper of `pair`'s first end is about to look by itself: while frames come.
+/// The lock, and when the keeper of `pair`'s first end is about to look by itself: while frames
+/// come.
 fn watched<'a>(pair: &'a Pair, theirs: &mut PrpStream) -> (CoreGuard<'a>, Instant) {
     let engine = pair.alpha.engine();
     loop {

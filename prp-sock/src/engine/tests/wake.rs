@@ -10,8 +10,8 @@ use crate::builder::Builder;
 use crate::stream::PrpStream;
 use crate::testing::{Pair, wait_until, within_patience};
 
-/// Runs `test` twice: so that the thread of alpha's that it makes wait is the leader, and so that it is
-/// a follower. `test` is told how many followers there are then.
+/// Runs `test` twice: so that the thread of alpha's that it makes wait is the leader, and so that
+/// it is a follower. `test` is told how many followers there are then.
 fn as_driver_and_as_follower(test: impl Fn(&Pair, usize) + Clone + Send + 'static) {
     for followers in [0, 1] {
         let test = test.clone();
@@ -153,7 +153,8 @@ fn blocked_writer(
     let mut writer = ours.try_clone().unwrap();
     let writing = thread::spawn(move || writer.write_all(&vec![0; BLOCKING]));
     let (conn, engine) = (ours.inner().unwrap().conn, pair.alpha.engine());
-    // A writer that sleeps is woken for half of the buffer, so that is how much may be free in the end.
+    // A writer that sleeps is woken for half of the buffer, so that is how much may be free in the
+    // end.
     wait_until("a full buffer", || !engine.lock().endpoint.is_writable(conn));
     wait_for_crew(engine, followers);
     (ours, theirs, writing)

@@ -178,8 +178,8 @@ fn readiness__of_a_listener() {
     });
 }
 
-/// A thread that checks, until this is dropped, that a stream's descriptor shows the truth whenever the
-/// lock is free. An edge is lost where it does not: what happens then is no change any more.
+/// A thread that checks, until this is dropped, that a stream's descriptor shows the truth whenever
+/// the lock is free. An edge is lost where it does not: what happens then is no change any more.
 struct Truth {
     enough: Arc<AtomicBool>,
     checking: Option<JoinHandle<()>>,
@@ -210,8 +210,8 @@ impl Drop for Truth {
     }
 }
 
-/// Reads as programs with edge-triggered `epoll` do: at every edge until the buffer is not filled, which
-/// says that nothing is left. No edge may be missing.
+/// Reads as programs with edge-triggered `epoll` do: at every edge until the buffer is not filled,
+/// which says that nothing is left. No edge may be missing.
 #[test]
 fn edge__none_is_lost_to_a_reader_that_stops_at_a_short_read() {
     const ROUNDS: usize = 3000;

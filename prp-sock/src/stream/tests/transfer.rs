@@ -113,8 +113,9 @@ fn write_vectored__is_one_write_of_all_the_pieces() {
     });
 }
 
-/// Writes of every size about those from which on bytes are sent from where they lie, and more than is written under one hold
-/// of the lock, between small ones that are not; with trailers, where none are.
+/// Writes of every size about those from which on bytes are sent from where they lie, and more than
+/// is written under one hold of the lock, between small ones that are not; with trailers, where
+/// none are.
 #[test]
 fn write__much_and_little_by_turns() {
     for crc in [false, true] {

@@ -1,4 +1,5 @@
-//! Several tasks that wait for one stream or listener, and what a task that never waits leaves to others.
+//! Several tasks that wait for one stream or listener, and what a task that never waits leaves to
+//! others.
 
 use std::cell::Cell;
 use std::io::Write;

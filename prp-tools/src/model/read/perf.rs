@@ -1,4 +1,5 @@
-//! What `prp perf sweep --json` and `prp perf latency --json` write: a median for each round of each size.
+//! What `prp perf sweep --json` and `prp perf latency --json` write: a median for each round of
+//! each size.
 
 use prp_model::fit::Sample;
 use prp_model::unit::{Bytes, Seconds};

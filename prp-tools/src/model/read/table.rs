@@ -46,8 +46,8 @@ pub(super) fn osu(text: &str) -> Result<Vec<Sample>, Mistake> {
     table(text, 1)
 }
 
-/// `#bytes #repetitions t[usec] Mbytes/sec`; where there are several times, the average one. Of several
-/// benchmarks that of PingPong.
+/// `#bytes #repetitions t[usec] Mbytes/sec`; where there are several times, the average one. Of
+/// several benchmarks that of PingPong.
 pub(super) fn imb(text: &str) -> Result<Vec<Sample>, Mistake> {
     /// What stands before each benchmark.
     const TITLE: &str = "# Benchmarking ";

@@ -60,7 +60,8 @@ fn imb__pingpong_and_tables_of_several_times() {
     assert!(mistake("#bytes #repetitions\n 8 1000\n").contains("t[usec]"));
 }
 
-/// One file has all benchmarks of a run, and other programs of a suite print tables of the same form.
+/// One file has all benchmarks of a run, and other programs of a suite print tables of the same
+/// form.
 #[test]
 fn tables__of_what_is_no_ping_pong() {
     let head = "#bytes #repetitions      t[usec]   Mbytes/sec\n";

@@ -1,5 +1,5 @@
-//! What PRP is to come up to: ratios within one run, since a machine's absolute figures change from one
-//! minute to the next.
+//! What PRP is to come up to: ratios within one run, since a machine's absolute figures change from
+//! one minute to the next.
 
 use serde::Serialize;
 
@@ -7,7 +7,8 @@ use super::keys::gbps;
 use super::runs::Runs;
 use crate::perf::rounds;
 
-/// Payload of a full frame at MTU 1500, by the bytes it takes on the wire as a rate limit counts them.
+/// Payload of a full frame at MTU 1500, by the bytes it takes on the wire as a rate limit counts
+/// them.
 const PAYLOAD_PART: f64 = 1484.0 / 1514.0;
 
 /// One figure and what it is to be.
