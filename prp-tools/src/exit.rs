@@ -84,13 +84,28 @@ impl Failure {
         if matches!(failure.code, Code::Refused | Code::NotPermitted) {
             return failure;
         }
-        let mut lacks = check::lacks(hosts);
-        lacks.retain(|found| !failure.text.contains(&found.what));
-        if failure.code == Code::TimedOut && lacks.is_empty() {
+        if !failure.add_lacks(hosts) && failure.code == Code::TimedOut {
             failure.text.push_str(hint);
         }
-        failure.text.extend(lacks.iter().map(|found| format!("\n{found}")));
         failure
+    }
+
+    /// As `self`, with what this machine lacks of the prphosts at `hosts`: where nobody has
+    /// answered that is the likely cause.
+    pub(crate) fn with_lacks(mut self, hosts: &Path) -> Self {
+        if self.code == Code::TimedOut {
+            self.add_lacks(hosts);
+        }
+        self
+    }
+
+    /// Adds what this machine lacks of the prphosts at `hosts`, unless that is said already;
+    /// whether there was anything.
+    fn add_lacks(&mut self, hosts: &Path) -> bool {
+        let mut lacks = check::lacks(hosts);
+        lacks.retain(|found| !self.text.contains(&found.what));
+        self.text.extend(lacks.iter().map(|found| format!("\n{found}")));
+        !lacks.is_empty()
     }
 
     /// Anything else that failed with `what`.

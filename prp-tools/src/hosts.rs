@@ -104,7 +104,8 @@ pub(crate) fn find(file: &HostsFile, name: &str) -> Result<NodeId, Failure> {
     let hosts = file.hosts();
     hosts.resolve(name).filter(|node| hosts.entry(*node).is_some()).ok_or_else(|| {
         let mut text = format!("no node {name} in {}", file.path().display());
-        if name.parse::<IpAddr>().is_ok() {
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        if bare.parse::<IpAddr>().is_ok() {
             text.push_str("; nodes have numbers or names, and no IP addresses");
         }
         Failure::new(Code::NoWay, text)

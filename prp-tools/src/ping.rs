@@ -98,7 +98,7 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
         }
     }
     signals.tell_nobody();
-    end(&lock(&tally), json)
+    end(&lock(&tally), json).map_err(|failure| failure.with_lacks(prober.hosts()))
 }
 
 /// Says what has come of it, and how that is to be taken.

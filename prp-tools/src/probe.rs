@@ -60,6 +60,11 @@ impl Prober {
         Self::by(file).map_err(|e| Failure::network("echoes", &e))
     }
 
+    /// The prphosts it goes by.
+    pub(crate) fn hosts(&self) -> &Path {
+        self.file.path()
+    }
+
     fn by(file: HostsFile) -> io::Result<Self> {
         let local = Resolver::by(file.clone())?.local_node()?;
         let mut claims = PortClaims::new(local);

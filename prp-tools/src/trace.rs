@@ -85,7 +85,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
             break;
         }
     }
-    let verdict = verdict(&steps, &prober, node);
+    let verdict = verdict(&steps, &prober, node).map_err(|e| e.with_lacks(prober.hosts()));
     if args.json {
         let (name, reached) = (prober.name(node), verdict.is_ok());
         let report = Report { node: node.number(), name, reached, hops: steps };

@@ -2,6 +2,7 @@
 //! outcome.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use nix::sys::signal::Signal;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::Router;
 use prp_tests::scratch::TempFile;
@@ -18,6 +19,8 @@ prp_tests::main! {
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+/// Hardware addresses that no topology has.
+const NEW_CARDS: [&str; 2] = ["02:00:00:00:ab:01", "02:00:00:00:ab:02"];
 
 /// Calls `device` of `node` by another name, as udev does; it is down meanwhile.
 fn rename(node: &Node<'_>, device: &str, name: &str) {
@@ -28,7 +31,11 @@ fn rename(node: &Node<'_>, device: &str, name: &str) {
 
 /// Says something over a new connection from `client` to port 80 of node 2, where `server` listens.
 fn reaches(client: &mut Puppet, server: &mut Puppet, word: &str) {
-    client.ok("connect s 2:80");
+    // It may not have heard yet that its device is up again.
+    wait::until("a connection", || match client.ask("connect s 2:80") {
+        Ok(_) => Some(()),
+        Err((kind, text)) => (kind != "NetworkUnreachable").then(|| panic!("{kind}: {text}")),
+    });
     server.ok("accept l s");
     client.ok(format!("write s {word}"));
     assert_eq!(server.ok(format!("read s {}", word.len())), word);
@@ -52,24 +59,39 @@ fn device__that_comes_late() {
     wait::until("the router", || router.log().contains("prphosts read again").then_some(()));
 }
 
-/// A network card is replaced, and prphosts is changed with it: who listens goes on at the new
-/// address.
+/// The network cards of both nodes are replaced, and prphosts is changed before: who only listens
+/// goes on at its new address, and knows that of the other node.
 fn address__changed_with_prphosts() {
     let topology = Topology::pair();
-    let (one, two) = (topology.node(1), topology.node(2));
-    let hosts = TempFile::new(one.hosts());
-    let mut client = Puppet::run("client", one.command_with_hosts(hosts.path(), PUPPET));
-    let mut server = Puppet::start(&two, PUPPET);
+    let nodes = [topology.node(1), topology.node(2)];
+    let files = nodes.each_ref().map(|node| TempFile::new(node.hosts()));
+    let start = |at: usize| {
+        let command = nodes[at].command_with_hosts(files[at].path(), PUPPET);
+        Puppet::run(format!("puppet on node {}", at + 1), command)
+    };
+    let router = Router::run(nodes[1].command_with_hosts(files[1].path(), ROUTED));
+    let (mut client, mut server) = (start(0), start(1));
     server.ok("listen l 2:80");
     reaches(&mut client, &mut server, "before");
-    let (before, after) = (two.field("mac"), "02:00:00:00:ab:cd");
-    two.run("ip", &["link", "set", "eth0", "down"]);
-    two.run("ip", &["link", "set", "eth0", "address", after]);
-    two.run("ip", &["link", "set", "eth0", "up"]);
-    let text = one.hosts();
-    assert!(text.contains(&before), "{text}");
-    hosts.replace(text.replace(&before, after));
+    let cards = [(nodes[0].field("mac"), NEW_CARDS[0]), (nodes[1].field("mac"), NEW_CARDS[1])];
+    for (node, file) in nodes.iter().zip(&files) {
+        let mut text = node.hosts();
+        for (before, after) in &cards {
+            assert!(text.contains(before), "{text}");
+            text = text.replace(before, after);
+        }
+        file.replace(text);
+    }
+    for (node, (_, after)) in nodes.iter().zip(&cards) {
+        node.run("ip", &["link", "set", "eth0", "down"]);
+        node.run("ip", &["link", "set", "eth0", "address", after]);
+        node.run("ip", &["link", "set", "eth0", "up"]);
+    }
     reaches(&mut client, &mut server, "after");
+    // Expect: so does the router, who answers for ports that nobody has.
+    router.signal(Signal::SIGHUP);
+    let mut kind = || client.fails("connect t 2:81 timeout=500");
+    wait::until("a refusal", || (kind() == "ConnectionRefused").then_some(()));
 }
 
 /// Sockets are with the device that has the name that prphosts has, whichever that is.

@@ -121,6 +121,8 @@ fn connect__where_the_own_device_is_down_says_so() {
     topology.link(2, Link::Down);
     let flags = || one.run("ip", &["-o", "link", "show", "eth0"]);
     wait::until("eth0 has no carrier", || flags().contains("NO-CARRIER").then_some(()));
+    let (code, _, said) = run(&one, &["ping", "-c", "1", "2"]);
+    assert!(code == Some(4) && said.contains("device eth0 has no carrier"), "{said}");
     let (code, _, said) = run(&one, &["cat", "-w", "60", "2", "7000"]);
     assert!(code == Some(5) && said.contains("eth0 of this machine is down or has no"), "{said}");
     topology.link(1, Link::Down);

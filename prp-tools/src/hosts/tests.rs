@@ -17,6 +17,8 @@ fn find__a_node_that_has_a_line() {
         let path = text.path().display();
         assert_eq!(said, Failure::new(Code::NoWay, format!("no node {name} in {path}")));
     }
-    let said = find(&file, "10.0.0.3").expect_err("no node");
-    assert!(said.text().ends_with("numbers or names, and no IP addresses"), "{said:?}");
+    for name in ["10.0.0.3", "[::]"] {
+        let said = find(&file, name).expect_err("no node");
+        assert!(said.text().ends_with("numbers or names, and no IP addresses"), "{said:?}");
+    }
 }
