@@ -1,5 +1,7 @@
 //! How a process becomes a rank: it asks its agent where the others are, and connects to each.
 
+mod card;
+
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,6 +16,7 @@ use nix::unistd::Pid;
 use parking_lot::Mutex;
 use prp_sock::{PrpListener, PrpStream};
 
+use self::card::{Card, Secret};
 use super::{HANG_SECONDS, Process};
 use crate::control::{Frame, Topic, environment};
 use crate::engine::Engine;
@@ -21,6 +24,9 @@ use crate::link::Stream;
 
 /// How long the other ranks may take to connect once all are known to be there.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a connection may take to say which rank it is from: one that does not is a stranger's.
+const INTRODUCTION: Duration = Duration::from_secs(2);
 
 /// How often the control thread looks whether a rank waits too long.
 const LOOK: Duration = Duration::from_millis(100);
@@ -164,8 +170,9 @@ impl Place {
         let local = UnixListener::bind(self.socket(self.rank))?;
         let is_spread = self.nodes.iter().any(|n| *n != self.nodes[self.rank]);
         let remote = is_spread.then(|| PrpListener::bind("self:0")).transpose()?;
+        let secret = Secret::random();
         let card = match &remote {
-            Some(listener) => listener.local_addr()?.to_string(),
+            Some(listener) => Card::new(&listener.local_addr()?, secret).to_string(),
             None => "-".to_owned(),
         };
         Frame::new(Topic::Card, self.rank, card).write(control)?;
@@ -185,10 +192,10 @@ impl Place {
                 stream.write_all(&me)?;
                 Stream::Local(stream)
             } else {
-                let card = cards.get(rank).copied().unwrap_or("-");
-                let mut stream = PrpStream::connect(card)
-                    .map_err(|e| io::Error::new(e.kind(), format!("rank {rank} at {card}: {e}")))?;
-                stream.write_all(&me)?;
+                let card: Card = cards.get(rank).copied().unwrap_or("-").parse()?;
+                let mut stream = PrpStream::connect(card.address())
+                    .map_err(|e| io::Error::new(e.kind(), format!("rank {rank}: {e}")))?;
+                stream.write_all(&card.introduction(self.rank as u32))?;
                 Stream::Remote(stream)
             });
         }
@@ -198,11 +205,17 @@ impl Place {
             let rank = read_rank(&mut stream)?;
             place(&mut streams, rank, Stream::Local(stream))?;
         }
-        for _ in later.filter(|&r| !self.is_here(r)) {
-            let Some(listener) = &remote else { break };
-            let mut stream = listener.accept_timeout(PATIENCE)?.0;
-            let rank = read_rank(&mut stream)?;
+        let mut missing = later.filter(|&r| !self.is_here(r)).count();
+        let deadline = Instant::now() + PATIENCE;
+        while let Some(listener) = remote.as_ref().filter(|_| missing > 0) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut stream = listener.accept_timeout(left)?.0;
+            stream.set_read_timeout(Some(INTRODUCTION))?;
+            // Any process of the cluster can connect; only a rank of this job knows the secret.
+            let Some(rank) = secret.read_introduction(&mut stream) else { continue };
+            stream.set_read_timeout(None)?;
             place(&mut streams, rank, Stream::Remote(stream))?;
+            missing -= 1;
         }
         let _ = std::fs::remove_file(self.socket(self.rank));
         Ok(streams)
