@@ -282,6 +282,8 @@ fn control_block(control: &Control, line: &mut Line) {
                 echo.is_some(),
                 echo.is_some_and(|echo| echo.retransmitted),
                 ack.probe.is_some(),
+                ack.finished,
+                ack.leaves,
             ];
             flags = set.iter().zip(0..).map(|(set, bit)| u8::from(*set) << bit).sum();
             line.set("control.next", ack.next.bits());
