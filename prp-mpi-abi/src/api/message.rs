@@ -1,5 +1,8 @@
 //! Messages between two ranks.
 
+mod probe;
+mod status;
+
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -10,10 +13,12 @@ use prp_mpi::request::{Outcome as Ended, RequestId, Status as Ending};
 use prp_mpi::sys::memory::Region;
 use prp_mpi::wire::{Header, Kind, Signature};
 
+pub(crate) use self::probe::*;
+pub(crate) use self::status::*;
 use super::environment::{comm, comm_of, process};
 use super::error::{Class, Failure, Outcome, current_call};
 use super::{ANY_SOURCE, ANY_TAG, PROC_NULL};
-use crate::object::{self, Comm, Detail, Handle, MESSAGES, Message, REQUESTS, Req};
+use crate::object::{self, Comm, Detail, Handle, REQUESTS, Req};
 use crate::sys::pointer::{Address, Counts, Ptr, Status};
 
 /// How a message is sent.
@@ -524,243 +529,6 @@ pub(crate) fn recv_init(
     let start = move || Ok(active(part.receive()?, comm, part.detail(true), NOBODY));
     request.put(REQUESTS.add(Req::Persistent(Arc::new(start), None)));
     Ok(())
-}
-
-fn probe_pattern(from: c_int, tag: c_int, handle: Handle) -> Result<(Part, Pattern), Failure> {
-    let byte = Handle(0x247);
-    let part = part(Address::from_number(0), 0, byte, from, tag, handle, true)?;
-    let pattern = part.pattern();
-    Ok((part, pattern))
-}
-
-pub(crate) fn probe(from: c_int, tag: c_int, comm: Handle, status: Ptr<Status>) -> Outcome {
-    let (part, pattern) = probe_pattern(from, tag, comm)?;
-    if from == PROC_NULL {
-        put_status(status, &NOBODY);
-        return Ok(());
-    }
-    let detail = part.detail(true);
-    let (_, ending) = process()?.wait(&|| waiting(comm, detail), |engine| engine.probe(&pattern));
-    put_status(status, &ending);
-    Ok(())
-}
-
-pub(crate) fn iprobe(
-    from: c_int,
-    tag: c_int,
-    comm: Handle,
-    flag: Ptr<c_int>,
-    status: Ptr<Status>,
-) -> Outcome {
-    let (_, pattern) = probe_pattern(from, tag, comm)?;
-    let found = if from == PROC_NULL {
-        Some(NOBODY)
-    } else {
-        process()?.try_now(|engine| engine.probe(&pattern)).map(|(_, ending)| ending)
-    };
-    flag.put(found.is_some().into());
-    if let Some(ending) = found {
-        put_status(status, &ending);
-    }
-    Ok(())
-}
-
-pub(crate) fn mprobe(
-    from: c_int,
-    tag: c_int,
-    comm: Handle,
-    message: Ptr<Handle>,
-    status: Ptr<Status>,
-) -> Outcome {
-    let (part, pattern) = probe_pattern(from, tag, comm)?;
-    if from == PROC_NULL {
-        message.put(Handle::MESSAGE_NO_PROC);
-        put_status(status, &NOBODY);
-        return Ok(());
-    }
-    let detail = part.detail(true);
-    let (id, ending) = process()?.wait(&|| waiting(comm, detail), |engine| {
-        engine.probe(&pattern).inspect(|(id, _)| engine.reserve(*id))
-    });
-    message.put(MESSAGES.add(Message { id, comm }));
-    put_status(status, &ending);
-    Ok(())
-}
-
-pub(crate) fn improbe(
-    from: c_int,
-    tag: c_int,
-    comm: Handle,
-    flag: Ptr<c_int>,
-    message: Ptr<Handle>,
-    status: Ptr<Status>,
-) -> Outcome {
-    let (_, pattern) = probe_pattern(from, tag, comm)?;
-    if from == PROC_NULL {
-        flag.put(1);
-        message.put(Handle::MESSAGE_NO_PROC);
-        put_status(status, &NOBODY);
-        return Ok(());
-    }
-    let found =
-        process()?.try_now(|engine| engine.probe(&pattern).inspect(|(id, _)| engine.reserve(*id)));
-    flag.put(found.is_some().into());
-    if let Some((id, ending)) = found {
-        message.put(MESSAGES.add(Message { id, comm }));
-        put_status(status, &ending);
-    } else {
-        message.put(Handle::MESSAGE_NULL);
-    }
-    Ok(())
-}
-
-fn receive_message(
-    buf: Address,
-    count: i64,
-    datatype: Handle,
-    message: Ptr<Handle>,
-) -> Result<Req, Failure> {
-    let handle = message.get();
-    if handle == Handle::MESSAGE_NO_PROC {
-        message.put(Handle::MESSAGE_NULL);
-        return Ok(Req::Done(NOBODY));
-    }
-    let Some(found) = MESSAGES.take(handle) else {
-        return Err(Failure::new(Class::Request, Handle::WORLD, "no such message"));
-    };
-    message.put(Handle::MESSAGE_NULL);
-    let region = region(buf, count, datatype, found.comm)?;
-    let detail = Detail {
-        is_receive: true,
-        is_collective: false,
-        peer: ANY_SOURCE,
-        tag: ANY_TAG,
-        bytes: region.len() as u64,
-    };
-    let id = process()?.engine().receive_message(found.id, region);
-    Ok(Req::Active(id, found.comm, detail))
-}
-
-pub(crate) fn mrecv(
-    buf: Address,
-    count: i64,
-    datatype: Handle,
-    message: Ptr<Handle>,
-    status: Ptr<Status>,
-) -> Outcome {
-    let ending = match receive_message(buf, count, datatype, message)? {
-        Req::Active(id, comm, detail) => {
-            let ending = process()?.wait(&|| waiting(comm, detail), |engine| engine.take(id));
-            put_status(status, &ending);
-            return check(ending, comm).map(drop);
-        }
-        Req::Done(ending) => ending,
-        Req::Persistent(..) | Req::Generalized(_) => NOBODY,
-    };
-    put_status(status, &ending);
-    Ok(())
-}
-
-pub(crate) fn imrecv(
-    buf: Address,
-    count: i64,
-    datatype: Handle,
-    message: Ptr<Handle>,
-    request: Ptr<Handle>,
-) -> Outcome {
-    request.put(REQUESTS.add(receive_message(buf, count, datatype, message)?));
-    Ok(())
-}
-
-fn bytes_of(status: &Status) -> u64 {
-    u64::from(status.bytes[0]) | u64::from(status.bytes[1]) << 32
-}
-
-pub(crate) fn get_count(status: Ptr<Status>, datatype: Handle, count: Counts) -> Outcome {
-    let size = type_of(datatype, Handle::WORLD)?.size() as u64;
-    let bytes = bytes_of(&status.get());
-    let whole = match size {
-        0 => 0,
-        size if bytes.is_multiple_of(size) => i64::try_from(bytes / size).unwrap_or(i64::MAX),
-        _ => i64::from(super::UNDEFINED),
-    };
-    count.put(whole);
-    Ok(())
-}
-
-pub(crate) fn get_elements(status: Ptr<Status>, datatype: Handle, count: Counts) -> Outcome {
-    let datatype = type_of(datatype, Handle::WORLD)?;
-    let elements = datatype.elements_in(bytes_of(&status.get()) as usize);
-    count.put(elements.map_or_else(|| super::UNDEFINED.into(), |n| n as i64));
-    Ok(())
-}
-
-pub(crate) fn get_elements_x(status: Ptr<Status>, datatype: Handle, count: Ptr<i64>) -> Outcome {
-    get_elements(status, datatype, Counts::Long(count))
-}
-
-pub(crate) fn status_set_elements(status: Ptr<Status>, datatype: Handle, count: i64) -> Outcome {
-    let datatype = type_of(datatype, Handle::WORLD)?;
-    let basic = datatype.only_basic().map_or(1, |b| u64::from(b.size));
-    let bytes = count.unsigned_abs() * basic;
-    status.put(Status { bytes: [bytes as u32, (bytes >> 32) as u32], ..status.get() });
-    Ok(())
-}
-
-pub(crate) fn status_set_elements_x(status: Ptr<Status>, datatype: Handle, count: i64) -> Outcome {
-    status_set_elements(status, datatype, count)
-}
-
-pub(crate) fn status_set_cancelled(status: Ptr<Status>, flag: c_int) -> Outcome {
-    status.put(Status { cancelled: (flag != 0).into(), ..status.get() });
-    Ok(())
-}
-
-pub(crate) fn test_cancelled(status: Ptr<Status>, flag: Ptr<c_int>) -> Outcome {
-    flag.put(status.get().cancelled);
-    Ok(())
-}
-
-macro_rules! status_field {
-    ($get:ident, $set:ident, $field:ident) => {
-        pub(crate) fn $get(status: Ptr<Status>, value: Ptr<c_int>) -> Outcome {
-            value.put(status.get().$field);
-            Ok(())
-        }
-
-        pub(crate) fn $set(status: Ptr<Status>, value: c_int) -> Outcome {
-            status.put(Status { $field: value, ..status.get() });
-            Ok(())
-        }
-    };
-}
-
-status_field!(get_source, set_source, source);
-status_field!(get_tag, set_tag, tag);
-status_field!(get_error, set_error, error);
-
-pub(crate) fn status_get_source(status: Ptr<Status>, value: Ptr<c_int>) -> Outcome {
-    get_source(status, value)
-}
-
-pub(crate) fn status_set_source(status: Ptr<Status>, value: c_int) -> Outcome {
-    set_source(status, value)
-}
-
-pub(crate) fn status_get_tag(status: Ptr<Status>, value: Ptr<c_int>) -> Outcome {
-    get_tag(status, value)
-}
-
-pub(crate) fn status_set_tag(status: Ptr<Status>, value: c_int) -> Outcome {
-    set_tag(status, value)
-}
-
-pub(crate) fn status_get_error(status: Ptr<Status>, value: Ptr<c_int>) -> Outcome {
-    get_error(status, value)
-}
-
-pub(crate) fn status_set_error(status: Ptr<Status>, value: c_int) -> Outcome {
-    set_error(status, value)
 }
 
 /// The buffer that the application has attached; messages are copied elsewhere, so it is only given

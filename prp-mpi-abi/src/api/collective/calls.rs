@@ -1,27 +1,23 @@
 //! The calls: what each rank contributes, and where what comes of it goes.
 
+mod reduce;
+
 use std::ffi::c_int;
 use std::sync::Arc;
 
 use prp_mpi::collective::Call;
 use prp_mpi::collective::algorithms::Place;
-use prp_mpi::collective::schedule::Combine;
 use prp_mpi::datatype::Datatype;
 use prp_mpi::sys::memory::Region;
 use prp_mpi::wire::Signature;
 
+pub(crate) use self::reduce::*;
 use super::parts::{Parts, kind, root_of};
 use super::{Made, Plan, intra, signature};
-use crate::api::error::{Class, Failure, Outcome};
+use crate::api::error::Failure;
 use crate::api::message::{region, type_of};
-use crate::api::misc::op as op_of;
-use crate::object::{Comm, Handle, Op};
-use crate::sys::callback::address_of;
+use crate::object::Handle;
 use crate::sys::pointer::{Address, Counts, Ptr};
-
-/// Vectors from this many bytes on are reduced part by part, around the ranks, if the operation may
-/// be done in any order: each byte is sent twice then, instead of once for each doubling.
-const LONG: usize = 32 << 10;
 
 /// Nobody leaves before all have come.
 pub(crate) fn plan_barrier(comm: Handle) -> Result<Plan, Failure> {
@@ -64,195 +60,6 @@ pub(crate) fn plan_bcast(
         Made::new(memory, steps).then_copy(0, buffer.clone())
     };
     Ok(Plan { comm: of, handle: comm, signature, make: Box::new(make) })
-}
-
-/// What a reduction works with, checked.
-struct Reduction {
-    comm: Arc<Comm>,
-    handle: Handle,
-    combine: Combine,
-    commutes: bool,
-    element: usize,
-    signature: Signature,
-}
-
-impl Reduction {
-    fn new(
-        call: Call,
-        root: c_int,
-        count: i64,
-        datatype: Handle,
-        op: Handle,
-        comm: Handle,
-    ) -> Result<Self, Failure> {
-        let of = intra(comm)?;
-        let elements = type_of(datatype, comm)?;
-        let mut signature = with_kind(signature(call, root), &elements, count);
-        let element = elements.size();
-        let Some(found) = op_of(op) else {
-            return Err(Failure::new(Class::Op, comm, "no such operation"));
-        };
-        let (combine, commutes): (Combine, bool) = match found {
-            Op::Predefined(op) => {
-                if !op.takes(&elements) {
-                    let name = crate::object::datatype_name(datatype).unwrap_or_default();
-                    let text = format!("{} does not take elements of {name}", op.name());
-                    return Err(Failure::new(Class::Op, comm, text));
-                }
-                signature.op = op as u8;
-                (Arc::new(move |a: &[u8], b: &mut [u8]| op.combine(&elements, a, b)), true)
-            }
-            Op::User { combiner, commutes } => {
-                signature.op = u8::MAX;
-                let combine = move |a: &[u8], b: &mut [u8]| {
-                    combine_by_user(combiner, datatype, &elements, a, b);
-                };
-                (Arc::new(combine), commutes)
-            }
-        };
-        Ok(Self { comm: of, handle: comm, combine, commutes, element, signature })
-    }
-
-    fn plan(self, make: impl Fn(Place) -> Made + Send + Sync + 'static) -> Plan {
-        let Self { comm, handle, combine, signature, .. } = self;
-        let make = move |place: Place| Made { combine: Some(combine.clone()), ..make(place) };
-        Plan { comm, handle, signature, make: Box::new(make) }
-    }
-}
-
-/// The function of the application gets elements as they lie in its own buffers.
-fn combine_by_user(
-    combiner: crate::sys::callback::Combiner,
-    handle: Handle,
-    datatype: &Arc<Datatype>,
-    lower: &[u8],
-    higher: &mut [u8],
-) {
-    let count = lower.len() / datatype.size().max(1);
-    let span = (count as isize * datatype.extent().abs()) as usize;
-    let (first, end) = datatype.true_bounds();
-    let span = span + (end - first).unsigned_abs();
-    let spread = |packed: &[u8]| {
-        let mut memory = Region::owned(span);
-        let base = address_of(&mut memory).offset(-first);
-        let mut elements = base.region(count, datatype);
-        elements.write(0, packed);
-        (memory, base, elements)
-    };
-    let (_lower_memory, lower_base, _) = spread(lower);
-    let (_higher_memory, higher_base, result) = spread(higher);
-    combiner.call(lower_base, higher_base, count, handle);
-    result.read(0, higher);
-}
-
-/// Where a rank's elements come from.
-fn input(sendbuf: Address, recvbuf: Address) -> Address {
-    if sendbuf.is_in_place() { recvbuf } else { sendbuf }
-}
-
-pub(crate) fn plan_reduce(
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-    root: c_int,
-    comm: Handle,
-) -> Result<Plan, Failure> {
-    let of = Reduction::new(Call::Reduce, root, count, datatype, op, comm)?;
-    let root_rank = root_of(root, of.comm.size(), comm)?;
-    let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
-    let is_root = of.comm.rank == root_rank;
-    let to = is_root.then(|| region(recvbuf, count, datatype, comm)).transpose()?;
-    Ok(of.plan(move |place| {
-        let len = from.len();
-        let mut memory = Region::owned(2 * len);
-        memory.copy_from(&from);
-        let made = Made::new(memory, place.reduce(root_rank, &(0..len), &(len..2 * len)));
-        match &to {
-            Some(to) => made.then_copy(0, to.clone()),
-            None => made,
-        }
-    }))
-}
-
-pub(crate) fn plan_allreduce(
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Result<Plan, Failure> {
-    let of = Reduction::new(Call::Allreduce, -1, count, datatype, op, comm)?;
-    let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
-    let to = region(recvbuf, count, datatype, comm)?;
-    let (commutes, element) = (of.commutes, of.element.max(1));
-    Ok(of.plan(move |place| {
-        let len = from.len();
-        let mut memory = Region::owned(2 * len);
-        memory.copy_from(&from);
-        let steps = if commutes && len >= LONG && place.size > 2 {
-            let elements = len / element;
-            let bound = |r: usize| r * elements / place.size * element;
-            let parts: Vec<_> = (0..place.size).map(|r| bound(r)..bound(r + 1)).collect();
-            place.allreduce_ring(&parts, len)
-        } else {
-            place.allreduce(&(0..len), &(len..2 * len))
-        };
-        Made::new(memory, steps).then_copy(0, to.clone())
-    }))
-}
-
-/// `scan` and `exscan`.
-fn plan_prefix(
-    call: Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Result<Plan, Failure> {
-    let of = Reduction::new(call, -1, count, datatype, op, comm)?;
-    let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
-    let is_first = of.comm.rank == 0;
-    let to = region(recvbuf, count, datatype, comm)?;
-    Ok(of.plan(move |place| {
-        let len = from.len();
-        let mut memory = Region::owned(3 * len);
-        memory.copy_from(&from);
-        let steps = place.scan(&(0..len), &(len..2 * len), &(2 * len..3 * len));
-        let made = Made::new(memory, steps);
-        match call {
-            Call::Scan => made.then_copy(0, to.clone()),
-            // What the first rank gets is undefined: its buffer is left alone.
-            _ if is_first => made,
-            _ => made.then_copy(len, to.clone()),
-        }
-    }))
-}
-
-pub(crate) fn plan_scan(
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Result<Plan, Failure> {
-    plan_prefix(Call::Scan, sendbuf, recvbuf, count, datatype, op, comm)
-}
-
-pub(crate) fn plan_exscan(
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Result<Plan, Failure> {
-    plan_prefix(Call::Exscan, sendbuf, recvbuf, count, datatype, op, comm)
 }
 
 /// All parts at the root, the own one elsewhere.
@@ -549,79 +356,4 @@ pub(crate) fn plan_alltoallw(
         .transpose()?;
     let into = Parts::typed(recvbuf, recvcounts, rdispls, &recvtypes.list(ranks), comm)?;
     exchanged(Call::Alltoallw, comm, out, into, (0, u64::MAX))
-}
-
-/// Counts of elements, by rank.
-fn reduce_scattered(
-    call: Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    counts: &[i64],
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Result<Plan, Failure> {
-    let total: i64 = counts.iter().sum();
-    let of = Reduction::new(call, -1, total, datatype, op, comm)?;
-    let from = region(input(sendbuf, recvbuf), total, datatype, comm)?;
-    let to = region(recvbuf, counts[of.comm.rank], datatype, comm)?;
-    let element = of.element;
-    let mut at = 0;
-    let parts: Vec<_> = counts
-        .iter()
-        .map(|&c| {
-            let start = at;
-            at += c as usize * element;
-            start..at
-        })
-        .collect();
-    Ok(of.plan(move |place| {
-        let (all, own) = (from.len(), to.len());
-        let mut memory = Region::owned(all + place.size * own);
-        memory.copy_from(&from);
-        let scratch: Vec<_> = (0..place.size).map(|r| all + r * own..all + (r + 1) * own).collect();
-        let result = scratch[place.size - 1].start;
-        Made::new(memory, place.reduce_scatter(&parts, &scratch)).then_copy(result, to.clone())
-    }))
-}
-
-pub(crate) fn plan_reduce_scatter(
-    sendbuf: Address,
-    recvbuf: Address,
-    recvcounts: Counts,
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Result<Plan, Failure> {
-    let counts = recvcounts.list(intra(comm)?.size());
-    reduce_scattered(Call::ReduceScatter, sendbuf, recvbuf, &counts, datatype, op, comm)
-}
-
-pub(crate) fn plan_reduce_scatter_block(
-    sendbuf: Address,
-    recvbuf: Address,
-    recvcount: i64,
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Result<Plan, Failure> {
-    let counts = vec![recvcount; intra(comm)?.size()];
-    reduce_scattered(Call::ReduceScatterBlock, sendbuf, recvbuf, &counts, datatype, op, comm)
-}
-
-/// Combines two buffers of this rank.
-pub(crate) fn reduce_local(
-    inbuf: Address,
-    inoutbuf: Address,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-) -> Outcome {
-    let of = Reduction::new(Call::Reduce, -1, count, datatype, op, Handle::SELF)?;
-    let lower = region(inbuf, count, datatype, Handle::SELF)?.to_vec();
-    let mut to = region(inoutbuf, count, datatype, Handle::SELF)?;
-    let mut higher = to.to_vec();
-    (of.combine)(&lower, &mut higher);
-    to.write(0, &higher);
-    Ok(())
 }
