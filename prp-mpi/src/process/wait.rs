@@ -42,6 +42,8 @@ impl Process {
         mut ready: impl FnMut(&mut Engine) -> Option<T>,
     ) -> T {
         let mut engine = self.engine();
+        // What was begun may have ended at once, by messages that belong to another call.
+        self.check(&mut engine);
         if let Some(out) = ready(&mut engine) {
             return out;
         }
@@ -87,6 +89,7 @@ impl Process {
     /// Looks once, without waiting; a rank that looks in vain lets others run.
     pub fn try_now<T>(&self, mut ready: impl FnMut(&mut Engine) -> Option<T>) -> Option<T> {
         let mut engine = self.engine();
+        self.check(&mut engine);
         let out = ready(&mut engine);
         if out.is_some() {
             return out;
