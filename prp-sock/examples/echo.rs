@@ -1,5 +1,4 @@
-//! `echo` answers on port 7000; `echo NODE TEXT` asks. A TCP program, but for two names and an
-//! address.
+//! `echo` answers on port 7000; `echo NODE TEXT` asks. For TCP only names and addresses differ.
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 

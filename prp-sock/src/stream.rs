@@ -15,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prp_proto::addr::{Port, PrpAddr};
+use prp_proto::error::ConnectError;
 use prp_proto::event::ConnHandle;
 use prp_proto::state::{SendSide, State};
 use prp_proto::time::Instant;
@@ -207,9 +208,13 @@ impl PrpStream {
         let config = builder.config;
         let (mut core, asked, failed) = loop {
             let mut core = engine.lock_for(local)?;
-            if let Some(device) = core.device_down(peer.node) {
+            if let Some((device, is_there)) = core.device_down(peer.node) {
                 core.unclaim(local);
-                return Err(error::device_down(peer, engine.device_name(device)));
+                return Err(if is_there {
+                    error::device_down(peer, engine.device_name(device))
+                } else {
+                    error::connect(ConnectError::NoRoute(peer.node), peer)
+                });
             }
             let Core { endpoint, claims, .. } = &mut *core;
             let mut claiming = Claiming::new(claims);

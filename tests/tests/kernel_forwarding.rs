@@ -167,9 +167,10 @@ fn auto__a_lowered_mtu_is_noticed() {
     frames_of("data", &topology, "3:80", "32");
     assert!(by_kernel(&node) > 0);
     node.run("ip", &["link", "set", "eth1", "mtu", "1400"]);
-    wait::until("a frame to be lost at the device", || {
+    // By the device at first, and by the router once it has heard of the change.
+    wait::until("the router to find a frame too big", || {
         frames_of("data", &topology, "3:80", "1");
-        (number(&counters(&node), "/dropped/send_failed") > 0).then_some(())
+        (number(&counters(&node), "/dropped/too_big") > 0).then_some(())
     });
     // Expect: small ones still go.
     let before = by_kernel(&node);

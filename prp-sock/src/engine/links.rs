@@ -46,7 +46,7 @@ impl Links {
         let link = |name: &String| self.carrier.as_ref()?.state(name);
         let now = engine.now();
         let mut core = engine.lock();
-        core.note_links(now, engine.device_names().iter().map(link));
+        core.note_links(now, self.carrier.is_some(), engine.device_names().iter().map(link));
         engine.finish(core, now);
     }
 }

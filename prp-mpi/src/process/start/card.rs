@@ -6,8 +6,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::str::FromStr;
 
-/// Known to the ranks of a job only: the launcher carries it, PRP's wire only sees it from a rank of
-/// the job.
+/// Known to the ranks of a job only: the launcher carries it, PRP's wire only sees it from a rank
+/// of the job.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(super) struct Secret(u128);
 

@@ -32,28 +32,33 @@ pub(super) const fn is_misdirected(disposition: Disposition) -> bool {
 }
 
 impl Core {
-    /// The first of the devices that lead to `node`, if the kernel says of all of them that they
-    /// are down or have no carrier.
-    pub(crate) fn device_down(&self, node: NodeId) -> Option<DeviceId> {
+    /// The first of the devices that lead to `node`, and whether it is there, if the kernel says of
+    /// all of them that they are absent, down or without a carrier.
+    pub(crate) fn device_down(&self, node: NodeId) -> Option<(DeviceId, bool)> {
         let mut first = None;
         for hop in self.endpoint.routes().lookup(node).next_hops() {
-            if self.devices.get(usize::from(hop.device.0))?.usable != Some(false) {
+            let slot = self.devices.get(usize::from(hop.device.0))?;
+            if slot.usable != Some(false) {
                 return None;
             }
-            first = first.or(Some(hop.device));
+            first = first.or(Some((hop.device, slot.index.is_some())));
         }
         first
     }
 
     /// Notes of every device, in order, what the kernel says of it: one that has come, or has taken
-    /// the name of another one, is used from now on, with the address it has.
+    /// the name of another one, is used from now on, with the address it has. One of which the
+    /// kernel has never spoken is not there if the kernel is `heard`, and one that has lost its
+    /// name goes on.
     pub(crate) fn note_links(
         &mut self,
         now: Instant,
+        heard: bool,
         links: impl Iterator<Item = Option<LinkState>>,
     ) {
         for (at, (slot, link)) in self.devices.iter_mut().zip(links).enumerate() {
-            slot.usable = link.map(|link| link.up);
+            let absent = (heard && slot.index.is_none()).then_some(false);
+            slot.usable = link.map(|link| link.up).or(absent);
             let Some(link) = link.filter(|link| link.index.is_some()) else { continue };
             if slot.index != link.index {
                 slot.index = link.index;
