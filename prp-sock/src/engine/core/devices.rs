@@ -41,7 +41,7 @@ impl Core {
             if slot.usable != Some(false) {
                 return None;
             }
-            first = first.or(Some((hop.device, slot.index.is_some())));
+            first = first.or_else(|| Some((hop.device, slot.index.is_some())));
         }
         first
     }
