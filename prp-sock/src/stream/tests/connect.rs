@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-use prp_proto::addr::Port;
+use prp_proto::addr::{DeviceId, Port};
 use prp_proto::config::Classic;
 use prp_proto::wire::Reliability;
 
@@ -40,11 +40,19 @@ fn connect__is_refused_only_where_the_kernel_says_that_every_device_is_down() {
         let listener = pair.beta.listen(80, &Builder::new()).unwrap();
         let engine = pair.alpha.engine();
         let connect = || pair.alpha.connect(pair.beta.addr(80), &Builder::new());
-        let link = |up| LinkState { up, ..LinkState::default() };
-        let note = |up: [Option<bool>; 2]| {
-            engine.lock().note_links(engine.now(), up.into_iter().map(|up| up.map(link)));
+        let ours = *engine.lock().endpoint.device(DeviceId(0)).unwrap();
+        let link = |up| LinkState { index: Some(1), up, mac: ours.mac, mtu: ours.mtu };
+        let hear = |up: [Option<bool>; 2], heard| {
+            engine.lock().note_links(engine.now(), heard, up.into_iter().map(|up| up.map(link)));
         };
-        for usable in [None, Some(true)] {
+        let note = |up| hear(up, true);
+        // Expect: a device of which the kernel says nothing is not there, unless the kernel cannot be
+        // heard.
+        note([None, Some(true)]);
+        assert_eq!(connect().unwrap_err().kind(), ErrorKind::HostUnreachable);
+        hear([None, Some(false)], false);
+        connect().unwrap();
+        for usable in [Some(true), None] {
             note([usable, Some(false)]);
             connect().unwrap();
         }
