@@ -137,8 +137,8 @@ fn ended__by_itself_what_it_wrote_is_read_to_the_end() {
     ends.ok("write s bye");
     ends.tell("return");
     assert_eq!(ends.wait(), 0);
-    // Expect: the process has taken leave of its peer (SPEC PRP-CLOSE-10), with or without a reset by
-    // the router. Neither is an error to a process that reads.
+    // Expect: the process has taken leave of its peer (SPEC PRP-CLOSE-10), with or without a reset
+    // by the router. Neither is an error to a process that reads.
     assert_eq!(stays.ok("read s 100"), "bye");
     assert_eq!(stays.ok("read s 1"), "");
     assert_eq!(stays.fails("write s x"), "BrokenPipe");

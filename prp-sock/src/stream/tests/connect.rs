@@ -46,8 +46,8 @@ fn connect__is_refused_only_where_the_kernel_says_that_every_device_is_down() {
             engine.lock().note_links(engine.now(), heard, up.into_iter().map(|up| up.map(link)));
         };
         let note = |up| hear(up, true);
-        // Expect: a device of which the kernel says nothing is not there, unless the kernel cannot be
-        // heard.
+        // Expect: a device of which the kernel says nothing is not there, unless the kernel cannot
+        // be heard.
         note([None, Some(true)]);
         assert_eq!(connect().unwrap_err().kind(), ErrorKind::HostUnreachable);
         hear([None, Some(false)], false);
