@@ -1,0 +1,198 @@
+/* Heat conduction by an explicit five-point stencil, in the three forms of "Latency hiding in
+ * message-passing architectures" (sections 2.1 and 3.2): A.1 computes and then exchanges boundaries,
+ * A.2 sends the boundaries before it computes the inside, A.3 starts both transfers first. */
+#include "app.h"
+
+/* r_x and r_y of the paper: the scheme is stable up to 1/4. */
+static const double RX = 0.2, RY = 0.2;
+
+struct grid {
+    long rows, width;
+    double *now, *next;
+};
+
+static double initial(const struct app *app, long row, long column)
+{
+    return app_random(app->seed, (uint64_t)(row * app->size + column));
+}
+
+/* Rows 1 to `rows` of a grid whose first is row `first` of all, between two rows of boundary. */
+static struct grid grid_new(const struct app *app, long first, long rows)
+{
+    struct grid grid = {.rows = rows, .width = app->size + 2};
+    size_t cells = (size_t)((rows + 2) * grid.width);
+    grid.now = app_memory(cells, sizeof(double));
+    grid.next = app_memory(cells, sizeof(double));
+    for (long row = 0; row < rows + 2; row++) {
+        long global = first + row - 1;
+        if (global < 0 || global >= app->size)
+            continue;
+        for (long column = 0; column < app->size; column++)
+            grid.now[row * grid.width + column + 1] = initial(app, global, column);
+    }
+    return grid;
+}
+
+static void grid_free(struct grid *grid)
+{
+    free(grid->now);
+    free(grid->next);
+}
+
+static void compute(struct grid *grid, long from, long to)
+{
+    long width = grid->width;
+    for (long row = from; row <= to; row++) {
+        const double *u = grid->now + row * width;
+        double *v = grid->next + row * width;
+        for (long j = 1; j < width - 1; j++)
+            v[j] = RX * u[j - width] + RX * u[j + width] + (1 - 2 * RX - 2 * RY) * u[j] +
+                   RY * u[j - 1] + RY * u[j + 1];
+    }
+}
+
+static void swap(struct grid *grid)
+{
+    double *now = grid->now;
+    grid->now = grid->next;
+    grid->next = now;
+}
+
+/* The inside, and then the rows at its edges, which nobody has sent yet: the edges first in A.2, A.3. */
+static void compute_edges(struct grid *grid)
+{
+    compute(grid, 1, 1);
+    if (grid->rows > 1)
+        compute(grid, grid->rows, grid->rows);
+}
+
+static void send_edges(const struct app *app, struct grid *grid, MPI_Request *requests)
+{
+    int count = (int)grid->width;
+    MPI_Isend(grid->next + grid->width, count, MPI_DOUBLE, app_neighbour(app, -1), 0, MPI_COMM_WORLD,
+              &requests[0]);
+    MPI_Isend(grid->next + grid->rows * grid->width, count, MPI_DOUBLE, app_neighbour(app, 1), 0,
+              MPI_COMM_WORLD, &requests[1]);
+}
+
+static void receive_edges(const struct app *app, struct grid *grid)
+{
+    int count = (int)grid->width;
+    MPI_Recv(grid->next, count, MPI_DOUBLE, app_neighbour(app, -1), 0, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    MPI_Recv(grid->next + (grid->rows + 1) * grid->width, count, MPI_DOUBLE, app_neighbour(app, 1), 0,
+             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void start_receiving(const struct app *app, struct grid *grid, MPI_Request *requests)
+{
+    int count = (int)grid->width;
+    MPI_Irecv(grid->next, count, MPI_DOUBLE, app_neighbour(app, -1), 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(grid->next + (grid->rows + 1) * grid->width, count, MPI_DOUBLE, app_neighbour(app, 1), 0,
+              MPI_COMM_WORLD, &requests[1]);
+}
+
+static void step(const struct app *app, struct grid *grid, int form)
+{
+    MPI_Request requests[4];
+    switch (form) {
+    case 1:
+        compute(grid, 1, grid->rows);
+        send_edges(app, grid, requests);
+        receive_edges(app, grid);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        break;
+    case 2:
+        compute_edges(grid);
+        send_edges(app, grid, requests);
+        compute(grid, 2, grid->rows - 1);
+        receive_edges(app, grid);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        break;
+    default:
+        start_receiving(app, grid, requests);
+        compute_edges(grid);
+        send_edges(app, grid, requests + 2);
+        compute(grid, 2, grid->rows - 1);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    }
+    swap(grid);
+}
+
+/* The time of one form, and what it has computed, at rank 0. */
+static double run(const struct app *app, int form, double *all)
+{
+    long first, rows = app_share(app, app->size, app->rank, &first);
+    struct grid grid = grid_new(app, first, rows);
+    double start = app_begin();
+    for (long i = 0; i < app->iterations; i++)
+        step(app, &grid, form);
+    double time = app_elapsed(start);
+    app_gather(app, grid.now + grid.width, app->size, grid.width, all);
+    grid_free(&grid);
+    return time;
+}
+
+/* The time that the calculation of one rank takes when it exchanges nothing. */
+static double calculation(const struct app *app)
+{
+    long first, rows = app_share(app, app->size, app->rank, &first);
+    struct grid grid = grid_new(app, first, rows);
+    double start = app_begin();
+    for (long i = 0; i < app->iterations; i++) {
+        compute(&grid, 1, rows);
+        swap(&grid);
+    }
+    double time = app_elapsed(start);
+    grid_free(&grid);
+    return time;
+}
+
+int main(int argc, char **argv)
+{
+    struct app app = app_start(argc, argv, "heat", 256, 50);
+    app_require(&app, app.size >= app.ranks, "the size must be at least the number of ranks");
+    double *sequential = NULL, *all = NULL, alone = 0, times[FORMS + 1] = {0};
+    size_t cells = (size_t)(app.size * (app.size + 2));
+    if (app.rank == 0) {
+        struct grid grid = grid_new(&app, 0, app.size);
+        double start = MPI_Wtime();
+        for (long i = 0; i < app.iterations; i++) {
+            compute(&grid, 1, app.size);
+            swap(&grid);
+        }
+        alone = MPI_Wtime() - start;
+        sequential = app_memory(cells, sizeof(double));
+        memcpy(sequential, grid.now + grid.width, cells * sizeof(double));
+        grid_free(&grid);
+        all = app_memory(cells, sizeof(double));
+    }
+    double calc = calculation(&app);
+    for (int form = 1; form <= FORMS; form++) {
+        if (app.form != ALL_FORMS && app.form != form)
+            continue;
+        times[form] = run(&app, form, all);
+        if (app.rank != 0)
+            continue;
+        char key[32];
+        snprintf(key, sizeof key, "form%d", form);
+        app_check(&app, key, app_difference(all, sequential, (long)cells), 0);
+        snprintf(key, sizeof key, "time_s.form%d", form);
+        app_value(&app, key, times[form]);
+        snprintf(key, sizeof key, "speedup.form%d", form);
+        app_value(&app, key, alone / times[form]);
+        if (form > 1 && times[1] > 0) {
+            snprintf(key, sizeof key, "gain.form%d", form);
+            app_value(&app, key, times[1] / times[form]);
+        }
+    }
+    if (app.rank == 0) {
+        app_value(&app, "sequential_s", alone);
+        app_value(&app, "calculation_s", calc);
+        if (times[1] > calc)
+            app_value(&app, "gamma", calc / (times[1] - calc));
+        app_value(&app, "message_bytes", (double)(app.size + 2) * sizeof(double));
+        app_value(&app, "messages_per_iteration", 2.0 * (app.ranks - 1));
+    }
+    return app_finish(&app);
+}

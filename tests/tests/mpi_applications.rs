@@ -1,0 +1,105 @@
+//! The applications of the papers (`prp-mpi/examples`): each compares its result with that of its
+//! sequential program, by itself.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use prp_tests::program;
+use prp_tests::topology::Topology;
+
+prp_tests::main! {
+    first: build;
+    light:
+        every__is_its_sequential_program_on_any_number_of_ranks,
+        every__is_its_sequential_program_on_a_link_that_loses_frames,
+        multigrid__too_few_cycles_are_found,
+        options__a_wrong_one_is_named;
+}
+
+const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+
+/// Each with the size at which it takes some 10 ms here.
+const APPLICATIONS: [(&str, &str); 8] = [
+    ("cg", "64"),
+    ("cnn", "32"),
+    ("domain_decomposition", "48"),
+    ("heat", "128"),
+    ("m3", "96"),
+    ("multigrid", "32"),
+    ("nbody", "128"),
+    ("pes", "256"),
+];
+
+static PROGRAMS: LazyLock<PathBuf> =
+    LazyLock::new(|| program::build_all(&["prp-mpi-abi", "prp-mpirun"], SIBLING));
+
+static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = PROGRAMS.join("mpi-applications");
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-mpi/examples");
+    for (name, _) in APPLICATIONS {
+        let mut compiler = Command::new(PROGRAMS.join("prp-mpicc"));
+        compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(folder.join(name));
+        compiler.arg(sources.join(name).with_extension("c")).arg("-lm");
+        let built = compiler.status().expect("prp-mpicc runs");
+        assert!(built.success(), "{compiler:?} failed");
+    }
+    folder
+});
+
+fn build() {
+    LazyLock::force(&BUILT);
+}
+
+/// Runs an application; its exit status and all it printed.
+fn run(launcher: &[&str], name: &str, words: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+    command.env("PRP_MPI_HANG_SECONDS", "30").args(launcher).arg(BUILT.join(name)).args(words);
+    let output = command.output().expect("prp-mpirun runs");
+    let [said, errors] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    (output.status.code(), said + &errors)
+}
+
+/// Runs every application; each must say that all it has checked is well.
+fn all_agree(launcher: &[&str]) {
+    for (name, size) in APPLICATIONS {
+        let (status, said) = run(launcher, name, &["--size", size, "--report"]);
+        assert_eq!(status, Some(0), "{name} {launcher:?}: {said}");
+        let checks = said.lines().filter(|line| line.starts_with("check "));
+        assert!(checks.clone().count() >= 1, "{name} checked nothing: {said}");
+        for check in checks {
+            assert!(check.contains(" ok "), "{name}: {check}");
+        }
+        assert!(said.contains("report time_s"), "{name}: {said}");
+    }
+}
+
+fn every__is_its_sequential_program_on_any_number_of_ranks() {
+    for ranks in ["1", "2", "4"] {
+        all_agree(&["-n", ranks]);
+    }
+}
+
+fn every__is_its_sequential_program_on_a_link_that_loses_frames() {
+    let pair = Topology::pair_with(["--loss", "1%"]);
+    let launch = pair.launch_template();
+    all_agree(&["-n", "4", "--node", "1,2", "--launch", &launch]);
+}
+
+/// The check can fail: three cycles do not solve a step.
+fn multigrid__too_few_cycles_are_found() {
+    let (status, said) = run(&["-n", "2"], "multigrid", &["--size", "32", "--iterations", "3"]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("check form1 WRONG"), "{said}");
+}
+
+fn options__a_wrong_one_is_named() {
+    for (words, named) in [(["--size", "many"], "'many'"), (["--colour", "4"], "'--colour'")] {
+        let (status, said) = run(&["-n", "2"], "heat", &words);
+        assert_eq!(status, Some(2), "{said}");
+        assert!(said.contains(named), "{said}");
+    }
+}
