@@ -80,7 +80,8 @@ fn broken(line: &str) -> Vec<Rule> {
         let before = if at == 0 { "" } else { words[at - 1] };
         // "Who may connect?" and "| who | what |" are no clauses.
         let begins = word == "Who" || word == "Whoever" || word == "whoever";
-        let headless = begins || word == "who" && PREPOSITIONS.contains(&before);
+        let torn = word == "who" && before.ends_with([':', ';']);
+        let headless = begins || torn || word == "who" && PREPOSITIONS.contains(&before);
         if headless && !line.contains('?') && !words[at].contains('`') {
             found.push(Rule::Who);
         }
@@ -165,6 +166,7 @@ fn breaches__each_rule_finds_a_planted_case() {
     assert_eq!(rules("a.md", &format!("```\n{}\n```", "word ".repeat(21))), [""; 0]);
     assert_eq!(rules("a.rs", "    /// Whoever waits gets it."), ["who"]);
     assert_eq!(rules("a.rs", "// The place of who waits."), ["who"]);
+    assert_eq!(rules("a.rs", "// Nothing is lost; who reads goes on."), ["who"]);
     assert_eq!(rules("a.rs", "// A thread who waits."), [""; 0]);
     assert_eq!(rules("a.rs", "/// ... and bytes: four"), ["continuation"]);
     assert_eq!(rules("a.md", "It takes three fifths, a fourteenth less."), ["fraction"; 2]);

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! `self 3` and `ethertype 0x88b5` stand on lines of their own. This module reads text it is given;
-//! who reads the file, and which hardware addresses are this machine's, is the caller's knowledge.
+//! the caller reads the file, and knows which hardware addresses are this machine's.
 //!
 //! A cluster may have 65,534 nodes, so all of it lies in a few flat vectors: rows, hops, and one
 //! string that holds every name.

@@ -231,7 +231,7 @@ impl Plan {
     /// The ways from `node` to all nodes, by number from 1, best first.
     fn ways(&self, node: u16) -> Vec<Vec<Way>> {
         let neighbours = &self.neighbours[usize::from(node) - 1];
-        // Nodes on the same switch, who are reached directly and by nobody else.
+        // Nodes on the same switch, which are reached directly and not through a router.
         let beside: BTreeSet<u16> = neighbours
             .iter()
             .filter(|(own, _)| matches!(self.interfaces[own ^ 1].at, Vertex::Switch(_)))

@@ -370,7 +370,7 @@ fn own_summary(path: &Path, table: &Table) -> String {
     format!("{}: as node {own}, by {devices}, it reaches {nodes}", path.display())
 }
 
-/// Whom this machine does not reach.
+/// The nodes that this machine does not reach.
 fn lost(path: &Path, table: &Table) -> Vec<Finding> {
     let lost =
         table.file.hosts().entries().filter_map(|entry| match table.routes.lookup(entry.node()) {

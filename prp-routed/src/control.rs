@@ -38,7 +38,7 @@ pub struct Control {
     next: u64,
 }
 
-/// Whom to answer.
+/// The client to answer.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub struct ClientId(u64);
 

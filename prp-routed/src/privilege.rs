@@ -15,7 +15,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Looks `name` up, whom this process is to become.
+    /// Looks `name` up, the user that this process is to become.
     ///
     /// # Errors
     /// There is no such user; or this process may not become it.
@@ -58,7 +58,7 @@ impl Identity {
         let named = |what: &str, e: nix::Error| {
             io::Error::new(io::Error::from(e).kind(), format!("user {}: {what}: {e}", self.name))
         };
-        // While they are still root's to give up: groups, then the user, whom the kernel lets keep
+        // While they are still root's to give up: groups, then the user, which the kernel lets keep
         // what is permitted.
         setgroups(&[]).map_err(|e| named("clearing groups", e))?;
         setgid(self.gid).map_err(|e| named("changing group", e))?;

@@ -1,8 +1,8 @@
 //! The engine: one endpoint, its devices, and the threads that move its frames.
 //!
 //! There is one engine per process, network namespace and prphosts. Everything is behind one lock,
-//! held for a batch of frames at a time, or for half a megabyte that is written; who wants it
-//! briefly comes first. **The thread that waits does the work**: a blocking call that cannot finish
+//! which a thread holds for one batch of frames, or for up to 512 KiB of a write; short requests
+//! for it go first. **The thread that waits does the work**: a blocking call that cannot finish
 //! becomes the *leader*; it receives, runs the protocol, sends, and returns when its own condition
 //! holds. Other waiting threads sleep until the leader wakes them or hands its role over
 //! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for

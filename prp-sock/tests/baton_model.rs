@@ -7,7 +7,7 @@
 mod baton;
 
 /// A futex as the kernel has it: comparing and going to sleep are one step, under a lock that
-/// waking takes too; who has slept longest is woken first.
+/// waking takes too; the thread that has slept longest is woken first.
 mod futex {
     use std::fmt;
     use std::sync::OnceLock;

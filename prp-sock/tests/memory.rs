@@ -27,7 +27,7 @@ fn buffers__go_back_to_the_system() {
         for (ours, _) in &streams {
             ours.set_nonblocking(true).unwrap();
             let mut ours = ours;
-            // Until it and its peer, who does not read, are full.
+            // Until it and its peer, which does not read, are full.
             let full = ours.write_all(&vec![7; 2 << 20]).unwrap_err();
             assert_eq!(full.kind(), ErrorKind::WouldBlock);
         }

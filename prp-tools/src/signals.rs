@@ -75,8 +75,8 @@ fn process_status() -> String {
     std::fs::read_to_string("/proc/self/status").unwrap_or_default()
 }
 
-/// The deadly signals that this process does not ignore: who started it with `nohup` or in the
-/// background of a script wants it to go on.
+/// The deadly signals that this process does not ignore: a user that started it with `nohup` or in
+/// the background of a script wants it to go on.
 fn wanted(status: &str) -> SigSet {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

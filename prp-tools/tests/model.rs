@@ -264,7 +264,7 @@ fn reduce__the_papers_graphs() {
     assert!(code == Some(1) && error.contains("line 3: a = -1 is no time"), "{error}");
 }
 
-/// The book has the papers' graphs in full: who copies one gets what the files are.
+/// The book has the papers' graphs in full: a reader that copies one gets what the files are.
 #[test]
 fn reduce__the_book_s_samples_are_the_files() {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/models.md");

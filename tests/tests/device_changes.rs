@@ -59,7 +59,7 @@ fn device__that_comes_late() {
     wait::until("the router", || router.log().contains("prphosts read again").then_some(()));
 }
 
-/// The network cards of both nodes are replaced, and prphosts is changed before: who only listens
+/// The network cards of both nodes are replaced, and prphosts is changed before: a listener
 /// goes on at its new address, and knows that of the other node.
 fn address__changed_with_prphosts() {
     let topology = Topology::pair();
@@ -88,7 +88,7 @@ fn address__changed_with_prphosts() {
         node.run("ip", &["link", "set", "eth0", "up"]);
     }
     reaches(&mut client, &mut server, "after");
-    // Expect: so does the router, who answers for ports that nobody has.
+    // Expect: so does the router, which answers for ports that nobody has.
     router.signal(Signal::SIGHUP);
     let mut kind = || client.fails("connect t 2:81 timeout=500");
     wait::until("a refusal", || (kind() == "ConnectionRefused").then_some(()));

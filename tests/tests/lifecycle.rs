@@ -216,8 +216,8 @@ fn kill__survivor_that_waits_times_out_by_keepalive() {
     assert_eq!(client.fails("join read"), "TimedOut");
 }
 
-/// A process of the dead one's node answers for it, if it is asked: who writes asks after timeouts,
-/// who waits by keepalive.
+/// A process of the dead one's node answers for it, if it is asked: a writer asks after timeouts,
+/// a reader by keepalive.
 fn kill__survivor_is_reset_by_another_process_of_the_node() {
     for (settings, last_words) in [("", "write s hello?"), (" keepalive=100", "bg wait read s 1")] {
         let topology = Topology::pair();

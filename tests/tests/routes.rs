@@ -68,7 +68,7 @@ fn generate__the_same_as_topo() {
     }
 }
 
-/// Node 4 sends to 9, whom routers 1 to `size` send each other in a circle.
+/// Node 4 sends to 9, whose frames routers 1 to `size` send each other in a circle.
 fn circle(size: u16) {
     let topology = Topology::up("star", ["4"]);
     let text = topology.node(1).hosts();

@@ -49,8 +49,8 @@ impl App {
         self.outcome.is_none() && self.wrote && !self.shut
     }
 
-    /// Writes all it has to say, each message a segment of `length` bytes: who wrote it, and the
-    /// how-manieth it is.
+    /// Writes all it has to say, each message a segment of `length` bytes: its
+    /// writer and its number.
     pub(super) fn write(
         &mut self,
         endpoint: &mut Endpoint,

@@ -1,4 +1,4 @@
-//! What is played: who speaks, how much, and what may go wrong.
+//! What is played: the ends that send, how much they send, and what may go wrong.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ pub struct Scene {
     pub peers: Peers,
     /// Segments the client writes, and the server.
     pub segments: [u8; 2],
-    /// Bytes of a segment: who wrote it, which one it is, and nothing more. Brief ones are repeated
-    /// where of longer ones it is asked whether they have come.
+    /// Bytes of a segment: its writer, its number, and nothing more. An end repeats a short segment
+    /// where it would ask whether a longer one has come.
     pub length: u8,
     /// Both ends ask for the connection, instead of one that listens.
     pub crossing: bool,

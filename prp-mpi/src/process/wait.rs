@@ -31,7 +31,7 @@ const SLEEP: u16 = 100;
 /// takes.
 const SOON: Duration = Duration::from_millis(2);
 
-/// How long a rank keeps the engine while it waits: who asks where it is has to wait for that.
+/// How long a rank keeps the engine while it waits: a thread that asks where it is waits for that.
 const LONG: Duration = Duration::from_millis(50);
 
 impl Process {

@@ -1,4 +1,4 @@
-//! Requests: who may connect, and what it may cost us (SPEC PRP-CONN-3 to 9).
+//! Requests: which peers may connect, and what it may cost us (SPEC PRP-CONN-3 to 9).
 
 use alloc::collections::VecDeque;
 

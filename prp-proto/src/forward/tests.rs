@@ -461,7 +461,7 @@ proptest! {
             let chosen = settled.hops[flow.hash(node(5)) as usize % settled.hops.len()];
             prop_assert_eq!(hop(None), Some(chosen));
             for from in sources {
-                // Expect: who is not among those who take them changes nothing, and who is only if
+                // Expect: a sender that is no next hop changes nothing; one that is does only if
                 // there is another.
                 let among = settled.hops.iter().any(|hop| (hop.device, hop.mac) == from);
                 if !among || settled.back {

@@ -131,7 +131,7 @@ fn serve__what_is_slow_or_too_large_is_cut_off() {
     }
 }
 
-/// All places are taken by clients who say nothing; who comes then is served when one of them has
+/// All places are taken by clients that say nothing; the next client is served when one of them has
 /// been cut off.
 #[test]
 fn serve__places_are_few_and_come_free() {

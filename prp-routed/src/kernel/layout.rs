@@ -52,7 +52,7 @@ pub(super) const ROW: usize = ROW_LIST + 2 * MAX_NEXT_HOPS;
 pub(super) const ROW_LIST: usize = 8;
 
 /// Places to look for a neighbour. The table is four times as large as need be, so a few are enough
-/// for nearly all; who finds no place is served in user space.
+/// for nearly all; frames to a neighbour without a place are forwarded in user space.
 pub(super) const PROBES: usize = 8;
 
 /// Spreads keys over the table (Fibonacci hashing: 2^64 divided by the golden ratio, made odd).

@@ -1,4 +1,4 @@
-//! Traffic: who talks to whom, and how.
+//! Traffic: which nodes talk to which, and how.
 
 mod script;
 

@@ -3,7 +3,7 @@
 
 /// The frame's length.
 pub const LEN: i16 = 0;
-/// Whom it is for, as `sockaddr_ll` says it.
+/// The kind of its destination, as `sockaddr_ll` says it.
 pub const KIND: i16 = 4;
 /// Its EtherType, as it is in the frame.
 pub const PROTOCOL: i16 = 16;

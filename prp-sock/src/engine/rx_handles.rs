@@ -14,8 +14,8 @@ use super::device_slot::DeviceSlot;
 use super::poll_set::PollSet;
 use crate::device::{Peek, TcxRx};
 
-/// The sockets of an engine's devices, as somebody without the lock may use them. New ones take
-/// their place when the engine opens its devices anew; who still holds the old ones is called.
+/// The sockets of an engine's devices, for threads that do not hold the lock. New ones take their
+/// place when the engine reopens its devices; the engine wakes the threads that hold the old ones.
 #[derive(Debug)]
 pub(super) struct RxHandles {
     peeks: Vec<Peek>,

@@ -1,4 +1,4 @@
-//! The engine over a wire made of pipes: who drives, who sleeps, who is woken.
+//! The engine over a wire made of pipes: which thread drives, which sleeps, which is woken.
 
 mod faults;
 mod handover;

@@ -34,7 +34,7 @@ pub(crate) trait Wait {
     /// Looks whether it is there, without waiting; moves `now` on if that takes long.
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<Self::Out>;
 
-    /// How long an attempt may hold the lock. Not for a leader, who has it for what comes, for
+    /// How long an attempt may hold the lock. Not for a leader, which has it for what comes, for
     /// everybody, and attempts in passing.
     fn lock_class(&self) -> LockClass {
         LockClass::Short
@@ -147,8 +147,8 @@ impl Engine {
     ) -> (CoreGuard<'a>, io::Result<()>) {
         core.register(waiting.interest, &parker.waker);
         core.followers.push(parker.waiter.clone());
-        // What the attempt has taken in concerns others, who may sleep, or this thread, which is
-        // listed now.
+        // What the attempt has taken in concerns other threads, which may sleep, or this thread,
+        // which is listed now.
         self.finish(core, now);
         let timeout = waiting.deadline.map(|d| d.since(self.now()));
         let slept = parker.waiter.park(timeout).map(drop);

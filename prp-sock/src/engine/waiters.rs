@@ -1,4 +1,4 @@
-//! What the engine keeps for each connection and listener beside the protocol: who waits for it.
+//! What the engine keeps for each connection and listener beside the protocol: what waits for it.
 
 use std::task::Waker;
 

@@ -125,7 +125,7 @@ fn drop__leaves_accepted_connections_alone() {
     });
 }
 
-/// Requests beyond the backlog are not answered: who asked goes on asking, and gets in when there
+/// Requests beyond the backlog are not answered: the client goes on asking, and gets in when there
 /// is room.
 #[test]
 fn accept__a_full_backlog_makes_others_wait() {

@@ -31,7 +31,7 @@ pub(crate) fn try_lock_soon<T>(mutex: &Mutex<Baton, T>) -> Option<MutexGuard<'_,
 
 // SAFETY: the baton's state is FREE or KEPT as long as nobody has the lock. It is only had by
 // changing one of the two into HELD or WANTED, in one step, which one thread succeeds in; and only
-// who has it changes those back.
+// the thread that has it changes those back.
 unsafe impl RawMutex for Baton {
     const INIT: Self = Self::new();
 

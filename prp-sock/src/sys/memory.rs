@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
 
 /// Memory behind a descriptor, shared with the kernel; unmapped when this is dropped. Only its
-/// place is given out: who makes references of it says why they are sound.
+/// address is given out: the code that makes references of it says why they are sound.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     base: NonNull<u8>,

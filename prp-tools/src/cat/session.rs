@@ -208,7 +208,7 @@ impl Watch<'_> {
     }
 
     /// A peer that has closed both directions says so only when it gets something it will not read:
-    /// not to a reader, who is told the end.
+    /// not to a reader, which is told the end.
     fn look_for_reset(&mut self) {
         if !self.receiving
             && let Ok(Some(error)) = self.stream.take_error()

@@ -1,4 +1,4 @@
-//! A link: who sends into it, and the tcx receive path at its other end.
+//! A link: the sender, and the tcx receive path at its other end.
 
 use std::io;
 use std::process::Command;

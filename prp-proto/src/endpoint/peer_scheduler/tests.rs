@@ -61,7 +61,7 @@ fn room__is_what_others_to_the_same_node_leave() {
     assert!(scheduler.has_room(&one), "one alone has its own windows to mind, and no others");
     assert!(!scheduler.has_room(&other));
     assert!(scheduler.has_room(&elsewhere));
-    // Expect: who waits is looked at once, and again as soon as something has arrived.
+    // Expect: a waiting connection is looked at once, and again when something has arrived.
     assert_eq!(scheduler.next().map(|(_, conn)| conn), Some(conn(1)));
     assert_eq!(scheduler.next(), None);
     scheduler.count(&one, SHARE - 1);

@@ -317,8 +317,8 @@ fn flushed__not_before_the_end_is_acknowledged() {
     assert!(pair.client.endpoint.is_flushed(c));
 }
 
-/// PRP-CLOSE-11: who is told that there is no connection any more has been heard to the end: the
-/// peer has acknowledged all data, and ended itself in good order.
+/// PRP-CLOSE-11: an end that is told that there is no connection any more has been heard to its
+/// end: the peer has acknowledged all data, and ended itself in good order.
 #[test]
 fn close__peer_that_stayed_in_vain_has_everything() {
     let mut pair = Pair::default();

@@ -89,7 +89,7 @@ fn accept__of_a_silent_connection_sends_nothing() {
 }
 
 /// Whatever peers send on however many connections, what is kept is bounded, nothing is lost, and
-/// who reads goes on.
+/// connections that are read go on.
 #[test]
 fn limit__bounds_what_many_connections_hold() {
     const LIMIT: usize = 2 * 1024 * 1024;

@@ -108,7 +108,7 @@ fn flood__has_few_ports_looked_up() {
     assert_eq!(server.stats().refusals_sent, 1);
 }
 
-/// Data is not: who repeats it asks, and most of it is for other processes.
+/// Data is not: the end that repeats it asks, and most of it is for other processes.
 #[test]
 fn frames__that_wait_for_no_answer_have_no_port_looked_up() {
     let mut pair = Pair::default();

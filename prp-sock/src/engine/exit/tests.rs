@@ -91,7 +91,7 @@ fn exit__resets_what_nobody_has_accepted() {
     });
 }
 
-/// The peer may not have the last acknowledgement: who could repeat it must not be gone.
+/// The peer may not have the last acknowledgement: the end that could repeat it must not be gone.
 #[test]
 fn exit__waits_for_the_time_of_quiet() {
     within_patience(|| {

@@ -177,7 +177,7 @@ fn wait__who_finds_something_goes_by_the_clock_if_others_have_acted_since() {
         let seen = engine.now();
         assert_eq!(engine.time_of(seen, &core), seen);
         theirs.write_all(&[1]).unwrap();
-        // The reader, who looks all the time, finds it meanwhile, and waits for the lock.
+        // The reader, which polls all the time, finds it meanwhile, and waits for the lock.
         wait_until("a while", || engine.now() > seen + Duration::from_millis(20));
         let last_io = engine.now();
         core.poll_once(last_io, None);
