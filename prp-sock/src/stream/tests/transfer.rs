@@ -102,14 +102,17 @@ fn write_vectored__is_one_write_of_all_the_pieces() {
     within_patience(|| {
         let pair = Pair::new();
         let (mut ours, mut theirs) = pair.streams();
-        let all = pattern(300_000);
-        let (a, rest) = all.split_at(1);
-        let (b, c) = rest.split_at(150_000);
-        let pieces = [IoSlice::new(a), IoSlice::new(&[]), IoSlice::new(b), IoSlice::new(c)];
-        assert_eq!(ours.write_vectored(&pieces).unwrap(), all.len());
-        let mut bytes = vec![0; all.len()];
-        theirs.read_exact(&mut bytes).unwrap();
-        assert_eq!(bytes, all);
+        // Few bytes are put in one piece first: up to where that ends, and far beyond.
+        for len in [3, 1535, 1536, 1537, 300_000] {
+            let all = pattern(len);
+            let (a, rest) = all.split_at(1);
+            let (b, c) = rest.split_at(len / 2);
+            let pieces = [IoSlice::new(a), IoSlice::new(&[]), IoSlice::new(b), IoSlice::new(c)];
+            assert_eq!(ours.write_vectored(&pieces).unwrap(), all.len());
+            let mut bytes = vec![0; all.len()];
+            theirs.read_exact(&mut bytes).unwrap();
+            assert_eq!(bytes, all);
+        }
     });
 }
 

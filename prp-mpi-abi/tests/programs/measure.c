@@ -1,0 +1,89 @@
+/* What messages and collective operations cost; used by `netns-scripts/bench --mpi`.
+
+   measure SECONDS WHAT...: each WHAT is measured for that long, in batches. Rank 0 prints a line for
+   each: its name, the median over the batches, and the best of them.
+
+     pingpong:BYTES  half a round trip between ranks 0 and 1, MPI_Isend and MPI_Recv, microseconds
+     barrier         one MPI_Barrier of all ranks, microseconds
+     allreduce:BYTES one MPI_Allreduce of doubles of all ranks, microseconds */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longest a batch takes, in seconds: a machine that is disturbed is so for longer. */
+#define BATCH 0.01
+#define BATCHES 4096
+
+static int rank, size;
+static char *out, *in;
+
+static void pingpong(int bytes) {
+    int other = 1 - rank;
+    MPI_Request request;
+    if (rank > 1) return;
+    if (rank == 0) {
+        MPI_Isend(out, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, &request);
+        MPI_Recv(in, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(in, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Isend(out, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, &request);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void once(const char *what, int bytes) {
+    if (!strncmp(what, "pingpong", 8)) pingpong(bytes);
+    else if (!strncmp(what, "barrier", 7)) MPI_Barrier(MPI_COMM_WORLD);
+    else MPI_Allreduce(out, in, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* Seconds of one call, over `count` of them. */
+static double batch(const char *what, int bytes, int count) {
+    double begun = MPI_Wtime();
+    for (int i = 0; i < count; i++) once(what, bytes);
+    return (MPI_Wtime() - begun) / count;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure(const char *what, double seconds) {
+    static double costs[BATCHES];
+    const char *colon = strchr(what, ':');
+    int bytes = colon ? atoi(colon + 1) : 0, count = 1, plan[2], n = 0;
+    double last = 0;
+    out = calloc(1, bytes + 8), in = calloc(1, bytes + 8);
+    /* Rank 0 says how many calls a batch has, and when it is enough: all have to make as many. */
+    double begun = MPI_Wtime();
+    for (;;) {
+        double cost = last = batch(what, bytes, count);
+        double spent = MPI_Wtime() - begun;
+        plan[0] = count, plan[1] = spent >= seconds || n == BATCHES;
+        if (cost * count < BATCH / 2) plan[0] = 2 * count;
+        else if (rank == 0 && n < BATCHES && spent > seconds / 10) costs[n++] = cost;
+        MPI_Bcast(plan, 2, MPI_INT, 0, MPI_COMM_WORLD);
+        count = plan[0];
+        if (plan[1]) break;
+    }
+    if (rank == 0) {
+        /* A call longer than all the time there was: its only cost is what the last batch says. */
+        if (n == 0) costs[n++] = last;
+        qsort(costs, n, sizeof *costs, by_value);
+        double half = strncmp(what, "pingpong", 8) ? 1e6 : 0.5e6;
+        printf("%s %.3f %.3f\n", what, costs[n / 2] * half, costs[0] * half);
+        fflush(stdout);
+    }
+    free(out), free(in);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 2; i < argc; i++) measure(argv[i], atof(argv[1]));
+    MPI_Finalize();
+    return 0;
+}
