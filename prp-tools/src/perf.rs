@@ -18,6 +18,7 @@ mod offload;
 mod pingpong;
 mod raw;
 mod report;
+mod results;
 mod rounds;
 mod serve;
 mod session;
@@ -75,6 +76,7 @@ enum PerfCommand {
     Connect(connect::ConnectArgs),
     Sweep(sweep::SweepArgs),
     Summary(summary::SummaryArgs),
+    Results(results::ResultsArgs),
 }
 
 /// What all measurements have in common.
@@ -151,6 +153,7 @@ pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
         PerfCommand::Connect(args) => connect::run(args),
         PerfCommand::Sweep(args) => sweep::run(args),
         PerfCommand::Summary(args) => summary::run(args),
+        PerfCommand::Results(args) => results::run(args),
     };
     while ending.load(Ordering::Relaxed) {
         // What has failed now did so because of the signal, which is about to end us.

@@ -35,6 +35,14 @@ pub(crate) struct SummaryArgs {
     /// Draw plots into this folder, as SVG
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+
+    /// When it was run, for the results page
+    #[arg(long, value_name = "DATE")]
+    date: Option<String>,
+
+    /// What was run: the commit, for the results page
+    #[arg(long, value_name = "COMMIT")]
+    commit: Option<String>,
 }
 
 /// Runs `prp perf summary`.
@@ -52,6 +60,11 @@ pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
     let bars = bars::all(&runs);
     let mut all = keys::all(&runs);
     all["bars"] = json!(bars);
+    for (key, word) in [("date", &args.date), ("commit", &args.commit)] {
+        if let (Some(machine), Some(word)) = (all["machine"].as_object_mut(), word) {
+            machine.insert(key.into(), json!(word));
+        }
+    }
     let warning = runs.stolen().and_then(steal::warning);
     let lines: Vec<_> = table(&bars).into_iter().chain(warning).collect();
     report::publish(args.json.as_deref(), &format!("{all:#}"), &lines)

@@ -1,0 +1,251 @@
+//! `prp perf results`: what `netns-scripts/bench --json` wrote, as a page of the book.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::report;
+use crate::exit::{Code, Failure};
+
+/// Make a page of the results of netns-scripts/bench.
+///
+/// FILES are what `bench --json` wrote. The page has the newest run of each machine, the newest
+/// machine first, in Markdown.
+#[derive(Debug, Args)]
+#[command(after_help = crate::exit::help("\
+  prp perf results docs/results/*.json > docs/results.md
+"))]
+pub(crate) struct ResultsArgs {
+    /// The files
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// What stands above all results.
+const HEAD: &str = "\
+# Results
+
+`netns-scripts/bench` writes these figures, and `prp perf results` makes this page of them: the
+newest run of each machine that the project has figures of. Two nodes are two network namespaces on
+one machine, joined by a veth pair; PRP and TCP take turns on the same link; figures are medians of
+one run. **These are virtual links: no figure of this page is of a network card.**
+[Performance](performance.md) says how it is measured, what scatters, and what was tried.
+";
+
+/// A figure of the page: what it is, its unit, and where both transports have it.
+struct Figure {
+    what: &'static str,
+    unit: &'static str,
+    ours: &'static str,
+    theirs: &'static str,
+}
+
+/// The figures that a reader compares first, as `keys` names them.
+const FIGURES: [Figure; 12] = [
+    Figure::of("64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64", "tcp"),
+    Figure::of("64 bytes one way, both ends spin", "us", "latency_us.{}.spin.64", "tcp"),
+    Figure::of("64 bytes one way, both ends block", "us", "latency_us.{}.block.64", "tcp"),
+    Figure::of("8 KiB one way, defaults", "us", "latency_us.{}.adaptive.8192", "tcp"),
+    Figure::of("connections a second", "", "connects_per_s.{}", "tcp"),
+    Figure::of("one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}", "tcp"),
+    Figure::of(
+        "the same, TCP without offloads",
+        "Gbit/s",
+        "goodput_gbps.mtu1500.{}",
+        "tcp_no_offload",
+    ),
+    Figure::of(
+        "one stream, MTU 9000, TCP without offloads",
+        "Gbit/s",
+        "goodput_gbps.mtu9000.{}",
+        "tcp_no_offload",
+    ),
+    Figure::of("one stream, MTU 65535", "Gbit/s", "goodput_gbps.mtu65535.{}", "tcp"),
+    Figure::of("one stream, 1 % of frames lost", "Gbit/s", "loss1pct_goodput_gbps.{}", "tcp"),
+    Figure::of("256 streams", "Gbit/s", "streams256_goodput_gbps.{}", "tcp"),
+    Figure::of(
+        "processor time for a gigabyte, TCP without offloads",
+        "s",
+        "cpu_s_per_gb.{}",
+        "tcp_no_offload",
+    ),
+];
+
+impl Figure {
+    const fn of(
+        what: &'static str,
+        unit: &'static str,
+        ours: &'static str,
+        theirs: &'static str,
+    ) -> Self {
+        Self { what, unit, ours, theirs }
+    }
+
+    fn value(&self, run: &Value, transport: &str) -> Option<f64> {
+        let path = self.ours.replace("{}", transport).replace('.', "/");
+        run.pointer(&format!("/{path}"))?.as_f64()
+    }
+
+    /// A line of the table; none if PRP's figure was not measured.
+    fn line(&self, run: &Value) -> Option<String> {
+        let ours = self.value(run, "prp")?;
+        let (theirs, ratio) = self.value(run, self.theirs).map_or_else(
+            || ("-".to_owned(), "-".to_owned()),
+            |theirs| (self.show(theirs), short(ours / theirs)),
+        );
+        Some(format!("| {} | {} | {theirs} | {ratio} |", self.what, self.show(ours)))
+    }
+
+    fn show(&self, value: f64) -> String {
+        format!("{} {}", short(value), self.unit).trim_end().to_owned()
+    }
+}
+
+/// Three digits.
+fn short(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A run, its machine's name, and its date.
+struct Run {
+    machine: String,
+    date: String,
+    figures: Value,
+}
+
+impl Run {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let text = fs::read_to_string(path).map_err(|e| Failure::local(path.display(), &e))?;
+        Self::of(&text).ok_or_else(|| {
+            let text = format!("{}: not what `bench --json` writes", path.display());
+            Failure::new(Code::Failed, text)
+        })
+    }
+
+    fn of(text: &str) -> Option<Self> {
+        let figures: Value = serde_json::from_str(text).ok()?;
+        let machine = figures.get("machine")?;
+        let word = |key: &str| machine.get(key).and_then(Value::as_str).unwrap_or_default();
+        let cores = machine.get("cores")?.as_u64()?;
+        Some(Self {
+            machine: format!("{}, {cores} processors", word("cpu")),
+            date: word("date").to_owned(),
+            figures: figures.clone(),
+        })
+    }
+
+    fn section(&self) -> String {
+        let mut out = format!("\n## {}\n\n", self.machine);
+        let machine = &self.figures["machine"];
+        let word = |key: &str| machine[key].as_str().filter(|word| !word.is_empty());
+        let known = [("run on", "date"), ("commit", "commit"), ("Linux", "kernel")];
+        let mut facts: Vec<_> =
+            known.iter().filter_map(|(what, key)| Some(format!("{what} {}", word(key)?))).collect();
+        if let Some(stolen) = machine["stolen"].as_f64() {
+            facts.push(format!("{:.1} % of the processor time stolen", stolen * 100.0));
+        }
+        let _ = writeln!(out, "{}.\n", facts.join(",\n"));
+        out += "| | PRP | TCP | PRP / TCP |\n| --- | --- | --- | --- |\n";
+        for line in FIGURES.iter().filter_map(|figure| figure.line(&self.figures)) {
+            let _ = writeln!(out, "{line}");
+        }
+        out += "\n| bar | figure | at | reach for | |\n| --- | --- | --- | --- | --- |\n";
+        for bar in self.figures["bars"].as_array().into_iter().flatten() {
+            let _ = writeln!(out, "{}", bar_line(bar));
+        }
+        out
+    }
+}
+
+fn bar_line(bar: &Value) -> String {
+    let sign = if bar["at_most"] == true { "at most" } else { "at least" };
+    let number = |key: &str| bar[key].as_f64().map_or_else(|| "-".to_owned(), short);
+    let verdict = match (bar["met"].as_bool(), bar["reached"].as_bool()) {
+        (None, _) => "not measured",
+        (_, Some(true)) => "met, and the reach",
+        (Some(true), _) => "met",
+        (Some(false), _) => "**missed**",
+    };
+    let name = bar["name"].as_str().unwrap_or_default();
+    let limit = bar["bar"].as_f64().unwrap_or_default();
+    let reach = bar["reach"].as_f64().unwrap_or_default();
+    format!("| {name} | {} | {sign} {limit} | {reach} | {verdict} |", number("value"))
+}
+
+/// The page: the newest run of each machine, the newest machine first.
+fn page(mut runs: Vec<Run>) -> String {
+    runs.sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.machine.cmp(&b.machine)));
+    let mut seen = Vec::new();
+    let mut out = HEAD.to_owned();
+    for run in runs {
+        if !seen.contains(&run.machine) {
+            out += &run.section();
+            seen.push(run.machine);
+        }
+    }
+    out
+}
+
+/// Runs `prp perf results`.
+pub(super) fn run(args: &ResultsArgs) -> Result<(), Failure> {
+    let runs: Result<Vec<_>, _> = args.files.iter().map(|path| Run::read(path)).collect();
+    let page = page(runs?);
+    let lines: Vec<_> = page.lines().map(str::to_owned).collect();
+    report::publish(None, "", &lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(cpu: &str, date: &str, spin: f64) -> Run {
+        let bars = json!([
+            {"name": "spinning", "value": spin / 5.0, "bar": 0.4, "reach": 0.25, "at_most": true,
+             "met": spin <= 2.0, "reached": false},
+            {"name": "other", "value": null, "bar": 1.0, "reach": 2.0, "at_most": false,
+             "met": null, "reached": null},
+        ]);
+        let figures = json!({
+            "latency_us": {"prp": {"spin": {"64": spin}}, "tcp": {"spin": {"64": 5.0}}},
+            "connects_per_s": {"prp": 29000.0},
+            "machine": {"cpu": cpu, "cores": 2, "kernel": "6.18", "date": date, "stolen": 0.031},
+            "bars": bars,
+        });
+        Run::of(&figures.to_string()).expect("a run")
+    }
+
+    #[test]
+    fn page__has_the_newest_run_of_each_machine() {
+        let runs = vec![
+            run("A", "2026-01-02", 1.0),
+            run("B", "2026-02-03", 3.0),
+            run("A", "2026-03-04", 2.0),
+        ];
+        let page = page(runs);
+        let sections: Vec<_> = page.lines().filter(|line| line.starts_with("## ")).collect();
+        assert_eq!(sections, ["## A, 2 processors", "## B, 2 processors"]);
+        assert!(page.contains("run on 2026-03-04,\nLinux 6.18,\n3.1 % of the processor time"));
+        assert!(page.contains("| 64 bytes one way, both ends spin | 2.00 us | 5.00 us | 0.40 |"));
+        assert!(page.contains("| connections a second | 29000 | - | - |"), "{page}");
+        assert!(page.contains("| spinning | 0.60 | at most 0.4 | 0.25 | **missed** |"), "{page}");
+        assert!(page.contains("| other | - | at least 1 | 2 | not measured |"), "{page}");
+        assert!(!page.contains("8 KiB"), "what was not measured is left out: {page}");
+    }
+
+    #[test]
+    fn of__refuses_what_bench_does_not_write() {
+        for text in ["", "[]", "{}", r#"{"machine": {}}"#] {
+            assert!(Run::of(text).is_none(), "{text}");
+        }
+    }
+}
