@@ -1,5 +1,5 @@
-/* Heat conduction by an explicit five-point stencil, in the three forms of "Latency hiding in
- * message-passing architectures" (sections 2.1 and 3.2): A.1 computes and then exchanges boundaries,
+/* Heat conduction by an explicit five-point stencil, in the three forms of "Communication latency
+ * hiding" (Strumpen 1994, sections 2.1 and 3.2): A.1 computes and then exchanges boundaries,
  * A.2 sends the boundaries before it computes the inside, A.3 starts both transfers first. */
 #include "app.h"
 
