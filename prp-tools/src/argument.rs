@@ -26,6 +26,25 @@ pub(crate) fn peer_port(text: &str) -> Result<u16, String> {
     }
 }
 
+/// Ports, both ends included.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(crate) struct PortRange {
+    pub(crate) first: u16,
+    pub(crate) last: u16,
+}
+
+/// A port, or several of them as `FIRST-LAST`.
+pub(crate) fn ports(text: &str) -> Result<PortRange, String> {
+    let Some((first, last)) = text.split_once('-').filter(|(first, _)| !first.is_empty()) else {
+        return port(text).map(|port| PortRange { first: port, last: port });
+    };
+    let range = PortRange { first: peer_port(first)?, last: peer_port(last)? };
+    if range.first > range.last {
+        return Err(format!("expected the lower port first: `{last}-{first}`"));
+    }
+    Ok(range)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +54,15 @@ mod tests {
         assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
         for text in ["0", "-1", "", "soon", "nan", "inf", "1e40"] {
             assert!(seconds(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ports__are_one_or_a_range() {
+        assert_eq!(ports("80"), Ok(PortRange { first: 80, last: 80 }));
+        assert_eq!(ports("20-22"), Ok(PortRange { first: 20, last: 22 }));
+        for text in ["22-20", "0-3", "3-", "-3", "3-65536", "1-2-3"] {
+            assert!(ports(text).is_err(), "{text:?}");
         }
     }
 

@@ -1,10 +1,12 @@
 //! `prp cat`: standard input and output as the two directions of a connection.
 
 mod copy;
+mod exec;
 mod input;
 mod output;
 mod progress;
 mod report;
+mod scan;
 mod session;
 
 use std::io::{self, ErrorKind, IsTerminal};
@@ -12,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use prp_sock::{Builder, Classic, Port};
+use prp_sock::{Builder, Classic, Port, PrpStream};
 
-use crate::argument::{port, seconds};
+use crate::argument::{PortRange, ports, seconds};
 use crate::exit::{Code, Failure, HELP, help, say, say_what_lacks};
 use crate::hosts;
 use crate::policy::Policy;
@@ -24,13 +26,16 @@ use copy::Trouble;
 use input::Input;
 use output::Output;
 
-const USAGE: &str = "prp cat [OPTIONS] NODE PORT\n       prp cat --listen [OPTIONS] PORT";
+const USAGE: &str = "prp cat [OPTIONS] NODE PORT\n       prp cat --listen [OPTIONS] PORT\n       \
+                     prp cat --scan [OPTIONS] NODE PORT[-PORT]";
 
 const EXAMPLES: &str = "\
   prp cat -l 7000 > copy        take a file, on node beta
   prp cat beta 7000 < file      ... and send it, on another node
   prp cat -lk 7000 </dev/null   print what comes, from one connection after another
   ls | prp cat -m beta 7001     one message a line
+  prp cat -lk 7002 -e 'wc -c'   a program for each connection, many at a time
+  prp cat -zv beta 7000-7010    who listens there?
 ";
 
 /// Connect standard input and output to another node.
@@ -48,8 +53,8 @@ pub(crate) struct CatArgs {
     node: Option<String>,
 
     /// The port to connect to, or with --listen the port to listen on (0: any free one)
-    #[arg(value_parser = port)]
-    port: u16,
+    #[arg(value_parser = ports)]
+    port: PortRange,
 
     /// Wait for a connection instead of making one
     #[arg(short, long)]
@@ -58,6 +63,20 @@ pub(crate) struct CatArgs {
     /// With --listen: serve one connection after another, until killed
     #[arg(short, long, requires = "listen", conflicts_with = "node")]
     keep_open: bool,
+
+    /// Run COMMAND in /bin/sh with the connection as its standard input and output
+    ///
+    /// The connection ends when the command has closed its output and all of that has arrived. With
+    /// --keep-open many connections are served at a time. The environment variable PRP_PEER has the
+    /// address of the other end. Whoever can reach the node can run the command.
+    #[arg(short, long, value_name = "COMMAND", conflicts_with_all = ["send_only", "recv_only"])]
+    exec: Option<String>,
+
+    /// Connect to each port, and say with --verbose whether somebody listens; nothing is sent. Ends
+    /// well if one does
+    #[arg(short = 'z', long)]
+    #[arg(conflicts_with_all = ["listen", "exec", "message", "send_only", "recv_only", "stats"])]
+    scan: bool,
 
     /// Send each line of standard input as one message, and print each message as a line
     ///
@@ -109,6 +128,10 @@ pub(crate) struct CatArgs {
     /// No progress, no summary
     #[arg(short, long)]
     quiet: bool,
+
+    /// Say who connects and what a scan finds, also where standard error is no terminal
+    #[arg(short, long, conflicts_with = "quiet")]
+    verbose: bool,
 }
 
 /// What is likely where nobody answers.
@@ -120,12 +143,18 @@ struct Side<'a> {
     args: &'a CatArgs,
     signals: Signals,
     input: Input,
+    /// The connection ends when the input has, whatever the peer does.
+    ends_with_input: bool,
 }
 
 /// Runs `prp cat`.
 pub(crate) fn run(args: &CatArgs) -> Result<(), Failure> {
-    if args.node.is_some() && args.port == 0 {
+    let PortRange { first: port, last } = args.port;
+    if args.node.is_some() && port == 0 {
         return Err(Failure::new(Code::Usage, "port 0 is none to connect to: 1 to 65535"));
+    }
+    if !args.scan && port != last {
+        return Err(Failure::new(Code::Usage, "several ports: only with --scan (-z)"));
     }
     args.check_descriptors()?;
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
@@ -133,32 +162,38 @@ pub(crate) fn run(args: &CatArgs) -> Result<(), Failure> {
     let path = hosts::path_or_default(args.hosts.as_deref());
     let file = hosts::load(&path)?;
     let builder = args.builder().hosts(path);
-    let input = Input::stdin().map_err(|e| Failure::local("standard input", &e))?;
-    let output = if args.send_only { Output::nowhere() } else { Output::stdout() };
-    let output = output.map_err(|e| Failure::local("standard output", &e))?;
-    let mut side = Side { args, signals, input };
-    match &args.node {
-        Some(node) => {
-            let number = hosts::find(&file, node)?;
-            let stream = builder.connect((number, Port::new(args.port))).map_err(|e| {
-                let what = format_args!("{node}:{}", args.port);
-                Failure::connecting(what, &e, file.path(), UNANSWERED)
-            })?;
-            let peer = format!("{node}:{}", args.port);
-            session::run(stream, &mut side, output).or_else(|e| settle(e, &peer))
-        }
-        None => serve(&builder, file.path(), &mut side, output),
+    let Some(node) = &args.node else {
+        return serve(&builder, file.path(), args, signals);
+    };
+    let number = hosts::find(&file, node)?;
+    if args.scan {
+        return scan::run(args, &builder, number, file.path());
     }
+    let stream = builder.connect((number, Port::new(port))).map_err(|e| {
+        Failure::connecting(format_args!("{node}:{port}"), &e, file.path(), UNANSWERED)
+    })?;
+    if args.verbose {
+        say(format_args!("connected to {node}:{port}"));
+    }
+    converse(stream, args, signals, &format!("{node}:{port}"))
 }
 
-fn serve(
-    builder: &Builder,
-    hosts: &Path,
-    side: &mut Side<'_>,
-    output: Output,
+/// Serves one connection, with the standard streams or with a command.
+fn converse(
+    stream: PrpStream,
+    args: &CatArgs,
+    signals: Signals,
+    peer: &str,
 ) -> Result<(), Failure> {
-    let args = side.args;
-    let port = args.port;
+    if let Some(command) = &args.exec {
+        return exec::run(stream, args, signals, command).map_err(|e| e.failure(peer));
+    }
+    let mut side = Side::of_standard_input(args, signals)?;
+    session::run(stream, &mut side, args.output()?).or_else(|e| settle(e, peer))
+}
+
+fn serve(builder: &Builder, hosts: &Path, args: &CatArgs, signals: Signals) -> Result<(), Failure> {
+    let port = args.port.first;
     let failed = |e: io::Error| Failure::network(format_args!("listening on port {port}"), &e);
     let listener = builder.bind(Port::new(port)).map_err(failed)?;
     if !args.quiet {
@@ -168,22 +203,41 @@ fn serve(
     if args.is_watched() || port == 0 {
         say(format_args!("listening on {}", listener.local_addr().map_err(failed)?));
     }
-    loop {
+    let accept = || -> Result<_, Failure> {
         let (stream, peer) = listener.accept().map_err(failed)?;
         if args.is_watched() {
             say(format_args!("connection from {peer}"));
         }
-        if !args.keep_open {
+        Ok((stream, peer.to_string()))
+    };
+    match &args.exec {
+        Some(command) if args.keep_open => exec::serve(args, &signals, command, accept),
+        _ if args.keep_open => serve_in_turn(args, signals, accept),
+        _ => {
+            let (stream, peer) = accept()?;
             // A client that comes second is refused, not kept waiting.
             drop(listener);
-            return session::run(stream, side, output).or_else(|e| settle(e, &peer.to_string()));
+            converse(stream, args, signals, &peer)
         }
+    }
+}
+
+/// Serves one connection after another with the standard streams.
+fn serve_in_turn(
+    args: &CatArgs,
+    signals: Signals,
+    accept: impl Fn() -> Result<(PrpStream, String), Failure>,
+) -> Result<(), Failure> {
+    let mut side = Side::of_standard_input(args, signals)?;
+    let output = args.output()?;
+    loop {
+        let (stream, peer) = accept()?;
         let again = output.try_clone().map_err(|e| Failure::local("standard output", &e))?;
-        match session::run(stream, side, again) {
+        match session::run(stream, &mut side, again) {
             Ok(()) => {}
             // The next peer may fare better.
             Err(Trouble::Stream(e)) => Failure::network(peer, &e).print(),
-            Err(trouble) => return settle(trouble, &peer.to_string()),
+            Err(trouble) => return settle(trouble, &peer),
         }
     }
 }
@@ -200,15 +254,32 @@ fn settle(trouble: Trouble, peer: &str) -> Result<(), Failure> {
     }
 }
 
+impl<'a> Side<'a> {
+    /// With the standard input.
+    fn of_standard_input(args: &'a CatArgs, signals: Signals) -> Result<Self, Failure> {
+        let input = Input::stdin().map_err(|e| Failure::local("standard input", &e))?;
+        Ok(Self { args, signals, input, ends_with_input: args.send_only })
+    }
+}
+
 impl CatArgs {
     /// Somebody wants to be told what goes on.
     fn is_watched(&self) -> bool {
-        !self.quiet && io::stderr().is_terminal()
+        self.verbose || !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// Where what comes goes to, of the standard streams.
+    fn output(&self) -> Result<Output, Failure> {
+        let output = if self.send_only { Output::nowhere() } else { Output::stdout() };
+        output.map_err(|e| Failure::local("standard output", &e))
     }
 
     /// Whether what is to be read and written is there: else what comes would be lost, and nobody
     /// told.
     fn check_descriptors(&self) -> Result<(), Failure> {
+        if self.scan || self.exec.is_some() {
+            return Ok(());
+        }
         if !self.recv_only {
             Standard::Input.check().map_err(|e| Failure::local("standard input", &e))?;
         }

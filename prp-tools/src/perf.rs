@@ -14,6 +14,7 @@ mod flood;
 mod flow;
 mod latency;
 mod machine;
+mod meter;
 mod offload;
 mod pingpong;
 mod raw;
@@ -47,6 +48,10 @@ use transport::{Transport, Versus, WaitMode};
 
 /// Where a server listens, both PRP and TCP: next to iperf3's port.
 const DEFAULT_PORT: u16 = 5210;
+
+/// Turns of each transport: enough for a median that one turn in which the machine did something
+/// else does not move.
+const DEFAULT_ROUNDS: u32 = 5;
 
 /// How long who ends the program waits for offloads to be turned on: ethtool takes some
 /// milliseconds, unless it waits for a lock of the kernel's.
@@ -112,13 +117,13 @@ struct Common {
     #[arg(long)]
     no_crc: bool,
 
-    /// Turns of each transport; figures are medians over them
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rounds: u32,
+    /// Turns of each transport; figures are medians over them [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
 
-    /// Write everything measured to this file; - is standard output, in place of the table
-    #[arg(long, value_name = "FILE")]
+    /// Write everything measured to this file; without one, or to -, in place of the table to
+    /// standard output
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
@@ -131,6 +136,11 @@ struct Common {
 }
 
 impl Common {
+    /// Turns of each transport.
+    fn rounds(&self) -> u32 {
+        self.rounds.unwrap_or(DEFAULT_ROUNDS)
+    }
+
     /// What takes turns, PRP first.
     fn transports(&self) -> Vec<Transport> {
         let mut all = vec![Transport::Prp];

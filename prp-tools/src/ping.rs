@@ -1,7 +1,8 @@
-//! `prp ping`: is a node there, and how far away?
+//! `prp ping`: is a node there, and how far away? It prints as iputils' ping does.
 
 mod tally;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,48 +10,70 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use nix::sys::signal::Signal;
-use prp_proto::wire::{Flags, NodeKind};
+use nix::unistd::geteuid;
+use prp_proto::addr::NodeId;
+use prp_proto::wire::{ETHERNET_LEN, Flags, HEADER_LEN, NodeBlock, NodeKind};
 
 use crate::argument::seconds;
-use crate::exit::{Failure, help, tell};
+use crate::exit::{Code, Failure, help, tell, unwritten};
 use crate::probe::{Heard, Prober};
 use crate::signals::Signals;
 use tally::Tally;
 
-/// The last answer is waited for no less than this, however quickly echoes follow each other: a
-/// machine that is busy answers late.
+/// Without `--timeout` the last answer is waited for no less than this, however quickly echoes
+/// follow each other: a machine that is busy answers late.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The shortest interval of users other than root, as of iputils.
+const SHORTEST: Duration = Duration::from_millis(2);
+
+/// A flood sends at least so often, answers or not, as iputils does.
+const FLOOD_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Ask a node whether it is there; its prp-routed answers.
 ///
-/// A node answers when prp-routed runs on it, whatever else does. Ends well if any answer came.
-/// Ctrl-C ends it with the summary.
+/// A node answers when prp-routed runs on it, whatever else does. Goes on until Ctrl-C, or as long
+/// as --count and --deadline say, and prints a summary. Ends well if any answer came, and with
+/// --count and --deadline if so many came in time.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
-  prp ping beta                   four echoes, a second apart
+  prp ping beta                   an echo a second, until Ctrl-C
   prp ping -c 100 -i 0.01 beta    a hundred, ten milliseconds apart
-  prp ping -s 8000 beta           does the way take large frames?
+  prp ping -c 4 -s 8000 beta      does the way take large frames?
+  prp ping -c 10000 -f beta       as fast as answers come: how many are lost?
 "))]
 pub(crate) struct PingArgs {
     /// The node: a name or number in prphosts
     node: String,
-    /// How often to ask
-    #[arg(short, long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
-    count: u16,
-    /// Seconds from one to the next; the last answer is waited for so long, and for a second at
-    /// least
+    /// How often to ask [default: until Ctrl-C]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
+    /// Seconds from one to the next; only root may have less than 0.002
     #[arg(short, long, value_name = "SECS", default_value = "1", value_parser = seconds)]
     interval: Duration,
+    /// Send the next one when the last is answered, 100 a second at least; print a dot for each
+    /// that is sent and take it back when it is answered. For root
+    #[arg(short, long, conflicts_with = "interval")]
+    flood: bool,
     /// Bytes of padding, which come back
     #[arg(short, long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(..=60000))]
     size: u16,
+    /// End after so many seconds, whatever has been answered
+    #[arg(short = 'w', long, value_name = "SECS", value_parser = seconds)]
+    deadline: Option<Duration>,
+    /// Seconds to wait for the last answer [default: the interval, and 1 at least]
+    #[arg(short = 'W', long, value_name = "SECS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Print nothing but the first line and the summary
+    #[arg(short, long)]
+    quiet: bool,
     /// Routers the echo may cross
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u8).range(..=15))]
     routers: u8,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
-    /// Print all of it as JSON when it is over
+    /// Print all of it as JSON when it is over; with --quiet without the single answers
     #[arg(long)]
     json: bool,
 }
@@ -64,10 +87,20 @@ fn lock(tally: &Shared) -> MutexGuard<'_, Tally> {
 
 /// Runs `prp ping`.
 pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
+    args.check_rate()?;
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     let mut prober = Prober::open(args.hosts.as_deref())?;
     let node = prober.resolve(&args.node)?;
-    let tally = Shared::new(Mutex::new(Tally::new(node, prober.name(node))));
+    let tally = Tally::new(node, prober.name(node), args.json && !args.quiet);
+    if !args.json {
+        let size = args.size;
+        tell(format_args!(
+            "PING {} {size}({}) bytes of data.",
+            prober.name(node),
+            frame_len(size)
+        ))?;
+    }
+    let tally = Shared::new(Mutex::new(tally));
     let (early, json) = (tally.clone(), args.json);
     signals.tell(move |signal| {
         let ended = end(&lock(&early), json);
@@ -80,25 +113,74 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
             process::exit(ended.err().map_or(0, |failure| failure.code().into()));
         }
     });
-    for sequence in 1..=args.count {
-        prober.send(node, sequence, args.routers, usize::from(args.size))?;
-        lock(&tally).sent += 1;
-        let is_last = sequence == args.count;
-        let until =
-            Instant::now() + if is_last { args.interval.max(PATIENCE) } else { args.interval };
-        // The last one is only waited for as long as nothing has come.
-        while !is_last || lock(&tally).lacks_answers() {
+    ask(&mut prober, node, args, &tally)?;
+    signals.tell_nobody();
+    let tally = lock(&tally);
+    end(&tally, json).map_err(|failure| failure.with_lacks(prober.hosts()))?;
+    match (args.count, args.deadline) {
+        (Some(count), Some(_)) if tally.replies() < u64::from(count) => {
+            Err(Failure::new(Code::TimedOut, format!("{} of {count} answered", tally.replies())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of an echo with `size` bytes of padding, without the Ethernet header.
+fn frame_len(size: u16) -> usize {
+    HEADER_LEN - ETHERNET_LEN + NodeBlock::LEN + usize::from(size)
+}
+
+/// Sends echoes and takes answers down until enough have been sent, or the time is up.
+fn ask(prober: &mut Prober, node: NodeId, args: &PingArgs, tally: &Shared) -> Result<(), Failure> {
+    let deadline = args.deadline.map(|deadline| Instant::now() + deadline);
+    let by_deadline = |until: Instant| deadline.map_or(until, |deadline| deadline.min(until));
+    let mut next = Instant::now();
+    loop {
+        let number = lock(tally).note_sent();
+        prober.send(node, number as u16, args.routers, usize::from(args.size))?;
+        if args.flood && !args.quiet && !args.json {
+            mark(".")?;
+        }
+        let is_last = args.count.is_some_and(|count| number >= u64::from(count));
+        let now = Instant::now();
+        // Echoes keep their times, but nobody makes up for those that were missed.
+        next = (next + args.pace()).max(now);
+        let until = by_deadline(if is_last { now + args.patience() } else { next });
+        // The last one, and each of a flood, is only waited for as long as nothing has come.
+        while !(is_last || args.flood) || lock(tally).lacks_last(is_last) {
             let Some(heard) = prober.hear(until)? else { break };
-            let mut tally = lock(&tally);
-            let routers = heard.routers.saturating_sub(Flags::MAX_HOPS - args.routers);
-            let again = tally.note(&heard, routers, prober.name(heard.from));
-            if !json {
-                tell(line(&prober.name(heard.from), &heard, routers, again))?;
-            }
+            answered(prober, &heard, args, &mut lock(tally))?;
+        }
+        if is_last || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(());
         }
     }
-    signals.tell_nobody();
-    end(&lock(&tally), json).map_err(|failure| failure.with_lacks(prober.hosts()))
+}
+
+/// Takes an answer down, and says so.
+fn answered(
+    prober: &Prober,
+    heard: &Heard,
+    args: &PingArgs,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let routers = heard.routers.saturating_sub(Flags::MAX_HOPS - args.routers);
+    let from = prober.name(heard.from);
+    let again = tally.note(heard, routers, &from);
+    if args.json || args.quiet {
+        return Ok(());
+    }
+    if args.flood && heard.kind == NodeKind::EchoReply {
+        // Takes the dot back; an answer once more has none.
+        return if again { Ok(()) } else { mark("\x08 \x08") };
+    }
+    tell(line(&from, heard, frame_len(args.size), routers, again))
+}
+
+/// Prints a mark of a flood.
+fn mark(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| unwritten(&e))
 }
 
 /// Says what has come of it, and how that is to be taken.
@@ -112,15 +194,41 @@ fn end(tally: &Tally, json: bool) -> Result<(), Failure> {
     tally.verdict()
 }
 
-fn line(from: &str, heard: &Heard, routers: u8, again: bool) -> String {
-    let what = match heard.kind {
-        NodeKind::EchoReply => format!("routers={routers}"),
-        NodeKind::TimeExceeded => "too many routers on the way".into(),
-        NodeKind::Unreachable => "no way on from here".into(),
-        NodeKind::TooBig => "too big for the link from here".into(),
-        NodeKind::Echo => return format!("{from}: an echo"),
-    };
+fn line(from: &str, heard: &Heard, len: usize, routers: u8, again: bool) -> String {
     let milliseconds = heard.took.as_secs_f64() * 1e3;
-    let again = if again { " (duplicate)" } else { "" };
-    format!("{from}: seq={} {what} time={milliseconds:.3} ms{again}", heard.sequence)
+    let again = if again { " (DUP!)" } else { "" };
+    let what = match heard.kind {
+        NodeKind::EchoReply => {
+            return format!(
+                "{len} bytes from {from}: seq={} routers={routers} time={milliseconds:.3} ms{again}",
+                heard.sequence
+            );
+        }
+        NodeKind::TimeExceeded => "too many routers on the way",
+        NodeKind::Unreachable => "no way on from here",
+        NodeKind::TooBig => "too big for the link from here",
+        NodeKind::Echo => "an echo",
+    };
+    format!("From {from}: seq={} {what} time={milliseconds:.3} ms{again}", heard.sequence)
+}
+
+impl PingArgs {
+    /// From an echo to the next.
+    fn pace(&self) -> Duration {
+        if self.flood { FLOOD_INTERVAL } else { self.interval }
+    }
+
+    /// How long the last answer is waited for.
+    fn patience(&self) -> Duration {
+        self.timeout.unwrap_or_else(|| self.pace().max(PATIENCE))
+    }
+
+    /// Whether the user may ask so often: a flood can fill a link and the router behind it.
+    fn check_rate(&self) -> Result<(), Failure> {
+        if geteuid().is_root() || !self.flood && self.interval >= SHORTEST {
+            return Ok(());
+        }
+        let text = "only root may flood, or ask more often than every 0.002 seconds";
+        Err(Failure::new(Code::NotPermitted, text))
+    }
 }

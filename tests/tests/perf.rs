@@ -23,6 +23,7 @@ prp_tests::main! {
         latency__beside_others,
         stream__has_its_keys,
         stream__of_many_both_ways,
+        stream__in_intervals_and_reverse,
         stream__without_offloads,
         stream__of_so_many_bytes,
         connect__has_its_keys,
@@ -155,6 +156,30 @@ fn stream__has_its_keys() {
     assert!(json["stolen"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{json:#}");
     let settings = &json["results"]["prp"]["ends"]["client"]["settings"];
     assert_eq!((&settings["segment"], &settings["crc"]), (&"1480".into(), &"true".into()));
+}
+
+/// As iperf3's -i and -R.
+fn stream__in_intervals_and_reverse() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology.node(2));
+    let words = ["stream", "2", "-t", "0.3", "-i", "0.1", "-R", "-P", "2", "--json"];
+    let output = client(&topology, &words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let prp = &json["results"]["prp"];
+    assert_eq!(
+        (&json["settings"]["rounds"], &json["settings"]["reverse"]),
+        (&1.into(), &true.into())
+    );
+    assert_positive(prp, &["ends.client.received", "intervals.0.gbps", "intervals.1.bytes"]);
+    assert_eq!(prp["ends"]["server"]["received"], 0, "{prp}");
+    let intervals = prp["intervals"].as_array().expect("a list");
+    let bytes: u64 = intervals.iter().filter_map(|i| i["bytes"].as_u64()).sum();
+    assert_eq!(prp["ends"]["client"]["received"], bytes, "{prp}");
+    let output = client(&topology, &["stream", "2", "-q", "-t", "0.2", "-i", "0.1"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.lines().next().is_some_and(|l| l.contains("0.00-0.1")), "{said}");
+    assert!(said.contains("goodput, 1 stream"), "{said}");
 }
 
 fn stream__of_many_both_ways() {

@@ -15,6 +15,8 @@ use serde_json::Value;
 
 prp_tests::main! {
     light:
+        cat__runs_a_command_for_each_connection,
+        cat__scans_ports,
         check__a_port_of_a_bridge_and_a_bridge_of_another_address,
         check__an_alternative_name_and_a_device_that_is_down,
         connect__where_the_own_device_is_down_says_so,
@@ -63,6 +65,67 @@ fn ip(node: &Node<'_>, words: &str) {
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// What comes is a command's input, and what it prints goes back; many at a time.
+fn cat__runs_a_command_for_each_connection() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let mut server = two.command(prp());
+    server.args(["cat", "-lkv", "7000", "-e", "echo $PRP_PEER; tr a-z A-Z"]);
+    let mut server = server.stderr(Stdio::null()).spawn().expect("topo runs");
+    // It holds its connection, and keeps nobody else waiting.
+    let mut holder = wait::until("a server", || {
+        let (code, ..) = run(&one, &["cat", "-z", "2", "7000"]);
+        let mut holder = one.command(prp());
+        holder.args(["cat", "-q", "2", "7000"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        (code == Some(0)).then(|| holder.spawn().expect("topo runs"))
+    });
+    let script = "printf hello | \"$0\" cat -q 2 7000";
+    for _ in 0..2 {
+        let said = one.run("sh", &["-c", script, prp().to_str().expect("text")]);
+        let (peer, text) = said.split_once('\n').expect("two lines");
+        assert!(peer.starts_with("1:") && text == "HELLO", "{said}");
+    }
+    drop(holder.stdin.take());
+    assert_eq!(holder.wait().expect("a child").code(), Some(0));
+    // A command that reads nothing: what it has written arrives all the same.
+    let mut single = two.command(prp());
+    single.args(["cat", "-l", "7001", "-e", "echo done"]);
+    let mut single = single.spawn().expect("topo runs");
+    let script = "head -c 1000000 /dev/zero | \"$0\" cat -q 2 7001";
+    let said = wait::until("a server", || {
+        let mut command = one.command("sh");
+        command.args(["-c", script]).arg(prp());
+        let (_, said, why) = finish(command);
+        (!why.contains("refused")).then_some(said)
+    });
+    assert_eq!(said, "done\n");
+    assert_eq!(single.wait().expect("a child").code(), Some(0));
+    kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    server.wait().expect("a child");
+}
+
+fn cat__scans_ports() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let mut server = two.command(prp());
+    let mut server = server.args(["cat", "-lk", "7001", "-e", "true"]).spawn().expect("topo runs");
+    let scan = |args: &[&str]| run(&one, &[&["cat", "-z"], args].concat());
+    wait::until("a server", || (scan(&["2", "7001"]).0 == Some(0)).then_some(()));
+    let (code, said, found) = scan(&["-v", "2", "7000-7002"]);
+    assert_eq!((code, said.as_str()), (Some(0), ""), "{found}");
+    let lines: Vec<_> = found.lines().collect();
+    assert_eq!(lines.len(), 3, "{found}");
+    assert!(lines[0].starts_with("prp: 2:7000: ") && lines[0].contains("refused"), "{found}");
+    assert_eq!(lines[1], "prp: 2:7001: open");
+    assert!(lines[2].starts_with("prp: 2:7002: ") && lines[2].contains("refused"), "{found}");
+    let (code, _, said) = scan(&["2", "7002-7003"]);
+    assert!(code == Some(3) && said.contains("2:7003"), "{said}");
+    let (code, _, said) = run(&one, &["cat", "2", "7002-7003"]);
+    assert!(code == Some(2) && said.contains("--scan"), "{said}");
+    kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    server.wait().expect("a child");
 }
 
 /// A bridge takes the frames of its ports; and a port that joins may give it another address.
@@ -175,7 +238,17 @@ fn ping__counts_and_ends_with_a_summary() {
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
     assert_eq!(child.wait().expect("a child").code(), Some(0), "{}", read());
     let last = read().lines().last().expect("a line").to_owned();
-    assert!(last.contains("% lost; min ") && last.ends_with(" ms"), "{last}");
+    assert!(last.starts_with("rtt min/avg/max/mdev = ") && last.ends_with(" ms"), "{last}");
+    assert!(read().contains("\n--- 2 (node2) ping statistics ---\n"), "{}", read());
+    // In time, and not; a flood takes back each dot.
+    let (code, said, _) = run(&one, &["ping", "-c", "3", "-w", "0.01", "-i", "9", "2"]);
+    assert_eq!(code, Some(4), "one of three in time: {said}");
+    let (code, said, _) = run(&one, &["ping", "-f", "-c", "50", "2"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.matches("\u{8} \u{8}").count(), 50, "{said}");
+    let (code, said, _) = run(&one, &["ping", "-q", "-c", "2", "-i", "0.01", "-s", "100", "2"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.starts_with("PING 2 (node2) 100(132) bytes of data.\n\n--- 2 (n"), "{said}");
     // Nobody answers, and Ctrl-C says so as well.
     let mut command = one.command("timeout");
     command

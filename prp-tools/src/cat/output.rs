@@ -11,6 +11,8 @@ use nix::unistd::dup2_stdout;
 #[derive(Debug)]
 pub(super) struct Output {
     file: File,
+    /// What nobody reads any more is thrown away.
+    reader_may_go: bool,
 }
 
 impl Output {
@@ -29,12 +31,17 @@ impl Output {
 
     /// What goes to `file`.
     pub(super) fn new(file: File) -> Self {
-        Self { file }
+        Self { file, reader_may_go: false }
+    }
+
+    /// The standard input of a command, which need not read all of it: what it writes matters.
+    pub(super) fn of_command(file: File) -> Self {
+        Self { file, reader_may_go: true }
     }
 
     /// The same once more, for one of several connections.
     pub(super) fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { file: self.file.try_clone()? })
+        Ok(Self { file: self.file.try_clone()?, ..*self })
     }
 
     /// Whether somebody watches it.
@@ -48,6 +55,7 @@ impl Output {
             match self.file.write(bytes) {
                 Ok(n) => bytes = &bytes[n..],
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::BrokenPipe && self.reader_may_go => return Ok(()),
                 // Another process that shares the descriptor may have made it nonblocking.
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
                     let mut fds = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];

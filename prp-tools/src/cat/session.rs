@@ -26,7 +26,8 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) fn run(stream: PrpStream, side: &mut Side<'_>, output: Output) -> Result<(), Trouble> {
     let Side { args, input, .. } = side;
     let terminals = Terminals::look(input, &output);
-    let (shown, stats) = (!args.quiet && terminals.want_progress(), args.stats);
+    let shown = !args.quiet && args.exec.is_none() && terminals.want_progress();
+    let stats = args.stats;
     let counts = Counts::default();
     let progress = if shown {
         Progress::visible(input.remaining().filter(|_| !args.recv_only), terminals.stdout)
@@ -98,7 +99,8 @@ fn converse(
     counts: &Counts,
     progress: &Progress,
 ) -> Result<(), Trouble> {
-    let Side { args, signals, input } = side;
+    let Side { args, signals, input, ends_with_input } = side;
+    let ends_with_input = *ends_with_input;
     let (stop_reader, stop) = io::pipe().map_err(Trouble::Input)?;
     let (tell, news) = mpsc::channel();
     let mut watch = Watch {
@@ -132,7 +134,7 @@ fn converse(
             let received = receive(stream, output, counts, progress);
             let _ = tell.send(News::Ended(Direction::Receiving, received));
         });
-        while watch.sending || (watch.receiving && !args.send_only) {
+        while watch.sending || (watch.receiving && !ends_with_input) {
             watch.wait();
             progress.show(counts);
         }

@@ -29,7 +29,7 @@ fn refusal(line: &str) -> Usage {
 #[test]
 fn arguments__node_and_port_connect() {
     let args = parse("cat beta 80");
-    assert_eq!((args.node.as_deref(), args.port, args.listen), (Some("beta"), 80, false));
+    assert_eq!((args.node.as_deref(), args.port.first, args.listen), (Some("beta"), 80, false));
     assert_eq!(args.timeout, Duration::from_secs(15));
 }
 
@@ -45,7 +45,7 @@ fn arguments__node_and_port_in_one_word_are_told_apart() {
 fn arguments__with_listen_there_is_only_a_port() {
     for line in ["cat -l 80", "cat --listen 80", "cat 80 -l", "cat -lk 80", "cat -kl 80"] {
         let args = parse(line);
-        assert_eq!((args.node.as_deref(), args.port, args.listen), (None, 80, true), "{line}");
+        assert_eq!((args.node.as_deref(), args.port.last, args.listen), (None, 80, true), "{line}");
     }
     assert_eq!(refusal("cat -l beta 80"), Usage::ArgumentConflict);
 }
@@ -60,7 +60,16 @@ fn arguments__without_listen_both_are_needed() {
 #[test]
 fn arguments__what_makes_no_sense_together_is_refused() {
     assert_eq!(refusal("cat -k 80"), Usage::MissingRequiredArgument);
-    for line in ["cat -k beta 80", "cat -l -w 3 80", "cat -s -r beta 80", "cat -l -k -s 80"] {
+    for line in [
+        "cat -k beta 80",
+        "cat -l -w 3 80",
+        "cat -s -r beta 80",
+        "cat -l -k -s 80",
+        "cat -z -l 80",
+        "cat -z -e true beta 80",
+        "cat -s -e true beta 80",
+        "cat -qv beta 80",
+    ] {
         assert_eq!(refusal(line), Usage::ArgumentConflict, "{line}");
     }
 }

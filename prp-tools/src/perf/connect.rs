@@ -56,11 +56,11 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), Failure> {
         return Err(Failure::new(Code::Usage, "raw frames know no connections: no --vs raw here"));
     }
     let session = Session::open(common)?;
-    let display = Display::new(common, u64::from(common.rounds) * transports.len() as u64);
-    let count = args.count.div_ceil(u64::from(common.rounds));
+    let display = Display::new(common, u64::from(common.rounds()) * transports.len() as u64);
+    let count = args.count.div_ceil(u64::from(common.rounds()));
     let mut sums = BTreeMap::<_, (Vec<f64>, Ends)>::new();
     let mut turns = Turns::of(transports);
-    for _ in 0..common.rounds {
+    for _ in 0..common.rounds() {
         turns.play(|transport| {
             display.begin(transport, "...");
             let (rates, ends) = sums.entry(transport).or_default();
@@ -78,7 +78,7 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), Failure> {
     let settings = Settings {
         node: &common.node,
         wait: common.wait,
-        rounds: common.rounds,
+        rounds: common.rounds(),
         count: args.count,
     };
     let results = sums

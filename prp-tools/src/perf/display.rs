@@ -1,7 +1,6 @@
 //! How a measurement gets on, for somebody who watches standard error.
 
 use std::io::{self, IsTerminal};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,6 +32,12 @@ impl Display {
         Self { bar }
     }
 
+    /// Nobody watches.
+    #[cfg(test)]
+    pub(super) fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden() }
+    }
+
     /// A leg begins.
     pub(super) fn begin(&self, transport: Transport, what: &str) {
         self.bar.set_message(format!("{transport} {what}"));
@@ -44,11 +49,11 @@ impl Display {
         self.bar.inc(1);
     }
 
-    /// Shows the rate at which `bytes` grows while `work` goes on.
+    /// Shows the rate at which what `bytes` gives grows while `work` goes on.
     pub(super) fn watch<T>(
         &self,
         transport: Transport,
-        bytes: &AtomicU64,
+        bytes: impl Fn() -> u64 + Sync,
         work: impl FnOnce() -> T,
     ) -> T {
         if self.bar.is_hidden() {
@@ -56,10 +61,11 @@ impl Display {
         }
         thread::scope(|scope| {
             let (stop, stopped) = channel::<()>();
+            let bytes = &bytes;
             scope.spawn(move || {
                 let (mut then, mut before) = (Instant::now(), 0);
                 while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    let (now, count) = (Instant::now(), bytes.load(Ordering::Relaxed));
+                    let (now, count) = (Instant::now(), bytes());
                     let gbps = (count - before) as f64 * 8e-9 / (now - then).as_secs_f64();
                     self.bar.set_message(format!("{transport} {gbps:.2} Gbit/s"));
                     (then, before) = (now, count);

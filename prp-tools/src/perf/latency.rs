@@ -63,11 +63,11 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
         return Err(Failure::new(Code::Usage, text));
     }
     let session = Session::open(common)?;
-    let display = Display::new(common, u64::from(common.rounds) * transports.len() as u64);
-    let time = Duration::from_secs_f64(args.time / f64::from(common.rounds));
+    let display = Display::new(common, u64::from(common.rounds()) * transports.len() as u64);
+    let time = Duration::from_secs_f64(args.time / f64::from(common.rounds()));
     let mut sums = BTreeMap::<_, Sum>::new();
     let mut turns = Turns::of(transports);
-    for _ in 0..common.rounds {
+    for _ in 0..common.rounds() {
         turns.play(|transport| {
             display.begin(transport, "...");
             let (wait, size) = (common.wait, args.size as usize);
@@ -87,7 +87,7 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
         size: args.size,
         wait: common.wait,
         beside: args.beside,
-        rounds: common.rounds,
+        rounds: common.rounds(),
         seconds: args.time,
     };
     let results = sums.into_iter().map(|(transport, sum)| (transport, sum.finish())).collect();

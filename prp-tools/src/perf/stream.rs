@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
 use std::thread;
@@ -13,11 +14,12 @@ use serde::Serialize;
 use super::conn::Conn;
 use super::control::{Amount, Outcome, Work};
 use super::display::Display;
+use super::meter::{Interval, Meter};
 use super::report::{Ends, Figure, Report, losses};
 use super::session::{Leg, Session};
 use super::transport::{Transport, WaitMode};
 use super::turns::Turns;
-use super::{Common, crew, flow, seconds};
+use super::{Common, DEFAULT_ROUNDS, crew, flow, seconds};
 use crate::exit::{Code, Failure};
 
 /// Measure goodput: bytes that have arrived, by the time until the server had the last one.
@@ -25,12 +27,14 @@ use crate::exit::{Code, Failure};
 #[command(after_help = crate::exit::help("\
   prp perf stream beta --vs tcp --vs raw
   prp perf stream beta --streams 16 --bidir
+  prp perf stream beta -t 10 -i 1 -R     as iperf3: a line a second, beta sends
 "))]
 pub(crate) struct StreamArgs {
     #[command(flatten)]
     common: Common,
 
-    /// Seconds of sending for each transport, all rounds together
+    /// Seconds of sending for each transport, all rounds together. With --interval it is one round
+    /// unless --rounds says otherwise
     #[arg(short, long, value_name = "SECS", default_value = "5", value_parser = seconds)]
     time: f64,
 
@@ -39,13 +43,21 @@ pub(crate) struct StreamArgs {
     bytes: Option<u64>,
 
     /// Connections at a time
-    #[arg(short, long, value_name = "K", default_value_t = 1)]
+    #[arg(short, visible_short_alias = 'P', long, value_name = "K", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     streams: u32,
 
     /// Send both ways at once; the figure is the sum
-    #[arg(long)]
+    #[arg(long, conflicts_with = "reverse")]
     bidir: bool,
+
+    /// The server sends, and this end receives
+    #[arg(short = 'R', long)]
+    reverse: bool,
+
+    /// Print what has got through every so many seconds
+    #[arg(short, long, value_name = "SECS", value_parser = seconds)]
+    interval: Option<f64>,
 }
 
 /// What was asked for.
@@ -58,12 +70,16 @@ struct Settings<'a> {
     each: Amount,
     streams: u32,
     bidir: bool,
+    reverse: bool,
 }
 
 /// What came of it.
 #[derive(Debug, Serialize)]
 struct Goodput {
     gbps: Figure,
+    /// With `--interval`, of all rounds one after another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    intervals: Vec<Interval>,
     /// Both ends' processor seconds by 10^9 bytes moved.
     cpu_s_per_gb: f64,
     ends: Ends,
@@ -73,6 +89,7 @@ struct Goodput {
 #[derive(Debug, Default)]
 struct Sum {
     gbps: Vec<f64>,
+    intervals: Vec<Interval>,
     bytes: u64,
     ends: Ends,
 }
@@ -81,16 +98,18 @@ struct Sum {
 pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     let common = &args.common;
     let transports = common.transports();
-    if transports.contains(&Transport::Raw) && (args.bidir || args.streams > 1) {
-        let text = "raw frames make one stream one way: no --vs raw with --streams or --bidir";
+    let is_plain = args.streams == 1 && !args.bidir && !args.reverse;
+    if transports.contains(&Transport::Raw) && !is_plain {
+        let text =
+            "raw frames make one stream one way: no --vs raw with --streams, --bidir or --reverse";
         return Err(Failure::new(Code::Usage, text));
     }
     let session = Session::open(common)?;
-    let display = Display::new(common, u64::from(common.rounds) * transports.len() as u64);
+    let display = Display::new(common, u64::from(args.rounds()) * transports.len() as u64);
     let each = args.each();
     let mut sums = BTreeMap::<_, Sum>::new();
     let mut turns = Turns::of(transports);
-    for _ in 0..common.rounds {
+    for _ in 0..args.rounds() {
         turns.play(|transport| {
             display.begin(transport, "...");
             let sum = sums.entry(transport).or_default();
@@ -107,10 +126,11 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     let settings = Settings {
         node: &common.node,
         wait: common.wait,
-        rounds: common.rounds,
+        rounds: args.rounds(),
         each,
         streams: args.streams,
         bidir: args.bidir,
+        reverse: args.reverse,
     };
     let results = sums.into_iter().map(|(transport, sum)| (transport, sum.finish())).collect();
     let report =
@@ -128,12 +148,13 @@ fn leg(
     display: &Display,
 ) -> Result<f64, Failure> {
     let each = args.each();
-    let work = Work::Stream { streams: args.streams, send: args.bidir.then_some(each) };
+    let server_sends = (args.bidir || args.reverse).then_some(each);
+    let work = Work::Stream { streams: args.streams, send: server_sends };
     let leg = session.begin(transport, args.common.wait, work)?;
     let (elapsed, (ours, theirs)) = if transport == Transport::Raw {
-        raw(leg, each, display)?
+        raw(leg, args, sum, display)?
     } else {
-        streams(leg, args, display)?
+        streams(leg, args, sum, display)?
     };
     let bytes = ours.received + theirs.received;
     let gbps = bytes as f64 * 8e-9 / elapsed;
@@ -147,13 +168,16 @@ fn leg(
 fn streams(
     leg: Leg<'_>,
     args: &StreamArgs,
+    sum: &mut Sum,
     display: &Display,
 ) -> Result<(f64, (Outcome, Outcome)), Failure> {
     let conns = (0..args.streams).map(|_| leg.connect()).collect::<io::Result<Vec<_>>>();
     let conns = conns.map_err(|e| leg.failure(&e))?;
     let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
-    let how = (args.each(), args.bidir);
-    let moved = display.watch(leg.transport(), &sent, || transfer(&conns, how, &sent, &received));
+    let watched = if args.reverse { vec![&received] } else { vec![&sent, &received] };
+    let meter = Meter::new(args, leg.transport(), watched);
+    let moved =
+        meter.watch(display, &mut sum.intervals, || transfer(&conns, args, &sent, &received));
     let elapsed = moved.map_err(|e| leg.failure(&e))?.as_secs_f64();
     let (ours, theirs) = leg.end(conns)?;
     Ok((elapsed, (Outcome { received: received.into_inner(), ..ours }, theirs)))
@@ -162,13 +186,15 @@ fn streams(
 /// A round with raw frames.
 fn raw(
     leg: Leg<'_>,
-    each: Amount,
+    args: &StreamArgs,
+    sum: &mut Sum,
     display: &Display,
 ) -> Result<(f64, (Outcome, Outcome)), Failure> {
     let mut link = leg.raw()?;
     let sent = AtomicU64::new(0);
     let begun = Instant::now();
-    let moved = display.watch(leg.transport(), &sent, || link.source(each, &sent));
+    let meter = Meter::new(args, leg.transport(), vec![&sent]);
+    let moved = meter.watch(display, &mut sum.intervals, || link.source(args.each(), &sent));
     let elapsed = begun.elapsed().as_secs_f64();
     match moved {
         Ok(()) => Ok((elapsed, leg.end_raw(link)?)),
@@ -181,18 +207,21 @@ fn raw(
 /// last was through, since it is not threads that are measured.
 fn transfer(
     conns: &[Conn],
-    (each, bidir): (Amount, bool),
+    args: &StreamArgs,
     sent: &AtomicU64,
     received: &AtomicU64,
 ) -> io::Result<Duration> {
     let ready = Barrier::new(conns.len());
+    // What this end has to send: with --reverse nothing but the end.
+    let each = if args.reverse { Amount::Bytes(0) } else { args.each() };
+    let receives = args.bidir || args.reverse;
     let one = |conn| {
         // Where nothing but the end is to come, there is nothing to receive it into.
-        let mut chunk = if bidir { flow::chunk() } else { vec![0] };
+        let mut chunk = if receives { flow::chunk() } else { vec![0] };
         ready.wait();
         // The thread that came last is here at once; others may wait for a processor.
         let begun = Instant::now();
-        if !bidir {
+        if !args.bidir {
             // Not at once: a thread that waited to receive would be in the way of the one that
             // sends.
             flow::source(conn, each, sent)?;
@@ -214,9 +243,24 @@ fn transfer(
 }
 
 impl StreamArgs {
+    /// Turns of each transport: with interval lines one, as who asks for them wants one long run.
+    fn rounds(&self) -> u32 {
+        self.common.rounds.unwrap_or(if self.interval.is_some() { 1 } else { DEFAULT_ROUNDS })
+    }
+
+    /// Where JSON goes to.
+    pub(super) fn json(&self) -> Option<&Path> {
+        self.common.json.as_deref()
+    }
+
+    /// From one line to the next.
+    pub(super) fn interval(&self) -> Option<Duration> {
+        self.interval.map(Duration::from_secs_f64)
+    }
+
     /// How much to send on one stream in one round.
     fn each(&self) -> Amount {
-        let rounds = self.common.rounds;
+        let rounds = self.rounds();
         match self.bytes {
             None => Amount::Seconds(self.time / f64::from(rounds)),
             Some(bytes) => Amount::Bytes(bytes / u64::from(rounds) / u64::from(self.streams)),
@@ -230,6 +274,7 @@ impl Sum {
         Goodput {
             cpu_s_per_gb: if gigabytes > 0.0 { self.ends.cpu() / gigabytes } else { 0.0 },
             gbps: Figure::of(self.gbps),
+            intervals: self.intervals,
             ends: self.ends,
         }
     }
@@ -237,7 +282,11 @@ impl Sum {
 
 fn table(args: &StreamArgs, results: &BTreeMap<Transport, Goodput>) -> Vec<String> {
     let streams = if args.streams == 1 { "stream" } else { "streams" };
-    let ways = if args.bidir { ", both ways" } else { "" };
+    let ways = match (args.bidir, args.reverse) {
+        (true, _) => ", both ways",
+        (_, true) => ", the server sends",
+        _ => "",
+    };
     let title = format!("goodput, {} {streams}{ways}, {} waits", args.streams, args.common.wait);
     let head = format!("{:16}{:>10}{:>14}  spread", "", "Gbit/s", "CPU s/GB");
     let rows = results.iter().map(|(transport, r)| {

@@ -62,15 +62,15 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let session = Session::open(common)?;
     let transports = common.transports();
     let sizes: Vec<usize> = sizes().collect();
-    let legs = u64::from(common.rounds) * (transports.len() * sizes.len()) as u64;
+    let legs = u64::from(common.rounds()) * (transports.len() * sizes.len()) as u64;
     let display = Display::new(common, legs);
-    let time = args.time / f64::from(common.rounds) / sizes.len() as f64;
+    let time = args.time / f64::from(common.rounds()) / sizes.len() as f64;
     let time = Duration::from_secs_f64(time);
     let mut results = BTreeMap::<_, Vec<Point>>::new();
     let mut turns = Turns::of(transports);
     for size in sizes {
         let mut sums = BTreeMap::<_, Sum>::new();
-        for _ in 0..common.rounds {
+        for _ in 0..common.rounds() {
             turns.play(|transport| {
                 if !has_messages(transport, size) {
                     return Ok(());
@@ -95,7 +95,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let settings = Settings {
         node: &common.node,
         wait: common.wait,
-        rounds: common.rounds,
+        rounds: common.rounds(),
         seconds: args.time,
     };
     let report = Report::new("sweep", settings, results, &session, |points: &Vec<Point>| {

@@ -1,7 +1,6 @@
 //! What has come of echoes: counts, times, and the verdict.
 
-use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prp_proto::addr::NodeId;
 use prp_proto::wire::NodeKind;
@@ -10,18 +9,38 @@ use serde::Serialize;
 use crate::exit::{Code, Failure};
 use crate::probe::Heard;
 
+/// Sequence numbers on the wire, of 16 bits.
+const NUMBERS: u64 = 1 << 16;
+
 /// What has come of it.
 #[derive(Debug)]
 pub(super) struct Tally {
     node: NodeId,
     /// Its number, and its name if it has one.
     name: String,
-    pub(super) sent: u32,
-    answers: Vec<Answer>,
+    begun: Instant,
+    /// Echoes sent; the last one's number, from 1.
+    sent: u64,
+    /// For each number on the wire, whether the last echo that had it was answered, by whomever.
+    answered: Vec<bool>,
     /// Echoes that were answered, by whomever.
-    answered: HashSet<u16>,
-    /// Those that the node itself answered, and how long each took.
-    replies: Vec<Duration>,
+    heard: u64,
+    duplicates: u64,
+    /// Times of the echoes that the node itself answered, in seconds.
+    times: Times,
+    /// Each answer, where somebody wants to read them.
+    answers: Option<Vec<Answer>>,
+}
+
+/// How long answers took, in seconds.
+#[derive(Copy, Clone, Debug, Default)]
+struct Times {
+    count: u64,
+    least: f64,
+    most: f64,
+    sum: f64,
+    /// Of the squares.
+    squares: f64,
 }
 
 /// An answer, for programs.
@@ -43,120 +62,167 @@ struct Answer {
 pub(super) struct Report<'a> {
     node: u16,
     name: &'a str,
-    sent: u32,
+    sent: u64,
     /// Echoes that the node itself has answered.
-    answered: usize,
+    answered: u64,
     lost_percent: f64,
-    duplicates: usize,
+    duplicates: u64,
+    /// From the first echo to the end.
+    seconds: f64,
     min_seconds: Option<f64>,
     mean_seconds: Option<f64>,
     max_seconds: Option<f64>,
-    answers: &'a [Answer],
+    /// The standard deviation.
+    mdev_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<&'a [Answer]>,
+}
+
+impl Times {
+    fn add(&mut self, time: f64) {
+        self.least = if self.count == 0 { time } else { self.least.min(time) };
+        self.most = self.most.max(time);
+        self.count += 1;
+        self.sum += time;
+        self.squares += time * time;
+    }
+
+    /// Least, mean, greatest, and the standard deviation; `None` where there are none.
+    fn figures(&self) -> Option<[f64; 4]> {
+        let count = self.count as f64;
+        let mean = self.sum / count;
+        // Rounding may leave less than nothing.
+        let deviation = (self.squares / count - mean * mean).max(0.0).sqrt();
+        (self.count > 0).then_some([self.least, mean, self.most, deviation])
+    }
 }
 
 impl Tally {
-    /// Nothing yet, of `node`, called `name`.
-    pub(super) fn new(node: NodeId, name: String) -> Self {
+    /// Nothing yet, of `node`, called `name`. It keeps each answer if that is asked for.
+    pub(super) fn new(node: NodeId, name: String, keeps_answers: bool) -> Self {
         Self {
             node,
             name,
+            begun: Instant::now(),
             sent: 0,
-            answers: Vec::new(),
-            answered: HashSet::new(),
-            replies: Vec::new(),
+            answered: vec![false; NUMBERS as usize],
+            heard: 0,
+            duplicates: 0,
+            times: Times::default(),
+            answers: keeps_answers.then(Vec::new),
         }
     }
 
-    /// Whether echoes have not been answered.
-    pub(super) fn lacks_answers(&self) -> bool {
-        self.answered.len() < self.sent as usize
+    /// Takes down that an echo is sent now; its number. The lower 16 bits go on the wire.
+    pub(super) fn note_sent(&mut self) -> u64 {
+        self.sent += 1;
+        self.answered[(self.sent % NUMBERS) as usize] = false;
+        self.sent
+    }
+
+    /// Whether the last echo has not been answered, or with `any` one of all.
+    pub(super) fn lacks_last(&self, any: bool) -> bool {
+        if any { self.heard < self.sent } else { !self.answered[(self.sent % NUMBERS) as usize] }
+    }
+
+    /// Echoes that the node itself has answered.
+    pub(super) fn replies(&self) -> u64 {
+        self.times.count
     }
 
     /// Takes down an answer that came over `routers` from the node that is called `name`; whether
     /// the echo had one.
-    pub(super) fn note(&mut self, heard: &Heard, routers: u8, name: String) -> bool {
-        let duplicate = !self.answered.insert(heard.sequence);
-        if heard.kind == NodeKind::EchoReply && !duplicate {
-            self.replies.push(heard.took);
+    pub(super) fn note(&mut self, heard: &Heard, routers: u8, name: &str) -> bool {
+        let duplicate = std::mem::replace(&mut self.answered[usize::from(heard.sequence)], true);
+        if duplicate {
+            self.duplicates += 1;
+        } else {
+            self.heard += 1;
+            if heard.kind == NodeKind::EchoReply {
+                self.times.add(heard.took.as_secs_f64());
+            }
         }
-        self.answers.push(Answer {
-            sequence: heard.sequence,
-            from: heard.from.number(),
-            name,
-            kind: kind(heard.kind),
-            routers,
-            seconds: heard.took.as_secs_f64(),
-            duplicate,
-        });
+        if let Some(answers) = &mut self.answers {
+            answers.push(Answer {
+                sequence: heard.sequence,
+                from: heard.from.number(),
+                name: name.to_owned(),
+                kind: kind(heard.kind),
+                routers,
+                seconds: heard.took.as_secs_f64(),
+                duplicate,
+            });
+        }
         duplicate
     }
 
-    fn duplicates(&self) -> usize {
-        self.answers.iter().filter(|answer| answer.duplicate).count()
-    }
-
     fn lost_percent(&self) -> f64 {
-        let lost = f64::from(self.sent) - self.replies.len() as f64;
-        if self.sent == 0 { 0.0 } else { 100.0 * lost / f64::from(self.sent) }
+        let lost = self.sent.saturating_sub(self.replies()) as f64;
+        if self.sent == 0 { 0.0 } else { 100.0 * lost / self.sent as f64 }
     }
 
-    /// Least, mean and greatest time.
-    fn times(&self) -> Option<[Duration; 3]> {
-        let (least, most) = (self.replies.iter().min()?, self.replies.iter().max()?);
-        let mean = self.replies.iter().sum::<Duration>() / self.replies.len() as u32;
-        Some([*least, mean, *most])
-    }
-
-    /// In a line.
+    /// As iputils prints it.
     pub(super) fn summary(&self) -> String {
-        let mut text = format!(
-            "{} sent, {} answered, {:.0} % lost",
-            self.sent,
-            self.replies.len(),
-            self.lost_percent()
-        );
-        match self.duplicates() {
-            0 => {}
-            n => text.push_str(&format!(
-                ", {n} duplicate: does another machine have this node's number?"
-            )),
+        self.summary_after(self.begun.elapsed())
+    }
+
+    fn summary_after(&self, elapsed: Duration) -> String {
+        let mut text = format!("\n--- {} ping statistics ---\n", self.name);
+        text.push_str(&format!("{} packets transmitted, {} received, ", self.sent, self.replies()));
+        if self.duplicates > 0 {
+            text.push_str(&format!("+{} duplicates, ", self.duplicates));
         }
-        if let Some(times) = self.times() {
-            let [least, mean, most] = times.map(|time| time.as_secs_f64() * 1e3);
-            text.push_str(&format!("; min {least:.3} mean {mean:.3} max {most:.3} ms"));
+        let (lost, elapsed) = (rounded(self.lost_percent()), elapsed.as_millis());
+        text.push_str(&format!("{lost}% packet loss, time {elapsed}ms"));
+        if self.duplicates > 0 {
+            text.push_str("\nduplicates: does another machine have this node's number?");
+        }
+        if let Some(times) = self.times.figures() {
+            let [least, mean, most, deviation] = times.map(|time| time * 1e3);
+            text.push_str(&format!(
+                "\nrtt min/avg/max/mdev = {least:.3}/{mean:.3}/{most:.3}/{deviation:.3} ms"
+            ));
         }
         text
     }
 
     /// For programs.
     pub(super) fn report(&self) -> Report<'_> {
-        let times = self.times().map(|times| times.map(|time| time.as_secs_f64()));
+        let times = self.times.figures();
         Report {
             node: self.node.number(),
             name: &self.name,
             sent: self.sent,
-            answered: self.replies.len(),
+            answered: self.replies(),
             lost_percent: self.lost_percent(),
-            duplicates: self.duplicates(),
-            min_seconds: times.map(|[least, ..]| least),
-            mean_seconds: times.map(|[_, mean, _]| mean),
-            max_seconds: times.map(|[.., most]| most),
-            answers: &self.answers,
+            duplicates: self.duplicates,
+            seconds: self.begun.elapsed().as_secs_f64(),
+            min_seconds: times.map(|times| times[0]),
+            mean_seconds: times.map(|times| times[1]),
+            max_seconds: times.map(|times| times[2]),
+            mdev_seconds: times.map(|times| times[3]),
+            answers: self.answers.as_deref(),
         }
     }
 
     /// How it is to be taken.
     pub(super) fn verdict(&self) -> Result<(), Failure> {
         let name = &self.name;
-        if !self.replies.is_empty() {
+        if self.replies() > 0 {
             return Ok(());
         }
-        if !self.answers.is_empty() {
+        if self.heard > 0 {
             return Err(Failure::new(Code::NoWay, format!("{name}: cannot be reached")));
         }
         let text = format!("{name}: no answer; does prp-routed run there and on the way?");
         Err(Failure::new(Code::TimedOut, text))
     }
+}
+
+/// A percentage with as many digits as it needs, six at most, as iputils prints it.
+fn rounded(percent: f64) -> String {
+    let text = format!("{percent:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn kind(kind: NodeKind) -> &'static str {
@@ -170,61 +236,4 @@ fn kind(kind: NodeKind) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tally() -> Tally {
-        Tally { sent: 4, ..Tally::new(NodeId::MIN, "1 (alpha)".into()) }
-    }
-
-    fn heard(sequence: u16, kind: NodeKind, ms: u64) -> Heard {
-        Heard { from: NodeId::MIN, kind, sequence, routers: 0, took: Duration::from_millis(ms) }
-    }
-
-    #[test]
-    fn verdict__tells_silence_from_being_told() {
-        let mut tally = tally();
-        assert_eq!(tally.summary(), "4 sent, 0 answered, 100 % lost");
-        let said = format!("{:?}", tally.verdict().expect_err("no answer"));
-        assert!(said.contains("TimedOut"), "{said}");
-        tally.note(&heard(1, NodeKind::Unreachable, 1), 0, "9".into());
-        let said = format!("{:?}", tally.verdict().expect_err("no way"));
-        assert!(said.contains("NoWay"), "{said}");
-        assert!(tally.lacks_answers());
-    }
-
-    #[test]
-    fn summary__has_loss_and_times() {
-        let mut tally = tally();
-        for (sequence, ms) in [(1, 1), (2, 3), (4, 2)] {
-            assert!(!tally.note(&heard(sequence, NodeKind::EchoReply, ms), 0, "1".into()));
-        }
-        let summary = "4 sent, 3 answered, 25 % lost; min 1.000 mean 2.000 max 3.000 ms";
-        assert_eq!(tally.summary(), summary);
-        assert_eq!(tally.verdict(), Ok(()));
-        assert!(tally.lacks_answers(), "the third");
-    }
-
-    #[test]
-    fn note__a_second_answer_is_a_duplicate_and_counts_once() {
-        let mut tally = tally();
-        tally.note(&heard(1, NodeKind::EchoReply, 1), 0, "1".into());
-        assert!(tally.note(&heard(1, NodeKind::EchoReply, 9), 0, "1".into()));
-        assert!(
-            tally.summary().contains("1 answered, 75 % lost, 1 duplicate"),
-            "{}",
-            tally.summary()
-        );
-        let report = serde_json::to_value(tally.report()).expect("JSON");
-        assert_eq!((&report["answered"], &report["duplicates"]), (&1.into(), &1.into()));
-        assert_eq!(report["lost_percent"], 75.0);
-        assert_eq!(report["max_seconds"], 0.001);
-        assert_eq!(report["answers"][1]["kind"], "reply");
-    }
-
-    #[test]
-    fn report__without_answers_has_no_times() {
-        let report = serde_json::to_value(tally().report()).expect("JSON");
-        assert!(report["min_seconds"].is_null() && report["answers"] == serde_json::json!([]));
-    }
-}
+mod tests;

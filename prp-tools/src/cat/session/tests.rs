@@ -33,7 +33,8 @@ impl Running {
         let session = thread::spawn(move || {
             let input = Input::new(stdin).expect("a descriptor that is open");
             let args = parse(line);
-            let mut side = Side { args: &args, signals: heard, input };
+            let ends_with_input = args.send_only;
+            let mut side = Side { args: &args, signals: heard, input, ends_with_input };
             let stdout = Output::new(OwnedFd::from(stdout).into());
             let nowhere = Output::nowhere().expect("there is a /dev/null");
             run(stream, &mut side, if args.send_only { nowhere } else { stdout })

@@ -1,0 +1,110 @@
+//! `prp cat -e`: a connection as the standard input and output of a command.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+
+use prp_sock::{PrpStream, node};
+
+use super::copy::Trouble;
+use super::input::Input;
+use super::output::Output;
+use super::{CatArgs, Side, session};
+use crate::exit::Failure;
+use crate::signals::{Signals, die_of};
+
+/// Commands that run at a time, as many as ncat allows; who connects beyond waits for one to end.
+const MAX_COMMANDS: usize = 100;
+
+/// Why a connection with a command has failed.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// The command could not be started.
+    Start(io::Error),
+    /// Its pipes, or the connection.
+    Session(Trouble),
+}
+
+impl Broken {
+    /// As the end of the program, or of one connection with `peer`.
+    pub(super) fn failure(self, peer: &str) -> Failure {
+        match self {
+            Self::Start(e) => Failure::local("/bin/sh", &e),
+            Self::Session(Trouble::Input(e)) => Failure::local("the command's output", &e),
+            Self::Session(Trouble::Output(e)) => Failure::local("the command's input", &e),
+            Self::Session(Trouble::Stream(e)) => Failure::network(peer, &e),
+            Self::Session(Trouble::Signal(signal)) => die_of(signal),
+        }
+    }
+}
+
+/// Runs `command` with `stream`, and waits until both are through.
+pub(super) fn run(
+    stream: PrpStream,
+    args: &CatArgs,
+    signals: Signals,
+    command: &str,
+) -> Result<(), Broken> {
+    let mut child = start(&stream, command).map_err(Broken::Start)?;
+    let ended = converse(stream, args, signals, &mut child);
+    // It has lost its standard input and output by now.
+    let _ = child.wait();
+    ended
+}
+
+fn converse(
+    stream: PrpStream,
+    args: &CatArgs,
+    signals: Signals,
+    child: &mut Child,
+) -> Result<(), Broken> {
+    let file = |fd: Option<OwnedFd>| fd.map(File::from).ok_or_else(|| io::Error::other("no pipe"));
+    let (input, output) = (child.stdout.take(), child.stdin.take());
+    let input = file(input.map(OwnedFd::from)).and_then(Input::new).map_err(Broken::Start)?;
+    let output = file(output.map(OwnedFd::from)).map_err(Broken::Start)?;
+    let mut side = Side { args, signals, input, ends_with_input: true };
+    session::run(stream, &mut side, Output::of_command(output)).map_err(Broken::Session)
+}
+
+fn start(stream: &PrpStream, command: &str) -> io::Result<Child> {
+    let peer = stream.peer_addr()?.to_string();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).env("PRP_PEER", peer);
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+}
+
+/// Serves every connection that `accept` gives with a `command` of its own, until it fails.
+pub(super) fn serve(
+    args: &CatArgs,
+    signals: &Signals,
+    command: &str,
+    accept: impl Fn() -> Result<(PrpStream, String), Failure>,
+) -> Result<(), Failure> {
+    // Nobody follows a single connection here: all peers are told.
+    signals.tell(|signal| {
+        node::reset_all();
+        die_of(signal);
+    });
+    let (running, ended) = (Mutex::new(0), Condvar::new());
+    let lock = || running.lock().unwrap_or_else(PoisonError::into_inner);
+    let one = |stream: PrpStream, peer: &str| {
+        if let Err(broken) = run(stream, args, Signals::default(), command) {
+            // The next peer may fare better.
+            broken.failure(peer).print();
+        }
+        *lock() -= 1;
+        ended.notify_one();
+    };
+    let one = &one;
+    thread::scope(|scope| {
+        loop {
+            let (stream, peer) = accept()?;
+            let full = ended.wait_while(lock(), |running| *running >= MAX_COMMANDS);
+            *full.unwrap_or_else(PoisonError::into_inner) += 1;
+            scope.spawn(move || one(stream, &peer));
+        }
+    })
+}

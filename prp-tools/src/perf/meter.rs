@@ -1,0 +1,143 @@
+//! What gets through while a leg lasts: lines as iperf3 prints them, or a rate for who watches.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::display::Display;
+use super::stream::StreamArgs;
+use super::transport::Transport;
+use crate::exit::tell;
+
+/// What got through in a part of a leg.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Interval {
+    /// Its beginning and end, in seconds since the leg's beginning.
+    begin: f64,
+    end: f64,
+    bytes: u64,
+    gbps: f64,
+}
+
+/// Looks at the counts of a leg while that lasts.
+#[derive(Debug)]
+pub(super) struct Meter<'a> {
+    transport: Transport,
+    /// Their sum is what has got through.
+    counts: Vec<&'a AtomicU64>,
+    interval: Option<Duration>,
+    /// Whether lines are printed.
+    prints: bool,
+}
+
+impl Interval {
+    /// `bytes` between `begin` and `end`, in seconds.
+    fn new(begin: f64, end: f64, bytes: u64) -> Self {
+        Self { begin, end, bytes, gbps: bytes as f64 * 8e-9 / (end - begin).max(1e-9) }
+    }
+
+    /// For people.
+    fn line(&self, transport: Transport) -> String {
+        let Self { begin, end, bytes, gbps } = self;
+        let megabytes = *bytes as f64 / 1e6;
+        format!("{transport:16}{begin:>7.2}-{end:<7.2} s {megabytes:>9.1} MB {gbps:>8.3} Gbit/s")
+    }
+}
+
+impl<'a> Meter<'a> {
+    /// Of a leg with these counts.
+    pub(super) fn new(args: &StreamArgs, transport: Transport, counts: Vec<&'a AtomicU64>) -> Self {
+        let prints = args.json() != Some(Path::new("-"));
+        Self { transport, counts, interval: args.interval(), prints }
+    }
+
+    /// Does `work`; what got through meanwhile is told, and added to `intervals`.
+    pub(super) fn watch<T>(
+        &self,
+        display: &Display,
+        intervals: &mut Vec<Interval>,
+        work: impl FnOnce() -> T,
+    ) -> T {
+        let Some(interval) = self.interval else {
+            return display.watch(self.transport, || self.bytes(), work);
+        };
+        let (stop, stopped) = mpsc::channel::<()>();
+        let (begun, at_first) = (Instant::now(), self.bytes());
+        thread::scope(|scope| {
+            let watcher = scope.spawn(move || {
+                let (mut found, mut then, mut before) = (Vec::new(), 0.0, at_first);
+                let mut is_over = false;
+                while !is_over {
+                    let next = begun + interval * (found.len() as u32 + 1);
+                    let left = next.saturating_duration_since(Instant::now());
+                    is_over = stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
+                    let (now, bytes) = (begun.elapsed().as_secs_f64(), self.bytes());
+                    // What is left at the end may be nothing.
+                    if !is_over || bytes > before {
+                        found.push(self.note(Interval::new(then, now, bytes - before)));
+                    }
+                    (then, before) = (now, bytes);
+                }
+                found
+            });
+            let done = work();
+            drop(stop);
+            intervals.extend(watcher.join().unwrap_or_default());
+            done
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    fn note(&self, interval: Interval) -> Interval {
+        if self.prints {
+            // Where nobody reads it the measurement goes on.
+            let _ = tell(interval.line(self.transport));
+        }
+        interval
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interval__has_a_rate_and_a_line() {
+        let interval = Interval::new(1.0, 1.5, 125_000_000);
+        assert!((interval.gbps - 2.0).abs() < 1e-9);
+        let line = "prp                1.00-1.50    s     125.0 MB    2.000 Gbit/s";
+        assert_eq!(interval.line(Transport::Prp), line);
+    }
+
+    #[test]
+    fn watch__counts_every_byte_once() {
+        let (one, two) = (AtomicU64::new(5), AtomicU64::new(0));
+        let meter = Meter {
+            transport: Transport::Prp,
+            counts: vec![&one, &two],
+            interval: Some(Duration::from_millis(1)),
+            prints: false,
+        };
+        let mut found = Vec::new();
+        let display = Display::hidden();
+        let done = meter.watch(&display, &mut found, || {
+            for _ in 0..100 {
+                one.fetch_add(3, Ordering::Relaxed);
+                thread::yield_now();
+                two.fetch_add(4, Ordering::Relaxed);
+            }
+            "done"
+        });
+        assert_eq!(done, "done");
+        let bytes = found.iter().map(|interval| interval.bytes).sum::<u64>();
+        assert_eq!(bytes, 700, "{found:?}");
+        assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].begin), "{found:?}");
+    }
+}

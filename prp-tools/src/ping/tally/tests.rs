@@ -1,0 +1,87 @@
+use super::*;
+
+/// Four echoes are sent.
+fn tally() -> Tally {
+    let mut tally = Tally::new(NodeId::MIN, "1 (alpha)".into(), true);
+    for number in 1..=4 {
+        assert_eq!(tally.note_sent(), number);
+    }
+    tally
+}
+
+fn heard(sequence: u16, kind: NodeKind, ms: u64) -> Heard {
+    Heard { from: NodeId::MIN, kind, sequence, routers: 0, took: Duration::from_millis(ms) }
+}
+
+fn summary(tally: &Tally) -> String {
+    tally.summary_after(Duration::from_millis(3004))
+}
+
+#[test]
+fn verdict__tells_silence_from_being_told() {
+    let mut tally = tally();
+    let said = "\n--- 1 (alpha) ping statistics ---\n\
+                4 packets transmitted, 0 received, 100% packet loss, time 3004ms";
+    assert_eq!(summary(&tally), said);
+    let said = format!("{:?}", tally.verdict().expect_err("no answer"));
+    assert!(said.contains("TimedOut"), "{said}");
+    tally.note(&heard(1, NodeKind::Unreachable, 1), 0, "9");
+    let said = format!("{:?}", tally.verdict().expect_err("no way"));
+    assert!(said.contains("NoWay"), "{said}");
+    assert!(tally.lacks_last(true));
+}
+
+#[test]
+fn summary__has_loss_and_times() {
+    let mut tally = tally();
+    for (sequence, ms) in [(1, 1), (2, 3), (4, 2)] {
+        assert!(!tally.note(&heard(sequence, NodeKind::EchoReply, ms), 0, "1"));
+    }
+    let said = "4 packets transmitted, 3 received, 25% packet loss, time 3004ms\n\
+                rtt min/avg/max/mdev = 1.000/2.000/3.000/0.816 ms";
+    assert!(summary(&tally).ends_with(said), "{}", summary(&tally));
+    assert_eq!(tally.verdict(), Ok(()));
+    assert!(tally.lacks_last(true) && !tally.lacks_last(false), "the third, and not the last");
+}
+
+#[test]
+fn note__a_second_answer_is_a_duplicate_and_counts_once() {
+    let mut tally = tally();
+    tally.note(&heard(1, NodeKind::EchoReply, 1), 0, "1");
+    assert!(tally.note(&heard(1, NodeKind::EchoReply, 9), 0, "1"));
+    let said = summary(&tally);
+    assert!(said.contains("1 received, +1 duplicates, 75% packet loss"), "{said}");
+    assert!(said.contains("does another machine have"), "{said}");
+    let report = serde_json::to_value(tally.report()).expect("JSON");
+    assert_eq!((&report["answered"], &report["duplicates"]), (&1.into(), &1.into()));
+    assert_eq!(report["lost_percent"], 75.0);
+    assert_eq!((&report["max_seconds"], &report["mdev_seconds"]), (&0.001.into(), &0.0.into()));
+    assert_eq!(report["answers"][1]["kind"], "reply");
+}
+
+/// After 65,536 echoes a number means another one.
+#[test]
+fn note__numbers_that_come_again_are_no_duplicates() {
+    let mut tally = Tally::new(NodeId::MIN, "1".into(), false);
+    for number in 1..=NUMBERS + 2 {
+        assert_eq!(tally.note_sent(), number);
+        assert!(tally.lacks_last(false), "{number}");
+        assert!(!tally.note(&heard(number as u16, NodeKind::EchoReply, 1), 0, "1"), "{number}");
+    }
+    let said = summary(&tally);
+    assert!(said.contains("65538 packets transmitted, 65538 received, 0% packet loss"), "{said}");
+    assert!(serde_json::to_value(tally.report()).expect("JSON")["answers"].is_null());
+}
+
+#[test]
+fn report__without_answers_has_no_times() {
+    let report = serde_json::to_value(tally().report()).expect("JSON");
+    assert!(report["min_seconds"].is_null() && report["answers"] == serde_json::json!([]));
+}
+
+#[test]
+fn rounded__has_the_digits_it_needs() {
+    for (percent, text) in [(0.0, "0"), (100.0, "100"), (12.5, "12.5"), (100.0 / 3.0, "33.3333")] {
+        assert_eq!(rounded(percent), text);
+    }
+}
