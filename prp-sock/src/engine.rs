@@ -57,7 +57,7 @@ pub(crate) use registry::{EngineKey, engine_for};
 pub(crate) use spin::SpinPolicy;
 #[cfg(feature = "tokio")]
 pub(crate) use tasks::{FutureId, Task};
-pub(crate) use wait::{Wait, WaitError};
+pub(crate) use wait::{OtherFd, Wait, WaitError};
 pub(crate) use waiters::Interest;
 
 use crate::clock::Clock;

@@ -98,4 +98,4 @@ pub use prp_proto::error::ConnError;
 pub use prp_proto::stats::{ConnStats, DropReason, Drops, EndpointStats};
 pub use prp_proto::wire::{Reliability, ReliabilitySet};
 pub use stats::DeviceStats;
-pub use stream::PrpStream;
+pub use stream::{Awaited, PrpStream, wait_any};

@@ -2,6 +2,7 @@
 
 mod io_calls;
 mod options;
+mod wait_any;
 mod write;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use crate::addr::ToPrpAddrs;
 use crate::builder::{Builder, StreamOptions};
 use crate::engine::{Claiming, Core, Engine, Interest, Wait};
 use crate::error;
+pub use wait_any::{Awaited, wait_any};
 #[cfg(feature = "tokio")]
 pub(crate) use {io_calls::ReadWait, write::lock_class};
 

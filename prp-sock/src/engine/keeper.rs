@@ -250,7 +250,7 @@ impl Engine {
         let until = core.revised_timeout();
         core.next_wakeup = until.or(Some(Instant::from_nanos(u64::MAX)));
         core.keeper_polls = true;
-        let (mut core, _) = self.sleep(core, &self.keeper.waiter, until);
+        let (mut core, _) = self.sleep(core, &self.keeper.waiter, until, None);
         core.keeper_polls = false;
         core
     }

@@ -1,11 +1,13 @@
 //! Waiting: the thread that waits does the work, or sleeps while another waiting thread does.
 
+use std::cell::Cell;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::poll::{PollFlags, ppoll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
 use nix::sys::time::TimeSpec;
 use prp_proto::time::Instant;
 
@@ -25,6 +27,10 @@ use crate::sys::process;
 /// How long a spinning thread waits for frames before it sends acknowledgements it had held back: a
 /// sender that waits for one must not wait for the whole budget.
 const IDLE_AFTER: Duration = Duration::from_micros(4);
+
+/// How often a thread looks at a descriptor it waits for, too, while another thread drives. A
+/// program whose threads wait in several ways at once sees it late by as much.
+const OTHER_EVERY: Duration = Duration::from_millis(1);
 
 /// Something to wait for.
 pub(crate) trait Wait {
@@ -55,19 +61,65 @@ pub(crate) enum WaitError {
     Interrupted,
 }
 
+/// A descriptor that ends a wait, too.
+#[derive(Debug)]
+pub(crate) struct OtherFd<'a> {
+    fd: BorrowedFd<'a>,
+    is_readable: Cell<bool>,
+}
+
+impl<'a> OtherFd<'a> {
+    /// Not known to be readable.
+    pub(crate) const fn new(fd: BorrowedFd<'a>) -> Self {
+        Self { fd, is_readable: Cell::new(false) }
+    }
+
+    /// Whether it was readable when it was last looked at.
+    pub(crate) const fn is_readable(&self) -> bool {
+        self.is_readable.get()
+    }
+
+    /// Looks at it.
+    pub(crate) fn look(&self) -> bool {
+        let mut fds = [PollFd::new(self.fd, PollFlags::POLLIN)];
+        let polled = poll(&mut fds, PollTimeout::ZERO);
+        self.is_readable.set(polled.is_ok() && fds[0].any() == Some(true));
+        self.is_readable()
+    }
+}
+
 /// For what a thread waits, and how.
-struct WaitParams {
-    interest: Interest,
+struct WaitParams<'a> {
+    /// One or more: of any of them.
+    interests: &'a [Interest],
+    other: Option<&'a OtherFd<'a>>,
     deadline: Option<Instant>,
     policy: SpinPolicy,
 }
 
-impl WaitParams {
+impl WaitParams<'_> {
+    /// What the leader is to be called for.
+    const fn leader_interest(&self) -> Interest {
+        match self.interests {
+            [only] => *only,
+            _ => Interest::Any,
+        }
+    }
+
+    /// How long the thread may sleep while another one drives, which cannot wake it for a
+    /// descriptor.
+    fn follow_time(&self, now: Instant) -> Option<Duration> {
+        let left = self.deadline.map(|d| d.since(now));
+        let look = self.other.map(|_| OTHER_EVERY);
+        left.into_iter().chain(look).min()
+    }
+
     /// How long to sleep through what comes, if that is the thing to do: a reader that is not told
     /// to spin, in a flow of data.
     fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
         let told_to_spin = matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero());
-        if told_to_spin || !matches!(self.interest, Interest::Read(_)) || !core.is_unstalled() {
+        let reads = matches!(self.interests, [Interest::Read(_)]);
+        if told_to_spin || !reads || !core.is_unstalled() {
             return None;
         }
         core.rx_coalescing.nap(now)
@@ -98,7 +150,27 @@ impl Engine {
             self.finish(core, now);
             return Ok(out);
         }
-        self.wait_for(core, now, &WaitParams { interest, deadline, policy }, wait)
+        let interests = &[interest];
+        self.wait_for(core, now, &WaitParams { interests, other: None, deadline, policy }, wait)
+    }
+
+    /// As [`Self::wait`], for any of several things, or a descriptor. With one the thread does not
+    /// spin: nothing would look at the descriptor meanwhile.
+    pub(crate) fn wait_many<W: Wait>(
+        &self,
+        interests: &[Interest],
+        other: Option<&OtherFd<'_>>,
+        deadline: Option<Instant>,
+        wait: &mut W,
+    ) -> Result<W::Out, WaitError> {
+        let mut core = self.lock_as(wait.lock_class());
+        let mut now = self.now();
+        if let Some(out) = wait.attempt(&mut core, &mut now) {
+            self.finish(core, now);
+            return Ok(out);
+        }
+        let policy = other.map_or(SpinPolicy::Adaptive, |_| SpinPolicy::Fixed(Duration::ZERO));
+        self.wait_for(core, now, &WaitParams { interests, other, deadline, policy }, wait)
     }
 
     /// Waits for what is not there yet.
@@ -107,10 +179,10 @@ impl Engine {
         &'a self,
         mut core: CoreGuard<'a>,
         mut now: Instant,
-        waiting: &WaitParams,
+        waiting: &WaitParams<'_>,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
-        let WaitParams { interest, deadline, .. } = *waiting;
+        let WaitParams { interests, deadline, .. } = *waiting;
         let mut parker = ThreadParker::take(self.id, &self.leader_wake_fd);
         let outcome = loop {
             if core.leader.is_none() {
@@ -127,7 +199,7 @@ impl Engine {
                 None if is_interrupted(&slept) => Err(WaitError::Interrupted),
                 None => continue,
             };
-            core.show_for(interest);
+            interests.iter().for_each(|i| core.show_for(*i));
             self.pass_on(&mut core);
             self.finish(core, now);
             break outcome;
@@ -142,19 +214,21 @@ impl Engine {
         parker: &ThreadParker,
         mut core: CoreGuard<'a>,
         now: Instant,
-        waiting: &WaitParams,
+        waiting: &WaitParams<'_>,
         lock_class: LockClass,
     ) -> (CoreGuard<'a>, io::Result<()>) {
-        core.register(waiting.interest, &parker.waker);
+        waiting.interests.iter().for_each(|i| core.register(*i, &parker.waker));
         core.followers.push(parker.waiter.clone());
         // What the attempt has taken in concerns other threads, which may sleep, or this thread,
         // which is listed now.
         self.finish(core, now);
-        let timeout = waiting.deadline.map(|d| d.since(self.now()));
-        let slept = parker.waiter.park(timeout).map(drop);
+        let slept = parker.waiter.park(waiting.follow_time(self.now())).map(drop);
+        if let Some(other) = waiting.other {
+            other.look();
+        }
         let mut core = self.lock_as(lock_class);
         core.followers.retain(|f| !Arc::ptr_eq(f, &parker.waiter));
-        core.forget(waiting.interest, &parker.waker);
+        waiting.interests.iter().for_each(|i| core.forget(*i, &parker.waker));
         (core, slept)
     }
 
@@ -164,7 +238,7 @@ impl Engine {
         parker: &mut ThreadParker,
         mut core: CoreGuard<'a>,
         mut now: Instant,
-        waiting: &WaitParams,
+        waiting: &WaitParams<'_>,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let outcome = loop {
@@ -181,7 +255,7 @@ impl Engine {
                 now = self.now();
                 continue;
             }
-            core.set_leader_interest(Some(waiting.interest));
+            core.set_leader_interest(Some(waiting.leader_interest()));
             let slept;
             (core, now, slept) = self.idle(&parker.waiter, core, waiting, now);
             core.set_leader_interest(None);
@@ -189,7 +263,7 @@ impl Engine {
                 break Err(WaitError::Interrupted);
             }
         };
-        core.show_for(waiting.interest);
+        waiting.interests.iter().for_each(|i| core.show_for(*i));
         if let Some(leader) = core.leader.take() {
             leader.leave(parker);
         }
@@ -218,7 +292,7 @@ impl Engine {
         &'a self,
         me: &Waiter,
         mut core: CoreGuard<'a>,
-        waiting: &WaitParams,
+        waiting: &WaitParams<'_>,
         now: Instant,
     ) -> (CoreGuard<'a>, Instant, io::Result<()>) {
         if let Some(nap) = waiting.nap(&mut core, now) {
@@ -255,7 +329,7 @@ impl Engine {
         let until = earliest(waiting.deadline, core.leader_deadline(due, now));
         core.next_wakeup = until.or(Some(Instant::from_nanos(u64::MAX)));
         core.leader_sleeps = true;
-        let (mut core, slept) = self.sleep(core, me, until);
+        let (mut core, slept) = self.sleep(core, me, until, waiting.other);
         core.leader_sleeps = false;
         (core, self.now(), slept)
     }
@@ -272,7 +346,7 @@ impl Engine {
         &'a self,
         me: &Waiter,
         mut core: CoreGuard<'a>,
-        waiting: &WaitParams,
+        waiting: &WaitParams<'_>,
         until: Instant,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         let now = self.now();
@@ -356,12 +430,14 @@ impl Engine {
         }
     }
 
-    /// Sleeps in `poll` until a frame comes, `me` is called or the time is over.
+    /// Sleeps in `poll` until a frame comes, `me` is called, `other` is readable or the time is
+    /// over.
     pub(super) fn sleep<'a>(
         &'a self,
         core: CoreGuard<'a>,
         me: &Waiter,
         until: Option<Instant>,
+        other: Option<&OtherFd<'_>>,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         let rx_handles = core.rx_handles.clone();
         let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
@@ -369,6 +445,10 @@ impl Engine {
         for (index, fd) in rx_handles.fds().enumerate().filter(|_| core.failed.is_none()) {
             let room = if core.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
             set.push(fd, PollFlags::POLLIN | room);
+        }
+        let devices = set.fds().len();
+        if let Some(other) = other {
+            set.push(other.fd, PollFlags::POLLIN);
         }
         if rx_handles.disable() || me.begin_poll() {
             return (core, Ok(()));
@@ -384,7 +464,10 @@ impl Engine {
             Err(Errno::EINTR) => Err(io::ErrorKind::Interrupted.into()),
             Err(e) => Err(e.into()),
             Ok(_) => {
-                troubled = take_errors(&fds[1..]);
+                troubled = take_errors(&fds[1..devices]);
+                if let (Some(other), Some(fd)) = (other, fds.get(devices)) {
+                    other.is_readable.set(fd.any() == Some(true));
+                }
                 Ok(())
             }
         };

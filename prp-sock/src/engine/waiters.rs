@@ -21,6 +21,8 @@ pub(crate) enum Interest {
     Flush(ConnHandle),
     /// A connection to accept.
     Accept(ListenHandle),
+    /// Any of several of these: of a leader only, which looks for itself.
+    Any,
 }
 
 impl Interest {
@@ -32,6 +34,7 @@ impl Interest {
             Self::Connect(c) => c == conn && ready.connected,
             Self::Flush(c) => c == conn && concerns_flush(ready),
             Self::Accept(_) => false,
+            Self::Any => true,
         }
     }
 }
@@ -58,7 +61,7 @@ impl Waiters {
     /// Puts `waker` on the list, once.
     pub(super) fn register(&mut self, interest: Interest, waker: &Waker) {
         let list = match interest {
-            Interest::Read(_) | Interest::Accept(_) => &mut self.read,
+            Interest::Read(_) | Interest::Accept(_) | Interest::Any => &mut self.read,
             Interest::Write(_) => &mut self.write,
             Interest::Connect(_) => &mut self.connect,
             Interest::Flush(_) => &mut self.flush,
@@ -71,7 +74,7 @@ impl Waiters {
     /// The tasks that wait for `interest`, or for others in the same direction.
     pub(super) fn tasks(&mut self, interest: Interest) -> &mut Tasks {
         match interest {
-            Interest::Read(_) | Interest::Accept(_) => &mut self.reading,
+            Interest::Read(_) | Interest::Accept(_) | Interest::Any => &mut self.reading,
             Interest::Write(_) | Interest::Connect(_) | Interest::Flush(_) => &mut self.writing,
         }
     }

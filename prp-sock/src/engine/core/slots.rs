@@ -32,7 +32,7 @@ impl Core {
 
     /// Threads on the lists of those who wait.
     #[cfg(test)]
-    pub(in crate::engine) fn registered(&self) -> usize {
+    pub(crate) fn registered(&self) -> usize {
         let slots = self.slots.iter().chain(self.listeners.values());
         let leader = self.leader.as_ref().is_some_and(Leader::waits);
         slots.map(Waiters::registered).sum::<usize>() + usize::from(leader)
@@ -47,6 +47,7 @@ impl Core {
                 self.slots.get_mut(c.slot())
             }
             Interest::Accept(l) => Some(self.listeners.entry(l).or_default()),
+            Interest::Any => None,
         }
     }
 
@@ -109,6 +110,7 @@ impl Core {
     /// be done before the lock is let go: whatever happens after that is to be seen as an edge.
     pub(crate) fn show_for(&mut self, interest: Interest) {
         match interest {
+            Interest::Any => {}
             Interest::Accept(listener) => self.show_listener(listener),
             Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
                 self.show(c);
