@@ -1,7 +1,7 @@
 //! The examples of the crates, as their users run them.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -11,8 +11,12 @@ use prp_tests::wait;
 
 prp_tests::main! {
     light:
+        chat__members_read_each_other,
         echo__answers_what_it_was_sent,
         epoll__serves_prp_cat,
+        file_transfer__keeps_what_came_whole,
+        http__is_answered,
+        kv_store__keeps_values,
         messages__are_answered_one_by_one,
         sans_io__carries_a_text,
         tokio__answers_what_it_was_sent;
@@ -100,6 +104,77 @@ fn epoll__serves_prp_cat() {
     writer.join().expect("it does not panic").expect("prp cat takes everything");
     assert!(output.status.success(), "{output:?}");
     assert!(output.stdout == sent, "other bytes than were sent");
+}
+
+/// One member hears the other's lines, and of its coming and going.
+fn chat__members_read_each_other() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology, "examples/chat");
+    wait::until("the room", || {
+        let mut probe = topology.node(1).command(program("prp"));
+        probe
+            .args(["cat", "-q", "2", "7005"])
+            .output()
+            .expect("topo runs")
+            .status
+            .success()
+            .then_some(())
+    });
+    let join = |node: u8, name: &str| {
+        let mut command = topology.node(node).command(program("examples/chat"));
+        command.args(["2", name]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.spawn().expect("topo runs")
+    };
+    let mut listener = join(1, "ada");
+    let mut lines = BufReader::new(listener.stdout.take().expect("it is piped")).lines();
+    let mut hear = || lines.next().expect("another line").expect("text");
+    assert_eq!(hear(), "* ada has come");
+    let mut guest = join(2, "bob");
+    let mut input = guest.stdin.take().expect("it is piped");
+    writeln!(input, "hello").expect("the guest reads");
+    drop(input);
+    let output = guest.wait_with_output().expect("topo runs");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!([hear(), hear(), hear()], ["* bob has come", "bob: hello", "* bob has left"]);
+    drop(listener.stdin.take());
+    assert!(listener.wait().expect("topo runs").success());
+}
+
+fn file_transfer__keeps_what_came_whole() {
+    let topology = Topology::pair();
+    let from = tempfile::tempdir().expect("a folder");
+    let to = tempfile::tempdir().expect("a folder");
+    let mut command = topology.node(2).command(program("examples/file_transfer"));
+    let _server = Server(command.arg(to.path()).spawn().expect("topo runs"));
+    for (name, len) in [("empty", 0), ("large", 3 << 20)] {
+        let bytes: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+        let file = from.path().join(name);
+        std::fs::write(&file, &bytes).expect("the folder can be written");
+        let words = ["2", file.to_str().expect("a path in UTF-8")];
+        let said = client(&topology, "examples/file_transfer", &words);
+        assert_eq!(said, format!("{name}: {len} bytes\n"));
+        assert!(std::fs::read(to.path().join(name)).expect("it is there") == bytes, "{name}");
+    }
+    // Expect: nothing but whole files.
+    assert_eq!(std::fs::read_dir(to.path()).expect("the folder").count(), 2);
+}
+
+fn http__is_answered() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology, "examples/http");
+    assert_eq!(client(&topology, "examples/http", &["2", "/a/b"]), "200 OK: GET /a/b\n");
+}
+
+fn kv_store__keeps_values() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology, "examples/kv_store");
+    let say = |words: &[&str]| client(&topology, "examples/kv_store", &[&["2"], words].concat());
+    assert_eq!(say(&["PING"]), "+PONG\r\n");
+    assert_eq!(say(&["GET", "colour"]), "$-1\r\n");
+    assert_eq!(say(&["SET", "colour", "red\r\nand blue"]), "+OK\r\n");
+    assert_eq!(say(&["get", "colour"]), "$13\r\nred\r\nand blue\r\n");
+    assert_eq!(say(&["DEL", "colour", "size"]), ":1\r\n");
+    assert!(say(&["SET", "colour"]).starts_with("-ERR "));
 }
 
 fn sans_io__carries_a_text() {
