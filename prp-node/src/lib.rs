@@ -12,12 +12,14 @@
 //! | [`run_dir`] | where the daemon's sockets are, and whether they are to be believed |
 //! | [`registry`] | what a process and prp-routed tell each other |
 //! | [`fork`] | what the child of a fork has of its parent, and what it has not |
+//! | [`hosts`] | prphosts as it was read |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod claims;
 pub mod environment;
+pub mod hosts;
 pub mod registry;
 pub mod run_dir;
 mod sys;
@@ -26,6 +28,7 @@ mod trust;
 pub use sys::fork;
 
 pub use claims::{OwnerProbe, PortClaims, StewardClaim};
+pub use hosts::HostsFile;
 pub use registry::{DownHop, DownHops, Ledger, LedgerReader};
 pub use run_dir::{RunDir, Service, ServiceListener};
 pub use trust::is_trusted;

@@ -9,9 +9,11 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
+use prp_node::HostsFile;
+use prp_node::hosts::node_from_environment;
+use prp_proto::addr::NodeId;
 use prp_proto::hosts::{Hosts, HostsError, Reach};
 use prp_proto::route::Route;
-use prp_sock::{HostsFile, NodeId, Resolver};
 use serde::Serialize;
 
 use crate::privilege::Identity;
@@ -251,7 +253,7 @@ fn shared_addresses(path: &Path, hosts: &Hosts) -> Vec<Finding> {
 }
 
 fn local_node(file: &HostsFile) -> io::Result<NodeId> {
-    Resolver::by(file.clone()).and_then(|resolver| resolver.local_node())
+    prp_device::local_node(file, node_from_environment()?)
 }
 
 /// A prphosts, or what is wrong with it.

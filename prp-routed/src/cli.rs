@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use prp_sock::NodeId;
+use prp_proto::addr::NodeId;
 
 use crate::check;
 use crate::daemon::Daemon;

@@ -16,10 +16,10 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
+use prp_device::{Carrier, CpuContention};
 use prp_node::{DownHop, DownHops};
 use prp_proto::addr::DeviceId;
 use prp_proto::time::Instant;
-use prp_sock::node::{Carrier, CpuContention};
 use socket2::SockRef;
 use tracing::{info, warn};
 

@@ -19,7 +19,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use prp_node::RunDir;
-use prp_sock::NodeId;
+use prp_proto::addr::NodeId;
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};

@@ -16,10 +16,10 @@ use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 
 use clap::ValueEnum;
+use prp_device::{FrameHook, FrameProgram, SharedWords, number_and_mtu};
 use prp_proto::addr::DeviceId;
 use prp_proto::forward::Forwarder;
 use prp_proto::wire::ETHERNET_LEN;
-use prp_sock::node::{FrameHook, FrameProgram, SharedWords, number_and_mtu};
 use serde::Deserialize;
 use tracing::{info, warn};
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use prp_device::FrameIo;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
-use prp_sock::node::FrameIo;
 
 /// Frames a busy device may have waiting: as many as a receiving ring holds. More only makes them
 /// late.

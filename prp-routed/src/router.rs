@@ -2,6 +2,7 @@
 
 use std::io;
 
+use prp_device::{FrameIo, LinkState, PacketDevice, interfaces};
 use prp_node::OwnerProbe;
 use prp_proto::addr::{DeviceId, MacAddr, Port};
 use prp_proto::endpoint::{Device, EstablishedId};
@@ -13,7 +14,6 @@ use prp_proto::wire::{
     EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader, ResetBlock,
     TransportHeader, sealed,
 };
-use prp_sock::node::{FrameIo, LinkState, PacketDevice, interfaces};
 
 use crate::batch::Batch;
 use crate::kernel::Kernel;
@@ -149,11 +149,12 @@ impl Router {
     /// their names.
     pub fn devices_changed(&mut self, state: impl Fn(&str) -> Option<LinkState>) {
         for (at, link) in self.links.iter_mut().enumerate() {
-            link.io.revive();
+            let Some(kernel) = link.io.kernel() else { continue };
+            kernel.revive();
             let Some(state) = state(link.name()).filter(|state| state.index.is_some()) else {
                 continue;
             };
-            let mtu = link.io.largest().map_or(state.mtu, |largest| state.mtu.min(largest));
+            let mtu = state.mtu.min(kernel.largest());
             let device = Device { mac: state.mac, mtu, loopback: false };
             self.forwarder.set_device(DeviceId(at as u16), device);
         }

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prp_sock::{HostsFile, NodeId};
+use prp_node::HostsFile;
+use prp_proto::addr::NodeId;
 use serde::Deserialize;
 
 use crate::kernel::KernelForwarding;

@@ -2,10 +2,11 @@
 
 use std::io;
 
+use prp_device::{Interface, list_interfaces};
+use prp_node::HostsFile;
+use prp_node::hosts::node_from_environment;
 use prp_proto::addr::{DeviceId, NodeId};
 use prp_proto::route::{NextHop, RouteTable};
-use prp_sock::node::{Interface, list_interfaces};
-use prp_sock::{HostsFile, Resolver};
 
 use crate::report::Hop;
 use crate::settings::Settings;
@@ -43,7 +44,7 @@ impl Table {
         let file = HostsFile::load(&settings.hosts)?;
         let local = match settings.node {
             Some(node) => node,
-            None => Resolver::by(file.clone())?.local_node()?,
+            None => prp_device::local_node(&file, node_from_environment()?)?,
         };
         if file.hosts().entry(local).is_none() {
             let message =
@@ -109,7 +110,7 @@ mod tests {
         let device = |name: &str, last| Interface {
             name: name.into(),
             index: 1000,
-            mac: prp_sock::MacAddr([2, 0, 0, 0, 1, last]),
+            mac: prp_proto::addr::MacAddr([2, 0, 0, 0, 1, last]),
             loopback: false,
         };
         vec![device("test0", 1), device("test1", 2)]

@@ -7,7 +7,7 @@ use std::{iter, option, slice, vec};
 use prp_proto::addr::{NodeId, Port, PrpAddr};
 use prp_proto::hosts::is_local_name;
 
-use crate::hosts::{HostsFile, node_from_environment};
+use prp_node::hosts::{HostsFile, node_from_environment};
 
 /// How names become numbers: prphosts, and the node this machine is.
 #[derive(Clone, Debug)]
@@ -80,12 +80,10 @@ impl Resolver {
     /// # Errors
     /// If it cannot be told.
     pub fn local_node(&self) -> io::Result<NodeId> {
-        if let Some(node) = self.local {
-            return Ok(node);
+        match self.local {
+            Some(node) => Ok(node),
+            None => prp_device::local_node(&self.hosts, None),
         }
-        let found = crate::device::list_interfaces()?;
-        let is_local = |mac, _: &str| found.iter().any(|i| i.mac == mac);
-        self.hosts.hosts().local_node(is_local).map_err(|e| self.hosts.error(e.to_string()))
     }
 
     /// The address `text` stands for: `node:port`, with the node by number or name.

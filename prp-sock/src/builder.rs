@@ -13,9 +13,9 @@ use prp_proto::wire::{Reliability, ReliabilitySet};
 use crate::addr::{Resolver, ToPrpAddrs};
 use crate::engine::{Engine, EngineKey, SpinPolicy, engine_for};
 use crate::error;
-use crate::hosts::{HostsFile, node_from_environment};
 use crate::listener::PrpListener;
 use crate::stream::PrpStream;
+use prp_node::hosts::{HostsFile, node_from_environment};
 
 /// Connections that may wait to be accepted. As many as Linux allows by default.
 const BACKLOG: usize = 4096;

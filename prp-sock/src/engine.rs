@@ -61,9 +61,9 @@ pub(crate) use wait::{OtherFd, Wait, WaitError};
 pub(crate) use waiters::Interest;
 
 use crate::clock::Clock;
-use crate::hosts::HostsFile;
 use crate::sys::baton::LockClass;
 use crate::sys::lock::Lock;
+use prp_node::HostsFile;
 
 /// One endpoint and what drives it.
 pub(crate) struct Engine {

@@ -47,20 +47,11 @@
 mod user_guide {}
 
 mod addr;
-#[doc(hidden)]
-pub mod assembler;
 mod builder;
-mod carrier;
 mod clock;
-mod cpu_contention;
-mod device;
 mod engine;
 mod error;
-mod hosts;
 mod listener;
-mod netlink;
-#[cfg(feature = "raw")]
-pub mod raw;
 mod stats;
 mod stream;
 mod sys;
@@ -70,26 +61,12 @@ mod threads;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
-/// What prp-routed and diagnostic programs share with the engine: devices, and who owns what on the
-/// node. Not for applications, and not stable.
-#[doc(hidden)]
-pub mod node {
-    pub use crate::carrier::{Carrier, LinkState};
-    pub use crate::cpu_contention::CpuContention;
-    pub use crate::device::{
-        BorrowedFrames, DeviceState, FrameIo, Interface, Managed, PacketDevice, Peek, PortFilter,
-        RingPeek, RouterFilter, Sent, TcxRx, XdpTx, device_states, explain_open, interfaces,
-        list_interfaces, number_and_mtu,
-    };
-    pub use crate::engine::reset_all;
-    pub use crate::sys::bpf::{FrameHook, FrameProgram, SharedWords};
-}
-
 pub use addr::{Resolver, ToPrpAddrs};
 pub use builder::Builder;
+pub use engine::reset_all;
 pub use error::{StreamError, conn_error};
-pub use hosts::{DEFAULT_PATH as DEFAULT_HOSTS, HostsFile};
 pub use listener::{Incoming, IntoIncoming, PrpListener};
+pub use prp_node::hosts::{DEFAULT_PATH as DEFAULT_HOSTS, HostsFile};
 pub use prp_proto::addr::{AddrParseError, MacAddr, NodeId, Port, PrpAddr};
 pub use prp_proto::config::{Classic, Keepalive};
 pub use prp_proto::congestion::Controller;

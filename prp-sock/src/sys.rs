@@ -4,17 +4,10 @@
 #![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
 
 pub(crate) mod baton;
-pub(crate) mod bpf;
 pub(crate) mod futex;
 pub(crate) mod lock;
 pub(crate) mod memory;
-pub(crate) mod mmsg;
-pub(crate) mod packet;
-mod prefetch;
 pub(crate) mod process;
-pub(crate) mod ring;
-pub(crate) mod shared_ring;
-pub(crate) mod xsk;
 
 use std::io;
 

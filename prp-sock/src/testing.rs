@@ -2,6 +2,8 @@
 //! them, without any privileges. Everything above the devices is the real thing: endpoint, engine,
 //! threads.
 
+mod wire;
+
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -11,6 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use std::{fmt, io, thread};
 
+use prp_device::{FrameIo, PipeDevice};
 use prp_proto::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
@@ -18,11 +21,12 @@ use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 
 use crate::builder::Builder;
-use crate::device::{FrameIo, PipeDevice, WireDevice};
-pub use crate::device::{Rule, TightDevice, Verdict};
 use crate::engine::{Engine, enlist};
 use crate::listener::PrpListener;
 use crate::stream::PrpStream;
+
+pub(crate) use wire::WireDevice;
+pub use wire::{Rule, Verdict};
 
 /// How long anything may take before it counts as stuck: far longer than the slowest, most loaded
 /// machine needs, and than every timeout of the protocol that a test does not mean to wait for.

@@ -10,6 +10,7 @@ mod control;
 mod counters;
 mod crew;
 mod display;
+mod first_hop;
 mod flood;
 mod flow;
 mod latency;
@@ -38,7 +39,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use prp_sock::{Controller, node};
+use prp_sock::{Controller, reset_all};
 
 use crate::argument::peer_port;
 use crate::exit::{Failure, help};
@@ -180,7 +181,7 @@ fn end_in_order() -> Result<Arc<AtomicBool>, Failure> {
     signals.tell(move |signal| {
         begun.store(true, Ordering::Relaxed);
         // The other end would go on waiting for a minute, and a server would serve nobody else.
-        node::reset_all();
+        reset_all();
         // On a thread of its own, since ethtool may hang.
         let (tell, restored) = mpsc::channel();
         let restore = move || {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use prp_device::{FrameIo, KernelDevice, PacketDevice, PortFilter, explain_open, list_interfaces};
 use prp_node::PortClaims;
 use prp_proto::addr::{DeviceId, NodeId, Port};
 use prp_proto::endpoint::Device;
@@ -16,7 +17,6 @@ use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     EthernetHeader, Flags, Head, NetworkHeader, NodeBlock, NodeKind, TransportHeader, sealed,
 };
-use prp_sock::node::{FrameIo, PacketDevice, PortFilter, explain_open, list_interfaces};
 use prp_sock::{HostsFile, Resolver};
 
 use crate::exit::{Code, Failure};
@@ -79,7 +79,7 @@ impl Prober {
         let (mut devices, mut ours) = (Vec::new(), Vec::new());
         for interface in &wanted {
             let opened = PacketDevice::open(interface, hosts.ethertype());
-            let mut device = opened.map_err(|e| explain_open(&e, interface))?;
+            let device = opened.map_err(|e| explain_open(&e, &interface.name))?;
             device.set_filter(&filter)?;
             ours.push(Device { mac: interface.mac, mtu: device.mtu(), loopback: false });
             devices.push(device);

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use nix::sched::{CloneFlags, setns};
+use prp_device::interfaces;
 use prp_sock::MacAddr;
-use prp_sock::node::interfaces;
 
 use crate::harness::{LOCK, Test, lock_path, run_here, run_none};
 use crate::privilege;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use prp_sock::node::Sent;
+use prp_device::Sent;
 
 /// How long anything that must happen may take. Generous: it is only ever used up by a failure.
 pub const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,7 +3,7 @@
 
 use std::process::{Command, ExitCode};
 
-use prp_sock::node::{FrameIo, PacketDevice, Peek, PortFilter, RouterFilter, interfaces};
+use prp_device::{FrameIo, KernelDevice, PacketDevice, Peek, PortFilter, RouterFilter, interfaces};
 use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test};
 use prp_tests::namespace::{self, mac, on_node};
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 /// The device of node `number`, for frames to its `port`: each test has one of its own.
 fn device(number: u8, port: u16) -> PacketDevice {
     let filter = PortFilter::new(node(number), false, [Port::new(port)].into_iter());
-    let mut device = unfiltered(number);
+    let device = unfiltered(number);
     device.set_filter(&filter).expect("a filter");
     device
 }

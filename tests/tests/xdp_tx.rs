@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
+use prp_device::{FrameIo, KernelDevice, Managed, PacketDevice, PortFilter, XdpTx, interfaces};
 use prp_proto::time::Instant;
-use prp_sock::node::{FrameIo, Managed, PacketDevice, PortFilter, XdpTx, interfaces};
 use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test, skip};
 use prp_tests::namespace::{self, mac, on_node};
@@ -101,7 +101,7 @@ impl Wake for Calls {
 fn device(number: u8) -> PacketDevice {
     on_node(number, || {
         let found = interfaces().into_iter().find(|i| !i.loopback).expect("a device");
-        let mut device = PacketDevice::open(&found, ETHERTYPE).expect("it opens");
+        let device = PacketDevice::open(&found, ETHERTYPE).expect("it opens");
         let node = NodeId::new(number.into()).expect("a node");
         let filter = PortFilter::new(node, false, [Port::new(80)].into_iter());
         device.set_filter(&filter).expect("a filter");

@@ -4,9 +4,9 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
+use prp_device::{DeviceState, device_states, list_interfaces};
+use prp_proto::addr::NodeId;
 use prp_proto::hosts::{Entry, Hosts, Reach};
-use prp_sock::NodeId;
-use prp_sock::node::{DeviceState, device_states, list_interfaces};
 
 use super::{Finding, MAX_NOTES};
 
@@ -183,7 +183,7 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
-    use prp_sock::MacAddr;
+    use prp_proto::addr::MacAddr;
 
     use super::*;
 

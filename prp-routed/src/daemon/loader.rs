@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use prp_sock::node::Interface;
+use prp_device::Interface;
 
 use crate::control::ClientId;
 use crate::settings::Settings;

@@ -3,8 +3,8 @@
 use std::io;
 
 use nix::errno::Errno;
+use prp_device::{FrameIo, Interface, KernelDevice, PacketDevice, RouterFilter};
 use prp_proto::endpoint::Device;
-use prp_sock::node::{FrameIo, Interface, PacketDevice, RouterFilter};
 use tracing::{info, warn};
 
 use super::Daemon;
@@ -85,7 +85,7 @@ impl Daemon {
         let filter = RouterFilter { node: self.table.routes.local(), steward: true };
         let mut opened = Vec::new();
         for interface in added {
-            let mut device = PacketDevice::open(interface, hosts.ethertype())
+            let device = PacketDevice::open(interface, hosts.ethertype())
                 .map_err(|e| explain(&e, interface))?;
             let ours = Device { mac: interface.mac, mtu: device.mtu(), loopback: false };
             let fd = device.as_fd().try_clone_to_owned()?;

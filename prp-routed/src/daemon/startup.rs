@@ -8,9 +8,9 @@ use nix::sys::prctl::set_timerslack;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use prp_device::{Carrier, CpuContention};
 use prp_node::{DownHops, RunDir};
 use prp_proto::forward::Forwarder;
-use prp_sock::node::{Carrier, CpuContention};
 use tracing::{info, warn};
 
 use super::Daemon;

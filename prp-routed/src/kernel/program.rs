@@ -7,15 +7,15 @@
 //! table are masked before they say where to read: that stays inside the table even if it is
 //! written meanwhile, and the kernel's verifier wants to see it.
 
+use prp_device::assembler::Alu::{Add, And, Lsh, Mod, Mul, Or, Rsh, Sub, Xor};
+use prp_device::assembler::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
+use prp_device::assembler::Size::{Byte, Double, Half, Word};
+use prp_device::assembler::When::{Eq, Ge, Gt, Ne};
+use prp_device::assembler::{Assembler, Label, Reg, skb};
 use prp_proto::addr::{DeviceId, MacAddr, NodeId};
 use prp_proto::forward::Flow;
 use prp_proto::route::MAX_NEXT_HOPS;
 use prp_proto::wire::{ETHERNET_LEN, Flags, HEADER_LEN};
-use prp_sock::assembler::Alu::{Add, And, Lsh, Mod, Mul, Or, Rsh, Sub, Xor};
-use prp_sock::assembler::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
-use prp_sock::assembler::Size::{Byte, Double, Half, Word};
-use prp_sock::assembler::When::{Eq, Ge, Gt, Ne};
-use prp_sock::assembler::{Assembler, Label, Reg, skb};
 
 use super::layout::{
     COUNTER, COUNTER_BYTES, COUNTER_SENT, COUNTERS, DEVICES, GENERATION, HALVES, Layout, NEIGHBOUR,

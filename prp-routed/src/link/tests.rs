@@ -1,4 +1,4 @@
-use prp_sock::testing::TightDevice;
+use prp_device::TightDevice;
 
 use super::*;
 

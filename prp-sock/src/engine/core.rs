@@ -28,7 +28,7 @@ use super::spin::SpinHistory;
 use super::wait::earliest;
 use super::waiter::Waiter;
 use super::waiters::{Interest, Waiters};
-use crate::device::{FrameIo, PortFilter};
+use prp_device::{FrameIo, PortFilter};
 
 /// Frames received per turn from one device, so that nobody holds the lock for long.
 const RECEIVE_TURN: usize = 32;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::rx_coalescing;
-use crate::device::{FrameIo, Peek, Sent};
+use prp_device::{FrameIo, Peek, Sent};
 
 /// Counters of a device.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
@@ -59,8 +59,10 @@ impl DeviceSlot {
 
     pub(super) fn counters(&mut self) -> DeviceCounters {
         self.counters.overruns += self.io.take_overruns();
-        self.counters.xdp_tx += self.io.take_xdp_tx();
-        self.counters.tcx_rx += self.io.take_tcx_rx();
+        if let Some(kernel) = self.io.kernel() {
+            self.counters.xdp_tx += kernel.take_xdp_tx();
+            self.counters.tcx_rx += kernel.take_tcx_rx();
+        }
         self.counters
     }
 
@@ -121,7 +123,7 @@ impl DeviceSlot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::TightDevice;
+    use prp_device::TightDevice;
 
     #[test]
     fn send__keeps_in_order_what_the_device_does_not_take() {

@@ -10,7 +10,7 @@ use prp_proto::route::UnusableHops;
 use prp_proto::time::Instant;
 
 use super::Engine;
-use crate::carrier::Carrier;
+use prp_device::Carrier;
 
 /// How long a carrier that has come back must have been there before it is used again: as the
 /// router does by default, so that a link that comes and goes does not take its traffic along.

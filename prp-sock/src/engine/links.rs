@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::Engine;
-use crate::carrier::Carrier;
+use prp_device::Carrier;
 
 /// The kernel's word on devices, for as long as it can be had.
 #[derive(Debug)]

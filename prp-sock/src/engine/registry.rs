@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use prp_node::fork::{self, PerProcess};
-use prp_proto::addr::{DeviceId, MacAddr, NodeId};
+use prp_proto::addr::{DeviceId, NodeId};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
 use prp_proto::hosts::Hosts;
@@ -22,9 +22,9 @@ use super::netns::NetworkNamespace;
 use super::wake_fd::WakeFd;
 use super::{Engine, exit, reopen};
 use crate::clock::Clock;
-use crate::device::{FrameIo, Interface, PacketDevice, list_interfaces};
-use crate::hosts::HostsFile;
 use crate::sys::lock::Lock;
+use prp_device::{FrameIo, factory};
+use prp_node::HostsFile;
 
 /// What makes two calls share an engine.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -47,10 +47,6 @@ impl EngineKey {
 }
 
 static ENGINES: PerProcess<Lock<HashMap<EngineKey, Weak<Engine>>>> = PerProcess::new(Lock::default);
-
-/// Devices that are waited for, at most: each costs two descriptors and a ring of a megabyte, and a
-/// file for many machines may name many that this one will never have.
-const MAX_ABSENT: usize = 8;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
@@ -95,39 +91,15 @@ pub(super) fn all() -> Vec<Arc<Engine>> {
 fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let file = HostsFile::load(&key.hosts)?;
     let links = Links::watch();
-    let found = list_interfaces()?;
-    let local = local_node(&file, key.node, &found)?;
+    let local = prp_device::local_node(&file, key.node)?;
     let ethertype = file.hosts().ethertype();
-    let wanted = |name: &str| match &key.device {
-        Some(device) => device == name,
-        None => file.hosts().devices().any(|d| d == name),
-    };
-    if let Some(device) = &key.device
-        && !found.iter().any(|i| i.name == *device)
-    {
-        let message = format!("{device}: no such device on this machine");
-        return Err(io::Error::new(io::ErrorKind::NotFound, message));
-    }
     let mut names = Vec::new();
     let mut devices: Vec<Device> = Vec::new();
     let mut io: Vec<Box<dyn FrameIo>> = Vec::new();
-    for interface in found.iter().filter(|i| i.loopback || wanted(&i.name)) {
-        let device =
-            PacketDevice::open(interface, ethertype).map_err(|e| explain(&e, &interface.name))?;
-        names.push(interface.name.clone());
-        devices.push(Device {
-            mac: interface.mac,
-            mtu: device.mtu(),
-            loopback: interface.loopback,
-        });
-        io.push(Box::new(device));
-    }
-    for name in absent(&file, &found, key.device.as_deref()) {
-        let device =
-            PacketDevice::await_interface(name, ethertype).map_err(|e| explain(&e, name))?;
-        names.push(name.to_owned());
-        devices.push(Device { mac: MacAddr::ZERO, mtu: device.mtu(), loopback: false });
-        io.push(Box::new(device));
+    for opened in factory::open(file.hosts(), key.device.as_deref())? {
+        names.push(opened.name);
+        devices.push(opened.device);
+        io.push(opened.io);
     }
     let routes = routes(file.hosts(), local, &names, key.device.as_deref());
     let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
@@ -137,49 +109,11 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     Ok(engine)
 }
 
-/// The devices of `file` that this machine has not, or not yet; none where there is an `only` one.
-fn absent<'a>(
-    file: &'a HostsFile,
-    found: &'a [Interface],
-    only: Option<&str>,
-) -> impl Iterator<Item = &'a str> {
-    let is_absent = |name: &&str| !found.iter().any(|interface| interface.name == *name);
-    let named = file.hosts().devices().filter(is_absent);
-    named.take(if only.is_some() { 0 } else { MAX_ABSENT })
-}
-
 fn routes(hosts: &Hosts, local: NodeId, names: &[String], only: Option<&str>) -> RouteTable {
     RouteTable::build(hosts, local, |name| {
         let name = only.unwrap_or(name);
         names.iter().position(|n| n == name).map(|at| DeviceId(at as u16))
     })
-}
-
-fn local_node(file: &HostsFile, wanted: Option<NodeId>, found: &[Interface]) -> io::Result<NodeId> {
-    if let Some(node) = wanted {
-        return if file.hosts().entry(node).is_some() {
-            Ok(node)
-        } else {
-            Err(file
-                .error(format!("this machine is to be node {node}, but {node} has no line here")))
-        };
-    }
-    let is_local = |mac, _: &str| found.iter().any(|i| i.mac == mac);
-    file.hosts().local_node(is_local).map_err(|e| file.error(e.to_string()))
-}
-
-/// Says what is missing, and how to mend it, where the kernel only says no.
-fn explain(error: &io::Error, name: &str) -> io::Error {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!(
-                "{name}: a packet socket needs CAP_NET_RAW: run as root, give the program the \
-                 capability (setcap cap_net_raw+ep PROGRAM), or use a user namespace"
-            ),
-        ),
-        _ => io::Error::new(error.kind(), format!("{name}: opening a packet socket: {error}")),
-    }
 }
 
 fn random_seed() -> io::Result<[u8; 32]> {

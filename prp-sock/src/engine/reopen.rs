@@ -6,7 +6,7 @@ use caps::{CapSet, Capability};
 use nix::unistd::Pid;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::hosts::HostsFile;
+use prp_node::HostsFile;
 
 /// Whether this process could make an engine by the prphosts at `hosts`, as far as can be told
 /// without doing so. Not one that has become another user, has given up its capabilities, or has

@@ -12,7 +12,7 @@ use socket2::SockRef;
 
 use super::device_slot::DeviceSlot;
 use super::poll_set::PollSet;
-use crate::device::{Peek, TcxRx};
+use prp_device::{Peek, TcxRx};
 
 /// The sockets of an engine's devices, for threads that do not hold the lock. New ones take their
 /// place when the engine reopens its devices; the engine wakes the threads that hold the old ones.
@@ -26,8 +26,10 @@ pub(super) struct RxHandles {
 impl RxHandles {
     pub(super) fn new(devices: &[DeviceSlot]) -> io::Result<Arc<Self>> {
         let peeks = devices.iter().map(|d| d.io.peek()).collect();
-        let tcx_rx = devices.iter().filter_map(|d| d.io.tcx_rx().cloned()).collect();
+        let tcx_rx =
+            devices.iter().filter_map(|d| d.io.kernel().map(|kernel| kernel.tcx_rx().clone()));
         let fds = devices.iter().map(|d| d.io.as_fd().try_clone_to_owned().map(CloseOnFork::new));
+        let tcx_rx = tcx_rx.collect();
         Ok(Arc::new(Self { peeks, tcx_rx, fds: fds.collect::<io::Result<_>>()? }))
     }
 

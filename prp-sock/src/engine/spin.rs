@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use prp_proto::time::Instant;
 
-use crate::cpu_contention::CpuContention;
+use prp_device::CpuContention;
 
 /// How long a waiting thread looks for frames before it sleeps.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Default)]

@@ -7,7 +7,7 @@ use std::mem;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use prp_sock::raw::FirstHop;
+use super::first_hop::FirstHop;
 use prp_sock::{HostsFile, NodeId};
 
 use super::transport::Transport;

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use prp_sock::raw::{FirstHop, RawSocket};
+use prp_device::raw::RawSocket;
 use prp_sock::{HostsFile, NodeId};
 
 use super::control::Amount;
+use super::first_hop::FirstHop;
 use super::transport::WaitMode;
 use header::{Header, Kind};
 

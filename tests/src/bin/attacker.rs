@@ -16,12 +16,12 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
+use prp_device::raw::RawSocket;
 use prp_proto::addr::{MacAddr, Port, PrpAddr};
 use prp_proto::wire::{
     CrcKey, ETHERTYPE, EthernetHeader, Flags, Head, NetworkHeader, Offer, ReliabilitySet,
     ResetBlock, ResetReason, TransportHeader, checksum,
 };
-use prp_sock::raw::RawSocket;
 use prp_tests::seed::{Dice, generator};
 
 /// Frames made and sent at once.

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use prp_sock::raw::RawSocket;
+use prp_device::raw::RawSocket;
 
 use super::{Counters, Gate, Settings};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prp_sock::node::FrameIo;
+use prp_device::{FrameIo, KernelDevice};
 use prp_tests::seed;
 
 use crate::link::{BATCH, FLOW, LOOK, Link, SLOTS, WITHIN, number};

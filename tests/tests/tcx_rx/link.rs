@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use prp_proto::time::Instant;
-use prp_sock::node::{
-    FrameIo, FrameProgram, Interface, Managed, PacketDevice, Peek, PortFilter, TcxRx, interfaces,
+use prp_device::{
+    FrameIo, FrameProgram, Interface, KernelDevice, Managed, PacketDevice, Peek, PortFilter, TcxRx,
+    interfaces,
 };
+use prp_proto::time::Instant;
 use prp_sock::{MacAddr, NodeId, Port};
 use prp_tests::harness::skip;
 use prp_tests::namespace::on_node;
@@ -88,7 +89,7 @@ impl End {
     pub(crate) fn device(&self, ethertype: u16, filter: &PortFilter) -> PacketDevice {
         let interface = self.interface();
         on_node(self.node, || {
-            let mut device = PacketDevice::open(&interface, ethertype).expect("it opens");
+            let device = PacketDevice::open(&interface, ethertype).expect("it opens");
             device.set_filter(filter).expect("a filter");
             device
         })
@@ -188,8 +189,7 @@ fn frame(to: Address, number: u32) -> Vec<u8> {
 
 /// Whether a look shows a frame at `device`.
 pub(crate) fn waits(device: &PacketDevice) -> bool {
-    device.tcx_rx().is_some_and(|tcx_rx| tcx_rx.has_frame())
-        || matches!(device.peek(), Peek::Ring(ring) if ring.has_frame())
+    device.tcx_rx().has_frame() || matches!(device.peek(), Peek::Ring(ring) if ring.has_frame())
 }
 
 /// The number of a frame that has come.
@@ -233,7 +233,7 @@ impl Link {
         let device = from.device(ETHERTYPE, &filter(port));
         let from = Source { device, to: Address { mac: at.interface().mac, port } };
         let to = at.device(ETHERTYPE, &filter(port));
-        let tcx_rx = to.tcx_rx().expect("a packet device has one").clone();
+        let tcx_rx = to.tcx_rx().clone();
         tcx_rx.own(Port::new(port), true);
         let calls = Arc::<Calls>::default();
         tcx_rx.set_waker(&Waker::from(calls.clone()));

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
+use prp_device::{FrameIo, KernelDevice, PacketDevice, PortFilter};
 use prp_sock::Port;
-use prp_sock::node::{FrameIo, PacketDevice, PortFilter};
 use prp_tests::harness::skip;
 use prp_tests::namespace::on_node;
 use socket2::{Domain, Protocol, Socket, Type};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use prp_sock::node::FrameIo;
+use prp_device::{FrameIo, KernelDevice};
 use prp_tests::seed::{self, Dice};
 
 use crate::link::{Link, PATIENCE, Source, next, number, run_on_processor, waits};

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use prp_sock::node::{FrameIo, Managed};
+use prp_device::{FrameIo, KernelDevice, Managed};
 use prp_tests::harness::skip;
 use socket2::SockRef;
 

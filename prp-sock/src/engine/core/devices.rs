@@ -11,9 +11,9 @@ use prp_proto::stats::DropReason;
 use prp_proto::time::Instant;
 
 use super::Core;
-use crate::carrier::LinkState;
-use crate::device::{Managed, PortFilter};
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
+use prp_device::LinkState;
+use prp_device::{KernelDevice, Managed, PortFilter};
 
 /// How long after an error to look whether an interface is there again, and how often: well under
 /// the time after which peers give up.
@@ -62,7 +62,7 @@ impl Core {
             let Some(link) = link.filter(|link| link.index.is_some()) else { continue };
             if slot.index != link.index {
                 slot.index = link.index;
-                if !slot.io.revive() {
+                if slot.io.kernel().is_some_and(|kernel| !kernel.revive()) {
                     self.reopen_at = Some(now + REVIVE_AFTER);
                 }
             }
@@ -71,12 +71,17 @@ impl Core {
                 continue;
             };
             // What its receiving ring has no room for it never takes.
-            let mtu = slot.io.largest().map_or(ours.mtu, |largest| link.mtu.min(largest));
+            let mtu = slot.io.kernel().map_or(ours.mtu, |kernel| link.mtu.min(kernel.largest()));
             let device = Device { mac: link.mac, mtu, loopback: false };
             if *ours != device {
                 self.endpoint.set_device(id, device);
             }
         }
+    }
+
+    /// The devices that the kernel filters for us.
+    fn kernel_devices(&self) -> impl Iterator<Item = &dyn KernelDevice> {
+        self.devices.iter().filter_map(|device| device.io.kernel())
     }
 
     /// Makes sure the kernel passes frames for `port`, which has just become ours.
@@ -91,7 +96,7 @@ impl Core {
     /// Whether frames for `port` are `ours`: to be told of every port that becomes ours, and of
     /// every one that ceases to be.
     pub(super) fn own(&self, port: Port, ours: bool) {
-        self.devices.iter().filter_map(|device| device.io.tcx_rx()).for_each(|i| i.own(port, ours));
+        self.kernel_devices().for_each(|device| device.tcx_rx().own(port, ours));
     }
 
     /// Passes frames for our ports only from now on, and what a steward answers.
@@ -135,17 +140,14 @@ impl Core {
     }
 
     pub(super) fn apply_filter(&mut self) -> io::Result<()> {
-        for device in &mut self.devices {
-            device.io.set_filter(&self.filter)?;
-        }
-        Ok(())
+        self.kernel_devices().try_for_each(|device| device.set_filter(&self.filter))
     }
 
     /// After a sleep: looks after the devices a while after one of them had an error, until all are
     /// there. Not at once, since an interface that is being removed is still to be found.
     pub(in crate::engine) fn revive_devices(&mut self, now: Instant, troubled: bool) {
         let due = self.reopen_at.is_some_and(|at| now >= at);
-        if troubled || (due && !self.devices.iter_mut().all(|device| device.io.revive())) {
+        if troubled || (due && !self.kernel_devices().all(|device| device.revive())) {
             self.reopen_at = Some(now + REVIVE_AFTER);
         } else if due {
             self.reopen_at = None;
@@ -154,10 +156,10 @@ impl Core {
 
     /// The ways past the devices' sockets.
     pub(in crate::engine) fn fast_paths(&self) -> Vec<Arc<dyn Managed>> {
-        let fast_paths = self.devices.iter().map(|device| {
-            let xdp_tx = device.io.xdp_tx().map(|xdp_tx| xdp_tx.clone() as Arc<dyn Managed>);
-            let tcx_rx = device.io.tcx_rx().map(|tcx_rx| tcx_rx.clone() as Arc<dyn Managed>);
-            xdp_tx.into_iter().chain(tcx_rx)
+        let fast_paths = self.kernel_devices().map(|device| {
+            let xdp_tx = device.xdp_tx().map(|xdp_tx| xdp_tx.clone() as Arc<dyn Managed>);
+            let tcx_rx = device.tcx_rx().clone() as Arc<dyn Managed>;
+            xdp_tx.into_iter().chain([tcx_rx])
         });
         fast_paths.flatten().collect()
     }

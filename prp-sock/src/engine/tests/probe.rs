@@ -6,8 +6,9 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::device::{FrameIo, Peek, PipeDevice, PortFilter, Sent, WireDevice};
-use crate::testing::{Node, Numbers, Pair, Side};
+use prp_device::{FrameIo, Peek, PipeDevice, Sent};
+
+use crate::testing::{Node, Numbers, Pair, Side, WireDevice};
 
 /// What a test sees of alpha's devices, and tells them.
 #[derive(Debug)]
@@ -60,10 +61,6 @@ impl FrameIo for ProbeDevice {
         self.wire.peek()
     }
 
-    fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
-        self.wire.set_filter(filter)
-    }
-
     fn take_overruns(&mut self) -> u64 {
         self.wire.take_overruns()
     }
@@ -88,10 +85,6 @@ impl FrameIo for IdleDevice {
 
     fn peek(&self) -> Peek {
         Peek::Unknown
-    }
-
-    fn set_filter(&mut self, _: &PortFilter) -> io::Result<()> {
-        Ok(())
     }
 
     fn take_overruns(&mut self) -> u64 {

@@ -8,9 +8,9 @@ use prp_proto::config::Classic;
 use prp_proto::wire::Reliability;
 
 use crate::builder::Builder;
-use crate::carrier::LinkState;
 use crate::stream::PrpStream;
 use crate::testing::{Pair, Verdict, wait_until, within_patience};
+use prp_device::LinkState;
 
 #[test]
 fn connect__is_refused_where_nobody_listens() {

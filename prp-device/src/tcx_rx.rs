@@ -18,8 +18,8 @@ use prp_proto::addr::{NodeId, Port};
 use prp_proto::wire::ETHERNET_LEN;
 
 use self::program::program;
-use super::conflicts;
-use super::fast_path::{FastPath, FastPathKind, Netdev};
+use crate::conflicts;
+use crate::fast_path::{FastPath, FastPathKind, Netdev};
 use crate::sys::bpf::{FrameHook, FrameProgram};
 use crate::sys::shared_ring::{Layout, SharedRing};
 

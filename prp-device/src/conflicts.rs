@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use caps::{CapSet, Capability};
 use nix::sys::socket::{SockFlag, SockProtocol};
 
-use super::number_and_mtu;
 use crate::netlink::{self, NETWORK, attribute, text, u32_at};
+use crate::number_and_mtu;
 use crate::sys::bpf::programs_at_egress;
 
 // From linux/rtnetlink.h and linux/if_ether.h.

@@ -4,8 +4,9 @@ use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use super::{FrameIo, Peek, PipeDevice, PortFilter, Sent};
-use crate::testing::Numbers;
+use prp_device::{FrameIo, Peek, PipeDevice, Sent};
+
+use super::Numbers;
 
 /// What a wire does with a frame.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -64,10 +65,6 @@ impl FrameIo for WireDevice {
 
     fn peek(&self) -> Peek {
         self.pipe.peek()
-    }
-
-    fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
-        self.pipe.set_filter(filter)
     }
 
     fn take_overruns(&mut self) -> u64 {

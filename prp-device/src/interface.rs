@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use nix::sys::socket::SockFlag;
-use prp_proto::addr::MacAddr;
+use prp_node::HostsFile;
+use prp_proto::addr::{MacAddr, NodeId};
 
 use crate::netlink::{self, NETWORK};
 use crate::sys::packet;
@@ -55,10 +56,9 @@ pub fn interfaces() -> Vec<Interface> {
         .collect()
 }
 
-/// What the kernel says to opening a packet socket on `interface`, with what is missing and the
-/// mend where the kernel only says no.
-pub fn explain_open(error: &io::Error, interface: &Interface) -> io::Error {
-    let name = &interface.name;
+/// What the kernel says to opening a packet socket on the device `name`, with what is missing and
+/// the mend where the kernel only says no.
+pub fn explain_open(error: &io::Error, name: &str) -> io::Error {
     let message = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => format!(
             "{name}: a packet socket needs CAP_NET_RAW: run as root, give the program the \
@@ -67,6 +67,24 @@ pub fn explain_open(error: &io::Error, interface: &Interface) -> io::Error {
         _ => format!("{name}: opening a packet socket: {error}"),
     };
     io::Error::new(error.kind(), message)
+}
+
+/// The node that this machine is by `file`: `wanted` if given, else the one that has the address of
+/// one of this machine's devices.
+///
+/// # Errors
+/// `InvalidData` if `file` has no such node, or several; what keeps the devices from being listed.
+pub fn local_node(file: &HostsFile, wanted: Option<NodeId>) -> io::Result<NodeId> {
+    let hosts = file.hosts();
+    if let Some(node) = wanted {
+        let unknown = || {
+            file.error(format!("this machine is to be node {node}, but {node} has no line here"))
+        };
+        return hosts.entry(node).map(|_| node).ok_or_else(unknown);
+    }
+    let found = list_interfaces()?;
+    let is_local = |mac, _: &str| found.iter().any(|i| i.mac == mac);
+    hosts.local_node(is_local).map_err(|e| file.error(e.to_string()))
 }
 
 /// The kernel's number of the interface called `name`, in the network namespace of `socket`, and

@@ -1,21 +1,42 @@
-//! Devices that carry frames: packet sockets, and pipes and faulty wires for tests.
+//! What carries frames: packet sockets with their fast paths, and devices without a network for
+//! tests; and what the kernel says of the devices of this machine.
 //!
-//! If you add a kind of device: implement [`FrameIo`], and the engine takes it as it is.
+//! If you add a kind of device: implement [`FrameIo`], and have [`factory`] make it.
+//!
+//! | module | noun |
+//! | --- | --- |
+//! | [`factory`] | the devices of a node, as prphosts names them |
+//! | `packet` | a packet socket, with a ring shared with the kernel |
+//! | `filter` | the classic BPF program that passes frames for a process or a router |
+//! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` looks after them |
+//! | `interface`, `state`, `carrier` | which devices there are, and what the kernel says of them |
+//! | `netlink` | questions to the kernel, and its answers |
+//! | [`assembler`] | eBPF programs, written as calls |
+//! | `cpu_contention` | whether others want the processor so much that looking does not pay |
+//! | `sys` | system calls that no safe crate offers |
+#![deny(unsafe_op_in_unsafe_fn)]
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
+pub mod assembler;
+mod carrier;
 mod conflicts;
+mod cpu_contention;
+pub mod factory;
 mod fast_path;
 mod fast_path_state;
 mod filter;
 mod interface;
+mod netlink;
 mod packet;
 #[cfg(any(test, feature = "testing"))]
 mod pipe;
+#[cfg(feature = "raw")]
+pub mod raw;
 mod state;
+mod sys;
 mod tcx_rx;
 #[cfg(any(test, feature = "testing"))]
 mod tight;
-#[cfg(any(test, feature = "testing"))]
-mod wire;
 mod xdp_tx;
 
 use std::fmt;
@@ -23,23 +44,23 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+pub use carrier::{Carrier, LinkState};
+pub use cpu_contention::CpuContention;
 pub use fast_path::Managed;
 pub use filter::{PortFilter, RouterFilter};
-pub use interface::{Interface, explain_open, interfaces, list_interfaces, number_and_mtu};
+pub use interface::{
+    Interface, explain_open, interfaces, list_interfaces, local_node, number_and_mtu,
+};
 pub use packet::PacketDevice;
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use pipe::PipeDevice;
+pub use pipe::PipeDevice;
 pub use state::{DeviceState, device_states};
+pub use sys::bpf::{FrameHook, FrameProgram, SharedWords};
+pub use sys::ring::RingPeek;
 pub use tcx_rx::TcxRx;
 #[cfg(any(test, feature = "testing"))]
 pub use tight::TightDevice;
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use wire::WireDevice;
-#[cfg(any(test, feature = "testing"))]
-pub use wire::{Rule, Verdict};
 pub use xdp_tx::XdpTx;
-
-pub use crate::sys::ring::RingPeek;
 
 /// What became of a batch.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
@@ -115,53 +136,50 @@ pub trait FrameIo: fmt::Debug + Send {
     /// How to find out whether a frame waits.
     fn peek(&self) -> Peek;
 
+    /// Frames lost for want of room since the last call.
+    fn take_overruns(&mut self) -> u64;
+
+    /// What only a device of the kernel can do; none of others, which pass every frame.
+    fn kernel(&self) -> Option<&dyn KernelDevice> {
+        None
+    }
+}
+
+/// A device of the kernel's that carries Ethernet frames: it can be told which ones to pass, may go
+/// and come back, and has ways past its socket.
+pub trait KernelDevice {
     /// Asks for the frames `filter` passes and no others.
     ///
     /// # Errors
     /// The kernel refused the filter.
-    fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()>;
+    fn set_filter(&self, filter: &PortFilter) -> io::Result<()>;
 
-    /// Asks for the frames a router wants. Devices that have no filter pass everything.
+    /// Asks for the frames a router wants.
     ///
     /// # Errors
     /// The kernel refused the filter.
-    fn set_router_filter(&mut self, filter: &RouterFilter) -> io::Result<()> {
-        let _ = filter;
-        Ok(())
-    }
+    fn set_router_filter(&self, filter: &RouterFilter) -> io::Result<()>;
 
     /// Goes back to its interface, should that have been removed and made again; whether it is
     /// there.
-    fn revive(&mut self) -> bool {
-        true
-    }
+    fn revive(&self) -> bool;
 
-    /// Bytes after the Ethernet header that fit its receiving ring; none if the kernel has no say
-    /// in it.
-    fn largest(&self) -> Option<u32> {
-        None
-    }
+    /// Bytes after the Ethernet header that fit its receiving ring.
+    fn largest(&self) -> u32;
 
     /// The AF_XDP send path of the device, for somebody to look after.
-    fn xdp_tx(&self) -> Option<&Arc<XdpTx>> {
-        None
-    }
+    fn xdp_tx(&self) -> Option<&Arc<XdpTx>>;
 
     /// Where frames may come in past its socket, while somebody looks for them.
-    fn tcx_rx(&self) -> Option<&Arc<TcxRx>> {
-        None
-    }
-
-    /// Frames lost for want of room since the last call.
-    fn take_overruns(&mut self) -> u64;
+    fn tcx_rx(&self) -> &Arc<TcxRx>;
 
     /// Frames that took the AF_XDP send path since the last call.
-    fn take_xdp_tx(&mut self) -> u64 {
+    fn take_xdp_tx(&self) -> u64 {
         self.xdp_tx().map_or(0, |xdp_tx| xdp_tx.take_count())
     }
 
     /// Frames that came in by the tcx receive path since the last call.
-    fn take_tcx_rx(&mut self) -> u64 {
-        self.tcx_rx().map_or(0, |tcx_rx| tcx_rx.take_count())
+    fn take_tcx_rx(&self) -> u64 {
+        self.tcx_rx().take_count()
     }
 }

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use prp_proto::wire::ETHERNET_LEN;
 
-use super::{FrameIo, Peek, PortFilter, Sent};
 use crate::sys::mmsg::{RecvVec, SendVec};
+use crate::{FrameIo, Peek, Sent};
 
 /// One end of a datagram pair, or a socket connected to itself.
 #[derive(Debug)]
-pub(crate) struct PipeDevice {
+pub struct PipeDevice {
     socket: UnixDatagram,
     queue: RecvVec,
     sender: SendVec,
@@ -21,13 +21,13 @@ pub(crate) struct PipeDevice {
 
 impl PipeDevice {
     /// Two ends that take frames of up to `mtu` bytes after the Ethernet header.
-    pub(crate) fn pair(mtu: u32) -> io::Result<(Self, Self)> {
+    pub fn pair(mtu: u32) -> io::Result<(Self, Self)> {
         let (a, b) = UnixDatagram::pair()?;
         Ok((Self::new(a, mtu)?, Self::new(b, mtu)?))
     }
 
     /// An end whose frames come back to it.
-    pub(crate) fn looped(mtu: u32) -> io::Result<Self> {
+    pub fn looped(mtu: u32) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("prp-testing/loop/{}/{number}", std::process::id());
@@ -38,7 +38,7 @@ impl PipeDevice {
     }
 
     /// The end behind `socket`, which is connected to the other one.
-    pub(crate) fn new(socket: UnixDatagram, mtu: u32) -> io::Result<Self> {
+    pub fn new(socket: UnixDatagram, mtu: u32) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let queue = RecvVec::new(mtu as usize + ETHERNET_LEN, 16)?;
         Ok(Self { socket, queue, sender: SendVec::default() })
@@ -76,10 +76,6 @@ impl FrameIo for PipeDevice {
 
     fn peek(&self) -> Peek {
         Peek::Unknown
-    }
-
-    fn set_filter(&mut self, _: &PortFilter) -> io::Result<()> {
-        Ok(())
     }
 
     fn take_overruns(&mut self) -> u64 {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use prp_proto::time::Instant;
 
-use super::fast_path_state::{Action, FastPathState};
+use crate::fast_path_state::{Action, FastPathState};
 
 /// Something that somebody looks after, in the network namespace of the device, without a lock that
 /// others wait for.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{FrameIo, Peek, PortFilter, Sent};
+use crate::{FrameIo, Peek, Sent};
 
 /// A device with little room. Its frames are numbers: two bytes, most significant first.
 #[derive(Clone, Debug)]
@@ -79,10 +79,6 @@ impl FrameIo for TightDevice {
 
     fn peek(&self) -> Peek {
         Peek::Unknown
-    }
-
-    fn set_filter(&mut self, _: &PortFilter) -> io::Result<()> {
-        Ok(())
     }
 
     fn take_overruns(&mut self) -> u64 {

@@ -89,12 +89,12 @@ impl RingPeek {
     }
 
     /// Frames the ring holds.
-    pub(crate) fn slots(&self) -> u32 {
+    pub fn slots(&self) -> u32 {
         self.0.slots
     }
 
     /// Bytes of memory each has: those of the longest, and a few more.
-    pub(crate) fn slot_bytes(&self) -> usize {
+    pub fn slot_bytes(&self) -> usize {
         self.0.slot
     }
 }

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use prp_proto::wire::ETHERNET_LEN;
 
-use super::fast_path::{FastPath, FastPathKind, Netdev};
-use super::{Sent, conflicts};
+use crate::fast_path::{FastPath, FastPathKind, Netdev};
 use crate::sys::mmsg::PIECES;
 use crate::sys::xsk::{SLOT, Xsk};
+use crate::{Sent, conflicts};
 
 /// How long a flow may pause. Another process that wants the way waits for that.
 const PAUSE: Duration = Duration::from_secs(5);

@@ -5,14 +5,13 @@ use std::fmt::Display;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use prp_node::environment;
-use prp_node::fork::PerProcess;
 use prp_proto::addr::NodeId;
 use prp_proto::hosts::Hosts;
 
-use crate::sys::lock::Lock;
+use crate::environment;
+use crate::fork::PerProcess;
 
 /// Where prphosts is unless `PRP_HOSTS` or the builder says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/prphosts";
@@ -33,7 +32,7 @@ struct Stamp {
     modified: (i64, i64),
 }
 
-static FILES: PerProcess<Lock<HashMap<PathBuf, HostsFile>>> = PerProcess::new(Lock::default);
+static FILES: PerProcess<Mutex<HashMap<PathBuf, HostsFile>>> = PerProcess::new(Mutex::default);
 
 impl HostsFile {
     /// The path in force: `PRP_HOSTS`, or [`DEFAULT_PATH`].
@@ -70,7 +69,7 @@ impl HostsFile {
     /// # Errors
     /// As [`Self::load`], if it was never readable.
     pub fn cached(path: &Path) -> io::Result<Self> {
-        let mut files = FILES.get().lock();
+        let mut files = FILES.get().lock().unwrap_or_else(PoisonError::into_inner);
         let known = files.get(path);
         if let Some(file) = known
             && Stamp::of(path).is_ok_and(|stamp| stamp == file.stamp)
@@ -98,12 +97,12 @@ impl HostsFile {
     }
 
     /// Whether `other` says the same, being the same reading of the same file.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.hosts, &other.hosts)
     }
 
     /// An error about this file.
-    pub(crate) fn error(&self, what: impl Display) -> io::Error {
+    pub fn error(&self, what: impl Display) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", self.path.display()))
     }
 }
@@ -124,7 +123,7 @@ impl Stamp {
 ///
 /// # Errors
 /// `InvalidInput` if it is set to something else than a node number.
-pub(crate) fn node_from_environment() -> io::Result<Option<NodeId>> {
+pub fn node_from_environment() -> io::Result<Option<NodeId>> {
     let Some(value) = environment::variable("PRP_NODE") else { return Ok(None) };
     let node = value.to_str().and_then(|v| v.parse().ok());
     node.map(Some).ok_or_else(|| {

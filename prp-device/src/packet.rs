@@ -9,11 +9,11 @@ use prp_node::fork::CloseOnFork;
 use prp_proto::wire::ETHERNET_LEN;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
-use super::filter::{self, PortFilter, RouterFilter};
-use super::{BorrowedFrames, FrameIo, Interface, Peek, Sent, TcxRx, XdpTx};
+use crate::filter::{self, PortFilter, RouterFilter};
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
+use crate::{BorrowedFrames, FrameIo, Interface, KernelDevice, Peek, Sent, TcxRx, XdpTx};
 
 /// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two
 /// megabytes in fact. What the reader's second-level cache still holds of a slot has to be taken
@@ -69,8 +69,9 @@ impl PacketDevice {
         Self::make(&interface.name, true, ethertype)
     }
 
-    /// As [`Self::open`] for an interface called `name` that is not there yet: [`FrameIo::revive`]
-    /// has the socket use it once it is. It takes frames of the usual size then, whatever its MTU.
+    /// As [`Self::open`] for an interface called `name` that is not there yet:
+    /// [`KernelDevice::revive`] has the socket use it once it is. It takes frames of the usual size
+    /// then, whatever its MTU.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -217,7 +218,17 @@ impl FrameIo for PacketDevice {
         }
     }
 
-    fn set_filter(&mut self, filter: &PortFilter) -> io::Result<()> {
+    fn take_overruns(&mut self) -> u64 {
+        std::mem::take(&mut self.overruns)
+    }
+
+    fn kernel(&self) -> Option<&dyn KernelDevice> {
+        Some(self)
+    }
+}
+
+impl KernelDevice for PacketDevice {
+    fn set_filter(&self, filter: &PortFilter) -> io::Result<()> {
         self.bound_socket.tcx_rx.set_node(filter.node());
         // A ring says itself what is for this machine.
         if filter.is_open() && matches!(self.receiver, Receiver::Ring(_)) {
@@ -226,28 +237,24 @@ impl FrameIo for PacketDevice {
         attach(&self.bound_socket.socket, &filter.program())
     }
 
-    fn set_router_filter(&mut self, filter: &RouterFilter) -> io::Result<()> {
+    fn set_router_filter(&self, filter: &RouterFilter) -> io::Result<()> {
         attach(&self.bound_socket.socket, &filter.program())
     }
 
-    fn revive(&mut self) -> bool {
+    fn revive(&self) -> bool {
         self.bound_socket.rebind()
     }
 
-    fn largest(&self) -> Option<u32> {
-        Some(self.mtu)
+    fn largest(&self) -> u32 {
+        self.mtu
     }
 
     fn xdp_tx(&self) -> Option<&Arc<XdpTx>> {
         self.bound_socket.xdp_tx.as_ref()
     }
 
-    fn tcx_rx(&self) -> Option<&Arc<TcxRx>> {
-        Some(&self.bound_socket.tcx_rx)
-    }
-
-    fn take_overruns(&mut self) -> u64 {
-        std::mem::take(&mut self.overruns)
+    fn tcx_rx(&self) -> &Arc<TcxRx> {
+        &self.bound_socket.tcx_rx
     }
 }
 
