@@ -1,5 +1,5 @@
-//! A chat room: `chat` keeps it on port 7005, `chat NODE NAME` joins it, sends the lines of standard
-//! input and prints those of all members.
+//! A chat room: `chat` keeps it on port 7005, `chat NODE NAME` joins it, sends the lines of
+//! standard input and prints those of all members.
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -52,9 +52,10 @@ fn answer(store: &Store, words: &[Vec<u8>]) -> Vec<u8> {
             store.insert(key.to_vec(), value.to_vec());
             b"+OK\r\n".to_vec()
         }
-        (b"GET", [key]) => store.get(*key).map_or(b"$-1\r\n".to_vec(), |value| {
-            [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
-        }),
+        (b"GET", [key]) => match store.get(*key) {
+            Some(value) => [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat(),
+            None => b"$-1\r\n".to_vec(),
+        },
         (b"DEL", keys) => {
             let gone = keys.iter().filter(|key| store.remove(**key).is_some()).count();
             format!(":{gone}\r\n").into_bytes()

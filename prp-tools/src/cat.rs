@@ -68,7 +68,7 @@ pub(crate) struct CatArgs {
     ///
     /// The connection ends when the command has closed its output and all of that has arrived. With
     /// --keep-open many connections are served at a time. The environment variable PRP_PEER has the
-    /// address of the other end. Whoever can reach the node can run the command.
+    /// address of the other end. Anybody that can reach the node can run the command.
     #[arg(short, long, value_name = "COMMAND", conflicts_with_all = ["send_only", "recv_only"])]
     exec: Option<String>,
 

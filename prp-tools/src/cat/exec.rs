@@ -16,7 +16,7 @@ use super::{CatArgs, Side, session};
 use crate::exit::Failure;
 use crate::signals::{Signals, die_of};
 
-/// Commands that run at a time, as many as ncat allows; who connects beyond waits for one to end.
+/// Commands that run at a time, as many as ncat allows; later clients wait for one to end.
 const MAX_COMMANDS: usize = 100;
 
 /// Why a connection with a command has failed.

@@ -1,4 +1,4 @@
-//! What gets through while a leg lasts: lines as iperf3 prints them, or a rate for who watches.
+//! What gets through while a leg lasts: lines as iperf3 prints them, or a rate on a terminal.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
