@@ -10,6 +10,11 @@ use crate::wire::{CLASSIC_MSS, Offer, ReliabilitySet};
 /// bitmap can speak of.
 pub const MAX_WINDOW: u32 = crate::wire::Bitmap::SPAN;
 
+/// Time without a frame after which a driver that polls calls
+/// [`Endpoint::handle_idle`](crate::endpoint::Endpoint::handle_idle), which sends acknowledgements
+/// that were held back: a sender that waits for one must not wait until the driver stops polling.
+pub const IDLE_AFTER: Duration = Duration::from_micros(4);
+
 /// How a connection treats peers that know only the paper's header.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum Classic {

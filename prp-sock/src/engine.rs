@@ -33,6 +33,7 @@ mod spin;
     allow(dead_code, reason = "only asynchronous streams have tasks")
 )]
 mod tasks;
+pub(crate) mod tuning;
 mod wait;
 mod waiter;
 mod waiters;

@@ -25,19 +25,11 @@ use super::readiness::Shown;
 use super::rx_coalescing::RxCoalescing;
 use super::rx_handles::RxHandles;
 use super::spin::SpinHistory;
+use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES};
 use super::wait::earliest;
 use super::waiter::Waiter;
 use super::waiters::{Interest, Waiters};
 use prp_device::{FrameIo, PortFilter};
-
-/// Frames received per turn from one device, so that nobody holds the lock for long.
-const RECEIVE_TURN: usize = 32;
-
-/// Frames sent per system call: 16 to 32 are best at every frame size.
-const SEND_FRAMES: usize = 32;
-
-/// Bytes sent per system call: four of the largest frames.
-const SEND_BYTES: usize = 256 * 1024;
 
 /// How long an engine without listeners and connections stays ready for the next one. An engine of
 /// a unit test is used by that test alone, and a hundred that stay would need more descriptors than
@@ -176,7 +168,7 @@ impl Core {
             let id = DeviceId(index as u16);
             let (endpoint, misdirected) = (&mut self.endpoint, &mut self.misdirected);
             let mut shown = 0;
-            let received = device.io.receive(RECEIVE_TURN, &mut |frame| {
+            let received = device.io.receive(RECEIVE_FRAMES, &mut |frame| {
                 let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
                 *misdirected += u32::from(is_misdirected(disposition));
                 shown += 1;

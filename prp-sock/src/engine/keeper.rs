@@ -16,33 +16,12 @@ use super::Engine;
 use super::core::Core;
 use super::guard::CoreGuard;
 use super::registry;
+use super::tuning::{QUIET_TICKS, SHORT_TICK, SHORTEST_TICK, SOON_DUE, TICK};
 use super::wait::earliest;
 use super::waiter::Waiter;
 use super::wake_fd::WakeFd;
 use crate::sys::memory;
 use crate::threads;
-
-/// How long application threads may be away before the keeper takes over, and how late a timer may
-/// be looked at that is set while they are: an acknowledgement half a millisecond late has its peer
-/// ask for it once, at most.
-const TICK: Duration = Duration::from_millis(2);
-
-/// A tick where leaders that sleep between frames leave timers to the keeper that are soon due.
-/// Less than what most of those, of acknowledgements, are set for: so hardly one that is set
-/// meanwhile is due before.
-const SHORT_TICK: Duration = Duration::from_micros(400);
-
-/// The shortest tick.
-const SHORTEST_TICK: Duration = Duration::from_micros(50);
-
-/// What is due within this is soon due, and while nothing is the keeper looks no less often, unless
-/// somebody has the lock all the time: so nothing that is set meanwhile is due before it looks. In
-/// a conversation where every message is the answer to the last, nothing is soon due: a peer is
-/// asked after a millisecond whether it has got what it was sent.
-const SOON: Duration = Duration::from_millis(1);
-
-/// Ticks without any activity after which the keeper sleeps until called.
-const QUIET_TICKS: u32 = 16;
 
 /// Bytes of freed buffers that are worth giving back to the system: a process has as many anyway.
 const WORTH_RETURNING: usize = 4 * 1024 * 1024;
@@ -62,7 +41,7 @@ pub(super) enum TimerLoad {
 impl TimerLoad {
     /// A leader falls asleep at `now`, which leaves what is `due`.
     pub(super) fn left(due: Option<Instant>, now: Instant) -> Self {
-        if due.is_some_and(|due| due < now + SOON) { Self::Soon } else { Self::Late }
+        if due.is_some_and(|due| due < now + SOON_DUE) { Self::Soon } else { Self::Late }
     }
 
     /// When to look at the time again, `now` that this is `due`.
@@ -70,7 +49,7 @@ impl TimerLoad {
         let longest = now
             + match self {
                 Self::Nothing => return now + TICK,
-                Self::Late => SOON,
+                Self::Late => SOON_DUE,
                 Self::Soon => SHORT_TICK,
             };
         due.map_or(longest, |due| due.clamp(now + SHORTEST_TICK, longest))

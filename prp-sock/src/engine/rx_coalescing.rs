@@ -7,47 +7,15 @@ use std::time::Duration;
 
 use prp_proto::time::Instant;
 
-/// Frames without a pause that make a flow: the window of one stream at the usual MTU is some 350.
-const SUSTAINED: u32 = 512;
-
-/// Most frames that may gather during a nap, in parts of the receiving ring: several senders do not
-/// overflow it.
-const RING_PART: u32 = 4;
-
-/// Most memory of frames that may gather during a nap, as the kernel counts it, in powers of two
-/// for each frame: 128 frames of the usual size, 16 of 9,014 bytes, which is less than 1/3 of the
-/// window a sender usually has, so that no sender with such a window ever waits for a napper. At
-/// half of it, windows that are still small stay so for half a second. A sender that has less shows
-/// it by sending less than was meant to gather.
-const TARGET_BYTES: usize = 256 * 1024;
-
-/// Most frames that may gather, in parts of the flow so far, as far as it is remembered: the end of
-/// a flow comes during a nap, and takes so much longer at most.
-const FLOW_PART: u32 = 16;
-
-/// The kernel lets a sleep last so much longer (`timerslack_ns`).
-const SLACK: Duration = Duration::from_micros(50);
-
-/// Shorter naps are not worth the timer.
-const SHORTEST: Duration = Duration::from_micros(30);
-
-/// Longer ones would keep the sender waiting for acknowledgements, and save little.
-const LONGEST: Duration = Duration::from_micros(300);
-
-/// Frames are so far apart at most in a flow that is napped through: looking for
-/// [`ADAPTIVE_BUDGET`](super::spin) would pay there, and keep a processor busy for frames that come
-/// every ten or twenty microseconds. Where they come more rarely looking does not pay, and readers
-/// sleep anyway.
-const APART: Duration = Duration::from_nanos(37_500);
-
-/// Frames after which older ones count half: the rate is that of the last few milliseconds. What
-/// naps have shown is forgotten then.
-const MEMORY: u32 = 8 * SUSTAINED;
+use super::tuning::{
+    FLOW_FRAME_GAP, FLOW_FRAMES, FLOW_MEMORY_FRAMES, LONGEST_NAP, NAP_FLOW_PART, NAP_RING_BYTES,
+    NAP_RING_PART, SHORTEST_NAP, TIMER_SLACK,
+};
 
 /// Frames that may gather in a receiving ring of `slots` slots of so many bytes while nobody looks.
 pub(super) fn target_frames(slots: u32, slot_bytes: usize) -> u32 {
-    let fitting = TARGET_BYTES / slot_bytes.next_power_of_two();
-    (slots / RING_PART).min(fitting as u32)
+    let fitting = NAP_RING_BYTES / slot_bytes.next_power_of_two();
+    (slots / NAP_RING_PART).min(fitting as u32)
 }
 
 /// The flow of incoming frames.
@@ -93,7 +61,7 @@ impl RxCoalescing {
         }
         self.target_frames = self.target_frames.min(target_frames);
         self.frames += frames as u32;
-        if self.frames > MEMORY {
+        if self.frames > FLOW_MEMORY_FRAMES {
             self.frames /= 2;
             self.since = self.since + now.since(self.since) / 2;
             self.proven = u32::MAX;
@@ -107,17 +75,17 @@ impl RxCoalescing {
 
     /// How long to sleep through what comes, if that is the thing to do.
     pub(super) fn nap(&mut self, now: Instant) -> Option<Duration> {
-        if self.frames < SUSTAINED {
+        if self.frames < FLOW_FRAMES {
             return None;
         }
         let elapsed = now.since(self.since);
-        let target_frames = self.target_frames.min(self.frames / FLOW_PART).min(self.proven);
-        let nap = (elapsed * target_frames / self.frames).min(LONGEST);
+        let target_frames = self.target_frames.min(self.frames / NAP_FLOW_PART).min(self.proven);
+        let nap = (elapsed * target_frames / self.frames).min(LONGEST_NAP);
         // As many as were to gather, or as come in the longest time.
         self.meant = (nap.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
-        let nap = nap.checked_sub(SLACK)?;
-        let is_fast = elapsed / self.frames <= APART;
-        self.napped = is_fast && nap >= SHORTEST;
+        let nap = nap.checked_sub(TIMER_SLACK)?;
+        let is_fast = elapsed / self.frames <= FLOW_FRAME_GAP;
+        self.napped = is_fast && nap >= SHORTEST_NAP;
         self.napped.then_some(nap)
     }
 
@@ -169,18 +137,18 @@ mod tests {
         assert!((75..=80).contains(&nap.as_micros()), "{nap:?}");
         // At 5 us they would take too long.
         let (mut slower, now) = self::flow(256, 5_000, 10_000);
-        assert_eq!(slower.nap(now), Some(LONGEST - SLACK));
+        assert_eq!(slower.nap(now), Some(LONGEST_NAP - TIMER_SLACK));
     }
 
     #[test]
     fn nap__is_a_sixteenth_of_the_flow_so_far_at_most() {
         let nap = |frames| {
             let (mut flow, now) = flow(512, 4_000, frames);
-            flow.nap(now).map(|nap| (nap + SLACK).as_micros())
+            flow.nap(now).map(|nap| (nap + TIMER_SLACK).as_micros())
         };
-        assert!(nap(SUSTAINED).is_some_and(|us| (124..=128).contains(&us)));
-        assert!(nap(2 * SUSTAINED).is_some_and(|us| (252..=256).contains(&us)));
-        assert_eq!(nap(4 * SUSTAINED), Some(LONGEST.as_micros()));
+        assert!(nap(FLOW_FRAMES).is_some_and(|us| (124..=128).contains(&us)));
+        assert!(nap(2 * FLOW_FRAMES).is_some_and(|us| (252..=256).contains(&us)));
+        assert_eq!(nap(4 * FLOW_FRAMES), Some(LONGEST_NAP.as_micros()));
     }
 
     #[test]
@@ -189,7 +157,7 @@ mod tests {
             let (mut flow, now) = flow(slots, nanos, frames);
             flow.nap(now)
         };
-        assert!(nap(512, 2_000, SUSTAINED - 2).is_none(), "not yet a flow");
+        assert!(nap(512, 2_000, FLOW_FRAMES - 2).is_none(), "not yet a flow");
         assert!(nap(64, 3_500, 10_000).is_none(), "so few frames come before one could sleep");
         assert!(nap(512, 20_000, 10_000).is_some(), "looking would keep a processor busy");
         assert!(nap(512, 40_000, 10_000).is_none(), "too slow to nap through");
@@ -201,14 +169,14 @@ mod tests {
         let (mut flow, mut now) = flow(512, 2_000, 10_000);
         let nap = |flow: &mut RxCoalescing, now| {
             let nap = flow.nap(now)?;
-            Some((((nap + SLACK).as_micros() + 4) / 8 * 8, flow.meant.next_multiple_of(2)))
+            Some((((nap + TIMER_SLACK).as_micros() + 4) / 8 * 8, flow.meant.next_multiple_of(2)))
         };
         assert_eq!(nap(&mut flow, now), Some((256, 128)));
         flow.fell_short();
         assert_eq!(nap(&mut flow, now), Some((128, 64)));
         flow.fell_short();
         assert_eq!(nap(&mut flow, now), None, "32 frames are too few");
-        for _ in 0..MEMORY {
+        for _ in 0..FLOW_MEMORY_FRAMES {
             now = now + Duration::from_micros(2);
             flow.note(now, 1, target_frames(512, USUAL));
         }
@@ -222,13 +190,13 @@ mod tests {
     fn nap__in_vain_ends_the_flow_and_so_does_the_application() {
         let (mut one, now) = flow(512, 2_000, 10_000);
         assert!(one.nap(now).is_some());
-        one.note(now + LONGEST, 0, target_frames(512, USUAL));
-        assert!(one.nap(now + LONGEST).is_none());
+        one.note(now + LONGEST_NAP, 0, target_frames(512, USUAL));
+        assert!(one.nap(now + LONGEST_NAP).is_none());
 
         let (mut other, now) = flow(512, 2_000, 10_000);
         assert!(other.nap(now).is_some());
-        other.note(now + LONGEST, 1, target_frames(512, USUAL));
-        assert!(other.nap(now + LONGEST).is_some(), "something came");
+        other.note(now + LONGEST_NAP, 1, target_frames(512, USUAL));
+        assert!(other.nap(now + LONGEST_NAP).is_some(), "something came");
         other.end();
         assert!(other.nap(now).is_none());
     }

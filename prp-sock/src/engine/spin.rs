@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use prp_device::CpuContention;
 use prp_proto::time::Instant;
 
-use prp_device::CpuContention;
+use super::tuning::{
+    POLLS_PER_YIELD, POLLS_UNCONTENDED, SPIN_BUDGET, SPIN_RETRY_WAITS, UNCONTENDED_YIELD,
+    UNCONTENDED_YIELDS, VAIN_SPINS, YIELD_INTERVAL,
+};
 
 /// How long a waiting thread looks for frames before it sleeps.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Default)]
@@ -15,15 +19,6 @@ pub(crate) enum SpinPolicy {
     /// This long, always. Zero sleeps at once.
     Fixed(Duration),
 }
-
-/// What an adaptive wait spends before it sleeps: three to four wake-ups across cores.
-const ADAPTIVE_BUDGET: Duration = Duration::from_micros(20);
-
-/// Waits in vain after which spinning is tried only now and then.
-const PATIENCE: u32 = 8;
-
-/// Spinning that does not pay is tried once in so many waits.
-const RETRY_EVERY: u32 = 32;
 
 /// A record of whether spinning has been paying.
 #[derive(Copy, Clone, Debug, Default)]
@@ -39,11 +34,11 @@ impl SpinHistory {
         match policy {
             SpinPolicy::Fixed(budget) => budget,
             SpinPolicy::Adaptive if self.backoff.contention.is_present(now) => Duration::ZERO,
-            SpinPolicy::Adaptive if self.vain < PATIENCE => ADAPTIVE_BUDGET,
+            SpinPolicy::Adaptive if self.vain < VAIN_SPINS => SPIN_BUDGET,
             SpinPolicy::Adaptive => {
                 self.skipped += 1;
-                if self.skipped.is_multiple_of(RETRY_EVERY) {
-                    ADAPTIVE_BUDGET
+                if self.skipped.is_multiple_of(SPIN_RETRY_WAITS) {
+                    SPIN_BUDGET
                 } else {
                     Duration::ZERO
                 }
@@ -79,32 +74,13 @@ pub(super) struct YieldBackoff {
 }
 
 impl YieldBackoff {
-    /// About as long as an offer that nobody takes: a frame that comes during one is seen late.
-    const FEW: usize = 16;
-
-    /// A microsecond or two: what is due meanwhile is seen to no later.
-    const MANY: usize = 64;
-
-    /// Offers in a row that nobody took before there are [`Self::MANY`] looks in a row, and
-    /// [`Self::APART`] between offers. The scheduler may pass over a peer on the same processor
-    /// once or twice.
-    const CERTAIN: u32 = 16;
-
-    /// An offer that nobody takes is up to half a microsecond in which nobody looks. So often it is
-    /// 3 % of the time, and a thread that comes to want the processor waits no longer than for a
-    /// thread that looks for nothing else before it sleeps.
-    const APART: Duration = ADAPTIVE_BUDGET;
-
-    /// A `sched_yield` that took no longer than this gave the processor to nobody.
-    const ALONE: Duration = Duration::from_micros(1);
-
     /// How often to look in a row. After an offer that somebody took the next one comes first: it
     /// may be the peer who takes it.
     pub(super) const fn polls_per_yield(self) -> usize {
         match self.uncontended {
             0 => 0,
-            1..Self::CERTAIN => Self::FEW,
-            _ => Self::MANY,
+            1..UNCONTENDED_YIELDS => POLLS_PER_YIELD,
+            _ => POLLS_UNCONTENDED,
         }
     }
 
@@ -121,7 +97,7 @@ impl YieldBackoff {
 
     /// Whether the next one is due.
     pub(super) fn is_due(self, now: Instant) -> bool {
-        self.uncontended < Self::CERTAIN || now.since(self.last) >= Self::APART
+        self.uncontended < UNCONTENDED_YIELDS || now.since(self.last) >= YIELD_INTERVAL
     }
 
     /// Whether others have the processor for so long that a thread that waits had better sleep.
@@ -131,7 +107,7 @@ impl YieldBackoff {
 
     /// After an offer that began at `offered` and is over `now`.
     pub(super) fn after(mut self, offered: Instant, now: Instant) -> Self {
-        let taken = now.since(offered) >= Self::ALONE;
+        let taken = now.since(offered) >= UNCONTENDED_YIELD;
         self.uncontended = if taken { 0 } else { self.uncontended.saturating_add(1) };
         self.last = now;
         self.contention.note(offered, now);
@@ -146,16 +122,16 @@ mod tests {
     #[test]
     fn budget__adaptive_gives_up_when_spinning_is_in_vain_and_comes_back() {
         let mut record = SpinHistory::default();
-        for _ in 0..PATIENCE {
-            assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), ADAPTIVE_BUDGET);
+        for _ in 0..VAIN_SPINS {
+            assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), SPIN_BUDGET);
             record.note(false, YieldBackoff::default());
         }
-        let tried = (0..RETRY_EVERY)
+        let tried = (0..SPIN_RETRY_WAITS)
             .filter(|_| record.budget(SpinPolicy::Adaptive, Instant::ZERO) > Duration::ZERO)
             .count();
         assert_eq!(tried, 1);
         record.note(true, YieldBackoff::default());
-        assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), ADAPTIVE_BUDGET);
+        assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), SPIN_BUDGET);
     }
 
     #[test]
@@ -184,8 +160,8 @@ mod tests {
         assert_eq!((few.polls_per_yield(), few.is_due(few.last)), (16, true));
         let rare = offered(few, 1, Duration::from_nanos(500));
         assert_eq!((rare.polls_per_yield(), rare.is_due(rare.last)), (64, false));
-        assert!(!rare.is_due(rare.last + ADAPTIVE_BUDGET - Duration::from_nanos(1)));
-        assert!(rare.is_due(rare.last + ADAPTIVE_BUDGET));
+        assert!(!rare.is_due(rare.last + SPIN_BUDGET - Duration::from_nanos(1)));
+        assert!(rare.is_due(rare.last + SPIN_BUDGET));
     }
 
     #[test]
@@ -222,6 +198,6 @@ mod tests {
         let told = Duration::from_micros(50);
         assert_eq!(record.budget(SpinPolicy::Fixed(told), crowded.last), told);
         let later = crowded.last + 100 * millisecond;
-        assert_eq!(record.budget(SpinPolicy::Adaptive, later), ADAPTIVE_BUDGET);
+        assert_eq!(record.budget(SpinPolicy::Adaptive, later), SPIN_BUDGET);
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
 use nix::sys::time::TimeSpec;
+use prp_proto::config::IDLE_AFTER;
 use prp_proto::time::Instant;
 
 use super::Engine;
@@ -19,18 +20,11 @@ use super::leader::Leader;
 use super::poll_set::PollSet;
 use super::rx_handles::{RxHandles, take_errors};
 use super::spin::{SpinPolicy, YieldBackoff};
+use super::tuning::OTHER_EVERY;
 use super::waiter::{ThreadParker, Waiter};
 use super::waiters::Interest;
 use crate::sys::baton::LockClass;
 use crate::sys::process;
-
-/// How long a spinning thread waits for frames before it sends acknowledgements it had held back: a
-/// sender that waits for one must not wait for the whole budget.
-const IDLE_AFTER: Duration = Duration::from_micros(4);
-
-/// How often a thread looks at a descriptor it waits for, too, while another thread drives. A
-/// program whose threads wait in several ways at once sees it late by as much.
-const OTHER_EVERY: Duration = Duration::from_millis(1);
 
 /// Something to wait for.
 pub(crate) trait Wait {

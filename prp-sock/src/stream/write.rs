@@ -12,31 +12,17 @@ use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 
 use super::{Inner, load_timeout};
+use crate::engine::tuning::{
+    BORROW_BYTES, COPY_BYTES, GATHER_BYTES, WAKE_ROOM_BYTES, WRITE_HOLD_BYTES,
+};
 use crate::engine::{Core, Engine, Interest, Wait};
 use crate::error;
 use crate::sys::baton::LockClass;
 
-/// Bytes copied into the send buffer before some are sent: a batch of full frames.
-const CHUNK: usize = 64 * 1024;
-
-/// Bytes that are worth lending. Of fewer none is acknowledged by the end of the call.
-const MANY: usize = 32 * 1024;
-
-/// Bytes written under one hold of the lock: what buffers hold by default. Acknowledgements that
-/// come meanwhile make room, so there need be no other end to it.
-const AT_ONCE: usize = 512 * 1024;
-
-/// Pieces of so many bytes together are put in one before they are written: what a segment of the
-/// usual MTU holds, which then goes out without a stop in the send buffer.
-const GATHERED: usize = 1536;
-
 /// What a thread with so many bytes left to write wants the lock for.
 pub(crate) const fn lock_class(left: usize) -> LockClass {
-    if left >= MANY { LockClass::Long } else { LockClass::Short }
+    if left >= BORROW_BYTES { LockClass::Long } else { LockClass::Short }
 }
-
-/// Room worth waking up for while much is left to write; half the buffer if that is less.
-const WORTHWHILE: usize = 16 * 1024;
 
 impl Inner {
     /// Writes `bufs` as one write: all of it, unless time or room run out.
@@ -51,7 +37,7 @@ impl Inner {
         bufs: &[IoSlice<'_>],
         ending: Ending,
     ) -> io::Result<usize> {
-        if bufs.len() > 1 && bufs.iter().map(|b| b.len()).sum::<usize>() <= GATHERED {
+        if bufs.len() > 1 && bufs.iter().map(|b| b.len()).sum::<usize>() <= GATHER_BYTES {
             return self.write_gathered(nonblocking, bufs, ending);
         }
         let mut wait = WriteWait::new(self, bufs, ending, nonblocking);
@@ -94,7 +80,7 @@ impl Inner {
         bufs: &[IoSlice<'_>],
         ending: Ending,
     ) -> io::Result<usize> {
-        let mut piece = [0; GATHERED];
+        let mut piece = [0; GATHER_BYTES];
         let mut filled = 0;
         for buf in bufs {
             piece[filled..filled + buf.len()].copy_from_slice(buf);
@@ -188,17 +174,17 @@ impl<'a> WriteWait<'a> {
     fn worthwhile(&self, core: &Core, left: usize) -> usize {
         let config = core.endpoint.conn_config(self.conn);
         let limit = config.map_or(0, |c| c.send_buffer.max(ConnConfig::MIN_BUFFER));
-        left.min(WORTHWHILE).min(limit / 2)
+        left.min(WAKE_ROOM_BYTES).min(limit / 2)
     }
 
     /// Writes some of what is next, at most `most`; how many bytes.
     fn write(&self, core: &mut Core, now: &mut Instant, most: usize) -> Result<usize, WriteError> {
         let (mut bytes, mut ending) = self.next(most);
-        if bytes.len() >= MANY {
+        if bytes.len() >= BORROW_BYTES {
             return self.lend(core, now, bytes, ending);
         }
-        if bytes.len() > CHUNK {
-            (bytes, ending) = (&bytes[..CHUNK], Ending::More);
+        if bytes.len() > COPY_BYTES {
+            (bytes, ending) = (&bytes[..COPY_BYTES], Ending::More);
         }
         if core.try_send_now(*now, self.conn, bytes, ending) {
             return Ok(bytes.len());
@@ -263,7 +249,7 @@ impl Wait for WriteWait<'_> {
                     return core.check().err().map(Err);
                 }
             }
-            match self.write(core, now, AT_ONCE - (self.done - begun)) {
+            match self.write(core, now, WRITE_HOLD_BYTES - (self.done - begun)) {
                 Ok(n) => {
                     // What comes next may be the answer.
                     core.rx_coalescing.end();
@@ -278,7 +264,7 @@ impl Wait for WriteWait<'_> {
             if self.done == self.total {
                 return Some(Ok(self.done));
             }
-            if self.done - begun >= AT_ONCE {
+            if self.done - begun >= WRITE_HOLD_BYTES {
                 self.paused = true;
                 return Some(Ok(self.done));
             }

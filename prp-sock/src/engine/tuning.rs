@@ -1,0 +1,137 @@
+//! The tuned constants of the engine: what each is for, its unit, and the row of
+//! `netns-scripts/bench` that shows it (docs/performance.md has the measurements).
+//!
+//! Constants of the lock are in `sys/baton.rs`, which a model checker compiles by itself; those that
+//! tell a busy processor are in `prp_device::CpuContention`, which the router uses too. What the
+//! protocol decides is in `prp_proto::config`.
+
+use std::time::Duration;
+
+// Spinning. Rows: latency, core, busy.
+
+/// Time that an adaptive wait polls before it sleeps: three to four wake-ups across processors.
+pub(super) const SPIN_BUDGET: Duration = Duration::from_micros(20);
+
+/// Waits in a row in which polling found nothing, after which it is only tried now and then.
+pub(super) const VAIN_SPINS: u32 = 8;
+
+/// Polling that does not pay is tried once in so many waits.
+pub(super) const SPIN_RETRY_WAITS: u32 = 32;
+
+/// Polls between two yields while it is not certain that no other thread wants the processor. They
+/// take about as long as a yield that returns at once: a frame that comes during one is seen late.
+pub(super) const POLLS_PER_YIELD: usize = 16;
+
+/// Polls between two readings of the clock once that is certain: a microsecond or two, so what is
+/// due meanwhile is done no later.
+pub(super) const POLLS_UNCONTENDED: usize = 64;
+
+/// Yields in a row that returned at once before it is certain that no other thread wants the
+/// processor. The scheduler may pass over a peer on the same processor once or twice.
+pub(super) const UNCONTENDED_YIELDS: u32 = 16;
+
+/// Time between two yields once that is certain. A yield that returns at once is up to half a
+/// microsecond without a poll, so this is 3 % of the time. A thread that comes to want the
+/// processor waits no longer than it waits for a thread that polls its whole budget.
+pub(super) const YIELD_INTERVAL: Duration = SPIN_BUDGET;
+
+/// A `sched_yield` that took no longer than this let no other thread run.
+pub(super) const UNCONTENDED_YIELD: Duration = Duration::from_micros(1);
+
+/// How often a thread looks at a descriptor that it waits for as well, while another thread drives.
+/// A program whose threads wait in several ways at once sees it late by as much.
+pub(super) const OTHER_EVERY: Duration = Duration::from_millis(1);
+
+// Naps of a reader at full rate. Rows: goodput, size, streams.
+
+/// Frames without a pause that make a flow. The window of one stream at the usual MTU is some 350.
+pub(super) const FLOW_FRAMES: u32 = 512;
+
+/// A nap lasts until at most 1/4 of the receive ring is full, so several senders do not overflow
+/// it.
+pub(super) const NAP_RING_PART: u32 = 4;
+
+/// Bytes of ring memory that frames may fill during a nap, as the kernel counts them, in powers of
+/// two for each frame: 128 frames of the usual size, 16 of 9,014 bytes. That is less than 1/3 of
+/// the window that a sender usually has, so such a sender never waits for a reader that naps. With
+/// half of it, windows that are still small stay so for half a second. A sender with a smaller
+/// window shows it by sending less than was meant to gather.
+pub(super) const NAP_RING_BYTES: usize = 256 * 1024;
+
+/// A nap lasts at most 1/16 of the flow so far, as far as it is remembered: where a flow ends
+/// during a nap, it takes at most so much longer.
+pub(super) const NAP_FLOW_PART: u32 = 16;
+
+/// The kernel lets a sleep last so much longer (`timerslack_ns`).
+pub(super) const TIMER_SLACK: Duration = Duration::from_micros(50);
+
+/// Shorter naps are not worth their timer.
+pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(30);
+
+/// Longer naps would keep the sender waiting for acknowledgements, and save little.
+pub(super) const LONGEST_NAP: Duration = Duration::from_micros(300);
+
+/// The largest mean time between the frames of a flow in which readers nap. Polling for
+/// [`SPIN_BUDGET`] would pay there, and keep a processor busy for frames that come every ten or
+/// twenty microseconds. Where frames come more rarely polling does not pay, and readers sleep
+/// anyway.
+pub(super) const FLOW_FRAME_GAP: Duration = Duration::from_nanos(37_500);
+
+/// Frames after which older ones count half: the rate is that of the last few milliseconds. What
+/// naps have shown is forgotten then.
+pub(super) const FLOW_MEMORY_FRAMES: u32 = 8 * FLOW_FRAMES;
+
+// The keeper. Rows: latency (block), beside.
+
+/// How long application threads may be away before the keeper takes over, and how late a timer may
+/// run that is set while they are. An acknowledgement that is half a millisecond late makes its
+/// peer ask for it once, at most.
+pub(super) const TICK: Duration = Duration::from_millis(2);
+
+/// A tick where leaders that sleep between frames leave timers to the keeper that are soon due. It
+/// is less than most of those are set for, which are of acknowledgements: so hardly one that is set
+/// meanwhile is due before.
+pub(super) const SHORT_TICK: Duration = Duration::from_micros(400);
+
+/// The shortest tick.
+pub(super) const SHORTEST_TICK: Duration = Duration::from_micros(50);
+
+/// A timer is soon due within this time. While none is, the keeper wakes no less often, unless
+/// other threads have the lock all the time: so nothing that is set meanwhile is due before it
+/// wakes. In a conversation where every message answers the last, nothing is soon due: a peer is
+/// asked after a millisecond whether it has got what it was sent.
+pub(super) const SOON_DUE: Duration = Duration::from_millis(1);
+
+/// Ticks in a row without any activity after which the keeper sleeps until it is woken.
+pub(super) const QUIET_TICKS: u32 = 16;
+
+// Batches under the lock. Rows: goodput, beside.
+
+/// Frames received from one device under one hold of the lock.
+pub(super) const RECEIVE_FRAMES: usize = 32;
+
+/// Frames sent in one system call: 16 to 32 are best at every frame size.
+pub(super) const SEND_FRAMES: usize = 32;
+
+/// Bytes sent in one system call: four of the largest frames.
+pub(super) const SEND_BYTES: usize = 256 * 1024;
+
+// Writes. Rows: goodput, size.
+
+/// Bytes copied into the send buffer before some are sent: a batch of full frames.
+pub(crate) const COPY_BYTES: usize = 64 * 1024;
+
+/// Bytes from which a write lends its memory. Of fewer none is acknowledged by the end of the call.
+pub(crate) const BORROW_BYTES: usize = 32 * 1024;
+
+/// Bytes written under one hold of the lock: what buffers hold by default. Acknowledgements that
+/// come meanwhile make room, so the write would not end by itself.
+pub(crate) const WRITE_HOLD_BYTES: usize = 512 * 1024;
+
+/// Pieces of so many bytes together are put in one before they are written: what a segment of the
+/// usual MTU holds, which then leaves without a stop in the send buffer.
+pub(crate) const GATHER_BYTES: usize = 1536;
+
+/// Room that is worth waking a writer for while much is left to write; half the buffer if that is
+/// less.
+pub(crate) const WAKE_ROOM_BYTES: usize = 16 * 1024;
