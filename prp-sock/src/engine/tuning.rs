@@ -1,9 +1,9 @@
 //! The tuned constants of the engine: what each is for, its unit, and the row of
 //! `netns-scripts/bench` that shows it (docs/performance.md has the measurements).
 //!
-//! Constants of the lock are in `sys/baton.rs`, which a model checker compiles by itself; those that
-//! tell a busy processor are in `prp_device::CpuContention`, which the router uses too. What the
-//! protocol decides is in `prp_proto::config`.
+//! Constants of the lock are in `sys/baton.rs`, which a model checker compiles by itself; those
+//! that tell a busy processor are in `prp_device::CpuContention`, which the router uses too. What
+//! the protocol decides is in `prp_proto::config`.
 
 use std::time::Duration;
 
