@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-use prp_sock::{PrpStream, node};
+use prp_sock::{PrpStream, reset_all};
 
 use super::copy::Trouble;
 use super::input::Input;
@@ -85,7 +85,7 @@ pub(super) fn serve(
 ) -> Result<(), Failure> {
     // Nobody follows a single connection here: all peers are told.
     signals.tell(|signal| {
-        node::reset_all();
+        reset_all();
         die_of(signal);
     });
     let (running, ended) = (Mutex::new(0), Condvar::new());
