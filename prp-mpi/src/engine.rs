@@ -276,11 +276,16 @@ impl Engine {
     /// that was sent.
     pub fn only_remote(&self) -> Option<usize> {
         let mut open =
-            (0..self.links.len()).filter(|&r| self.links[r].as_ref().is_some_and(|l| !l.is_over));
+            (0..self.links.len()).filter(|&r| self.links[r].as_ref().is_some_and(|l| !l.is_done()));
         let (only, other) = (open.next()?, open.next());
         let link = self.links[only].as_ref()?;
         let waits = link.is_remote() && link.is_open() && !link.wants_room();
         (other.is_none() && waits).then_some(only)
+    }
+
+    /// Whether a rank of this node may still send or receive anything.
+    pub fn has_local(&self) -> bool {
+        self.links.iter().flatten().any(|l| !l.is_remote() && !l.is_done())
     }
 
     /// As [`Self::progress`], but waits for `from` to send something, for up to `patience`.
@@ -453,12 +458,12 @@ impl Engine {
 
     /// Whether all others have said that nothing more comes, and all that was sent is out.
     pub fn all_have_left(&self) -> bool {
-        self.links.iter().flatten().all(|l| l.is_over || (l.has_left && !l.wants_room()))
+        self.links.iter().flatten().all(Link::is_done)
     }
 
     /// The streams to wait on, with whether each waits for room.
     pub fn streams(&self) -> Vec<(Arc<Stream>, bool, bool)> {
-        let open = self.links.iter().flatten().filter(|l| !l.is_over);
+        let open = self.links.iter().flatten().filter(|l| !l.is_done());
         open.map(|l| (l.stream(), l.is_open(), l.wants_room())).collect()
     }
 

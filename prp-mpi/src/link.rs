@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use prp_sock::PrpStream;
 use crate::matching::MessageId;
 use crate::request::RequestId;
 use crate::sys::memory::Region;
+use crate::sys::shared::SharedEnd;
 use crate::wire::{Header, LONG_HEADER};
 
 /// What is read at a time unless it goes straight into a buffer: what a stream's window holds of
@@ -25,7 +24,7 @@ const BATCH: usize = 16;
 #[derive(Debug)]
 pub enum Stream {
     /// To a rank on the same node.
-    Local(UnixStream),
+    Local(SharedEnd),
     /// To a rank on another node.
     Remote(PrpStream),
 }
@@ -33,29 +32,21 @@ pub enum Stream {
 impl Stream {
     fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Local(s) => (&*s).read(buf),
+            Self::Local(s) => s.read(buf),
             Self::Remote(s) => (&*s).read(buf),
         }
     }
 
     fn write(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Self::Local(s) => (&*s).write_vectored(bufs),
+            Self::Local(s) => s.write(bufs),
             Self::Remote(s) => (&*s).write_vectored(bufs),
-        }
-    }
-
-    /// What to wait on.
-    pub(crate) fn fd(&self) -> io::Result<BorrowedFd<'_>> {
-        match self {
-            Self::Local(s) => Ok(s.as_fd()),
-            Self::Remote(s) => s.readiness(),
         }
     }
 
     fn set_nonblocking(&self) -> io::Result<()> {
         match self {
-            Self::Local(s) => s.set_nonblocking(true),
+            Self::Local(_) => Ok(()),
             Self::Remote(s) => s.set_nonblocking(true),
         }
     }
@@ -166,6 +157,11 @@ impl Link {
     /// Whether something waits for room.
     pub(crate) fn wants_room(&self) -> bool {
         !self.out.is_empty() && !self.is_over
+    }
+
+    /// Whether nothing comes any more and nothing is to be sent.
+    pub(crate) fn is_done(&self) -> bool {
+        self.is_over || self.has_left && !self.wants_room()
     }
 
     /// Whether anything could be read.

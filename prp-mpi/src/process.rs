@@ -15,6 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::control::{Frame, Topic};
 use crate::engine::Engine;
+use crate::sys::shared::Bell;
 use report::Waiting;
 
 /// Seconds that a rank may wait before a roll call unless `PRP_MPI_HANG_SECONDS` says otherwise:
@@ -31,6 +32,8 @@ pub struct Process {
     control: Option<Mutex<UnixStream>>,
     waiting: Mutex<Vec<Waiting>>,
     names: Mutex<HashMap<u64, String>>,
+    /// What ranks of this node wake this one by.
+    bell: Bell,
     /// Whether ranks of this node are more than its processors.
     is_crowded: bool,
     hang: Option<Duration>,

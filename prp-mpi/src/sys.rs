@@ -1,4 +1,7 @@
-//! The only unsafe code of this crate: memory that the application lends for the time of a request.
+//! The only unsafe code of this crate: memory that the application lends for the time of a request,
+//! and memory that ranks of a node share.
 #![allow(unsafe_code, reason = "an application's buffer is an address, in every binding of MPI")]
 
+pub mod descriptors;
 pub mod memory;
+pub mod shared;

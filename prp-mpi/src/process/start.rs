@@ -1,6 +1,7 @@
 //! How a process becomes a rank: it asks its agent where the others are, and connects to each.
 
 mod card;
+mod local;
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -21,6 +22,7 @@ use super::{HANG_SECONDS, Process};
 use crate::control::{Frame, Topic, environment};
 use crate::engine::Engine;
 use crate::link::Stream;
+use crate::sys::shared::Bell;
 
 /// How long the other ranks may take to connect once all are known to be there.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -54,13 +56,15 @@ impl Process {
     pub fn start() -> io::Result<Arc<Self>> {
         let Some(place) = Place::from_environment()? else {
             refuse_foreign()?;
-            return Ok(Arc::new(Self::with(0, vec![0], vec![None], None)?));
+            return Ok(Arc::new(Self::with(0, vec![0], vec![None], Bell::new()?, None)?));
         };
         let mut control = UnixStream::connect(Path::new(&place.folder).join("agent"))?;
         Frame::new(Topic::Hello, place.rank, []).write(&mut control)?;
-        let streams = place.connect_all(&mut control)?;
+        let bell = Bell::new()?;
+        let streams = place.connect_all(&mut control, &bell)?;
         let ours = control.try_clone()?;
-        let process = Self::with(place.rank, place.nodes, streams, Some(Mutex::new(control)))?;
+        let control = Some(Mutex::new(control));
+        let process = Self::with(place.rank, place.nodes, streams, bell, control)?;
         let process = Arc::new(process);
         let listener = process.clone();
         let named = thread::Builder::new().name("prp-mpi-control".into());
@@ -72,6 +76,7 @@ impl Process {
         rank: usize,
         nodes: Vec<usize>,
         streams: Vec<Option<Stream>>,
+        bell: Bell,
         control: Option<Mutex<UnixStream>>,
     ) -> io::Result<Self> {
         let here = nodes.iter().filter(|&&n| n == nodes[rank]).count();
@@ -85,6 +90,7 @@ impl Process {
             control,
             waiting: Mutex::default(),
             names: Mutex::new(HashMap::new()),
+            bell,
             is_crowded: here > processors,
             hang: Duration::try_from_secs_f64(seconds).ok().filter(|s| !s.is_zero()),
             is_shared: AtomicBool::new(false),
@@ -166,8 +172,13 @@ impl Place {
 
     /// Tells where this rank listens, learns where the others do, connects to those before, and
     /// waits for those after.
-    fn connect_all(&self, control: &mut UnixStream) -> io::Result<Vec<Option<Stream>>> {
-        let local = UnixListener::bind(self.socket(self.rank))?;
+    fn connect_all(
+        &self,
+        control: &mut UnixStream,
+        bell: &Bell,
+    ) -> io::Result<Vec<Option<Stream>>> {
+        let meeting = UnixListener::bind(self.socket(self.rank))?;
+        let here = self.nodes.iter().filter(|&&n| n == self.nodes[self.rank]).count();
         let is_spread = self.nodes.iter().any(|n| *n != self.nodes[self.rank]);
         let remote = is_spread.then(|| PrpListener::bind("self:0")).transpose()?;
         let secret = Secret::random();
@@ -186,11 +197,9 @@ impl Place {
         let cards: Vec<&str> = cards.lines().collect();
         let mut streams: Vec<Option<Stream>> = self.nodes.iter().map(|_| None).collect();
         for (rank, slot) in streams.iter_mut().enumerate().take(self.rank) {
-            let me = (self.rank as u32).to_le_bytes();
             *slot = Some(if self.is_here(rank) {
-                let mut stream = UnixStream::connect(self.socket(rank))?;
-                stream.write_all(&me)?;
-                Stream::Local(stream)
+                let stream = UnixStream::connect(self.socket(rank))?;
+                Stream::Local(local::introduce(&stream, self.rank, here, bell)?)
             } else {
                 let card: Card = cards.get(rank).copied().unwrap_or("-").parse()?;
                 let mut stream = PrpStream::connect(card.address())
@@ -201,9 +210,8 @@ impl Place {
         }
         let later = self.rank + 1..self.nodes.len();
         for _ in later.clone().filter(|&r| self.is_here(r)) {
-            let mut stream = local.accept()?.0;
-            let rank = read_rank(&mut stream)?;
-            place(&mut streams, rank, Stream::Local(stream))?;
+            let (rank, end) = local::welcome(&meeting.accept()?.0, self.rank, bell)?;
+            place(&mut streams, rank, Stream::Local(end))?;
         }
         let mut missing = later.filter(|&r| !self.is_here(r)).count();
         let deadline = Instant::now() + PATIENCE;
@@ -224,12 +232,6 @@ impl Place {
     fn is_here(&self, rank: usize) -> bool {
         self.nodes[rank] == self.nodes[self.rank]
     }
-}
-
-fn read_rank(from: &mut impl Read) -> io::Result<usize> {
-    let mut bytes = [0; 4];
-    from.read_exact(&mut bytes)?;
-    Ok(u32::from_le_bytes(bytes) as usize)
 }
 
 fn place(streams: &mut [Option<Stream>], rank: usize, stream: Stream) -> io::Result<()> {

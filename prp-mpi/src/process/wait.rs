@@ -1,17 +1,19 @@
 //! Waiting: a rank looks for a while, offers its processor, and then sleeps until a stream has
 //! something.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use parking_lot::MutexGuard;
+use prp_sock::{Awaited, wait_any};
 
 use super::Process;
 use super::report::Waiting;
 use crate::engine::Engine;
 use crate::link::Stream;
+use crate::sys::shared::Bell;
 
 /// How long a rank looks before it sleeps: some times what a message takes from node to node.
 const LOOK: Duration = Duration::from_micros(30);
@@ -21,11 +23,10 @@ const LOOK: Duration = Duration::from_micros(30);
 const OFFERS: u32 = 4;
 
 /// Longest sleep where several threads wait: one may have received what another waits for.
-const SHARED_SLEEP: u16 = 1;
+const SHARED_SLEEP: Duration = Duration::from_millis(1);
 
-/// Longest sleep of a thread alone, in milliseconds: after that it looks whether something was held
-/// back.
-const SLEEP: u16 = 100;
+/// Longest sleep of a thread alone: after that it looks whether something was held back.
+const SLEEP: Duration = Duration::from_millis(100);
 
 /// How long a rank waits before it notes that it does, for reports: long compared to what a message
 /// takes.
@@ -69,6 +70,15 @@ impl Process {
                 MutexGuard::bump(&mut engine);
                 continue;
             }
+            // The streams' own waiting looks for a while, too.
+            if noted.is_none() && !engine.has_local() {
+                let found;
+                (engine, found) = self.sleep(engine, SOON);
+                if !found {
+                    noted = Some(self.note(what()));
+                }
+                continue;
+            }
             let (seen, looked) = self.look(engine, &mut ready);
             engine = looked;
             if let Some(out) = seen {
@@ -77,7 +87,8 @@ impl Process {
             if noted.is_none() {
                 noted = Some(self.note(what()));
             }
-            engine = self.sleep(engine);
+            let timeout = if self.waiting.lock().len() > 1 { SHARED_SLEEP } else { SLEEP };
+            (engine, _) = self.sleep(engine, timeout);
         };
         drop(engine);
         if let Some(since) = noted {
@@ -139,15 +150,18 @@ impl Process {
         }
     }
 
-    /// Sleeps until a stream has something, or room.
-    fn sleep<'a>(&'a self, mut engine: MutexGuard<'a, Engine>) -> MutexGuard<'a, Engine> {
+    /// Sleeps until a stream has something, or room, for at most `timeout`; whether one has.
+    fn sleep<'a>(
+        &'a self,
+        mut engine: MutexGuard<'a, Engine>,
+        timeout: Duration,
+    ) -> (MutexGuard<'a, Engine>, bool) {
         let streams = engine.streams();
-        let timeout = if self.waiting.lock().len() > 1 { SHARED_SLEEP } else { SLEEP };
-        let count = MutexGuard::unlocked(&mut engine, || sleep_on(&streams, timeout));
-        if count == 0 {
+        let found = MutexGuard::unlocked(&mut engine, || sleep_on(&streams, &self.bell, timeout));
+        if !found {
             engine.admit_one();
         }
-        engine
+        (engine, found)
     }
 
     /// Ends the job if ranks disagree.
@@ -162,17 +176,43 @@ impl Process {
     }
 }
 
-/// How many of the streams have something, or room, within `timeout` milliseconds.
-fn sleep_on(streams: &[(Arc<Stream>, bool, bool)], timeout: u16) -> usize {
-    let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(streams.len());
+/// Sleeps until one of the streams has something, or room, for at most `timeout`. `false` if none
+/// has.
+fn sleep_on(streams: &[(Arc<Stream>, bool, bool)], bell: &Bell, timeout: Duration) -> bool {
+    let (mut local, mut remote) = (Vec::new(), Vec::new());
     for (stream, reads, writes) in streams {
-        let Ok(fd): Result<BorrowedFd<'_>, _> = stream.fd() else { continue };
-        let mut flags = PollFlags::empty();
-        flags.set(PollFlags::POLLIN, *reads);
-        flags.set(PollFlags::POLLOUT, *writes);
-        if !flags.is_empty() {
-            fds.push(PollFd::new(fd, flags));
+        match (&**stream, *reads, *writes) {
+            (_, false, false) => {}
+            (Stream::Local(end), reads, writes) => local.push((end, reads, writes)),
+            (Stream::Remote(stream), true, false) => remote.push(Awaited::read(stream)),
+            (Stream::Remote(stream), false, true) => remote.push(Awaited::write(stream)),
+            (Stream::Remote(stream), true, true) => remote.push(Awaited::read_or_write(stream)),
         }
     }
-    poll(&mut fds, PollTimeout::from(timeout)).unwrap_or(1).unsigned_abs() as usize
+    // All are told, whatever one of them says.
+    let is_there = local.iter().filter(|(end, reads, writes)| end.begin_sleep(*reads, *writes));
+    let found = is_there.count() > 0 || {
+        let wakes = !local.is_empty() || remote.is_empty();
+        sleep(&mut remote, wakes.then_some(bell), timeout)
+    };
+    for (end, ..) in local {
+        end.end_sleep();
+    }
+    found
+}
+
+/// Sleeps until a stream is ready or the bell rings.
+fn sleep(streams: &mut [Awaited<'_>], bell: Option<&Bell>, timeout: Duration) -> bool {
+    let Some(bell) = bell else {
+        return wait_any(streams, None, Some(timeout)).unwrap_or(1) > 0;
+    };
+    if !streams.is_empty() {
+        // What ends a wait with an error shows where the streams are read.
+        let ready = wait_any(streams, Some(bell.as_fd()), Some(timeout)).unwrap_or(1);
+        return bell.was_rung() || ready > 0;
+    }
+    let mut fds = [PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+    let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::MAX);
+    let polled = poll(&mut fds, timeout);
+    bell.was_rung() || polled.is_err()
 }

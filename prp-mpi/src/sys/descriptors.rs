@@ -1,0 +1,48 @@
+//! Descriptors that one process hands to another over a Unix socket.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+
+/// Most descriptors that are handed over at a time: the memory of a pair, and a bell.
+pub const MOST: usize = 2;
+
+/// Sends a number with some descriptors.
+///
+/// # Errors
+/// Those of `sendmsg`.
+pub fn send(stream: &UnixStream, number: u32, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let bytes = number.to_le_bytes();
+    let fds: Vec<RawFd> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+    let rights = [ControlMessage::ScmRights(&fds)];
+    let pieces = [IoSlice::new(&bytes)];
+    sendmsg::<()>(stream.as_raw_fd(), &pieces, &rights, MsgFlags::MSG_NOSIGNAL, None)?;
+    Ok(())
+}
+
+/// Receives a number with the descriptors that came with it.
+///
+/// # Errors
+/// Those of `recvmsg`; `UnexpectedEof` if the other side has gone.
+pub fn receive(stream: &UnixStream) -> io::Result<(u32, Vec<OwnedFd>)> {
+    let mut bytes = [0; 4];
+    let mut space = nix::cmsg_space!([RawFd; MOST]);
+    let mut pieces = [IoSliceMut::new(&mut bytes)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(stream.as_raw_fd(), &mut pieces, Some(&mut space), flags)?;
+    let mut fds = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(all) = control {
+            // SAFETY: the kernel has just made these descriptors for this process, and nobody else
+            // in it knows of them.
+            fds.extend(all.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+        }
+    }
+    // A number of four bytes comes in one piece.
+    if message.bytes != bytes.len() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok((u32::from_le_bytes(bytes), fds))
+}
