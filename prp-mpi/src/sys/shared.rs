@@ -126,7 +126,7 @@ impl SharedEnd {
         let memory = memfd_create(c"prp-mpi", flags)?;
         let file = File::from(memory);
         file.set_len((HEAD + 2 * ring_bytes(ranks)) as u64)?;
-        // Memory that shrinks kills whoever touches what was cut off.
+        // A process that touches memory which was cut off is killed.
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
         fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
         Ok(file.into())
