@@ -1,8 +1,8 @@
 //! Control blocks: the payload of CTL frames (SPEC PRP-CTL-1 to 4).
 //!
 //! If you add a kind: an arm in `parse`, `emit` and `wire/pretty.rs`, a clause in SPEC PRP-CTL, a
-//! line in `etc/wireshark/parmaprp.lua`, and the round-trip property in the tests picks it up from
-//! `Control`.
+//! line in `etc/wireshark/parmaprp.lua`, and a case in `arb_control` of `wire/tests.rs`, from which
+//! the round-trip property draws.
 
 use super::frame::Frame;
 use super::reader::Reader;
