@@ -47,14 +47,14 @@ pub fn open(hosts: &Hosts, only: Option<&str>) -> io::Result<Vec<NodeDevice>> {
         let name = &interface.name;
         let opened = PacketDevice::open(interface, hosts.ethertype());
         let io = opened.map_err(|e| explain_open(&e, name))?;
-        let (mac, loopback) = (interface.mac, interface.loopback);
-        let device = Device { mac, mtu: io.mtu(), loopback };
+        let ours = Device::ethernet(interface.mac, io.mtu());
+        let device = Device { loopback: interface.loopback, ..ours };
         devices.push(NodeDevice { name: name.clone(), device, io: Box::new(io) });
     }
     for name in absent(hosts, &found, only) {
         let opened = PacketDevice::await_interface(name, hosts.ethertype());
         let io = opened.map_err(|e| explain_open(&e, name))?;
-        let device = Device { mac: MacAddr::ZERO, mtu: io.mtu(), loopback: false };
+        let device = Device::ethernet(MacAddr::ZERO, io.mtu());
         devices.push(NodeDevice { name: name.to_owned(), device, io: Box::new(io) });
     }
     Ok(devices)

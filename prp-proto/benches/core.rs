@@ -45,7 +45,7 @@ fn endpoint(number: u16) -> Endpoint {
     let local = NodeId::new(number).expect("a node");
     let routes = RouteTable::build(&hosts.expect("no mistake"), local, |_| Some(DeviceId(0)));
     let mac = MacAddr([2, 0, 0, 0, 0, number as u8]);
-    let device = Device { mac, mtu: 1500, loopback: false };
+    let device = Device::ethernet(mac, 1500);
     Endpoint::new(EndpointConfig::default(), routes, vec![device], [number as u8; 32])
 }
 

@@ -19,7 +19,7 @@ fn node(number: u8) -> Result<Endpoint, Box<dyn Error>> {
     let hosts = Hosts::parse(HOSTS.as_bytes())?;
     let routes = RouteTable::build(&hosts, local, |_| Some(ETH0));
     let mac = MacAddr([2, 0, 0, 0, 0, number]);
-    let devices = vec![Device { mac, mtu: 1500, loopback: false }];
+    let devices = vec![Device::ethernet(mac, 1500)];
     // A driver takes the seed from the operating system: connection ids must not be guessed.
     let seed = [number; 32];
     Ok(Endpoint::new(EndpointConfig::default(), routes, devices, seed))

@@ -241,6 +241,82 @@ impl FromStr for MacAddr {
     }
 }
 
+/// An IP address of the cluster, as an index into what prphosts lists
+/// ([`Hosts::udp_peers`](crate::hosts::Hosts::udp_peers)).
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug, Default)]
+pub struct UdpPeer(pub u16);
+
+/// Where a neighbour is on the carrier that reaches it.
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug)]
+pub enum LinkAddr {
+    /// A station on an Ethernet segment.
+    Ethernet(MacAddr),
+    /// A UDP port of an IP address (SPEC PRP-UDP-2).
+    Udp {
+        /// The address.
+        peer: UdpPeer,
+        /// The port: in routes the node's own, of which other processes have the following ones.
+        port: u16,
+    },
+}
+
+/// UDP ports of a node, its own one included: a process has one each (SPEC PRP-UDP-2).
+pub const UDP_PORTS: u16 = 128;
+
+impl LinkAddr {
+    /// Whether frames from `from` come from the node that has this address in a route: over UDP any
+    /// port in the node's range may be one of its processes' (SPEC PRP-UDP-3).
+    #[inline]
+    pub fn covers(self, from: Self) -> bool {
+        match (self, from) {
+            (Self::Ethernet(own), Self::Ethernet(mac)) => own == mac,
+            (Self::Udp { peer: own, port: first }, Self::Udp { peer, port }) => {
+                own == peer && (first..first.saturating_add(UDP_PORTS)).contains(&port)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether both are the same station, or UDP ports of the same IP address.
+    #[inline]
+    pub fn is_same_host(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Ethernet(a), Self::Ethernet(b)) => a == b,
+            (Self::Udp { peer: a, .. }, Self::Udp { peer: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+
+    /// The hardware address, on Ethernet.
+    pub const fn mac(self) -> Option<MacAddr> {
+        match self {
+            Self::Ethernet(mac) => Some(mac),
+            Self::Udp { .. } => None,
+        }
+    }
+
+    /// Whether the carrier is UDP.
+    pub const fn is_udp(self) -> bool {
+        matches!(self, Self::Udp { .. })
+    }
+}
+
+impl fmt::Display for LinkAddr {
+    /// A hardware address, or the number of an IP address in prphosts and a UDP port.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ethernet(mac) => mac.fmt(f),
+            Self::Udp { peer, port } => write!(f, "udp {}:{port}", peer.0),
+        }
+    }
+}
+
+impl From<MacAddr> for LinkAddr {
+    fn from(mac: MacAddr) -> Self {
+        Self::Ethernet(mac)
+    }
+}
+
 /// A network device, as an index into the driver's list of devices.
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug, Default)]
 pub struct DeviceId(pub u16);

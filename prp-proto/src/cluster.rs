@@ -8,7 +8,7 @@ mod fault;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use crate::addr::{DeviceId, MacAddr, NodeId};
+use crate::addr::{DeviceId, LinkAddr, MacAddr, NodeId};
 use crate::hosts::{Entry, Hosts, Reach};
 use crate::route::{NextHop, NoRoute, Route, RouteTable};
 use crate::wire::Flags;
@@ -40,7 +40,7 @@ pub struct Asymmetry {
 }
 
 /// A frame's arrival: the neighbour it came from.
-type Neighbour = (DeviceId, MacAddr);
+type Neighbour = (DeviceId, LinkAddr);
 
 impl Cluster {
     /// The cluster of these nodes' files.
@@ -126,7 +126,7 @@ impl Cluster {
             };
             let route = member.routes.lookup(to);
             let hops = route.next_hops();
-            let onward = hops.iter().find(|hop| Some((hop.device, hop.mac)) != came);
+            let onward = hops.iter().find(|hop| Some((hop.device, hop.addr)) != came);
             let Some(next) = onward.or_else(|| hops.first()) else {
                 let missing = route == Route::NoRoute(NoRoute::Unknown);
                 let what = if missing { FaultKind::Missing } else { FaultKind::NoWay };
@@ -152,7 +152,8 @@ impl Cluster {
     /// Whether frames of `member` reach the next hop they are sent to.
     fn arrives(&self, member: &Member, hop: &NextHop) -> Result<(), FaultKind> {
         let next = hop.node;
-        let owners = self.owners.get(&hop.mac).map_or(&[][..], Vec::as_slice);
+        let owners =
+            hop.addr.mac().and_then(|mac| self.owners.get(&mac)).map_or(&[][..], Vec::as_slice);
         if let [owner, ..] = *owners
             && !owners.contains(&next)
         {
@@ -176,7 +177,7 @@ impl Cluster {
         let hops = member.routes.lookup(source).next_hops();
         let seen = hops.iter().find(|hop| hop.node == by);
         match seen {
-            Some(hop) => Ok(Some((hop.device, hop.mac))),
+            Some(hop) => Ok(Some((hop.device, hop.addr))),
             None => Err(FaultKind::Dropped { by }),
         }
     }

@@ -44,7 +44,7 @@ pub use borrowed_write::BorrowedWrite;
 pub use connection_log::{ConnectionChange, EstablishedId};
 pub use refusal::UnownedPort;
 
-use crate::addr::{MacAddr, NodeId, Port, PrpAddr};
+use crate::addr::{LinkAddr, MacAddr, NodeId, Port, PrpAddr};
 use crate::buffer::BufferPool;
 use crate::config::{ConnConfig, EndpointConfig};
 use crate::connection::Connection;
@@ -74,12 +74,34 @@ const MOST_STAYING: usize = 256;
 /// A device of this node, as far as the protocol cares.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub struct Device {
-    /// Our hardware address on it.
-    pub mac: MacAddr,
-    /// Bytes after the Ethernet header it takes.
+    /// Our address on it, which says what its carrier is: over UDP with the node's own port.
+    pub addr: LinkAddr,
+    /// Bytes after the Ethernet header that it takes, or of a datagram's payload.
     pub mtu: u32,
-    /// Frames sent into it come back: the way to ourselves.
+    /// Frames that we send ourselves by it come back: the way to this node itself.
     pub loopback: bool,
+    /// Frames that it best takes, and hands over, at a time: segments are lent, let go and
+    /// acknowledged by so many at least.
+    pub train: u16,
+}
+
+impl Device {
+    /// An Ethernet device with this hardware address, whose frames have `mtu` bytes at most after
+    /// the Ethernet header.
+    pub const fn ethernet(mac: MacAddr, mtu: u32) -> Self {
+        Self { addr: LinkAddr::Ethernet(mac), mtu, loopback: false, train: 1 }
+    }
+
+    /// The loopback device, which takes `mtu` bytes after the Ethernet header.
+    pub const fn loopback(mtu: u32) -> Self {
+        Self { loopback: true, ..Self::ethernet(MacAddr::ZERO, mtu) }
+    }
+
+    /// UDP sockets, of which `addr` is the node's own address and port, for datagrams of `mtu`
+    /// bytes at most that are sent in trains of `train`. They reach this node itself as well.
+    pub const fn udp(addr: LinkAddr, mtu: u32, train: u16) -> Self {
+        Self { addr, mtu, loopback: true, train }
+    }
 }
 
 /// All connections of one node in one process.

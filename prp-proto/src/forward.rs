@@ -15,18 +15,28 @@ pub use stats::{ForwardDrop, ForwardDrops, ForwardStats};
 
 pub use crate::route::Flow;
 
-use crate::addr::{DeviceId, MacAddr, NodeId};
+use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::endpoint::Device;
 use crate::route::{NextHop, Route, RouteTable, UnusableHops};
-use crate::wire::{ETHERNET_LEN, Flags, Frame, HEADER_LEN, Head};
+use crate::wire::{ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, packet_header};
 
 /// How frames leave: the device, and the headers in front of what came after the old ones.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Egress {
     /// The device.
     pub device: DeviceId,
-    /// The first 30 bytes; the rest of the frame stays as it came.
-    pub head: [u8; HEADER_LEN],
+    /// The neighbour.
+    pub to: LinkAddr,
+    /// Over UDP without what goes before the network header.
+    head: [u8; HEADER_LEN],
+}
+
+impl Egress {
+    /// The headers: the first 30 bytes of a frame, or the first 16 of a datagram. The rest stays as
+    /// it came.
+    pub fn head(&self) -> &[u8] {
+        if self.to.is_udp() { packet_header(&self.head) } else { &self.head }
+    }
 }
 
 /// What becomes of a frame.
@@ -124,8 +134,13 @@ impl Forwarder {
     }
 
     /// Says whether a next hop may be used; whether that is new.
-    pub fn set_usable(&mut self, device: DeviceId, mac: MacAddr, usable: bool) -> bool {
-        let new = self.unusable.set_usable(device, mac, usable);
+    pub fn set_usable(
+        &mut self,
+        device: DeviceId,
+        addr: impl Into<LinkAddr>,
+        usable: bool,
+    ) -> bool {
+        let new = self.unusable.set_usable(device, addr, usable);
         self.revision += u64::from(new);
         new
     }
@@ -136,20 +151,40 @@ impl Forwarder {
     }
 
     /// Whether a next hop may be used.
-    pub fn is_usable(&self, device: DeviceId, mac: MacAddr) -> bool {
-        self.unusable.is_usable(device, mac)
+    pub fn is_usable(&self, device: DeviceId, addr: impl Into<LinkAddr>) -> bool {
+        self.unusable.is_usable(device, addr)
     }
 
     /// Decides about a frame that `device` received, and counts it. Never panics, whatever the
     /// bytes are.
     pub fn handle_frame<'a>(&mut self, device: DeviceId, bytes: &'a [u8]) -> Outcome<'a> {
         let outcome = self.decide(device, bytes);
-        match &outcome {
-            Outcome::Forward(_) => self.stats.forwarded(bytes.len()),
+        self.count(&outcome, bytes.len());
+        outcome
+    }
+
+    /// As [`Self::handle_frame`], for the payload of a UDP datagram from `from`, an address that
+    /// prphosts lists.
+    pub fn handle_datagram<'a>(
+        &mut self,
+        device: DeviceId,
+        from: LinkAddr,
+        bytes: &'a [u8],
+    ) -> Outcome<'a> {
+        let outcome = match Frame::parse_datagram(from, bytes) {
+            Ok(frame) => self.decide_on(device, frame),
+            Err(e) => Outcome::Dropped(e.into(), None),
+        };
+        self.count(&outcome, bytes.len());
+        outcome
+    }
+
+    fn count(&mut self, outcome: &Outcome<'_>, len: usize) {
+        match outcome {
+            Outcome::Forward(_) => self.stats.forwarded(len),
             Outcome::Local(_) => self.stats.local += 1,
             Outcome::Dropped(why, _) => self.stats.drops.count(*why),
         }
-        outcome
     }
 
     /// As [`Self::handle_frame`], without counting.
@@ -158,30 +193,31 @@ impl Forwarder {
             Ok(frame) => frame,
             Err(e) => return Outcome::Dropped(e.into(), None),
         };
-        let Head { ethernet, network, .. } = frame.head;
-        if self.devices.get(usize::from(device.0)).is_none_or(|ours| ours.mac != ethernet.dst) {
+        let ours = self.devices.get(usize::from(device.0)).map(|ours| ours.addr);
+        let dst = frame.head.ethernet.map(|header| LinkAddr::Ethernet(header.dst));
+        if ours.is_none() || ours != dst {
             return Outcome::Dropped(ForwardDrop::NotOurMac, None);
         }
+        self.decide_on(device, frame)
+    }
+
+    fn decide_on<'a>(&self, device: DeviceId, frame: Frame<'a>) -> Outcome<'a> {
+        let network = frame.head.network;
         // PRP-FWD-1: nobody spends our next hops with a forged source.
-        if !self.routes.is_source(network.src, device, ethernet.src) {
+        if !self.routes.is_source(network.src, device, frame.from) {
             return Outcome::Dropped(ForwardDrop::BadSource, None);
         }
         if network.dst == self.routes.local() {
             return Outcome::Local(frame);
         }
-        match self.depart(&frame, device, bytes) {
+        match self.depart(&frame, device) {
             Ok(departure) => Outcome::Forward(departure),
             Err(why) => Outcome::Dropped(why, Some(frame)),
         }
     }
 
-    fn depart(
-        &self,
-        frame: &Frame<'_>,
-        arrival: DeviceId,
-        bytes: &[u8],
-    ) -> Result<Egress, ForwardDrop> {
-        let Head { ethernet, network, transport } = frame.head;
+    fn depart(&self, frame: &Frame<'_>, arrival: DeviceId) -> Result<Egress, ForwardDrop> {
+        let Head { network, transport, .. } = frame.head;
         let hops = transport.flags.hops();
         if hops >= Flags::MAX_HOPS {
             return Err(ForwardDrop::HopLimit);
@@ -192,16 +228,15 @@ impl Forwarder {
             src_port: transport.src_port.number(),
             dst_port: transport.dst_port.number(),
         };
-        let next = self.next_hop(network.dst, flow, Some((arrival, ethernet.src)))?;
+        let next = self.next_hop(network.dst, flow, Some((arrival, frame.from)))?;
         let out = self.devices.get(usize::from(next.device.0)).ok_or(ForwardDrop::NoRoute)?;
-        if bytes.len() > longest(&next, out) {
+        if frame.packet().len() > room(&next, out) {
             return Err(ForwardDrop::TooBig);
         }
-        let mut head = frame.head;
-        head.ethernet.dst = next.mac;
-        head.ethernet.src = out.mac;
+        let ethernet = EthernetHeader::between(out.addr, next.addr, self.ethertype);
+        let mut head = Head { ethernet, ..frame.head };
         head.transport.flags = transport.flags.with_hops(hops + 1);
-        Ok(Egress { device: next.device, head: head.emit() })
+        Ok(Egress { device: next.device, to: next.addr, head: head.emit() })
     }
 
     /// The next hop for frames of `flow` to `node` (SPEC PRP-FWD-3, PRP-FWD-4): the best that is
@@ -214,7 +249,7 @@ impl Forwarder {
         &self,
         node: NodeId,
         flow: Flow,
-        from: Option<(DeviceId, MacAddr)>,
+        from: Option<(DeviceId, LinkAddr)>,
     ) -> Result<NextHop, ForwardDrop> {
         let hops = match self.routes.lookup(node) {
             Route::Via(hops) => hops,
@@ -233,7 +268,8 @@ impl Forwarder {
             hops.push(*itself(list, node)?);
         }
         let longest = |hop: &NextHop| {
-            self.devices.get(usize::from(hop.device.0)).map(|out| longest(hop, out))
+            let out = self.devices.get(usize::from(hop.device.0))?;
+            Some(room(hop, out) + ETHERNET_LEN)
         };
         // None, which is the least, where a hop has no device.
         let longest = hops.iter().map(longest).min()??;
@@ -247,9 +283,9 @@ fn itself(hops: &[NextHop], node: NodeId) -> Option<&NextHop> {
     hops.iter().find(|hop| hop.node == node)
 }
 
-/// The longest frame that goes by `hop`, over device `out`.
-fn longest(hop: &NextHop, out: &Device) -> usize {
-    hop.mtu.map_or(out.mtu, |mtu| mtu.min(out.mtu)) as usize + ETHERNET_LEN
+/// The most bytes after an Ethernet header, or in a datagram, that go by `hop`, over device `out`.
+fn room(hop: &NextHop, out: &Device) -> usize {
+    hop.mtu.map_or(out.mtu, |mtu| mtu.min(out.mtu)) as usize
 }
 
 #[cfg(test)]

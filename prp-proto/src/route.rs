@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::mem::size_of_val;
 
-use crate::addr::{DeviceId, MacAddr, NodeId};
+use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::hosts::Hosts;
 
 /// Most next hops kept for a node; the worst ones of more are left out (SPEC PRP-ROUTE-2).
@@ -64,14 +64,15 @@ pub enum NoRoute {
 /// A neighbour that takes frames for a node.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub struct NextHop {
-    /// The neighbour: the node whose line has this hardware address on this device at the lowest
-    /// metric, the first of several (SPEC PRP-ROUTE-0).
+    /// The neighbour: the node whose line has this address on this device at the lowest metric, the
+    /// first of several (SPEC PRP-ROUTE-0).
     pub node: NodeId,
     /// This machine's device that reaches it.
     pub device: DeviceId,
-    /// Its hardware address.
-    pub mac: MacAddr,
-    /// The largest Ethernet payload prphosts allows on this way; none if only the device decides.
+    /// Its address there; over UDP with the node's own port.
+    pub addr: LinkAddr,
+    /// The most bytes after an Ethernet header, or in a datagram, that prphosts allows on this way;
+    /// none if only the device decides.
     pub mtu: Option<u32>,
     /// Lower is better.
     pub metric: u32,
@@ -107,20 +108,23 @@ impl RouteTable {
         }
     }
 
-    /// Whether a frame from `node` may come from hardware address `mac` over `device`: whether that
-    /// is a next hop, best or backup, by which this machine would reach it (SPEC PRP-ROUTE-5).
+    /// Whether a frame from `node` may come from `addr` over `device`: whether that is a next hop,
+    /// best or backup, by which this machine would reach it (SPEC PRP-ROUTE-5), or over UDP one of
+    /// that hop's ports.
     ///
-    /// Never true for the local node, whose frames to itself do not cross Ethernet.
-    pub fn is_source(&self, node: NodeId, device: DeviceId, mac: MacAddr) -> bool {
-        self.lookup(node).next_hops().iter().any(|hop| hop.device == device && hop.mac == mac)
+    /// Never true for the local node, whose frames to itself do not cross a network.
+    pub fn is_source(&self, node: NodeId, device: DeviceId, addr: impl Into<LinkAddr>) -> bool {
+        let from = addr.into();
+        let hops = self.lookup(node).next_hops();
+        hops.iter().any(|hop| hop.device == device && hop.addr.covers(from))
     }
 
-    /// Every next hop of any route, each hardware address on a device once: the neighbours this
+    /// Every next hop of any route, each address on a device once: the neighbours this
     /// machine sends to.
     pub fn neighbours(&self) -> Vec<NextHop> {
         let mut all: Vec<NextHop> = self.hops.to_vec();
-        all.sort_by_key(|hop| (hop.device, hop.mac, hop.metric));
-        all.dedup_by_key(|hop| (hop.device, hop.mac));
+        all.sort_by_key(|hop| (hop.device, hop.addr, hop.metric));
+        all.dedup_by_key(|hop| (hop.device, hop.addr));
         all
     }
 

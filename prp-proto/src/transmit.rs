@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
-use crate::addr::{DeviceId, MacAddr, NodeId};
+use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::event::ConnHandle;
 use crate::wire::{
-    CRC_LEN, CrcKey, EthernetHeader, HEADER_LEN, Head, NetworkHeader, TransportHeader, checksum,
+    CRC_LEN, CrcKey, ETHERNET_LEN, EthernetHeader, HEADER_LEN, Head, NetworkHeader,
+    TransportHeader, checksum, packet_header,
 };
 
 /// Longest payload of a size probe.
@@ -15,8 +16,10 @@ static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub(crate) struct Path {
     pub(crate) device: DeviceId,
-    pub(crate) src_mac: MacAddr,
-    pub(crate) dst_mac: MacAddr,
+    /// Our address on the device.
+    pub(crate) own: LinkAddr,
+    /// The next hop's, on the same carrier.
+    pub(crate) to: LinkAddr,
     pub(crate) ethertype: u16,
     pub(crate) src: NodeId,
     pub(crate) dst: NodeId,
@@ -26,11 +29,7 @@ impl Path {
     /// The headers of a frame along this path.
     pub(crate) fn head(&self, transport: TransportHeader) -> Head {
         Head {
-            ethernet: EthernetHeader {
-                dst: self.dst_mac,
-                src: self.src_mac,
-                ethertype: self.ethertype,
-            },
+            ethernet: EthernetHeader::between(self.own, self.to, self.ethertype),
             network: NetworkHeader { src: self.src, dst: self.dst },
             transport,
         }
@@ -48,12 +47,24 @@ enum Body {
     Zeros(u16),
 }
 
+impl Body {
+    /// Bytes of it that lie elsewhere.
+    const fn len(&self) -> usize {
+        match *self {
+            Self::Inline => 0,
+            Self::Stream { len, .. } | Self::Zeros(len) => len as usize,
+        }
+    }
+}
+
 #[derive(Copy, Clone, Debug)]
 struct Entry {
     device: DeviceId,
+    to: LinkAddr,
     conn: Option<ConnHandle>,
     /// Where headers, inline payload and then the trailer start in `scratch`.
     at: u32,
+    /// Bytes there before the trailer.
     front: u16,
     tail: u8,
     body: Body,
@@ -102,6 +113,14 @@ impl TransmitBatch {
         self.entries[index].device
     }
 
+    /// The neighbour frame `index` is for: a device without an Ethernet header needs to know.
+    ///
+    /// # Panics
+    /// If there is no such frame.
+    pub fn to(&self, index: usize) -> LinkAddr {
+        self.entries[index].to
+    }
+
     /// The connection frame `index` belongs to, if it belongs to one.
     ///
     /// # Panics
@@ -126,8 +145,8 @@ impl TransmitBatch {
         let at = self.start(&path.head(transport));
         self.scratch.extend_from_slice(payload);
         let tail = self.trailer(crc, at, [payload, &[]]);
-        let front = (HEADER_LEN + payload.len()) as u16;
-        self.finish(Entry { device: path.device, conn, at, front, tail, body: Body::Inline }, 0);
+        let front = HEADER_LEN + payload.len();
+        self.finish(path, conn, at, front, tail, Body::Inline);
     }
 
     /// Adds a frame whose payload stays in a send buffer; `pieces` is that payload, for the
@@ -145,15 +164,7 @@ impl TransmitBatch {
         let at = self.start(&path.head(transport));
         let tail = self.trailer(crc, at, pieces);
         let body = Body::Stream { conn, at: at_offset, len: transport.len };
-        let entry = Entry {
-            device: path.device,
-            conn: Some(conn),
-            at,
-            front: HEADER_LEN as u16,
-            tail,
-            body,
-        };
-        self.finish(entry, usize::from(transport.len));
+        self.finish(path, Some(conn), at, HEADER_LEN, tail, body);
     }
 
     /// Adds a size probe: `block`, then zeros up to the length the header says.
@@ -169,15 +180,8 @@ impl TransmitBatch {
         self.scratch.extend_from_slice(block);
         let zeros = usize::from(transport.len).saturating_sub(block.len());
         let tail = self.trailer(crc, at, [block, &ZEROS[..zeros]]);
-        let entry = Entry {
-            device: path.device,
-            conn: Some(conn),
-            at,
-            front: (HEADER_LEN + block.len()) as u16,
-            tail,
-            body: Body::Zeros(zeros as u16),
-        };
-        self.finish(entry, zeros);
+        let front = HEADER_LEN + block.len();
+        self.finish(path, Some(conn), at, front, tail, Body::Zeros(zeros as u16));
     }
 
     /// The pieces of frame `index`, in order; empty ones may be skipped. `stream` finds the payload
@@ -216,14 +220,28 @@ impl TransmitBatch {
     fn trailer(&mut self, crc: Option<CrcKey>, at: u32, body: [&[u8]; 2]) -> u8 {
         let Some(key) = crc else { return 0 };
         if let Some(head) = self.scratch[at as usize..].first_chunk() {
-            let trailer = checksum(key, head, body);
+            let trailer = checksum(key, packet_header(head), body);
             self.scratch.extend_from_slice(&trailer);
         }
         CRC_LEN as u8
     }
 
-    fn finish(&mut self, entry: Entry, body: usize) {
-        self.bytes += usize::from(entry.front) + usize::from(entry.tail) + body;
-        self.entries.push(entry);
+    /// Notes the frame whose headers begin at `at`, with `front` bytes of headers and inline
+    /// payload. A datagram begins behind the place for the Ethernet header.
+    #[inline]
+    fn finish(
+        &mut self,
+        path: &Path,
+        conn: Option<ConnHandle>,
+        at: u32,
+        front: usize,
+        tail: u8,
+        body: Body,
+    ) {
+        let skip = if path.to.is_udp() { ETHERNET_LEN } else { 0 };
+        let (at, front) = (at + skip as u32, (front - skip) as u16);
+        let (device, to) = (path.device, path.to);
+        self.bytes += usize::from(front) + usize::from(tail) + body.len();
+        self.entries.push(Entry { device, to, conn, at, front, tail, body });
     }
 }

@@ -4,9 +4,10 @@
 //! Ethernet II 14 | network 4 | transport 12 | payload 0..1484 | CRC-32 trailer 0 or 4
 //! ```
 //!
-//! All integers are big endian. Parsing never panics and never indexes past what arrived; a frame
-//! that does not parse is a [`FrameError`], which the endpoint counts and drops. Emitting into a
-//! buffer that is too small panics: sizes are the caller's business and fixed at compile time.
+//! Over UDP a datagram begins with the network header. All integers are big endian. Parsing never
+//! panics and never indexes past what arrived; a frame that does not parse is a [`FrameError`],
+//! which the endpoint counts and drops. Emitting into a buffer that is too small panics: sizes are
+//! the caller's business and fixed at compile time.
 
 mod control;
 mod crc;
@@ -22,7 +23,7 @@ mod reset;
 mod transport;
 
 pub use control::{AckBlock, Bitmap, Control, Echo, MAX_BITMAP_WORDS, MAX_CONTROL_LEN};
-pub use crc::{CrcKey, checksum};
+pub use crc::{CrcKey, checksum, packet_header};
 pub use ethernet::EthernetHeader;
 pub use frame::{Frame, FrameError, Head};
 pub use liveness::LivenessBlock;
@@ -44,6 +45,8 @@ pub const NETWORK_LEN: usize = 4;
 pub const TRANSPORT_LEN: usize = 12;
 /// Bytes before the payload.
 pub const HEADER_LEN: usize = ETHERNET_LEN + NETWORK_LEN + TRANSPORT_LEN;
+/// Bytes of the headers that go over every carrier: those behind Ethernet's.
+pub const PACKET_HEADER_LEN: usize = NETWORK_LEN + TRANSPORT_LEN;
 /// Bytes of the negotiated CRC-32 trailer.
 pub const CRC_LEN: usize = 4;
 /// Payload of a full segment on a 1500-byte MTU, and the only segment size of classic peers (paper

@@ -158,7 +158,7 @@ impl Daemon {
             |probe| probes.push(probe),
             |neighbour| {
                 let (node, usable) = (neighbour.hop.node.number(), neighbour.usable);
-                warn!(neighbour = node, mac = %neighbour.hop.mac, usable, "neighbour");
+                warn!(neighbour = node, address = %neighbour.hop.addr, usable, "neighbour");
             },
         );
         probes.iter().for_each(|probe| self.router.probe(probe));
@@ -170,7 +170,7 @@ impl Daemon {
         let down = self.neighbours.iter().filter(|neighbour| !neighbour.usable);
         let hop = |neighbour: &Neighbour| {
             let link = self.router.links.get(usize::from(neighbour.hop.device.0))?;
-            Some(DownHop { device: link.name().to_owned(), mac: neighbour.hop.mac })
+            Some(DownHop { device: link.name().to_owned(), addr: neighbour.hop.addr })
         };
         let down = DownHops(down.filter_map(hop).collect());
         if down != self.told {

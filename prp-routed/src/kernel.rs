@@ -174,18 +174,16 @@ impl FastPath {
         let mut doors = Vec::new();
         for (index, (link, device)) in links.iter().zip(forwarder.devices()).enumerate() {
             let exit = exit(link.io.as_fd(), link.name());
-            let place = Place {
-                device: DeviceId(index as u16),
-                mac: device.mac,
-                ethertype: forwarder.ethertype(),
-            };
-            let hook = match exit.filter(|_| index < DEVICES) {
-                Some(exit) => {
+            // Only frames of an Ethernet device meet a program.
+            let hook = match (exit.filter(|_| index < DEVICES), device.addr.mac()) {
+                (Some(exit), Some(mac)) => {
+                    let (device, ethertype) = (DeviceId(index as u16), forwarder.ethertype());
+                    let place = Place { device, mac, ethertype };
                     let text = program(forwarder.local(), &place, &layout, words.number());
                     let program = FrameProgram::load("prp_routed", &text).map_err(explain)?;
                     Some(program.hook(exit.index).map_err(explain_hook)?)
                 }
-                None => None,
+                _ => None,
             };
             doors.push(Door { name: link.name().to_owned(), hook, exit });
         }

@@ -26,7 +26,7 @@ pub fn text(
     let usable: Family<Labels, Gauge> = Family::default();
     for neighbour in neighbours.iter() {
         let node = ("node", neighbour.hop.node.to_string());
-        let labels = vec![node, ("mac", neighbour.hop.mac.to_string())];
+        let labels = vec![node, ("mac", neighbour.hop.addr.to_string())];
         usable.get_or_create(&labels).set(i64::from(neighbour.usable));
     }
     registry.register("neighbour_usable", "Whether frames are sent to a neighbour", usable);

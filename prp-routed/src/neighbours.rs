@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use prp_proto::addr::{DeviceId, MacAddr, NodeId};
+use prp_proto::addr::{DeviceId, LinkAddr, NodeId};
 use prp_proto::forward::Forwarder;
 use prp_proto::liveness::{LivenessConfig, LivenessState, Session};
 use prp_proto::route::{NextHop, RouteTable};
@@ -55,8 +55,8 @@ pub struct Probe {
     pub to: NodeId,
     /// By which device.
     pub device: DeviceId,
-    /// At which hardware address.
-    pub mac: MacAddr,
+    /// At which address.
+    pub addr: LinkAddr,
     /// What it says.
     pub block: LivenessBlock,
 }
@@ -86,8 +86,8 @@ impl Neighbours {
         let gateways = gateways(routes);
         let mut old = std::mem::take(&mut self.list);
         for hop in routes.neighbours() {
-            let key = (hop.device, hop.mac);
-            let at = old.iter().position(|n| (n.hop.device, n.hop.mac) == key);
+            let key = (hop.device, hop.addr);
+            let at = old.iter().position(|n| (n.hop.device, n.hop.addr) == key);
             let mut neighbour = match at {
                 Some(at) => old.swap_remove(at),
                 None => Neighbour {
@@ -117,8 +117,8 @@ impl Neighbours {
 
     /// A probe from a neighbour. One that we do not probe ourselves, since we reach nobody by it,
     /// may reach others by us.
-    pub fn hear(&mut self, now: Instant, device: DeviceId, mac: MacAddr, block: &LivenessBlock) {
-        let Some(at) = self.list.iter().position(|n| (n.hop.device, n.hop.mac) == (device, mac))
+    pub fn hear(&mut self, now: Instant, device: DeviceId, addr: LinkAddr, block: &LivenessBlock) {
+        let Some(at) = self.list.iter().position(|n| (n.hop.device, n.hop.addr) == (device, addr))
         else {
             return;
         };
@@ -141,14 +141,14 @@ impl Neighbours {
         mut changed: impl FnMut(&Neighbour),
     ) {
         for neighbour in &mut self.list {
-            let NextHop { node, device, mac, .. } = neighbour.hop;
+            let NextHop { node, device, addr, .. } = neighbour.hop;
             if let Some(session) = &mut neighbour.session {
                 session.handle_timeout(now);
                 neighbour.has_been_up |= session.state() == LivenessState::Up;
                 // One who has stopped on purpose may come back without a router.
                 neighbour.has_been_up &= session.state() != LivenessState::AdminDown;
                 while let Some(block) = session.poll(now) {
-                    send(Probe { to: node, device, mac, block });
+                    send(Probe { to: node, device, addr, block });
                 }
             }
             let before = neighbour.usable;
@@ -157,16 +157,16 @@ impl Neighbours {
                 neighbour.changes += 1;
                 changed(neighbour);
             }
-            forwarder.set_usable(device, mac, neighbour.usable);
+            forwarder.set_usable(device, addr, neighbour.usable);
         }
     }
 
     /// What to say to everybody before stopping.
     pub fn farewells(&self) -> impl Iterator<Item = Probe> + '_ {
         self.list.iter().filter_map(|neighbour| {
-            let NextHop { node, device, mac, .. } = neighbour.hop;
+            let NextHop { node, device, addr, .. } = neighbour.hop;
             let block = neighbour.session.as_ref()?.farewell();
-            Some(Probe { to: node, device, mac, block })
+            Some(Probe { to: node, device, addr, block })
         })
     }
 
@@ -210,12 +210,12 @@ impl Neighbour {
 }
 
 /// The next hops by which other nodes than themselves are reached.
-fn gateways(routes: &RouteTable) -> HashSet<(DeviceId, MacAddr)> {
+fn gateways(routes: &RouteTable) -> HashSet<(DeviceId, LinkAddr)> {
     let nodes = (1..=routes.highest()).filter_map(NodeId::new);
     let hops = nodes.flat_map(|node| {
         routes.lookup(node).next_hops().iter().filter(move |hop| hop.node != node)
     });
-    hops.map(|hop| (hop.device, hop.mac)).collect()
+    hops.map(|hop| (hop.device, hop.addr)).collect()
 }
 
 #[cfg(test)]

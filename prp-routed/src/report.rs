@@ -236,7 +236,7 @@ pub fn devices(router: &mut Router) -> Vec<Device> {
             link.counters.overruns += link.io.take_overruns();
             Device {
                 device: link.name().to_owned(),
-                mac: device.mac.to_string(),
+                mac: device.addr.to_string(),
                 mtu: device.mtu,
                 received: link.counters.received + by_kernel.frames,
                 sent: link.counters.sent + by_kernel.sent,

@@ -4,7 +4,7 @@ use std::io;
 
 use prp_device::{FrameIo, LinkState, PacketDevice, interfaces};
 use prp_node::OwnerProbe;
-use prp_proto::addr::{DeviceId, MacAddr, Port};
+use prp_proto::addr::{DeviceId, LinkAddr, Port};
 use prp_proto::endpoint::{Device, EstablishedId};
 use prp_proto::forward::{Answer, Egress, Forwarder, Outcome, answer, refuse, reset, reset_here};
 use prp_proto::seq::{Seq, SeqWidth};
@@ -38,7 +38,7 @@ pub struct Router {
     /// What the kernel forwards by itself.
     pub kernel: Kernel,
     /// Probes of neighbours that have come: from which device and hardware address.
-    pub heard: Vec<(DeviceId, MacAddr, LivenessBlock)>,
+    pub heard: Vec<(DeviceId, LinkAddr, LivenessBlock)>,
     batch: Batch,
     presence: Presence,
 }
@@ -125,7 +125,7 @@ impl Router {
             let to = |passing: &&(Egress, &[u8])| usize::from(passing.0.device.0) == at;
             if passing.iter().any(|p| to(&p)) {
                 let frames = passing.iter().filter(to);
-                let pieces = frames.map(|(departure, rest)| [&departure.head[..], rest]);
+                let pieces = frames.map(|(departure, rest)| [departure.head(), rest]);
                 other.send(pieces, mind.forwarder.stats_mut());
             }
         }
@@ -155,7 +155,7 @@ impl Router {
                 continue;
             };
             let mtu = state.mtu.min(kernel.largest());
-            let device = Device { mac: state.mac, mtu, loopback: false };
+            let device = Device::ethernet(state.mac, mtu);
             self.forwarder.set_device(DeviceId(at as u16), device);
         }
         self.kernel.devices_changed();
@@ -179,7 +179,7 @@ impl Router {
         transport.flags |= Flags::CTL;
         let ethertype = self.forwarder.ethertype();
         let head = Head {
-            ethernet: EthernetHeader { dst: probe.mac, src: ours.mac, ethertype },
+            ethernet: EthernetHeader::between(ours.addr, probe.addr, ethertype),
             network: NetworkHeader { src: self.forwarder.local(), dst: probe.to },
             transport,
         };
@@ -231,7 +231,7 @@ struct Mind<'a> {
     forwarder: &'a mut Forwarder,
     batch: &'a mut Batch,
     presence: &'a mut Presence,
-    heard: &'a mut Vec<(DeviceId, MacAddr, LivenessBlock)>,
+    heard: &'a mut Vec<(DeviceId, LinkAddr, LivenessBlock)>,
 }
 
 impl Mind<'_> {
@@ -240,7 +240,7 @@ impl Mind<'_> {
         match self.forwarder.handle_frame(self.id, bytes) {
             Outcome::Forward(departure) => return Some(departure),
             Outcome::Local(frame) => match LivenessBlock::of(&frame) {
-                Some(block) => self.heard.push((self.id, frame.head.ethernet.src, block)),
+                Some(block) => self.heard.push((self.id, frame.from, block)),
                 None => self.presence.hear(self.now, self.forwarder, &frame, self.batch),
             },
             Outcome::Dropped(why, Some(frame)) => {
@@ -253,7 +253,7 @@ impl Mind<'_> {
     }
 
     fn copy(&mut self, departure: &Egress, bytes: &[u8]) {
-        self.batch.push(departure.device, &departure.head, &bytes[HEADER_LEN..]);
+        self.batch.push(departure.device, departure.head(), &bytes[HEADER_LEN..]);
     }
 }
 

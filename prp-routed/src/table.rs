@@ -83,7 +83,7 @@ impl Table {
         let device = self.devices.get(usize::from(hop.device.0)).map_or("?", |d| &d.name);
         Hop {
             node: hop.node.number(),
-            mac: hop.mac.to_string(),
+            mac: hop.addr.to_string(),
             device: device.to_owned(),
             metric: hop.metric,
             mtu: hop.mtu,

@@ -115,10 +115,9 @@ mod tests {
                 while at != to {
                     let hop = tables[at].lookup(node_id(to)).next_hops()[0];
                     let device = usize::from(hop.device.0);
-                    let there = topology
-                        .neighbours(at)
-                        .into_iter()
-                        .find(|n| n.device == device && mac(n.node, n.their_device) == hop.mac);
+                    let there = topology.neighbours(at).into_iter().find(|n| {
+                        n.device == device && hop.addr == mac(n.node, n.their_device).into()
+                    });
                     let there = there.expect("the next hop is a neighbour");
                     let came_by = DeviceId(there.their_device as u16);
                     let genuine =

@@ -5,11 +5,11 @@ mod apps;
 use core::time::Duration;
 use std::collections::{BTreeSet, VecDeque};
 
-use prp_proto::addr::{DeviceId, MacAddr, Port};
+use prp_proto::addr::{DeviceId, Port};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint, Sink};
 use prp_proto::event::Disposition;
-use prp_proto::forward::{Egress, Forwarder, Outcome};
+use prp_proto::forward::{Forwarder, Outcome};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
@@ -63,9 +63,9 @@ impl Node {
         let mut devices = Vec::new();
         while let Some(config) = world.network.config(index, devices.len()) {
             let mac = mac(index, devices.len());
-            devices.push(Device { mac, mtu: config.mtu, loopback: false });
+            devices.push(Device::ethernet(mac, config.mtu));
         }
-        devices.push(Device { mac: MacAddr::ZERO, mtu: 65536, loopback: true });
+        devices.push(Device::loopback(65536));
         let forwarder = Forwarder::new(wire::ETHERTYPE, routes, devices);
         let endpoint = endpoint(&forwarder, world.seeds.seed());
         Self {
@@ -184,10 +184,10 @@ impl Node {
     /// Sends a frame for another node on its way (SPEC PRP-FWD, PRP-HOPS).
     fn forward(&self, now: Instant, device: DeviceId, mut frame: Vec<u8>, world: &mut World) {
         match self.forwarder.decide(device, &frame) {
-            Outcome::Forward(Egress { device, head }) => {
-                frame[..wire::HEADER_LEN].copy_from_slice(&head);
+            Outcome::Forward(egress) => {
+                frame[..wire::HEADER_LEN].copy_from_slice(egress.head());
                 world.tally.routed += 1;
-                world.send(now, self.port_ref(device), frame);
+                world.send(now, self.port_ref(egress.device), frame);
             }
             Outcome::Dropped(why, _) => self.not_forwarded(now, why.name(), world),
             // The endpoint has said that it is not for this node.

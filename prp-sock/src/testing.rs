@@ -157,10 +157,8 @@ impl Node {
             Side::Beta => (*beta, 2),
         };
         let routes = RouteTable::build(&hosts, number, |_| Some(DeviceId(0)));
-        let devices = vec![
-            Device { mac: MacAddr([2, 0, 0, 0, 0, last]), mtu: MTU, loopback: false },
-            Device { mac: MacAddr::ZERO, mtu: MTU, loopback: true },
-        ];
+        let devices =
+            vec![Device::ethernet(MacAddr([2, 0, 0, 0, 0, last]), MTU), Device::loopback(MTU)];
         let endpoint = Endpoint::new(EndpointConfig::default(), routes, devices, [last; 32]);
         let looped = PipeDevice::looped(MTU).expect("a socket");
         let looped = WireDevice::new(looped, None, numbers.clone());

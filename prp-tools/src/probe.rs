@@ -81,7 +81,7 @@ impl Prober {
             let opened = PacketDevice::open(interface, hosts.ethertype());
             let device = opened.map_err(|e| explain_open(&e, &interface.name))?;
             device.set_filter(&filter)?;
-            ours.push(Device { mac: interface.mac, mtu: device.mtu(), loopback: false });
+            ours.push(Device::ethernet(interface.mac, device.mtu()));
             devices.push(device);
         }
         let routes = RouteTable::build(hosts, local, |name| {
@@ -135,11 +135,11 @@ impl Prober {
         let spent = Flags::MAX_HOPS.saturating_sub(routers);
         transport.flags = (transport.flags | Flags::CTL).with_hops(spent);
         let head = Head {
-            ethernet: EthernetHeader {
-                dst: next.mac,
-                src: self.forwarder.devices()[at].mac,
-                ethertype: self.forwarder.ethertype(),
-            },
+            ethernet: EthernetHeader::between(
+                self.forwarder.devices()[at].addr,
+                next.addr,
+                self.forwarder.ethertype(),
+            ),
             network: NetworkHeader { src: local, dst: node },
             transport,
         };

@@ -43,7 +43,7 @@ fn endpoint(node: usize, seed: [u8; 32]) -> Endpoint {
     let hosts = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n";
     let hosts = Hosts::parse(hosts.as_bytes()).expect("the text above is well formed");
     let routes = RouteTable::build(&hosts, number(node), |_| Some(DeviceId(0)));
-    let device = Device { mac, mtu: 1500, loopback: false };
+    let device = Device::ethernet(mac, 1500);
     Endpoint::new(EndpointConfig::default(), routes, vec![device], seed)
 }
 

@@ -50,7 +50,7 @@ pub fn hosts(data: &[u8]) {
         for node in hosts.nodes() {
             for hop in routes.lookup(node).next_hops() {
                 assert_ne!(hop.node, local, "a way to {node} leads back to {local}");
-                assert!(routes.is_source(node, hop.device, hop.mac));
+                assert!(routes.is_source(node, hop.device, hop.addr));
             }
         }
     }

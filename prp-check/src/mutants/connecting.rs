@@ -144,8 +144,8 @@ pub(super) const CONNECTING: &[Mutation] = &[
         "the source's hardware address is not checked",
         "endpoint",
         INPUT,
-        "            self.routes.is_source(network.src, device, frame.head.ethernet.src)\n        };",
-        "            true\n        };",
+        "return self.routes.is_source(src, device, frame.from);",
+        "return true;",
     ),
     mutation(
         Unit,
@@ -192,8 +192,8 @@ pub(super) const CONNECTING: &[Mutation] = &[
         "a repeat that is not believed turns its connection",
         "endpoint",
         INPUT,
-        "known.filter(|_| follows && is_believed(outcome))",
-        "known.filter(|_| follows)",
+        "known.filter(|_| is_believed(outcome))",
+        "known",
     ),
     mutation(
         Unit,

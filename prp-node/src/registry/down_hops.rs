@@ -2,13 +2,19 @@
 
 use std::io;
 
-use prp_proto::addr::MacAddr;
+use prp_proto::addr::{LinkAddr, MacAddr, UdpPeer};
 
 /// Bytes of an interface's name at most, with the zero behind it.
 const NAME: usize = 16;
 
-/// Its name, the hardware address, and two bytes of nothing.
+/// Its name, the address, and what kind of address it is.
 const HOP: usize = NAME + 8;
+
+/// The kind of a hardware address.
+const ETHERNET: u8 = 0;
+/// The kind of a UDP address: its number in prphosts, which all processes of a node read, and its
+/// port.
+const UDP: u8 = 1;
 
 /// Next hops a message may carry: more than a node has neighbours.
 const MAX_HOPS: usize = 1024;
@@ -18,8 +24,8 @@ const MAX_HOPS: usize = 1024;
 pub struct DownHop {
     /// The device that reaches it: names, unlike numbers, stay when an interface is made again.
     pub device: String,
-    /// Its hardware address.
-    pub mac: MacAddr,
+    /// Its address.
+    pub addr: LinkAddr,
 }
 
 /// All next hops that are not to be used: what a router tells, at first and whenever it changes.
@@ -36,8 +42,7 @@ impl DownHops {
             let len = hop.device.len().min(NAME - 1);
             name[..len].copy_from_slice(&hop.device.as_bytes()[..len]);
             bytes.extend(name);
-            bytes.extend(hop.mac.0);
-            bytes.extend([0; 2]);
+            bytes.extend(encode_addr(hop.addr));
         }
         bytes
     }
@@ -55,12 +60,33 @@ impl DownHops {
         let Some(hops) = rest.get(..count * HOP) else { return Ok(None) };
         let hop = |bytes: &[u8; HOP]| {
             let name = bytes[..NAME].split(|b| *b == 0).next().unwrap_or_default();
-            let mut mac = [0; 6];
-            mac.copy_from_slice(&bytes[NAME..NAME + 6]);
-            DownHop { device: String::from_utf8_lossy(name).into_owned(), mac: MacAddr(mac) }
+            let addr = decode_addr(bytes.last_chunk()?)?;
+            Some(DownHop { device: String::from_utf8_lossy(name).into_owned(), addr })
         };
-        let hops = hops.as_chunks::<HOP>().0.iter().map(hop).collect();
+        let hops = hops.as_chunks::<HOP>().0.iter().map(hop).collect::<Option<_>>();
+        let hops = hops.ok_or(io::ErrorKind::InvalidData)?;
         bytes.drain(..4 + count * HOP);
         Ok(Some(Self(hops)))
+    }
+}
+
+fn encode_addr(addr: LinkAddr) -> [u8; 8] {
+    match addr {
+        LinkAddr::Ethernet(MacAddr([a, b, c, d, e, f])) => [a, b, c, d, e, f, ETHERNET, 0],
+        LinkAddr::Udp { peer, port } => {
+            let ([a, b], [c, d]) = (peer.0.to_be_bytes(), port.to_be_bytes());
+            [a, b, c, d, 0, 0, UDP, 0]
+        }
+    }
+}
+
+fn decode_addr([a, b, c, d, e, f, kind, _]: &[u8; 8]) -> Option<LinkAddr> {
+    match *kind {
+        ETHERNET => Some(LinkAddr::Ethernet(MacAddr([*a, *b, *c, *d, *e, *f]))),
+        UDP => {
+            let peer = UdpPeer(u16::from_be_bytes([*a, *b]));
+            Some(LinkAddr::Udp { peer, port: u16::from_be_bytes([*c, *d]) })
+        }
+        _ => None,
     }
 }

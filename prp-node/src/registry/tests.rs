@@ -91,8 +91,10 @@ fn receive__takes_in_a_bounded_part_at_a_time() {
 
 #[test]
 fn down_hops__arrive_in_pieces_and_one_after_another() {
-    let hop =
-        |device: &str, last| DownHop { device: device.into(), mac: MacAddr([2, 0, 0, 0, 0, last]) };
+    let hop = |device: &str, last| DownHop {
+        device: device.into(),
+        addr: MacAddr([2, 0, 0, 0, 0, last]).into(),
+    };
     let said = [
         DownHops::default(),
         DownHops(vec![hop("eth0", 1), hop("a-name-of-fif15", 2)]),

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::Endpoint;
-use crate::addr::{DeviceId, PrpAddr};
+use crate::addr::{DeviceId, LinkAddr, PrpAddr};
 use crate::buffer::Sink;
 use crate::connection::Connection;
 use crate::event::{ConnHandle, Disposition};
@@ -23,64 +23,104 @@ impl Endpoint {
         sink: Option<&mut Sink<'_>>,
     ) -> Disposition {
         self.stats.frames_received += 1;
-        match self.sort(now, device, bytes, sink) {
-            Ok(disposition) => disposition,
-            Err(why) => {
-                self.stats.drops.count(why);
-                Disposition::Dropped(why)
-            }
-        }
+        let frame = Frame::parse(bytes, self.config.ethertype);
+        let outcome = match frame {
+            Ok(frame) if self.is_for_us(device, &frame) => self.sort(now, device, &frame, sink),
+            Ok(_) => Err(DropReason::NotOurMac),
+            Err(why) => Err(why.into()),
+        };
+        self.count(outcome)
+    }
+
+    /// Takes the payload of a UDP datagram that `device` received from `from`, an address that
+    /// prphosts lists (SPEC PRP-UDP-1). As [`Self::handle_frame`] otherwise.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        device: DeviceId,
+        from: LinkAddr,
+        bytes: &[u8],
+        sink: Option<&mut Sink<'_>>,
+    ) -> Disposition {
+        self.stats.frames_received += 1;
+        let frame = Frame::parse_datagram(from, bytes).map_err(DropReason::from);
+        let outcome = frame.and_then(|frame| self.sort(now, device, &frame, sink));
+        self.count(outcome)
+    }
+
+    #[inline]
+    fn count(&mut self, outcome: Result<Disposition, DropReason>) -> Disposition {
+        outcome.unwrap_or_else(|why| {
+            self.stats.drops.count(why);
+            Disposition::Dropped(why)
+        })
+    }
+
+    /// Whether a frame's destination is our hardware address on the device it came by (SPEC
+    /// PRP-NET-1).
+    #[inline]
+    fn is_for_us(&self, device: DeviceId, frame: &Frame<'_>) -> bool {
+        self.devices.get(usize::from(device.0)).is_some_and(|ours| {
+            frame.head.ethernet.is_some_and(|header| ours.addr == LinkAddr::Ethernet(header.dst))
+        })
     }
 
     fn sort(
         &mut self,
         now: Instant,
         device: DeviceId,
-        bytes: &[u8],
+        frame: &Frame<'_>,
         mut sink: Option<&mut Sink<'_>>,
     ) -> Result<Disposition, DropReason> {
-        let frame = Frame::parse(bytes, self.config.ethertype)?;
-        let ours = self.devices.get(usize::from(device.0)).ok_or(DropReason::NotOurMac)?;
-        if frame.head.ethernet.dst != ours.mac {
-            return Err(DropReason::NotOurMac);
-        }
         let network = frame.head.network;
         if network.dst != self.routes.local() {
-            return if self.routes.is_source(network.src, device, frame.head.ethernet.src) {
+            return if self.routes.is_source(network.src, device, frame.from) {
                 Ok(Disposition::Transit(device))
             } else {
                 Err(DropReason::BadSource)
             };
         }
-        let genuine = if ours.loopback {
-            network.src == self.routes.local()
-        } else {
-            self.routes.is_source(network.src, device, frame.head.ethernet.src)
-        };
-        if !genuine {
+        if !self.is_genuine(device, frame) {
             return Err(DropReason::BadSource);
         }
         let peer = PrpAddr::new(network.src, frame.head.transport.src_port);
         let known = self.table.find_for_frame(frame.head.transport.dst_port, peer);
         if let (Some(handle), Some(sink)) = (known, sink.as_deref_mut())
-            && self.deliver_expected(now, handle, &frame, sink)
+            && self.deliver_expected(now, handle, frame, sink)
         {
             return Ok(Disposition::Accepted);
         }
         // Asked before the frame is heard, and acted upon only if it is believed.
         let follows =
-            known.is_some_and(|handle| self.may_adopt_peer_path(now, handle, device, &frame));
+            known.is_some_and(|handle| self.may_adopt_peer_path(now, handle, device, frame));
         let outcome = if frame.flags().contains(Flags::CREQ) {
-            self.on_request(now, &frame, peer, known)
+            self.on_request(now, frame, peer, known)
         } else if let Some(handle) = known {
-            self.deliver(now, handle, &frame, sink)
+            self.deliver(now, handle, frame, sink)
         } else {
-            Err(self.on_stray(now, &frame, peer))
+            Err(self.on_stray(now, frame))
         };
-        if let Some(handle) = known.filter(|_| follows && is_believed(outcome)) {
-            self.adopt_peer_path(handle, device, &frame);
+        if let Some(handle) = known.filter(|_| is_believed(outcome)) {
+            if follows {
+                self.adopt_peer_path(handle, device, frame);
+            } else if frame.from.is_udp() {
+                self.follow_udp_port(handle, frame.from);
+            }
         }
         outcome.map(|()| Disposition::Accepted)
+    }
+
+    /// Whether a frame that is for us comes from an address that its source node has (SPEC
+    /// PRP-NET-3, PRP-NET-4).
+    #[inline]
+    fn is_genuine(&self, device: DeviceId, frame: &Frame<'_>) -> bool {
+        let src = frame.head.network.src;
+        if src != self.routes.local() {
+            return self.routes.is_source(src, device, frame.from);
+        }
+        self.devices
+            .get(usize::from(device.0))
+            .is_some_and(|ours| ours.loopback && ours.addr.covers(frame.from))
     }
 
     /// Delivers `frame` by the fast path if it is the one that was expected; whether it was.
@@ -135,7 +175,7 @@ impl Endpoint {
         if matches!(outcome, Err(DropReason::BadState | DropReason::BadId)) {
             // It names a connection that we do not have: its sender will believe this.
             if let Some(block) = ResetBlock::owed_to(frame) {
-                self.send_refusal(now, frame.head.transport.dst_port, peer, block);
+                self.send_refusal(now, frame, block);
             }
         }
         outcome
@@ -151,22 +191,22 @@ impl Endpoint {
     }
 
     /// A frame whose ends no connection has.
-    fn on_stray(&mut self, now: Instant, frame: &Frame<'_>, peer: PrpAddr) -> DropReason {
+    fn on_stray(&mut self, now: Instant, frame: &Frame<'_>) -> DropReason {
         let port = frame.head.transport.dst_port;
         let owed = ResetBlock::owed_to(frame);
         if !self.ports.owns(port) {
             if let Some(block) = owed {
-                self.ask_owner(now, port, peer, block);
+                self.ask_owner(now, frame, block);
             }
             return DropReason::NotOurPort;
         }
         if let Some(block) = owed {
-            self.send_refusal(now, port, peer, block);
+            self.send_refusal(now, frame, block);
         } else if Self::is_data(frame.flags()) {
             // The peer that sent it does not believe this RST, which names no id, and asks
             // (PRP-RST-4).
             let reason = ResetReason::NoConnection;
-            self.send_refusal(now, port, peer, ResetBlock { reason, receiver: 0, sender: 0 });
+            self.send_refusal(now, frame, ResetBlock { reason, receiver: 0, sender: 0 });
         }
         DropReason::NoConnection
     }

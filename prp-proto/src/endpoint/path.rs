@@ -3,13 +3,13 @@
 use core::time::Duration;
 
 use super::{Device, Endpoint};
-use crate::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
+use crate::addr::{DeviceId, LinkAddr, NodeId, Port, PrpAddr};
 use crate::event::ConnHandle;
 use crate::route::{Flow, NextHop, Route, RouteTable, UnusableHops};
 use crate::state::State;
 use crate::time::Instant;
 use crate::transmit::Path;
-use crate::wire::{Control, Flags, Frame, mss_for_mtu};
+use crate::wire::{Control, Flags, Frame, Head, mss_for_mtu};
 
 /// How long a connection must have heard nothing before a repeat that comes by another way is taken
 /// for a sign that its own is dead: longer than repeats take to come where only frames are lost.
@@ -44,9 +44,9 @@ impl Endpoint {
         self.reselect_all_paths();
     }
 
-    /// The way the frames of a connection take: device, and hardware address of the next hop.
-    pub fn current_path(&self, conn: ConnHandle) -> Option<(DeviceId, MacAddr)> {
-        self.table.get(conn).map(|c| (c.path.device, c.path.dst_mac))
+    /// The way the frames of a connection take: device, and address of the next hop.
+    pub fn current_path(&self, conn: ConnHandle) -> Option<(DeviceId, LinkAddr)> {
+        self.table.get(conn).map(|c| (c.path.device, c.path.to))
     }
 
     /// Every connection takes its best way (SPEC PRP-WAY-4).
@@ -63,7 +63,9 @@ impl Endpoint {
         let Some(conn) = self.table.get(handle) else { return };
         let path = self.path(conn.local.port, conn.remote, conn.path_attempts);
         if let (Some(path), Some(conn)) = (path, self.table.get_mut(handle)) {
-            conn.path = path;
+            // Which of its UDP ports the peer's process has is no matter of routes.
+            let to = if path.to.covers(conn.path.to) { conn.path.to } else { path.to };
+            conn.path = Path { to, ..path };
         }
     }
 
@@ -93,13 +95,12 @@ impl Endpoint {
         let flags = frame.flags();
         (flags.intersects(Flags::RTX | Flags::CREQ) || Control::is_probe(frame))
             && self.table.get(handle).is_some_and(|conn| {
-                let mac = frame.head.ethernet.src;
-                (conn.path.device, conn.path.dst_mac) != (device, mac)
+                (conn.path.device != device || !conn.path.to.is_same_host(frame.from))
                     && now.since(conn.heard) >= SILENCE
                     && conn.may_change_path()
                     // A peer that asks us while we ask has not named our id.
                     && !(conn.state == State::ConnWait && flags.contains(Flags::CREQ))
-                    && self.unusable.is_usable(device, mac)
+                    && self.unusable.is_usable(device, frame.from)
             })
     }
 
@@ -110,21 +111,42 @@ impl Endpoint {
         device: DeviceId,
         frame: &Frame<'_>,
     ) {
-        let dst_mac = frame.head.ethernet.src;
-        if let Some(ours) = self.devices.get(usize::from(device.0)).filter(|d| !d.loopback)
+        let to = frame.from;
+        if let Some(ours) =
+            self.devices.get(usize::from(device.0)).filter(|d| to.is_udp() || !d.loopback)
             && let Some(conn) = self.table.get_mut(handle)
         {
-            conn.path = Path { device, src_mac: ours.mac, dst_mac, ..conn.path };
+            conn.path = Path { device, own: ours.addr, to, ..conn.path };
         }
+    }
+
+    /// Sends the frames of a connection to the UDP port that its peer's process sends from: at
+    /// first only the node's own port is known (SPEC PRP-UDP-4).
+    pub(super) fn follow_udp_port(&mut self, handle: ConnHandle, from: LinkAddr) {
+        if let Some(conn) = self.table.get_mut(handle)
+            && conn.path.to.is_same_host(from)
+        {
+            conn.path.to = from;
+        }
+    }
+
+    /// The way back to the process that sent `frame`, or to its node if the best way there is not
+    /// the one that the frame has come by.
+    pub(super) fn path_back(&self, frame: &Frame<'_>) -> Option<Path> {
+        let Head { network, transport, .. } = frame.head;
+        let path =
+            self.path(transport.dst_port, PrpAddr::new(network.src, transport.src_port), 0)?;
+        let to = if path.to.covers(frame.from) { frame.from } else { path.to };
+        Some(Path { to, ..path })
     }
 
     /// The way from `local` to `remote` after `path_attempts` others.
     pub(super) fn path(&self, local: Port, remote: PrpAddr, path_attempts: u8) -> Option<Path> {
         let node = remote.node;
-        let (id, dst_mac) = match self.routes.lookup(node) {
+        let (id, to) = match self.routes.lookup(node) {
             Route::Local => {
                 let at = self.devices.iter().position(|d| d.loopback)?;
-                (DeviceId(at as u16), self.devices[at].mac)
+                (DeviceId(at as u16), self.devices[at].addr)
             }
             Route::Via(hops) => {
                 let here = self.routes.local();
@@ -135,15 +157,15 @@ impl Endpoint {
                     dst_port: remote.port.number(),
                 };
                 let hop = self.unusable.own(hops, here, flow, path_attempts)?;
-                (hop.device, hop.mac)
+                (hop.device, hop.addr)
             }
             Route::NoRoute(_) => return None,
         };
         let device = self.devices.get(usize::from(id.0))?;
         Some(Path {
             device: id,
-            src_mac: device.mac,
-            dst_mac,
+            own: device.addr,
+            to,
             ethertype: self.config.ethertype,
             src: self.routes.local(),
             dst: node,

@@ -8,7 +8,7 @@ use crate::seq::{Seq, SeqWidth};
 use crate::time::Instant;
 use crate::token_bucket::TokenBucket;
 use crate::transmit::{Path, TransmitBatch};
-use crate::wire::{CrcKey, Flags, ResetBlock, TransportHeader};
+use crate::wire::{CrcKey, Flags, Frame, ResetBlock, TransportHeader};
 
 /// Refusals waiting for the device at most; a flood gets no longer queue than this.
 const MAX_QUEUED: usize = 64;
@@ -20,6 +20,14 @@ pub(super) struct Refusal {
     pub(super) local: Port,
     pub(super) remote: Port,
     pub(super) block: ResetBlock,
+}
+
+impl Refusal {
+    /// The answer to `frame`, along `path`.
+    pub(super) const fn to_sender(path: Path, frame: &Frame<'_>, block: ResetBlock) -> Self {
+        let ports = &frame.head.transport;
+        Self { path, local: ports.dst_port, remote: ports.src_port, block }
+    }
 }
 
 /// A port that this endpoint does not own, and who waits for its answer.

@@ -48,7 +48,7 @@ impl Endpoint {
                     (outcome, offer)
                 {
                     let reason = ResetReason::NoCommonPolicy;
-                    self.send_refusal(now, port, peer, ResetBlock { reason, receiver, sender: 0 });
+                    self.send_refusal(now, frame, ResetBlock { reason, receiver, sender: 0 });
                 }
                 return outcome;
             }
@@ -57,7 +57,7 @@ impl Endpoint {
             self.settle(handle, now);
         }
         if !self.listeners.contains_key(&port) {
-            return Err(self.refuse_request(now, port, peer, offer.as_ref()));
+            return Err(self.refuse_request(now, frame, offer.as_ref()));
         }
         self.check_limits(now, port, peer)?;
         self.accept_request(now, frame, port, peer, offer)
@@ -79,7 +79,7 @@ impl Endpoint {
         peer: PrpAddr,
         offer: Option<Offer>,
     ) -> Result<(), DropReason> {
-        let path = self.path(port, peer, 0).ok_or(DropReason::BadSource)?;
+        let path = self.path_back(frame).ok_or(DropReason::BadSource)?;
         let device_mss = self.largest_segment(peer.node).ok_or(DropReason::BadSource)?;
         let (asked, width) = match offer {
             Some(offer) => (Asked::Offer(offer), SeqWidth::Bits20),
@@ -106,7 +106,7 @@ impl Endpoint {
             Err(reason) => {
                 // Classic peers know no resets (SPEC PRP-RST-5).
                 if let Some(Offer { id: receiver, .. }) = offer {
-                    self.send_refusal(now, port, peer, ResetBlock { reason, receiver, sender: 0 });
+                    self.send_refusal(now, frame, ResetBlock { reason, receiver, sender: 0 });
                 }
                 return Err(DropReason::Refused);
             }
@@ -130,43 +130,36 @@ impl Endpoint {
     fn refuse_request(
         &mut self,
         now: Instant,
-        port: Port,
-        peer: PrpAddr,
+        frame: &Frame<'_>,
         offer: Option<&Offer>,
     ) -> DropReason {
         // A classic peer knows no refusal; it waits in vain, as in 1997.
         let Some(offer) = offer else { return DropReason::Refused };
         let block = ResetBlock { reason: ResetReason::Refused, receiver: offer.id, sender: 0 };
-        if self.ports.owns(port) {
-            self.send_refusal(now, port, peer, block);
+        if self.ports.owns(frame.head.transport.dst_port) {
+            self.send_refusal(now, frame, block);
             return DropReason::Refused;
         }
-        self.ask_owner(now, port, peer, block);
+        self.ask_owner(now, frame, block);
         DropReason::NotOurPort
     }
 
     /// A frame for a port that is not ours, whose sender waits for an answer: if nobody owns the
     /// port, `block` is the answer.
-    pub(super) fn ask_owner(&mut self, now: Instant, port: Port, peer: PrpAddr, block: ResetBlock) {
-        if let Some(path) = self.path(port, peer, 0)
+    pub(super) fn ask_owner(&mut self, now: Instant, frame: &Frame<'_>, block: ResetBlock) {
+        if let Some(path) = self.path_back(frame)
             && self.steward
             && self.refusals.allow_unowned(now)
         {
-            let refusal = Refusal { path, local: port, remote: peer.port, block };
+            let refusal = Refusal::to_sender(path, frame, block);
             self.event_queue.push_back(Event::UnownedPort(UnownedPort { refusal }));
         }
     }
 
-    /// Sends RST to a peer that has no connection with us.
-    pub(super) fn send_refusal(
-        &mut self,
-        now: Instant,
-        port: Port,
-        peer: PrpAddr,
-        block: ResetBlock,
-    ) {
-        if let Some(path) = self.path(port, peer, 0)
-            && self.refusals.push(now, Refusal { path, local: port, remote: peer.port, block })
+    /// Sends RST in answer to a frame whose sender has no connection with us.
+    pub(super) fn send_refusal(&mut self, now: Instant, frame: &Frame<'_>, block: ResetBlock) {
+        if let Some(path) = self.path_back(frame)
+            && self.refusals.push(now, Refusal::to_sender(path, frame, block))
         {
             self.stats.refusals_sent += 1;
         }

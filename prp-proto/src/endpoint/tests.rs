@@ -38,7 +38,7 @@ use crate::stats::DropReason;
 use crate::testing::{Direction, Pair, Verdict};
 use crate::wire::{
     CrcKey, ETHERTYPE, EthernetHeader, Flags, Frame, Head, NetworkHeader, Offer, Reliability,
-    ReliabilitySet, ResetBlock, ResetReason, TransportHeader, checksum,
+    ReliabilitySet, ResetBlock, ResetReason, TransportHeader, checksum, packet_header,
 };
 
 use Direction::{ToClient, ToServer};

@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 
 use super::{Flow, ForwardDrop, Forwarder};
-use crate::addr::{DeviceId, MacAddr, NodeId, Port};
+use crate::addr::{DeviceId, LinkAddr, MacAddr, NodeId, Port};
 use crate::endpoint::EstablishedId;
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
@@ -18,8 +18,19 @@ use crate::wire::{
 pub struct Answer {
     /// The device it leaves by.
     pub device: DeviceId,
+    /// The neighbour it is for.
+    pub to: LinkAddr,
     /// All of it.
     pub bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// For the process that has sent a frame from `from`, where its node is the next hop: other
+    /// UDP ports than the node's own are its processes'.
+    fn back_to(self, from: LinkAddr) -> Self {
+        let to = if self.to.covers(from) { from } else { self.to };
+        Self { to, ..self }
+    }
 }
 
 /// The answer to a frame for this node's control port, or about a frame dropped for `dropped`. None
@@ -47,7 +58,15 @@ pub fn answer(
         NodeKind::EchoReply => frame.payload.get(NodeBlock::LEN..).unwrap_or_default(),
         _ => &[],
     };
-    build(forwarder, network.src, Port::CONTROL, transport.src_port, Flags::CTL, &[&block, padding])
+    let answer = build(
+        forwarder,
+        network.src,
+        Port::CONTROL,
+        transport.src_port,
+        Flags::CTL,
+        &[&block, padding],
+    )?;
+    Some(answer.back_to(frame.from))
 }
 
 /// The reset that answers `frame`, which is for a port of this node that nobody owns: a genuine
@@ -56,7 +75,8 @@ pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
     let Head { network, transport, .. } = frame.head;
     let block = ResetBlock::owed_to(frame)?;
     let (own, peer) = (transport.dst_port, transport.src_port);
-    build(forwarder, network.src, own, peer, Flags::RST, &[&block.emit()])
+    let answer = build(forwarder, network.src, own, peer, Flags::RST, &[&block.emit()])?;
+    Some(answer.back_to(frame.from))
 }
 
 /// The reset of a connection whose process is gone, in its name (SPEC PRP-RST-7). None where no way
@@ -71,6 +91,7 @@ pub fn reset_here(forwarder: &Forwarder, established: &EstablishedId) -> Vec<u8>
     let EstablishedId { local, remote, .. } = *established;
     let (none, node) = (MacAddr::ZERO, forwarder.local());
     let ethernet = EthernetHeader { dst: none, src: none, ethertype: forwarder.ethertype() };
+    let ethernet = Some(ethernet);
     let network = NetworkHeader { src: node, dst: node };
     let transport = header(local, remote.port, Flags::RST);
     sealed(Head { ethernet, network, transport }, &[&aborted(established)])
@@ -103,12 +124,12 @@ fn build(
         dst_port: dst_port.number(),
     };
     let next = forwarder.next_hop(to, flow, None).ok()?;
-    let src = forwarder.devices().get(usize::from(next.device.0))?.mac;
+    let own = forwarder.devices().get(usize::from(next.device.0))?.addr;
     let transport = header(src_port, dst_port, flags);
     let head = Head {
-        ethernet: EthernetHeader { dst: next.mac, src, ethertype },
+        ethernet: EthernetHeader::between(own, next.addr, ethertype),
         network: NetworkHeader { src: local, dst: to },
         transport,
     };
-    Some(Answer { device: next.device, bytes: sealed(head, payload) })
+    Some(Answer { device: next.device, to: next.addr, bytes: sealed(head, payload) })
 }

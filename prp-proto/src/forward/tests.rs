@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::addr::Port;
+use crate::addr::{MacAddr, Port};
 use crate::hosts::Hosts;
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
@@ -31,7 +31,7 @@ fn router(text: &str, local: u16) -> Forwarder {
         "eth1" => Some(DeviceId(1)),
         _ => None,
     });
-    let device = |last| Device { mac: mac(last), mtu: 1500, loopback: false };
+    let device = |last| Device::ethernet(mac(last), 1500);
     Forwarder::new(ETHERTYPE, routes, vec![device(0xa0), device(0xa1)])
 }
 
@@ -50,7 +50,7 @@ fn head(src: u16, dst: u16, from: MacAddr, to: MacAddr, hops: u8) -> Head {
     let mut transport = TransportHeader::new(ports.0, ports.1, Seq::new(3), SeqWidth::Bits20, 0);
     transport.flags = (transport.flags | Flags::EOM).with_hops(hops);
     Head {
-        ethernet: EthernetHeader { dst: to, src: from, ethertype: ETHERTYPE },
+        ethernet: Some(EthernetHeader { dst: to, src: from, ethertype: ETHERTYPE }),
         network: NetworkHeader { src: node(src), dst: node(dst) },
         transport,
     }
@@ -62,7 +62,7 @@ fn from_1(dst: u16, hops: u8) -> Vec<u8> {
 }
 
 fn sent_on(departure: Egress, frame: &[u8]) -> Vec<u8> {
-    [&departure.head[..], &frame[HEADER_LEN..]].concat()
+    [departure.head(), &frame[HEADER_LEN..]].concat()
 }
 
 #[track_caller]
@@ -223,7 +223,7 @@ fn circles(routers: &mut [Forwarder], mut at: usize, mut frame: Vec<u8>) -> usiz
                 frame = sent_on(departure, &frame);
                 at = routers
                     .iter()
-                    .position(|r| r.devices()[0].mac.0 == frame[..6])
+                    .position(|r| r.devices()[0].addr.mac().unwrap().0 == frame[..6])
                     .expect("to one of them");
                 crossed += 1;
             }
@@ -251,7 +251,7 @@ fn handle_frame__circles_end_at_the_hop_limit() {
                 );
                 let hosts = Hosts::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
                 let routes = RouteTable::build(&hosts, node(own), |_| Some(DeviceId(0)));
-                let device = Device { mac: mac(own as u8), mtu: 1500, loopback: false };
+                let device = Device::ethernet(mac(own as u8), 1500);
                 Forwarder::new(ETHERTYPE, routes, vec![device])
             })
             .collect();
@@ -285,7 +285,8 @@ fn answer_to(router: &mut Forwarder, frame: &[u8]) -> Option<(Head, NodeBlock, V
 fn answer__echoes_come_back_whole() {
     let (head, block, rest) = answer_to(&mut router(MIDDLE, 5), &echo(5, 2)).unwrap();
     assert_eq!((head.network.src, head.network.dst), (node(5), node(1)));
-    assert_eq!((head.ethernet.src, head.ethernet.dst), (mac(0xa0), mac(1)));
+    let ethernet = head.ethernet.unwrap();
+    assert_eq!((ethernet.src, ethernet.dst), (mac(0xa0), mac(1)));
     assert_eq!((head.transport.src_port, head.transport.dst_port), (Port::CONTROL, Port::new(70)));
     assert_eq!(head.transport.flags.hops(), 0);
     let expected = NodeBlock { kind: NodeKind::EchoReply, hops: 2, sequence: 7, id: 8, stamp: 9 };
@@ -453,7 +454,7 @@ proptest! {
         for dst in [1, 2, 3, 4, 5, 9, 12] {
             let flow = Flow { src: 1, dst, src_port, dst_port: 80 };
             let hop = |from| router.next_hop(node(dst), flow, from).ok();
-            let sources = [(0, 1), (0, 2), (1, 3), (1, 4)].map(|(d, n)| (DeviceId(d), mac(n)));
+            let sources = [(0, 1), (0, 2), (1, 3), (1, 4)].map(|(d, n)| (DeviceId(d), LinkAddr::Ethernet(mac(n))));
             let Some(settled) = router.settled(node(dst)) else {
                 prop_assert_eq!(hop(None), None);
                 continue;
@@ -463,15 +464,15 @@ proptest! {
             for from in sources {
                 // Expect: a sender that is no next hop changes nothing; one that is does only if
                 // there is another.
-                let among = settled.hops.iter().any(|hop| (hop.device, hop.mac) == from);
+                let among = settled.hops.iter().any(|hop| (hop.device, hop.addr) == from);
                 if !among || settled.back {
                     prop_assert_eq!(hop(Some(from)), Some(chosen), "{} from {:?}", dst, from);
                 } else {
-                    let away = hop(Some(from)).filter(|hop| (hop.device, hop.mac) != from);
+                    let away = hop(Some(from)).filter(|hop| (hop.device, hop.addr) != from);
                     prop_assert!(away.is_some(), "{} from {:?}", dst, from);
                 }
             }
-            let room = |hop: &NextHop| if hop.mac == mac(4) { mtu.min(1500) } else { 1500 };
+            let room = |hop: &NextHop| if hop.addr == mac(4).into() { mtu.min(1500) } else { 1500 };
             let room = settled.hops.iter().map(room).min().unwrap_or_default();
             prop_assert_eq!(settled.longest, room as usize + ETHERNET_LEN);
         }
@@ -492,6 +493,6 @@ fn revision__tells_of_every_change_and_of_nothing_else() {
     let routes = router.routes().clone();
     router.set_routes(routes);
     assert!(is_new(&router));
-    router.add_device(Device { mac: mac(9), mtu: 1500, loopback: false });
+    router.add_device(Device::ethernet(mac(9), 1500));
     assert!(is_new(&router));
 }

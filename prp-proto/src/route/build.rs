@@ -119,7 +119,7 @@ impl Builder<'_> {
     fn next_hop(&self, row: &Row, mac: MacAddr, device: DeviceId, metric: u16) -> NextHop {
         let node = self.neighbours.get(&(device, mac)).map_or(row.node, |owner| owner.1);
         let mtu = row.mtu.map(|mtu| u32::from(mtu.get()));
-        NextHop { node, device, mac, mtu, metric: u32::from(metric) }
+        NextHop { node, device, addr: mac.into(), mtu, metric: u32::from(metric) }
     }
 
     /// Adds the next hops of `gateway` for `row`; says whether it has none for want of a device.
@@ -163,7 +163,7 @@ fn best(found: &mut [NextHop]) -> &[NextHop] {
     let mut kept = 0;
     for i in 0..found.len() {
         let hop = found[i];
-        let known = found[..kept].iter().any(|k| (k.device, k.mac) == (hop.device, hop.mac));
+        let known = found[..kept].iter().any(|k| (k.device, k.addr) == (hop.device, hop.addr));
         if !known && kept < MAX_NEXT_HOPS {
             found[kept] = hop;
             kept += 1;

@@ -45,7 +45,13 @@ fn table(text: &str, local: u16) -> RouteTable {
 }
 
 fn hop(number: u16, device: u16, metric: u32, mtu: Option<u32>) -> NextHop {
-    NextHop { node: node(number), device: DeviceId(device), mac: mac(number as u8), mtu, metric }
+    NextHop {
+        node: node(number),
+        device: DeviceId(device),
+        addr: mac(number as u8).into(),
+        mtu,
+        metric,
+    }
 }
 
 //= PRP-ROUTE-1, type=test
@@ -206,7 +212,7 @@ fn heap_size__of_a_full_cluster() {
     // Expect: tens of milliseconds; the bound leaves room for a busy machine and a debug build.
     assert!(took < Duration::from_secs(5), "{took:?}");
     let route = table.lookup(node(65534));
-    assert_eq!(route.next_hops()[0].mac, MacAddr([2, 0, 0, 0, 0xff, 0xfe]));
+    assert_eq!(route.next_hops()[0].addr, MacAddr([2, 0, 0, 0, 0xff, 0xfe]).into());
 }
 
 /// The ways to `to` as the file has them, best first, by plain recursion.
@@ -261,10 +267,10 @@ proptest! {
         });
         for to in nodes {
             let hops = table.lookup(to).next_hops();
-            let got: Vec<_> = hops.iter().map(|h| (h.metric, h.mac, h.device.0, h.mtu)).collect();
+            let got: Vec<_> = hops.iter().map(|h| (h.metric, h.addr.mac().unwrap(), h.device.0, h.mtu)).collect();
             prop_assert_eq!(got, ways(&hosts, local, to));
             for hop in hops {
-                prop_assert!(table.is_source(to, hop.device, hop.mac));
+                prop_assert!(table.is_source(to, hop.device, hop.addr));
             }
             prop_assert_eq!(table.lookup(to) == Route::Local, to == local);
         }

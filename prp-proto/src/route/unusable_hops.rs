@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::NextHop;
-use crate::addr::{DeviceId, MacAddr, NodeId};
+use crate::addr::{DeviceId, LinkAddr, NodeId};
 
 /// What the frames of one direction of a connection have in common.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
@@ -47,30 +47,37 @@ const fn mixed(number: u64) -> u64 {
 /// What is known of next hops. Few are down at any time, and mostly none.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct UnusableHops {
-    hops: Vec<(DeviceId, MacAddr)>,
+    hops: Vec<(DeviceId, LinkAddr)>,
     devices: Vec<DeviceId>,
 }
 
 impl UnusableHops {
     /// Next hops, and devices with all that they reach, that are not to be used.
-    pub fn without(hops: Vec<(DeviceId, MacAddr)>, devices: Vec<DeviceId>) -> Self {
+    pub fn without(hops: Vec<(DeviceId, LinkAddr)>, devices: Vec<DeviceId>) -> Self {
         Self { hops, devices }
     }
 
     /// Says whether a next hop may be used; whether that is new.
-    pub fn set_usable(&mut self, device: DeviceId, mac: MacAddr, usable: bool) -> bool {
-        let known = self.hops.iter().position(|hop| *hop == (device, mac));
+    pub fn set_usable(
+        &mut self,
+        device: DeviceId,
+        addr: impl Into<LinkAddr>,
+        usable: bool,
+    ) -> bool {
+        let addr = addr.into();
+        let known = self.hops.iter().position(|hop| *hop == (device, addr));
         match (known, usable) {
             (Some(at), true) => drop(self.hops.swap_remove(at)),
-            (None, false) => self.hops.push((device, mac)),
+            (None, false) => self.hops.push((device, addr)),
             _ => return false,
         }
         true
     }
 
-    /// Whether a next hop may be used.
-    pub fn is_usable(&self, device: DeviceId, mac: MacAddr) -> bool {
-        (self.hops.is_empty() || !self.hops.contains(&(device, mac)))
+    /// Whether the next hop that has `addr` may be used.
+    pub fn is_usable(&self, device: DeviceId, addr: impl Into<LinkAddr>) -> bool {
+        let addr = addr.into();
+        !self.hops.iter().any(|(at, hop)| *at == device && hop.covers(addr))
             && !self.devices.contains(&device)
     }
 
@@ -82,10 +89,12 @@ impl UnusableHops {
         hops: &'a [NextHop],
         router: NodeId,
         flow: Flow,
-        from: Option<(DeviceId, MacAddr)>,
+        from: Option<(DeviceId, LinkAddr)>,
     ) -> Option<&'a NextHop> {
-        let usable = |hop: &&NextHop| self.is_usable(hop.device, hop.mac);
-        let onward = |hop: &&NextHop| from != Some((hop.device, hop.mac));
+        let usable = |hop: &&NextHop| self.is_usable(hop.device, hop.addr);
+        let onward = |hop: &&NextHop| {
+            from.is_none_or(|(device, addr)| hop.device != device || !hop.addr.covers(addr))
+        };
         let Some(best) = hops.iter().filter(usable).find(onward) else {
             // Back is better than nowhere: the neighbour will not send it here again if it has
             // another way, and if it has none the hop limit ends it.
@@ -104,7 +113,7 @@ impl UnusableHops {
     /// of them has brought: several share flows by their hash. And whether there is no other, so
     /// that frames go back where they came from.
     pub fn settled(&self, hops: &[NextHop]) -> (Vec<NextHop>, bool) {
-        let usable = || hops.iter().filter(|hop| self.is_usable(hop.device, hop.mac));
+        let usable = || hops.iter().filter(|hop| self.is_usable(hop.device, hop.addr));
         let best = usable().next().map(|hop| hop.metric);
         let equals = usable().filter(|hop| Some(hop.metric) == best).copied().collect();
         (equals, usable().nth(1).is_none())
@@ -124,10 +133,10 @@ impl UnusableHops {
         if path_attempts == 0 {
             return Some(first);
         }
-        let alive = hops.iter().any(|hop| self.is_usable(hop.device, hop.mac));
+        let alive = hops.iter().any(|hop| self.is_usable(hop.device, hop.addr));
         let others = || {
             hops.iter()
-                .filter(|hop| *hop != first && (!alive || self.is_usable(hop.device, hop.mac)))
+                .filter(|hop| *hop != first && (!alive || self.is_usable(hop.device, hop.addr)))
         };
         match usize::from(path_attempts) % (others().count() + 1) {
             0 => Some(first),

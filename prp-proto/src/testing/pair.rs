@@ -64,10 +64,7 @@ impl Side {
         let hosts = Hosts::parse(hosts.as_bytes()).expect("the text above is well formed");
         let routes = RouteTable::build(&hosts, local, |_| Some(DeviceId(0)));
         let mac = MacAddr([2, 0, 0, 0, 0, node as u8]);
-        let devices = vec![
-            Device { mac, mtu, loopback: false },
-            Device { mac: MacAddr::ZERO, mtu: 65536, loopback: true },
-        ];
+        let devices = vec![Device::ethernet(mac, mtu), Device::loopback(65536)];
         let endpoint = Endpoint::new(config, routes, devices, [seed; 32]);
         Self { endpoint, events: Vec::new(), foreign: Vec::new() }
     }

@@ -1,7 +1,7 @@
 //! The CRC-32 trailer (SPEC PRP-CRC-1 to 4).
 
 use super::transport::Flags;
-use super::{CRC_LEN, ETHERNET_LEN, HEADER_LEN};
+use super::{CRC_LEN, HEADER_LEN, PACKET_HEADER_LEN};
 
 /// What a trailer is bound to beside the bytes of its frame.
 ///
@@ -21,13 +21,21 @@ impl CrcKey {
     pub const NONE: Self = Self { sender: 0, receiver: 0 };
 }
 
+/// The network and the transport header among a frame's first 30 bytes.
+pub const fn packet_header(head: &[u8; HEADER_LEN]) -> &[u8; PACKET_HEADER_LEN] {
+    match head.last_chunk() {
+        Some(header) => header,
+        None => unreachable!(),
+    }
+}
+
 /// CRC-32 (IEEE) over the key, the network header, the transport header with HOPS as zero, and the
-/// payload given in pieces. `head` is a frame's first 30 bytes.
-pub fn checksum(key: CrcKey, head: &[u8; HEADER_LEN], payload: [&[u8]; 2]) -> [u8; CRC_LEN] {
-    let mut fixed = [0; 8 + HEADER_LEN - ETHERNET_LEN];
+/// payload given in pieces. `head` is those two headers, so that the carrier does not matter.
+pub fn checksum(key: CrcKey, head: &[u8; PACKET_HEADER_LEN], payload: [&[u8]; 2]) -> [u8; CRC_LEN] {
+    let mut fixed = [0; 8 + PACKET_HEADER_LEN];
     fixed[..4].copy_from_slice(&key.sender.to_be_bytes());
     fixed[4..8].copy_from_slice(&key.receiver.to_be_bytes());
-    fixed[8..].copy_from_slice(&head[ETHERNET_LEN..]);
+    fixed[8..].copy_from_slice(head);
     if let Some(flags) = fixed.last_chunk_mut::<4>() {
         *flags = Flags::from_bits(u32::from_be_bytes(*flags)).with_hops(0).bits().to_be_bytes();
     }

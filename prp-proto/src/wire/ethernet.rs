@@ -2,7 +2,7 @@
 
 use super::ETHERNET_LEN;
 use super::reader::Reader;
-use crate::addr::MacAddr;
+use crate::addr::{LinkAddr, MacAddr};
 
 /// Destination, source and type of a frame.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -16,6 +16,15 @@ pub struct EthernetHeader {
 }
 
 impl EthernetHeader {
+    /// The header of frames from `own` to `to`; none unless both are on Ethernet.
+    #[inline]
+    pub const fn between(own: LinkAddr, to: LinkAddr, ethertype: u16) -> Option<Self> {
+        match (own.mac(), to.mac()) {
+            (Some(src), Some(dst)) => Some(Self { dst, src, ethertype }),
+            _ => None,
+        }
+    }
+
     pub(super) fn parse(r: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             dst: MacAddr(r.take_array()?),

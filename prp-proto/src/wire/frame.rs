@@ -1,4 +1,4 @@
-//! A whole frame: the three headers in front of a payload.
+//! A whole frame, or the datagram that is one without an Ethernet header: headers and payload.
 
 use core::fmt;
 
@@ -7,13 +7,14 @@ use super::ethernet::EthernetHeader;
 use super::network::NetworkHeader;
 use super::reader::Reader;
 use super::transport::{Flags, TransportHeader};
-use super::{CRC_LEN, ETHERNET_LEN, HEADER_LEN, NETWORK_LEN};
+use super::{CRC_LEN, ETHERNET_LEN, HEADER_LEN, NETWORK_LEN, PACKET_HEADER_LEN};
+use crate::addr::LinkAddr;
 
 /// The headers of a frame, to be sent or as they came.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub struct Head {
-    /// Ethernet II.
-    pub ethernet: EthernetHeader,
+    /// Ethernet II; none in a datagram.
+    pub ethernet: Option<EthernetHeader>,
     /// Nodes.
     pub network: NetworkHeader,
     /// Ports, segment number, length, flags.
@@ -21,7 +22,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// The 30 bytes before the payload.
+    /// The 30 bytes before the payload of a frame; the first 14 are zeros where there
+    /// is no Ethernet header.
     pub fn emit(&self) -> [u8; HEADER_LEN] {
         let mut out = [0; HEADER_LEN];
         self.emit_to(&mut out);
@@ -39,16 +41,20 @@ impl Head {
         if let (Ok(e), Ok(n), Ok(t)) =
             (ethernet.try_into(), network.try_into(), transport.try_into())
         {
-            self.ethernet.emit(e);
+            if let Some(ethernet) = &self.ethernet {
+                ethernet.emit(e);
+            }
             self.network.emit(n);
             self.transport.emit(t);
         }
     }
 }
 
-/// A received frame, borrowed from wherever the device put it.
+/// A received frame or datagram, borrowed from wherever the device put it.
 #[derive(Copy, Clone, Debug)]
 pub struct Frame<'a> {
+    /// The neighbour that sent it.
+    pub from: LinkAddr,
     /// The headers.
     pub head: Head,
     /// `length` bytes after the headers.
@@ -77,7 +83,24 @@ impl<'a> Frame<'a> {
         let network = NetworkHeader::parse(&mut r).ok_or(FrameError::Node)?;
         let transport = TransportHeader::parse(&mut r).ok_or(FrameError::Truncated)?;
         let payload = rest.get(..usize::from(transport.len)).ok_or(FrameError::Length)?;
-        Ok(Self { head: Head { ethernet, network, transport }, payload, bytes })
+        let from = LinkAddr::Ethernet(ethernet.src);
+        let head = Head { ethernet: Some(ethernet), network, transport };
+        Ok(Self { from, head, payload, bytes })
+    }
+
+    /// Reads a datagram that came from `from` (SPEC PRP-UDP-1).
+    ///
+    /// # Errors
+    /// A [`FrameError`] for whatever is not a well-formed PRP datagram.
+    #[inline]
+    pub fn parse_datagram(from: LinkAddr, bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let split = bytes.split_first_chunk::<PACKET_HEADER_LEN>();
+        let (head, rest) = split.ok_or(FrameError::Truncated)?;
+        let mut r = Reader::new(head);
+        let network = NetworkHeader::parse(&mut r).ok_or(FrameError::Node)?;
+        let transport = TransportHeader::parse(&mut r).ok_or(FrameError::Truncated)?;
+        let payload = rest.get(..usize::from(transport.len)).ok_or(FrameError::Length)?;
+        Ok(Self { from, head: Head { ethernet: None, network, transport }, payload, bytes })
     }
 
     /// All of it, as it came.
@@ -90,18 +113,28 @@ impl<'a> Frame<'a> {
         self.head.transport.flags
     }
 
-    /// The frame's first 30 bytes.
-    pub fn head_bytes(&self) -> &'a [u8; HEADER_LEN] {
-        const EMPTY: &[u8; HEADER_LEN] = &[0; HEADER_LEN];
-        // `parse` has seen 30 bytes.
-        self.bytes.first_chunk().unwrap_or(EMPTY)
+    /// What goes over every carrier: the frame without its Ethernet header.
+    #[inline]
+    pub const fn packet(&self) -> &'a [u8] {
+        match self.head.ethernet {
+            // `parse` has seen them.
+            Some(_) => self.bytes.split_at(ETHERNET_LEN).1,
+            None => self.bytes,
+        }
+    }
+
+    /// The network and the transport header.
+    pub fn packet_header(&self) -> &'a [u8; PACKET_HEADER_LEN] {
+        const EMPTY: &[u8; PACKET_HEADER_LEN] = &[0; PACKET_HEADER_LEN];
+        // Both ways of parsing have seen 16 bytes.
+        self.packet().first_chunk().unwrap_or(EMPTY)
     }
 
     /// Whether a CRC-32 trailer made under `key` follows the payload.
     pub fn crc_ok(&self, key: CrcKey) -> bool {
-        let at = HEADER_LEN + self.payload.len();
-        let Some(trailer) = self.bytes.get(at..at + CRC_LEN) else { return false };
-        trailer == checksum(key, self.head_bytes(), [self.payload, &[]])
+        let at = PACKET_HEADER_LEN + self.payload.len();
+        let Some(trailer) = self.packet().get(at..at + CRC_LEN) else { return false };
+        trailer == checksum(key, self.packet_header(), [self.payload, &[]])
     }
 }
 

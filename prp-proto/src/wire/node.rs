@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::crc::{CrcKey, checksum};
+use super::crc::{CrcKey, checksum, packet_header};
 use super::frame::{Frame, Head};
 use super::reader::Reader;
 use super::transport::Flags;
@@ -95,8 +95,8 @@ impl NodeBlock {
     }
 }
 
-/// A whole frame of headers and payload, with a trailer under the zero key. `head`'s length field
-/// is set.
+/// A whole frame of headers and payload, or a datagram if `head` has no Ethernet header, with a
+/// trailer under the zero key. `head`'s length field is set.
 ///
 /// # Panics
 /// If the payload is longer than 65535 bytes.
@@ -105,10 +105,12 @@ pub fn sealed(mut head: Head, payload: &[&[u8]]) -> Vec<u8> {
     assert!(len <= usize::from(u16::MAX), "no payload is longer");
     head.transport.len = len as u16;
     let bytes = head.emit();
+    let begin = if head.ethernet.is_some() { 0 } else { super::ETHERNET_LEN };
     let mut frame = Vec::with_capacity(bytes.len() + len + super::CRC_LEN);
-    frame.extend_from_slice(&bytes);
+    frame.extend_from_slice(&bytes[begin..]);
+    let payload_at = frame.len();
     payload.iter().for_each(|piece| frame.extend_from_slice(piece));
-    let trailer = checksum(CrcKey::NONE, &bytes, [&frame[bytes.len()..], &[]]);
+    let trailer = checksum(CrcKey::NONE, packet_header(&bytes), [&frame[payload_at..], &[]]);
     frame.extend_from_slice(&trailer);
     frame
 }

@@ -33,8 +33,10 @@ impl fmt::Display for Pretty<'_> {
             Ok(frame) => frame,
             Err(why) => return write!(f, "{} bytes: {why}", self.bytes.len()),
         };
-        let (e, n, t) = (frame.head.ethernet, frame.head.network, frame.head.transport);
-        write!(f, "{} > {} ", e.src, e.dst)?;
+        let (n, t) = (frame.head.network, frame.head.transport);
+        if let Some(e) = frame.head.ethernet {
+            write!(f, "{} > {} ", e.src, e.dst)?;
+        }
         write!(f, "{}:{} > {}:{} [{:?}]", n.src, t.src_port, n.dst, t.dst_port, t.flags)?;
         write!(f, " seq {}+{} len {}", t.flags.epoch(), t.seq, t.len)?;
         if t.flags.contains(Flags::ACK) {

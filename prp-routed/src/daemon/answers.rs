@@ -48,7 +48,7 @@ impl Daemon {
                 node: hop.node.number(),
                 name: hosts.name(hop.node).map(str::to_owned),
                 device: link.map_or_else(String::new, |link| link.name().to_owned()),
-                mac: hop.mac.to_string(),
+                mac: hop.addr.to_string(),
                 usable: neighbour.usable,
                 carrier: link.is_none_or(|link| self.carrier.is_up(link.name())),
                 liveness: neighbour.liveness(),

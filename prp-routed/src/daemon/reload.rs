@@ -87,7 +87,7 @@ impl Daemon {
         for interface in added {
             let device = PacketDevice::open(interface, hosts.ethertype())
                 .map_err(|e| explain(&e, interface))?;
-            let ours = Device { mac: interface.mac, mtu: device.mtu(), loopback: false };
+            let ours = Device::ethernet(interface.mac, device.mtu());
             let fd = device.as_fd().try_clone_to_owned()?;
             device.set_router_filter(&filter)?;
             let link = Link::new(&interface.name, Box::new(device));

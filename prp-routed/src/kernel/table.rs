@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use prp_proto::addr::{DeviceId, MacAddr, NodeId};
+use prp_proto::addr::{DeviceId, LinkAddr, NodeId};
 use prp_proto::forward::Forwarder;
 use prp_proto::route::NextHop;
 
@@ -85,7 +85,7 @@ fn write_neighbours(
     places: &mut [u64],
     forwarder: &Forwarder,
     exits: &[Option<Exit>],
-) -> HashMap<(DeviceId, MacAddr), u16> {
+) -> HashMap<(DeviceId, LinkAddr), u16> {
     let mut numbers = HashMap::new();
     for hop in forwarder.routes().neighbours() {
         let device = usize::from(hop.device.0);
@@ -93,17 +93,18 @@ fn write_neighbours(
         else {
             continue;
         };
-        let key = key(hop.device, hop.mac);
+        let (Some(theirs), Some(ours)) = (hop.addr.mac(), ours.addr.mac()) else { continue };
+        let key = key(hop.device, theirs);
         let mut near = (0..PROBES).map(|probe| (layout.home(key) + probe) % layout.places());
         let Some(place) = near.find(|place| places[place * NEIGHBOUR / 8] == 0) else { continue };
         let mut head = [0; 16];
-        head[..6].copy_from_slice(&hop.mac.0);
-        head[6..12].copy_from_slice(&ours.mac.0);
+        head[..6].copy_from_slice(&theirs.0);
+        head[6..12].copy_from_slice(&ours.0);
         let entry = &mut places[place * NEIGHBOUR / 8..][..NEIGHBOUR / 8];
         entry[0] = key;
         entry[NEIGHBOUR_EXIT / 8] = u64::from(exit.index) | (device as u64) << 32;
         write_bytes(&mut entry[NEIGHBOUR_HEAD / 8..], &head);
-        numbers.insert((hop.device, hop.mac), place as u16 + 1);
+        numbers.insert((hop.device, hop.addr), place as u16 + 1);
     }
     numbers
 }
@@ -113,24 +114,24 @@ fn write_row(
     row: &mut [u64],
     forwarder: &Forwarder,
     exits: &[Option<Exit>],
-    numbers: &HashMap<(DeviceId, MacAddr), u16>,
+    numbers: &HashMap<(DeviceId, LinkAddr), u16>,
     node: NodeId,
 ) {
-    let number_of = |device, mac| numbers.get(&(device, mac)).copied();
+    let number_of = |device, addr| numbers.get(&(device, addr)).copied();
     let mut takers = Vec::new();
     if let Some(settled) = forwarder.settled(node) {
         // A next hop that has no number, or no device at present, is served in user space, with
         // those that share frames with it.
         let exit = |hop: &NextHop| exits.get(usize::from(hop.device.0)).copied().flatten();
         let room = settled.hops.iter().map(|hop| exit(hop).map_or(0, |exit| exit.longest)).min();
-        takers.extend(settled.hops.iter().filter_map(|hop| number_of(hop.device, hop.mac)));
+        takers.extend(settled.hops.iter().filter_map(|hop| number_of(hop.device, hop.addr)));
         if let Some(room) = room.filter(|_| takers.len() == settled.hops.len()) {
             let share = if takers.len() > 1 { takers.len() as u64 } else { settled.back.into() };
             row[0] = settled.longest.min(room) as u64 | share << 32;
         }
     }
     let hops = forwarder.routes().lookup(node).next_hops();
-    let others = hops.iter().filter_map(|hop| number_of(hop.device, hop.mac));
+    let others = hops.iter().filter_map(|hop| number_of(hop.device, hop.addr));
     let others = others.filter(|other| !takers.contains(other));
     let mut list = [0; ROW - ROW_LIST];
     let all = takers.iter().copied().chain(others);

@@ -40,7 +40,7 @@ fn router_of(text: &str) -> Forwarder {
     let hosts = Hosts::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
     let device = |name: &str| name.strip_prefix("eth").and_then(|n| n.parse().ok()).map(DeviceId);
     let routes = RouteTable::build(&hosts, node(5), device);
-    let device = |last, mtu| Device { mac: mac(last), mtu, loopback: false };
+    let device = |last, mtu| Device::ethernet(mac(last), mtu);
     Forwarder::new(ETHERTYPE, routes, vec![device(0xa0, 1500), device(0xa1, 1400)])
 }
 
@@ -98,7 +98,7 @@ fn agrees(bench: &Bench, forwarder: &Forwarder, device: usize, frame: &[u8]) -> 
     let mut expected = before;
     let on = match forwarder.decide(DeviceId(device as u16), frame) {
         Outcome::Forward(departure) if verdict == ON => {
-            assert_eq!(out, [&departure.head[..], &frame[HEADER_LEN..]].concat());
+            assert_eq!(out, [departure.head(), &frame[HEADER_LEN..]].concat());
             expected[device].frames += 1;
             expected[device].bytes += frame.len() as u64;
             expected[usize::from(departure.device.0)].sent += 1;
@@ -111,8 +111,9 @@ fn agrees(bench: &Bench, forwarder: &Forwarder, device: usize, frame: &[u8]) -> 
                 let unknown = usize::from(src.max(dst)) >= bench.layout.rows;
                 let settled = forwarder.settled(node(dst));
                 let from = (DeviceId(device as u16), &frame[6..12]);
-                let among =
-                    |s: &FibEntry| s.hops.iter().any(|hop| from == (hop.device, &hop.mac.0[..]));
+                let among = |s: &FibEntry| {
+                    s.hops.iter().any(|hop| from == (hop.device, &hop.addr.mac().unwrap().0[..]))
+                };
                 // Of those that share, one may take longer frames than another.
                 let alone = |s: &FibEntry| !s.back && among(s) || frame.len() > s.longest;
                 assert!(
@@ -229,7 +230,7 @@ fn put_in_force__is_all_at_once() {
     ];
     let frame = plain(&routers[0]);
     let expected = routers.each_ref().map(|router| match router.decide(DeviceId(0), &frame) {
-        Outcome::Forward(departure) => [&departure.head[..], &frame[HEADER_LEN..]].concat(),
+        Outcome::Forward(departure) => [departure.head(), &frame[HEADER_LEN..]].concat(),
         other => panic!("{other:?}"),
     });
     let Some(bench) = Bench::new(layout) else { return };

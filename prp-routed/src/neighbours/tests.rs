@@ -1,3 +1,4 @@
+use prp_proto::addr::MacAddr;
 use prp_proto::endpoint::Device;
 use prp_proto::forward::Flow;
 use prp_proto::hosts::Hosts;
@@ -31,7 +32,7 @@ impl Bench {
         let routes = RouteTable::build(&hosts, node(1), |name| {
             Some(DeviceId(if name == "eth0" { 0 } else { 1 }))
         });
-        let device = Device { mac: MacAddr([2, 0, 0, 0, 0, 1]), mtu: 1500, loopback: false };
+        let device = Device::ethernet(MacAddr([2, 0, 0, 0, 0, 1]), 1500);
         let mut neighbours = Neighbours::new(LivenessSettings::default());
         neighbours.follow(&routes, Instant::ZERO);
         let forwarder = Forwarder::new(ETHERTYPE, routes, vec![device; 2]);
@@ -65,7 +66,7 @@ impl Bench {
                     (DeviceId(*number - 2), MacAddr([2, 0, 0, 0, 0, *number as u8]));
                 while let Some(block) = session.poll(self.now) {
                     if answering.contains(number) && carrier[usize::from(device.0)] {
-                        self.neighbours.hear(self.now, device, mac, &block);
+                        self.neighbours.hear(self.now, device, mac.into(), &block);
                     }
                 }
             }
@@ -149,7 +150,7 @@ fn turn__a_router_that_says_goodbye_is_not_dead() {
     bench.run(2_000);
     let goodbye = bench.peers[0].1.farewell();
     bench.answering.clear();
-    bench.neighbours.hear(bench.now, DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]), &goodbye);
+    bench.neighbours.hear(bench.now, DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]).into(), &goodbye);
     bench.run(5_000);
     assert_eq!((bench.way(), bench.changes()), (2, vec![0; 3]));
 }

@@ -159,7 +159,7 @@ fn tell__at_first_and_when_it_changes() {
     let mut process = process(&mut registry, USER);
     assert!(process.receive().unwrap().ledger.is_some());
     assert_eq!(process.receive().unwrap().down, Some(DownHops::default()));
-    let down = DownHops(vec![DownHop { device: "eth0".into(), mac: MacAddr([2; 6]) }]);
+    let down = DownHops(vec![DownHop { device: "eth0".into(), addr: MacAddr([2; 6]).into() }]);
     registry.tell(now, &down);
     assert_eq!(process.receive().unwrap().down, Some(down.clone()));
     registry.tell(now, &down);

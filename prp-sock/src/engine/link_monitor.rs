@@ -48,7 +48,7 @@ impl LinkMonitor {
             let at = engine.device_names().iter().position(|known| known == name)?;
             Some(DeviceId(at as u16))
         };
-        let hops = said.0.iter().filter_map(|hop| Some((id(&hop.device)?, hop.mac))).collect();
+        let hops = said.0.iter().filter_map(|hop| Some((id(&hop.device)?, hop.addr))).collect();
         let unusable = UnusableHops::without(hops, self.down.keys().copied().collect());
         if unusable != self.unusable {
             self.unusable = unusable.clone();

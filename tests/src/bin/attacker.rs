@@ -20,7 +20,7 @@ use prp_device::raw::RawSocket;
 use prp_proto::addr::{MacAddr, Port, PrpAddr};
 use prp_proto::wire::{
     CrcKey, ETHERTYPE, EthernetHeader, Flags, Head, NetworkHeader, Offer, ReliabilitySet,
-    ResetBlock, ResetReason, TransportHeader, checksum,
+    ResetBlock, ResetReason, TransportHeader, checksum, packet_header,
 };
 use prp_tests::seed::{Dice, generator};
 
@@ -164,7 +164,7 @@ impl Forger {
             self.to.port
         };
         let head = Head {
-            ethernet: EthernetHeader { dst, src, ethertype: ETHERTYPE },
+            ethernet: Some(EthernetHeader { dst, src, ethertype: ETHERTYPE }),
             network: NetworkHeader { src: self.from.node, dst: self.to.node },
             transport: TransportHeader {
                 src_port: port,
@@ -175,7 +175,7 @@ impl Forger {
             },
         };
         let head = head.emit();
-        let trailer = checksum(CrcKey::NONE, &head, [payload, &[]]);
+        let trailer = checksum(CrcKey::NONE, packet_header(&head), [payload, &[]]);
         // A full segment leaves no room for one.
         let trailer = if payload.len() < PAYLOAD { &trailer[..] } else { &[] };
         [&head[..], payload, trailer].concat()

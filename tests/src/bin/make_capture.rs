@@ -11,7 +11,7 @@ use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     AckBlock, Bitmap, Control, CrcKey, ETHERTYPE, Echo, EthernetHeader, Flags, Head, LivenessBlock,
     MAX_CONTROL_LEN, NetworkHeader, NodeBlock, NodeKind, Offer, Reliability, ReliabilitySet,
-    ResetBlock, ResetReason, TransportHeader, checksum,
+    ResetBlock, ResetReason, TransportHeader, checksum, packet_header,
 };
 
 /// Ethernet's shortest frame without FCS, to which shorter ones are padded.
@@ -104,11 +104,11 @@ impl Plan {
         );
         transport.flags = transport.flags.with(self.flags).with_hops(self.hops);
         let head = Head {
-            ethernet: EthernetHeader {
+            ethernet: Some(EthernetHeader {
                 dst: mac(self.to.0),
                 src: mac(self.from.0),
                 ethertype: ETHERTYPE,
-            },
+            }),
             network: NetworkHeader { src: node(self.from.0), dst: node(self.to.0) },
             transport,
         }
@@ -116,7 +116,7 @@ impl Plan {
         let mut frame = head.to_vec();
         frame.extend_from_slice(payload);
         if let Some(key) = self.key {
-            frame.extend(checksum(key, &head, [payload, &[]]));
+            frame.extend(checksum(key, packet_header(&head), [payload, &[]]));
         }
         frame
     }

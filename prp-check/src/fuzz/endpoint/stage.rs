@@ -66,10 +66,7 @@ pub(super) fn config(reliability: ReliabilitySet) -> ConnConfig {
 fn endpoint(local: u16) -> Endpoint {
     let hosts = Hosts::parse(HOSTS.as_bytes()).expect("the text above is well formed");
     let routes = RouteTable::build(&hosts, node(local), |_| Some(DeviceId(0)));
-    let devices = vec![
-        Device { mac: mac(local), mtu: 1500, loopback: false },
-        Device { mac: MacAddr::ZERO, mtu: 65536, loopback: true },
-    ];
+    let devices = vec![Device::ethernet(mac(local), 1500), Device::loopback(65536)];
     Endpoint::new(EndpointConfig::default(), routes, devices, [local as u8; 32])
 }
 

@@ -7,7 +7,7 @@ use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     AckBlock, Bitmap, Control, CrcKey, ETHERTYPE, Echo, EthernetHeader, Flags, Frame, Head,
     MAX_CONTROL_LEN, NetworkHeader, Offer, Reliability, ReliabilitySet, ResetBlock, ResetReason,
-    TransportHeader, checksum,
+    TransportHeader, checksum, packet_header,
 };
 
 use super::stage::{
@@ -213,11 +213,11 @@ fn acknowledgement(u: &mut Unstructured<'_>, lead: &Lead) -> Result<AckBlock> {
 
 fn seal(from: u16, transport: TransportHeader, payload: &[u8], key: Option<CrcKey>) -> Vec<u8> {
     let head = Head {
-        ethernet: EthernetHeader { dst: mac(TARGET), src: mac(from), ethertype: ETHERTYPE },
+        ethernet: Some(EthernetHeader { dst: mac(TARGET), src: mac(from), ethertype: ETHERTYPE }),
         network: NetworkHeader { src: node(from), dst: node(TARGET) },
         transport,
     }
     .emit();
-    let trailer = key.map(|key| checksum(key, &head, [payload, &[]]));
+    let trailer = key.map(|key| checksum(key, packet_header(&head), [payload, &[]]));
     [&head[..], payload, trailer.as_ref().map_or(&[][..], |t| t)].concat()
 }

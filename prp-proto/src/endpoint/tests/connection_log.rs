@@ -57,7 +57,7 @@ fn reset__in_the_name_of_a_dead_process_is_believed_if_it_has_the_id() {
     let entered = news(&mut pair);
     let [ConnectionChange::Enter(_, established)] = entered[..] else { panic!("{entered:?}") };
     let mac = crate::addr::MacAddr([2, 0, 0, 0, 0, 1]);
-    let devices = alloc::vec![Device { mac, mtu: 1500, loopback: false }];
+    let devices = alloc::vec![Device::ethernet(mac, 1500)];
     let router = Forwarder::new(ETHERTYPE, pair.client.endpoint.routes().clone(), devices);
     let wrong = EstablishedId { peer_id: established.peer_id ^ 1, ..established };
     pair.rule =

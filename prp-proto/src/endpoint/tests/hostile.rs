@@ -15,7 +15,11 @@ pub(super) fn forge(
 ) -> Vec<u8> {
     let mac = |node: NodeId| MacAddr([2, 0, 0, 0, 0, node.number() as u8]);
     let head = Head {
-        ethernet: EthernetHeader { dst: mac(to.node), src: mac(from.node), ethertype: ETHERTYPE },
+        ethernet: Some(EthernetHeader {
+            dst: mac(to.node),
+            src: mac(from.node),
+            ethertype: ETHERTYPE,
+        }),
         network: NetworkHeader { src: from.node, dst: to.node },
         transport: TransportHeader {
             src_port: from.port,
@@ -29,7 +33,7 @@ pub(super) fn forge(
     let mut frame = head.to_vec();
     frame.extend_from_slice(payload);
     if let Some(key) = crc {
-        frame.extend_from_slice(&checksum(key, &head, [payload, &[]]));
+        frame.extend_from_slice(&checksum(key, packet_header(&head), [payload, &[]]));
     }
     frame
 }

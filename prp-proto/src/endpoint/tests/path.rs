@@ -27,10 +27,8 @@ impl Net {
             let local = NodeId::new(node).expect("a node");
             let routes =
                 RouteTable::build(&hosts, local, |name| Some(DeviceId(u16::from(name == "eth1"))));
-            let device = |at: u8| Device {
-                mac: MacAddr([2, 0, 0, 0, at, node as u8]),
-                mtu: mtu[usize::from(at)],
-                loopback: false,
+            let device = |at: u8| {
+                Device::ethernet(MacAddr([2, 0, 0, 0, at, node as u8]), mtu[usize::from(at)])
             };
             let devices = [0, 1].map(device).to_vec();
             Endpoint::new(EndpointConfig::default(), routes, devices, [node as u8; 32])
@@ -162,7 +160,7 @@ fn way__a_request_finds_the_one_that_is_not_dead() {
 fn way__next_hops_that_are_down_are_not_used_until_they_are_back() {
     let mut net = Net::new([1500; 2]);
     let (c, s) = net.established();
-    let hop = (DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]));
+    let hop = (DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]).into());
     for unusable in [
         UnusableHops::without([hop].to_vec(), Vec::new()),
         UnusableHops::without(Vec::new(), [DeviceId(0)].to_vec()),

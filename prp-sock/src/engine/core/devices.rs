@@ -72,7 +72,7 @@ impl Core {
             };
             // What its receiving ring has no room for it never takes.
             let mtu = slot.io.kernel().map_or(ours.mtu, |kernel| link.mtu.min(kernel.largest()));
-            let device = Device { mac: link.mac, mtu, loopback: false };
+            let device = Device::ethernet(link.mac, mtu);
             if *ours != device {
                 self.endpoint.set_device(id, device);
             }

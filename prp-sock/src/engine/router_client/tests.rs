@@ -14,7 +14,7 @@ fn poll__a_router_that_says_nothing_does_not_keep_the_thread_busy() {
     ours.set_nonblocking(true).unwrap();
     let mut client = RouterClient::new();
     client.link = Some(CloseOnFork::new(Registration::new(ours)));
-    client.down = DownHops(vec![DownHop { device: "eth0".into(), mac: MacAddr([2; 6]) }]);
+    client.down = DownHops(vec![DownHop { device: "eth0".into(), addr: MacAddr([2; 6]).into() }]);
     client.forget_at = Some(Instant::ZERO);
     assert_eq!(client.poll(pair.alpha.engine()), None);
     assert_eq!(client.down, DownHops::default(), "what the last router said is forgotten");

@@ -41,7 +41,8 @@ fn connect__is_refused_only_where_the_kernel_says_that_every_device_is_down() {
         let engine = pair.alpha.engine();
         let connect = || pair.alpha.connect(pair.beta.addr(80), &Builder::new());
         let ours = *engine.lock().endpoint.device(DeviceId(0)).unwrap();
-        let link = |up| LinkState { index: Some(1), up, mac: ours.mac, mtu: ours.mtu };
+        let mac = ours.addr.mac().unwrap();
+        let link = |up| LinkState { index: Some(1), up, mac, mtu: ours.mtu };
         let hear = |up: [Option<bool>; 2], heard| {
             engine.lock().note_links(engine.now(), heard, up.into_iter().map(|up| up.map(link)));
         };
