@@ -6,7 +6,7 @@ use prp_proto::addr::MacAddr;
 use prp_proto::endpoint::Device;
 use prp_proto::hosts::Hosts;
 
-use crate::{FrameIo, Interface, PacketDevice, explain_open, list_interfaces};
+use crate::{DeviceIo, Interface, PacketDevice, explain_open, list_interfaces};
 
 /// Devices that are waited for, at most: each costs two descriptors and a ring of a megabyte, and a
 /// file for many machines may name many that this one will never have.
@@ -20,7 +20,7 @@ pub struct NodeDevice {
     /// Its address and MTU.
     pub device: Device,
     /// What frames go in and out by.
-    pub io: Box<dyn FrameIo>,
+    pub io: DeviceIo,
 }
 
 /// Opens the devices that `hosts` names and those that lead back to this machine; only the one
@@ -49,13 +49,17 @@ pub fn open(hosts: &Hosts, only: Option<&str>) -> io::Result<Vec<NodeDevice>> {
         let io = opened.map_err(|e| explain_open(&e, name))?;
         let ours = Device::ethernet(interface.mac, io.mtu());
         let device = Device { loopback: interface.loopback, ..ours };
-        devices.push(NodeDevice { name: name.clone(), device, io: Box::new(io) });
+        devices.push(NodeDevice { name: name.clone(), device, io: DeviceIo::Frames(Box::new(io)) });
     }
     for name in absent(hosts, &found, only) {
         let opened = PacketDevice::await_interface(name, hosts.ethertype());
         let io = opened.map_err(|e| explain_open(&e, name))?;
         let device = Device::ethernet(MacAddr::ZERO, io.mtu());
-        devices.push(NodeDevice { name: name.to_owned(), device, io: Box::new(io) });
+        devices.push(NodeDevice {
+            name: name.to_owned(),
+            device,
+            io: DeviceIo::Frames(Box::new(io)),
+        });
     }
     Ok(devices)
 }

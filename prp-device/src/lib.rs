@@ -7,6 +7,8 @@
 //! | --- | --- |
 //! | [`factory`] | the devices of a node, as prphosts names them |
 //! | `packet` | a packet socket, with a ring shared with the kernel |
+//! | `device_io` | a device of either carrier |
+//! | `udp` | a UDP socket, whose datagrams travel in trains |
 //! | `filter` | the classic BPF program that passes frames for a process or a router |
 //! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` looks after them |
 //! | `interface`, `state`, `carrier` | which devices there are, and what the kernel says of them |
@@ -21,6 +23,7 @@ pub mod assembler;
 mod carrier;
 mod conflicts;
 mod cpu_contention;
+mod device_io;
 pub mod factory;
 mod fast_path;
 mod fast_path_state;
@@ -37,6 +40,7 @@ mod sys;
 mod tcx_rx;
 #[cfg(any(test, feature = "testing"))]
 mod tight;
+mod udp;
 mod xdp_tx;
 
 use std::fmt;
@@ -46,6 +50,7 @@ use std::sync::Arc;
 
 pub use carrier::{Carrier, LinkState};
 pub use cpu_contention::CpuContention;
+pub use device_io::DeviceIo;
 pub use fast_path::Managed;
 pub use filter::{PortFilter, RouterFilter};
 pub use interface::{
@@ -60,6 +65,7 @@ pub use sys::ring::RingPeek;
 pub use tcx_rx::TcxRx;
 #[cfg(any(test, feature = "testing"))]
 pub use tight::TightDevice;
+pub use udp::{UdpCounters, UdpDevice};
 pub use xdp_tx::XdpTx;
 
 /// What became of a batch.

@@ -4,6 +4,7 @@
 #![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
 
 pub(crate) mod bpf;
+pub(crate) mod datagram;
 mod memory;
 pub(crate) mod mmsg;
 pub(crate) mod packet;

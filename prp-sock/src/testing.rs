@@ -13,7 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use std::{fmt, io, thread};
 
-use prp_device::{FrameIo, PipeDevice};
+use prp_device::{DeviceIo, FrameIo, PipeDevice};
 use prp_proto::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
@@ -162,8 +162,8 @@ impl Node {
         let endpoint = Endpoint::new(EndpointConfig::default(), routes, devices, [last; 32]);
         let looped = PipeDevice::looped(MTU).expect("a socket");
         let looped = WireDevice::new(looped, None, numbers.clone());
-        let mut io: Vec<Box<dyn FrameIo>> = vec![wire, Box::new(looped)];
-        io.extend(others);
+        let looped: Box<dyn FrameIo> = Box::new(looped);
+        let io = [wire, looped].into_iter().chain(others).map(DeviceIo::Frames).collect();
         let names = vec!["eth0".into(), "lo".into()];
         let engine = Engine::start(endpoint, io, names, None).expect("an engine on pipes");
         Self { number, engine }

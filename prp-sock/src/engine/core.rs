@@ -25,11 +25,11 @@ use super::readiness::Shown;
 use super::rx_coalescing::RxCoalescing;
 use super::rx_handles::RxHandles;
 use super::spin::SpinHistory;
-use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES};
+use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES, SEND_TRAINS};
 use super::wait::earliest;
 use super::waiter::Waiter;
 use super::waiters::{Interest, Waiters};
-use prp_device::{FrameIo, PortFilter};
+use prp_device::{DeviceIo, PortFilter};
 
 /// How long an engine without listeners and connections stays ready for the next one. An engine of
 /// a unit test is used by that test alone, and a hundred that stay would need more descriptors than
@@ -99,7 +99,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(super) fn new(endpoint: Endpoint, devices: Vec<Box<dyn FrameIo>>) -> io::Result<Self> {
+    pub(super) fn new(endpoint: Endpoint, devices: Vec<DeviceIo>) -> io::Result<Self> {
         let node = endpoint.local_node();
         let mut claim = StewardClaim::new(node);
         let steward = claim.try_take();
@@ -111,6 +111,9 @@ impl Core {
         };
         let devices: Vec<_> = devices.into_iter().map(DeviceSlot::new).collect();
         let rx_handles = RxHandles::new(&devices)?;
+        let trains = (0..devices.len()).filter_map(|at| endpoint.device(DeviceId(at as u16)));
+        let train = trains.map(|device| usize::from(device.train)).max().unwrap_or(1);
+        let send_frames = SEND_FRAMES.max(if train > 1 { SEND_TRAINS * train } else { 1 });
         let mut core = Self {
             endpoint,
             claims: PortClaims::new(node),
@@ -121,7 +124,7 @@ impl Core {
             rx_handles,
             filter,
             misdirected: 0,
-            batch: TransmitBatch::new(SEND_FRAMES, SEND_BYTES),
+            batch: TransmitBatch::new(send_frames, SEND_BYTES),
             slots: Vec::new(),
             listeners: HashMap::new(),
             calls: DeferredWakes::default(),
@@ -168,16 +171,25 @@ impl Core {
             let id = DeviceId(index as u16);
             let (endpoint, misdirected) = (&mut self.endpoint, &mut self.misdirected);
             let mut shown = 0;
-            let received = device.io.receive(RECEIVE_FRAMES, &mut |frame| {
-                let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
-                *misdirected += u32::from(is_misdirected(disposition));
-                shown += 1;
-            });
+            let received = match &mut device.io {
+                DeviceIo::Frames(io) => io.receive(RECEIVE_FRAMES, &mut |frame| {
+                    let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
+                    *misdirected += u32::from(is_misdirected(disposition));
+                    shown += 1;
+                }),
+                // A datagram reaches only the process whose socket it is for.
+                DeviceIo::Udp(io) => io.receive(RECEIVE_FRAMES, &mut |from, datagram| {
+                    let sink = sink.as_deref_mut();
+                    let _ = endpoint.handle_datagram(now, id, from, datagram, sink);
+                }),
+            };
             match received {
                 Ok(0) => {}
                 Ok(n) => {
-                    // The rest are for other machines.
-                    *misdirected += n.saturating_sub(shown) as u32;
+                    if device.io.kernel().is_some() {
+                        // The rest are for other machines.
+                        *misdirected += n.saturating_sub(shown) as u32;
+                    }
                     frames += n;
                     target_frames = target_frames.min(device.target_frames);
                 }
@@ -294,7 +306,7 @@ impl Core {
             let device = batch.device(next);
             let end = (next..count).find(|i| batch.device(*i) != device).unwrap_or(count);
             if let Some(slot) = self.devices.get_mut(usize::from(device.0)) {
-                slot.send(next..end, |i| endpoint.frame_with(batch, i, lent));
+                slot.send(next..end, |i| (batch.to(i), endpoint.frame_with(batch, i, lent)));
             }
             next = end;
         }

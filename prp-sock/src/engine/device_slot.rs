@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::rx_coalescing;
-use prp_device::{FrameIo, Peek, Sent};
+use prp_device::{DeviceIo, Peek, Sent};
+use prp_proto::addr::LinkAddr;
 
 /// Counters of a device.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
@@ -24,10 +25,10 @@ pub(crate) struct DeviceCounters {
 /// One device.
 #[derive(Debug)]
 pub(super) struct DeviceSlot {
-    pub(super) io: Box<dyn FrameIo>,
+    pub(super) io: DeviceIo,
     counters: DeviceCounters,
     /// Frames made but not taken: copied, since the buffers they came from go on. A batch at most.
-    stalled: VecDeque<Vec<u8>>,
+    stalled: VecDeque<(LinkAddr, Vec<u8>)>,
     /// Buffers for the next ones: a device that is often full allocates nothing.
     spare: Vec<Vec<u8>>,
     /// Frames that may gather in its receiving ring while nobody looks; 0 if it is not known how
@@ -42,7 +43,7 @@ pub(super) struct DeviceSlot {
 }
 
 impl DeviceSlot {
-    pub(super) fn new(io: Box<dyn FrameIo>) -> Self {
+    pub(super) fn new(io: DeviceIo) -> Self {
         let counters = DeviceCounters::default();
         let target_frames = match io.peek() {
             Peek::Ring(ring) => rx_coalescing::target_frames(ring.slots(), ring.slot_bytes()),
@@ -66,19 +67,19 @@ impl DeviceSlot {
         self.counters
     }
 
-    /// Sends the frames of `range`, whose pieces `frame` knows; keeps what the device does not
-    /// take.
+    /// Sends the frames of `range`, whose recipients and pieces `frame` knows; keeps what the
+    /// device does not take.
     pub(super) fn send<'a>(
         &mut self,
         range: Range<usize>,
-        frame: impl Fn(usize) -> [&'a [u8]; 4] + Copy,
+        frame: impl Fn(usize) -> (LinkAddr, [&'a [u8]; 4]) + Copy,
     ) {
         let mut at = range.start;
         while at < range.end {
-            let sent = if at + 1 == range.end {
-                self.io.send_one(frame(at))
-            } else {
-                self.io.send(&mut (at..range.end).map(frame))
+            let sent = match &mut self.io {
+                DeviceIo::Udp(io) => io.send((at..range.end).map(frame)),
+                DeviceIo::Frames(io) if at + 1 == range.end => io.send_one(frame(at).1),
+                DeviceIo::Frames(io) => io.send(&mut (at..range.end).map(|i| frame(i).1)),
             };
             at += sent.done + usize::from(sent.too_big);
             self.note(&sent);
@@ -95,11 +96,13 @@ impl DeviceSlot {
     /// Sends what it could not take before; whether it has taken all of it.
     pub(super) fn unstall(&mut self) -> bool {
         while !self.stalled.is_empty() {
-            let mut frames = self.stalled.iter().map(|f| [f.as_slice(), &[], &[], &[]]);
-            let sent = self.io.send(&mut frames);
+            let sent = match &mut self.io {
+                DeviceIo::Udp(io) => io.send(self.stalled.iter().map(|(to, f)| (*to, whole(f)))),
+                DeviceIo::Frames(io) => io.send(&mut self.stalled.iter().map(|(_, f)| whole(f))),
+            };
             let gone = sent.done + usize::from(sent.too_big);
             self.note(&sent);
-            self.spare.extend(self.stalled.drain(..gone));
+            self.spare.extend(self.stalled.drain(..gone).map(|(_, frame)| frame));
             if sent.full || gone == 0 {
                 return false;
             }
@@ -107,11 +110,11 @@ impl DeviceSlot {
         true
     }
 
-    fn stall(&mut self, pieces: [&[u8]; 4]) {
+    fn stall(&mut self, (to, pieces): (LinkAddr, [&[u8]; 4])) {
         let mut frame = self.spare.pop().unwrap_or_default();
         frame.clear();
         pieces.iter().for_each(|piece| frame.extend_from_slice(piece));
-        self.stalled.push_back(frame);
+        self.stalled.push_back((to, frame));
     }
 
     fn note(&mut self, sent: &Sent) {
@@ -120,20 +123,28 @@ impl DeviceSlot {
     }
 }
 
+/// The pieces of a frame that is in one.
+fn whole(frame: &[u8]) -> [&[u8]; 4] {
+    [frame, &[], &[], &[]]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use prp_device::TightDevice;
+    use prp_proto::addr::MacAddr;
 
     #[test]
     fn send__keeps_in_order_what_the_device_does_not_take() {
         const TOO_BIG: u16 = TightDevice::TOO_BIG;
         const LOST: u16 = TightDevice::LOST;
         let device = TightDevice::new(2).unwrap();
-        let mut slot = DeviceSlot::new(Box::new(device.clone()));
+        let mut slot = DeviceSlot::new(DeviceIo::Frames(Box::new(device.clone())));
         for round in 0..3 {
             let frames = [0, 1, TOO_BIG, 2, LOST, 3].map(u16::to_be_bytes);
-            slot.send(0..frames.len(), |i| [&frames[i][..1], &[], &frames[i][1..], &[]]);
+            slot.send(0..frames.len(), |i| {
+                (MacAddr::ZERO.into(), [&frames[i][..1], &[], &frames[i][1..], &[]])
+            });
             assert!(slot.is_stalled());
             assert!(!slot.unstall(), "there is still no room");
             // Expect: room for one frame at a time makes one frame at a time leave.

@@ -23,7 +23,7 @@ use super::wake_fd::WakeFd;
 use super::{Engine, exit, reopen};
 use crate::clock::Clock;
 use crate::sys::lock::Lock;
-use prp_device::{FrameIo, factory};
+use prp_device::{DeviceIo, factory};
 use prp_node::HostsFile;
 
 /// What makes two calls share an engine.
@@ -95,7 +95,7 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let ethertype = file.hosts().ethertype();
     let mut names = Vec::new();
     let mut devices: Vec<Device> = Vec::new();
-    let mut io: Vec<Box<dyn FrameIo>> = Vec::new();
+    let mut io: Vec<DeviceIo> = Vec::new();
     for opened in factory::open(file.hosts(), key.device.as_deref())? {
         names.push(opened.name);
         devices.push(opened.device);
@@ -127,7 +127,7 @@ impl Engine {
     /// An engine that runs `endpoint` on `devices`, called `names`.
     pub(crate) fn start(
         endpoint: Endpoint,
-        devices: Vec<Box<dyn FrameIo>>,
+        devices: Vec<DeviceIo>,
         names: Vec<String>,
         only_device: Option<String>,
     ) -> io::Result<Arc<Self>> {

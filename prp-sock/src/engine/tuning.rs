@@ -113,6 +113,9 @@ pub(super) const RECEIVE_FRAMES: usize = 32;
 /// Frames sent in one system call: 16 to 32 are best at every frame size.
 pub(super) const SEND_FRAMES: usize = 32;
 
+/// Trains made at a time for a UDP device, whose trains each leave by a system call of their own.
+pub(super) const SEND_TRAINS: usize = 4;
+
 /// Bytes sent in one system call: four of the largest frames.
 pub(super) const SEND_BYTES: usize = 256 * 1024;
 

@@ -146,6 +146,9 @@ impl Core {
     /// After a sleep: looks after the devices a while after one of them had an error, until all are
     /// there. Not at once, since an interface that is being removed is still to be found.
     pub(in crate::engine) fn revive_devices(&mut self, now: Instant, troubled: bool) {
+        if troubled {
+            self.devices.iter_mut().for_each(|device| device.io.take_errors());
+        }
         let due = self.reopen_at.is_some_and(|at| now >= at);
         if troubled || (due && !self.kernel_devices().all(|device| device.revive())) {
             self.reopen_at = Some(now + REVIVE_AFTER);

@@ -1,0 +1,69 @@
+//! How what a device carries goes in and out.
+
+use std::os::fd::BorrowedFd;
+
+use crate::{FrameIo, KernelDevice, Peek, UdpDevice};
+
+/// A device of either carrier.
+#[derive(Debug)]
+pub enum DeviceIo {
+    /// Ethernet frames.
+    Frames(Box<dyn FrameIo>),
+    /// Datagrams.
+    Udp(Box<UdpDevice>),
+}
+
+impl DeviceIo {
+    /// What to poll for what is to be received and for room to send.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Frames(io) => io.as_fd(),
+            Self::Udp(io) => io.as_fd(),
+        }
+    }
+
+    /// How to find out whether something waits.
+    pub fn peek(&self) -> Peek {
+        match self {
+            Self::Frames(io) => io.peek(),
+            Self::Udp(_) => Peek::Unknown,
+        }
+    }
+
+    /// What only a device of the kernel's that carries Ethernet frames can do.
+    pub fn kernel(&self) -> Option<&dyn KernelDevice> {
+        match self {
+            Self::Frames(io) => io.kernel(),
+            Self::Udp(_) => None,
+        }
+    }
+
+    /// The UDP socket, if it is one.
+    pub const fn udp(&mut self) -> Option<&mut UdpDevice> {
+        match self {
+            Self::Frames(_) => None,
+            Self::Udp(io) => Some(io),
+        }
+    }
+
+    /// Takes the errors of datagrams that the kernel keeps: they would end every `poll` at once.
+    pub fn take_errors(&mut self) {
+        if let Self::Udp(io) = self {
+            io.take_errors();
+        }
+    }
+
+    /// What was lost for want of room since the last call.
+    pub fn take_overruns(&mut self) -> u64 {
+        match self {
+            Self::Frames(io) => io.take_overruns(),
+            Self::Udp(io) => io.take_overruns(),
+        }
+    }
+}
+
+impl From<Box<dyn FrameIo>> for DeviceIo {
+    fn from(io: Box<dyn FrameIo>) -> Self {
+        Self::Frames(io)
+    }
+}

@@ -1,0 +1,286 @@
+//! A UDP socket, of which a process has one on each of its node's addresses: no privilege, any IP
+//! network. Datagrams travel in trains (docs/udp.md).
+
+mod offload;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use prp_node::fork::CloseOnFork;
+use prp_proto::addr::{LinkAddr, UDP_PORTS, UdpPeer};
+use socket2::{SockAddr, Socket};
+
+use crate::Sent;
+use crate::sys::datagram::{Loaded, MAX_BYTES, RecvList, SendList, force_send_buffer};
+use crate::sys::packet::force_receive_buffer;
+use offload::Offload;
+
+/// Datagrams of a train at most, as kernels before 6.2 have it.
+const MAX_TRAIN: usize = 64;
+
+/// Bytes of the socket's buffers, as the kernel counts them: sixteen trains with what the kernel
+/// adds, twice what is to be under way.
+const BUFFER_BYTES: i32 = 4 * 1024 * 1024;
+
+/// What a UDP device counts.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct UdpCounters {
+    /// Trains of at least two datagrams that were sent.
+    pub trains_sent: u64,
+    /// Trains of at least two datagrams that came.
+    pub trains_received: u64,
+    /// Trains that the kernel refused, and that were sent again one datagram at a time.
+    pub trains_refused: u64,
+    /// Datagrams that did not fit the buffer for them.
+    pub truncated: u64,
+    /// Datagrams from addresses that prphosts does not list.
+    pub strangers: u64,
+    /// Errors of the network about what was sent: nobody at a port, no route.
+    pub network_errors: u64,
+}
+
+/// A UDP socket on one of the node's addresses.
+#[derive(Debug)]
+pub struct UdpDevice {
+    socket: CloseOnFork<Socket>,
+    local: SocketAddr,
+    mtu: u32,
+    peers: Peers,
+    sender: SendList<LinkAddr>,
+    receiver: RecvList,
+    /// Trains that were there at the last look: so many are asked for at the next.
+    expected: usize,
+    offload: Offload,
+    overruns: u64,
+    /// The kernel's count of datagrams without room when it was looked at last.
+    overflow: u32,
+    counters: UdpCounters,
+}
+
+impl UdpDevice {
+    /// Opens a socket on `own`, or on the first of the following ports of the node that is free
+    /// (SPEC PRP-UDP-2). `peers` are the addresses of the cluster, in the order of their numbers.
+    ///
+    /// # Errors
+    /// `AddrNotAvailable` if this machine has no such address, `AddrInUse` if all ports of the node
+    /// are taken, what else the kernel says.
+    pub fn open(own: SocketAddr, peers: &[IpAddr]) -> io::Result<Self> {
+        let socket = socket::bind_in_range(own, UDP_PORTS)?;
+        let local = socket.local_addr()?.as_socket().unwrap_or(own);
+        let _ = force_receive_buffer(socket.as_fd(), BUFFER_BYTES);
+        let _ = force_send_buffer(socket.as_fd(), BUFFER_BYTES);
+        let mtu = socket::largest_payload(socket.as_fd(), own.ip());
+        Ok(Self {
+            socket: CloseOnFork::new(socket),
+            local,
+            mtu,
+            peers: Peers::new(peers),
+            sender: SendList::default(),
+            receiver: RecvList::new()?,
+            expected: 1,
+            offload: Offload::default(),
+            overruns: 0,
+            overflow: 0,
+            counters: UdpCounters::default(),
+        })
+    }
+
+    /// Where it receives.
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Bytes of a datagram's payload that the interface with its address takes.
+    pub const fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    /// Datagrams of its largest size that it sends and receives at a time.
+    pub fn train(&self) -> u16 {
+        (MAX_BYTES / self.mtu.max(1) as usize).clamp(1, MAX_TRAIN) as u16
+    }
+
+    /// The addresses of the cluster are `peers` from now on.
+    pub fn set_peers(&mut self, peers: &[IpAddr]) {
+        self.peers = Peers::new(peers);
+    }
+
+    /// Hands received datagrams to `take`, with their senders, until `max` or more were there; how
+    /// many there were, datagrams of strangers included.
+    ///
+    /// # Errors
+    /// The socket is of no use any more.
+    pub fn receive(
+        &mut self,
+        max: usize,
+        take: &mut dyn FnMut(LinkAddr, &[u8]),
+    ) -> io::Result<usize> {
+        let mut datagrams = 0;
+        loop {
+            let wanted = self.expected;
+            let got = match self.receiver.receive(self.socket.as_fd(), wanted) {
+                Ok(got) => got,
+                Err(e) if self.is_about_network(&e) => continue,
+                Err(e) => return Err(e),
+            };
+            // Most come alone, and then there is nothing to be had from asking for more.
+            self.expected = if got == wanted { 2 * wanted } else { got.max(1) }.min(RecvList::MAX);
+            for at in 0..got {
+                datagrams += self.take_train(at, take);
+            }
+            if got < wanted || datagrams >= max {
+                return Ok(datagrams);
+            }
+        }
+    }
+
+    /// Hands the datagrams of train `at` to `take`; how many there were.
+    fn take_train(&mut self, at: usize, take: &mut dyn FnMut(LinkAddr, &[u8])) -> usize {
+        let Some(train) = self.receiver.train(at) else { return 1 };
+        let mut count = 0;
+        match self.peers.number(train.from.ip()) {
+            Some(peer) => {
+                let from = LinkAddr::Udp { peer, port: train.from.port() };
+                for datagram in train.datagrams() {
+                    count += 1;
+                    take(from, datagram);
+                }
+                self.counters.truncated += u64::from(train.is_truncated);
+                self.counters.trains_received += u64::from(count > 1);
+            }
+            None => {
+                count = train.datagrams().count();
+                self.counters.strangers += count as u64;
+            }
+        }
+        let overflow = self.receiver.overflow();
+        self.overruns += u64::from(overflow.wrapping_sub(self.overflow));
+        self.overflow = overflow;
+        count
+    }
+
+    /// Sends datagrams, each for a neighbour and given in pieces.
+    pub fn send<'a>(&mut self, datagrams: impl Iterator<Item = (LinkAddr, [&'a [u8]; 4])>) -> Sent {
+        let Self { socket, peers, sender, offload, counters, .. } = self;
+        let mut loaded = sender.load(datagrams);
+        let mut sent = Sent::default();
+        while sent.done < loaded.len() {
+            let (to, _) = loaded.datagram(sent.done);
+            let Some(address) = peers.address(to) else {
+                sent.done += 1;
+                sent.lost += 1;
+                continue;
+            };
+            let most = if offload.is_on(to) { MAX_TRAIN } else { 1 };
+            let end = sent.done + train_length(&loaded, sent.done, most);
+            match loaded.send(socket.as_fd(), &address, sent.done..end) {
+                Ok(()) => {
+                    counters.trains_sent += u64::from(end - sent.done > 1);
+                    sent.done = end;
+                }
+                Err(e) => match e.raw_os_error() {
+                    Some(libc::EAGAIN) => {
+                        sent.full = true;
+                        return sent;
+                    }
+                    Some(libc::EINTR) => {}
+                    // The kernel does not take this train: its datagrams leave alone, at once.
+                    Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if end - sent.done > 1 => {
+                        counters.trains_refused += 1;
+                        offload.refuse(to);
+                    }
+                    Some(libc::EMSGSIZE) => {
+                        sent.too_big = true;
+                        return sent;
+                    }
+                    // Said of a datagram that left before: this one has not been tried.
+                    _ if socket::take_errors(socket.as_fd()) > 0 => counters.network_errors += 1,
+                    _ => {
+                        sent.done += 1;
+                        sent.lost += 1;
+                    }
+                },
+            }
+        }
+        sent
+    }
+
+    /// What to poll for datagrams to receive and for room to send.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Takes the errors that the kernel keeps for the socket, which would end every `poll` at once.
+    pub fn take_errors(&mut self) {
+        self.counters.network_errors += socket::take_errors(self.socket.as_fd());
+    }
+
+    /// Datagrams lost for want of room since the last call.
+    pub fn take_overruns(&mut self) -> u64 {
+        std::mem::take(&mut self.overruns)
+    }
+
+    /// What it has counted.
+    pub const fn counters(&self) -> UdpCounters {
+        self.counters
+    }
+
+    /// Whether `error` says something of the network or of datagrams that left before; it is taken
+    /// note of then.
+    fn is_about_network(&mut self, error: &io::Error) -> bool {
+        if error.kind() == io::ErrorKind::Interrupted {
+            return true;
+        }
+        let taken = socket::take_errors(self.socket.as_fd());
+        self.counters.network_errors += taken;
+        taken > 0
+    }
+}
+
+/// How many datagrams from `at` on make one train, of `most` at most: they have the same recipient
+/// and the same size, and the last may be shorter.
+fn train_length(loaded: &Loaded<'_, '_, LinkAddr>, at: usize, most: usize) -> usize {
+    let (to, size) = loaded.datagram(at);
+    let mut length = 1;
+    while length < most && at + length < loaded.len() && (length + 1) * size <= MAX_BYTES {
+        let (next_to, next_size) = loaded.datagram(at + length);
+        if next_to != to || next_size > size {
+            break;
+        }
+        length += 1;
+        if next_size < size {
+            break;
+        }
+    }
+    length
+}
+
+/// The addresses of the cluster, by number and by address.
+#[derive(Debug)]
+struct Peers {
+    by_number: Vec<IpAddr>,
+    by_address: HashMap<IpAddr, UdpPeer>,
+}
+
+impl Peers {
+    fn new(addresses: &[IpAddr]) -> Self {
+        let numbered = addresses.iter().enumerate();
+        let by_address = numbered.map(|(at, ip)| (*ip, UdpPeer(at as u16))).collect();
+        Self { by_number: addresses.to_vec(), by_address }
+    }
+
+    fn number(&self, ip: IpAddr) -> Option<UdpPeer> {
+        self.by_address.get(&ip).copied()
+    }
+
+    fn address(&self, to: LinkAddr) -> Option<SockAddr> {
+        let LinkAddr::Udp { peer, port } = to else { return None };
+        let ip = self.by_number.get(usize::from(peer.0))?;
+        Some(SocketAddr::new(*ip, port).into())
+    }
+}
