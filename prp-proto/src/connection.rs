@@ -2,9 +2,9 @@
 //!
 //! The work is split by direction and by kind of frame: [`handshake`] makes it, [`receive`] takes
 //! data in, [`acknowledge`] gives and takes acknowledgements, [`dispatch`] sorts frames,
-//! [`header_prediction`] takes the usual one, [`transmit`] puts them out, [`send_slot`] says when
-//! new data may go, [`close`] ends it, [`clock`] acts when time passes, [`user`] is what the
-//! application asks for.
+//! [`header_prediction`] takes the usual one, [`transmit`] puts them out, [`next_to_send`] says
+//! what goes next and what may not, [`close`] ends it, [`clock`] acts when time passes, [`user`] is
+//! what the application asks for.
 
 mod acknowledge;
 mod classic;
@@ -14,6 +14,7 @@ mod dispatch;
 mod fast_send;
 mod handshake;
 mod header_prediction;
+mod next_to_send;
 mod receive;
 mod send_slot;
 mod sender;

@@ -305,15 +305,25 @@ impl Flight {
 
     /// The lost segment to send next. It goes out under the number, length and flags it had (SPEC
     /// PRP-LOSS-1).
-    pub(crate) fn next_lost(&mut self) -> Option<(Seq, Segment)> {
-        while let Some(seq) = self.lost.front().copied() {
-            match self.get(seq) {
-                Some(s) if s.fate == Fate::Lost => return Some((seq, *s)),
-                // Acknowledged or received since.
-                _ => self.lost.pop_front(),
-            };
+    pub(crate) fn next_lost(&self) -> Option<(Seq, Segment)> {
+        if !self.has_lost() {
+            return None;
         }
-        None
+        self.lost.iter().find_map(|seq| self.lost_at(*seq).map(|segment| (*seq, segment)))
+    }
+
+    /// Has [`Self::next_lost`] find the first one at once: takes those out of its way that were
+    /// acknowledged or received since.
+    pub(crate) fn forget_found(&mut self) {
+        while let Some(seq) = self.lost.front().copied()
+            && self.lost_at(seq).is_none()
+        {
+            self.lost.pop_front();
+        }
+    }
+
+    fn lost_at(&self, seq: Seq) -> Option<Segment> {
+        self.get(seq).filter(|segment| segment.fate == Fate::Lost).copied()
     }
 
     /// Records that `seq` goes out again now.

@@ -94,6 +94,17 @@ pub struct ConnStats {
     pub acks_sent: u64,
     /// Acknowledgement frames received.
     pub acks_received: u64,
+    /// Times a segment that was there to be sent had to wait for room at the peer.
+    pub blocked_by_window: u64,
+    /// Times a segment had to wait for room in the congestion window.
+    pub blocked_by_congestion: u64,
+    /// Times a segment had to wait for the congestion controller's pace.
+    pub blocked_by_pace: u64,
+    /// Times a segment had to wait because all connections to the same node together had as much
+    /// under way as they may have.
+    pub blocked_by_share: u64,
+    /// Times the end of a write, shorter than a segment, waited for the next write to join it.
+    pub blocked_by_short_end: u64,
     /// Frames for this connection that were dropped.
     pub drops: Drops,
 }
@@ -102,7 +113,8 @@ impl ConnStats {
     /// Every counter but [`Self::drops`], by its name. Leaving one out does not compile.
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         named_counters!(self; segments_sent, bytes_sent, retransmitted, spurious, timeouts,
-            segments_received, bytes_received, acks_sent, acks_received; drops)
+            segments_received, bytes_received, acks_sent, acks_received, blocked_by_window,
+            blocked_by_congestion, blocked_by_pace, blocked_by_share, blocked_by_short_end; drops)
     }
 }
 

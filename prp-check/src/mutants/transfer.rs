@@ -119,8 +119,8 @@ pub(super) const TRANSFER: &[Mutation] = &[
         "a repeat does not say that it is one",
         "sending",
         TRANSMIT,
-        "self.push_segment(now, batch, (seq, &segment, Flags::RTX), lent);",
-        "self.push_segment(now, batch, (seq, &segment, Flags::NONE), lent);",
+        "self.push_segment(now, batch, (seq, segment, Flags::RTX), lent);",
+        "self.push_segment(now, batch, (seq, segment, Flags::NONE), lent);",
     ),
     mutation(
         Unit,

@@ -1,7 +1,6 @@
 //! A connection's turn to send new data, among those to the same node.
 
 use super::Connection;
-use crate::state::State;
 
 /// Bytes, frame cost included, that a connection sends in its turn: enough for its reader to be
 /// worth waking, and for what was just written to be in a cache still.
@@ -68,21 +67,6 @@ impl SendSlot {
 }
 
 impl Connection {
-    /// Whether it has new data that may go as far as its own windows are concerned, and must wait
-    /// for its turn.
-    #[inline]
-    pub(crate) fn wants_send_slot(&self) -> bool {
-        // After most of what happens there is nothing new, and who asks need not call for that.
-        self.has_unnumbered()
-            && (self.send_slot.waits || !self.send.flight.is_empty())
-            && self.may_go_on()
-    }
-
-    /// Whether nothing but its turn holds new data back.
-    fn may_go_on(&self) -> bool {
-        matches!(self.state, State::Established { .. }) && self.has_new() && !self.is_paced()
-    }
-
     /// Whether it has to get into line.
     #[inline]
     pub(crate) fn comes(&self) -> bool {

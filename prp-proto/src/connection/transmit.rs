@@ -1,10 +1,11 @@
 //! Data going out, and every other frame a connection sends (SPEC PRP-SEG-1 to 3).
 
 use super::Connection;
+use super::next_to_send::{Blocker, NextSend};
 use crate::buffer::Span;
 use crate::flight::{FRAME_COST, Segment};
 use crate::seq::{Seq, SeqWidth};
-use crate::state::{SendSide, State};
+use crate::state::State;
 use crate::time::Instant;
 use crate::timer::Timer;
 use crate::transmit::TransmitBatch;
@@ -61,60 +62,6 @@ impl Connection {
         matches!(self.state, State::Established { .. }) && self.send.flight.is_empty()
     }
 
-    /// Whether a segment, new or repeated, may go out now; a new one that must wait for its turn
-    /// may not.
-    #[inline]
-    fn has_sendable(&self) -> bool {
-        // Mostly there is none, and who asks need not call for that.
-        self.has_segment() && self.may_send_segment()
-    }
-
-    /// Whether nothing holds back what there is to send.
-    #[inline(never)]
-    fn may_send_segment(&self) -> bool {
-        if self.is_paced() {
-            return false;
-        }
-        if self.send.flight.has_lost() && self.send.may_repeat(usize::from(self.send.mss)) {
-            return true;
-        }
-        self.send_slot.allows(self.send.flight.is_empty()) && self.has_new()
-    }
-
-    /// Whether something that has no number yet may go, as far as this connection's windows are
-    /// concerned.
-    pub(super) fn has_new(&self) -> bool {
-        let idle = self.send.flight.is_empty();
-        self.may_send_new()
-            && (self.send.buf.peek_segment(self.send.mss, idle).is_some() || self.wants_eoc())
-    }
-
-    /// Whether there is something that has no number yet. Mostly there is not, and that is asked
-    /// first.
-    #[inline]
-    pub(super) fn has_unnumbered(&self) -> bool {
-        self.send.buf.has_unsent() || self.wants_eoc()
-    }
-
-    /// Whether there is a segment to send, new or repeated, once it may go.
-    #[inline]
-    fn has_segment(&self) -> bool {
-        self.has_unnumbered() || self.send.flight.has_lost()
-    }
-
-    /// Whether both windows are open for what has no number yet.
-    fn may_send_new(&self) -> bool {
-        self.send.window_open() && self.send.may_send(usize::from(self.send.mss))
-    }
-
-    /// EOC is due: everything written has a number, EOC has none.
-    #[inline]
-    pub(super) fn wants_eoc(&self) -> bool {
-        matches!(self.state, State::Established { send: SendSide::Closing, .. })
-            && !self.send.eoc_sent
-            && !self.send.buf.has_unsent()
-    }
-
     fn transmit_handshake(&mut self, batch: &mut TransmitBatch) {
         let first = self.first;
         if core::mem::take(&mut self.pending.request) {
@@ -142,36 +89,58 @@ impl Connection {
 
     /// Sends one data segment, a repeat before a new one; whether there was one.
     fn transmit_segment(&mut self, now: Instant, batch: &mut TransmitBatch, lent: &[u8]) -> bool {
-        if !self.has_segment() || self.is_held_back(now) {
+        if !self.has_segment() {
             return false;
         }
-        if let Some((seq, segment)) = self.send.flight.next_lost() {
-            if !self.send.may_repeat(usize::from(segment.len)) {
+        self.send.flight.forget_found();
+        let mut next = self.next_to_send();
+        let paced_until = self.send.pace_holds(now);
+        if let Some(until) = paced_until
+            && next.may_go()
+        {
+            next = NextSend::Blocked(Blocker::Pace);
+            if !self.timers.is_set(Timer::Pace) {
+                self.send.pacing_limited = true;
+                self.timers.set(Timer::Pace, until);
+            }
+        }
+        let alone = self.send.flight.is_empty();
+        let (seq, segment) = match next {
+            NextSend::Nothing => return false,
+            NextSend::Blocked(blocker) => {
+                self.stats.count_blocked(blocker);
                 return false;
             }
-            self.send.retransmit_credit = false;
-            self.send.flight.resent(seq, now);
-            self.stats.retransmitted += 1;
-            self.send.rto_base = now;
-            self.push_segment(now, batch, (seq, &segment, Flags::RTX), lent);
-            return true;
-        }
-        let idle = self.send.flight.is_empty();
-        if !self.send_slot.allows(idle) || !self.may_send_new() {
-            return false;
-        }
-        let (seq, segment) = if let Some(span) = self.send.buf.peek_segment(self.send.mss, idle) {
-            self.send.buf.commit_segment(span);
-            self.number(now, span)
-        } else if self.wants_eoc() {
-            self.send.eoc_sent = true;
-            let at = self.send.buf.end();
-            self.send.flight.push(at, 0, false, true, now)
-        } else {
-            return false;
+            NextSend::Repeat(seq, segment) => {
+                self.transmit_again(now, batch, (seq, &segment), lent);
+                return true;
+            }
+            NextSend::New(span) => {
+                self.send.buf.commit_segment(span);
+                self.number(now, span)
+            }
+            NextSend::Eoc => {
+                self.send.eoc_sent = true;
+                let at = self.send.buf.end();
+                self.send.flight.push(at, 0, false, true, now)
+            }
         };
-        self.push_new(now, batch, (seq, &segment), idle, lent);
+        self.push_new(now, batch, (seq, &segment), alone, lent);
         true
+    }
+
+    fn transmit_again(
+        &mut self,
+        now: Instant,
+        batch: &mut TransmitBatch,
+        (seq, segment): (Seq, &Segment),
+        lent: &[u8],
+    ) {
+        self.send.retransmit_credit = false;
+        self.send.flight.resent(seq, now);
+        self.stats.retransmitted += 1;
+        self.send.rto_base = now;
+        self.push_segment(now, batch, (seq, segment, Flags::RTX), lent);
     }
 
     /// Gives `span` a number; what is recorded of it.
@@ -198,25 +167,6 @@ impl Connection {
         self.stats.segments_sent += 1;
         self.send.rto_base = now;
         self.push_segment(now, batch, (seq, segment, Flags::NONE), lent);
-    }
-
-    /// Whether the pace holds it back, until the timer says otherwise.
-    pub(super) fn is_paced(&self) -> bool {
-        self.timers.is_set(Timer::Pace) && !self.send.allow_one
-    }
-
-    /// Whether the pace holds back what there is to send; the timer is set for it then.
-    fn is_held_back(&mut self, now: Instant) -> bool {
-        let Some(until) = self.send.pace_holds(now) else { return false };
-        if self.timers.is_set(Timer::Pace) {
-            return true;
-        }
-        let waiting = self.has_sendable();
-        if waiting {
-            self.send.pacing_limited = true;
-            self.timers.set(Timer::Pace, until);
-        }
-        waiting
     }
 
     fn push_segment(
@@ -356,7 +306,7 @@ impl Connection {
         let stuck = self.terms.extended
             && !self.send.window_open()
             && self.send.flight.is_empty()
-            && (self.send.buf.has_unsent() || self.wants_eoc());
+            && self.has_unnumbered();
         if !stuck {
             self.timers.stop(Timer::Persist);
         } else if !self.timers.is_set(Timer::Persist) {

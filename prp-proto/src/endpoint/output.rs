@@ -80,6 +80,7 @@ impl Endpoint {
         };
         if !self.scheduler.has_room(&conn.send_slot) {
             // Once somebody's data have arrived it is looked at again.
+            conn.stats.blocked_by_share += 1;
             return;
         }
         conn.send_slot.give();
