@@ -5,6 +5,7 @@ pub(crate) mod attribute;
 pub(crate) mod collective;
 pub(crate) mod communicator;
 pub(crate) mod datatype;
+pub(crate) mod early;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod group;

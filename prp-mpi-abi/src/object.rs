@@ -1,7 +1,7 @@
 //! What handles stand for.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
@@ -105,6 +105,8 @@ pub(crate) struct Comm {
     pub(crate) errhandler: Mutex<Handle>,
     pub(crate) attributes: Mutex<BTreeMap<i32, usize>>,
     pub(crate) info: Mutex<Info>,
+    /// Whether its receives may be released early, by its info.
+    pub(crate) is_early: AtomicBool,
     /// Collective calls so far.
     pub(crate) calls: AtomicI32,
 }
@@ -128,6 +130,7 @@ impl Comm {
             errhandler: Mutex::new(Handle::ERRORS_ARE_FATAL),
             attributes: Mutex::default(),
             info: Mutex::default(),
+            is_early: AtomicBool::new(false),
             calls: AtomicI32::new(0),
         }
     }

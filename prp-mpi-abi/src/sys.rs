@@ -9,3 +9,4 @@
 pub(crate) mod callback;
 pub(crate) mod export;
 pub(crate) mod pointer;
+pub(crate) mod wrapped;

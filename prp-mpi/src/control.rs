@@ -132,6 +132,8 @@ pub mod environment {
     pub const NODES: &str = "PRP_MPI_NODES";
     /// Seconds that a rank may wait before a roll call; 0 is never.
     pub const HANG_SECONDS: &str = "PRP_MPI_HANG_SECONDS";
+    /// Whether receives are released early: `1`, or `report` to be told how at the end.
+    pub const EARLY_RELEASE: &str = "PRP_MPI_EARLY_RELEASE";
     /// Whether requests and communicators that are left over are told at the end.
     pub const LEAKS: &str = "PRP_MPI_LEAKS";
 }

@@ -1,6 +1,8 @@
 //! All that a rank sends and receives: links, matching, requests and the collective operations
 //! under way.
 
+mod release;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use crate::matching::{Matching, MessageId, Pattern, Posted, Unexpected};
 use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
 use crate::wire::{Header, Kind, Signature};
+use release::Released;
+pub use release::{Overrun, THRESHOLD};
 
 /// A message of at most this many bytes is copied if there is no room for it, so that a blocking
 /// send of it returns.
@@ -37,6 +41,9 @@ pub struct Engine {
     pub mismatch: Option<Mismatch>,
     /// What came on a link that is no header, and from whom.
     pub garbage: Option<(usize, u8)>,
+    /// A message that was longer than the buffer of a receive that had been released.
+    pub overrun: Option<Overrun>,
+    released: Released,
 }
 
 /// Two ranks that call different collective operations at the same point.
@@ -70,6 +77,8 @@ impl Engine {
             calls: HashMap::new(),
             mismatch: None,
             garbage: None,
+            overrun: None,
+            released: Released::default(),
         })
     }
 
@@ -85,6 +94,9 @@ impl Engine {
         header.id = request.0;
         header.len = body.len() as u64;
         if to == self.me {
+            if header.kind == Kind::EndFirst {
+                header.kind = Kind::Message;
+            }
             self.deliver_here(&header, body);
             self.requests.advance(request);
             return request;
@@ -139,7 +151,9 @@ impl Engine {
     /// A message that is here goes to `region`, with what is still to come of it.
     fn claim(&mut self, id: MessageId, mut region: Region, request: RequestId) {
         let Some(Unexpected { header, from, data }) = self.matching.take(id) else { return };
-        region.write(0, &data);
+        let front = data.len().min(header.front() as usize);
+        region.write((header.len - header.front()) as usize, &data[..front]);
+        region.write(0, &data[front..]);
         self.settle(&header, request, region.len());
         if data.len() as u64 == header.len {
             self.requests.advance(request);
@@ -156,6 +170,7 @@ impl Engine {
     /// Writes down what a receive has got, or will have.
     fn settle(&mut self, header: &Header, request: RequestId, room: usize) {
         let fits = header.len <= room as u64;
+        self.note_begun(header, request, room);
         if let Some(request) = self.requests.at(request) {
             request.status = Status {
                 source: header.source,
@@ -169,7 +184,7 @@ impl Engine {
 
     /// Tells the sender of a synchronous message that it is being received.
     fn confirm(&mut self, header: &Header, from: usize) {
-        if header.kind != Kind::Synchronous {
+        if header.kind != Kind::Synchronous || self.is_delayed(header, from) {
             return;
         }
         if from == self.me {
@@ -349,7 +364,7 @@ impl Engine {
                 return;
             }
             Kind::Collective => self.compare(&header, from),
-            Kind::Message | Kind::Synchronous => {}
+            Kind::Message | Kind::Synchronous | Kind::EndFirst => {}
         }
         let target = match self.matching.take_posted(&header) {
             Some(Posted { region, request, .. }) => {

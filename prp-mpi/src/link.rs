@@ -57,6 +57,8 @@ impl Stream {
 struct Outgoing {
     head: [u8; LONG_HEADER],
     head_len: usize,
+    /// The end of the message, where that comes first.
+    front: Region,
     body: Region,
     sent: usize,
     request: Option<RequestId>,
@@ -173,7 +175,15 @@ impl Link {
     pub(crate) fn queue(&mut self, header: &Header, body: Region, request: Option<RequestId>) {
         let mut head = [0; LONG_HEADER];
         let head_len = header.write(&mut head);
-        self.out.push_back(Outgoing { head, head_len, body, sent: 0, request });
+        let mut front = Region::owned(0);
+        let mut body = body;
+        let len = header.front() as usize;
+        if len > 0 {
+            front = Region::owned(len);
+            front.copy_from(&body.part(body.len() - len..body.len()));
+            body = body.part(0..body.len() - len);
+        }
+        self.out.push_back(Outgoing { head, head_len, front, body, sent: 0, request });
     }
 
     /// Sends what there is room for; tells whose bytes are no longer needed. How many bytes went
@@ -181,15 +191,19 @@ impl Link {
     pub(crate) fn flush(&mut self, mut done: impl FnMut(RequestId)) -> usize {
         let mut total = 0;
         while !self.out.is_empty() && !self.is_over {
-            let mut bufs = [IoSlice::new(&[]); 2 * BATCH];
+            let mut bufs = [IoSlice::new(&[]); 3 * BATCH];
             let mut filled = 0;
             for message in self.out.iter().take(BATCH) {
-                let body = message.body.bytes().unwrap_or_default();
-                let head = &message.head[message.sent.min(message.head_len)..message.head_len];
-                let body = &body[message.sent.saturating_sub(message.head_len)..];
-                for piece in [head, body].into_iter().filter(|p| !p.is_empty()) {
-                    bufs[filled] = IoSlice::new(piece);
-                    filled += 1;
+                let mut sent = message.sent;
+                let head = &message.head[..message.head_len];
+                let [front, body] = [&message.front, &message.body].map(|r| r.bytes());
+                for piece in [head, front.unwrap_or_default(), body.unwrap_or_default()] {
+                    let skipped = sent.min(piece.len());
+                    sent -= skipped;
+                    if skipped < piece.len() {
+                        bufs[filled] = IoSlice::new(&piece[skipped..]);
+                        filled += 1;
+                    }
                 }
             }
             let n = match self.stream.write(&bufs[..filled]) {
@@ -209,7 +223,8 @@ impl Link {
 
     fn note_sent(&mut self, mut n: usize, done: &mut impl FnMut(RequestId)) {
         while let Some(message) = self.out.front_mut() {
-            let left = message.head_len + message.body.len() - message.sent;
+            let len = message.head_len + message.front.len() + message.body.len();
+            let left = len - message.sent;
             if n < left {
                 message.sent += n;
                 return;
@@ -262,11 +277,12 @@ impl Link {
             self.incoming = Some(incoming);
             return Found::Whole;
         }
-        let got = incoming.got as usize;
+        let (at, left) = incoming.header.next_bytes(incoming.got);
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
         let mut n = 0;
         if self.start == self.end
             && let Target::Request(_, region) = &mut incoming.target
-            && let Some(room) = region.bytes_mut(got.min(region.len()))
+            && let Some(room) = region.bytes_mut(at.min(region.len()))
             && room.len().min(left as usize) >= PIECE / 4
         {
             // Much is to come: straight to where it belongs.
@@ -278,7 +294,7 @@ impl Link {
             let bytes = &self.buffer[self.start..self.start + n];
             match &mut incoming.target {
                 // What there is no room for is lost: the message is longer than the buffer.
-                Target::Request(_, region) => _ = region.write(got, bytes),
+                Target::Request(_, region) => _ = region.write(at, bytes),
                 Target::Held(id) => held(*id, bytes),
             }
             self.start += n;

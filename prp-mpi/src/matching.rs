@@ -83,6 +83,11 @@ impl Matching {
         self.posted.entry(posted.pattern.context).or_default().push_back(posted);
     }
 
+    /// A receive for which nothing has come yet.
+    pub fn posted_mut(&mut self, request: RequestId) -> Option<&mut Posted> {
+        self.posted.values_mut().flatten().find(|p| p.request == request)
+    }
+
     /// Takes a receive back. `false` if a message was matched to it already.
     pub fn withdraw(&mut self, request: RequestId) -> bool {
         for queue in self.posted.values_mut() {

@@ -1,6 +1,7 @@
 //! A process as a rank of a job: wire-up, waiting, and what it says of itself when something is
 //! wrong.
 
+pub mod early;
 pub mod report;
 mod start;
 mod wait;
@@ -15,6 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::control::{Frame, Topic};
 use crate::engine::Engine;
+use crate::sys::protection;
 use crate::sys::shared::Bell;
 use report::Waiting;
 
@@ -91,6 +93,8 @@ impl Process {
 
     /// Ends the job with this exit status.
     pub fn abort(&self, status: i32, reason: &str) -> ! {
+        // What runs at the end of a process must not wait for messages.
+        protection::open_all();
         let mut content = status.to_le_bytes().to_vec();
         content.extend_from_slice(reason.as_bytes());
         if self.control.is_some() {
@@ -114,6 +118,7 @@ impl Process {
     /// # Errors
     /// None yet: those of the agent's socket are the control thread's.
     pub fn finalize(&self) -> io::Result<()> {
+        self.complete_released();
         self.engine().say_goodbye();
         let what = || Waiting::new("MPI_Finalize", "MPI_COMM_WORLD".into(), String::new());
         self.wait(&what, |engine| engine.all_have_left().then_some(()));

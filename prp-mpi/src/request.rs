@@ -43,6 +43,10 @@ pub(crate) struct Request {
     pub(crate) pending: u32,
     /// Nobody asks for its end: it goes as soon as it is done.
     pub(crate) is_free: bool,
+    /// A receive that may be released early.
+    pub(crate) is_releasable: bool,
+    /// It counts as done although its message is not whole.
+    pub(crate) is_released: bool,
 }
 
 /// All requests.
@@ -55,7 +59,8 @@ pub(crate) struct Requests {
 impl Requests {
     /// A request that waits for `pending` things.
     pub(crate) fn begin(&mut self, pending: u32, status: Status) -> RequestId {
-        let request = Request { status, pending, is_free: false };
+        let request =
+            Request { status, pending, is_free: false, is_releasable: false, is_released: false };
         if let Some(index) = self.unused.pop() {
             self.all[index as usize] = Some(request);
             return RequestId(index);
@@ -80,7 +85,10 @@ impl Requests {
 
     /// Whether nothing is left to wait for.
     pub(crate) fn is_done(&self, id: RequestId) -> bool {
-        self.all.get(id.0 as usize).is_none_or(|r| r.as_ref().is_none_or(|r| r.pending == 0))
+        self.all.get(id.0 as usize).is_none_or(|r| {
+            let is_done = |r: &Request| r.pending == 0 || r.is_released;
+            r.as_ref().is_none_or(is_done)
+        })
     }
 
     /// What became of it, if it is done: after that it is no more.
@@ -88,17 +96,23 @@ impl Requests {
         if !self.is_done(id) {
             return None;
         }
-        let status = self.at(id).map_or(Status::EMPTY, |r| r.status);
-        self.remove(id);
+        let Some(request) = self.at(id) else { return Some(Status::EMPTY) };
+        let status = request.status;
+        if request.pending > 0 {
+            // Released early: it goes when its message is whole.
+            request.is_free = true;
+        } else {
+            self.remove(id);
+        }
         Some(status)
     }
 
     /// Forgets it when it is done.
     pub(crate) fn free(&mut self, id: RequestId) {
-        if self.is_done(id) {
-            self.remove(id);
-        } else if let Some(request) = self.at(id) {
-            request.is_free = true;
+        match self.at(id) {
+            Some(request) if request.pending > 0 => request.is_free = true,
+            Some(_) => self.remove(id),
+            None => {}
         }
     }
 

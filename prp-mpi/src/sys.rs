@@ -4,4 +4,5 @@
 
 pub mod descriptors;
 pub mod memory;
+pub mod protection;
 pub mod shared;

@@ -6,6 +6,10 @@ pub const HEADER: usize = 32;
 /// Bytes of a header with the signature of a collective call.
 pub const LONG_HEADER: usize = HEADER + Signature::LEN;
 
+/// Bytes of a message that are put in front where its end comes first: what can lie on a page of
+/// 4 KiB that is not all the buffer's.
+pub const END: usize = 4095;
+
 /// What a header is for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum Kind {
@@ -19,6 +23,9 @@ pub enum Kind {
     Received,
     /// The rank has called `MPI_Finalize` and sends no more.
     Goodbye,
+    /// A message whose last [`END`] bytes come first, so that its receiver may go on when only
+    /// whole pages are still to come.
+    EndFirst,
 }
 
 /// What the receiver of a message matches it by, and how long it is.
@@ -87,6 +94,7 @@ impl Header {
             Kind::Collective => 3,
             Kind::Received => 4,
             Kind::Goodbye => 5,
+            Kind::EndFirst => 6,
         };
         to[1..4].fill(0);
         to[4..8].copy_from_slice(&self.source.to_le_bytes());
@@ -101,6 +109,21 @@ impl Header {
         HEADER
     }
 
+    /// How many bytes of the message's end come first.
+    pub fn front(&self) -> u64 {
+        if self.kind == Kind::EndFirst { self.len.min(END as u64) } else { 0 }
+    }
+
+    /// Which bytes of the message come next after `got` of them: the first, and how many in a row.
+    pub fn next_bytes(&self, got: u64) -> (u64, u64) {
+        let front = self.front();
+        if got < front {
+            (self.len - front + got, front - got)
+        } else {
+            (got - front, self.len.saturating_sub(got))
+        }
+    }
+
     /// Reads a header and says how long it is. `None` if more bytes are needed.
     ///
     /// # Errors
@@ -113,6 +136,7 @@ impl Header {
             Some(3) => Kind::Collective,
             Some(4) => Kind::Received,
             Some(5) => Kind::Goodbye,
+            Some(6) => Kind::EndFirst,
             Some(&other) => return Err(other),
         };
         let len = if kind == Kind::Collective { LONG_HEADER } else { HEADER };

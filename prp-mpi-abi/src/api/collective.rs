@@ -84,13 +84,17 @@ impl Plan {
     }
 
     fn start(&self) -> Result<Req, Failure> {
-        let id = process()?.engine().start(self.schedule());
+        let process = process()?;
+        process.complete_released();
+        let id = process.engine().start(self.schedule());
         Ok(Req::Active(id, self.handle, self.detail()))
     }
 
     /// Does it now.
     pub(crate) fn run(&self) -> super::error::Outcome {
-        let id = process()?.engine().start(self.schedule());
+        let process = process()?;
+        process.complete_released();
+        let id = process.engine().start(self.schedule());
         finish(id, self.handle, self.detail()).map(drop)
     }
 
@@ -176,7 +180,9 @@ fn run_steps(
     );
     schedule.signature = signature(call, -1);
     schedule.steps = steps.into();
-    let id = process()?.engine().start(schedule);
+    let process = process()?;
+    process.complete_released();
+    let id = process.engine().start(schedule);
     let detail = Detail { is_receive: false, is_collective: true, peer: -1, tag: 0, bytes: 0 };
     finish(id, handle, detail).map(drop)
 }

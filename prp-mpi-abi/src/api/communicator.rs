@@ -68,6 +68,7 @@ fn add(
     let mut comm = Comm::new(context, group, rank, "");
     *comm.errhandler.get_mut() = *of.errhandler.lock();
     change(&mut comm);
+    super::early::take_hint(&comm, &comm.info.lock());
     let shown = format!("communicator {:x}", comm.context);
     for context in [comm.messages(), comm.collectives()] {
         process.name(context, &shown);
@@ -279,7 +280,9 @@ pub(crate) fn comm_get_parent(parent: Ptr<Handle>) -> Outcome {
 
 pub(crate) fn comm_set_info(comm: Handle, info: Handle) -> Outcome {
     let info = super::info::info_of(info).unwrap_or_default();
-    *comm_of(comm)?.info.lock() = info;
+    let comm = comm_of(comm)?;
+    super::early::take_hint(&comm, &info);
+    *comm.info.lock() = info;
     Ok(())
 }
 

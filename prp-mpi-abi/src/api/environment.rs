@@ -63,6 +63,9 @@ fn begin() -> Outcome {
             process.name(context, &comm.name.lock());
         }
     }
+    if std::env::var_os(prp_mpi::control::environment::EARLY_RELEASE).is_some_and(|v| v != "0") {
+        super::early::turn_on(&process, true);
+    }
     let _ = UNIVERSE.set(Universe { process, world: Arc::new(world), own: Arc::new(own) });
     Ok(())
 }
@@ -107,6 +110,7 @@ pub(crate) fn finalize() -> Outcome {
         }
     }
     IS_FINALIZED.store(true, Ordering::SeqCst);
+    super::early::report(process);
     process.finalize().map_err(|e| Failure::new(Class::Other, Handle::WORLD, e.to_string()))
 }
 

@@ -15,6 +15,7 @@ use prp_mpi::wire::{Header, Kind, Signature};
 
 pub(crate) use self::probe::*;
 pub(crate) use self::status::*;
+use super::early::{self, wait_for};
 use super::environment::{comm, comm_of, process};
 use super::error::{Class, Failure, Outcome, current_call};
 use super::{ANY_SOURCE, ANY_TAG, PROC_NULL};
@@ -102,8 +103,14 @@ impl Part {
     pub(crate) fn send(&self, mode: Mode) -> Result<Option<RequestId>, Failure> {
         let process = process()?;
         let Ok(peer) = usize::try_from(self.peer) else { return Ok(None) };
+        process.settle(|| self.region.span());
+        let kind = match mode {
+            Mode::Synchronous => Kind::Synchronous,
+            _ if early::is_worth_it(&self.comm, &self.region) => Kind::EndFirst,
+            _ => Kind::Message,
+        };
         let header = Header {
-            kind: if mode == Mode::Synchronous { Kind::Synchronous } else { Kind::Message },
+            kind,
             source: self.comm.rank as i32,
             tag: self.tag,
             id: 0,
@@ -132,7 +139,13 @@ impl Part {
         if self.peer == PROC_NULL {
             return Ok(None);
         }
-        Ok(Some(process()?.engine().receive(self.pattern(), self.region.clone())))
+        let process = process()?;
+        process.complete(|| self.region.span());
+        let (pattern, region) = (self.pattern(), self.region.clone());
+        if early::is_worth_it(&self.comm, &region) {
+            return Ok(Some(process.engine().receive_early(pattern, region)));
+        }
+        Ok(Some(process.engine().receive(pattern, region)))
     }
 }
 
@@ -275,8 +288,7 @@ pub(crate) fn recv(
         put_status(status, &NOBODY);
         return Ok(());
     };
-    let detail = part.detail(true);
-    let ending = process()?.wait(&|| waiting(comm, detail), |engine| engine.take(request));
+    let ending = wait_for(request, &part, status.is_null())?;
     put_status(status, &ending);
     check(ending, comm).map(drop)
 }
@@ -286,10 +298,7 @@ fn sendrecv_with(out: &Part, copied: bool, into: &Part, status: Ptr<Status>) -> 
     let sent = out.send(if copied { Mode::Buffered } else { Mode::Standard })?;
     let ending = match receive {
         None => NOBODY,
-        Some(request) => {
-            let detail = into.detail(true);
-            process()?.wait(&|| waiting(into.handle, detail), |engine| engine.take(request))
-        }
+        Some(request) => wait_for(request, into, status.is_null())?,
     };
     if let Some(request) = sent {
         finish(request, out.handle, out.detail(false))?;

@@ -4,9 +4,11 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use prp_mpi::engine::Engine;
 use prp_mpi::request::Status as Ending;
 
 use super::UNDEFINED;
+use super::early;
 use super::environment::process;
 use super::error::{Class, Failure, Outcome, fail};
 use super::message::{check, put_status, status_of, waiting};
@@ -74,7 +76,7 @@ fn end_of(request: &Req) -> Result<Option<(Ending, Option<Failure>)>, Failure> {
 }
 
 /// Whether a request can be taken, without taking it.
-fn is_done(engine: &mut prp_mpi::engine::Engine, request: &Req) -> bool {
+fn is_done(engine: &mut Engine, request: &Req) -> bool {
     match request {
         Req::Done(_) => true,
         Req::Active(id, ..) => engine.is_done(*id),
@@ -89,8 +91,37 @@ fn is_inactive(handle: Handle) -> bool {
         || REQUESTS.with(handle, |r| matches!(r, Req::Persistent(_, None))) == Some(true)
 }
 
-/// Waits until enough of the requests are done: `enough` is told which are.
-fn wait_until(handles: &[Handle], enough: impl Fn(&[bool]) -> bool) -> Result<Vec<bool>, Failure> {
+/// Whether a receive can be released now, or is done.
+fn can_release(engine: &mut Engine, request: &Req, is_ignored: bool) -> bool {
+    match request {
+        Req::Active(id, ..) => engine.can_release(*id, is_ignored),
+        Req::Persistent(_, Some(active)) => can_release(engine, active, is_ignored),
+        _ => false,
+    }
+}
+
+fn release(engine: &mut Engine, request: &Req) -> bool {
+    match request {
+        Req::Active(id, ..) => engine.release(*id),
+        Req::Persistent(_, Some(active)) => release(engine, active),
+        _ => false,
+    }
+}
+
+/// Waits until all requests are done. Receives are released early when nothing else is to be waited
+/// for. `is_ignored`: the program does not look at any status.
+fn wait_for_all(handles: &[Handle], is_ignored: bool) -> Result<(), Failure> {
+    wait_until(handles, early::is_on().then_some(is_ignored), |done| done.iter().all(|d| *d))?;
+    Ok(())
+}
+
+/// Waits until enough of the requests are done: `enough` is told which are. With `early`, receives
+/// may be released, and the value says whether the program ignores their statuses.
+fn wait_until(
+    handles: &[Handle],
+    early: Option<bool>,
+    enough: impl Fn(&[bool]) -> bool,
+) -> Result<Vec<bool>, Failure> {
     let requests: Result<Vec<Option<Req>>, Failure> = handles
         .iter()
         .map(|&h| {
@@ -127,10 +158,20 @@ fn wait_until(handles: &[Handle], enough: impl Fn(&[bool]) -> bool) -> Result<Ve
             None => waiting(Handle::WORLD, NOTHING),
         }
     };
+    let mut has_looked = false;
     process()?.wait(&what, |engine| {
         for (done, request) in done.iter_mut().zip(&requests) {
             *done = *done || request.as_ref().is_some_and(|r| is_done(engine, r));
         }
+        if let Some(is_ignored) = early.filter(|_| has_looked) {
+            let can = |r: &Req| is_done(engine, r) || can_release(engine, r, is_ignored);
+            if requests.iter().flatten().all(can) {
+                for (done, request) in done.iter_mut().zip(&requests) {
+                    *done = *done || request.as_ref().is_some_and(|r| release(engine, r));
+                }
+            }
+        }
+        has_looked = true;
         enough(&done).then_some(())
     });
     Ok(done)
@@ -166,7 +207,7 @@ pub(crate) fn wait(request: Ptr<Handle>, status: Ptr<Status>) -> Outcome {
         put_status(status, &Ending::EMPTY);
         return Ok(());
     }
-    wait_until(&[request.get()], |done| done[0])?;
+    wait_for_all(&[request.get()], status.is_null())?;
     complete(request, 0, status)?.map_or(Ok(()), Err)
 }
 
@@ -234,9 +275,9 @@ fn element(statuses: Ptr<Status>, index: usize) -> Ptr<Status> {
 
 pub(crate) fn waitall(count: c_int, requests: Ptr<Handle>, statuses: Ptr<Status>) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    let idle: Vec<bool> = handles.iter().map(|&h| is_inactive(h)).collect();
-    if !idle.iter().all(|i| *i) {
-        wait_until(&handles, |done| done.iter().zip(&idle).all(|(d, i)| *d || *i))?;
+    let active: Vec<Handle> = handles.iter().copied().filter(|&h| !is_inactive(h)).collect();
+    if !active.is_empty() {
+        wait_for_all(&active, statuses.is_null())?;
     }
     let all: Vec<usize> = (0..handles.len()).collect();
     complete_some(requests, &all, |i| element(statuses, i))
@@ -271,7 +312,7 @@ pub(crate) fn waitany(
         put_status(status, &Ending::EMPTY);
         return Ok(());
     }
-    let done = wait_until(&handles, |done| done.contains(&true))?;
+    let done = wait_until(&handles, None, |done| done.contains(&true))?;
     let first = done.iter().position(|d| *d).unwrap_or(0);
     index.put(first as c_int);
     complete(requests, first, status)?.map_or(Ok(()), Err)
@@ -331,7 +372,7 @@ pub(crate) fn waitsome(
         outcount.put(UNDEFINED);
         return Ok(());
     }
-    let done = wait_until(&handles, |done| done.contains(&true))?;
+    let done = wait_until(&handles, None, |done| done.contains(&true))?;
     some(requests, &handles, &done, outcount, indices, statuses)
 }
 

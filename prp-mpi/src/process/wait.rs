@@ -170,6 +170,9 @@ impl Process {
             let text = self.explain(&mismatch);
             self.abort(1, &text);
         }
+        if let Some(overrun) = engine.overrun.take() {
+            self.abort(1, &overrun.to_string());
+        }
         if let Some((from, byte)) = engine.garbage.take() {
             self.abort(1, &format!("rank {from} sent a header that begins with {byte}"));
         }

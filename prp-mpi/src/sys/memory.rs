@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::protection::Closed;
 use crate::datatype::Datatype;
 
 /// A buffer of an application, or of a collective operation, seen as the packed bytes of its
@@ -15,6 +16,8 @@ pub struct Region {
     len: usize,
     /// How the bytes lie in memory, unless they lie in one piece.
     layout: Option<Arc<Datatype>>,
+    /// Pages that the application may not touch yet; its bytes lie in one piece then.
+    closed: Option<Arc<Closed>>,
     _keep: Option<Arc<Owned>>,
 }
 
@@ -55,16 +58,16 @@ impl Region {
         let len = count.saturating_mul(datatype.size());
         if datatype.is_contiguous() || len == 0 {
             let base = base.wrapping_offset(datatype.first_byte());
-            return Self { base, len, layout: None, _keep: None };
+            return Self { base, len, layout: None, closed: None, _keep: None };
         }
-        Self { base, len, layout: Some(datatype.clone()), _keep: None }
+        Self { base, len, layout: Some(datatype.clone()), closed: None, _keep: None }
     }
 
     /// Memory of its own, all zero.
     pub fn owned(len: usize) -> Self {
         let base = Box::leak(vec![0_u8; len].into_boxed_slice()).as_mut_ptr();
         let keep = Arc::new(Owned { base, len });
-        Self { base, len, layout: None, _keep: Some(keep) }
+        Self { base, len, layout: None, closed: None, _keep: Some(keep) }
     }
 
     /// Part of a region in one piece.
@@ -77,8 +80,43 @@ impl Region {
             base: self.base.wrapping_add(range.start),
             len: range.len(),
             layout: None,
+            closed: None,
             _keep: self._keep.clone(),
         }
+    }
+
+    /// The addresses of its bytes, if they lie in one piece.
+    pub fn addresses(&self) -> Option<Range<usize>> {
+        let start = self.base.expose_provenance();
+        self.layout.is_none().then(|| start..start + self.len)
+    }
+
+    /// The addresses between which all of its bytes lie.
+    pub fn span(&self) -> Range<usize> {
+        let start = self.base.expose_provenance();
+        match &self.layout {
+            None => start..start + self.len,
+            Some(datatype) => {
+                let (mut low, mut high) = (usize::MAX, 0);
+                datatype.pieces(0, self.len, |at, len| {
+                    let at = start.wrapping_add_signed(at);
+                    low = low.min(at);
+                    high = high.max(at + len);
+                });
+                low..high.max(low)
+            }
+        }
+    }
+
+    /// Keeps the application from the pages that have a byte of this part until they are written,
+    /// from the first byte of the part on. Pages that reach beyond the region are left out. `false`
+    /// if no page can be.
+    pub fn close(&mut self, part: Range<usize>) -> bool {
+        let addresses = self.addresses().filter(|_| self._keep.is_none());
+        let closed = addresses
+            .and_then(|a| Closed::new(a.clone(), a.start + part.start..a.start + part.end));
+        self.closed = closed.map(Arc::new);
+        self.closed.is_some()
     }
 
     /// Packed bytes.
@@ -100,9 +138,9 @@ impl Region {
         self.layout.is_none().then(|| unsafe { std::slice::from_raw_parts(self.base, self.len) })
     }
 
-    /// The bytes from `offset` on to write to, if they lie in one piece.
+    /// The bytes from `offset` on to write to, if they lie in one piece and no page is closed.
     pub fn bytes_mut(&mut self, offset: usize) -> Option<&mut [u8]> {
-        if self.layout.is_some() || offset > self.len {
+        if self.layout.is_some() || self.closed.is_some() || offset > self.len {
             return None;
         }
         if offset == self.len {
@@ -130,6 +168,10 @@ impl Region {
     /// Copies `from` to the packed bytes from `offset` on; how many there was room for.
     pub fn write(&mut self, offset: usize, from: &[u8]) -> usize {
         let n = from.len().min(self.len.saturating_sub(offset));
+        if let Some(closed) = &self.closed {
+            closed.write(self.base.wrapping_add(offset).addr(), &from[..n]);
+            return n;
+        }
         let mut done = 0;
         self.each_piece(offset, n, |at, len| {
             // SAFETY: the piece is within the region, whose bytes may be written.

@@ -243,11 +243,9 @@ fn transfer(
 }
 
 impl StreamArgs {
-    /// Turns of each transport. With interval lines it is one: a user that asks for them wants one
-    /// long run.
+    /// Turns of each transport: with interval lines one, as who asks for them wants one long run.
     fn rounds(&self) -> u32 {
-        let usual = if self.interval.is_some() { 1 } else { DEFAULT_ROUNDS };
-        self.common.rounds.unwrap_or(usual)
+        self.common.rounds.unwrap_or(if self.interval.is_some() { 1 } else { DEFAULT_ROUNDS })
     }
 
     /// Where JSON goes to.

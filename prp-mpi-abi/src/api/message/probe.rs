@@ -119,7 +119,9 @@ fn receive_message(
         tag: ANY_TAG,
         bytes: region.len() as u64,
     };
-    let id = process()?.engine().receive_message(found.id, region);
+    let process = process()?;
+    process.complete(|| region.span());
+    let id = process.engine().receive_message(found.id, region);
     Ok(Req::Active(id, found.comm, detail))
 }
 

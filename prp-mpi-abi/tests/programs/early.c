@@ -1,0 +1,376 @@
+/* Receives that are released early: what a program may do with their buffers. The first argument says
+ * what, the second is a folder for files by which ranks tell each other things without messages. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, LARGE = 4 << 20, SMALL = 64 << 10 };
+
+static const char *folder;
+static int rank;
+
+#define CHECK(holds)                                                                                \
+    do {                                                                                            \
+        if (!(holds)) {                                                                             \
+            fprintf(stderr, "rank %d, line %d: %s does not hold\n", rank, __LINE__, #holds);        \
+            MPI_Abort(MPI_COMM_WORLD, 3);                                                           \
+        }                                                                                           \
+    } while (0)
+
+static const char *path(const char *name)
+{
+    static char whole[4096];
+    snprintf(whole, sizeof whole, "%s/%s", folder, name);
+    return whole;
+}
+
+static void tell(const char *name)
+{
+    close(open(path(name), O_CREAT | O_WRONLY, 0600));
+}
+
+static int is_told(const char *name)
+{
+    return access(path(name), F_OK) == 0;
+}
+
+/* At most 20 s: the job has failed then. */
+static void await(const char *name)
+{
+    for (int i = 0; i < 20000 && !is_told(name); i++)
+        usleep(1000);
+    CHECK(is_told(name));
+}
+
+static unsigned char byte_of(long i, int seed)
+{
+    return (unsigned char)(i * 31 + (i >> 12) * 7 + seed);
+}
+
+static void fill(unsigned char *at, long len, int seed)
+{
+    for (long i = 0; i < len; i++)
+        at[i] = byte_of(i, seed);
+}
+
+static long wrong(const unsigned char *at, long len, int seed)
+{
+    for (long i = 0; i < len; i++)
+        if (at[i] != byte_of(i, seed))
+            return i;
+    return -1;
+}
+
+static unsigned char *pages(long len)
+{
+    unsigned char *at = mmap(NULL, (size_t)len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(at != MAP_FAILED);
+    return at;
+}
+
+/* Rank 1: sends `len` bytes once rank 0 has been told `name`. */
+static void send_after(const char *name, int len, int seed)
+{
+    unsigned char *out = pages(len + PAGE);
+    fill(out, len, seed);
+    await(name);
+    MPI_Send(out, len, MPI_BYTE, 0, 5, MPI_COMM_WORLD);
+    munmap(out, (size_t)len + PAGE);
+}
+
+/* Receives `len` bytes of rank 1 before they are sent, and lets them be sent. */
+static unsigned char *receive_before(const char *name, int len)
+{
+    unsigned char *in = pages(len);
+    MPI_Recv(in, len, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    tell(name);
+    return in;
+}
+
+/* A receive ends before its message is sent; its bytes are right in any order of touching. */
+static void before_header(void)
+{
+    if (rank == 1)
+        return send_after("released", LARGE, 1);
+    unsigned char *in = receive_before("released", LARGE);
+    for (long i = LARGE - 1; i > 0; i -= 100 * PAGE + 17)
+        CHECK(in[i] == byte_of(i, 1));
+    CHECK(wrong(in, LARGE, 1) < 0);
+}
+
+/* A receive whose status is asked for ends when its header is there: rank 1 makes no call between the
+ * beginning and the end of its send until it is told. The buffer begins and ends within pages. */
+static void after_header(void)
+{
+    int len = 4 * LARGE - 100;
+    if (rank == 1) {
+        MPI_Request request;
+        unsigned char *out = pages(4 * LARGE);
+        fill(out, len, 2);
+        MPI_Isend(out, len, MPI_BYTE, 0, 5, MPI_COMM_WORLD, &request);
+        await("released");
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        return;
+    }
+    unsigned char *whole = pages(4 * LARGE + PAGE), *in = whole + 40;
+    memset(whole, 0xee, 4 * LARGE + PAGE);
+    MPI_Status status;
+    MPI_Recv(in, 4 * LARGE, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+    int count;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    CHECK(count == len && status.MPI_SOURCE == 1 && status.MPI_TAG == 5);
+    /* The ends are there, and what lies behind is untouched; both can be written. */
+    CHECK(in[len - 1] == byte_of(len - 1, 2) && in[len] == 0xee && in[-1] == 0xee);
+    in[len - 1] = 9;
+    in[0] = 8;
+    tell("released");
+    CHECK(in[len / 2] == byte_of(len / 2, 2));
+    CHECK(wrong(in + PAGE, 64 * PAGE, 2) != 0 || in[PAGE] == byte_of(PAGE, 2));
+    for (long i = 1; i < len - 1; i++)
+        CHECK(in[i] == byte_of(i, 2));
+    CHECK(in[0] == 8 && in[len - 1] == 9 && in[len] == 0xee);
+}
+
+/* No message leaves before all released receives have begun to arrive. */
+static void causality(void)
+{
+    int token = 1;
+    if (rank == 0) {
+        unsigned char *in = receive_before("released", LARGE);
+        MPI_Send(&token, 1, MPI_INT, 2, 6, MPI_COMM_WORLD);
+        CHECK(wrong(in, LARGE, 3) < 0);
+    } else if (rank == 1) {
+        await("released");
+        /* A message that left too early would be there after this. */
+        usleep(200000);
+        tell("sending");
+        send_after("released", LARGE, 3);
+    } else if (rank == 2) {
+        MPI_Recv(&token, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(is_told("sending"));
+    }
+}
+
+/* What hands memory to the kernel, or gives it back. */
+static void system_calls(void)
+{
+    if (rank == 1) {
+        for (int i = 0; i < 6; i++) {
+            char name[2] = {(char)('a' + i), 0};
+            send_after(name, LARGE, i);
+        }
+        return;
+    }
+    int file = open(path("data"), O_CREAT | O_RDWR | O_TRUNC, 0600);
+    unsigned char *in = receive_before("a", LARGE), *copy = malloc(LARGE);
+    CHECK(write(file, in, LARGE) == LARGE);
+    CHECK(pread(file, copy, LARGE, 0) == LARGE && wrong(copy, LARGE, 0) < 0);
+    unsigned char *second = receive_before("b", LARGE);
+    CHECK(pread(file, second, LARGE, 0) == LARGE && wrong(second, LARGE, 0) < 0);
+    FILE *stream = fopen(path("stream"), "w+");
+    in = receive_before("c", LARGE);
+    CHECK(fwrite(in, 1, LARGE, stream) == LARGE);
+    rewind(stream);
+    CHECK(fread(copy, 1, LARGE, stream) == LARGE && wrong(copy, LARGE, 2) < 0);
+    in = aligned_alloc(PAGE, LARGE);
+    MPI_Recv(in, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    tell("d");
+    free(in);
+    in = aligned_alloc(PAGE, LARGE);
+    memset(in, 0x55, LARGE);
+    MPI_Request request;
+    unsigned char *mapped = pages(LARGE);
+    MPI_Irecv(mapped, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    tell("e");
+    CHECK(munmap(mapped, LARGE) == 0);
+    for (long i = 0; i < LARGE; i++)
+        CHECK(in[i] == 0x55);
+    in = receive_before("f", LARGE);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(wrong(in, LARGE, 5) < 0 ? 0 : 1);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(wrong(in, LARGE, 5) < 0);
+}
+
+static sigjmp_buf back;
+static volatile int faults;
+static volatile char *volatile nowhere = (char *)8;
+
+static void on_fault(int signal)
+{
+    (void)signal;
+    faults++;
+    siglongjmp(back, 1);
+}
+
+/* Handlers of the program for its own faults: one from before MPI_Init, one from a time when a receive
+ * was released. */
+static void handlers(void)
+{
+    if (rank == 1) {
+        send_after("a", LARGE, 6);
+        return send_after("b", LARGE, 7);
+    }
+    volatile char *bad = (char *)pages(PAGE);
+    mprotect((void *)bad, PAGE, PROT_NONE);
+    unsigned char *in = receive_before("a", LARGE);
+    if (!sigsetjmp(back, 1))
+        *bad = 1;
+    CHECK(faults == 1);
+    struct sigaction action = {.sa_handler = on_fault};
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    CHECK(wrong(in, LARGE, 6) < 0 && faults == 1);
+    if (!sigsetjmp(back, 1))
+        *bad = 1;
+    CHECK(faults == 2);
+    in = receive_before("b", LARGE);
+    if (!sigsetjmp(back, 1))
+        *nowhere = 1;
+    CHECK(faults == 3);
+    CHECK(wrong(in, LARGE, 7) < 0 && faults == 3);
+}
+
+static void *look(void *at)
+{
+    for (int round = 0; round < 4; round++)
+        CHECK(wrong(at, LARGE, 8) < 0);
+    return NULL;
+}
+
+/* Threads that touch the same pages at the same time never see one that is not whole. */
+static void threads(void)
+{
+    if (rank == 1)
+        return send_after("released", LARGE, 8);
+    pthread_t thread[3];
+    unsigned char *in = receive_before("released", LARGE);
+    for (int i = 0; i < 3; i++)
+        CHECK(pthread_create(&thread[i], NULL, look, in) == 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* A buffer that is used by the next call: as what is sent, as what is received into, and in a
+ * collective operation. */
+static void next_call(void)
+{
+    if (rank == 1) {
+        unsigned char *in = pages(LARGE);
+        send_after("a", LARGE, 1);
+        MPI_Recv(in, LARGE, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(wrong(in, LARGE, 1) < 0);
+        send_after("b", LARGE, 2);
+        send_after("b", LARGE, 3);
+        MPI_Bcast(in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD);
+        CHECK(wrong(in, LARGE, 3) < 0);
+        return;
+    }
+    unsigned char *in = receive_before("a", LARGE);
+    MPI_Send(in, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD);
+    MPI_Recv(in, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    tell("b");
+    MPI_Recv(in, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Bcast(in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD);
+    CHECK(wrong(in, LARGE, 3) < 0);
+}
+
+/* With no mapping left receives end as always. */
+static void no_mappings(void)
+{
+    long most = 70000;
+    if (rank == 1)
+        return send_after("full", LARGE, 4);
+    /* Closing pages in the midst of others takes new mappings. */
+    unsigned char *many = pages(most * 2 * PAGE), *in = pages(LARGE + 2 * PAGE) + PAGE;
+    long made = 0;
+    while (made < most && mprotect(many + made * 2 * PAGE, PAGE, PROT_NONE) == 0)
+        made++;
+    CHECK(made < most && errno == ENOMEM);
+    tell("full");
+    MPI_Recv(in, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(wrong(in, LARGE, 4) < 0);
+    munmap(many, (size_t)most * 2 * PAGE);
+}
+
+/* Only the communicator with the info key releases its receives. */
+static void hint(void)
+{
+    MPI_Info info;
+    MPI_Comm early;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "prp_mpi_early_release", "true");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &early);
+    unsigned char *in = pages(LARGE);
+    if (rank == 1) {
+        fill(in, LARGE, 5);
+        await("released");
+        MPI_Send(in, LARGE, MPI_BYTE, 0, 5, early);
+    } else {
+        MPI_Recv(in, LARGE, MPI_BYTE, 1, 5, early, MPI_STATUS_IGNORE);
+        tell("released");
+        CHECK(wrong(in, LARGE, 5) < 0);
+    }
+    MPI_Comm_free(&early);
+    MPI_Info_free(&info);
+}
+
+/* A message longer than the buffer: too late for an error of the call. */
+static void overrun(void)
+{
+    if (rank == 1)
+        return send_after("released", LARGE, 4);
+    unsigned char *in = receive_before("released", SMALL);
+    CHECK(in[0] == byte_of(0, 4));
+    MPI_Barrier(MPI_COMM_SELF);
+}
+
+/* A receive that nobody touches again: the end of the program takes its message in. */
+static void untouched(void)
+{
+    if (rank == 1)
+        send_after("released", LARGE, 4);
+    else
+        receive_before("released", LARGE);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {{"before_header", before_header}, {"after_header", after_header},
+                 {"causality", causality},         {"system_calls", system_calls},
+                 {"handlers", handlers},           {"threads", threads},
+                 {"next_call", next_call},         {"no_mappings", no_mappings},
+                 {"hint", hint},                   {"overrun", overrun},
+                 {"untouched", untouched}};
+    if (argc < 3)
+        return 2;
+    folder = argv[2];
+    struct sigaction action = {.sa_handler = on_fault};
+    if (!strcmp(argv[1], "handlers"))
+        sigaction(SIGSEGV, &action, NULL);
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!strcmp(argv[1], cases[i].name))
+            cases[i].run();
+    MPI_Finalize();
+    if (rank == 0)
+        printf("all well\n");
+    return 0;
+}

@@ -1,0 +1,153 @@
+//! Receives that are released before their message is there: a program in C does with their buffers
+//! what programs do, on this machine and on a link that loses frames.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use prp_tests::program;
+use prp_tests::topology::Topology;
+
+prp_tests::main! {
+    first: build;
+    light:
+        hint__only_a_communicator_with_the_info_key_releases,
+        no_mappings__receives_end_as_always,
+        off__nothing_is_released,
+        overrun__ends_the_job_with_the_words_of_the_error,
+        released__programs_do_what_they_do_with_the_buffers,
+        released__on_a_link_that_loses_frames,
+        released__the_papers_programs_are_their_sequential_ones;
+}
+
+const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+
+/// What the program does, and on how many ranks.
+const CASES: [(&str, &str); 8] = [
+    ("before_header", "2"),
+    ("after_header", "2"),
+    ("causality", "3"),
+    ("system_calls", "2"),
+    ("handlers", "2"),
+    ("threads", "2"),
+    ("next_call", "2"),
+    ("untouched", "2"),
+];
+
+static PROGRAMS: LazyLock<PathBuf> =
+    LazyLock::new(|| program::build_all(&["prp-mpi-abi", "prp-mpirun"], SIBLING));
+
+/// The folder with the built programs, and one for the files of the runs.
+static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = PROGRAMS.join("mpi-early-release");
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let examples = ["pes", "nbody", "m3"].map(|name| format!("prp-mpi/examples/{name}.c"));
+    for source in examples.iter().map(String::as_str).chain(["prp-mpi-abi/tests/programs/early.c"])
+    {
+        let name = Path::new(source).file_stem().expect("a file");
+        let mut compiler = Command::new(PROGRAMS.join("prp-mpicc"));
+        compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(folder.join(name));
+        compiler.arg(root.join(source)).args(["-lm", "-lpthread"]);
+        let built = compiler.status().expect("prp-mpicc runs");
+        assert!(built.success(), "{compiler:?} failed");
+    }
+    folder
+});
+
+fn build() {
+    LazyLock::force(&BUILT);
+}
+
+/// Runs a job: the variable, words of prp-mpirun, program and words; its status and all it printed.
+fn run(early: &str, launcher: &[&str], words: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+    command.env("PRP_MPI_HANG_SECONDS", "30").env("PRP_MPI_EARLY_RELEASE", early);
+    command.args(launcher).arg(BUILT.join(words[0])).args(&words[1..]);
+    let output = command.output().expect("prp-mpirun runs");
+    let [said, errors] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    (output.status.code(), said + &errors)
+}
+
+/// Runs a case of `early.c` in a folder of its own.
+fn run_case(early: &str, launcher: &[&str], case: &str) -> (Option<i32>, String) {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let number = RUNS.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("prp-early-{}-{number}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a folder for the run");
+    let text = folder.to_str().expect("a path in UTF-8");
+    let outcome = run(early, launcher, &["early", case, text]);
+    let _ = std::fs::remove_dir_all(&folder);
+    outcome
+}
+
+/// How many receives the ranks say they have released, before and during their messages.
+fn released(said: &str) -> u64 {
+    let lines = said.lines().filter(|l| l.contains("receives released before their message"));
+    let numbers = lines.flat_map(|line| line.split(' ').skip(2));
+    numbers.filter_map(|word| word.parse::<u64>().ok()).sum()
+}
+
+fn released__programs_do_what_they_do_with_the_buffers() {
+    for (case, ranks) in CASES {
+        let (status, said) = run_case("report", &["-n", ranks], case);
+        assert_eq!(status, Some(0), "{case}: {said}");
+        assert!(said.contains("all well"), "{case}: {said}");
+        assert!(released(&said) > 0, "{case}: {said}");
+    }
+}
+
+fn released__on_a_link_that_loses_frames() {
+    let pair = Topology::pair_with(["--loss", "1%"]);
+    let launch = pair.launch_template();
+    for (case, ranks) in CASES {
+        let launcher = ["-n", ranks, "--node", "1,2", "--launch", &launch];
+        let (status, said) = run_case("report", &launcher, case);
+        assert_eq!(status, Some(0), "{case}: {said}");
+        assert!(released(&said) > 0, "{case}: {said}");
+    }
+}
+
+/// Also with buffers that begin and end within pages.
+fn released__the_papers_programs_are_their_sequential_ones() {
+    let pair = Topology::pair_with(["--loss", "1%"]);
+    let launch = pair.launch_template();
+    for (name, size) in [("pes", "4096"), ("pes", "4100"), ("nbody", "4096"), ("m3", "250")] {
+        let launcher = ["-n", "4", "--node", "1,2", "--launch", &launch];
+        let words = [name, "--size", size, "--iterations", "2", "--seed", "7"];
+        let (status, said) = run("report", &launcher, &words);
+        assert_eq!(status, Some(0), "{name}: {said}");
+        assert!(said.contains("ok difference") && !said.contains("WRONG"), "{name}: {said}");
+        assert!(released(&said) > 0, "{name} {size}: {said}");
+    }
+}
+
+fn overrun__ends_the_job_with_the_words_of_the_error() {
+    let (status, said) = run_case("1", &["-n", "2"], "overrun");
+    assert_eq!(status, Some(1), "{said}");
+    let words = "rank 0 ended the job: the message from rank 1 with tag 5 is longer than the buffer \
+                 of 65536 bytes of a receive that was released early";
+    assert!(said.contains(words), "{said}");
+}
+
+fn no_mappings__receives_end_as_always() {
+    let (status, said) = run_case("report", &["-n", "2"], "no_mappings");
+    assert_eq!((status, released(&said)), (Some(0), 0), "{said}");
+    assert!(said.contains("all well"), "{said}");
+}
+
+/// The first receive of the program ends before its message is sent only where it is released.
+fn hint__only_a_communicator_with_the_info_key_releases() {
+    let (status, said) = run_case("0", &["-n", "2"], "hint");
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("all well"), "{said}");
+}
+
+fn off__nothing_is_released() {
+    let (status, said) = run("0", &["-n", "4"], &["pes", "--size", "4096", "--iterations", "2"]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(!said.contains("released"), "{said}");
+}
