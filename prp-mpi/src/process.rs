@@ -19,10 +19,22 @@ use crate::engine::Engine;
 use crate::sys::protection;
 use crate::sys::shared::Bell;
 use report::Waiting;
+use start::pmi::Pmi;
 
 /// Seconds that a rank may wait before a roll call unless `PRP_MPI_HANG_SECONDS` says otherwise:
 /// longer than ranks of a well-behaved program wait for each other as a rule.
 pub const HANG_SECONDS: u64 = 60;
+
+/// The launcher that has started this process.
+#[derive(Debug)]
+enum Launcher {
+    /// Nobody that knows of ranks: it is the only one.
+    None,
+    /// An agent of prp-mpirun.
+    Agent(Mutex<UnixStream>),
+    /// A process manager of another launcher.
+    Manager(Mutex<Pmi>),
+}
 
 /// This process as a rank.
 #[derive(Debug)]
@@ -31,7 +43,7 @@ pub struct Process {
     /// Number of the node of each rank, counted from 0 in the order of the launcher's list.
     nodes: Vec<usize>,
     engine: Mutex<Engine>,
-    control: Option<Mutex<UnixStream>>,
+    launcher: Launcher,
     waiting: Mutex<Vec<Waiting>>,
     names: Mutex<HashMap<u64, String>>,
     /// What ranks of this node wake this one by.
@@ -97,17 +109,20 @@ impl Process {
         protection::open_all();
         let mut content = status.to_le_bytes().to_vec();
         content.extend_from_slice(reason.as_bytes());
-        if self.control.is_some() {
+        if let Launcher::Agent(_) = self.launcher {
             self.tell(&Frame::new(Topic::Abort, self.rank, content));
         } else if !reason.is_empty() {
-            eprintln!("{reason}");
+            eprintln!("prp-mpi: rank {}: {reason}", self.rank);
+        }
+        if let Launcher::Manager(manager) = &self.launcher {
+            manager.lock().abort(status);
         }
         std::process::exit(status);
     }
 
     /// Says something to the agent. When it is gone the control thread ends the process.
     fn tell(&self, frame: &Frame) {
-        if let Some(control) = &self.control {
+        if let Launcher::Agent(control) = &self.launcher {
             let _ = frame.write(&mut *control.lock());
         }
     }
@@ -123,6 +138,9 @@ impl Process {
         let what = || Waiting::new("MPI_Finalize", "MPI_COMM_WORLD".into(), String::new());
         self.wait(&what, |engine| engine.all_have_left().then_some(()));
         self.tell(&Frame::new(Topic::Finalized, self.rank, []));
+        if let Launcher::Manager(manager) = &self.launcher {
+            manager.lock().finish();
+        }
         Ok(())
     }
 }

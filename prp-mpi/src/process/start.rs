@@ -2,10 +2,12 @@
 
 mod card;
 mod local;
+mod place;
+pub(super) mod pmi;
 
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,22 +15,16 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, mkdtemp};
 use parking_lot::Mutex;
-use prp_sock::{PrpListener, PrpStream};
 
-use self::card::{Card, Secret};
-use super::{HANG_SECONDS, Process};
+use self::place::Place;
+use self::pmi::Pmi;
+use super::{HANG_SECONDS, Launcher, Process};
 use crate::control::{Frame, Topic, environment};
 use crate::engine::Engine;
 use crate::link::Stream;
 use crate::sys::shared::Bell;
-
-/// How long the other ranks may take to connect once all are known to be there.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How long a connection may take to say which rank it is from: one that does not is a stranger's.
-const INTRODUCTION: Duration = Duration::from_secs(2);
 
 /// How often the control thread looks whether a rank waits too long.
 const LOOK: Duration = Duration::from_millis(100);
@@ -37,16 +33,9 @@ const LOOK: Duration = Duration::from_millis(100);
 const FOREIGN: [(&str, &str); 4] = [
     ("PMIX_RANK", "a PMIx launcher (Open MPI's mpirun, or srun --mpi=pmix)"),
     ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
-    ("PMI_RANK", "a PMI launcher"),
-    ("SLURM_STEP_NUM_TASKS", "srun"),
+    ("PMI_RANK", "a PMI launcher that leaves no descriptor (PMI_FD)"),
+    ("SLURM_STEP_NUM_TASKS", "srun without --mpi=pmi2"),
 ];
-
-/// What the agent has told this rank by its environment.
-struct Place {
-    rank: usize,
-    nodes: Vec<usize>,
-    folder: String,
-}
 
 impl Process {
     /// Becomes the rank that the environment says, or the only one.
@@ -54,21 +43,57 @@ impl Process {
     /// # Errors
     /// `Unsupported` under a launcher of another kind; those of the sockets.
     pub fn start() -> io::Result<Arc<Self>> {
-        let Some(place) = Place::from_environment()? else {
-            refuse_foreign()?;
-            return Ok(Arc::new(Self::with(0, vec![0], vec![None], Bell::new()?, None)?));
-        };
+        if let Some(place) = Place::from_environment()? {
+            return Self::start_by_agent(place);
+        }
+        if let Some(manager) = Pmi::from_environment()? {
+            return Self::start_by_manager(manager);
+        }
+        refuse_foreign()?;
+        Ok(Arc::new(Self::with(0, vec![0], vec![None], Bell::new()?, Launcher::None)?))
+    }
+
+    fn start_by_agent(place: Place) -> io::Result<Arc<Self>> {
         let mut control = UnixStream::connect(Path::new(&place.folder).join("agent"))?;
         Frame::new(Topic::Hello, place.rank, []).write(&mut control)?;
         let bell = Bell::new()?;
-        let streams = place.connect_all(&mut control, &bell)?;
+        let exchange = |card: &str| {
+            Frame::new(Topic::Card, place.rank, card).write(&mut control)?;
+            loop {
+                match Frame::read(&mut control)? {
+                    Some(frame) if frame.topic == Topic::Cards => {
+                        return Ok(frame.text().lines().map(str::to_owned).collect());
+                    }
+                    Some(_) => {}
+                    None => return Err(io::ErrorKind::UnexpectedEof.into()),
+                }
+            }
+        };
+        let streams = place.connect_all(exchange, &bell)?;
         let ours = control.try_clone()?;
-        let control = Some(Mutex::new(control));
-        let process = Self::with(place.rank, place.nodes, streams, bell, control)?;
-        let process = Arc::new(process);
+        let launcher = Launcher::Agent(Mutex::new(control));
+        let process = Arc::new(Self::with(place.rank, place.nodes, streams, bell, launcher)?);
         let listener = process.clone();
         let named = thread::Builder::new().name("prp-mpi-control".into());
         named.spawn(move || listener.attend(ours))?;
+        Ok(process)
+    }
+
+    fn start_by_manager(mut manager: Pmi) -> io::Result<Arc<Self>> {
+        let machines = manager.exchange(&machine()?)?;
+        let first = |machine| machines.iter().position(|other| other == machine).unwrap_or(0);
+        let nodes: Vec<usize> = machines.iter().map(first).collect();
+        let folder = mkdtemp(&env::temp_dir().join("prp-mpi-XXXXXX"))?;
+        let rank = manager.rank();
+        let place = Place { rank, nodes, folder: folder.to_string_lossy().into_owned() };
+        let bell = Bell::new()?;
+        let streams = place.connect_all(|card| manager.exchange(card), &bell);
+        let _ = std::fs::remove_dir_all(&folder);
+        let launcher = Launcher::Manager(Mutex::new(manager));
+        let process = Arc::new(Self::with(rank, place.nodes, streams?, bell, launcher)?);
+        let watched = process.clone();
+        let named = thread::Builder::new().name("prp-mpi-watch".into());
+        named.spawn(move || watched.watch())?;
         Ok(process)
     }
 
@@ -77,7 +102,7 @@ impl Process {
         nodes: Vec<usize>,
         streams: Vec<Option<Stream>>,
         bell: Bell,
-        control: Option<Mutex<UnixStream>>,
+        launcher: Launcher,
     ) -> io::Result<Self> {
         let here = nodes.iter().filter(|&&n| n == nodes[rank]).count();
         let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -87,7 +112,7 @@ impl Process {
             rank,
             nodes,
             engine: Mutex::new(Engine::new(rank, streams)?),
-            control,
+            launcher,
             waiting: Mutex::default(),
             names: Mutex::new(HashMap::new()),
             bell,
@@ -121,17 +146,46 @@ impl Process {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
-            let oldest = self.waiting.lock().iter().map(|w| w.since).min();
-            if let (Some(hang), Some(oldest)) = (self.hang, oldest)
-                && oldest.elapsed() >= hang
-                && told != Some(oldest)
-            {
-                told = Some(oldest);
+            if self.waits_too_long(&mut told) {
                 self.tell(&Frame::new(Topic::Stuck, self.rank, []));
             }
         }
         let _ = kill(Pid::this(), Signal::SIGKILL);
     }
+
+    /// Says where this rank is when it waits too long: a process manager calls no roll.
+    fn watch(&self) {
+        let mut told = None;
+        loop {
+            thread::sleep(LOOK);
+            if self.waits_too_long(&mut told) {
+                let text = self.whereabouts();
+                let lines: Vec<_> = text.lines().take(2).collect();
+                eprintln!("prp-mpi: rank {}: {}", self.rank, lines.join(", since "));
+            }
+        }
+    }
+
+    /// Whether a thread of this rank waits for longer than the limit, once for each such wait.
+    fn waits_too_long(&self, told: &mut Option<Instant>) -> bool {
+        let oldest = self.waiting.lock().iter().map(|w| w.since).min();
+        let is_new = self
+            .hang
+            .zip(oldest)
+            .is_some_and(|(hang, oldest)| oldest.elapsed() >= hang && *told != Some(oldest));
+        if is_new {
+            *told = oldest;
+        }
+        is_new
+    }
+}
+
+/// What tells ranks of this machine from others: they share memory. Processes of two network
+/// namespaces are on two nodes of PRP.
+fn machine() -> io::Result<String> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let network = std::fs::read_link("/proc/self/ns/net")?;
+    Ok(format!("{} {}", boot.trim(), network.display()))
 }
 
 /// Says no under a launcher of another kind, rather than being the only rank of as many jobs.
@@ -147,97 +201,4 @@ fn refuse_foreign() -> io::Result<()> {
          start it with: prp-mpirun -n N {program}"
     );
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
-}
-
-impl Place {
-    fn from_environment() -> io::Result<Option<Self>> {
-        let Ok(rank) = env::var(environment::RANK) else { return Ok(None) };
-        let invalid =
-            |name: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is wrong"));
-        let rank = rank.parse().map_err(|_| invalid(environment::RANK))?;
-        let nodes = env::var(environment::NODES).map_err(|_| invalid(environment::NODES))?;
-        let nodes: Result<Vec<_>, _> = nodes.split(',').map(str::parse).collect();
-        let nodes = nodes.map_err(|_| invalid(environment::NODES))?;
-        let folder = env::var(environment::FOLDER).map_err(|_| invalid(environment::FOLDER))?;
-        if rank >= nodes.len() {
-            return Err(invalid(environment::RANK));
-        }
-        Ok(Some(Self { rank, nodes, folder }))
-    }
-
-    /// Where a rank of this node listens.
-    fn socket(&self, rank: usize) -> std::path::PathBuf {
-        Path::new(&self.folder).join(format!("rank-{rank}"))
-    }
-
-    /// Tells where this rank listens, learns where the others do, connects to those before, and
-    /// waits for those after.
-    fn connect_all(
-        &self,
-        control: &mut UnixStream,
-        bell: &Bell,
-    ) -> io::Result<Vec<Option<Stream>>> {
-        let meeting = UnixListener::bind(self.socket(self.rank))?;
-        let here = self.nodes.iter().filter(|&&n| n == self.nodes[self.rank]).count();
-        let is_spread = self.nodes.iter().any(|n| *n != self.nodes[self.rank]);
-        let remote = is_spread.then(|| PrpListener::bind("self:0")).transpose()?;
-        let secret = Secret::random();
-        let card = match &remote {
-            Some(listener) => Card::new(&listener.local_addr()?, secret).to_string(),
-            None => "-".to_owned(),
-        };
-        Frame::new(Topic::Card, self.rank, card).write(control)?;
-        let cards = loop {
-            match Frame::read(control)? {
-                Some(frame) if frame.topic == Topic::Cards => break frame.text(),
-                Some(_) => {}
-                None => return Err(io::ErrorKind::UnexpectedEof.into()),
-            }
-        };
-        let cards: Vec<&str> = cards.lines().collect();
-        let mut streams: Vec<Option<Stream>> = self.nodes.iter().map(|_| None).collect();
-        for (rank, slot) in streams.iter_mut().enumerate().take(self.rank) {
-            *slot = Some(if self.is_here(rank) {
-                let stream = UnixStream::connect(self.socket(rank))?;
-                Stream::Local(local::introduce(&stream, self.rank, here, bell)?)
-            } else {
-                let card: Card = cards.get(rank).copied().unwrap_or("-").parse()?;
-                let mut stream = PrpStream::connect(card.address())
-                    .map_err(|e| io::Error::new(e.kind(), format!("rank {rank}: {e}")))?;
-                stream.write_all(&card.introduction(self.rank as u32))?;
-                Stream::Remote(stream)
-            });
-        }
-        let later = self.rank + 1..self.nodes.len();
-        for _ in later.clone().filter(|&r| self.is_here(r)) {
-            let (rank, end) = local::welcome(&meeting.accept()?.0, self.rank, bell)?;
-            place(&mut streams, rank, Stream::Local(end))?;
-        }
-        let mut missing = later.filter(|&r| !self.is_here(r)).count();
-        let deadline = Instant::now() + PATIENCE;
-        while let Some(listener) = remote.as_ref().filter(|_| missing > 0) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let mut stream = listener.accept_timeout(left)?.0;
-            stream.set_read_timeout(Some(INTRODUCTION))?;
-            // Any process of the cluster can connect; only a rank of this job knows the secret.
-            let Some(rank) = secret.read_introduction(&mut stream) else { continue };
-            stream.set_read_timeout(None)?;
-            place(&mut streams, rank, Stream::Remote(stream))?;
-            missing -= 1;
-        }
-        let _ = std::fs::remove_file(self.socket(self.rank));
-        Ok(streams)
-    }
-
-    fn is_here(&self, rank: usize) -> bool {
-        self.nodes[rank] == self.nodes[self.rank]
-    }
-}
-
-fn place(streams: &mut [Option<Stream>], rank: usize, stream: Stream) -> io::Result<()> {
-    match streams.get_mut(rank) {
-        Some(slot @ None) => *slot = Some(stream),
-        _ => return Err(io::ErrorKind::InvalidData.into()),
-    }
-    Ok(())
 }

@@ -46,3 +46,17 @@ pub fn receive(stream: &UnixStream) -> io::Result<(u32, Vec<OwnedFd>)> {
     }
     Ok((u32::from_le_bytes(bytes), fds))
 }
+
+/// The socket that the launcher of this process has left open under `number`.
+///
+/// # Errors
+/// `EBADF` if nothing is open there.
+pub fn inherited(number: RawFd) -> io::Result<UnixStream> {
+    if number < 0 {
+        return Err(nix::errno::Errno::EBADF.into());
+    }
+    // SAFETY: the number is no longer used than for this call, which fails if it is of no
+    // descriptor.
+    let fd = unsafe { BorrowedFd::borrow_raw(number) };
+    Ok(UnixStream::from(fd.try_clone_to_owned()?))
+}

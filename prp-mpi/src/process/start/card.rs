@@ -4,7 +4,10 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+use prp_sock::PrpAddr;
 
 /// Known to the ranks of a job only: the launcher carries it, PRP's wire only sees it from a rank
 /// of the job.
@@ -27,21 +30,30 @@ impl Secret {
     }
 }
 
-/// Where a rank listens, and its secret: `2:40000 0123456789abcdef0123456789abcdef`.
+/// Where a rank listens for other nodes, its secret, and its socket for ranks of its node:
+/// `2:40000 0123456789abcdef0123456789abcdef /tmp/prp-mpi-x/rank-0`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Card {
     address: String,
     secret: Secret,
+    socket: PathBuf,
 }
 
 impl Card {
-    pub(super) fn new(address: &impl ToString, secret: Secret) -> Self {
-        Self { address: address.to_string(), secret }
+    /// A card; without an address where all ranks are on one node.
+    pub(super) fn new(address: Option<PrpAddr>, secret: Secret, socket: &Path) -> Self {
+        let address = address.map_or_else(|| "-".to_owned(), |address| address.to_string());
+        Self { address, secret, socket: socket.to_owned() }
     }
 
     /// Node and port.
     pub(super) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The Unix socket.
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// What `rank` says first on a connection to the owner of this card.
@@ -55,7 +67,7 @@ impl Card {
 
 impl fmt::Display for Card {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:032x}", self.address, self.secret.0)
+        write!(f, "{} {:032x} {}", self.address, self.secret.0, self.socket.display())
     }
 }
 
@@ -63,11 +75,13 @@ impl FromStr for Card {
     type Err = io::Error;
 
     fn from_str(text: &str) -> io::Result<Self> {
-        let parts = text.split_once(' ');
-        let parsed = parts.and_then(|(address, secret)| {
+        let mut parts = text.splitn(3, ' ');
+        let mut parse = || {
+            let (address, secret, socket) = (parts.next()?, parts.next()?, parts.next()?);
             let secret = Secret(u128::from_str_radix(secret, 16).ok()?);
-            Some(Self { address: address.to_owned(), secret })
-        });
+            Some(Self { address: address.to_owned(), secret, socket: socket.into() })
+        };
+        let parsed = parse();
         let text = format!("the launcher gave no address and secret of a rank, but {text:?}");
         parsed.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, text))
     }
@@ -79,17 +93,21 @@ mod tests {
 
     #[test]
     fn card__is_read_as_it_was_written() {
-        let card = Card::new(&"2:40000", Secret::random());
-        assert_eq!(card.to_string().parse::<Card>().unwrap(), card);
+        let address = Some("2:40000".parse().unwrap());
+        for address in [address, None] {
+            let card = Card::new(address, Secret::random(), Path::new("/a folder/rank-0"));
+            assert_eq!(card.to_string().parse::<Card>().unwrap(), card);
+        }
         assert!("-".parse::<Card>().is_err());
     }
 
     #[test]
     fn read_introduction__believes_a_rank_that_knows_the_secret_and_no_stranger() {
         let secret = Secret::random();
-        let known = Card::new(&"2:40000", secret).introduction(3);
+        let card = |secret| Card::new(None, secret, Path::new("/rank-0"));
+        let known = card(secret).introduction(3);
         assert_eq!(secret.read_introduction(&mut known.as_slice()), Some(3));
-        let guessed = Card::new(&"2:40000", Secret::random()).introduction(3);
+        let guessed = card(Secret::random()).introduction(3);
         assert_eq!(secret.read_introduction(&mut guessed.as_slice()), None);
         assert_eq!(secret.read_introduction(&mut &known[..19]), None);
     }

@@ -1,0 +1,112 @@
+//! Where a rank is in its job, and how it connects to the others.
+
+use std::env;
+use std::io::{self, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use prp_sock::{PrpListener, PrpStream};
+
+use super::card::{Card, Secret};
+use super::local;
+use crate::control::environment;
+use crate::link::Stream;
+use crate::sys::shared::Bell;
+
+/// How long the other ranks may take to connect once all are known to be there.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a connection may take to say which rank it is from: one that does not is a stranger's.
+const INTRODUCTION: Duration = Duration::from_secs(2);
+
+/// Where a rank is in its job.
+pub(super) struct Place {
+    pub(super) rank: usize,
+    /// Number of the node of each rank.
+    pub(super) nodes: Vec<usize>,
+    /// A folder of this user alone, for the socket at which ranks of this node meet.
+    pub(super) folder: String,
+}
+
+impl Place {
+    /// What the agent has told this rank by its environment.
+    pub(super) fn from_environment() -> io::Result<Option<Self>> {
+        let Ok(rank) = env::var(environment::RANK) else { return Ok(None) };
+        let invalid =
+            |name: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is wrong"));
+        let rank = rank.parse().map_err(|_| invalid(environment::RANK))?;
+        let nodes = env::var(environment::NODES).map_err(|_| invalid(environment::NODES))?;
+        let nodes: Result<Vec<_>, _> = nodes.split(',').map(str::parse).collect();
+        let nodes = nodes.map_err(|_| invalid(environment::NODES))?;
+        let folder = env::var(environment::FOLDER).map_err(|_| invalid(environment::FOLDER))?;
+        if rank >= nodes.len() {
+            return Err(invalid(environment::RANK));
+        }
+        Ok(Some(Self { rank, nodes, folder }))
+    }
+
+    /// Tells where this rank listens, learns where the others do by `exchange`, connects to those
+    /// before, and waits for those after.
+    pub(super) fn connect_all(
+        &self,
+        exchange: impl FnOnce(&str) -> io::Result<Vec<String>>,
+        bell: &Bell,
+    ) -> io::Result<Vec<Option<Stream>>> {
+        let socket = Path::new(&self.folder).join(format!("rank-{}", self.rank));
+        let meeting = UnixListener::bind(&socket)?;
+        let here = self.nodes.iter().filter(|&&n| n == self.nodes[self.rank]).count();
+        let is_spread = self.nodes.iter().any(|n| *n != self.nodes[self.rank]);
+        let remote = is_spread.then(|| PrpListener::bind("self:0")).transpose()?;
+        let secret = Secret::random();
+        let address = match &remote {
+            Some(listener) => Some(listener.local_addr()?),
+            None => None,
+        };
+        let cards = exchange(&Card::new(address, secret, &socket).to_string())?;
+        let mut streams: Vec<Option<Stream>> = self.nodes.iter().map(|_| None).collect();
+        for (rank, slot) in streams.iter_mut().enumerate().take(self.rank) {
+            let card: Card = cards.get(rank).map_or("", String::as_str).parse()?;
+            *slot = Some(if self.is_here(rank) {
+                let stream = UnixStream::connect(card.socket())?;
+                Stream::Local(local::introduce(&stream, self.rank, here, bell)?)
+            } else {
+                let mut stream = PrpStream::connect(card.address())
+                    .map_err(|e| io::Error::new(e.kind(), format!("rank {rank}: {e}")))?;
+                stream.write_all(&card.introduction(self.rank as u32))?;
+                Stream::Remote(stream)
+            });
+        }
+        let later = self.rank + 1..self.nodes.len();
+        for _ in later.clone().filter(|&r| self.is_here(r)) {
+            let (rank, end) = local::welcome(&meeting.accept()?.0, self.rank, bell)?;
+            place(&mut streams, rank, Stream::Local(end))?;
+        }
+        let mut missing = later.filter(|&r| !self.is_here(r)).count();
+        let deadline = Instant::now() + PATIENCE;
+        while let Some(listener) = remote.as_ref().filter(|_| missing > 0) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut stream = listener.accept_timeout(left)?.0;
+            stream.set_read_timeout(Some(INTRODUCTION))?;
+            // Any process of the cluster can connect; only a rank of this job knows the secret.
+            let Some(rank) = secret.read_introduction(&mut stream) else { continue };
+            stream.set_read_timeout(None)?;
+            place(&mut streams, rank, Stream::Remote(stream))?;
+            missing -= 1;
+        }
+        let _ = std::fs::remove_file(socket);
+        Ok(streams)
+    }
+
+    fn is_here(&self, rank: usize) -> bool {
+        self.nodes[rank] == self.nodes[self.rank]
+    }
+}
+
+fn place(streams: &mut [Option<Stream>], rank: usize, stream: Stream) -> io::Result<()> {
+    match streams.get_mut(rank) {
+        Some(slot @ None) => *slot = Some(stream),
+        _ => return Err(io::ErrorKind::InvalidData.into()),
+    }
+    Ok(())
+}
