@@ -1,11 +1,13 @@
 //! The network interfaces of this machine, in this thread's network namespace.
 
 use std::io;
+use std::net::UdpSocket;
 use std::os::fd::BorrowedFd;
 
 use nix::sys::socket::SockFlag;
 use prp_node::HostsFile;
 use prp_proto::addr::{MacAddr, NodeId};
+use prp_proto::hosts::Reach;
 
 use crate::netlink::{self, NETWORK};
 use crate::sys::packet;
@@ -83,7 +85,12 @@ pub fn local_node(file: &HostsFile, wanted: Option<NodeId>) -> io::Result<NodeId
         return hosts.entry(node).map(|_| node).ok_or_else(unknown);
     }
     let found = list_interfaces()?;
-    let is_local = |mac, _: &str| found.iter().any(|i| i.mac == mac);
+    let is_local = |own: Reach<'_>| match own {
+        Reach::Direct { mac, .. } => found.iter().any(|i| i.mac == mac),
+        // The kernel lets nobody bind an address of another machine.
+        Reach::Udp(addr) => UdpSocket::bind((addr.ip(), 0)).is_ok(),
+        Reach::Via(_) => false,
+    };
     hosts.local_node(is_local).map_err(|e| file.error(e.to_string()))
 }
 

@@ -7,6 +7,7 @@ mod fault;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 use crate::addr::{DeviceId, LinkAddr, MacAddr, NodeId};
 use crate::hosts::{Entry, Hosts, Reach};
@@ -19,8 +20,8 @@ pub use fault::{Fault, FaultKind, Mend};
 #[derive(Debug)]
 pub struct Cluster {
     members: BTreeMap<NodeId, Member>,
-    /// Whose own a hardware address is: on different segments it may be several nodes'.
-    owners: BTreeMap<MacAddr, Vec<NodeId>>,
+    /// Whose own an address is: on different segments it may be several nodes'.
+    owners: BTreeMap<Address, Vec<NodeId>>,
 }
 
 /// A node with its file.
@@ -39,6 +40,13 @@ pub struct Asymmetry {
     pub back: Vec<NodeId>,
 }
 
+/// An address as all files have it: they number IP addresses each in its own order.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Address {
+    Ethernet(MacAddr),
+    Udp(SocketAddr),
+}
+
 /// A frame's arrival: the neighbour it came from.
 type Neighbour = (DeviceId, LinkAddr);
 
@@ -55,10 +63,10 @@ impl Cluster {
             (node, Member { hosts, routes })
         };
         let members: BTreeMap<_, _> = files.into_iter().map(member).collect();
-        let mut owners: BTreeMap<MacAddr, Vec<NodeId>> = BTreeMap::new();
+        let mut owners: BTreeMap<Address, Vec<NodeId>> = BTreeMap::new();
         for (node, member) in &members {
-            for mac in member.hosts.entry(*node).into_iter().flat_map(own_addresses) {
-                owners.entry(mac).or_default().push(*node);
+            for address in member.hosts.entry(*node).into_iter().flat_map(own_addresses) {
+                owners.entry(address).or_default().push(*node);
             }
         }
         Self { members, owners }
@@ -138,7 +146,7 @@ impl Cluster {
                 return Err(fault(at, if again { back } else { FaultKind::TooFar }));
             }
             self.arrives(member, next).map_err(|what| fault(at, what))?;
-            came = self.arrival(at, next.node, from).map_err(|what| {
+            came = self.arrival(at, next, from).map_err(|what| {
                 // Where they have been already it is no matter of sources.
                 let back = FaultKind::Loop { back: next.node };
                 if again { fault(at, back) } else { fault(next.node, what) }
@@ -152,8 +160,12 @@ impl Cluster {
     /// Whether frames of `member` reach the next hop they are sent to.
     fn arrives(&self, member: &Member, hop: &NextHop) -> Result<(), FaultKind> {
         let next = hop.node;
-        let owners =
-            hop.addr.mac().and_then(|mac| self.owners.get(&mac)).map_or(&[][..], Vec::as_slice);
+        let address = match hop.addr {
+            LinkAddr::Ethernet(mac) => Some(Address::Ethernet(mac)),
+            addr @ LinkAddr::Udp { .. } => member.hosts.socket_addr(addr).map(Address::Udp),
+        };
+        let owners = address.and_then(|address| self.owners.get(&address));
+        let owners = owners.map_or(&[][..], Vec::as_slice);
         if let [owner, ..] = *owners
             && !owners.contains(&next)
         {
@@ -166,16 +178,18 @@ impl Cluster {
         Ok(())
     }
 
-    /// As what neighbour `node` sees `by`, of the ways by which it may get frames from `source`.
+    /// As what the neighbour that `by` reaches as `hop` sees it, of the ways of the same carrier by
+    /// which it may get frames from `source`.
     fn arrival(
         &self,
         by: NodeId,
-        node: NodeId,
+        hop: &NextHop,
         source: NodeId,
     ) -> Result<Option<Neighbour>, FaultKind> {
-        let Some(member) = self.members.get(&node) else { return Ok(None) };
+        let Some(member) = self.members.get(&hop.node) else { return Ok(None) };
+        let same = |other: &&NextHop| other.node == by && other.addr.is_udp() == hop.addr.is_udp();
         let hops = member.routes.lookup(source).next_hops();
-        let seen = hops.iter().find(|hop| hop.node == by);
+        let seen = hops.iter().find(same);
         match seen {
             Some(hop) => Ok(Some((hop.device, hop.addr))),
             None => Err(FaultKind::Dropped { by }),
@@ -183,12 +197,12 @@ impl Cluster {
     }
 }
 
-/// The hardware addresses on a node's line that are its own: those of its best ways (SPEC
-/// PRP-ROUTE-0).
-fn own_addresses(entry: Entry<'_>) -> impl Iterator<Item = MacAddr> + '_ {
+/// The addresses on a node's line that are its own: those of its best ways (SPEC PRP-ROUTE-0).
+fn own_addresses(entry: Entry<'_>) -> impl Iterator<Item = Address> + '_ {
     let best = entry.hops().map(|hop| hop.metric).min();
     entry.hops().filter(move |hop| Some(hop.metric) == best).filter_map(|hop| match hop.reach {
-        Reach::Direct { mac, .. } => Some(mac),
+        Reach::Direct { mac, .. } => Some(Address::Ethernet(mac)),
+        Reach::Udp(addr) => Some(Address::Udp(addr)),
         Reach::Via(_) => None,
     })
 }

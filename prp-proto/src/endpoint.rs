@@ -80,8 +80,8 @@ pub struct Device {
     pub mtu: u32,
     /// Frames that we send ourselves by it come back: the way to this node itself.
     pub loopback: bool,
-    /// Frames that it best takes, and hands over, at a time: segments are lent, let go and
-    /// acknowledged by so many at least.
+    /// Frames that it best takes, and hands over, at a time (SPEC PRP-UDP-6): segments are lent,
+    /// let go and acknowledged by so many at least.
     pub train: u16,
 }
 

@@ -11,6 +11,10 @@
 //! 9       via 2 metric 10, via 3 metric 20  epsilon    # backup next hop
 //! ```
 //!
+//! A UDP address stands where a hardware address and a device stand otherwise, since the kernel
+//! finds the device: `5  udp:10.0.0.5  omega`, with a port `udp:10.0.0.5:5300` or
+//! `udp:[fd00::5]:5300`.
+//!
 //! `self 3` and `ethertype 0x88b5` stand on lines of their own. This module reads text it is given;
 //! the caller reads the file, and knows which hardware addresses are this machine's.
 //!
@@ -31,8 +35,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use core::mem::size_of;
+use core::net::{IpAddr, SocketAddr};
 
-use crate::addr::NodeId;
+use crate::addr::{LinkAddr, NodeId};
 use crate::wire;
 
 pub use entry::{Entry, Hop, Reach};
@@ -53,6 +58,9 @@ pub const MAX_FILE: usize = 64 << 20;
 pub const MIN_MTU: u16 =
     (wire::NETWORK_LEN + wire::TRANSPORT_LEN + wire::MAX_CONTROL_LEN + wire::CRC_LEN) as u16;
 
+/// What the UDP carrier is called among devices: no line of prphosts may name a device so.
+pub const UDP_DEVICE: &str = "udp";
+
 /// Marks a node without a row; 65,534 rows end at index 65,533.
 const NO_ROW: u16 = u16::MAX;
 
@@ -72,6 +80,8 @@ pub struct Hosts {
     hops: Vec<StoredHop>,
     /// Distinct, in order of first mention.
     devices: Vec<String>,
+    /// Distinct, in order of first mention.
+    udp_peers: Vec<IpAddr>,
     names: Names,
 }
 
@@ -85,6 +95,7 @@ impl Default for Hosts {
             row_of: Vec::new(),
             hops: Vec::new(),
             devices: Vec::new(),
+            udp_peers: Vec::new(),
             names: Names::default(),
         }
     }
@@ -139,6 +150,35 @@ impl Hosts {
         self.devices.iter().map(String::as_str)
     }
 
+    /// The IP addresses of the file's UDP addresses, each once, by
+    /// [`UdpPeer`](crate::addr::UdpPeer).
+    pub fn udp_peers(&self) -> &[IpAddr] {
+        &self.udp_peers
+    }
+
+    /// The UDP addresses on the line of `node`, the best first, as the file has them and as routes
+    /// and the endpoint know them.
+    pub fn udp_addrs(&self, node: NodeId) -> Vec<(SocketAddr, LinkAddr)> {
+        let hops = self.row_index(node).map_or(&[][..], |row| self.stored_hops(row));
+        let udp = |hop: &StoredHop| {
+            let addr = hop.reach.addr().filter(|addr| addr.is_udp())?;
+            Some((hop.metric, (self.socket_addr(addr)?, addr)))
+        };
+        let mut found: Vec<_> = hops.iter().filter_map(udp).collect();
+        found.sort_by_key(|(metric, _)| *metric);
+        found.into_iter().map(|(_, addrs)| addrs).collect()
+    }
+
+    /// The IP address and port of a UDP address of this file's routes.
+    pub fn socket_addr(&self, addr: LinkAddr) -> Option<SocketAddr> {
+        match addr {
+            LinkAddr::Udp { peer, port } => {
+                Some(SocketAddr::new(*self.udp_peers.get(usize::from(peer.0))?, port))
+            }
+            LinkAddr::Ethernet(_) => None,
+        }
+    }
+
     /// The node a user means by `name`: one of the file's names in any case of letters, or a plain
     /// node number, listed or not (SPEC PRP-HOSTS-14).
     ///
@@ -169,6 +209,7 @@ impl Hosts {
             + self.hops.capacity() * size_of::<StoredHop>()
             + self.devices.capacity() * size_of::<String>()
             + self.devices.iter().map(String::capacity).sum::<usize>()
+            + self.udp_peers.capacity() * size_of::<IpAddr>()
             + self.names.heap_size()
     }
 
@@ -208,6 +249,7 @@ impl Hosts {
         self.row_of.shrink_to_fit();
         self.hops.shrink_to_fit();
         self.devices.shrink_to_fit();
+        self.udp_peers.shrink_to_fit();
         self.names.shrink();
     }
 }

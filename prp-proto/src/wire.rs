@@ -37,6 +37,8 @@ pub use transport::{Flags, TransportHeader};
 /// The EtherType of PRP frames unless prphosts says otherwise: IEEE 802 local experimental 1
 /// (SPEC PRP-FRAME-1).
 pub const ETHERTYPE: u16 = 0x88b5;
+/// The UDP port of a node unless prphosts says otherwise (SPEC PRP-UDP-2).
+pub const UDP_PORT: u16 = 5230;
 /// Bytes of the Ethernet II header.
 pub const ETHERNET_LEN: usize = 14;
 /// Bytes of the network header (paper section 2.5).

@@ -150,7 +150,7 @@ fn check__in_force_where_no_node_is_this_machine() {
     let file = file("1 02:00:00:00:aa:01 lo alpha\n");
     let (code, _, err) = run(&["hosts", "check"], path(&file));
     assert_eq!(code, Some(1));
-    assert!(err.contains("no line has a hardware address of this machine"), "{err}");
+    assert!(err.contains("no line has an address of this machine"), "{err}");
 }
 
 #[test]

@@ -156,7 +156,15 @@ impl Connection {
             let known = offer.is_none_or(|o| o.id == self.ids.remote);
             return Err(if known { DropReason::Duplicate } else { DropReason::BadId });
         }
-        let Some(offer) = offer else { return self.on_classic_answer(now, frame) };
+        let Some(offer) = offer else {
+            // SPEC PRP-UDP-5.
+            let no_classic = frame.from.is_udp();
+            return if no_classic {
+                Err(DropReason::Refused)
+            } else {
+                self.on_classic_answer(now, frame)
+            };
+        };
         if self.config.classic == Classic::Only {
             return Err(DropReason::Malformed);
         }

@@ -32,6 +32,8 @@ impl Endpoint {
         known: Option<ConnHandle>,
     ) -> Result<(), DropReason> {
         let offer = match frame.payload {
+            // SPEC PRP-UDP-5.
+            [] if frame.from.is_udp() => return Err(DropReason::Refused),
             [] => None,
             _ if !frame.crc_ok(CrcKey::NONE) => return Err(DropReason::BadCrc),
             payload => Some(Offer::parse(payload).map_err(|_| DropReason::Malformed)?),

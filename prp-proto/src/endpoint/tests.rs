@@ -21,6 +21,7 @@ mod send_growth;
 mod slow;
 mod timeout;
 mod transfer;
+mod udp;
 mod unowned;
 mod window;
 

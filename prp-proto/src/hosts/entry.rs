@@ -1,10 +1,11 @@
 //! One line of prphosts: how it is stored, and how it is seen.
 
 use core::fmt;
+use core::net::SocketAddr;
 use core::num::NonZeroU16;
 
 use super::Hosts;
-use crate::addr::{MacAddr, NodeId};
+use crate::addr::{LinkAddr, MacAddr, NodeId, UdpPeer};
 
 /// A node's line as stored. Its hops and names reach up to where the next row's begin.
 #[derive(Copy, Clone)]
@@ -29,7 +30,19 @@ pub(crate) struct StoredHop {
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(crate) enum StoredReach {
     Direct { mac: MacAddr, device: u32 },
+    Udp { peer: UdpPeer, port: u16 },
     Via(NodeId),
+}
+
+impl StoredReach {
+    /// The address of the neighbour; none by way of another node.
+    pub(crate) fn addr(self) -> Option<LinkAddr> {
+        match self {
+            Self::Direct { mac, .. } => Some(mac.into()),
+            Self::Udp { peer, port } => Some(LinkAddr::Udp { peer, port }),
+            Self::Via(_) => None,
+        }
+    }
 }
 
 /// The line of one node.
@@ -58,6 +71,8 @@ pub enum Reach<'a> {
         /// This machine's device that reaches it.
         device: &'a str,
     },
+    /// To an IP address, and the node's own UDP port there.
+    Udp(SocketAddr),
     /// The way frames for that node go.
     Via(NodeId),
 }
@@ -82,7 +97,7 @@ impl<'a> Entry<'a> {
         self.stored().line
     }
 
-    /// Its `mtu=` option: the largest Ethernet payload toward it.
+    /// Its `mtu=` option: the largest Ethernet payload toward it, which an IP packet is as well.
     pub fn mtu(self) -> Option<u32> {
         self.stored().mtu.map(|mtu| u32::from(mtu.get()))
     }
@@ -94,6 +109,9 @@ impl<'a> Entry<'a> {
             reach: match hop.reach {
                 StoredReach::Direct { mac, device } => {
                     Reach::Direct { mac, device: &hosts.devices[device as usize] }
+                }
+                StoredReach::Udp { peer, port } => {
+                    Reach::Udp(SocketAddr::new(hosts.udp_peers[usize::from(peer.0)], port))
                 }
                 StoredReach::Via(node) => Reach::Via(node),
             },

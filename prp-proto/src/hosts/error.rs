@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 use super::{MAX_FILE, MAX_HOPS, MAX_NAME, MIN_MTU};
-use crate::addr::NodeId;
+use crate::addr::{NodeId, UDP_PORTS};
 
 /// How many mistakes are described; the rest are counted. More than a screenful helps nobody.
 const MAX_DESCRIBED: usize = 20;
@@ -41,8 +41,23 @@ pub enum Mistake {
         /// Its first line.
         first: u32,
     },
-    /// A way to the node begins with neither a hardware address nor `via`.
+    /// A way to the node begins with neither an address nor `via`.
     HopStart,
+    /// What follows `udp:` is no IP address, or has a port that is none.
+    UdpAddress,
+    /// A UDP address is that of a group or of nobody.
+    UdpHost,
+    /// A UDP address means another machine on every link.
+    UdpLinkLocal,
+    /// A UDP port that leaves no room for those of a node's processes.
+    UdpPort,
+    /// The UDP ports of two nodes of one IP address overlap.
+    UdpOverlap {
+        /// The line of the other node.
+        first: u32,
+    },
+    /// The file has more different IP addresses than can be told apart.
+    TooManyUdp,
     /// A hardware address is all zeros.
     ZeroAddress,
     /// A hardware address is a group's.
@@ -115,7 +130,20 @@ impl fmt::Display for Mistake {
             Self::LineStart => "a node number, `self` or `ethertype`",
             Self::NodeNumber => "a node number from 1 to 65534",
             Self::NodeAgain { .. } => "a node that has no line yet",
-            Self::HopStart => "a hardware address such as 02:00:00:00:00:01, or `via`",
+            Self::HopStart => {
+                "a hardware address such as 02:00:00:00:00:01, a UDP address such as udp:10.0.0.2, \
+                 or `via`"
+            }
+            Self::UdpAddress => {
+                "a UDP address such as udp:10.0.0.2, udp:[fd00::2] or udp:10.0.0.2:5300"
+            }
+            Self::UdpHost => "the IP address of one machine",
+            Self::UdpLinkLocal => "an IP address that is no link-local one",
+            Self::UdpPort => {
+                return write!(f, "a UDP port from 1 to {}", u16::MAX - (UDP_PORTS - 1));
+            }
+            Self::UdpOverlap { .. } => return write!(f, "{UDP_PORTS} UDP ports of the node's own"),
+            Self::TooManyUdp => "at most 65535 different IP addresses",
             Self::ZeroAddress | Self::GroupAddress => "the hardware address of one station",
             Self::DeviceName => "a device name of 1 to 15 bytes without `/`, `:` and `=`",
             Self::Metric => "a metric from 0 to 65535",
@@ -138,7 +166,7 @@ impl fmt::Display for Mistake {
             Self::EthertypeUsed { .. } => "an ethertype that no other protocol uses",
             Self::NodeUnknown => "a node that has a line",
             Self::ViaItself => "a node other than the line's own",
-            Self::ViaLoop => "a way that ends at a hardware address",
+            Self::ViaLoop => "a way that ends at an address",
         })
     }
 }
@@ -151,6 +179,16 @@ impl Mistake {
             Self::NodeAgain { first } => return write!(f, "; it has line {first}"),
             Self::ZeroAddress => "; all zeros is the loopback device's",
             Self::GroupAddress => "; an odd first octet makes it a group's",
+            Self::UdpLinkLocal => "; it means another machine on every link",
+            Self::UdpPort => {
+                return write!(f, "; the {UDP_PORTS} ports from there on are the node's");
+            }
+            Self::UdpOverlap { first } => {
+                return write!(
+                    f,
+                    "; line {first} has the same IP address and a port less than {UDP_PORTS} away"
+                );
+            }
             Self::MissingComma => "; a comma goes before a further next hop",
             Self::Comma => "; commas stand between next hops only",
             Self::LateMetric => "; a metric goes right behind its next hop",
@@ -160,7 +198,7 @@ impl Mistake {
             Self::NameAgain { first } => return write!(f, "; line {first} has it"),
             Self::DirectiveAgain { first } => return write!(f, "; the first is on line {first}"),
             Self::EthertypeUsed { whose } => return write!(f, "; it is {whose}"),
-            Self::ViaLoop => "; give one of them a hardware address and a device",
+            Self::ViaLoop => "; give one of them an address of its own",
             _ => "",
         })
     }
@@ -223,6 +261,8 @@ pub(super) enum Found<'a> {
     Bytes(&'a [u8]),
     /// So many bytes.
     Size(usize),
+    /// A node's own UDP port.
+    UdpPort(u16),
     /// A chain of nodes, each reached via the next.
     Chain(&'a [NodeId]),
 }
@@ -248,6 +288,7 @@ impl fmt::Display for Found<'_> {
                 strange.try_for_each(|b| write!(f, " {b:02x}"))
             }
             Self::Size(bytes) => write!(f, "{bytes} bytes"),
+            Self::UdpPort(port) => write!(f, "those from {port} on"),
             Self::Chain(nodes) => chain(nodes, f),
         }
     }

@@ -1,10 +1,12 @@
 //! The fields of a line: words that are numbers, addresses, devices, names.
 
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::num::NonZeroU16;
 
 use super::error::Mistake;
-use super::{MAX_NAME, MIN_MTU, is_local_name};
-use crate::addr::{MacAddr, NodeId};
+use super::{MAX_NAME, MIN_MTU, UDP_DEVICE, is_local_name};
+use crate::addr::{MacAddr, NodeId, UDP_PORTS};
+use crate::wire::UDP_PORT;
 
 /// The longest device name of Linux: `IFNAMSIZ` without the final zero.
 const MAX_DEVICE: usize = 15;
@@ -37,13 +39,43 @@ pub(super) fn mac(word: &str) -> Result<MacAddr, Mistake> {
     }
 }
 
+/// Whether a word is meant for a UDP address: it says so, or is an IP address.
+pub(super) fn is_udp(word: &str) -> bool {
+    word.starts_with("udp:") || word.parse::<IpAddr>().is_ok() || word.parse::<SocketAddr>().is_ok()
+}
+
+/// An IP address of one machine, with a port or without (SPEC PRP-HOSTS-15).
+pub(super) fn udp(word: &str) -> Result<SocketAddr, Mistake> {
+    let text = word.strip_prefix("udp:").unwrap_or(word);
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let addr = match (bare.parse::<IpAddr>(), text.parse::<SocketAddr>()) {
+        (Ok(ip), _) => SocketAddr::new(ip, UDP_PORT),
+        (_, Ok(addr)) => addr,
+        _ => return Err(Mistake::UdpAddress),
+    };
+    let ip = addr.ip().to_canonical();
+    let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let is_broadcast = ip == Ipv4Addr::BROADCAST;
+    if is_link_local || matches!(addr, SocketAddr::V6(v6) if v6.scope_id() != 0) {
+        return Err(Mistake::UdpLinkLocal);
+    }
+    if ip.is_unspecified() || ip.is_multicast() || is_broadcast {
+        return Err(Mistake::UdpHost);
+    }
+    // The ports of all its processes follow the node's own.
+    if addr.port() == 0 || addr.port() > u16::MAX - (UDP_PORTS - 1) {
+        return Err(Mistake::UdpPort);
+    }
+    Ok(SocketAddr::new(ip, addr.port()))
+}
+
 /// Linux's own rules, and two of ours: no control characters, which would reach the terminals of
 /// those who read errors and statistics, and nothing that looks like the rest of a line whose
 /// device was forgotten (SPEC PRP-HOSTS-5).
 pub(super) fn device(word: &str) -> Result<&str, Mistake> {
     let forbidden = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '=');
     let usable = (1..=MAX_DEVICE).contains(&word.len())
-        && !matches!(word, "." | ".." | "," | "metric")
+        && !matches!(word, "." | ".." | "," | "metric" | UDP_DEVICE)
         && !word.contains(forbidden);
     if usable { Ok(word) } else { Err(Mistake::DeviceName) }
 }
@@ -79,7 +111,7 @@ pub(super) fn name(word: &str) -> Result<&str, Mistake> {
         "," => Err(Mistake::Comma),
         "via" => Err(Mistake::MissingComma),
         "metric" => Err(Mistake::LateMetric),
-        _ if word.parse::<MacAddr>().is_ok() => Err(Mistake::MissingComma),
+        _ if word.parse::<MacAddr>().is_ok() || is_udp(word) => Err(Mistake::MissingComma),
         _ if !word.bytes().all(allowed) => Err(Mistake::NameCharacters),
         _ if word.bytes().all(|b| b.is_ascii_digit()) => Err(Mistake::NameNumber),
         _ if word.starts_with('-') => Err(Mistake::NameHyphen),

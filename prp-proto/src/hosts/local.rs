@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::{Hosts, Reach};
-use crate::addr::{MacAddr, NodeId};
+use crate::addr::NodeId;
 
 /// How many candidates an error lists.
 const MAX_LISTED: usize = 8;
 
-/// A node whose line has a hardware address of this machine.
+/// A node whose line has an address of this machine.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {
     /// The node.
@@ -22,7 +22,7 @@ pub struct Candidate {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LocalNodeError {
-    /// No line has a hardware address of this machine.
+    /// No line has an address of this machine.
     NotListed,
     /// Several lines have one. That is the rule on a machine others are reached through by its
     /// hardware address, the paper's way.
@@ -36,12 +36,13 @@ pub enum LocalNodeError {
 
 impl Hosts {
     /// The node this machine is: what the `self` directive says, or else the one line with a
-    /// hardware address for which `is_local` answers that it belongs to this machine.
+    /// address for which `is_local` answers that it belongs to this machine. It is not asked about
+    /// ways via other nodes.
     ///
     /// `is_local` is also told the line's device; whether that must match is for the caller to say.
     pub fn local_node(
         &self,
-        mut is_local: impl FnMut(MacAddr, &str) -> bool,
+        mut is_local: impl FnMut(Reach<'_>) -> bool,
     ) -> Result<NodeId, LocalNodeError> {
         if let Some(node) = self.self_node {
             return Ok(node);
@@ -49,10 +50,8 @@ impl Hosts {
         let mut candidates = Vec::new();
         let mut total = 0;
         for entry in self.entries() {
-            let local = entry.hops().any(|hop| match hop.reach {
-                Reach::Direct { mac, device } => is_local(mac, device),
-                Reach::Via(_) => false,
-            });
+            let is_own = |reach| !matches!(reach, Reach::Via(_)) && is_local(reach);
+            let local = entry.hops().map(|hop| hop.reach).any(is_own);
             if local {
                 total += 1;
                 if candidates.len() < MAX_LISTED {
@@ -72,11 +71,11 @@ impl fmt::Display for LocalNodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Several { candidates, total } = self else {
             return f.write_str(
-                "no line has a hardware address of this machine: add its line, or set PRP_NODE or \
+                "no line has an address of this machine: add its line, or set PRP_NODE or \
                  write `self N`",
             );
         };
-        f.write_str("several lines have a hardware address of this machine: ")?;
+        f.write_str("several lines have an address of this machine: ")?;
         for (i, Candidate { node, line }) in candidates.iter().enumerate() {
             write!(f, "{}node {node} (line {line})", if i == 0 { "" } else { ", " })?;
         }

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
+use core::net::IpAddr;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -11,7 +12,7 @@ use super::error::{Found, HostsError, HostsErrors, Mistake};
 use super::graph::{Step, Visit, walk};
 use super::lexer::{Word, Words, column, lines};
 use super::{Hosts, MAX_FILE, MAX_HOPS, StoredHop, StoredReach, fields};
-use crate::addr::NodeId;
+use crate::addr::{NodeId, UDP_PORTS, UdpPeer};
 
 /// A line given up: what was wrong with it has been noted.
 struct Stop;
@@ -30,6 +31,8 @@ struct Parser {
     columns: Vec<u32>,
     /// Indices into `hosts.devices`, by hash.
     devices: HashTable<u32>,
+    /// Indices into `hosts.udp_peers`, by hash.
+    udp_peers: HashTable<u16>,
     self_line: Option<Directive>,
     ethertype_line: Option<Directive>,
     /// A line that might have been any node's was not understood. Then a node without a line is no
@@ -163,12 +166,17 @@ impl Parser {
         }
     }
 
-    /// `via NODE [metric N]` or `ADDRESS DEVICE [metric N]`, and the word that is node or address.
+    /// `via NODE [metric N]`, `ADDRESS DEVICE [metric N]` or `UDP-ADDRESS [metric N]`, and the word
+    /// that is node or address.
     fn hop<'a>(&mut self, words: &mut Words<'a>) -> Result<(StoredHop, Word<'a>), Stop> {
         let mut word = words.next();
         let reach = if word.text == "via" {
             word = words.next();
             StoredReach::Via(self.check(words, word, fields::node(word.text))?)
+        } else if fields::is_udp(word.text) {
+            let addr = self.check(words, word, fields::udp(word.text))?;
+            let peer = self.udp_peer(addr.ip());
+            StoredReach::Udp { peer: self.check(words, word, peer)?, port: addr.port() }
         } else {
             let mac = self.check(words, word, fields::mac(word.text))?;
             let name = words.next();
@@ -195,6 +203,22 @@ impl Parser {
         devices.push(String::from(device));
         self.devices.insert_unique(hash(device), number, |&i| hash(&devices[i as usize]));
         number
+    }
+
+    /// The number of an IP address, which is new or known.
+    fn udp_peer(&mut self, ip: IpAddr) -> Result<UdpPeer, Mistake> {
+        let hash = |ip: IpAddr| FixedState::default().hash_one(ip);
+        let peers = &mut self.hosts.udp_peers;
+        if let Some(&known) = self.udp_peers.find(hash(ip), |&i| peers[usize::from(i)] == ip) {
+            return Ok(UdpPeer(known));
+        }
+        if peers.len() >= usize::from(u16::MAX) {
+            return Err(Mistake::TooManyUdp);
+        }
+        let number = peers.len() as u16;
+        peers.push(ip);
+        self.udp_peers.insert_unique(hash(ip), number, |&i| hash(peers[usize::from(i)]));
+        Ok(UdpPeer(number))
     }
 
     /// `{NAME | OPTION}` to the end of the line; a wrong one does not hide the next.
@@ -261,6 +285,7 @@ impl Parser {
     fn finish(mut self) -> Result<Hosts, HostsErrors> {
         let mut late = HostsErrors::default();
         self.references(&mut late);
+        self.overlaps(&mut late);
         self.errors.merge(late);
         let mut loops = HostsErrors::default();
         self.loops(&mut loops);
@@ -295,6 +320,37 @@ impl Parser {
                     }
                     _ => {}
                 }
+            }
+        }
+    }
+
+    /// UDP ports of one IP address that two nodes have both, though their own ports differ (SPEC
+    /// PRP-HOSTS-16).
+    fn overlaps(&self, errors: &mut HostsErrors) {
+        let hosts = &self.hosts;
+        let mut ports = Vec::new();
+        for (index, row) in hosts.rows.iter().enumerate() {
+            for (hop, column) in hosts.stored_hops(index).iter().zip(self.columns_of(index)) {
+                if let StoredReach::Udp { peer, port } = hop.reach {
+                    ports.push((peer, port, row.line, *column));
+                }
+            }
+        }
+        ports.sort_unstable();
+        for pair in ports.windows(2) {
+            let [(peer, port, line, column), (next_peer, next, next_line, next_column)] = *pair
+            else {
+                continue;
+            };
+            if peer == next_peer && (1..UDP_PORTS).contains(&(next - port)) {
+                // Of two lines the later one is told of.
+                let (first, line, column, found) = if line < next_line {
+                    (line, next_line, next_column, next)
+                } else {
+                    (next_line, line, column, port)
+                };
+                let mistake = Mistake::UdpOverlap { first };
+                errors.add(|| HostsError::new(line, column, mistake, Found::UdpPort(found)));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Printing prphosts in its canonical form (SPEC PRP-HOSTS-13).
 
 use core::fmt;
+use core::net::{IpAddr, SocketAddr};
 
 use super::{Entry, Hosts, Reach};
 use crate::wire;
@@ -18,6 +19,15 @@ impl fmt::Display for Hosts {
     }
 }
 
+/// `udp:` and the address, with its port unless that is the usual one.
+fn write_udp(f: &mut fmt::Formatter<'_>, addr: SocketAddr) -> fmt::Result {
+    match addr.ip() {
+        _ if addr.port() != wire::UDP_PORT => write!(f, "udp:{addr}"),
+        IpAddr::V4(ip) => write!(f, "udp:{ip}"),
+        IpAddr::V6(ip) => write!(f, "udp:[{ip}]"),
+    }
+}
+
 /// The line.
 impl fmt::Display for Entry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,6 +36,7 @@ impl fmt::Display for Entry<'_> {
             f.write_str(if i == 0 { "  " } else { ", " })?;
             match hop.reach {
                 Reach::Direct { mac, device } => write!(f, "{mac} {device}")?,
+                Reach::Udp(addr) => write_udp(f, addr)?,
                 Reach::Via(node) => write!(f, "via {node}")?,
             }
             if hop.metric != 0 {

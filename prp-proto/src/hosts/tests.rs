@@ -7,6 +7,7 @@ use crate::addr::{MacAddr, NodeId};
 
 mod mistakes;
 mod props;
+mod udp;
 
 pub(crate) use props::arb_file;
 
@@ -165,21 +166,30 @@ fn resolve__names_of_the_greatest_length_stay_apart() {
 #[test]
 fn local_node__is_the_one_line_with_a_local_address() {
     let hosts = parse(EXAMPLE);
-    assert_eq!(hosts.local_node(|addr, device| addr == mac(1) && device == "eth0"), Ok(node(1)));
+    assert_eq!(
+        hosts.local_node(|own| own == Reach::Direct { mac: mac(1), device: "eth0" }),
+        Ok(node(1))
+    );
     let text = std::format!("self 3\n{EXAMPLE}");
-    assert_eq!(parse(&text).local_node(|addr, _| addr == mac(1)), Ok(node(3)));
+    assert_eq!(
+        parse(&text)
+            .local_node(|own| matches!(own, Reach::Direct { mac: addr, .. } if addr == mac(1))),
+        Ok(node(3))
+    );
 }
 
 #[test]
 fn local_node__says_how_to_decide_between_several() {
-    let error = parse(EXAMPLE).local_node(|addr, _| addr == mac(2)).unwrap_err();
-    insta::assert_snapshot!(error, @"several lines have a hardware address of this machine: node 2 (line 3), node 7 (line 5); set PRP_NODE or write `self N` to say which it is");
+    let error = parse(EXAMPLE)
+        .local_node(|own| matches!(own, Reach::Direct { mac: addr, .. } if addr == mac(2)))
+        .unwrap_err();
+    insta::assert_snapshot!(error, @"several lines have an address of this machine: node 2 (line 3), node 7 (line 5); set PRP_NODE or write `self N` to say which it is");
 
     let mut many = String::new();
     for number in 1..=30 {
         writeln!(many, "{number} 02:00:00:00:00:01 eth0").unwrap();
     }
-    let error = parse(&many).local_node(|_, _| true).unwrap_err();
+    let error = parse(&many).local_node(|_| true).unwrap_err();
     assert!(
         matches!(&error, LocalNodeError::Several { total: 30, candidates } if candidates.len() == 8)
     );
@@ -188,14 +198,14 @@ fn local_node__says_how_to_decide_between_several() {
 
 #[test]
 fn local_node__says_when_there_is_none() {
-    let error = parse(EXAMPLE).local_node(|_, _| false).unwrap_err();
-    insta::assert_snapshot!(error, @"no line has a hardware address of this machine: add its line, or set PRP_NODE or write `self N`");
+    let error = parse(EXAMPLE).local_node(|_| false).unwrap_err();
+    insta::assert_snapshot!(error, @"no line has an address of this machine: add its line, or set PRP_NODE or write `self N`");
 }
 
 #[test]
 fn local_node__one_line_with_two_local_addresses_is_one_candidate() {
     let hosts = parse("1 02:00:00:00:00:01 eth0, 02:00:00:00:00:02 eth1\n2 via 1");
-    assert_eq!(hosts.local_node(|_, _| true), Ok(node(1)));
+    assert_eq!(hosts.local_node(|_| true), Ok(node(1)));
 }
 
 //= PRP-HOSTS-13, type=test

@@ -3,23 +3,31 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
+use core::net::SocketAddr;
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 
 use super::{MAX_NEXT_HOPS, NextHop, NoRoute, RouteTable, Slot};
-use crate::addr::{DeviceId, MacAddr, NodeId};
-use crate::hosts::{Hosts, Row, StoredReach, Visit, walk};
+use crate::addr::{DeviceId, LinkAddr, NodeId};
+use crate::hosts::{Hosts, MIN_MTU, Row, StoredReach, UDP_DEVICE, Visit, walk};
+
+/// Bytes of the IPv4 and the UDP header.
+const UDP_IPV4_LEN: u16 = 20 + 8;
+/// Bytes of the IPv6 and the UDP header.
+const UDP_IPV6_LEN: u16 = 40 + 8;
 
 struct Builder<'a> {
     hosts: &'a Hosts,
     local: NodeId,
     /// This machine's, by the file's device numbers.
     devices: Vec<Option<DeviceId>>,
-    /// The hardware addresses of the local node's line.
-    own: Vec<MacAddr>,
-    /// Whose a hardware address on a device is, and at which metric it says so.
-    neighbours: HashMap<(DeviceId, MacAddr), (u16, NodeId), FixedState>,
+    /// What sends and receives datagrams.
+    udp: Option<DeviceId>,
+    /// The addresses of the local node's line.
+    own: Vec<LinkAddr>,
+    /// Whose an address on a device is, and at which metric it says so.
+    neighbours: HashMap<(DeviceId, LinkAddr), (u16, NodeId), FixedState>,
     slots: Vec<Slot>,
     hops: Vec<NextHop>,
     /// Start and length of every list in `hops`, by the hash of the list.
@@ -29,13 +37,14 @@ struct Builder<'a> {
 pub(super) fn build(
     hosts: &Hosts,
     local: NodeId,
-    devices: impl FnMut(&str) -> Option<DeviceId>,
+    mut devices: impl FnMut(&str) -> Option<DeviceId>,
 ) -> RouteTable {
     let highest = hosts.nodes().max().map_or(local, |node| node.max(local));
     let mut builder = Builder {
         hosts,
         local,
-        devices: hosts.devices().map(devices).collect(),
+        devices: hosts.devices().map(&mut devices).collect(),
+        udp: if hosts.udp_peers().is_empty() { None } else { devices(UDP_DEVICE) },
         own: Vec::new(),
         neighbours: HashMap::default(),
         slots: vec![Slot::NoRoute(NoRoute::Unknown); usize::from(highest.number()) + 1],
@@ -66,12 +75,12 @@ impl Builder<'_> {
     fn survey(&mut self) {
         for (index, row) in self.hosts.rows().iter().enumerate() {
             for hop in self.hosts.stored_hops(index) {
-                let StoredReach::Direct { mac, device } = hop.reach else { continue };
+                let Some(addr) = hop.reach.addr() else { continue };
                 if row.node == self.local {
-                    self.own.push(mac);
+                    self.own.push(addr);
                 }
-                if let Some(device) = self.device(device) {
-                    let known = self.neighbours.entry((device, mac));
+                if let Some(device) = self.device(hop.reach) {
+                    let known = self.neighbours.entry((device, addr));
                     let owner = known.or_insert((hop.metric, row.node));
                     if hop.metric < owner.0 {
                         *owner = (hop.metric, row.node);
@@ -81,8 +90,15 @@ impl Builder<'_> {
         }
     }
 
-    fn device(&self, number: u32) -> Option<DeviceId> {
-        self.devices.get(number as usize).copied().flatten()
+    /// This machine's device that reaches a neighbour.
+    fn device(&self, reach: StoredReach) -> Option<DeviceId> {
+        match reach {
+            StoredReach::Direct { device, .. } => {
+                self.devices.get(device as usize).copied().flatten()
+            }
+            StoredReach::Udp { .. } => self.udp,
+            StoredReach::Via(_) => None,
+        }
     }
 
     /// Works out the slot of row `index`, after those of the rows it goes via (SPEC PRP-ROUTE-2 to
@@ -96,16 +112,17 @@ impl Builder<'_> {
         found.clear();
         let mut missing = false;
         for hop in self.hosts.stored_hops(index) {
-            match hop.reach {
+            match (hop.reach, hop.reach.addr()) {
                 // A frame to its own sender's address comes back to nobody (SPEC PRP-ROUTE-3).
-                StoredReach::Direct { mac, .. } if self.own.contains(&mac) => {}
-                StoredReach::Direct { mac, device } => match self.device(device) {
-                    Some(device) => found.push(self.next_hop(row, mac, device, hop.metric)),
+                (_, Some(addr)) if self.own.contains(&addr) => {}
+                (reach, Some(addr)) => match self.device(reach) {
+                    Some(device) => found.push(self.next_hop(row, addr, device, hop.metric)),
                     None => missing = true,
                 },
-                StoredReach::Via(gateway) => {
+                (StoredReach::Via(gateway), None) => {
                     missing |= self.inherit(row, gateway, hop.metric, found);
                 }
+                (_, None) => {}
             }
         }
         let slot = match best(found) {
@@ -116,10 +133,21 @@ impl Builder<'_> {
         self.slots[usize::from(row.node.number())] = slot;
     }
 
-    fn next_hop(&self, row: &Row, mac: MacAddr, device: DeviceId, metric: u16) -> NextHop {
-        let node = self.neighbours.get(&(device, mac)).map_or(row.node, |owner| owner.1);
-        let mtu = row.mtu.map(|mtu| u32::from(mtu.get()));
-        NextHop { node, device, addr: mac.into(), mtu, metric: u32::from(metric) }
+    fn next_hop(&self, row: &Row, addr: LinkAddr, device: DeviceId, metric: u16) -> NextHop {
+        let node = self.neighbours.get(&(device, addr)).map_or(row.node, |owner| owner.1);
+        NextHop { node, device, addr, mtu: self.room(row, addr), metric: u32::from(metric) }
+    }
+
+    /// What the `mtu` option of a line leaves for PRP on the way to `addr`: over UDP all but IP's
+    /// header and UDP's (SPEC PRP-HOSTS-8).
+    fn room(&self, row: &Row, addr: LinkAddr) -> Option<u32> {
+        let mtu = row.mtu?.get();
+        let headers = match self.hosts.socket_addr(addr) {
+            None => 0,
+            Some(SocketAddr::V4(_)) => UDP_IPV4_LEN,
+            Some(SocketAddr::V6(_)) => UDP_IPV6_LEN,
+        };
+        Some(u32::from(mtu.saturating_sub(headers).max(MIN_MTU.min(mtu))))
     }
 
     /// Adds the next hops of `gateway` for `row`; says whether it has none for want of a device.
@@ -128,11 +156,10 @@ impl Builder<'_> {
         let Slot::Via { start, len } = slot else {
             return slot == Slot::NoRoute(NoRoute::DeviceMissing);
         };
-        let own = row.mtu.map(|mtu| u32::from(mtu.get()));
         let list = &self.hops[start as usize..][..usize::from(len)];
         found.extend(list.iter().map(|hop| NextHop {
             metric: hop.metric.saturating_add(u32::from(metric)),
-            mtu: own.into_iter().chain(hop.mtu).min(),
+            mtu: self.room(row, hop.addr).into_iter().chain(hop.mtu).min(),
             ..*hop
         }));
         false

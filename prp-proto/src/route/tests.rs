@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::{MAX_NEXT_HOPS, NextHop, NoRoute, Route, RouteTable};
-use crate::addr::{DeviceId, MacAddr, NodeId};
+use crate::addr::{DeviceId, LinkAddr, MacAddr, NodeId, UdpPeer};
 use crate::hosts::tests::{arb_file, full_cluster};
-use crate::hosts::{Hosts, Reach};
+use crate::hosts::{Hosts, MIN_MTU, Reach, UDP_DEVICE};
 
 const EXAMPLE: &str = "
 1  02:00:00:00:00:01  eth0  alpha
@@ -215,37 +215,54 @@ fn heap_size__of_a_full_cluster() {
     assert_eq!(route.next_hops()[0].addr, MacAddr([2, 0, 0, 0, 0xff, 0xfe]).into());
 }
 
+/// What sends and receives datagrams.
+const UDP: DeviceId = DeviceId(100);
+
 /// The ways to `to` as the file has them, best first, by plain recursion.
-fn ways(hosts: &Hosts, local: NodeId, to: NodeId) -> Vec<(u32, MacAddr, u16, Option<u32>)> {
-    let own = |mac| {
+fn ways(hosts: &Hosts, local: NodeId, to: NodeId) -> Vec<(u32, LinkAddr, u16, Option<u32>)> {
+    let own = |reach| {
         let mut hops = hosts.entry(local).into_iter().flat_map(|entry| entry.hops());
-        hops.any(|hop| matches!(hop.reach, Reach::Direct { mac: own, .. } if own == mac))
+        hops.any(|hop| match (hop.reach, reach) {
+            (Reach::Direct { mac: own, .. }, Reach::Direct { mac, .. }) => own == mac,
+            (own, reach) => own == reach,
+        })
+    };
+    let room = |mtu: Option<u32>, addr: LinkAddr| match addr {
+        LinkAddr::Ethernet(_) => mtu,
+        // The generator has IPv4 only.
+        LinkAddr::Udp { .. } => mtu.map(|mtu| mtu.saturating_sub(28).max(u32::from(MIN_MTU))),
     };
     let entry = hosts.entry(to).unwrap();
-    let mut ways: Vec<(u32, MacAddr, u16, Option<u32>)> = Vec::new();
+    let mut ways: Vec<(u32, LinkAddr, u16, Option<u32>)> = Vec::new();
     if to == local {
         return ways;
     }
     for hop in entry.hops() {
         match hop.reach {
-            Reach::Direct { mac, .. } if own(mac) => {}
+            reach @ (Reach::Direct { .. } | Reach::Udp(_)) if own(reach) => {}
             Reach::Direct { mac, device } => {
                 let at = hosts.devices().position(|name| name == device).unwrap();
-                ways.push((u32::from(hop.metric), mac, at as u16, entry.mtu()));
+                ways.push((u32::from(hop.metric), mac.into(), at as u16, entry.mtu()));
+            }
+            Reach::Udp(addr) => {
+                let at = hosts.udp_peers().iter().position(|ip| *ip == addr.ip()).unwrap();
+                let addr = LinkAddr::Udp { peer: UdpPeer(at as u16), port: addr.port() };
+                let mtu = room(entry.mtu(), addr);
+                ways.push((u32::from(hop.metric), addr, UDP.0, mtu));
             }
             Reach::Via(gateway) => {
-                for (metric, mac, device, mtu) in self::ways(hosts, local, gateway) {
-                    let mtu = match (mtu, entry.mtu()) {
+                for (metric, addr, device, mtu) in self::ways(hosts, local, gateway) {
+                    let mtu = match (mtu, room(entry.mtu(), addr)) {
                         (Some(a), Some(b)) => Some(a.min(b)),
                         (a, b) => a.or(b),
                     };
-                    ways.push((metric + u32::from(hop.metric), mac, device, mtu));
+                    ways.push((metric + u32::from(hop.metric), addr, device, mtu));
                 }
             }
         }
     }
     ways.sort_by_key(|way| way.0);
-    let mut kept: Vec<(u32, MacAddr, u16, Option<u32>)> = Vec::new();
+    let mut kept: Vec<(u32, LinkAddr, u16, Option<u32>)> = Vec::new();
     for way in ways {
         if !kept.iter().any(|k| (k.1, k.2) == (way.1, way.2)) {
             kept.push(way);
@@ -255,6 +272,58 @@ fn ways(hosts: &Hosts, local: NodeId, to: NodeId) -> Vec<(u32, MacAddr, u16, Opt
     kept
 }
 
+const CARRIERS: &str = "
+1  02:00:00:00:00:01 eth0, udp:10.0.0.1 metric 10
+2  02:00:00:00:00:02 eth0, udp:10.0.0.2 metric 10
+3  udp:10.0.0.3:5500  mtu=1500
+4  udp:[fd00::4]  mtu=1500
+5  via 3  mtu=1400
+";
+
+fn udp(peer: u16, port: u16) -> LinkAddr {
+    LinkAddr::Udp { peer: UdpPeer(peer), port }
+}
+
+fn carriers(udp: Option<DeviceId>) -> RouteTable {
+    RouteTable::build(&hosts(CARRIERS), node(1), |name| match name {
+        UDP_DEVICE => udp,
+        _ => Some(DeviceId(0)),
+    })
+}
+
+//= PRP-HOSTS-8, type=test
+//= PRP-HOSTS-16, type=test
+#[test]
+fn build__ways_over_ethernet_and_over_udp() {
+    let table = carriers(Some(DeviceId(1)));
+    let to = |number| {
+        let hops = table.lookup(node(number)).next_hops().iter();
+        hops.map(|hop| (hop.node.number(), hop.device.0, hop.addr, hop.mtu)).collect::<Vec<_>>()
+    };
+    assert_eq!(to(2), [(2, 0, mac(2).into(), None), (2, 1, udp(1, 5230), None)]);
+    // Expect: IP's header and UDP's are not for PRP.
+    assert_eq!(to(3), [(3, 1, udp(2, 5500), Some(1472))]);
+    assert_eq!(to(4), [(4, 1, udp(3, 5230), Some(1452))]);
+    assert_eq!(to(5), [(3, 1, udp(2, 5500), Some(1372))]);
+    let without = carriers(None);
+    assert_eq!(without.lookup(node(3)), Route::NoRoute(NoRoute::DeviceMissing));
+    assert_eq!(without.lookup(node(2)).next_hops().len(), 1, "its Ethernet is left");
+}
+
+//= PRP-UDP-3, type=test
+#[test]
+fn is_source__any_udp_port_of_the_node_and_no_other() {
+    let table = carriers(Some(DeviceId(1)));
+    let is_source = |number, device, addr| table.is_source(node(number), DeviceId(device), addr);
+    for (port, genuine) in [(5499, false), (5500, true), (5627, true), (5628, false)] {
+        assert_eq!(is_source(3, 1, udp(2, port)), genuine, "{port}");
+        assert_eq!(is_source(5, 1, udp(2, port)), genuine, "{port}, by its router");
+    }
+    assert!(!is_source(3, 1, udp(1, 5500)), "another address");
+    assert!(!is_source(3, 0, udp(2, 5500)), "another device");
+    assert!(!is_source(1, 1, udp(0, 5230)), "this node itself");
+}
+
 proptest! {
     #[test]
     fn build__agrees_with_plain_recursion(text in arb_file(), pick in any::<prop::sample::Index>()) {
@@ -262,12 +331,14 @@ proptest! {
         let nodes: Vec<_> = hosts.nodes().collect();
         let local = *pick.get(&nodes);
         let known: Vec<_> = hosts.devices().map(String::from).collect();
-        let table = RouteTable::build(&hosts, local, |name| {
+        let table = RouteTable::build(&hosts, local, |name| if name == UDP_DEVICE {
+            Some(UDP)
+        } else {
             known.iter().position(|known| known == name).map(|i| DeviceId(i as u16))
         });
         for to in nodes {
             let hops = table.lookup(to).next_hops();
-            let got: Vec<_> = hops.iter().map(|h| (h.metric, h.addr.mac().unwrap(), h.device.0, h.mtu)).collect();
+            let got: Vec<_> = hops.iter().map(|h| (h.metric, h.addr, h.device.0, h.mtu)).collect();
             prop_assert_eq!(got, ways(&hosts, local, to));
             for hop in hops {
                 prop_assert!(table.is_source(to, hop.device, hop.addr));

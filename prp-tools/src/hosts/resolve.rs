@@ -40,11 +40,12 @@ struct Line<'a> {
     line: u32,
 }
 
-/// Either a hardware address and a device, or the node by which frames go.
+/// A hardware address and a device, a UDP address, or the node by which frames go.
 #[derive(Debug, Default, Serialize)]
 struct Way<'a> {
     mac: Option<String>,
     device: Option<&'a str>,
+    udp: Option<String>,
     via: Option<u16>,
     metric: u16,
 }
@@ -68,6 +69,7 @@ fn line(entry: Entry<'_>, file: String) -> Line<'_> {
         Reach::Direct { mac, device } => {
             Way { mac: Some(mac.to_string()), device: Some(device), metric, ..Way::default() }
         }
+        Reach::Udp(addr) => Way { udp: Some(addr.to_string()), metric, ..Way::default() },
         Reach::Via(node) => Way { via: Some(node.number()), metric, ..Way::default() },
     };
     Line {

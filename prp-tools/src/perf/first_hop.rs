@@ -34,6 +34,13 @@ impl FirstHop {
                 Some(Reach::Direct { mac, device }) => {
                     return Ok(Self { device: device.to_owned(), mac, direct: at == node });
                 }
+                Some(Reach::Udp(_)) => {
+                    let message = format!(
+                        "{}: node {at} is reached over UDP, and raw frames are for Ethernet",
+                        hosts.path().display()
+                    );
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+                }
                 Some(Reach::Via(next)) => at = next,
                 None => break,
             }

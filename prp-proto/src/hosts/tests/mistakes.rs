@@ -35,8 +35,10 @@ fn kinds(mistake: &Mistake) -> usize {
         Mistake::Mtu | Mistake::DirectiveAgain { .. } | Mistake::LineEnd => {}
         Mistake::Ethertype | Mistake::EthertypeRange | Mistake::EthertypeUsed { .. } => {}
         Mistake::NodeUnknown | Mistake::ViaItself | Mistake::ViaLoop => {}
+        Mistake::UdpAddress | Mistake::UdpHost | Mistake::UdpLinkLocal | Mistake::UdpPort => {}
+        Mistake::UdpOverlap { .. } | Mistake::TooManyUdp => {}
     }
-    32
+    38
 }
 
 /// A line with a mistake each, some with two.
@@ -64,6 +66,20 @@ const BAD_LINES: &[&str] = &[
     "20 02:00:00:00:00:01 mtu=1500 zeta",
     "20 02:00:00:00:00:01 metric 3",
     "20 02:00:00:00:00:01 e\u{1b}[31mth0",
+    "20 udp:",
+    "20 udp:beta",
+    "20 udp:10.0.0.256",
+    "20 udp:10.0.0.2:70000",
+    "20 udp:10.0.0.2:0",
+    "20 10.0.0.2:65500 zeta",
+    "20 udp:224.0.0.1",
+    "20 udp:[::]:5300",
+    "20 udp:[fe80::1]",
+    "20 udp:10.0.0.2, udp:10.0.0.2:5230",
+    "20 udp:10.0.0.2 udp:10.0.0.3",
+    "20 udp:10.0.0.2 10.0.0.3",
+    "20 02:00:00:00:00:01 udp",
+    "20 udp:10.0.0.2:5300\n21 udp:10.0.0.2",
     "20 via",
     "20 via beta",
     "20 via 2 metric",
@@ -122,7 +138,7 @@ fn display__every_mistake() {
         // Expect: the example's seven lines stand before the bad one.
         let text = [EXAMPLE.as_bytes(), bad, b"\n"].concat();
         let found = errors(&text);
-        assert_eq!(kinds(found.iter().next().unwrap().mistake()), 32);
+        assert_eq!(kinds(found.iter().next().unwrap().mistake()), 38);
         seen.extend(found.iter().map(|error| discriminant(error.mistake())));
         writeln!(out, "{}\n{found}\n", shown.escape_debug()).unwrap();
     };
@@ -151,7 +167,11 @@ fn display__every_mistake() {
             distinct.push(kind);
         }
     }
-    assert_eq!(distinct.len(), 32, "a kind of mistake is not shown");
+    assert_eq!(
+        distinct.len(),
+        37,
+        "a kind of mistake is not shown; of too many addresses tells another test"
+    );
 }
 
 #[test]

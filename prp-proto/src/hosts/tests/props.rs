@@ -21,6 +21,12 @@ fn arb_hop(nodes: Vec<u16>, index: usize) -> impl Strategy<Value = String> {
         let [a, b, c, d, e] = octets;
         format!("02:{a:02x}:{b:02X}:{c:02x}:{d:02x}:{e:02x} {device}")
     });
+    // Ports far enough from each other that those of nodes on one address do not overlap.
+    let udp = (0..3u8, 0..3u16).prop_map(|(host, port)| match port {
+        0 => format!("udp:10.0.0.{host}"),
+        _ => format!("udp:10.0.0.{host}:{}", 5230 + port * 128),
+    });
+    let direct = prop_oneof![3 => direct, 1 => udp];
     let via = (0..index.max(1)).prop_map(move |i| format!("via {}", nodes[i]));
     let reach = if index == 0 { direct.boxed() } else { prop_oneof![direct, via].boxed() };
     (reach, option::of(prop_oneof![0..3u16, any::<u16>()])).prop_map(|(reach, metric)| match metric

@@ -1,0 +1,197 @@
+//! Nodes that reach each other over UDP.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::addr::{DeviceId, LinkAddr, MacAddr, UdpPeer};
+use crate::config::EndpointConfig;
+use crate::endpoint::{Device, Endpoint};
+use crate::event::Disposition;
+use crate::hosts::{Hosts, UDP_DEVICE};
+use crate::route::RouteTable;
+use crate::time::Instant;
+use crate::transmit::TransmitBatch;
+use crate::wire::PACKET_HEADER_LEN;
+
+const HOSTS: &str = "1 udp:10.0.0.1\n2 udp:10.0.0.2\n";
+/// The UDP ports that the processes of node 1 and node 2 send from.
+const PORTS: [u16; 2] = [5233, 5240];
+
+fn udp(node: usize, port: u16) -> LinkAddr {
+    LinkAddr::Udp { peer: UdpPeer(node as u16), port }
+}
+
+/// A process of node 1 and one of node 2, and the node's own port, which hands on what comes there.
+struct Net {
+    ends: [Endpoint; 2],
+    time: Instant,
+    /// From where, to where, and what.
+    wire: VecDeque<(LinkAddr, LinkAddr, Vec<u8>)>,
+    /// To where datagrams went, in order.
+    sent: Vec<LinkAddr>,
+}
+
+impl Net {
+    fn new(hosts: &str) -> Self {
+        let end = |at: usize| {
+            let hosts = Hosts::parse(hosts.as_bytes()).expect("well formed");
+            let local = NodeId::new(at as u16 + 1).expect("a node");
+            let routes = RouteTable::build(&hosts, local, |name| {
+                (name == UDP_DEVICE).then_some(DeviceId(0))
+            });
+            let devices = [Device::udp(udp(at, 5230), 1472, 40)].to_vec();
+            Endpoint::new(EndpointConfig::default(), routes, devices, [at as u8 + 1; 32])
+        };
+        let ends = [end(0), end(1)];
+        Self { ends, time: Instant::ZERO, wire: VecDeque::new(), sent: Vec::new() }
+    }
+
+    fn take_out(&mut self) {
+        for at in 0..2 {
+            let mut batch = TransmitBatch::new(64, 1 << 20);
+            while self.ends[at].poll_transmit(self.time, &mut batch) > 0 {
+                for i in 0..batch.len() {
+                    let bytes = self.ends[at].frame(&batch, i).concat();
+                    self.sent.push(batch.to(i));
+                    self.wire.push_back((udp(at, PORTS[at]), batch.to(i), bytes));
+                }
+                batch.clear();
+            }
+        }
+    }
+
+    /// Lets datagrams cross until none is under way.
+    fn drive(&mut self) {
+        self.take_out();
+        while let Some((from, to, bytes)) = self.wire.pop_front() {
+            let LinkAddr::Udp { peer, port } = to else { panic!("no way over Ethernet") };
+            let at = usize::from(peer.0);
+            assert!([5230, PORTS[at]].contains(&port), "{to:?}");
+            self.receive(at, from, &bytes);
+            self.take_out();
+        }
+    }
+
+    fn receive(&mut self, at: usize, from: LinkAddr, bytes: &[u8]) -> Disposition {
+        let got = self.ends[at].handle_datagram(self.time, DeviceId(0), from, bytes, None);
+        self.ends[at].handle_idle(self.time);
+        got
+    }
+
+    fn established(&mut self) -> (ConnHandle, ConnHandle) {
+        let config = ConnConfig::default();
+        let listener = self.ends[1].listen(Port::new(80), 16, config).unwrap();
+        let server = PrpAddr::new(NodeId::new(2).unwrap(), Port::new(80));
+        let conn = self.ends[0].connect(self.time, server, None, config, |_| true).unwrap();
+        self.drive();
+        let accepted =
+            self.ends[1].accept(self.time, listener).expect("the handshake went through");
+        (conn, accepted)
+    }
+}
+
+//= PRP-UDP-1, type=test
+//= PRP-UDP-4, type=test
+#[test]
+fn udp__a_stream_goes_to_the_ports_of_both_processes_and_begins_at_the_nodes_own() {
+    let mut net = Net::new(HOSTS);
+    let (client, server) = net.established();
+    assert_eq!(net.sent[0], udp(1, 5230), "the request");
+    assert_eq!(net.sent[1], udp(0, PORTS[0]), "the answer");
+    assert!(net.sent[2..].iter().all(|to| [udp(1, PORTS[1]), udp(0, PORTS[0])].contains(to)));
+    net.sent.clear();
+    let written = [7; 20_000];
+    assert_eq!(net.ends[0].write(net.time, client, &written, Ending::Write), Ok(20_000));
+    net.drive();
+    let mut got = [0; 30_000];
+    assert_eq!(net.ends[1].read(net.time, server, &mut got), Ok(20_000));
+    assert_eq!(got[..20_000], written);
+    assert!(net.sent.iter().all(|to| [udp(1, PORTS[1]), udp(0, PORTS[0])].contains(to)));
+    // Expect: other routes do not make it forget the port.
+    let routes = net.ends[0].routes().clone();
+    net.ends[0].set_routes(routes);
+    assert_eq!(net.ends[0].current_path(client), Some((DeviceId(0), udp(1, PORTS[1]))));
+}
+
+//= PRP-UDP-1, type=test
+#[test]
+fn udp__datagrams_have_no_ethernet_header_and_a_trailer_that_routers_leave() {
+    let mut net = Net::new(HOSTS);
+    let config = ConnConfig::default();
+    let server = PrpAddr::new(NodeId::new(2).unwrap(), Port::new(80));
+    net.ends[0].connect(net.time, server, None, config, |_| true).unwrap();
+    net.take_out();
+    let (from, _, bytes) = net.wire.pop_front().unwrap();
+    let datagram = Frame::parse_datagram(from, &bytes).unwrap();
+    assert_eq!(bytes.len(), PACKET_HEADER_LEN + datagram.payload.len() + 4);
+    assert!(datagram.crc_ok(CrcKey::NONE));
+    // Expect: behind an Ethernet header it is a frame with a valid trailer.
+    let mut frame = [0; 14].to_vec();
+    frame[12..].copy_from_slice(&ETHERTYPE.to_be_bytes());
+    frame.extend_from_slice(&bytes);
+    assert!(Frame::parse(&frame, ETHERTYPE).unwrap().crc_ok(CrcKey::NONE));
+}
+
+//= PRP-UDP-3, type=test
+#[test]
+fn udp__other_addresses_and_ports_are_nobody() {
+    let mut net = Net::new(HOSTS);
+    let (client, _) = net.established();
+    net.ends[0].write(net.time, client, b"data", Ending::Write).unwrap();
+    net.take_out();
+    let (_, _, bytes) = net.wire.pop_front().unwrap();
+    let dropped = Disposition::Dropped(DropReason::BadSource);
+    for from in [udp(1, 5240), udp(2, 5233), udp(0, 5229), udp(0, 5358), MacAddr::ZERO.into()] {
+        assert_eq!(net.receive(1, from, &bytes), dropped, "{from:?}");
+    }
+    // Expect: any port of the node's is its.
+    assert_eq!(net.receive(1, udp(0, 5357), &bytes), Disposition::Accepted);
+}
+
+//= PRP-UDP-4, type=test
+#[test]
+fn udp__a_packet_that_is_not_believed_turns_no_connection() {
+    let mut net = Net::new(HOSTS);
+    let (client, _) = net.established();
+    net.ends[0].write(net.time, client, b"data", Ending::Write).unwrap();
+    net.take_out();
+    let (_, _, mut bytes) = net.wire.pop_front().unwrap();
+    let server = net.ends[1].handles()[0];
+    *bytes.last_mut().unwrap() ^= 1;
+    net.receive(1, udp(0, 5300), &bytes);
+    assert_eq!(net.ends[1].current_path(server), Some((DeviceId(0), udp(0, PORTS[0]))));
+    *bytes.last_mut().unwrap() ^= 1;
+    net.receive(1, udp(0, 5300), &bytes);
+    assert_eq!(net.ends[1].current_path(server), Some((DeviceId(0), udp(0, 5300))));
+}
+
+//= PRP-UDP-5, type=test
+#[test]
+fn udp__a_request_without_options_is_refused() {
+    let mut net = Net::new(HOSTS);
+    net.ends[1]
+        .listen(Port::new(80), 16, ConnConfig { classic: Classic::Allow, ..Default::default() })
+        .unwrap();
+    let config = ConnConfig { classic: Classic::Only, ..ConnConfig::default() };
+    let server = PrpAddr::new(NodeId::new(2).unwrap(), Port::new(80));
+    net.ends[0].connect(net.time, server, None, config, |_| true).unwrap();
+    net.take_out();
+    let (from, _, bytes) = net.wire.pop_front().unwrap();
+    assert_eq!(net.receive(1, from, &bytes), Disposition::Dropped(DropReason::Refused));
+}
+
+//= PRP-NET-4, type=test
+#[test]
+fn udp__a_node_reaches_itself() {
+    let mut net = Net::new(HOSTS);
+    let config = ConnConfig::default();
+    net.ends[0].listen(Port::new(80), 16, config).unwrap();
+    let here = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(80));
+    let conn = net.ends[0].connect(net.time, here, None, config, |_| true).unwrap();
+    net.drive();
+    assert_eq!(net.sent[0], udp(0, 5230));
+    assert_eq!(net.ends[0].current_path(conn), Some((DeviceId(0), udp(0, PORTS[0]))));
+    let from_itself = net.ends[0].terms(conn).is_some_and(|terms| terms.extended);
+    assert!(from_itself);
+}
