@@ -7,26 +7,31 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use prp_tests::program;
 use prp_tests::topology::Topology;
+use prp_tests::{program, seed};
 
 prp_tests::main! {
     first: build;
     light:
         collectives__any_number_of_ranks,
         collectives__two_nodes,
+        flood__waits_in_memory_and_comes_in_order,
         hang__a_circle_is_named,
         hang__a_rank_that_skips_a_barrier_is_shown_last,
         messages__any_number_of_ranks,
         messages__two_nodes,
         mismatch__both_ranks_and_both_calls_are_named,
         rank__that_dies_ends_the_job_and_is_named,
+        rank__that_is_killed_at_any_time_ends_the_job,
         start__a_node_that_cannot_be_reached_is_named,
         start__more_ranks_than_processors,
+        stress__on_a_link_that_loses_frames,
+        threads__of_a_rank_call_at_the_same_time,
         truncation__is_fatal_unless_asked_otherwise;
 }
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// Within this a job that has failed is over; the time is from the failure to the end on a loaded
 /// machine.
@@ -41,9 +46,9 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = PROGRAMS.join("mpi-programs");
     std::fs::create_dir_all(&folder).expect("the target folder can be written");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-mpi-abi/tests/programs");
-    for name in ["collectives", "point_to_point", "wrong"] {
+    for name in ["collectives", "point_to_point", "stress", "wrong"] {
         let mut compiler = Command::new(PROGRAMS.join("prp-mpicc"));
-        compiler.args(["-Wall", "-Werror", "-o"]).arg(folder.join(name));
+        compiler.args(["-pthread", "-Wall", "-Werror", "-o"]).arg(folder.join(name));
         compiler.arg(sources.join(name).with_extension("c"));
         let built = compiler.status().expect("prp-mpicc runs");
         assert!(built.success(), "{compiler:?} failed");
@@ -70,8 +75,11 @@ fn run(words: &[&str], program: &str, argument: &str) -> Job {
 }
 
 fn finish(mut command: Command, program: &str, argument: &str) -> Job {
-    let Output { status, stdout, stderr } =
-        command.arg(BUILT.join(program)).arg(argument).output().expect("prp-mpirun runs");
+    output(command.arg(BUILT.join(program)).arg(argument))
+}
+
+fn output(command: &mut Command) -> Job {
+    let Output { status, stdout, stderr } = command.output().expect("prp-mpirun runs");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Job { status: status.code(), output: text(stdout), errors: text(stderr) }
 }
@@ -110,7 +118,40 @@ fn collectives__any_number_of_ranks() {
 }
 
 fn start__more_ranks_than_processors() {
-    check(&run(&["-n", "16"], "collectives", ""), "all well");
+    for ranks in ["16", "64"] {
+        check(&run(&["-n", ranks], "collectives", ""), "all well");
+    }
+}
+
+fn flood__waits_in_memory_and_comes_in_order() {
+    check(&run(&["-n", "4"], "stress", "flood"), "all well");
+    check(&run(&["-n", "3"], "stress", "large"), "all well");
+}
+
+fn threads__of_a_rank_call_at_the_same_time() {
+    check(&run(&["-n", "3"], "stress", "threads"), "all well");
+}
+
+fn stress__on_a_link_that_loses_frames() {
+    let seed = (seed::of("stress__on_a_link_that_loses_frames") % 1_000_000).to_string();
+    let pair = Topology::faulty(WIRE, ["--loss", "1%", "--seed", &seed]);
+    let launch = pair.launch_template();
+    let words = ["-n", "4", "--node", "1,2", "--launch", &launch];
+    for (program, argument) in [("stress", "flood"), ("stress", "threads"), ("collectives", "")] {
+        check(&run(&words, program, argument), "all well");
+    }
+}
+
+fn rank__that_is_killed_at_any_time_ends_the_job() {
+    let first = seed::of("rank__that_is_killed_at_any_time_ends_the_job") % 1_000_000;
+    for seed in first..first + 6 {
+        let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+        command.args(["-n", "3"]).arg(BUILT.join("stress")).arg("die");
+        let begun = Instant::now();
+        let job = output(command.arg(seed.to_string()));
+        check_failed(&job, 137, &[&format!("rank {} was killed by SIGKILL", seed % 3)]);
+        assert!(begun.elapsed() < BOUND, "seed {seed} took {:?}", begun.elapsed());
+    }
 }
 
 /// Runs a program on both nodes of a pair.

@@ -1,0 +1,148 @@
+/* What a well-behaved program does not do all at once. The first argument says which:
+
+     flood    every rank sends many messages to rank 0 before that takes any, and then by wildcards
+     large    all ranks exchange messages that no buffer holds, all at the same time
+     threads  several threads of each rank send and receive on tags and communicators of their own
+     die N    all ranks talk; one of them is killed at a time that N says */
+#define _POSIX_C_SOURCE 200809L
+#include <mpi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK(c)                                                                                   \
+    do {                                                                                           \
+        if (!(c)) {                                                                                \
+            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #c);                         \
+            MPI_Abort(MPI_COMM_WORLD, 3);                                                          \
+        }                                                                                          \
+    } while (0)
+
+static int rank, size;
+
+/* Each message: sender, number, and bytes that both tell. */
+static void fill(int *message, int words, int from, int number) {
+    for (int i = 0; i < words; i++) message[i] = from * 1000003 + number * 101 + i;
+    message[0] = from, message[1] = number;
+}
+
+static void flood(void) {
+    enum { MESSAGES = 3000, WORDS = 600 };
+    static int message[WORDS], expected[WORDS];
+    int *next = calloc(size, sizeof *next), done = 0;
+    if (rank > 0) {
+        for (int n = 0; n < MESSAGES; n++) {
+            int words = 2 + (n * 7) % (WORDS - 2);
+            fill(message, words, rank, n);
+            MPI_Send(message, words, MPI_INT, 0, n % 3, MPI_COMM_WORLD);
+        }
+        MPI_Send(NULL, 0, MPI_INT, 0, 99, MPI_COMM_WORLD);
+    } else {
+        /* The last of each comes only when all before were taken in: nothing is received yet. */
+        for (int other = 1; other < size; other++)
+            MPI_Recv(NULL, 0, MPI_INT, other, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        while (done < (size - 1) * MESSAGES) {
+            MPI_Status status;
+            int words;
+            MPI_Recv(message, WORDS, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+            MPI_Get_count(&status, MPI_INT, &words);
+            int from = status.MPI_SOURCE, n = next[from]++;
+            CHECK(status.MPI_TAG == n % 3);
+            CHECK(words == 2 + (n * 7) % (WORDS - 2));
+            fill(expected, words, from, n);
+            CHECK(!memcmp(message, expected, words * sizeof *message));
+            done++;
+        }
+    }
+    free(next);
+}
+
+static void large(void) {
+    enum { WORDS = 3 << 20 };
+    int *out = malloc(WORDS * sizeof *out), *in = malloc(WORDS * sizeof *in), *wanted = malloc(WORDS * sizeof *in);
+    for (int step = 1; step < size; step++) {
+        int to = (rank + step) % size, from = (rank + size - step) % size;
+        MPI_Request request;
+        fill(out, WORDS, rank, step);
+        MPI_Isend(out, WORDS, MPI_INT, to, step, MPI_COMM_WORLD, &request);
+        MPI_Recv(in, WORDS, MPI_INT, from, step, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        fill(wanted, WORDS, from, step);
+        CHECK(!memcmp(in, wanted, WORDS * sizeof *in));
+    }
+    free(out), free(in), free(wanted);
+}
+
+struct worker {
+    int number;
+    MPI_Comm comm;
+};
+
+static void *work(void *argument) {
+    struct worker *me = argument;
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    for (int n = 0; n < 1000; n++) {
+        int out[3] = {rank, me->number, n}, in[3], sum;
+        MPI_Sendrecv(out, 3, MPI_INT, to, me->number, in, 3, MPI_INT, from, me->number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(in[0] == from && in[1] == me->number && in[2] == n);
+        if (n % 50 == 0) {
+            MPI_Allreduce(&n, &sum, 1, MPI_INT, MPI_SUM, me->comm);
+            CHECK(sum == n * size);
+        }
+    }
+    return NULL;
+}
+
+static void threads(void) {
+    enum { THREADS = 4 };
+    pthread_t all[THREADS];
+    struct worker workers[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        workers[t].number = t;
+        MPI_Comm_dup(MPI_COMM_WORLD, &workers[t].comm);
+    }
+    for (int t = 0; t < THREADS; t++) pthread_create(&all[t], NULL, work, &workers[t]);
+    for (int t = 0; t < THREADS; t++) pthread_join(all[t], NULL);
+    for (int t = 0; t < THREADS; t++) MPI_Comm_free(&workers[t].comm);
+}
+
+static volatile int calls;
+
+static void *kill_later(void *argument) {
+    int when = *(int *)argument;
+    while (calls < when) sched_yield();
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static void die(int seed) {
+    static int when;
+    static int much[100000];
+    pthread_t killer;
+    when = (seed * 7919) % 400;
+    if (rank == seed % size) pthread_create(&killer, NULL, kill_later, &when);
+    for (;; calls++) {
+        int sum;
+        MPI_Allreduce((int *)&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Bcast(much, calls % 100000, MPI_INT, calls % size, MPI_COMM_WORLD);
+    }
+}
+
+int main(int argc, char **argv) {
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    CHECK(argc > 1 && provided == MPI_THREAD_MULTIPLE);
+    if (!strcmp(argv[1], "flood")) flood();
+    if (!strcmp(argv[1], "large")) large();
+    if (!strcmp(argv[1], "threads")) threads();
+    if (!strcmp(argv[1], "die")) die(atoi(argv[2]));
+    MPI_Finalize();
+    if (rank == 0) printf("stress: all well\n");
+    return 0;
+}
