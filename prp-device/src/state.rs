@@ -15,6 +15,8 @@ const GET_LINK: u16 = 18;
 const LINK_INFO: usize = 16;
 const ADDRESS: u16 = 1;
 const IF_NAME: u16 = 3;
+const MTU: u16 = 4;
+const QDISC: u16 = 6;
 const MASTER: u16 = 10;
 const DETAILS: u16 = 18;
 const KIND: u16 = 1;
@@ -39,6 +41,10 @@ pub struct DeviceState {
     pub up: bool,
     /// It has a carrier.
     pub carrier: bool,
+    /// Bytes after the Ethernet header that it takes; 0 where the kernel does not say.
+    pub mtu: u32,
+    /// What queues its frames before they leave, as `ip link` has it: `noqueue`, `fq_codel`.
+    pub qdisc: Option<String>,
     /// What kind of virtual device it is, as `ip link` has it: `bridge`, `bond`, `veth`. None for
     /// hardware.
     pub kind: Option<String>,
@@ -74,6 +80,8 @@ fn state(kind: u16, body: &[u8]) -> Option<DeviceState> {
         loopback: flags & LOOPBACK != 0,
         up: flags & UP != 0,
         carrier: flags & LOWER_UP != 0,
+        mtu: attribute(told, MTU).and_then(|mtu| u32_at(mtu, 0)).unwrap_or(0),
+        qdisc: text(told, QDISC).map(str::to_owned),
         kind: attribute(told, DETAILS).and_then(|it| text(it, KIND)).map(str::to_owned),
         master: attribute(told, MASTER).and_then(|master| u32_at(master, 0)),
         alternatives: alternatives.filter_map(|(_, name)| Some(until_zero(name)?.into())).collect(),
@@ -106,6 +114,8 @@ mod tests {
             &[
                 (IF_NAME, b"eth0\0"),
                 (ADDRESS, &[2, 0, 0, 0, 0, 1]),
+                (MTU, &1500_u32.to_ne_bytes()),
+                (QDISC, b"noqueue\0"),
                 (MASTER, &9_u32.to_ne_bytes()),
                 (DETAILS, &details),
                 (PROPERTIES | 0x8000, &names),
@@ -126,6 +136,8 @@ mod tests {
             loopback: false,
             up: true,
             carrier: true,
+            mtu: 1500,
+            qdisc: Some("noqueue".into()),
             kind: Some("veth".into()),
             master: Some(9),
             alternatives: vec!["lan0".into(), "uplink".into()],

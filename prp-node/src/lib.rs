@@ -11,6 +11,7 @@
 //! | [`claims`] | ports and the steward's place: abstract names, first come, first served |
 //! | [`run_dir`] | where the daemon's sockets are, and whether they are to be believed |
 //! | [`registry`] | what a process and prp-routed tell each other |
+//! | [`status`] | what a process says of its connections to those who may look at it |
 //! | [`fork`] | what the child of a fork has of its parent, and what it has not |
 //! | [`hosts`] | prphosts as it was read |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
@@ -22,6 +23,7 @@ pub mod environment;
 pub mod hosts;
 pub mod registry;
 pub mod run_dir;
+pub mod status;
 mod sys;
 mod trust;
 
@@ -31,4 +33,5 @@ pub use claims::{OwnerProbe, PortClaims, StewardClaim};
 pub use hosts::HostsFile;
 pub use registry::{DownHop, DownHops, Ledger, LedgerReader};
 pub use run_dir::{RunDir, Service, ServiceListener};
+pub use status::StatusPage;
 pub use trust::is_trusted;

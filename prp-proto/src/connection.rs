@@ -14,6 +14,7 @@ mod dispatch;
 mod fast_send;
 mod handshake;
 mod header_prediction;
+mod inspect;
 mod next_to_send;
 mod receive;
 mod send_slot;
@@ -22,6 +23,8 @@ mod transmit;
 mod user;
 
 use alloc::boxed::Box;
+
+pub use inspect::ConnInfo;
 
 pub(crate) use handshake::{Asked, Request};
 pub(crate) use receive::{Receiver, Share};

@@ -39,7 +39,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 pub use crate::buffer::{Ending, MessagePart, Sink};
-pub use crate::connection::Terms;
+pub use crate::connection::{ConnInfo, Terms};
 pub use borrowed_write::BorrowedWrite;
 pub use connection_log::{ConnectionChange, EstablishedId};
 pub use refusal::UnownedPort;
@@ -207,6 +207,17 @@ impl Endpoint {
     /// What both ends of a connection agreed on.
     pub fn terms(&self, conn: ConnHandle) -> Option<Terms> {
         self.table.get(conn).map(|c| c.terms)
+    }
+
+    /// What a connection looks like now, for those who list connections.
+    pub fn conn_info(&self, conn: ConnHandle) -> Option<ConnInfo> {
+        self.table.get(conn).map(Connection::info)
+    }
+
+    /// The ports that are listened on, in order: each with how many connections wait to be
+    /// accepted, and how many may.
+    pub fn listening(&self) -> impl Iterator<Item = (Port, usize, usize)> + '_ {
+        self.listeners.iter().map(|(port, l)| (*port, l.queue.len(), l.backlog))
     }
 
     /// Connections that exist, those in their TIME-WAIT included.

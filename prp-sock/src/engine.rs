@@ -28,6 +28,7 @@ mod router_client;
 mod rx_coalescing;
 mod rx_handles;
 mod spin;
+mod status;
 #[cfg_attr(
     not(feature = "tokio"),
     allow(dead_code, reason = "only asynchronous streams have tasks")

@@ -115,6 +115,7 @@ impl Failure {
 
     /// Prints it on standard error.
     pub(crate) fn print(&self) {
+        // None, where all has been said.
         self.text.lines().for_each(say);
     }
 

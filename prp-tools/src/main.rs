@@ -3,6 +3,7 @@
 
 mod argument;
 mod cat;
+mod doctor;
 mod exit;
 mod generate;
 mod hosts;
@@ -13,6 +14,7 @@ mod policy;
 mod probe;
 mod routed;
 mod signals;
+mod stat;
 mod sys;
 mod trace;
 
@@ -35,12 +37,14 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Cat(cat::CatArgs),
+    Doctor(doctor::DoctorArgs),
     Generate(generate::GenerateArgs),
     Hosts(hosts::HostsArgs),
     Model(model::ModelArgs),
     Perf(perf::PerfArgs),
     Ping(ping::PingArgs),
     Routed(routed::RoutedArgs),
+    Stat(stat::StatArgs),
     Trace(trace::TraceArgs),
 }
 
@@ -61,12 +65,14 @@ fn run(command: &Command) -> Result<(), Failure> {
     }
     match command {
         Command::Cat(args) => cat::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Generate(args) => generate::run(args, Arguments::command()),
         Command::Hosts(args) => hosts::run(args),
         Command::Model(args) => model::run(args),
         Command::Perf(args) => perf::run(args),
         Command::Ping(args) => ping::run(args),
         Command::Routed(args) => routed::run(args),
+        Command::Stat(args) => stat::run(args),
         Command::Trace(args) => trace::run(args),
     }
 }

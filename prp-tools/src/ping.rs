@@ -12,7 +12,7 @@ use clap::Args;
 use nix::sys::signal::Signal;
 use nix::unistd::geteuid;
 use prp_proto::addr::NodeId;
-use prp_proto::wire::{ETHERNET_LEN, Flags, HEADER_LEN, NodeBlock, NodeKind};
+use prp_proto::wire::{Flags, NodeKind};
 
 use crate::argument::seconds;
 use crate::exit::{Code, Failure, help, tell, unwritten};
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
         tell(format_args!(
             "PING {} {size}({}) bytes of data.",
             prober.name(node),
-            frame_len(size)
+            Prober::frame_len(size.into())
         ))?;
     }
     let tally = Shared::new(Mutex::new(tally));
@@ -123,11 +123,6 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// Bytes of an echo with `size` bytes of padding, without the Ethernet header.
-fn frame_len(size: u16) -> usize {
-    HEADER_LEN - ETHERNET_LEN + NodeBlock::LEN + usize::from(size)
 }
 
 /// Sends echoes and takes answers down until enough have been sent, or the time is up.
@@ -174,7 +169,7 @@ fn answered(
         // Takes the dot back; an answer once more has none.
         return if again { Ok(()) } else { mark("\x08 \x08") };
     }
-    tell(line(&from, heard, frame_len(args.size), routers, again))
+    tell(line(&from, heard, Prober::frame_len(args.size.into()), routers, again))
 }
 
 /// Prints a mark of a flood.

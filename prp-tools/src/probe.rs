@@ -15,7 +15,8 @@ use prp_proto::forward::{Flow, Forwarder, Outcome};
 use prp_proto::route::{Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
-    EthernetHeader, Flags, Head, NetworkHeader, NodeBlock, NodeKind, TransportHeader, sealed,
+    CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, HEADER_LEN, Head, NetworkHeader, NodeBlock,
+    NodeKind, TransportHeader, sealed,
 };
 use prp_sock::{HostsFile, Resolver};
 
@@ -105,6 +106,22 @@ impl Prober {
     /// The first node on the way to `node`.
     pub(crate) fn first_hop(&self, node: NodeId) -> Option<NodeId> {
         Some(self.forwarder.routes().lookup(node).next_hops().first()?.node)
+    }
+
+    /// Bytes of an echo with so much padding, without the Ethernet header.
+    pub(crate) const fn frame_len(padding: usize) -> usize {
+        HEADER_LEN - ETHERNET_LEN + NodeBlock::LEN + padding + CRC_LEN
+    }
+
+    /// The most padding of an echo to `node` that the device and prphosts allow.
+    pub(crate) fn largest_padding(&self, node: NodeId) -> usize {
+        let routes = self.forwarder.routes();
+        let device = routes.lookup(node).next_hops().first().map(|hop| usize::from(hop.device.0));
+        let device = device.and_then(|at| self.forwarder.devices().get(at)).map(|d| d.mtu);
+        let nodes = [node, self.forwarder.local()];
+        let said = nodes.into_iter().filter_map(|node| self.file.hosts().entry(node)?.mtu());
+        let mtu = said.chain(device).min().unwrap_or(0) as usize;
+        mtu.saturating_sub(Self::frame_len(0))
     }
 
     /// A node's number, with its name if it has one.

@@ -1,3 +1,4 @@
-//! The one thing here that safe Rust has no word for.
+//! What safe Rust has no word for.
 
+pub(crate) mod bpf;
 pub(crate) mod standard;

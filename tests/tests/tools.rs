@@ -23,6 +23,7 @@ prp_tests::main! {
         perf__figures_stay_when_raw_frames_are_lost,
         ping__counts_and_ends_with_a_summary,
         ping__without_the_privilege_says_what_is_missing,
+        stat__shows_both_ends_and_filters,
         routed__is_found_whatever_is_wrong_with_prphosts,
         trace__gives_up_where_nobody_answers;
 }
@@ -248,7 +249,7 @@ fn ping__counts_and_ends_with_a_summary() {
     assert_eq!(said.matches("\u{8} \u{8}").count(), 50, "{said}");
     let (code, said, _) = run(&one, &["ping", "-q", "-c", "2", "-i", "0.01", "-s", "100", "2"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.starts_with("PING 2 (node2) 100(132) bytes of data.\n\n--- 2 (n"), "{said}");
+    assert!(said.starts_with("PING 2 (node2) 100(136) bytes of data.\n\n--- 2 (n"), "{said}");
     // Nobody answers, and Ctrl-C says so as well.
     let mut command = one.command("timeout");
     command
@@ -322,6 +323,57 @@ fn routed__is_found_whatever_is_wrong_with_prphosts() {
         .collect();
     assert!(drops.len() > 5 && drops.iter().all(|drop| drop["value"].is_u64()), "{said}");
     assert!(drops.is_sorted_by_key(|drop| drop["labels"]["reason"].as_str()), "{said}");
+}
+
+/// Each node's processes, and none of another network namespace.
+fn stat__shows_both_ends_and_filters() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let mut server = two.command(prp());
+    let mut server =
+        server.args(["cat", "-lk", "7000", "-e", "cat >/dev/null"]).spawn().expect("topo runs");
+    let mut client = one.command(prp());
+    let mut client = wait::until("a connection", || {
+        if run(&one, &["cat", "-z", "2", "7000"]).0 != Some(0) {
+            return None;
+        }
+        client.args(["cat", "2", "7000"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        Some(client.spawn().expect("topo runs"))
+    });
+    let stat = |node: &Node<'_>, args: &[&str]| {
+        let (code, said, why) = run(node, &[&["stat"], args].concat());
+        assert_eq!(code, Some(0), "{args:?}: {why}");
+        said
+    };
+    let words = ["--json", "state", "estab", "sport", "=", ":7000"];
+    let server_end = wait::until("the server's end", || {
+        let snapshot = json(&stat(&two, &words));
+        Some(snapshot["processes"][0]["connections"][0].clone()).filter(|c| !c.is_null())
+    });
+    let snapshot = json(&stat(&one, &["--json", "dst", "2:7000"]));
+    let processes = snapshot["processes"].as_array().expect("a list");
+    assert_eq!(processes.len(), 1, "the server is in another namespace: {snapshot}");
+    assert_eq!((&processes[0]["pid"], &processes[0]["node"]), (&client.id().into(), &1.into()));
+    let end = &processes[0]["connections"][0];
+    assert_eq!(end["local_port"], server_end["peer_port"], "{snapshot}");
+    assert_eq!((&end["state"], &end["carrier"]), (&"ESTAB".into(), &"ethernet".into()));
+    assert_eq!((&end["device"], &end["role"]), (&"eth0".into(), &"connected".into()), "{end}");
+    let table = stat(&two, &["-a", "-r"]);
+    let head = "State   Recv-Q  Send-Q  Local";
+    assert!(table.starts_with(head) && table.contains("LISTEN "), "{table}");
+    assert!(table.contains("node2:7000") && table.contains("  prp("), "{table}");
+    assert!(stat(&two, &["-H", "state", "time-wait"]).is_empty());
+    assert!(stat(&two, &["-s"]).starts_with("1 connections of 1 processes: ESTAB 1"));
+    let metrics = stat(&two, &["--openmetrics"]);
+    assert!(metrics.contains("# TYPE prp_accepted counter") && metrics.ends_with("# EOF\n"));
+    // A process that is stopped says what it said last, and keeps nobody waiting for long.
+    kill(Pid::from_raw(client.id().cast_signed()), Signal::SIGSTOP).expect("it runs");
+    let (code, said, why) = run(&one, &["stat", "-H"]);
+    assert!(code == Some(0) && said.contains("ESTAB") && why.contains("does not answer"), "{why}");
+    kill(Pid::from_raw(client.id().cast_signed()), Signal::SIGCONT).expect("it is there");
+    drop(client.stdin.take());
+    kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    (client.wait().expect("a child"), server.wait().expect("a child"));
 }
 
 fn trace__gives_up_where_nobody_answers() {

@@ -92,7 +92,6 @@ impl SendBuffer {
     }
 
     /// Bytes held.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() + self.lent
     }

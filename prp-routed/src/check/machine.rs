@@ -11,7 +11,7 @@ use prp_proto::hosts::{Entry, Hosts, Reach};
 use super::{Finding, MAX_NOTES};
 
 /// Devices that take the frames of their ports, so that packet sockets at a port receive nothing.
-const TAKE_FRAMES_OF_PORTS: [&str; 3] = ["bridge", "bond", "team"];
+const TAKE_FRAMES_OF_PORTS: [&str; 4] = ["bridge", "bond", "openvswitch", "team"];
 
 /// This machine, in this process's network namespace.
 #[derive(Debug)]

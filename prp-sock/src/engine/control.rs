@@ -1,4 +1,5 @@
-//! The control thread of an engine: the steward's place, the node's router, links and fast paths.
+//! The control thread of an engine: the steward's place, the node's router, links, fast paths and
+//! the status page.
 //! What it asks the kernel may take long, so the background thread that moves frames does not do
 //! it.
 
@@ -15,6 +16,7 @@ use super::link_monitor::LinkMonitor;
 use super::links::Links;
 use super::poll_set::PollSet;
 use super::router_client::RouterClient;
+use super::status::Status;
 use super::wait::earliest;
 use super::waiter::Waiter;
 use super::wake_fd::WakeFd;
@@ -55,6 +57,7 @@ impl Engine {
             router: RouterClient::new(),
             link_monitor: LinkMonitor::default(),
             fast_paths: FastPathThreads::new(),
+            status: Status::new(self),
         };
         threads::start("prp-control", move || work.run(&engine, &waiter))
     }
@@ -67,6 +70,7 @@ struct Work {
     router: RouterClient,
     link_monitor: LinkMonitor,
     fast_paths: FastPathThreads,
+    status: Status,
 }
 
 impl Work {
@@ -82,6 +86,7 @@ impl Work {
                 self.link_monitor.check(&alive, self.links.carrier(), &self.router.down);
             let due = earliest(due, link_monitor);
             let due = earliest(due, self.fast_paths.check(&alive, &waiter.waker()));
+            let due = earliest(due, self.status.check(&alive));
             let timeout = due.map(|due| due.since(alive.now()));
             drop(alive);
             self.sleep(waiter, timeout);
@@ -90,7 +95,7 @@ impl Work {
 
     fn sleep(&self, waiter: &Waiter, timeout: Option<Duration>) {
         let mut set = PollSet::new(waiter.wake_fd(), PollFlags::POLLIN);
-        let others = self.router.fd().into_iter().chain(self.links.fd());
+        let others = self.router.fd().into_iter().chain(self.links.fd()).chain(self.status.fd());
         others.for_each(|fd| set.push(fd, PollFlags::POLLIN));
         if waiter.begin_poll() {
             return;

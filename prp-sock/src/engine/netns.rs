@@ -1,6 +1,7 @@
 //! Which network namespace a thread is in.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
@@ -27,6 +28,13 @@ impl NetworkNamespace {
     /// likely only one.
     pub(super) fn current() -> Self {
         by_directory().or_else(|_| by_path()).unwrap_or_default()
+    }
+}
+
+/// As the kernel writes it; nothing where it is not known.
+impl fmt::Display for NetworkNamespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
     }
 }
 

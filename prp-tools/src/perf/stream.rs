@@ -245,7 +245,8 @@ fn transfer(
 impl StreamArgs {
     /// Turns of each transport: with interval lines one, as who asks for them wants one long run.
     fn rounds(&self) -> u32 {
-        self.common.rounds.unwrap_or(if self.interval.is_some() { 1 } else { DEFAULT_ROUNDS })
+        let default = if self.interval.is_some() { 1 } else { DEFAULT_ROUNDS };
+        self.common.rounds.unwrap_or(default)
     }
 
     /// Where JSON goes to.

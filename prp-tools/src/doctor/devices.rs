@@ -1,0 +1,126 @@
+//! What the kernel says of the devices that prphosts names: beside what keeps them from use, which
+//! `prp hosts check` finds, what makes them slow or lossy.
+
+use std::fs;
+
+use prp_device::{DeviceState, device_states};
+use prp_sock::{HostsFile, Resolver};
+
+use super::finding::Finding;
+
+/// Queueing disciplines that neither shape nor delay.
+const USUAL: [&str; 7] = ["noqueue", "mq", "fq", "fq_codel", "pfifo_fast", "pfifo", "noop"];
+
+/// Handlers of packet sockets, in the kernel's list of what takes frames of a type.
+const SOCKETS: [&str; 4] = ["packet_rcv", "tpacket_rcv", "packet_rcv_fanout", "packet_rcv_spkt"];
+
+/// What is to be said of them.
+pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
+    let states = device_states().unwrap_or_default();
+    let counters = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let types = fs::read_to_string("/proc/thread-self/net/ptype").unwrap_or_default();
+    let local = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node()).ok();
+    let own_mtu = local.and_then(|node| file.hosts().entry(node)?.mtu());
+    let named = |state: &&DeviceState| file.hosts().devices().any(|name| name == state.name);
+    let mut found = Vec::new();
+    for state in states.iter().filter(named).filter(|state| !state.loopback) {
+        found.extend(of_mtu(state, own_mtu));
+        found.extend(of_queue(state));
+        found.extend(of_kind(state));
+        found.extend(of_counters(&counters, &state.name));
+    }
+    found.extend(of_ethertype(&types, file.hosts().ethertype()));
+    found
+}
+
+fn of_mtu(state: &DeviceState, own: Option<u32>) -> Option<Finding> {
+    let DeviceState { name, mtu, .. } = state;
+    let own = own.filter(|own| own > mtu)?;
+    let cause = format!("prphosts says mtu={own} of this node, and {name} takes {mtu} bytes");
+    Some(Finding::fault("mtu", cause, &format!("`ip link set {name} mtu {own}`, or mtu={mtu}")))
+}
+
+fn of_queue(state: &DeviceState) -> Option<Finding> {
+    let name = &state.name;
+    let qdisc = state.qdisc.as_deref().filter(|qdisc| !USUAL.contains(qdisc))?;
+    let cause = format!("{name} has the queueing discipline {qdisc}: it delays or drops frames");
+    Some(Finding::warning("qdisc", cause, &format!("`tc qdisc del dev {name} root`, if not meant")))
+}
+
+fn of_kind(state: &DeviceState) -> Option<Finding> {
+    let name = &state.name;
+    (state.kind.as_deref() == Some("vlan")).then(|| {
+        let cause = format!("{name} is a VLAN: nodes outside it are not reached by it");
+        Finding::note("vlan", cause, "")
+    })
+}
+
+/// By the text of /proc/net/dev: frames that came damaged, and that did not leave.
+fn of_counters(text: &str, name: &str) -> Option<Finding> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
+    let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let (received, sent) = (numbers.get(2)?, numbers.get(10)?);
+    (received + sent > 0).then(|| {
+        let cause = format!("{name} has had {received} errors in receiving, {sent} in sending");
+        Finding::warning("device_errors", cause, "a cable or a port: `ethtool -S` says which")
+    })
+}
+
+/// By the text of /proc/net/ptype: a protocol of the kernel that takes frames of our type.
+fn of_ethertype(text: &str, ethertype: u16) -> Option<Finding> {
+    let ours = format!("{ethertype:04x}");
+    let handler = text.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next()? == ours).then(|| words.next_back())?
+    });
+    let handler = handler.filter(|name| !SOCKETS.contains(name))?;
+    let cause = format!("EtherType 0x{ours} is a protocol of this kernel's, too: {handler}");
+    Some(Finding::warning("ethertype", cause, "another `ethertype` in the prphosts of all nodes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eth0() -> DeviceState {
+        DeviceState { name: "eth0".into(), mtu: 1500, ..DeviceState::default() }
+    }
+
+    #[test]
+    fn of_mtu__no_more_than_the_device_takes() {
+        assert_eq!(of_mtu(&eth0(), None), None);
+        assert_eq!(of_mtu(&eth0(), Some(1500)), None);
+        let found = of_mtu(&eth0(), Some(9000)).expect("a fault");
+        assert!(found.cause.contains("mtu=9000 of this node, and eth0 takes 1500"), "{found:?}");
+    }
+
+    #[test]
+    fn of_queue__names_what_is_unusual() {
+        assert_eq!(of_queue(&eth0()), None);
+        for (qdisc, is_found) in [("noqueue", false), ("fq_codel", false), ("netem", true)] {
+            let state = DeviceState { qdisc: Some(qdisc.into()), ..eth0() };
+            assert_eq!(of_queue(&state).is_some(), is_found, "{qdisc}");
+        }
+    }
+
+    #[test]
+    fn of_counters__reads_the_kernels_table() {
+        let text = |errors| {
+            format!(
+                "Inter-| Receive | Transmit\n face |bytes packets errs drop\n  eth0: 1 2 {errors} 9 0 0 0 0 1 2 0 3 0 0 0 0\n"
+            )
+        };
+        assert_eq!(of_counters(&text(0), "eth0"), None);
+        assert!(of_counters(&text(7), "eth0").is_some_and(|f| f.cause.contains("7 errors in rec")));
+        assert_eq!(of_counters(&text(7), "eth1"), None);
+        assert_eq!(of_counters("  eth0: 1 2\n", "eth0"), None);
+    }
+
+    #[test]
+    fn of_ethertype__packet_sockets_are_welcome() {
+        let text = "Type Device      Function\n0800          ip_rcv\n88b5 eth0     tpacket_rcv\n";
+        assert_eq!(of_ethertype(text, 0x88b5), None);
+        let found = of_ethertype(text, 0x0800).expect("taken");
+        assert!(found.cause.ends_with("ip_rcv"), "{found:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! What this process may do: another one of the same user, started in the same way, may do as much.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
+
+use super::finding::Finding;
+use crate::exit::{Code, Failure};
+use crate::sys::bpf;
+
+// Bits of capability sets, from linux/capability.h.
+const NET_ADMIN: u32 = 12;
+const NET_RAW: u32 = 13;
+const SYS_ADMIN: u32 = 21;
+const BPF: u32 = 39;
+
+/// Descriptors that a process with some hundred connections needs: one for each port and some 30
+/// for the devices.
+const FEW_DESCRIPTORS: u64 = 256;
+
+/// The exit code of the process that calls bpf(2) where a filter refuses it.
+const REFUSED: u8 = 1;
+
+/// Clocks that are read without a system call.
+const FAST_CLOCKS: [&str; 5] =
+    ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "xen"];
+
+/// What this process lacks.
+pub(super) fn findings() -> Vec<Finding> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut found = of_capabilities(&status);
+    if field(&status, "Seccomp:") == Some("2") {
+        let may_bpf = has(&status, BPF) || has(&status, SYS_ADMIN);
+        found.extend(of_filter(may_bpf));
+    }
+    if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < FEW_DESCRIPTORS
+    {
+        found.push(Finding::warning(
+            "descriptors",
+            format!("a process may have {soft} descriptors: each port and each device takes some"),
+            "`ulimit -n 1024`, or LimitNOFILE= of the systemd unit",
+        ));
+    }
+    if env::var_os("PRP_FAST_PATHS").is_some_and(|value| value == "off") {
+        found.push(Finding::note("fast_paths_off", "PRP_FAST_PATHS=off: no fast path is used", ""));
+    }
+    found.extend(of_clock());
+    found
+}
+
+fn of_capabilities(status: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if !has(status, NET_RAW) {
+        found.push(Finding::fault(
+            "privilege_raw",
+            "no CAP_NET_RAW: a packet socket cannot be opened, and so nothing can be sent",
+            "`sudo setcap cap_net_raw+ep PROGRAM`, or AmbientCapabilities=CAP_NET_RAW of its unit",
+        ));
+    }
+    if !has(status, NET_ADMIN) {
+        found.push(Finding::note(
+            "privilege_admin",
+            "no CAP_NET_ADMIN: frames leave by the packet socket, on virtual links at three \
+             quarters of the speed",
+            "",
+        ));
+    } else if !has(status, BPF) && !has(status, SYS_ADMIN) {
+        found.push(Finding::note(
+            "privilege_bpf",
+            "no CAP_BPF: a stream beside many others of this machine has 50 % of its goodput",
+            "",
+        ));
+    }
+    found
+}
+
+/// What a filter of system calls does to bpf(2), by a process that may find its end so.
+fn of_filter(may_bpf: bool) -> Option<Finding> {
+    let mend = "let bpf(2) pass: `SystemCallFilter=... bpf` in the systemd unit";
+    let ended = Command::new(env::current_exe().ok()?)
+        .args(["doctor", "--call-bpf"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .ok()?;
+    if ended.signal().is_some() {
+        let cause = "a filter of system calls ends processes that call bpf(2), as a flow does";
+        return Some(Finding::fault("seccomp", cause, &format!("{mend}; or PRP_FAST_PATHS=off")));
+    }
+    let is_refused = ended.code() == Some(REFUSED.into());
+    (is_refused && may_bpf).then(|| {
+        let cause = "a filter of system calls refuses bpf(2): frames take no fast path";
+        Finding::warning("seccomp", cause, mend)
+    })
+}
+
+/// Calls bpf(2), and does nothing else.
+pub(super) fn call_bpf() -> Result<(), Failure> {
+    match bpf::next_program_id() {
+        Err(e) if matches!(Errno::from_raw(e.raw_os_error().unwrap_or(0)), Errno::EPERM) => {
+            Err(Failure::new(Code::Failed, "bpf(2) is refused"))
+        }
+        // There is none: the call has passed.
+        _ => Ok(()),
+    }
+}
+
+fn of_clock() -> Option<Finding> {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let source = fs::read_to_string(path).ok()?;
+    let source = source.trim();
+    (!FAST_CLOCKS.contains(&source)).then(|| {
+        let cause = format!("the kernel's clock is {source}: each look at it is a system call");
+        Finding::note("clock", cause, "")
+    })
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
+/// Whether `capability` is among the effective ones.
+fn has(status: &str, capability: u32) -> bool {
+    let set = field(status, "CapEff:").and_then(|set| u64::from_str_radix(set, 16).ok());
+    set.is_none_or(|set| set >> capability & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_capabilities__names_what_is_missing() {
+        let kinds = |set: &str| {
+            let found = of_capabilities(&format!("Name:\tprp\nCapEff:\t{set}\n"));
+            found.iter().map(|finding| finding.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds("000001ffffffffff"), [""; 0]);
+        assert_eq!(kinds("0000000000002000"), ["privilege_admin"]);
+        assert_eq!(kinds("0000000000003000"), ["privilege_bpf"]);
+        assert_eq!(kinds("0000000000203000"), [""; 0]);
+        assert_eq!(kinds("0000000000000000"), ["privilege_raw", "privilege_admin"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! What the processes of this node have counted.
+
+use super::finding::Finding;
+use crate::stat::{PATIENCE, Process, Snapshot};
+
+/// Segments sent again that are many: 5 % of them, and so many at least, since a few are lost now
+/// and then.
+const MANY_REPEATS: u64 = 100;
+
+/// Frames dropped for one reason that are more than an accident.
+const MANY_DROPS: u64 = 10;
+
+/// What is to be said of them.
+pub(super) fn findings() -> Vec<Finding> {
+    let snapshot = Snapshot::take(PATIENCE).unwrap_or_default();
+    snapshot.processes.iter().flat_map(of_process).collect()
+}
+
+fn of_process(process: &Process) -> Vec<Finding> {
+    let owner = format!("{} ({})", process.program, process.pid);
+    let mut found = Vec::new();
+    if process.is_stale {
+        let cause = format!("{owner} does not answer: its peers wait for it");
+        found.push(Finding::warning("process_silent", cause, "is it stopped? `kill -CONT`"));
+    }
+    for device in &process.devices {
+        let count = |name| device.counters.get(name).copied().unwrap_or(0);
+        let name = &device.name;
+        if count("overruns") > 0 {
+            let n = count("overruns");
+            found.push(Finding::warning(
+                "ring_full",
+                format!("{owner} has lost {n} frames at {name}: its receiving ring was full"),
+                "the process was stopped, or the machine had no processor for it",
+            ));
+        }
+        if count("too_big") > 0 {
+            let n = count("too_big");
+            found.push(Finding::warning(
+                "too_big",
+                format!("{owner} could not send {n} frames: {name} has a smaller MTU than before"),
+                "`ip link set DEVICE mtu` as it was; lower MTUs before programs start",
+            ));
+        }
+    }
+    let drops = |reason: &str| process.drops.get(reason).copied().unwrap_or(0);
+    for (reason, what, mend) in [
+        (
+            "bad_crc",
+            "frames came changed",
+            "a cable, a port or memory of a switch: `ethtool -S` counts at each device",
+        ),
+        (
+            "bad_source",
+            "frames came in a node's name from another hardware address",
+            "two machines with one number, or an old address in prphosts",
+        ),
+    ] {
+        if drops(reason) >= MANY_DROPS {
+            let cause = format!("{owner}: {} {what}", drops(reason));
+            found.push(Finding::warning(reason, cause, mend));
+        }
+    }
+    for c in &process.connections {
+        let (repeats, sent) = (c.counter("retransmitted"), c.counter("segments_sent"));
+        if repeats >= MANY_REPEATS && repeats * 20 >= sent {
+            let percent = 100 * repeats / sent.max(1);
+            let (node, port) = (c.peer_node, c.peer_port);
+            found.push(Finding::warning(
+                "repeats",
+                format!("{owner}: {percent} % of the segments to {node}:{port} were sent again"),
+                "frames are lost on the way: `prp doctor NODE`, and counters of the switch",
+            ));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_process__has_losses_and_silence() {
+        let mut process = Process { program: "p".into(), pid: 3, ..Process::default() };
+        assert_eq!(of_process(&process), []);
+        process.is_stale = true;
+        process.drops = [("bad_crc".to_owned(), MANY_DROPS), ("bad_id".to_owned(), 99)].into();
+        let found = of_process(&process);
+        let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
+        assert_eq!(kinds, ["process_silent", "bad_crc"]);
+    }
+}

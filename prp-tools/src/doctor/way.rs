@@ -1,0 +1,181 @@
+//! The way to a node: whether its router answers, to every echo and once, and how large frames may
+//! be.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use prp_proto::addr::NodeId;
+use prp_proto::wire::{Flags, NodeKind};
+
+use super::finding::Finding;
+use crate::exit::Failure;
+use crate::probe::{Heard, Prober};
+
+/// Small echoes: enough to see a loss of 20 % in 99 % of cases, and few enough for a router that
+/// answers 1,000 a second.
+const ECHOES: u16 = 20;
+
+/// From an echo to the next: an answer comes before, and a second one for the same echo as well.
+const PACE: Duration = Duration::from_millis(10);
+
+/// How long the last answers are waited for: a router may answer late on a busy machine.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Echoes of one size before frames of that size count as lost.
+const TRIES: u16 = 3;
+
+/// What came of some echoes.
+#[derive(Debug, Default)]
+struct Answers {
+    /// For each echo, how often the node itself has answered.
+    replies: Vec<u32>,
+    /// What somebody else has said.
+    refusal: Option<Heard>,
+}
+
+/// What is to be said of the way to the node called `name`.
+pub(super) fn findings(name: &str, hosts: Option<&Path>) -> Vec<Finding> {
+    examine(name, hosts).unwrap_or_else(|e| vec![Finding::fault("way", e.text(), "")])
+}
+
+fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
+    let mut prober = Prober::open(hosts)?;
+    let node = prober.resolve(name)?;
+    let title = prober.name(node);
+    let mut number = 0;
+    let small = ask(&mut prober, node, &mut number, ECHOES, 0)?;
+    let answered = small.replies.iter().filter(|n| **n > 0).count();
+    if answered == 0 {
+        return Ok(vec![unreached(&prober, node, small.refusal.as_ref())]);
+    }
+    let mut found = Vec::new();
+    let lost = small.replies.len() - answered;
+    if lost > 0 {
+        let cause = format!("{lost} of {ECHOES} echoes to {title} were lost, or their answers");
+        let mend = "counters of the devices and switches on the way; `prp trace` has its routers";
+        found.push(Finding::warning("loss", cause, mend));
+    }
+    if small.replies.iter().any(|n| *n > 1) {
+        let cause = format!("{title} has answered echoes twice: two machines have its number");
+        let mend = "give each its own number and hardware address; a cloned machine has both";
+        found.push(Finding::fault("duplicate_node", cause, mend));
+    }
+    found.extend(of_size(&mut prober, node, &mut number)?);
+    Ok(found)
+}
+
+/// Nobody has answered, or somebody else than the node.
+fn unreached(prober: &Prober, node: NodeId, refusal: Option<&Heard>) -> Finding {
+    let title = prober.name(node);
+    let Some(heard) = refusal else {
+        let first = prober.first_hop(node).map(|hop| prober.name(hop)).unwrap_or_default();
+        let cause = format!(
+            "{title} does not answer: it is off, no prp-routed runs there, or frames are lost on \
+             the way by {first}"
+        );
+        let mend = "`prp doctor` on that node; `prp trace` says how far frames get. Are both \
+                    devices in one VLAN, and is the hardware address in prphosts right?";
+        return Finding::fault("no_answer", cause, mend);
+    };
+    let from = prober.name(heard.from);
+    match heard.kind {
+        NodeKind::TimeExceeded => {
+            let cause = format!("frames to {title} cross too many routers, and end at {from}");
+            Finding::fault("loop", cause, "`prp hosts check --all DIR` finds loops")
+        }
+        NodeKind::TooBig => {
+            let cause =
+                format!("even an empty echo to {title} is too large for the link of {from}");
+            Finding::fault("mtu_hole", cause, "raise the MTU of that link")
+        }
+        NodeKind::Unreachable | NodeKind::Echo | NodeKind::EchoReply => {
+            let cause = format!("{from} has no way to {title}");
+            Finding::fault("no_way", cause, "`prp routed routes` and `neighbours` on that node")
+        }
+    }
+}
+
+/// Whether the largest frames get through that both ends would send; else how large they may be.
+fn of_size(
+    prober: &mut Prober,
+    node: NodeId,
+    number: &mut u16,
+) -> Result<Option<Finding>, Failure> {
+    let largest = prober.largest_padding(node);
+    if passes(prober, node, number, largest)? {
+        return Ok(None);
+    }
+    // The smallest have passed, and the largest have not.
+    let (mut passed, mut failed) = (0, largest);
+    while failed - passed > 1 {
+        let middle = passed.midpoint(failed);
+        if passes(prober, node, number, middle)? { passed = middle } else { failed = middle }
+    }
+    let (title, mtu) = (prober.name(node), Prober::frame_len(passed));
+    let full = Prober::frame_len(largest);
+    let cause = format!(
+        "frames of {full} bytes do not get to {title} and back, those of {mtu} do: a link on the \
+         way has a smaller MTU"
+    );
+    let mend = format!("mtu={mtu} for {title} in the prphosts of both ends, or a larger MTU there");
+    Ok(Some(Finding::fault("mtu_hole", cause, &mend)))
+}
+
+/// Whether echoes with so much padding come back.
+fn passes(
+    prober: &mut Prober,
+    node: NodeId,
+    number: &mut u16,
+    padding: usize,
+) -> Result<bool, Failure> {
+    for _ in 0..TRIES {
+        let answers = ask(prober, node, number, 1, padding)?;
+        if answers.replies[0] > 0 {
+            return Ok(true);
+        }
+        if answers.refusal.is_some_and(|heard| heard.kind == NodeKind::TooBig) {
+            return Ok(false);
+        }
+    }
+    Ok(false)
+}
+
+/// Sends so many echoes and waits for what comes of them. `number` is that of the last echo.
+fn ask(
+    prober: &mut Prober,
+    node: NodeId,
+    number: &mut u16,
+    count: u16,
+    padding: usize,
+) -> Result<Answers, Failure> {
+    let first = number.wrapping_add(1);
+    let mut answers = Answers { replies: vec![0; count.into()], ..Answers::default() };
+    for at in 0..count {
+        *number = number.wrapping_add(1);
+        prober.send(node, *number, Flags::MAX_HOPS, padding)?;
+        let is_last = at + 1 == count;
+        let until = Instant::now() + if is_last { PATIENCE } else { PACE };
+        // After the last answer an answer once more may come, which takes no longer than it did.
+        while !is_last || answers.replies.contains(&0) {
+            let Some(heard) = prober.hear(until)? else { break };
+            answers.note(&heard, first);
+        }
+    }
+    let until = Instant::now() + PACE;
+    while let Some(heard) = prober.hear(until)? {
+        answers.note(&heard, first);
+    }
+    Ok(answers)
+}
+
+impl Answers {
+    fn note(&mut self, heard: &Heard, first: u16) {
+        let at = usize::from(heard.sequence.wrapping_sub(first));
+        let Some(replies) = self.replies.get_mut(at) else { return };
+        if heard.kind == NodeKind::EchoReply {
+            *replies += 1;
+        } else {
+            self.refusal = Some(*heard);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `prp stat`: the connections of this node, over all its processes. Columns and filters are those
+//! of ss.
+
+mod filter;
+mod openmetrics;
+mod snapshot;
+mod summary;
+mod table;
+
+use std::time::Duration;
+use std::{io, thread};
+
+use clap::Args;
+
+use crate::argument::seconds;
+use crate::exit::{Failure, help, say, tell};
+use filter::Filter;
+pub(crate) use snapshot::{Connection, Process, Snapshot};
+
+/// Show the connections of this node, of all its processes.
+///
+/// Root sees all processes. Others see their own, but for programs with file capabilities, which
+/// the kernel keeps from the user who started them.
+///
+/// FILTER is as of ss: `state NAME`, `sport PORT`, `dport PORT`, `src NODE[:PORT]`,
+/// `dst NODE[:PORT]`, with `and` or nothing between them.
+#[derive(Debug, Args)]
+#[command(after_help = help("\
+  prp stat                              connections that are established or end
+  prp stat -l                           who listens
+  prp stat -a state estab dport 7000    those to port 7000
+  prp stat -i dst beta                  more of each connection to node beta
+  prp stat -w 1                         again every second
+  prp stat --openmetrics >prp.prom      for Prometheus
+"))]
+pub(crate) struct StatArgs {
+    /// Which connections, in the words of ss
+    #[arg(value_name = "FILTER")]
+    filter: Vec<String>,
+    /// Listening ports only
+    #[arg(short, long)]
+    listening: bool,
+    /// Listening ports too, and connections in TIME-WAIT
+    #[arg(short, long, conflicts_with = "listening")]
+    all: bool,
+    /// A second line for each connection: window, segments, device, losses
+    #[arg(short, long)]
+    info: bool,
+    /// Names of nodes, from prphosts
+    #[arg(short, long)]
+    resolve: bool,
+    /// No line of headings
+    #[arg(short = 'H', long)]
+    no_header: bool,
+    /// Counts by state and by process, and losses by reason
+    #[arg(short, long, conflicts_with_all = ["info", "listening", "openmetrics"])]
+    summary: bool,
+    /// Again every so many seconds, until Ctrl-C
+    #[arg(short, long, value_name = "SECS", value_parser = seconds)]
+    watch: Option<Duration>,
+    /// All of it as JSON; with --watch an object a line
+    #[arg(long, conflicts_with_all = ["summary", "info", "openmetrics"])]
+    json: bool,
+    /// All counters in the text format of OpenMetrics
+    #[arg(long, conflicts_with = "watch")]
+    openmetrics: bool,
+}
+
+/// How long a process may take to answer: one that is busy answers within milliseconds, one that is
+/// stopped never.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Runs `prp stat`.
+pub(crate) fn run(args: &StatArgs) -> Result<(), Failure> {
+    let filter = Filter::parse(&args.filter, args.all, args.listening)?;
+    loop {
+        let mut snapshot =
+            Snapshot::take(PATIENCE).map_err(|e: io::Error| Failure::local("/proc", &e))?;
+        snapshot.retain(&filter);
+        print(args, &snapshot)?;
+        for process in snapshot.processes.iter().filter(|process| process.is_stale) {
+            let Process { program, pid, .. } = process;
+            say(format_args!("{program} ({pid}) does not answer: is it stopped?"));
+        }
+        let Some(pause) = args.watch else {
+            if snapshot.processes.is_empty() && snapshot.hidden > 0 {
+                let hidden = snapshot.hidden;
+                say(format_args!(
+                    "{hidden} processes are hidden from this user: `sudo prp stat` shows them"
+                ));
+            }
+            return Ok(());
+        };
+        thread::sleep(pause);
+    }
+}
+
+fn print(args: &StatArgs, snapshot: &Snapshot) -> Result<(), Failure> {
+    if args.json {
+        let text = if args.watch.is_some() {
+            serde_json::to_string(snapshot)
+        } else {
+            serde_json::to_string_pretty(snapshot)
+        };
+        return tell(text.map_err(|e| Failure::local("JSON", &e.into()))?);
+    }
+    if args.openmetrics {
+        return tell(openmetrics::text(snapshot));
+    }
+    let lines = if args.summary {
+        summary::lines(snapshot)
+    } else {
+        table::lines(snapshot, !args.no_header, args.info, args.resolve)
+    };
+    if lines.is_empty() { Ok(()) } else { tell(lines.join("\n")) }
+}

@@ -1,0 +1,216 @@
+//! What the processes of this node say of themselves, at one time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+use std::{fs, io};
+
+use prp_node::status::{self, Page, Record};
+use prp_sock::PrpAddr;
+use serde::Serialize;
+
+use super::filter::Filter;
+
+/// All of it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Snapshot {
+    pub(crate) processes: Vec<Process>,
+    /// Processes that the kernel keeps from this one, whether they use PRP or not.
+    #[serde(rename = "hidden_processes")]
+    pub(crate) hidden: usize,
+}
+
+/// A process that uses PRP, and what it has.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) program: String,
+    pub(crate) node: u16,
+    /// It did not answer: this is what it said when last asked.
+    pub(crate) is_stale: bool,
+    pub(crate) hosts: Option<String>,
+    /// Of all its connections, those that are over too.
+    pub(crate) counters: BTreeMap<String, u64>,
+    /// Frames dropped, by reason.
+    pub(crate) drops: BTreeMap<String, u64>,
+    pub(crate) devices: Vec<Device>,
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) connections: Vec<Connection>,
+}
+
+/// A device, as this process uses it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Device {
+    pub(crate) name: String,
+    pub(crate) counters: BTreeMap<String, u64>,
+}
+
+/// A port that is listened on.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub(crate) struct Listener {
+    pub(crate) node: u16,
+    pub(crate) port: u16,
+    /// Connections that wait to be accepted.
+    pub(crate) queue: u64,
+    pub(crate) backlog: u64,
+}
+
+/// A connection.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Connection {
+    pub(crate) state: String,
+    pub(crate) local_node: u16,
+    pub(crate) local_port: u16,
+    pub(crate) peer_node: u16,
+    pub(crate) peer_port: u16,
+    /// `connected` or `accepted`.
+    pub(crate) role: String,
+    /// Bytes that were not read yet.
+    pub(crate) receive_queue: u64,
+    /// Bytes that are not acknowledged yet.
+    pub(crate) send_queue: u64,
+    pub(crate) reliability: String,
+    /// `ethernet`, or `udp`.
+    pub(crate) carrier: String,
+    pub(crate) device: String,
+    pub(crate) congestion: String,
+    pub(crate) mss: u64,
+    pub(crate) crc: bool,
+    /// `null` before the first sample.
+    pub(crate) rtt_seconds: Option<f64>,
+    pub(crate) min_rtt_seconds: Option<f64>,
+    pub(crate) rto_seconds: Option<f64>,
+    /// Bytes on the wire.
+    pub(crate) in_flight: u64,
+    pub(crate) congestion_window: u64,
+    /// Segments that the peer has room for.
+    pub(crate) peer_window: u64,
+    /// Segments and bytes each way, repeats, timeouts.
+    pub(crate) counters: BTreeMap<String, u64>,
+}
+
+/// Counters of a connection.
+const COUNTERS: [&str; 10] = [
+    "segments_sent",
+    "bytes_sent",
+    "retransmitted",
+    "spurious",
+    "timeouts",
+    "segments_received",
+    "bytes_received",
+    "acks_sent",
+    "acks_received",
+    "dropped",
+];
+
+impl Snapshot {
+    /// Asks the processes of this network namespace; those that take longer than `patience` are
+    /// stale.
+    ///
+    /// # Errors
+    /// There is no `/proc`.
+    pub(crate) fn take(patience: Duration) -> io::Result<Self> {
+        let (pages, hidden) = status::pages(patience)?;
+        let here = fs::read_link("/proc/thread-self/ns/net").ok();
+        let here = here.as_deref().and_then(|link| link.to_str()).unwrap_or_default();
+        let is_here = |page: &Page| {
+            let process = page.records.iter().find(|record| record.kind == "process");
+            // One that has never answered may be here.
+            process.is_none_or(|process| process.text("namespace") == Some(here))
+        };
+        let processes = pages.iter().filter(|page| is_here(page)).map(Process::of).collect();
+        Ok(Self { processes, hidden })
+    }
+
+    /// Leaves what `filter` lets through, and processes that have some of it.
+    pub(super) fn retain(&mut self, filter: &Filter) {
+        for process in &mut self.processes {
+            process.listeners.retain(|listener| filter.takes_listener(listener));
+            process.connections.retain(|connection| filter.takes(connection));
+        }
+    }
+}
+
+impl Process {
+    pub(super) fn of(page: &Page) -> Self {
+        let mut process = Self {
+            pid: page.pid,
+            program: page.program.clone(),
+            node: page.node,
+            is_stale: page.is_stale,
+            ..Self::default()
+        };
+        for record in &page.records {
+            match record.kind.as_str() {
+                "process" => {
+                    process.hosts = record.text("hosts").map(str::to_owned);
+                    process.counters = counters(record, |name| name != "node");
+                }
+                "drops" => process.drops = counters(record, |_| true),
+                "device" => process.devices.push(Device {
+                    name: record.text("name").unwrap_or_default().to_owned(),
+                    counters: counters(record, |name| name != "name"),
+                }),
+                "listener" => process.listeners.extend(Listener::of(record, page.node)),
+                "connection" => process.connections.extend(Connection::of(record)),
+                // Of a later version.
+                _ => {}
+            }
+        }
+        process
+    }
+}
+
+/// The fields of `record` that are numbers.
+fn counters(record: &Record, takes: impl Fn(&str) -> bool) -> BTreeMap<String, u64> {
+    let fields = record.fields().filter(|(name, _)| takes(name));
+    fields.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
+}
+
+impl Listener {
+    fn of(record: &Record, node: u16) -> Option<Self> {
+        let number = |name| record.number(name);
+        let port = number("port")?.try_into().ok()?;
+        Some(Self { node, port, queue: number("queue")?, backlog: number("backlog")? })
+    }
+}
+
+impl Connection {
+    fn of(record: &Record) -> Option<Self> {
+        let text = |name: &str| Some(record.text(name)?.to_owned());
+        let number = |name: &str| record.number(name);
+        let seconds = |name: &str| Some(number(name).filter(|n| *n > 0)? as f64 * 1e-9);
+        let end = |name: &str| {
+            let addr: PrpAddr = record.text(name)?.parse().ok()?;
+            Some((addr.node.number(), addr.port.number()))
+        };
+        let ((local_node, local_port), (peer_node, peer_port)) = (end("local")?, end("peer")?);
+        Some(Self {
+            state: text("state")?,
+            local_node,
+            local_port,
+            peer_node,
+            peer_port,
+            role: text("role")?,
+            receive_queue: number("receive_queue")?,
+            send_queue: number("send_queue")?,
+            reliability: text("reliability")?,
+            carrier: text("carrier")?,
+            device: text("device")?,
+            congestion: text("congestion")?,
+            mss: number("mss")?,
+            crc: record.text("crc")? == "true",
+            rtt_seconds: seconds("rtt_ns"),
+            min_rtt_seconds: seconds("min_rtt_ns"),
+            rto_seconds: seconds("rto_ns"),
+            in_flight: number("in_flight")?,
+            congestion_window: number("congestion_window")?,
+            peer_window: number("peer_window")?,
+            counters: counters(record, |name| COUNTERS.contains(&name)),
+        })
+    }
+
+    /// The counter `name`; 0 if there is none.
+    pub(crate) fn counter(&self, name: &str) -> u64 {
+        self.counters.get(name).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,62 @@
+//! Connections in numbers: by state, by process, and what was lost.
+
+use std::collections::BTreeMap;
+
+use super::snapshot::Snapshot;
+
+/// The lines of the summary.
+pub(super) fn lines(snapshot: &Snapshot) -> Vec<String> {
+    let mut states = BTreeMap::<&str, usize>::new();
+    let mut lines = Vec::new();
+    let mut losses = BTreeMap::<&str, u64>::new();
+    for process in &snapshot.processes {
+        for connection in &process.connections {
+            *states.entry(&connection.state).or_default() += 1;
+            let repeats = connection.counter("retransmitted");
+            *losses.entry("segments sent again").or_default() += repeats;
+        }
+        for (why, n) in &process.drops {
+            *losses.entry(why).or_default() += n;
+        }
+        let sum = |name| process.connections.iter().map(|c| c.counter(name)).sum::<u64>();
+        lines.push(format!(
+            "{}({}): {} connections, {} listening, sent {} bytes, received {} bytes",
+            process.program,
+            process.pid,
+            process.connections.len(),
+            process.listeners.len(),
+            sum("bytes_sent"),
+            sum("bytes_received"),
+        ));
+    }
+    let total = states.values().sum::<usize>();
+    let states: Vec<_> = states.iter().map(|(state, n)| format!("{state} {n}")).collect();
+    let states = if states.is_empty() { String::new() } else { format!(": {}", states.join(", ")) };
+    lines.insert(
+        0,
+        format!("{total} connections of {} processes{states}", snapshot.processes.len()),
+    );
+    let losses: Vec<_> =
+        losses.iter().filter(|(_, n)| **n > 0).map(|(why, n)| format!("{why} {n}")).collect();
+    let losses = if losses.is_empty() { "nothing".to_owned() } else { losses.join(", ") };
+    lines.push(format!("lost or dropped: {losses}"));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::tests::snapshot;
+    use super::*;
+
+    #[test]
+    fn lines__count_by_state_and_reason() {
+        let expected = [
+            "1 connections of 1 processes: ESTAB 1",
+            "prp(42): 1 connections, 1 listening, sent 0 bytes, received 0 bytes",
+            "lost or dropped: bad_crc 1, segments sent again 3",
+        ];
+        assert_eq!(lines(&snapshot()), expected);
+        let nothing = ["0 connections of 0 processes", "lost or dropped: nothing"];
+        assert_eq!(lines(&Snapshot::default()), nothing);
+    }
+}

@@ -1,0 +1,193 @@
+//! Connections as a table for people.
+
+use std::collections::HashMap;
+
+use super::snapshot::{Connection, Listener, Process, Snapshot};
+use crate::hosts;
+
+/// The columns; numbers stand at the right.
+const COLUMNS: [(&str, bool); 11] = [
+    ("State", false),
+    ("Recv-Q", true),
+    ("Send-Q", true),
+    ("Local", false),
+    ("Peer", false),
+    ("RTT ms", true),
+    ("Window", true),
+    ("Retrans", true),
+    ("Policy", false),
+    ("Carrier", false),
+    ("Process", false),
+];
+
+type Row = [String; COLUMNS.len()];
+
+/// The lines of the table.
+pub(super) fn lines(snapshot: &Snapshot, header: bool, info: bool, resolve: bool) -> Vec<String> {
+    let names = Names::load(resolve);
+    let mut rows: Vec<(Row, Option<String>)> = Vec::new();
+    for process in &snapshot.processes {
+        let listeners = process.listeners.iter().map(|l| (listener_row(l, process, &names), None));
+        rows.extend(listeners);
+        let more = |c: &Connection| info.then(|| more(c));
+        let connections = process.connections.iter();
+        rows.extend(connections.map(|c| (row(c, process, &names), more(c))));
+    }
+    let mut widths = COLUMNS.map(|(name, _)| if header { name.len() } else { 0 });
+    for (row, _) in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line =
+        |cells: &[String]| {
+            let cells = cells.iter().zip(widths).zip(COLUMNS);
+            let cells = cells.map(|((cell, width), (_, is_number))| {
+                if is_number { format!("{cell:>width$}") } else { format!("{cell:width$}") }
+            });
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+    let head = header.then(|| line(&COLUMNS.map(|(name, _)| name.to_owned())));
+    let body = rows.iter().flat_map(|(row, more)| [Some(line(row)), more.clone()]);
+    head.into_iter().chain(body.flatten()).collect()
+}
+
+/// Names of nodes, where they are wanted.
+struct Names(HashMap<u16, String>);
+
+impl Names {
+    fn load(wanted: bool) -> Self {
+        let file = wanted.then(|| hosts::load(&hosts::path_or_default(None)).ok()).flatten();
+        let names = file.iter().flat_map(|file| {
+            let hosts = file.hosts();
+            hosts
+                .nodes()
+                .filter_map(|node| Some((node.number(), hosts.name(node)?.to_owned())))
+                .collect::<Vec<_>>()
+        });
+        Self(names.collect())
+    }
+
+    fn end(&self, node: u16, port: u16) -> String {
+        self.0.get(&node).map_or_else(|| format!("{node}:{port}"), |name| format!("{name}:{port}"))
+    }
+}
+
+fn owner(process: &Process) -> String {
+    format!("{}({})", process.program, process.pid)
+}
+
+fn listener_row(listener: &Listener, process: &Process, names: &Names) -> Row {
+    let Listener { node, port, queue, backlog } = listener;
+    let mut row = Row::default();
+    row[..3].clone_from_slice(&["LISTEN".into(), queue.to_string(), backlog.to_string()]);
+    row[3..5].clone_from_slice(&[names.end(*node, *port), "*".into()]);
+    row[10] = owner(process);
+    row
+}
+
+fn row(connection: &Connection, process: &Process, names: &Names) -> Row {
+    let c = connection;
+    [
+        c.state.clone(),
+        c.receive_queue.to_string(),
+        c.send_queue.to_string(),
+        names.end(c.local_node, c.local_port),
+        names.end(c.peer_node, c.peer_port),
+        c.rtt_seconds.map_or_else(|| "-".into(), |rtt| format!("{:.3}", rtt * 1e3)),
+        c.congestion_window.to_string(),
+        c.counter("retransmitted").to_string(),
+        c.reliability.clone(),
+        c.carrier.clone(),
+        owner(process),
+    ]
+}
+
+/// What there is beside the columns.
+fn more(c: &Connection) -> String {
+    let milliseconds = |time: Option<f64>| time.map_or(0.0, |time| time * 1e3);
+    let words = [
+        format!("\t{} {}", c.role, c.congestion),
+        format!("dev {}", c.device),
+        format!("mss {}{}", c.mss, if c.crc { " crc" } else { "" }),
+        format!("minrtt {:.3}", milliseconds(c.min_rtt_seconds)),
+        format!("rto {:.3}", milliseconds(c.rto_seconds)),
+        format!("in-flight {} peer-window {}", c.in_flight, c.peer_window),
+        format!("sent {} received {}", c.counter("bytes_sent"), c.counter("bytes_received")),
+        format!(
+            "segs {}/{} acks {}/{}",
+            c.counter("segments_sent"),
+            c.counter("segments_received"),
+            c.counter("acks_sent"),
+            c.counter("acks_received")
+        ),
+        format!("timeouts {} spurious {}", c.counter("timeouts"), c.counter("spurious")),
+        format!("dropped {}", c.counter("dropped")),
+    ];
+    words.join(" ")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// From 1:61000 to 2:7000.
+    pub(in super::super) fn connection() -> Connection {
+        Connection {
+            state: "ESTAB".into(),
+            local_node: 1,
+            local_port: 61000,
+            peer_node: 2,
+            peer_port: 7000,
+            role: "connected".into(),
+            receive_queue: 0,
+            send_queue: 1484,
+            reliability: "selective-repeat".into(),
+            carrier: "ethernet".into(),
+            device: "eth0".into(),
+            congestion: "delay".into(),
+            mss: 1484,
+            crc: true,
+            rtt_seconds: Some(0.000_120),
+            min_rtt_seconds: Some(0.000_05),
+            rto_seconds: Some(0.01),
+            in_flight: 1514,
+            congestion_window: 65536,
+            peer_window: 44,
+            counters: [("retransmitted".to_owned(), 3)].into(),
+        }
+    }
+
+    pub(in super::super) fn snapshot() -> Snapshot {
+        let process = Process {
+            pid: 42,
+            program: "prp".into(),
+            node: 1,
+            listeners: vec![Listener { node: 1, port: 80, queue: 2, backlog: 4096 }],
+            connections: vec![connection()],
+            counters: [("frames_sent".to_owned(), 9)].into(),
+            drops: [("bad_crc".to_owned(), 1)].into(),
+            ..Process::default()
+        };
+        Snapshot { processes: vec![process], hidden: 0 }
+    }
+
+    #[test]
+    fn lines__have_columns_of_their_contents_width() {
+        let said = lines(&snapshot(), true, false, false).join("\n");
+        let expected = "\
+State   Recv-Q  Send-Q  Local    Peer    RTT ms  Window  Retrans  Policy            Carrier   Process
+LISTEN       2    4096  1:80     *                                                            prp(42)
+ESTAB        0    1484  1:61000  2:7000   0.120   65536        3  selective-repeat  ethernet  prp(42)";
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn lines__with_info_and_without_header() {
+        let said = lines(&snapshot(), false, true, false);
+        assert_eq!(said.len(), 3);
+        assert!(
+            said[2].starts_with("\tconnected delay dev eth0 mss 1484 crc minrtt 0.050 rto 10.0")
+        );
+    }
+}

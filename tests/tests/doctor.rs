@@ -1,0 +1,253 @@
+//! `prp doctor` finds what is planted, and nothing on a healthy pair.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use prp_tests::harness::skip;
+use prp_tests::router::Router;
+use prp_tests::scratch::TempFile;
+use prp_tests::topology::{Link, Node, Topology};
+use prp_tests::wait;
+use serde_json::Value;
+
+prp_tests::main! {
+    light:
+        healthy__has_no_finding,
+        machine__what_it_lacks_is_found,
+        prphosts__what_is_wrong_is_found,
+        process__one_that_is_stopped_is_found,
+        rights__what_the_process_lacks_is_found,
+        way__a_node_that_is_not_reached,
+        way__an_mtu_hole_has_its_size,
+        way__losses_are_found,
+        way__two_machines_of_one_number;
+}
+
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+const SANDBOXED: &str = env!("CARGO_BIN_EXE_sandboxed");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
+
+/// The prp command beside the programs of these tests.
+fn prp() -> PathBuf {
+    let path = PathBuf::from(ROUTED).with_file_name("prp");
+    if !path.exists() {
+        skip("the prp command (cargo build -p prp-tools)");
+    }
+    path
+}
+
+/// What the doctor says when run by `command`: its report.
+fn report(mut command: Command) -> Value {
+    let Output { status, stdout, stderr } = command.output().expect("topo runs");
+    let said = String::from_utf8_lossy(&stdout);
+    let report: Value = serde_json::from_str(&said)
+        .unwrap_or_else(|e| panic!("{e}: {said}{}", String::from_utf8_lossy(&stderr)));
+    let count = |key: &str| report[key].as_u64().expect("a number");
+    let is_bad = count("faults") + count("warnings") > 0;
+    assert_eq!(status.code(), Some(i32::from(is_bad)), "{report:#}");
+    report
+}
+
+/// What the doctor says on `node` with these words.
+fn examine(node: &Node<'_>, words: &[&str]) -> Value {
+    let mut command = node.command(prp());
+    command.args(["doctor", "--json"]).args(words);
+    report(command)
+}
+
+/// As [`examine`], with another prphosts.
+fn examine_with(node: &Node<'_>, hosts: &Path) -> Value {
+    let mut command = node.command_with_hosts(hosts, prp());
+    command.args(["doctor", "--json"]);
+    report(command)
+}
+
+/// Faults and warnings: kinds and causes.
+fn bad(report: &Value) -> Vec<(String, String)> {
+    let findings = report["findings"].as_array().expect("a list");
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+    let is_bad = |finding: &&Value| finding["severity"] != "note";
+    findings.iter().filter(is_bad).map(|f| (text(f, "kind"), text(f, "cause"))).collect()
+}
+
+/// Checks that there is a finding of this kind with these words in its cause, and a mend.
+#[track_caller]
+fn assert_finds(report: &Value, kind: &str, words: &str) {
+    let found = bad(report);
+    let is_it = |(k, cause): &(String, String)| k == kind && cause.contains(words);
+    assert!(found.iter().any(is_it), "no {kind} with {words:?} in {report:#}");
+}
+
+fn ip(node: &Node<'_>, words: &str) {
+    node.run("ip", &words.split(' ').collect::<Vec<_>>());
+}
+
+fn healthy__has_no_finding() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    // The router may be missing: that is a note.
+    assert_eq!(bad(&examine(&one, &[])), []);
+    let _routers = [Router::start(&one, ROUTED), Router::start(&two, ROUTED)];
+    let report = examine(&one, &["2"]);
+    assert_eq!(bad(&report), [], "{report:#}");
+    assert!(!report["findings"].to_string().contains("no_router"), "{report:#}");
+    let mut command = one.command(prp());
+    let output = command.args(["doctor", "-q", "2"]).output().expect("topo runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0 faults, 0 warnings\n");
+}
+
+/// A port of a bridge, a device that is down, one without a carrier, one that is absent, a queue
+/// that shapes.
+fn machine__what_it_lacks_is_found() {
+    let topology = Topology::pair();
+    let two = topology.node(2);
+    ip(&two, "link add br0 type bridge");
+    ip(&two, "link set eth0 master br0");
+    assert_finds(&examine(&two, &[]), "prphosts", "eth0 is a port of the bridge br0");
+    ip(&two, "link set eth0 nomaster");
+    two.run(
+        "tc",
+        &[
+            "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "1mbit", "burst", "10kb",
+            "latency", "1s",
+        ],
+    );
+    assert_finds(&examine(&two, &[]), "qdisc", "tbf");
+    two.run("tc", &["qdisc", "del", "dev", "eth0", "root"]);
+    assert_eq!(bad(&examine(&two, &[])), []);
+    topology.link(1, Link::Down);
+    wait::until("eth0 has no carrier", || {
+        two.run("ip", &["-o", "link", "show", "eth0"]).contains("NO-CARRIER").then_some(())
+    });
+    assert_finds(&examine(&two, &[]), "prphosts", "eth0 has no carrier");
+    topology.link(2, Link::Down);
+    assert_finds(&examine(&two, &[]), "prphosts", "eth0 is down");
+    let absent = TempFile::new(two.hosts().replace("eth0", "eth7"));
+    assert_finds(&examine_with(&two, absent.path()), "prphosts", "eth7");
+}
+
+/// No file, a mistake, another name of a device, another address, no own line, an address twice, a
+/// number of bytes that the device does not take.
+fn prphosts__what_is_wrong_is_found() {
+    let topology = Topology::pair();
+    let two = topology.node(2);
+    let good = two.hosts();
+    let with = |text: String| {
+        let file = TempFile::new(text);
+        examine_with(&two, file.path())
+    };
+    assert_finds(&examine_with(&two, Path::new("/nowhere/prphosts")), "prphosts", "No such file");
+    assert_finds(&with(format!("{good}9 here\n")), "prphosts", "expected");
+    ip(&two, "link property add dev eth0 altname lan0");
+    let renamed = with(good.replace("eth0", "lan0"));
+    assert_finds(&renamed, "prphosts", "lan0 is an alternative name of device eth0");
+    let moved = good.replace("02:00:00:00:00:02", "02:00:00:00:00:0a");
+    assert_finds(&with(format!("self 2\n{moved}")), "prphosts", "and not 02:00:00:00:00:0a");
+    assert_finds(&with(moved), "prphosts", "no line has a hardware address");
+    let twice = format!("{good}9 02:00:00:00:00:01 eth0\n");
+    assert_finds(&with(twice), "prphosts", "is there twice, for nodes 1 and 9");
+    let own = |line: &str| {
+        let is_own = line.contains("02:00:00:00:00:02");
+        if is_own { format!("{line} mtu=9000\n") } else { format!("{line}\n") }
+    };
+    assert_finds(&with(good.lines().map(own).collect()), "mtu", "mtu=9000 of this node");
+}
+
+fn process__one_that_is_stopped_is_found() {
+    let topology = Topology::pair();
+    let one = topology.node(1);
+    let mut child = one.command(prp()).args(["cat", "-l", "7000"]).spawn().expect("topo runs");
+    let pid = Pid::from_raw(child.id().cast_signed());
+    wait::until("a listener", || {
+        let listed = one.run(prp().to_str().expect("text"), &["stat", "-lH"]);
+        listed.contains("LISTEN").then_some(())
+    });
+    kill(pid, Signal::SIGSTOP).expect("it runs");
+    assert_finds(&examine(&one, &[]), "process_silent", &format!("prp ({pid}) does not answer"));
+    kill(pid, Signal::SIGKILL).expect("it is there");
+    child.wait().expect("a child");
+}
+
+/// No CAP_NET_RAW, few descriptors, a filter of system calls without bpf, a folder for the router's
+/// sockets that anybody may write to.
+fn rights__what_the_process_lacks_is_found() {
+    let topology = Topology::pair();
+    let one = topology.node(1);
+    let by = |program: &str, words: &[&str]| {
+        let mut command = one.command(program);
+        command.args(words).arg(prp()).args(["doctor", "--json"]);
+        report(command)
+    };
+    assert_finds(&by("prlimit", &["--nofile=100"]), "descriptors", "100 descriptors");
+    let folder = std::env::temp_dir();
+    let mut command = one.command_with("PRP_RUN_DIR", &folder, prp());
+    command.args(["doctor", "--json"]);
+    assert_finds(&report(command), "run_dir", "other users may write to it");
+    if topology.is_rootless() {
+        skip("root: nobody else may give privileges up in this way");
+    }
+    let unit = TempFile::new("[Service]\nSystemCallFilter=@system-service @network-io\n");
+    let unit = unit.path().to_str().expect("text");
+    assert_finds(&by(SANDBOXED, &[unit]), "seccomp", "refuses bpf(2)");
+    let words = ["--bounding-set", "-all", "--inh-caps", "-all"];
+    let program = TempFile::copy(prp().to_str().expect("a plain name"));
+    let mut command = one.command("setpriv");
+    command.args(words).args(["--reuid", "65534", "--clear-groups"]).arg(program.path());
+    command.args(["doctor", "--json", "2"]);
+    assert_finds(&report(command), "privilege_raw", "no CAP_NET_RAW");
+}
+
+/// No router there, no line for it, and no way behind a router.
+fn way__a_node_that_is_not_reached() {
+    let topology = Topology::up("chain", ["3"]);
+    let one = topology.node(1);
+    assert_finds(&examine(&one, &["2"]), "no_answer", "2 (node2) does not answer");
+    assert_finds(&examine(&one, &["77"]), "way", "77");
+    let two = topology.node(2);
+    let is_known = |line: &&str| !line.starts_with("3 ") && !line.starts_with("3\t");
+    let ignorant: String = two.hosts().lines().filter(is_known).map(|l| format!("{l}\n")).collect();
+    let ignorant = TempFile::new(ignorant);
+    let _router = Router::run(two.command_with_hosts(ignorant.path(), ROUTED));
+    assert_finds(&examine(&one, &["3"]), "no_way", "2 (node2) has no way to 3 (node3)");
+}
+
+/// Frames of 1500 bytes leave, and those of more than 1200 are lost on the way.
+fn way__an_mtu_hole_has_its_size() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let _router = Router::start(&two, ROUTED);
+    ip(&two, "link set eth0 mtu 1200");
+    let report = examine(&one, &["2"]);
+    assert_finds(&report, "mtu_hole", "frames of 1500 bytes do not get to 2 (node2)");
+    // A virtual link takes four bytes more than its MTU, for a VLAN's tag.
+    let found = bad(&report);
+    let sizes = ["those of 1200 do", "those of 1204 do"];
+    assert!(sizes.iter().any(|size| found[0].1.contains(size)), "{found:?}");
+}
+
+fn way__losses_are_found() {
+    let topology = Topology::faulty(WIRE, ["--seed", "11"]);
+    let _router = Router::start(&topology.node(2), ROUTED);
+    topology.say(["faults", "--loss", "30%"]);
+    assert_finds(&examine(&topology.node(1), &["2"]), "loss", "of 20 echoes");
+}
+
+/// Each echo is answered twice, as by two machines that a switch does not tell apart.
+fn way__two_machines_of_one_number() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let name = format!("prp-tests-doctor-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir(&folder).expect("a folder of ours");
+    let routers = [
+        Router::start(&two, ROUTED),
+        Router::run(two.command_with("PRP_RUN_DIR", &folder, ROUTED)),
+    ];
+    let report = examine(&one, &["2"]);
+    drop(routers);
+    let _ = std::fs::remove_dir_all(&folder);
+    assert_finds(&report, "duplicate_node", "two machines have its number");
+}
