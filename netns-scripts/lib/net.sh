@@ -296,7 +296,9 @@ show_nodes() {
         return
     fi
     require_up
-    local wide=$((${#INSTANCE} + 6)) line
+    local wide=$((${#INSTANCE} + 6)) line over
+    read -r _ _ _ _ over <"$STATE/up"
+    over=$(carrier_of "$over")
     line="%-5s %-${wide}s %-7s %-18s %-12s %-6s %-10s %-11s %s\n"
     # shellcheck disable=SC2059 # the format is the line above
     [[ $format == --json ]] || printf "$line" NODE NAMESPACE DEVICE MAC IPV4 MTU RATE STATE PEER
@@ -333,7 +335,7 @@ show_nodes() {
 json_row() {
     printf '  {"node":"%s","namespace":"%s","path":"%s","device":"%s","mac":"%s","ipv4":"%s","mtu":%s,' \
         "$v" "$(namespace_name "$v")" "$(namespace_path "$v")" "$dev" "$mac" "$ipv4" "${mtu/-/null}"
-    printf '"rate":"%s","state":"%s","peer":"%s:%s"}' "$rate" "$carrier" "$peer" "$far"
+    printf '"rate":"%s","state":"%s","peer":"%s:%s","carrier":"%s"}' "$rate" "$carrier" "$peer" "$far" "$over"
 }
 
 # set_link NODE up|down [DEVICE]

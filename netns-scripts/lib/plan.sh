@@ -2,8 +2,9 @@
 # From a list of links to everything that follows from it, without touching the system: devices, hardware addresses,
 # IPv4 addresses, next hops, and the text of each node's prphosts and `ip -batch` file.
 #
-# PLAN                        name, size, MTU, rate, and perhaps `faulty` and `routers`: two plans with the same words
-#                             are the same
+# PLAN                        name, size, MTU, rate, and perhaps `udp` or `both`, `faulty` and `routers`: two plans with
+#                             the same words are the same
+# CARRIER                     what PRP goes over: ethernet, udp or both
 # PLAN_NODES, PLAN_SWITCHES   the vertices, in the order of their numbers and of appearance
 # IF_NODE, IF_DEV, IF_MAC     one entry for each interface; the two ends of link L are the interfaces 2L and 2L+1,
 #                             so the other end of interface I is I^1
@@ -39,6 +40,7 @@ make_plan() {
     # shellcheck disable=SC2034 # read in net.sh
     PLAN_MTU=$3 PLAN_RATE=$4
     PLAN="$1 ${#PLAN_NODES[@]} $3 $4"
+    [[ $CARRIER == ethernet ]] || PLAN+=" $CARRIER"
     join_neighbours
 }
 
@@ -47,9 +49,22 @@ describe() {
     local name size mtu rate more words=''
     read -r name size mtu rate more <<<"$1"
     [[ $rate == none ]] && rate='no rate limit' || rate="$rate bit/s"
+    case $(carrier_of "$more") in
+    udp) words+=', over UDP' ;;
+    both) words+=', over Ethernet and UDP' ;;
+    esac
     [[ " $more " != *' faulty '* ]] || words+=', with faults'
     [[ " $more " != *' routers '* ]] || words+=', with prp-routed on each'
     echo "$name ($size nodes, MTU $mtu, $rate$words)"
+}
+
+# carrier_of WORDS: the carrier among the last words of a plan.
+carrier_of() {
+    case " $1 " in
+    *' udp '*) echo udp ;;
+    *' both '*) echo both ;;
+    *) echo ethernet ;;
+    esac
 }
 
 # The address tells where a frame comes from: 02:00:00:00:LL:NN is node NN on link LL. The second and third byte carry
@@ -157,9 +172,12 @@ hosts_text() {
     local node=$1 other i
     echo "# Written by netns-scripts/topo for node $node of $(describe "$PLAN")"
     for other in "${PLAN_NODES[@]}"; do
-        if [[ $other == "$node" ]]; then
+        if [[ $CARRIER == udp ]]; then
+            # The kernel knows the way, and nobody on it has to speak PRP.
+            echo "$other udp:$(ipv4_address "$other") node$other mtu=$PLAN_MTU"
+        elif [[ $other == "$node" ]]; then
             i=$(first_interface "$node")
-            echo "$other ${IF_MAC[i]} ${IF_DEV[i]} node$other"
+            echo "$other ${IF_MAC[i]} ${IF_DEV[i]}$(backup_text "$other") node$other"
         elif [[ -n ${WAYS[$other]-} ]]; then
             ways_text "$other"
         fi
@@ -169,20 +187,26 @@ hosts_text() {
 # A neighbour's ways are hardware addresses, since two neighbours may not be `via` each other; all others are `via`
 # neighbours.
 ways_text() {
-    local way i j metric first line=$1
+    local way i j metric first line=$1 backup=9000
     first=${WAYS[$1]%% *}
     first=${first#*:}
     for way in ${WAYS[$1]}; do
         IFS=: read -r i j metric <<<"$way"
         if [[ ${IF_NODE[${first%:*}]} == "$1" ]]; then
-            line+=" ${IF_MAC[j]} ${IF_DEV[i]}"
+            line+=" ${IF_MAC[j]} ${IF_DEV[i]}" backup=10000
         else
             line+=" via ${IF_NODE[j]}"
         fi
         ((metric == 0)) || line+=" metric $metric"
         line+=,
     done
-    echo "${line%,} node$1"
+    # To the node itself, rather than to the neighbour it is `via`, which has a UDP address as well.
+    echo "${line%,}$(backup_text "$1" "$backup") node$1"
+}
+
+# backup_text NODE [METRIC]: its UDP address, behind its ways over Ethernet, whose metrics are all below.
+backup_text() {
+    [[ $CARRIER != both ]] || echo ", udp:$(ipv4_address "$1") metric ${2:-10000}"
 }
 
 first_interface() {
@@ -215,6 +239,18 @@ ipv4_text() {
             echo "route replace $far/32 via $(ipv4_address "${IF_NODE[j]}") onlink src $own dev $dev"
         fi
     done
+}
+
+# check_carrier MTU
+check_carrier() {
+    case $CARRIER in
+    ethernet) ;;
+    udp | both)
+        # What prphosts takes, with IP's header and UDP's.
+        (($1 >= 200)) || usage "MTU '$1': over UDP 200 to 65535 is possible"
+        ;;
+    *) usage "carrier '$CARRIER' (--carrier or PRP_CARRIER): ethernet, udp or both" ;;
+    esac
 }
 
 check_mtu() {

@@ -11,7 +11,8 @@ ROUTERS=yes
 
 # plan_routers: whatever is needed for them is found before anything is made.
 plan_routers() {
-    ((${#PLAN_NODES[@]} > 2)) || ROUTERS=''
+    # Datagrams are routed by the kernel.
+    [[ ${#PLAN_NODES[@]} -gt 2 && $CARRIER != udp ]] || ROUTERS=''
     [[ -n $ROUTERS ]] || return 0
     PLAN+=" routers"
     local target=${CARGO_TARGET_DIR:-$here/../target}
