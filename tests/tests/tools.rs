@@ -373,7 +373,8 @@ fn stat__shows_both_ends_and_filters() {
     kill(Pid::from_raw(client.id().cast_signed()), Signal::SIGCONT).expect("it is there");
     drop(client.stdin.take());
     kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
-    (client.wait().expect("a child"), server.wait().expect("a child"));
+    client.wait().expect("a child");
+    server.wait().expect("a child");
 }
 
 fn trace__gives_up_where_nobody_answers() {

@@ -48,13 +48,13 @@ impl Net {
     }
 
     fn take_out(&mut self) {
-        for at in 0..2 {
+        for (at, port) in PORTS.into_iter().enumerate() {
             let mut batch = TransmitBatch::new(64, 1 << 20);
             while self.ends[at].poll_transmit(self.time, &mut batch) > 0 {
                 for i in 0..batch.len() {
                     let bytes = self.ends[at].frame(&batch, i).concat();
                     self.sent.push(batch.to(i));
-                    self.wire.push_back((udp(at, PORTS[at]), batch.to(i), bytes));
+                    self.wire.push_back((udp(at, port), batch.to(i), bytes));
                 }
                 batch.clear();
             }
