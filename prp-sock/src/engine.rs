@@ -118,7 +118,7 @@ impl Engine {
         if core.rx_handles.has_frame() {
             core.poll_once(now, None);
             // A thread that takes frames is not away: the keeper need not.
-            core.left = now;
+            core.timing.left = now;
         } else {
             core.pump(now);
         }

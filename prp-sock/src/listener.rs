@@ -179,7 +179,7 @@ impl PrpListener {
     pub(crate) fn attach_task(&self) -> io::Result<()> {
         let inner = self.inner()?;
         let mut core = inner.engine.lock();
-        core.async_waiters += 1;
+        core.waiting.async_waiters += 1;
         inner.engine.after_command(core);
         Ok(())
     }
@@ -188,7 +188,7 @@ impl PrpListener {
     #[cfg(feature = "tokio")]
     pub(crate) fn detach_task(&self) {
         if let Ok(inner) = self.inner() {
-            inner.engine.lock().async_waiters -= 1;
+            inner.engine.lock().waiting.async_waiters -= 1;
         }
     }
 
@@ -207,8 +207,8 @@ impl PrpListener {
         let port = match wanted {
             Some(port) => port,
             None => {
-                let Core { endpoint, claims, .. } = &mut *core;
-                let mut claiming = Claiming::new(claims);
+                let Core { endpoint, node: share, .. } = &mut *core;
+                let mut claiming = Claiming::new(&mut share.claims);
                 let picked = endpoint.pick_port(|port| claiming.claim(port));
                 picked.ok_or_else(|| claiming.failure().unwrap_or_else(|| error::no_port(node)))?
             }

@@ -218,8 +218,8 @@ impl PrpStream {
                     error::connect(ConnectError::NoRoute(peer.node), peer)
                 });
             }
-            let Core { endpoint, claims, .. } = &mut *core;
-            let mut claiming = Claiming::new(claims);
+            let Core { endpoint, node: share, .. } = &mut *core;
+            let mut claiming = Claiming::new(&mut share.claims);
             let asked = endpoint.connect(now, peer, local, config, |port| claiming.claim(port));
             let failed = claiming.failure();
             // Without a descriptor for another port, one of a connection that only waits will do.

@@ -1,34 +1,31 @@
 //! What the engine's lock protects.
 
 mod devices;
+mod groups;
 mod slots;
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prp_node::{Ledger, OwnerProbe, PortClaims, StewardClaim};
+use prp_node::{OwnerProbe, PortClaims, StewardClaim};
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, Port};
 use prp_proto::endpoint::{BorrowedWrite, Ending, Endpoint, Sink};
-use prp_proto::event::{ConnHandle, Event, ListenHandle, Readiness};
+use prp_proto::event::{ConnHandle, Event, Readiness};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
 
 use self::devices::{MISDIRECTED, is_misdirected};
+pub(super) use self::groups::{Lifetime, NodeShare, Timing, Waiting};
 use super::device_slot::DeviceSlot;
-use super::guard::DeferredWakes;
-use super::keeper::TimerLoad;
-use super::leader::Leader;
 use super::readiness::Shown;
 use super::rx_coalescing::RxCoalescing;
 use super::rx_handles::RxHandles;
 use super::spin::SpinHistory;
 use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES, SEND_TRAINS};
 use super::wait::earliest;
-use super::waiter::Waiter;
-use super::waiters::{Interest, Waiters};
+use super::waiters::Interest;
 use prp_device::{DeviceIo, PortFilter};
 
 /// How long an engine without listeners and connections stays ready for the next one. An engine of
@@ -40,12 +37,7 @@ const RETIRE_AFTER: Duration = Duration::from_millis(if cfg!(test) { 100 } else 
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) endpoint: Endpoint,
-    pub(crate) claims: PortClaims,
-    /// Our claim to answer for ports that no process owns.
-    steward: StewardClaim,
-    owners: OwnerProbe,
-    /// For the node's router, if it has one.
-    pub(super) ledger: Option<Ledger>,
+    pub(crate) node: NodeShare,
     devices: Vec<DeviceSlot>,
     /// The devices' sockets, for those who do not hold the lock.
     pub(super) rx_handles: Arc<RxHandles>,
@@ -53,49 +45,16 @@ pub(crate) struct Core {
     /// Frames that were not for us, since somebody looked.
     misdirected: u32,
     batch: TransmitBatch,
-    slots: Vec<Waiters>,
-    listeners: HashMap<ListenHandle, Waiters>,
-    /// To be made when the lock is let go.
-    pub(super) calls: DeferredWakes,
-    /// The application thread that drives.
-    pub(super) leader: Option<Leader>,
-    /// Application threads that wait while another one drives, longest first.
-    pub(super) followers: Vec<Arc<Waiter>>,
-    /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
-    pub(crate) async_waiters: usize,
-    /// The number of the future that was numbered last.
-    pub(super) next_future: u64,
-    pub(super) spin: SpinHistory,
-    pub(crate) rx_coalescing: RxCoalescing,
-    /// Turns taken, by anybody: shows activity.
-    pub(super) receiving_polls: u64,
-    /// The keeper sleeps until called.
-    pub(super) keeper_parked: bool,
-    /// The keeper sleeps in `poll`.
-    pub(super) keeper_polls: bool,
-    /// When the thread that sleeps in `poll` looks at the time again by itself.
-    pub(super) next_wakeup: Option<Instant>,
-    /// When the keeper, which is not in charge, looks at the time and does what is due.
-    pub(super) background_wakeup: Option<Instant>,
-    /// The leader sleeps in `poll`.
-    pub(super) leader_sleeps: bool,
-    /// What there was to do in time when leaders fell asleep, since the keeper looked.
-    pub(super) timer_load: TimerLoad,
-    /// When an application thread last stopped driving, or looked for frames in passing.
-    pub(super) left: Instant,
-    /// When something was last sent or taken in.
-    last_io: Instant,
-    /// When the engine ends, unless somebody uses it.
-    retire_at: Option<Instant>,
     /// When to look whether devices that had an error are there: an interface that was removed and
     /// made again does not come back to its socket by itself.
     pub(super) reopen_at: Option<Instant>,
-    /// The process exits: only threads of ours, and the one that exits, have this lock from now on.
-    pub(super) gone: bool,
-    /// Threads that wanted it all the same.
-    pub(super) held_back: usize,
     /// The device set is unusable; every operation says so.
     pub(super) failed: Option<io::ErrorKind>,
+    pub(crate) waiting: Waiting,
+    pub(super) timing: Timing,
+    pub(super) spin: SpinHistory,
+    pub(crate) rx_coalescing: RxCoalescing,
+    pub(super) lifetime: Lifetime,
 }
 
 impl Core {
@@ -116,37 +75,23 @@ impl Core {
         let send_frames = SEND_FRAMES.max(if train > 1 { SEND_TRAINS * train } else { 1 });
         let mut core = Self {
             endpoint,
-            claims: PortClaims::new(node),
-            owners: OwnerProbe::new(node)?,
-            steward: claim,
-            ledger: None,
+            node: NodeShare {
+                claims: PortClaims::new(node),
+                owners: OwnerProbe::new(node)?,
+                steward: claim,
+                ledger: None,
+            },
             devices,
             rx_handles,
             filter,
             misdirected: 0,
             batch: TransmitBatch::new(send_frames, SEND_BYTES),
-            slots: Vec::new(),
-            listeners: HashMap::new(),
-            calls: DeferredWakes::default(),
-            leader: None,
-            followers: Vec::new(),
-            async_waiters: 0,
-            next_future: 0,
+            waiting: Waiting::default(),
+            timing: Timing::default(),
             spin: SpinHistory::default(),
             rx_coalescing: RxCoalescing::new(),
-            receiving_polls: 0,
-            keeper_parked: false,
-            keeper_polls: false,
-            next_wakeup: None,
-            background_wakeup: None,
-            leader_sleeps: false,
-            timer_load: TimerLoad::Nothing,
-            left: Instant::ZERO,
-            last_io: Instant::ZERO,
-            retire_at: None,
+            lifetime: Lifetime::default(),
             reopen_at: None,
-            gone: false,
-            held_back: 0,
             failed: None,
         };
         core.endpoint.set_steward(steward);
@@ -164,7 +109,7 @@ impl Core {
 
     /// Receives what is there, up to a batch per device; how many frames there were.
     fn take_in(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
-        self.last_io = self.last_io.max(now);
+        self.timing.last_io = self.timing.last_io.max(now);
         let (mut frames, mut target_frames) = (0, u32::MAX);
         let mut failure = None;
         for (index, device) in self.devices.iter_mut().enumerate() {
@@ -199,7 +144,7 @@ impl Core {
         if let Some(kind) = failure {
             self.fail(kind);
         }
-        self.receiving_polls += u64::from(frames > 0);
+        self.timing.receiving_polls += u64::from(frames > 0);
         self.rx_coalescing.note(now, frames, target_frames);
         frames
     }
@@ -226,20 +171,20 @@ impl Core {
     /// Notes whether anybody uses the engine.
     fn note_use(&mut self, now: Instant) {
         if !self.endpoint.is_idle() {
-            self.retire_at = None;
-        } else if self.retire_at.is_none() {
+            self.lifetime.retire_at = None;
+        } else if self.lifetime.retire_at.is_none() {
             self.stay(now);
         }
     }
 
     /// Nobody uses the engine: it stays for a while.
     pub(super) fn stay(&mut self, now: Instant) {
-        self.retire_at = Some(now + RETIRE_AFTER);
+        self.lifetime.retire_at = Some(now + RETIRE_AFTER);
     }
 
     /// Whether nobody has used the engine for long.
     pub(super) fn is_to_retire(&self, now: Instant) -> bool {
-        self.retire_at.is_some_and(|at| at <= now)
+        self.lifetime.retire_at.is_some_and(|at| at <= now)
     }
 
     /// Whether there is more to send than went with the last batch, and room for it.
@@ -249,7 +194,7 @@ impl Core {
 
     /// When something is due.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        earliest(self.endpoint.poll_timeout(), self.retire_at)
+        earliest(self.endpoint.poll_timeout(), self.lifetime.retire_at)
     }
 
     /// When something is due indeed, for a thread that is about to sleep.
@@ -262,15 +207,15 @@ impl Core {
     /// within `grace`.
     pub(super) fn missed_deadline(&self, grace: Duration) -> Option<Instant> {
         // Mostly nobody sleeps, and that is the cheaper question.
-        let looks = self.next_wakeup?;
+        let looks = self.timing.next_wakeup?;
         let due = self.next_timeout()?;
-        let looks = self.background_wakeup.map_or(looks, |keeper| keeper.min(looks));
+        let looks = self.timing.background_wakeup.map_or(looks, |keeper| keeper.min(looks));
         (due + grace < looks).then_some(due)
     }
 
     /// Whether something was sent or taken in later than `at`.
     pub(super) fn has_io_after(&self, at: Instant) -> bool {
-        self.last_io > at
+        self.timing.last_io > at
     }
 
     /// Whether every device has taken what it was given.
@@ -297,7 +242,7 @@ impl Core {
 
     /// Hands the frames of the batch to their devices, and sees to what follows.
     fn hand_over(&mut self, now: Instant, lent: Option<&BorrowedWrite<'_>>) {
-        self.last_io = self.last_io.max(now);
+        self.timing.last_io = self.timing.last_io.max(now);
         let (endpoint, batch) = (&self.endpoint, &self.batch);
         let count = batch.len();
         let mut next = 0;
@@ -318,8 +263,8 @@ impl Core {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
                 Event::Conn(conn, ready) => {
-                    if let Some(slot) = self.slots.get_mut(conn.slot()) {
-                        slot.wake(ready, &mut self.calls);
+                    if let Some(slot) = self.waiting.slots.get_mut(conn.slot()) {
+                        slot.wake(ready, &mut self.waiting.calls);
                     }
                     self.call_leader_if(|interest| interest.is_met_by(conn, ready));
                     if ready.readable {
@@ -329,15 +274,15 @@ impl Core {
                     }
                 }
                 Event::Incoming(listener) => {
-                    if let Some(slot) = self.listeners.get_mut(&listener) {
+                    if let Some(slot) = self.waiting.listeners.get_mut(&listener) {
                         let ready = Readiness { readable: true, ..Readiness::default() };
-                        slot.wake(ready, &mut self.calls);
+                        slot.wake(ready, &mut self.waiting.calls);
                     }
                     self.call_leader_if(|interest| interest == Interest::Accept(listener));
                     self.show_incoming(listener);
                 }
                 Event::UnownedPort(unowned) => {
-                    if self.owners.is_free(unowned.port()) {
+                    if self.node.owners.is_free(unowned.port()) {
                         self.endpoint.refuse(&unowned);
                     }
                 }
@@ -346,7 +291,7 @@ impl Core {
         self.note_roster();
         while let Some(port) = self.endpoint.poll_released_port() {
             self.own(port, false);
-            self.claims.release(port);
+            self.node.claims.release(port);
         }
     }
 
@@ -384,7 +329,7 @@ impl Core {
         self.transmit(now, Some(lent));
         self.take_in(now, None);
         // A thread that looks for frames is not away: the keeper need not.
-        self.left = now;
+        self.timing.left = now;
     }
 
     /// The devices are unusable: every thread that waits is to hear of it.
@@ -395,8 +340,8 @@ impl Core {
         let everything =
             Readiness { readable: true, writable: true, connected: true, flushed: true };
         self.call_leader();
-        for slot in self.slots.iter_mut().chain(self.listeners.values_mut()) {
-            slot.wake(everything, &mut self.calls);
+        for slot in self.waiting.slots.iter_mut().chain(self.waiting.listeners.values_mut()) {
+            slot.wake(everything, &mut self.waiting.calls);
             if let Some(fd) = &mut slot.fd {
                 fd.show(Shown {
                     readable: true,
@@ -411,21 +356,21 @@ impl Core {
 
     /// What the leader, which is the caller, is to be called for.
     pub(super) fn set_leader_interest(&mut self, interest: Option<Interest>) {
-        if let Some(leader) = &mut self.leader {
+        if let Some(leader) = &mut self.waiting.leader {
             leader.set_interest(interest);
         }
     }
 
     /// Has the leader look at the state of things anew.
     pub(super) fn call_leader(&mut self) {
-        if let Some(leader) = &mut self.leader {
-            leader.call(&mut self.calls);
+        if let Some(leader) = &mut self.waiting.leader {
+            leader.call(&mut self.waiting.calls);
         }
     }
 
     fn call_leader_if(&mut self, is_present: impl FnOnce(Interest) -> bool) {
-        if let Some(leader) = &mut self.leader {
-            leader.call_if(is_present, &mut self.calls);
+        if let Some(leader) = &mut self.waiting.leader {
+            leader.call_if(is_present, &mut self.waiting.calls);
         }
     }
 

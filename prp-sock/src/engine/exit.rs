@@ -75,7 +75,7 @@ pub(super) fn hold_back(core: &mut CoreGuard<'_>) {
     if GOES_ON.get() {
         return;
     }
-    core.held_back += 1;
+    core.lifetime.held_back += 1;
     core.let_go();
     loop {
         thread::park();
@@ -114,10 +114,10 @@ impl Engine {
     fn end_all(&self) {
         let now = self.now();
         let mut core = self.lock();
-        core.gone = true;
+        core.lifetime.gone = true;
         // The thread that drives does not come back.
-        core.leader = None;
-        core.followers.clear();
+        core.waiting.leader = None;
+        core.waiting.followers.clear();
         core.release_all(now, false);
         core.endpoint.leave(now);
         self.finish(core, now);

@@ -85,13 +85,13 @@ impl<'a> CoreGuard<'a> {
     /// Lets others have the lock, if any wait for it, and takes it again.
     pub(super) fn bump(&mut self) {
         match &mut self.held {
-            Some(core) if core.calls.is_empty() => MutexGuard::bump(core),
+            Some(core) if core.waiting.calls.is_empty() => MutexGuard::bump(core),
             _ => {
                 self.let_go();
                 self.held = Some(self.lock.lock());
             }
         }
-        if self.gone {
+        if self.lifetime.gone {
             exit::hold_back(self);
         }
     }
@@ -99,7 +99,7 @@ impl<'a> CoreGuard<'a> {
     /// The lock, if the process is not gone for this thread.
     #[inline]
     fn unless_gone(mut self) -> Self {
-        if self.gone {
+        if self.lifetime.gone {
             exit::hold_back(&mut self);
         }
         self
@@ -108,12 +108,12 @@ impl<'a> CoreGuard<'a> {
     /// Makes the calls that have come up, and gives the lock to others.
     pub(super) fn let_go(&mut self) {
         let Some(mut core) = self.held.take() else { return };
-        if core.calls.is_empty() {
+        if core.waiting.calls.is_empty() {
             return;
         }
         // A thread that is being torn down has no spare lists.
         let spare = SPARE.try_with(Cell::take).unwrap_or_default();
-        let mut calls = mem::replace(&mut core.calls, spare);
+        let mut calls = mem::replace(&mut core.waiting.calls, spare);
         drop(core);
         calls.make();
         let _ = SPARE.try_with(|cell| cell.set(calls));

@@ -74,8 +74,8 @@ impl Keeper {
 
     /// An application thread drives from now on.
     pub(super) fn step_aside(&self, core: &mut Core) {
-        if core.keeper_polls {
-            core.calls.wake(self.waker());
+        if core.timing.keeper_polls {
+            core.waiting.calls.wake(self.waker());
         }
     }
 
@@ -88,10 +88,10 @@ impl Keeper {
 impl Core {
     /// When the keeper is to look at the time again while somebody else drives.
     pub(super) fn next_check(&mut self, now: Instant) -> Instant {
-        let timer_load = std::mem::take(&mut self.timer_load);
+        let timer_load = std::mem::take(&mut self.timing.timer_load);
         // A leader that sleeps on still relies on it.
         let timer_load =
-            if self.leader_sleeps { timer_load.max(TimerLoad::Late) } else { timer_load };
+            if self.timing.leader_sleeps { timer_load.max(TimerLoad::Late) } else { timer_load };
         let due = if timer_load == TimerLoad::Nothing { None } else { self.revised_timeout() };
         timer_load.next_check(due, now)
     }
@@ -101,7 +101,7 @@ impl Core {
     /// call it is for.
     pub(super) fn leader_deadline(&self, due: Option<Instant>, now: Instant) -> Option<Instant> {
         // One that is overdue may have been put off.
-        let looks = self.background_wakeup.filter(|at| *at >= now);
+        let looks = self.timing.background_wakeup.filter(|at| *at >= now);
         due.filter(|due| looks.is_none_or(|at| at > *due))
     }
 }
@@ -117,7 +117,9 @@ impl Engine {
     pub(crate) fn after_command(&self, core: CoreGuard<'_>) {
         let late = core.missed_deadline(TICK).is_some();
         // A task waits and nobody polls for it.
-        let unattended = core.async_waiters > 0 && core.leader.is_none() && !core.keeper_polls;
+        let unattended = core.waiting.async_waiters > 0
+            && core.waiting.leader.is_none()
+            && !core.timing.keeper_polls;
         drop(core);
         if late || unattended {
             self.keeper.call();
@@ -131,11 +133,11 @@ impl Engine {
         loop {
             let now = self.now();
             self.keeper.waiter.take_call();
-            let driven = core.leader.is_some();
-            quiet = if driven && core.receiving_polls == seen { quiet + 1 } else { 0 };
-            seen = core.receiving_polls;
-            let takes_over = core.left + TICK;
-            if driven || core.async_waiters == 0 && now < takes_over {
+            let driven = core.waiting.leader.is_some();
+            quiet = if driven && core.timing.receiving_polls == seen { quiet + 1 } else { 0 };
+            seen = core.timing.receiving_polls;
+            let takes_over = core.timing.left + TICK;
+            if driven || core.waiting.async_waiters == 0 && now < takes_over {
                 let latest = (!driven).then_some(takes_over);
                 core = self.watch(core, now, quiet > QUIET_TICKS, latest);
                 continue;
@@ -175,12 +177,12 @@ impl Engine {
         } else {
             earliest(latest, Some(core.next_check(now)))
         };
-        core.keeper_parked = quiet;
-        core.background_wakeup = until;
+        core.timing.keeper_parked = quiet;
+        core.timing.background_wakeup = until;
         drop(core);
         let mut core = self.relock_after(until.map(|at| at.since(self.now())));
-        core.keeper_parked = false;
-        core.background_wakeup = None;
+        core.timing.keeper_parked = false;
+        core.timing.background_wakeup = None;
         core
     }
 
@@ -227,10 +229,10 @@ impl Engine {
             return core;
         }
         let until = core.revised_timeout();
-        core.next_wakeup = until.or(Some(Instant::from_nanos(u64::MAX)));
-        core.keeper_polls = true;
+        core.timing.next_wakeup = until.or(Some(Instant::from_nanos(u64::MAX)));
+        core.timing.keeper_polls = true;
         let (mut core, _) = self.sleep(core, &self.keeper.waiter, until, None);
-        core.keeper_polls = false;
+        core.timing.keeper_polls = false;
         core
     }
 }

@@ -49,7 +49,7 @@ impl Engine {
         core.check()?;
         if let Some(port) = local
             && !core.owns(port)
-            && !core.claims.claim(port)?
+            && !core.node.claims.claim(port)?
         {
             return Err(error::in_use(PrpAddr::new(core.endpoint.local_node(), port)));
         }
@@ -63,7 +63,7 @@ impl Core {
         if let Some(port) = local
             && !self.owns(port)
         {
-            self.claims.release(port);
+            self.node.claims.release(port);
         }
     }
 }

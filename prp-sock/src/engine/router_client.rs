@@ -124,13 +124,13 @@ impl Core {
     /// From now on writes down which connections are established, or no more.
     fn keep_ledger(&mut self, ledger: Option<Ledger>) {
         self.endpoint.track_connections(ledger.is_some());
-        self.ledger = ledger;
+        self.node.ledger = ledger;
         self.note_roster();
     }
 
     /// Brings the ledger, if there is one, up to date.
     pub(super) fn note_roster(&mut self) {
-        let Some(ledger) = &self.ledger else { return };
+        let Some(ledger) = &self.node.ledger else { return };
         while let Some(change) = self.endpoint.poll_connection_change() {
             ledger.note(change);
         }

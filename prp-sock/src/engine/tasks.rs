@@ -64,7 +64,7 @@ impl Core {
         let id = match task {
             Task::LastToPoll => None,
             Task::Future(id) => {
-                let next = &mut self.next_future;
+                let next = &mut self.waiting.next_future;
                 Some(*id.get_or_insert_with(|| {
                     *next += 1;
                     FutureId(*next)
@@ -77,12 +77,12 @@ impl Core {
             None => tasks.last_to_poll.replace(waker),
             Some(id) => tasks.put(id, waker),
         };
-        self.calls.discard(before);
+        self.waiting.calls.discard(before);
     }
 
     /// The future `id`, which waited for `interest`, has ended.
     pub(crate) fn forget_future(&mut self, interest: Interest, id: FutureId) {
         let waker = self.slot(interest).and_then(|slot| slot.tasks(interest).remove(id));
-        self.calls.discard(waker);
+        self.waiting.calls.discard(waker);
     }
 }

@@ -35,7 +35,7 @@ fn read_byte(stream: &PrpStream) -> JoinHandle<io::Result<usize>> {
 fn wait_for_crew(engine: &Arc<Engine>, followers: usize) {
     wait_until(format_args!("a leader and {followers} followers"), || {
         let core = engine.lock();
-        core.leader.is_some() && core.followers.len() == followers
+        core.waiting.leader.is_some() && core.waiting.followers.len() == followers
     });
 }
 

@@ -179,8 +179,8 @@ impl Engine {
         let WaitParams { interests, deadline, .. } = *waiting;
         let mut parker = ThreadParker::take(self.id, &self.leader_wake_fd);
         let outcome = loop {
-            if core.leader.is_none() {
-                core.leader = Some(Leader::new(&mut parker));
+            if core.waiting.leader.is_none() {
+                core.waiting.leader = Some(Leader::new(&mut parker));
                 self.keeper.step_aside(&mut core);
                 break self.drive(&mut parker, core, now, waiting, wait);
             }
@@ -212,7 +212,7 @@ impl Engine {
         lock_class: LockClass,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         waiting.interests.iter().for_each(|i| core.register(*i, &parker.waker));
-        core.followers.push(parker.waiter.clone());
+        core.waiting.followers.push(parker.waiter.clone());
         // What the attempt has taken in concerns other threads, which may sleep, or this thread,
         // which is listed now.
         self.finish(core, now);
@@ -221,7 +221,7 @@ impl Engine {
             other.look();
         }
         let mut core = self.lock_as(lock_class);
-        core.followers.retain(|f| !Arc::ptr_eq(f, &parker.waiter));
+        core.waiting.followers.retain(|f| !Arc::ptr_eq(f, &parker.waiter));
         waiting.interests.iter().for_each(|i| core.forget(*i, &parker.waker));
         (core, slept)
     }
@@ -258,11 +258,11 @@ impl Engine {
             }
         };
         waiting.interests.iter().for_each(|i| core.show_for(*i));
-        if let Some(leader) = core.leader.take() {
+        if let Some(leader) = core.waiting.leader.take() {
             leader.leave(parker);
         }
-        core.left = now;
-        core.next_wakeup = None;
+        core.timing.left = now;
+        core.timing.next_wakeup = None;
         self.pass_on(&mut core);
         self.finish_turn(core, now);
         outcome
@@ -270,12 +270,12 @@ impl Engine {
 
     /// The role of leader is free: the thread that has waited longest takes it, or else the keeper.
     fn pass_on(&self, core: &mut Core) {
-        if core.leader.is_some() {
+        if core.waiting.leader.is_some() {
             return;
         }
-        match core.followers.first() {
-            Some(next) => core.calls.wake(next.waker()),
-            None if core.keeper_parked => core.calls.wake(self.keeper.waker()),
+        match core.waiting.followers.first() {
+            Some(next) => core.waiting.calls.wake(next.waker()),
+            None if core.timing.keeper_parked => core.waiting.calls.wake(self.keeper.waker()),
             None => {}
         }
     }
@@ -296,7 +296,7 @@ impl Engine {
         let until = earliest(waiting.deadline, core.next_timeout());
         let budget = core.spin.budget(waiting.policy, now);
         if !budget.is_zero() {
-            core.next_wakeup = Some(now + budget);
+            core.timing.next_wakeup = Some(now + budget);
             let rx_handles = core.rx_handles.clone();
             rx_handles.enable();
             let mut backoff = core.spin.backoff();
@@ -319,12 +319,12 @@ impl Engine {
             return (core, now, Ok(()));
         }
         let due = core.revised_timeout();
-        core.timer_load = core.timer_load.max(TimerLoad::left(due, now));
+        core.timing.timer_load = core.timing.timer_load.max(TimerLoad::left(due, now));
         let until = earliest(waiting.deadline, core.leader_deadline(due, now));
-        core.next_wakeup = until.or(Some(Instant::from_nanos(u64::MAX)));
-        core.leader_sleeps = true;
+        core.timing.next_wakeup = until.or(Some(Instant::from_nanos(u64::MAX)));
+        core.timing.leader_sleeps = true;
         let (mut core, slept) = self.sleep(core, me, until, waiting.other);
-        core.leader_sleeps = false;
+        core.timing.leader_sleeps = false;
         (core, self.now(), slept)
     }
 
@@ -354,7 +354,7 @@ impl Engine {
         let due = earliest(waiting.deadline, core.revised_timeout());
         let is_whole = due.is_none_or(|due| due >= until);
         let until = due.map_or(until, |due| due.min(until));
-        core.next_wakeup = Some(until);
+        core.timing.next_wakeup = Some(until);
         drop(core);
         let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
         let timeout = TimeSpec::from_duration(until.since(self.now()));

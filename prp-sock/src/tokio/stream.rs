@@ -74,7 +74,7 @@ impl PrpStream {
     pub fn from_std(stream: crate::PrpStream) -> io::Result<Self> {
         let inner = stream.inner()?;
         let mut core = inner.engine.lock();
-        core.async_waiters += 1;
+        core.waiting.async_waiters += 1;
         inner.engine.after_command(core);
         Ok(Self { stream })
     }
@@ -299,7 +299,7 @@ impl AsyncWrite for PrpStream {
 impl Drop for PrpStream {
     fn drop(&mut self) {
         if let Ok(inner) = self.stream.inner() {
-            inner.engine.lock().async_waiters -= 1;
+            inner.engine.lock().waiting.async_waiters -= 1;
         }
     }
 }

@@ -121,13 +121,13 @@ impl Core {
     /// that no process owns; without one, the process does that has claimed the steward's place
     /// (SPEC PRP-PORT-4).
     pub(in crate::engine) fn set_routed(&mut self, routed: bool) {
-        let was = self.steward.is_held();
+        let was = self.node.steward.is_held();
         if routed {
-            self.steward.release();
+            self.node.steward.release();
         } else {
-            self.steward.try_take();
+            self.node.steward.try_take();
         }
-        let is = self.steward.is_held();
+        let is = self.node.steward.is_held();
         if is == was {
             return;
         }

@@ -33,20 +33,20 @@ impl Core {
     /// Threads on the lists of those who wait.
     #[cfg(test)]
     pub(crate) fn registered(&self) -> usize {
-        let slots = self.slots.iter().chain(self.listeners.values());
-        let leader = self.leader.as_ref().is_some_and(Leader::waits);
+        let slots = self.waiting.slots.iter().chain(self.waiting.listeners.values());
+        let leader = self.waiting.leader.as_ref().is_some_and(Leader::waits);
         slots.map(Waiters::registered).sum::<usize>() + usize::from(leader)
     }
 
     pub(in crate::engine) fn slot(&mut self, interest: Interest) -> Option<&mut Waiters> {
         match interest {
             Interest::Read(c) | Interest::Write(c) | Interest::Connect(c) | Interest::Flush(c) => {
-                if self.slots.len() <= c.slot() {
-                    self.slots.resize_with(c.slot() + 1, Waiters::default);
+                if self.waiting.slots.len() <= c.slot() {
+                    self.waiting.slots.resize_with(c.slot() + 1, Waiters::default);
                 }
-                self.slots.get_mut(c.slot())
+                self.waiting.slots.get_mut(c.slot())
             }
-            Interest::Accept(l) => Some(self.listeners.entry(l).or_default()),
+            Interest::Accept(l) => Some(self.waiting.listeners.entry(l).or_default()),
             Interest::Any => None,
         }
     }
@@ -59,34 +59,34 @@ impl Core {
     /// A connection left an application's hands.
     pub(crate) fn close_slot(&mut self, conn: ConnHandle) {
         if self.clear_slot(conn) {
-            self.async_waiters -= 1;
+            self.waiting.async_waiters -= 1;
         }
     }
 
     /// Makes a slot as new; whether it had a descriptor.
     fn clear_slot(&mut self, conn: ConnHandle) -> bool {
-        let Some(slot) = self.slots.get_mut(conn.slot()) else { return false };
+        let Some(slot) = self.waiting.slots.get_mut(conn.slot()) else { return false };
         let slot = std::mem::take(slot);
         let had_fd = slot.fd.is_some();
-        slot.discard(&mut self.calls);
+        slot.discard(&mut self.waiting.calls);
         had_fd
     }
 
     /// There is a listener: nobody waits for it yet.
     pub(crate) fn open_listener(&mut self, listener: ListenHandle) {
-        self.listeners.insert(listener, Waiters::default());
+        self.waiting.listeners.insert(listener, Waiters::default());
     }
 
     /// The listeners there are.
     pub(in crate::engine) fn listening(&self) -> Vec<ListenHandle> {
-        self.listeners.keys().copied().collect()
+        self.waiting.listeners.keys().copied().collect()
     }
 
     /// A listener is gone.
     pub(crate) fn close_listener(&mut self, listener: ListenHandle) {
-        let Some(slot) = self.listeners.remove(&listener) else { return };
-        self.async_waiters -= usize::from(slot.fd.is_some());
-        slot.discard(&mut self.calls);
+        let Some(slot) = self.waiting.listeners.remove(&listener) else { return };
+        self.waiting.async_waiters -= usize::from(slot.fd.is_some());
+        slot.discard(&mut self.waiting.calls);
     }
 
     /// The descriptor that shows what `interest`'s connection or listener is ready for.
@@ -98,7 +98,7 @@ impl Core {
             Some(fd) => fd.theirs(),
             None => {
                 let fd = slot.fd.insert(ReadinessFd::new()?).theirs();
-                self.async_waiters += 1;
+                self.waiting.async_waiters += 1;
                 fd
             }
         };
@@ -120,7 +120,9 @@ impl Core {
 
     /// Brings a connection's descriptor, if it has one, up to date.
     pub(crate) fn show(&mut self, conn: ConnHandle) {
-        let Some(fd) = self.slots.get_mut(conn.slot()).and_then(|s| s.fd.as_mut()) else { return };
+        let Some(fd) = self.waiting.slots.get_mut(conn.slot()).and_then(|s| s.fd.as_mut()) else {
+            return;
+        };
         let failed = self.failed.is_some();
         let state = self.endpoint.state(conn);
         let ended = self.endpoint.has_ended(conn);
@@ -137,10 +139,14 @@ impl Core {
     /// As [`Self::show`], when something has come to read: an edge, as on a kernel socket, though
     /// there was something before.
     pub(super) fn show_arrival(&mut self, conn: ConnHandle) {
-        let Some(fd) = self.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) else { return };
+        let Some(fd) = self.waiting.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) else {
+            return;
+        };
         let was_readable = fd.is_readable();
         self.show(conn);
-        if was_readable && let Some(fd) = self.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) {
+        if was_readable
+            && let Some(fd) = self.waiting.slots.get(conn.slot()).and_then(|s| s.fd.as_ref())
+        {
             fd.renew();
         }
     }
@@ -148,7 +154,7 @@ impl Core {
     /// As [`Self::show`], when the application has closed a direction.
     pub(crate) fn show_shutdown(&mut self, conn: ConnHandle) {
         self.show(conn);
-        if let Some(fd) = self.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) {
+        if let Some(fd) = self.waiting.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) {
             fd.note_shutdown();
         }
     }
@@ -156,14 +162,14 @@ impl Core {
     /// As [`Self::show`], after a call that found nothing to do.
     pub(crate) fn show_blocked(&mut self, conn: ConnHandle) {
         self.show(conn);
-        if let Some(fd) = self.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) {
+        if let Some(fd) = self.waiting.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) {
             fd.insist();
         }
     }
 
     pub(crate) fn show_listener(&mut self, listener: ListenHandle) {
         let pending = self.failed.is_some() || self.endpoint.pending(listener) > 0;
-        if let Some(fd) = self.listeners.get_mut(&listener).and_then(|s| s.fd.as_mut()) {
+        if let Some(fd) = self.waiting.listeners.get_mut(&listener).and_then(|s| s.fd.as_mut()) {
             fd.show(Shown { readable: pending, ..Shown::default() });
         }
     }
@@ -172,10 +178,13 @@ impl Core {
     /// threads that wait with `EPOLLEXCLUSIVE` one would be woken for all that come before the
     /// first is accepted.
     pub(super) fn show_incoming(&mut self, listener: ListenHandle) {
-        let Some(fd) = self.listeners.get(&listener).and_then(|s| s.fd.as_ref()) else { return };
+        let Some(fd) = self.waiting.listeners.get(&listener).and_then(|s| s.fd.as_ref()) else {
+            return;
+        };
         let was_readable = fd.is_readable();
         self.show_listener(listener);
-        if was_readable && let Some(fd) = self.listeners.get(&listener).and_then(|s| s.fd.as_ref())
+        if was_readable
+            && let Some(fd) = self.waiting.listeners.get(&listener).and_then(|s| s.fd.as_ref())
         {
             fd.renew();
         }

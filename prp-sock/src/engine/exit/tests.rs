@@ -41,14 +41,14 @@ fn exit__other_threads_see_no_end() {
         let engine = pair.alpha.engine();
         wait_until("three threads wait", || {
             let core = engine.lock();
-            core.leader.is_some() && core.followers.len() == 2
+            core.waiting.leader.is_some() && core.waiting.followers.len() == 2
         });
         exit(engine);
         // The thread that drove looks again now that something comes; the others sleep on.
         // The peers of its streams know that it has left, and send nothing.
         let connecting = pair.beta.connect(pair.alpha.addr(80), &Builder::new());
         assert_eq!(connecting.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
-        wait_until("the leader is held back", || engine.lock().held_back > 0);
+        wait_until("the leader is held back", || engine.lock().lifetime.held_back > 0);
         assert!(!over.load(Ordering::Relaxed), "a call has returned");
     });
 }
@@ -60,7 +60,7 @@ fn exit__who_calls_later_is_held_back() {
         let (mut ours, _theirs) = pair.streams();
         exit(pair.alpha.engine());
         let writing = thread::spawn(move || ours.write(&[1]));
-        wait_until("it is held back", || pair.alpha.engine().lock().held_back == 1);
+        wait_until("it is held back", || pair.alpha.engine().lock().lifetime.held_back == 1);
         assert!(!writing.is_finished());
     });
 }

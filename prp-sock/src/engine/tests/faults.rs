@@ -26,7 +26,7 @@ fn sleep__a_late_kick_wakes_once() {
         let (pair, probe) = probed_pair();
         let bystander = Bystander::new(&pair);
         let engine = pair.alpha.engine();
-        wait_until("the keeper is parked", || engine.lock().keeper_parked);
+        wait_until("the keeper is parked", || engine.lock().timing.keeper_parked);
         engine.leader_wake_fd.kick();
         assert_asleep(&probe);
         drop(bystander);
@@ -60,7 +60,7 @@ fn poll_once__a_dead_device_wakes_who_sleeps_already() {
         let (pair, probe) = probed_pair();
         let (ours, _theirs): (Vec<_>, Vec<_>) = (0..4).map(|_| pair.streams()).unzip();
         let readers: Vec<_> = ours[1..].iter().map(read_byte).collect();
-        wait_until("the keeper is parked", || pair.alpha.engine().lock().keeper_parked);
+        wait_until("the keeper is parked", || pair.alpha.engine().lock().timing.keeper_parked);
         wait_for_crew(pair.alpha.engine(), 2);
         probe.gone.store(true, Ordering::Relaxed);
         ours[0].set_nonblocking(true).unwrap();
@@ -80,7 +80,7 @@ fn sleep__an_error_on_a_socket_ends_one_sleep_and_not_all() {
         let (pair, probe) = probed_pair();
         let (ours, mut theirs) = pair.streams();
         let bystander = Bystander::new(&pair);
-        wait_until("the keeper is parked", || pair.alpha.engine().lock().keeper_parked);
+        wait_until("the keeper is parked", || pair.alpha.engine().lock().timing.keeper_parked);
         probe.upset_socket();
         assert_asleep(&probe);
         // Expect: it was no more than that, the device works.

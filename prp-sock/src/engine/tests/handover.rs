@@ -40,7 +40,7 @@ fn ping_pong(threads: u8, rounds: u32, builder: &Builder) {
         }
         for node in [&pair.alpha, &pair.beta] {
             let core = node.engine().lock();
-            assert!(core.leader.is_none() && core.followers.is_empty());
+            assert!(core.waiting.leader.is_none() && core.waiting.followers.is_empty());
             assert_eq!(core.registered(), 0, "nobody waits any more");
         }
     });
@@ -184,6 +184,6 @@ fn wait__who_finds_something_goes_by_the_clock_if_others_have_acted_since() {
         assert!(engine.time_of(seen, &core) >= last_io);
         drop(core);
         assert_eq!(reader.join().unwrap().unwrap(), 1);
-        assert!(engine.lock().left >= last_io);
+        assert!(engine.lock().timing.left >= last_io);
     });
 }

@@ -62,10 +62,10 @@ fn keep__steps_aside_for_a_driver_and_comes_back() {
         let (ours, mut theirs) = pair.streams();
         let engine = pair.alpha.engine();
         for _ in 0..20 {
-            wait_until("the keeper polls", || engine.lock().keeper_polls);
+            wait_until("the keeper polls", || engine.lock().timing.keeper_polls);
             let reader = read_byte(&ours);
             wait_for_crew(engine, 0);
-            wait_until("the keeper is aside", || !engine.lock().keeper_polls);
+            wait_until("the keeper is aside", || !engine.lock().timing.keeper_polls);
             theirs.write_all(&[1]).unwrap();
             assert_eq!(reader.join().unwrap().unwrap(), 1);
         }
@@ -79,11 +79,11 @@ fn keep__sleeps_altogether_while_a_driver_waits_in_vain() {
         let (ours, mut theirs) = pair.streams();
         let engine = pair.alpha.engine();
         let reader = read_byte(&ours);
-        wait_until("the keeper is parked", || engine.lock().keeper_parked);
+        wait_until("the keeper is parked", || engine.lock().timing.keeper_parked);
         theirs.write_all(&[1]).unwrap();
         assert_eq!(reader.join().unwrap().unwrap(), 1);
         // Expect: the thread that leaves calls it.
-        wait_until("the keeper polls", || engine.lock().keeper_polls);
+        wait_until("the keeper polls", || engine.lock().timing.keeper_polls);
     });
 }
 
@@ -107,7 +107,7 @@ fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
         let engine = pair.alpha.engine();
         for _ in 0..5 {
             // The keeper has given up looking: the leader sleeps for as long as it needs to.
-            wait_until("the keeper is parked", || engine.lock().keeper_parked);
+            wait_until("the keeper is parked", || engine.lock().timing.keeper_parked);
             lose_next.store(true, Ordering::Relaxed);
             let before = engine.now();
             ours.write_all(&[1]).unwrap();
@@ -159,15 +159,15 @@ fn keep__looks_often_for_a_driver_that_sleeps_on() {
         let pair = Pair::new();
         let _bystander = Bystander::new(&pair);
         let engine = pair.alpha.engine();
-        wait_until("the leader sleeps", || engine.lock().leader_sleeps);
+        wait_until("the leader sleeps", || engine.lock().timing.leader_sleeps);
         let mut core = engine.lock();
         let now = engine.now();
         for _ in 0..3 {
             assert!(core.next_check(now) <= now + Duration::from_millis(1));
         }
-        core.leader_sleeps = false;
+        core.timing.leader_sleeps = false;
         assert_eq!(core.next_check(now), now + Duration::from_millis(2));
-        core.leader_sleeps = true;
+        core.timing.leader_sleeps = true;
     });
 }
 
@@ -177,8 +177,8 @@ fn watched<'a>(pair: &'a Pair, theirs: &mut PrpStream) -> (CoreGuard<'a>, Instan
     let engine = pair.alpha.engine();
     loop {
         let core = engine.lock();
-        match core.background_wakeup {
-            Some(at) if !core.keeper_parked && at > engine.now() => return (core, at),
+        match core.timing.background_wakeup {
+            Some(at) if !core.timing.keeper_parked && at > engine.now() => return (core, at),
             _ => drop(core),
         }
         theirs.write_all(&[1]).unwrap();
@@ -201,7 +201,7 @@ fn keep__does_not_wait_for_the_lock() {
             }
             // It goes to the thread that waits for it now.
             core.bump();
-            assert_eq!(core.background_wakeup, Some(looks), "the keeper had it");
+            assert_eq!(core.timing.background_wakeup, Some(looks), "the keeper had it");
         }
     });
 }
@@ -217,7 +217,7 @@ fn keep__waits_for_the_lock_when_it_is_called() {
         pair.alpha.engine().keeper.call();
         wait_until("the keeper has had it", || {
             core.bump();
-            core.background_wakeup != Some(looks) || core.keeper_parked
+            core.timing.background_wakeup != Some(looks) || core.timing.keeper_parked
         });
     });
 }
@@ -238,11 +238,11 @@ fn leader_deadline__is_for_what_the_keeper_does_not_see_to() {
             (Some(600), Some(500), Some(500)),
             (Some(0), Some(500), None),
         ] {
-            core.background_wakeup = keeper.map(at);
+            core.timing.background_wakeup = keeper.map(at);
             assert_eq!(core.leader_deadline(due.map(at), now), look.map(at), "{keeper:?} {due:?}");
         }
-        core.background_wakeup = Some(now);
+        core.timing.background_wakeup = Some(now);
         assert_eq!(core.leader_deadline(Some(at(500)), at(1)), Some(at(500)), "put off");
-        core.background_wakeup = None;
+        core.timing.background_wakeup = None;
     });
 }

@@ -93,8 +93,12 @@ fn wait__a_timeout_leaves_nothing_behind() {
             let error = (&ours).read(&mut [0]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::WouldBlock);
             let core = pair.alpha.engine().lock();
-            assert_eq!(core.leader.iter().count(), followers, "the bystander, if there is one");
-            assert!(core.followers.is_empty());
+            assert_eq!(
+                core.waiting.leader.iter().count(),
+                followers,
+                "the bystander, if there is one"
+            );
+            assert!(core.waiting.followers.is_empty());
         }
     });
 }

@@ -1,0 +1,94 @@
+//! Groups of the engine's state that belong together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use prp_node::{Ledger, OwnerProbe, PortClaims, StewardClaim};
+use prp_proto::event::ListenHandle;
+use prp_proto::time::Instant;
+
+use crate::engine::guard::DeferredWakes;
+use crate::engine::keeper::TimerLoad;
+use crate::engine::leader::Leader;
+use crate::engine::waiter::Waiter;
+use crate::engine::waiters::Waiters;
+
+/// What this process has of what the processes of the node share.
+#[derive(Debug)]
+pub(crate) struct NodeShare {
+    /// The ports that this process owns.
+    pub(crate) claims: PortClaims,
+    /// Our claim to answer for ports that no process owns.
+    pub(super) steward: StewardClaim,
+    pub(super) owners: OwnerProbe,
+    /// For the node's router, if it has one.
+    pub(in crate::engine) ledger: Option<Ledger>,
+}
+
+/// The threads and tasks that wait for something, and who drives.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// Those who wait for a connection, by the slot of its handle.
+    pub(super) slots: Vec<Waiters>,
+    pub(super) listeners: HashMap<ListenHandle, Waiters>,
+    /// Calls of wakers, to be made when the lock is let go.
+    pub(in crate::engine) calls: DeferredWakes,
+    /// The application thread that drives.
+    pub(in crate::engine) leader: Option<Leader>,
+    /// Application threads that wait while another one drives, longest first.
+    pub(in crate::engine) followers: Vec<Arc<Waiter>>,
+    /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
+    pub(crate) async_waiters: usize,
+    /// The number of the future that was numbered last.
+    pub(in crate::engine) next_future: u64,
+}
+
+/// Until when the threads sleep, and when something was last done.
+#[derive(Debug)]
+pub(in crate::engine) struct Timing {
+    /// Turns taken, by anybody: shows activity.
+    pub(in crate::engine) receiving_polls: u64,
+    /// The keeper sleeps until called.
+    pub(in crate::engine) keeper_parked: bool,
+    /// The keeper sleeps in `poll`.
+    pub(in crate::engine) keeper_polls: bool,
+    /// When the thread that sleeps in `poll` looks at the time again by itself.
+    pub(in crate::engine) next_wakeup: Option<Instant>,
+    /// When the keeper, which is not in charge, looks at the time and does what is due.
+    pub(in crate::engine) background_wakeup: Option<Instant>,
+    /// The leader sleeps in `poll`.
+    pub(in crate::engine) leader_sleeps: bool,
+    /// What there was to do in time when leaders fell asleep, since the keeper looked.
+    pub(in crate::engine) timer_load: TimerLoad,
+    /// When an application thread last stopped driving, or looked for frames in passing.
+    pub(in crate::engine) left: Instant,
+    /// When something was last sent or taken in.
+    pub(super) last_io: Instant,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            receiving_polls: 0,
+            keeper_parked: false,
+            keeper_polls: false,
+            next_wakeup: None,
+            background_wakeup: None,
+            leader_sleeps: false,
+            timer_load: TimerLoad::Nothing,
+            left: Instant::ZERO,
+            last_io: Instant::ZERO,
+        }
+    }
+}
+
+/// When the engine ends, and whether its process does.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Lifetime {
+    /// When the engine ends, unless somebody uses it.
+    pub(super) retire_at: Option<Instant>,
+    /// The process exits: only threads of ours, and the one that exits, have this lock from now on.
+    pub(in crate::engine) gone: bool,
+    /// Threads that wanted it all the same.
+    pub(in crate::engine) held_back: usize,
+}
