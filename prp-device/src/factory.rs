@@ -2,11 +2,11 @@
 
 use std::io;
 
-use prp_proto::addr::MacAddr;
+use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::endpoint::Device;
-use prp_proto::hosts::Hosts;
+use prp_proto::hosts::{Entry, Hosts, Reach, UDP_DEVICE};
 
-use crate::{DeviceIo, Interface, PacketDevice, explain_open, list_interfaces};
+use crate::{DeviceIo, Interface, PacketDevice, UdpDevice, explain_open, list_interfaces};
 
 /// Devices that are waited for, at most: each costs two descriptors and a ring of a megabyte, and a
 /// file for many machines may name many that this one will never have.
@@ -23,14 +23,48 @@ pub struct NodeDevice {
     pub io: DeviceIo,
 }
 
-/// Opens the devices that `hosts` names and those that lead back to this machine; only the one
-/// called `only`, if given, in place of those that `hosts` names. A device that is not there is
-/// waited for ([`crate::KernelDevice::revive`]).
+/// Opens the devices of the node `local`, which `hosts` names, and those that lead back to this
+/// machine; only the one called `only`, if given, in place of those that `hosts` names. An Ethernet
+/// device that is not there is waited for ([`crate::KernelDevice::revive`]). Where the node has no
+/// Ethernet address no packet socket is opened, and no privilege needed.
 ///
 /// # Errors
-/// `NotFound` if `only` is not there; `PermissionDenied` without CAP_NET_RAW; what else the kernel
-/// says.
-pub fn open(hosts: &Hosts, only: Option<&str>) -> io::Result<Vec<NodeDevice>> {
+/// `NotFound` if `only` is not there; `PermissionDenied` without CAP_NET_RAW; `AddrNotAvailable` if
+/// the node's IP address is another machine's; what else the kernel says.
+pub fn open(hosts: &Hosts, local: NodeId, only: Option<&str>) -> io::Result<Vec<NodeDevice>> {
+    let mut devices = Vec::new();
+    if only != Some(UDP_DEVICE) && is_on_ethernet(hosts, local) {
+        open_ethernet(hosts, only, &mut devices)?;
+    }
+    if only.is_none_or(|only| only == UDP_DEVICE) {
+        devices.extend(open_udp(hosts, local)?);
+    }
+    Ok(devices)
+}
+
+/// Whether the node `local` needs packet sockets: not if its only addresses are UDP's.
+pub fn is_on_ethernet(hosts: &Hosts, local: NodeId) -> bool {
+    let is_udp = |entry: Entry<'_>| {
+        let mut hops = entry.hops().peekable();
+        hops.peek().is_some() && hops.all(|hop| matches!(hop.reach, Reach::Udp(_)))
+    };
+    !hosts.entry(local).is_some_and(is_udp)
+}
+
+/// Opens the UDP socket of the node, on the best of its UDP addresses, if it has any.
+fn open_udp(hosts: &Hosts, local: NodeId) -> io::Result<Option<NodeDevice>> {
+    let Some(&(own, addr)) = hosts.udp_addrs(local).first() else { return Ok(None) };
+    let io = UdpDevice::open(own, hosts.udp_peers())?;
+    let device = Device::udp(addr, io.mtu(), io.train());
+    Ok(Some(NodeDevice { name: UDP_DEVICE.to_owned(), device, io: DeviceIo::Udp(Box::new(io)) }))
+}
+
+/// Opens the Ethernet devices of `hosts` and those that lead back to this machine, or `only` one.
+fn open_ethernet(
+    hosts: &Hosts,
+    only: Option<&str>,
+    devices: &mut Vec<NodeDevice>,
+) -> io::Result<()> {
     let found = list_interfaces()?;
     if let Some(only) = only
         && !found.iter().any(|i| i.name == only)
@@ -42,26 +76,23 @@ pub fn open(hosts: &Hosts, only: Option<&str>) -> io::Result<Vec<NodeDevice>> {
         Some(only) => only == name,
         None => hosts.devices().any(|named| named == name),
     };
-    let mut devices = Vec::new();
     for interface in found.iter().filter(|i| i.loopback || is_wanted(&i.name)) {
         let name = &interface.name;
         let opened = PacketDevice::open(interface, hosts.ethertype());
         let io = opened.map_err(|e| explain_open(&e, name))?;
         let ours = Device::ethernet(interface.mac, io.mtu());
         let device = Device { loopback: interface.loopback, ..ours };
-        devices.push(NodeDevice { name: name.clone(), device, io: DeviceIo::Frames(Box::new(io)) });
+        let io = DeviceIo::Frames(Box::new(io));
+        devices.push(NodeDevice { name: name.clone(), device, io });
     }
     for name in absent(hosts, &found, only) {
         let opened = PacketDevice::await_interface(name, hosts.ethertype());
         let io = opened.map_err(|e| explain_open(&e, name))?;
         let device = Device::ethernet(MacAddr::ZERO, io.mtu());
-        devices.push(NodeDevice {
-            name: name.to_owned(),
-            device,
-            io: DeviceIo::Frames(Box::new(io)),
-        });
+        let io = DeviceIo::Frames(Box::new(io));
+        devices.push(NodeDevice { name: name.to_owned(), device, io });
     }
-    Ok(devices)
+    Ok(())
 }
 
 /// The devices of `hosts` that this machine has not, or not yet; none where there is an `only` one.

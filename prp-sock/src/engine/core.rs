@@ -5,6 +5,7 @@ mod groups;
 mod slots;
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -295,8 +296,9 @@ impl Core {
         }
     }
 
-    /// Puts new routes in force.
-    pub(crate) fn set_routes(&mut self, routes: RouteTable) {
+    /// Puts new routes in force, and the IP addresses that they number.
+    pub(crate) fn set_routes(&mut self, routes: RouteTable, peers: &[IpAddr]) {
+        self.devices.iter_mut().filter_map(|slot| slot.io.udp()).for_each(|io| io.set_peers(peers));
         self.endpoint.set_routes(routes);
     }
 

@@ -76,7 +76,7 @@ pub(super) fn retire(engine: &Arc<Engine>) -> bool {
     let mut engines = ENGINES.get().lock();
     let idle = Arc::strong_count(engine) == 1 && engine.lock().endpoint.is_idle();
     let key = engines.iter().find(|(_, e)| e.as_ptr() == Arc::as_ptr(engine)).map(|(key, _)| key);
-    let idle = idle && key.is_none_or(|key| reopen::is_possible(&key.hosts));
+    let idle = idle && key.is_none_or(|key| reopen::is_possible(&key.hosts, key.node));
     if idle {
         engines.retain(|_, other| other.as_ptr() != Arc::as_ptr(engine));
     }
@@ -96,7 +96,7 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let mut names = Vec::new();
     let mut devices: Vec<Device> = Vec::new();
     let mut io: Vec<DeviceIo> = Vec::new();
-    for opened in factory::open(file.hosts(), key.device.as_deref())? {
+    for opened in factory::open(file.hosts(), local, key.device.as_deref())? {
         names.push(opened.name);
         devices.push(opened.device);
         io.push(opened.io);
@@ -154,7 +154,7 @@ impl Engine {
         if file.hosts().entry(local).is_some() {
             let only = self.only_device.as_deref();
             let routes = routes(file.hosts(), local, &self.device_names, only);
-            self.lock().set_routes(routes);
+            self.lock().set_routes(routes, file.hosts().udp_peers());
             // There may be a choice of ways now.
             self.control.call();
         }

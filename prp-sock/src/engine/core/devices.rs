@@ -13,7 +13,7 @@ use prp_proto::time::Instant;
 use super::Core;
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
 use prp_device::LinkState;
-use prp_device::{KernelDevice, Managed, PortFilter};
+use prp_device::{DeviceIo, KernelDevice, Managed, PortFilter};
 
 /// How long after an error to look whether an interface is there again, and how often: well under
 /// the time after which peers give up.
@@ -57,7 +57,8 @@ impl Core {
         links: impl Iterator<Item = Option<LinkState>>,
     ) {
         for (at, (slot, link)) in self.devices.iter_mut().zip(links).enumerate() {
-            let absent = (heard && slot.index.is_none()).then_some(false);
+            let is_udp = matches!(slot.io, DeviceIo::Udp(_));
+            let absent = (heard && slot.index.is_none() && !is_udp).then_some(false);
             slot.usable = link.map(|link| link.up).or(absent);
             let Some(link) = link.filter(|link| link.index.is_some()) else { continue };
             if slot.index != link.index {
