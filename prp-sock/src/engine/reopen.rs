@@ -10,10 +10,10 @@ use prp_device::factory;
 use prp_node::HostsFile;
 use prp_proto::addr::NodeId;
 
-/// Whether this process could make an engine of `node` by the prphosts at `hosts`, as far as can be told
-/// without doing so. Not one that has become another user, has given up its capabilities, or has
-/// changed its root directory, since it made the one it has. An engine that such a process lets go
-/// would be missed: a `connect` after an hour would fail that worked a minute ago.
+/// Whether this process could make an engine of `node` by the prphosts at `hosts`, as far as can be
+/// told without doing so. Not one that has become another user, has given up its capabilities, or
+/// has changed its root directory, since it made the one it has. An engine that such a process lets
+/// go would be missed: a `connect` after an hour would fail that worked a minute ago.
 pub(super) fn is_possible(hosts: &Path, node: Option<NodeId>) -> bool {
     let Ok(file) = HostsFile::load(hosts) else { return false };
     let node = prp_device::local_node(&file, node);
