@@ -146,7 +146,7 @@ fn prphosts__what_is_wrong_is_found() {
     assert_finds(&renamed, "prphosts", "lan0 is an alternative name of device eth0");
     let moved = good.replace("02:00:00:00:00:02", "02:00:00:00:00:0a");
     assert_finds(&with(format!("self 2\n{moved}")), "prphosts", "and not 02:00:00:00:00:0a");
-    assert_finds(&with(moved), "prphosts", "no line has a hardware address");
+    assert_finds(&with(moved), "prphosts", "no line has an address of this machine");
     let twice = format!("{good}9 02:00:00:00:00:01 eth0\n");
     assert_finds(&with(twice), "prphosts", "is there twice, for nodes 1 and 9");
     let own = |line: &str| {

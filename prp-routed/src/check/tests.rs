@@ -172,7 +172,7 @@ fn hosts__in_force_here_is_wrong_where_no_program_can_work() {
     let stranger = "1 02:00:00:00:01:01 test0\n";
     let said = faults(stranger);
     assert!(said[0].starts_with("prphosts: no line has an address of this machine"), "{said:?}");
-    assert!(faults("# nobody\n")[0].contains("no line has a hardware address"));
+    assert!(faults("# nobody\n")[0].contains("no line has an address of this machine"));
     let said = faults(&format!("self 1\n{stranger}"));
     assert!(said[0].starts_with("prphosts: this machine has no device test0"), "{said:?}");
     assert_eq!(faults("self 1\n1 02:00:00:00:01:01 lo\n"), [""; 0]);
