@@ -2,6 +2,7 @@
 //! serve both sizes.
 
 pub(crate) mod attribute;
+pub(crate) mod buffer;
 pub(crate) mod collective;
 pub(crate) mod communicator;
 pub(crate) mod datatype;
@@ -13,9 +14,11 @@ pub(crate) mod info;
 pub(crate) mod message;
 pub(crate) mod misc;
 pub(crate) mod request;
+pub(crate) mod session;
 pub(crate) mod topology;
 
 pub(crate) use attribute::*;
+pub(crate) use buffer::*;
 pub(crate) use collective::*;
 pub(crate) use communicator::*;
 pub(crate) use datatype::*;
@@ -26,6 +29,7 @@ pub(crate) use info::*;
 pub(crate) use message::*;
 pub(crate) use misc::*;
 pub(crate) use request::*;
+pub(crate) use session::*;
 pub(crate) use topology::*;
 
 pub(crate) const ANY_SOURCE: i32 = -1;

@@ -1,6 +1,12 @@
 //! The predefined operations of reductions, on packed elements.
 
 use crate::datatype::{Basic, Class, Datatype};
+#[cfg(target_arch = "x86_64")]
+use crate::sys::long_double;
+
+/// Whether reductions take `long double`: other processors have other ones, or none that Rust knows
+/// how to add.
+const HAS_LONG_DOUBLE: bool = cfg!(target_arch = "x86_64");
 
 /// A predefined operation; the numbers are those of the ABI.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -66,7 +72,7 @@ impl Operation {
 
     /// Whether it can be done on all elements of `datatype`.
     pub fn takes(self, datatype: &Datatype) -> bool {
-        use Class::{Byte, Complex, Float, Logical, Signed, Unsigned};
+        use Class::{Byte, Complex, Float, Logical, LongComplex, LongDouble, Signed, Unsigned};
         if matches!(self, Self::Minloc | Self::Maxloc) {
             return pair(datatype).is_some();
         }
@@ -77,6 +83,8 @@ impl Operation {
                 matches!(run.basic.size, 4 | 8)
             }
             (Self::Sum | Self::Prod, Complex) => matches!(run.basic.size, 8 | 16),
+            (Self::Sum | Self::Prod | Self::Min | Self::Max, LongDouble)
+            | (Self::Sum | Self::Prod, LongComplex) => HAS_LONG_DOUBLE,
             (Self::Band | Self::Bor | Self::Bxor, Byte) => true,
             (Self::Land | Self::Lor | Self::Lxor, Logical) => true,
             _ => false,
@@ -122,6 +130,10 @@ impl Operation {
             (Class::Unsigned | Class::Logical, 8) => self.integers::<u64>(lower, higher),
             (Class::Float, 4) => self.floats::<f32>(lower, higher),
             (Class::Float, 8) => self.floats::<f64>(lower, higher),
+            #[cfg(target_arch = "x86_64")]
+            (Class::LongDouble, _) => self.floats::<long_double::LongDouble>(lower, higher),
+            #[cfg(target_arch = "x86_64")]
+            (Class::LongComplex, _) => self.complex::<long_double::LongDouble>(lower, higher),
             (Class::Complex, 8) => self.complex::<f32>(lower, higher),
             (Class::Complex, 16) => self.complex::<f64>(lower, higher),
             _ => {}
@@ -276,3 +288,22 @@ macro_rules! integer {
 integer!(i8 i16 i32 i64 u8 u16 u32 u64);
 number!(f32, std::ops::Add::add, std::ops::Sub::sub, std::ops::Mul::mul);
 number!(f64, std::ops::Add::add, std::ops::Sub::sub, std::ops::Mul::mul);
+
+#[cfg(target_arch = "x86_64")]
+impl Number for long_double::LongDouble {
+    fn read(from: &[u8]) -> Self {
+        Self::read(from)
+    }
+    fn write(self, to: &mut [u8]) {
+        to[..size_of::<Self>()].copy_from_slice(self.bytes());
+    }
+    fn plus(self, other: Self) -> Self {
+        self.plus(other)
+    }
+    fn minus(self, other: Self) -> Self {
+        self.plus(other.negated())
+    }
+    fn times(self, other: Self) -> Self {
+        self.times(other)
+    }
+}

@@ -3,6 +3,8 @@
 #![allow(unsafe_code, reason = "an application's buffer is an address, in every binding of MPI")]
 
 pub mod descriptors;
+#[cfg(target_arch = "x86_64")]
+pub mod long_double;
 pub mod memory;
 pub mod protection;
 pub mod shared;

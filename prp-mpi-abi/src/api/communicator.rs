@@ -12,7 +12,7 @@ use super::error::{Class, Failure, Outcome, fail};
 use super::group::{compare_groups, group_of};
 use super::{CONGRUENT, IDENT, SIMILAR, UNDEFINED, UNEQUAL};
 use crate::object::{COMMS, CONTEXTS, Comm, Group, Handle, Info};
-use crate::sys::pointer::{Address, Ptr};
+use crate::sys::pointer::Ptr;
 
 pub(crate) fn comm_size(comm: Handle, size: Ptr<c_int>) -> Outcome {
     size.put(comm_of(comm)?.size() as c_int);
@@ -161,17 +161,27 @@ pub(crate) fn comm_split(comm: Handle, color: c_int, key: c_int, new: Ptr<Handle
 }
 
 /// The ranks that share memory are those of a node.
+/// Kinds of parts that the standard names.
+const TYPE_SHARED: c_int = 221;
+const TYPE_HW_GUIDED: c_int = 223;
+const TYPE_RESOURCE_GUIDED: c_int = 224;
+
 pub(crate) fn comm_split_type(
     comm: Handle,
     kind: c_int,
     key: c_int,
-    _info: Handle,
+    info: Handle,
     new: Ptr<Handle>,
 ) -> Outcome {
     let process = process()?;
+    let wanted = super::info::info_of(info).unwrap_or_default();
+    let wanted = wanted.iter().find(|(key, _)| key == "mpi_hw_resource_type");
+    let is_by_memory = wanted.is_some_and(|(_, value)| value == "mpi_shared_memory");
     let color = match kind {
-        UNDEFINED => UNDEFINED,
-        221 => process.nodes()[process.rank()] as c_int,
+        TYPE_SHARED => process.nodes()[process.rank()] as c_int,
+        TYPE_HW_GUIDED | TYPE_RESOURCE_GUIDED if is_by_memory => {
+            process.nodes()[process.rank()] as c_int
+        }
         // Other kinds of hardware are not told apart.
         _ => UNDEFINED,
     };
@@ -267,6 +277,10 @@ pub(crate) fn comm_set_name(handle: Handle, name: Ptr<c_char>) -> Outcome {
 }
 
 pub(crate) fn comm_get_name(comm: Handle, name: Ptr<c_char>, length: Ptr<c_int>) -> Outcome {
+    if comm == Handle::COMM_NULL {
+        length.put(name.put_text("MPI_COMM_NULL", 128));
+        return Ok(());
+    }
     let comm = comm_of(comm)?;
     let text = comm.name.lock();
     length.put(name.put_text(&text, 128));
@@ -290,10 +304,6 @@ pub(crate) fn comm_get_info(comm: Handle, info: Ptr<Handle>) -> Outcome {
     let kept = comm_of(comm)?.info.lock().clone();
     info.put(crate::object::INFOS.add(kept));
     Ok(())
-}
-
-pub(crate) fn comm_attach_buffer(_comm: Handle, buffer: Address, size: i64) -> Outcome {
-    super::message::buffer_attach(buffer, size)
 }
 
 /// A communicator with a topology.

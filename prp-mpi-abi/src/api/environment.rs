@@ -8,7 +8,7 @@ use std::time::Instant;
 use prp_mpi::process::Process;
 
 use super::error::{Class, Failure, Outcome, fail};
-use crate::object::{COMMS, Comm, Handle, REQUESTS, SESSIONS};
+use crate::object::{COMMS, Comm, Handle, REQUESTS};
 use crate::sys::pointer::{Address, Ptr};
 
 /// What there is between the beginning and the end.
@@ -20,7 +20,7 @@ struct Universe {
 }
 
 static UNIVERSE: OnceLock<Universe> = OnceLock::new();
-static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
+pub(crate) static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
 static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
 static MAIN: OnceLock<std::thread::ThreadId> = OnceLock::new();
 
@@ -48,7 +48,7 @@ pub(crate) fn comm_of(handle: Handle) -> Result<Arc<Comm>, Failure> {
 }
 
 /// Wires this process up, once.
-fn begin() -> Outcome {
+pub(crate) fn begin() -> Outcome {
     if UNIVERSE.get().is_some() {
         return Ok(());
     }
@@ -136,53 +136,6 @@ pub(crate) fn is_thread_main(flag: Ptr<c_int>) -> Outcome {
 
 pub(crate) fn abort(_comm: Handle, code: c_int) -> Outcome {
     process()?.abort(code, &format!("MPI_Abort with status {code}"))
-}
-
-/// Sessions are the world by another door.
-pub(crate) fn session_init(_info: Handle, handler: Handle, session: Ptr<Handle>) -> Outcome {
-    begin()?;
-    process()?.share();
-    session.put(SESSIONS.add(handler));
-    Ok(())
-}
-
-pub(crate) fn session_finalize(session: Ptr<Handle>) -> Outcome {
-    if SESSIONS.take(session.get()).is_none() {
-        return fail(Class::Session, "no such session");
-    }
-    session.put(Handle(0x120));
-    if SESSIONS.len() == 0 && !IS_INITIALIZED.load(Ordering::SeqCst) {
-        return process()?
-            .finalize()
-            .map_err(|e| Failure::new(Class::Other, Handle::WORLD, e.to_string()));
-    }
-    Ok(())
-}
-
-pub(crate) fn session_get_num_psets(_session: Handle, _info: Handle, count: Ptr<c_int>) -> Outcome {
-    count.put(PROCESS_SETS.len() as c_int);
-    Ok(())
-}
-
-/// The process sets that there always are.
-pub(crate) const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
-
-pub(crate) fn session_get_nth_pset(
-    _session: Handle,
-    _info: Handle,
-    n: c_int,
-    length: Ptr<c_int>,
-    name: Ptr<c_char>,
-) -> Outcome {
-    let Some(set) = usize::try_from(n).ok().and_then(|n| PROCESS_SETS.get(n)) else {
-        return fail(Class::Arg, "no such process set");
-    };
-    let room = length.get();
-    length.put(set.len() as c_int + 1);
-    if room > 0 {
-        name.put_text(set, room as usize);
-    }
-    Ok(())
 }
 
 pub(crate) fn get_version(version: Ptr<c_int>, subversion: Ptr<c_int>) -> Outcome {

@@ -84,6 +84,11 @@ pub(crate) fn call(name: &'static str, does: impl FnOnce() -> Outcome) -> c_int 
 /// An error goes to the handler of its communicator.
 fn handle(name: &str, failure: &Failure) -> c_int {
     let handler = comm(failure.comm).map_or(Handle::ERRORS_ARE_FATAL, |c| *c.errhandler.lock());
+    handle_by(handler, name, failure)
+}
+
+/// Hands a failure of a call to a handler.
+pub(crate) fn handle_by(handler: Handle, name: &str, failure: &Failure) -> c_int {
     match handler {
         Handle::ERRORS_RETURN => {}
         Handle::ERRORS_ARE_FATAL | Handle::ERRORS_ABORT => end(name, failure),
@@ -107,11 +112,12 @@ fn end(name: &str, failure: &Failure) -> ! {
     }
 }
 
-/// A function that is not there: the program ends, once.
+/// A function that is not there: the program ends, once, unless it has asked for errors to be
+/// returned.
 pub(crate) fn refuse(name: &'static str) -> c_int {
     let text = "prp-mpi does not implement this function (one-sided communication, files, dynamic processes and \
                 tools are left out; docs/mpi.md has the list)";
-    end(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
+    handle(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
 }
 
 /// Classes and codes that the application has added, from the last class of the standard on: the

@@ -20,7 +20,7 @@ use super::environment::{comm, comm_of, process};
 use super::error::{Class, Failure, Outcome, current_call};
 use super::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use crate::object::{self, Comm, Detail, Handle, REQUESTS, Req};
-use crate::sys::pointer::{Address, Counts, Ptr, Status};
+use crate::sys::pointer::{Address, Ptr, Status};
 
 /// How a message is sent.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -208,7 +208,8 @@ pub(crate) fn put_status(to: Ptr<Status>, ending: &Ending) {
     if to.is_null() {
         return;
     }
-    let error = to.get().error;
+    // Only an empty status says that there was no error; of others the call's value says that.
+    let error = if *ending == Ending::EMPTY { 0 } else { to.get().error };
     to.put(Status { error, ..status_of(ending) });
 }
 
@@ -537,25 +538,5 @@ pub(crate) fn recv_init(
     let part = part(buf, count, datatype, from, tag, comm, true)?;
     let start = move || Ok(active(part.receive()?, comm, part.detail(true), NOBODY));
     request.put(REQUESTS.add(Req::Persistent(Arc::new(start), None)));
-    Ok(())
-}
-
-/// The buffer that the application has attached; messages are copied elsewhere, so it is only given
-/// back.
-static ATTACHED: parking_lot::Mutex<Option<(usize, i64)>> = parking_lot::Mutex::new(None);
-
-pub(crate) fn buffer_attach(buffer: Address, size: i64) -> Outcome {
-    *ATTACHED.lock() = Some((buffer.address(), size));
-    Ok(())
-}
-
-pub(crate) fn buffer_detach(buffer: Address, size: Counts) -> Outcome {
-    let (address, bytes) = ATTACHED.lock().take().unwrap_or((0, 0));
-    buffer.cast::<usize>().put(address);
-    size.put(bytes);
-    Ok(())
-}
-
-pub(crate) fn buffer_flush() -> Outcome {
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Requests: testing, waiting, starting again, taking back.
 
+mod peek;
+
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -15,6 +17,7 @@ use super::message::{check, put_status, status_of, waiting};
 use crate::object::{Generalized, Handle, REQUESTS, Req};
 use crate::sys::callback::Callback;
 use crate::sys::pointer::{Address, Ptr, Status};
+pub(crate) use peek::*;
 
 /// What became of a request.
 struct Done {
@@ -439,60 +442,6 @@ pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
             own.cancel.cancel(own.extra, is_done);
         }
         Req::Done(_) | Req::Persistent(..) => {}
-    }
-    Ok(())
-}
-
-pub(crate) fn request_get_status(
-    request: Handle,
-    flag: Ptr<c_int>,
-    status: Ptr<Status>,
-) -> Outcome {
-    if is_inactive(request) {
-        flag.put(1);
-        put_status(status, &Ending::EMPTY);
-        return Ok(());
-    }
-    let done = look(&[request])?[0];
-    flag.put(done.into());
-    if !done {
-        return Ok(());
-    }
-    let active = match REQUESTS.at(request) {
-        Some(Req::Persistent(_, Some(active))) => Some(*active),
-        other => other,
-    };
-    match active {
-        Some(Req::Done(ending)) => put_status(status, &ending),
-        Some(Req::Active(id, ..)) => {
-            let ending = process()?.engine().peek(id).unwrap_or(Ending::EMPTY);
-            put_status(status, &ending);
-        }
-        Some(Req::Generalized(own)) => {
-            let mut filled = status_of(&Ending::EMPTY);
-            own.query.query(own.extra, &mut filled);
-            status.put(filled);
-        }
-        Some(Req::Persistent(..)) | None => {}
-    }
-    Ok(())
-}
-
-pub(crate) fn request_get_status_all(
-    count: c_int,
-    requests: Ptr<Handle>,
-    flag: Ptr<c_int>,
-    statuses: Ptr<Status>,
-) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
-    let done = look(&handles)?;
-    let all_done = handles.iter().zip(&done).all(|(&h, d)| *d || is_inactive(h));
-    flag.put(all_done.into());
-    if all_done {
-        let mut one: c_int = 0;
-        for (i, &handle) in handles.iter().enumerate() {
-            request_get_status(handle, Ptr(&raw mut one), element(statuses, i))?;
-        }
     }
     Ok(())
 }

@@ -80,6 +80,11 @@ static void on(MPI_Comm comm) {
         free(b);
     }
     struct { double value; int at; } best = {(rank * 7) % n, rank}, found;
+#ifdef __x86_64__
+    long double tenth = 0.1L * (rank + 1), tenths;
+    MPI_Allreduce(&tenth, &tenths, 1, MPI_LONG_DOUBLE, MPI_MAX, comm);
+    CHECK(tenths == 0.1L * size);
+#endif
     MPI_Allreduce(&best, &found, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm);
     double top = 0;
     for (i = 0; i < n; i++) if ((i * 7) % n > top) top = (i * 7) % n;

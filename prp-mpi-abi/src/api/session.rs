@@ -1,0 +1,105 @@
+//! Sessions: the world by another door, with the two process sets that there always are.
+
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::Ordering;
+
+use super::environment::{IS_INITIALIZED, begin, process};
+use super::error::{Class, Failure, Outcome, current_call, fail, handle_by};
+use crate::object::{Handle, INFOS, Info, SESSIONS};
+use crate::sys::pointer::Ptr;
+
+pub(crate) fn session_init(_info: Handle, handler: Handle, session: Ptr<Handle>) -> Outcome {
+    begin()?;
+    process()?.share();
+    session.put(SESSIONS.add(handler));
+    Ok(())
+}
+
+pub(crate) fn session_finalize(session: Ptr<Handle>) -> Outcome {
+    if SESSIONS.take(session.get()).is_none() {
+        return fail(Class::Session, "no such session");
+    }
+    session.put(Handle(0x120));
+    if SESSIONS.len() == 0 && !IS_INITIALIZED.load(Ordering::SeqCst) {
+        return process()?
+            .finalize()
+            .map_err(|e| Failure::new(Class::Other, Handle::WORLD, e.to_string()));
+    }
+    Ok(())
+}
+
+pub(crate) fn session_get_num_psets(_session: Handle, _info: Handle, count: Ptr<c_int>) -> Outcome {
+    count.put(PROCESS_SETS.len() as c_int);
+    Ok(())
+}
+
+/// The process sets that there always are.
+pub(crate) const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+pub(crate) fn session_get_nth_pset(
+    _session: Handle,
+    _info: Handle,
+    n: c_int,
+    length: Ptr<c_int>,
+    name: Ptr<c_char>,
+) -> Outcome {
+    let Some(set) = usize::try_from(n).ok().and_then(|n| PROCESS_SETS.get(n)) else {
+        return fail(Class::Arg, "no such process set");
+    };
+    let room = length.get();
+    length.put(set.len() as c_int + 1);
+    if room > 0 {
+        name.put_text(set, room as usize);
+    }
+    Ok(())
+}
+
+pub(crate) fn session_get_info(session: Handle, info: Ptr<Handle>) -> Outcome {
+    handler_of(session)?;
+    info.put(INFOS.add(Info::new()));
+    Ok(())
+}
+
+/// How many ranks a process set has.
+pub(crate) fn session_get_pset_info(
+    _session: Handle,
+    name: Ptr<c_char>,
+    info: Ptr<Handle>,
+) -> Outcome {
+    let size = match name.text().as_str() {
+        "mpi://WORLD" => process()?.size(),
+        "mpi://SELF" => 1,
+        _ => return fail(Class::Arg, "no such process set"),
+    };
+    info.put(INFOS.add(vec![("mpi_size".to_owned(), size.to_string())]));
+    Ok(())
+}
+
+fn handler_of(session: Handle) -> Result<Handle, Failure> {
+    let failure = || Failure::new(Class::Session, Handle::WORLD, "no such session");
+    SESSIONS.at(session).ok_or_else(failure)
+}
+
+pub(crate) fn session_set_errhandler(session: Handle, handler: Handle) -> Outcome {
+    handler_of(session)?;
+    SESSIONS.with(session, |kept| *kept = handler);
+    Ok(())
+}
+
+pub(crate) fn session_get_errhandler(session: Handle, handler: Ptr<Handle>) -> Outcome {
+    handler.put(handler_of(session)?);
+    Ok(())
+}
+
+pub(crate) fn session_call_errhandler(session: Handle, code: c_int) -> Outcome {
+    let handler = handler_of(session)?;
+    let failure = Failure { code, comm: session, text: "called by the program".into() };
+    handle_by(handler, current_call(), &failure);
+    Ok(())
+}
+
+/// What is known of the machine: nothing that a program could not ask the system.
+pub(crate) fn get_hw_resource_info(info: Ptr<Handle>) -> Outcome {
+    info.put(INFOS.add(Info::new()));
+    Ok(())
+}
