@@ -148,8 +148,8 @@ pub(super) const ROUTERS: &[Mutation] = &[
         "a way to one's own hardware address is taken",
         "routes",
         BUILD,
-        "StoredReach::Direct { mac, .. } if self.own.contains(&mac) => {}",
-        "StoredReach::Direct { mac, .. } if self.own.is_empty() && mac == MacAddr::ZERO => {}",
+        "(_, Some(addr)) if self.own.contains(&addr) => {}",
+        "(_, Some(addr)) if self.own.is_empty() && self.own.contains(&addr) => {}",
     ),
     mutation(
         Unit,
