@@ -4,14 +4,17 @@
 mod argument;
 mod cat;
 mod doctor;
+mod dump;
 mod exit;
 mod generate;
 mod hosts;
 mod model;
 mod perf;
 mod ping;
+mod places;
 mod policy;
 mod probe;
+mod proxy;
 mod routed;
 mod signals;
 mod stat;
@@ -28,21 +31,40 @@ use sys::standard::Standard;
 
 /// Byte streams between the nodes of a cluster, straight over Ethernet.
 #[derive(Debug, Parser)]
-#[command(name = "prp", version, after_help = exit::HELP)]
+#[command(name = "prp", version, after_help = help())]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
+/// The commands by what people want of them, and the exit codes.
+fn help() -> String {
+    format!("{TASKS}\n{}", exit::HELP)
+}
+
+const TASKS: &str = "\
+By task:
+  what is wrong?               prp doctor [NODE]; prp hosts check
+  is a node there?             prp ping NODE; prp trace NODE
+  which connections are there? prp stat; prp routed status of the router
+  what passes the wire?        prp dump
+  how fast is it?              prp perf serve, and prp perf stream NODE; prp model predicts
+  send and receive bytes       prp cat; prp proxy for programs of TCP
+  write prphosts               prp hosts generate, check, resolve
+  make packages                prp generate man, completions
+";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     Cat(cat::CatArgs),
     Doctor(doctor::DoctorArgs),
+    Dump(dump::DumpArgs),
     Generate(generate::GenerateArgs),
     Hosts(hosts::HostsArgs),
     Model(model::ModelArgs),
     Perf(perf::PerfArgs),
     Ping(ping::PingArgs),
+    Proxy(proxy::ProxyArgs),
     Routed(routed::RoutedArgs),
     Stat(stat::StatArgs),
     Trace(trace::TraceArgs),
@@ -66,11 +88,13 @@ fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Cat(args) => cat::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Dump(args) => dump::run(args),
         Command::Generate(args) => generate::run(args, Arguments::command()),
         Command::Hosts(args) => hosts::run(args),
         Command::Model(args) => model::run(args),
         Command::Perf(args) => perf::run(args),
         Command::Ping(args) => ping::run(args),
+        Command::Proxy(args) => proxy::run(args),
         Command::Routed(args) => routed::run(args),
         Command::Stat(args) => stat::run(args),
         Command::Trace(args) => trace::run(args),
@@ -84,5 +108,19 @@ mod tests {
     #[test]
     fn arguments__are_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    /// Every command is among the tasks, and its help has an example.
+    #[test]
+    fn help__names_every_command_by_task_and_has_examples() {
+        let mut command = Arguments::command();
+        command.build();
+        let all = command.get_subcommands().filter(|inner| inner.get_name() != "help");
+        for mut inner in all.cloned() {
+            let name = inner.get_name().to_owned();
+            assert!(TASKS.contains(&format!("prp {name}")), "{name}");
+            let said = inner.render_long_help().to_string();
+            assert!(said.contains("Examples:") && said.contains(&format!("prp {name}")), "{name}");
+        }
     }
 }

@@ -20,9 +20,11 @@ prp_tests::main! {
         check__a_port_of_a_bridge_and_a_bridge_of_another_address,
         check__an_alternative_name_and_a_device_that_is_down,
         connect__where_the_own_device_is_down_says_so,
+        dump__captures_and_filters,
         perf__figures_stay_when_raw_frames_are_lost,
         ping__counts_and_ends_with_a_summary,
         ping__without_the_privilege_says_what_is_missing,
+        proxy__passes_tcp_over_prp_and_back,
         stat__shows_both_ends_and_filters,
         routed__is_found_whatever_is_wrong_with_prphosts,
         trace__gives_up_where_nobody_answers;
@@ -193,6 +195,82 @@ fn connect__where_the_own_device_is_down_says_so() {
     let (code, _, said) = run(&one, &["cat", "-w", "60", "2", "7000"]);
     assert!(code == Some(5) && said.contains("eth0 is down"), "{said}");
     assert!(!said.contains("no answer"), "{said}");
+}
+
+/// What is captured live is read again from the file, by kind.
+fn dump__captures_and_filters() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let file = TempFile::new("");
+    let path = file.path().to_str().expect("text");
+    let mut dump = one.command(prp());
+    dump.args(["dump", "-i", "eth0", "-w", path]).stderr(Stdio::piped());
+    let dump = dump.spawn().expect("topo runs");
+    let read = |args: &[&str]| {
+        let (code, said, why) = run(&one, &[&["dump", "-r", path], args].concat());
+        assert_eq!(code, Some(0), "{args:?}: {why}");
+        said
+    };
+    // A file without a frame is one whose header is not written yet.
+    wait::until("the first frames", || {
+        run(&one, &["cat", "-z", "-w", "0.2", "2", "9"]);
+        std::fs::metadata(path).is_ok_and(|it| it.len() > 100).then_some(())
+    });
+    let mut server = two.command(prp());
+    let mut server = server.args(["cat", "-lk", "7000", "-e", "cat"]).spawn().expect("topo runs");
+    wait::until("a server", || (run(&one, &["cat", "-z", "2", "7000"]).0 == Some(0)).then_some(()));
+    let script =
+        "i=0; while [ $i -lt 999 ]; do echo line $i; i=$((i+1)); done | \"$0\" cat -q 2 7000";
+    let sent = one.run("sh", &["-c", script, prp().to_str().expect("text")]);
+    assert!(sent.starts_with("line 0\n") && sent.ends_with("line 998\n"), "{sent}");
+    kill(Pid::from_raw(dump.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    let said = dump.wait_with_output().expect("a child");
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains(" frames; 0 more were lost"), "{said}");
+    let requests = read(&["--json", "--kind", "request", "--port", "7000"]);
+    let request = json(requests.lines().next().expect("a request"));
+    assert_eq!((&request["destination_port"], &request["kind"]), (&7000.into(), &"request".into()));
+    assert!(request["time"].as_f64().is_some_and(|time| time > 1e9), "{request}");
+    assert_eq!(read(&["-c", "2"]).lines().count(), 2);
+    let data = read(&["--kind", "data", "-c", "1"]);
+    assert!(data.contains("1:") && data.contains(" > 2:7000 ["), "{data}");
+    assert_eq!(read(&["--node", "77"]), "");
+    kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    server.wait().expect("a child");
+}
+
+/// TCP over PRP, and PRP over TCP, to a server that asks each line back.
+fn proxy__passes_tcp_over_prp_and_back() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let start = |node: &Node<'_>, args: &[&str]| {
+        let mut command = node.command(prp());
+        command.args(args).stderr(Stdio::null()).spawn().expect("topo runs")
+    };
+    let mut all = [
+        start(&two, &["cat", "-lk", "7000", "-e", "read -r line; echo \"$line?\""]),
+        start(&one, &["proxy", "tcp:127.0.0.1:8080", "prp:2:7000"]),
+        start(&two, &["proxy", "prp:7001", "tcp:127.0.0.1:8081"]),
+        start(&two, &["proxy", "tcp:127.0.0.1:8081", "prp:2:7000"]),
+    ];
+    let script = "exec 3<>/dev/tcp/127.0.0.1/8080 && echo from tcp >&3 && head -n 1 <&3";
+    wait::until("TCP over PRP", || {
+        let mut command = one.command("bash");
+        command.args(["-c", script]);
+        (finish(command).1 == "from tcp?\n").then_some(())
+    });
+    let script = "echo from prp | \"$0\" cat -q 2 7001";
+    wait::until("PRP over TCP", || {
+        let mut command = one.command("sh");
+        command.args(["-c", script]).arg(prp());
+        (finish(command).1 == "from prp?\n").then_some(())
+    });
+    let (code, _, said) = run(&one, &["proxy", "tcp:127.0.0.1:8082", "prp:7000"]);
+    assert!(code == Some(2) && said.contains("which node and port"), "{said}");
+    for child in &mut all {
+        kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+        child.wait().expect("a child");
+    }
 }
 
 /// Raw frames are not sent again: what has been measured of the others stays.

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
 use prp_sock::{PrpStream, reset_all};
@@ -14,6 +13,7 @@ use super::input::Input;
 use super::output::Output;
 use super::{CatArgs, Side, session};
 use crate::exit::Failure;
+use crate::places::Places;
 use crate::signals::{Signals, die_of};
 
 /// Commands that run at a time, as many as ncat allows; later clients wait for one to end.
@@ -88,23 +88,22 @@ pub(super) fn serve(
         reset_all();
         die_of(signal);
     });
-    let (running, ended) = (Mutex::new(0), Condvar::new());
-    let lock = || running.lock().unwrap_or_else(PoisonError::into_inner);
+    let places = Places::new(MAX_COMMANDS);
     let one = |stream: PrpStream, peer: &str| {
         if let Err(broken) = run(stream, args, Signals::default(), command) {
             // The next peer may fare better.
             broken.failure(peer).print();
         }
-        *lock() -= 1;
-        ended.notify_one();
     };
     let one = &one;
     thread::scope(|scope| {
         loop {
             let (stream, peer) = accept()?;
-            let full = ended.wait_while(lock(), |running| *running >= MAX_COMMANDS);
-            *full.unwrap_or_else(PoisonError::into_inner) += 1;
-            scope.spawn(move || one(stream, &peer));
+            let place = places.take();
+            scope.spawn(move || {
+                one(stream, &peer);
+                drop(place);
+            });
         }
     })
 }

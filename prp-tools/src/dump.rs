@@ -1,0 +1,204 @@
+//! `prp dump`: frames on the wire, or in a capture file, in words.
+
+mod filter;
+mod follow;
+mod live;
+mod packet;
+mod pcap;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::Args;
+use nix::sys::signal::Signal;
+use prp_node::environment::is_privileged;
+use prp_proto::wire::ETHERTYPE;
+
+use crate::exit::{Code, Failure, help, printable, say, tell, unwritten};
+use crate::hosts;
+use crate::signals::Signals;
+use filter::Filter;
+use follow::Follower;
+use live::Live;
+use packet::{Kind, Packet};
+use pcap::{Reader, Writer};
+
+/// Show PRP's frames as they pass this machine's devices, or those of a capture file.
+///
+/// Live it needs root. It sees what all processes of this node send and receive: while it runs,
+/// frames do not take AF_XDP, which it could not see. Frames carried by UDP are not shown.
+#[derive(Debug, Args)]
+#[command(after_help = help("\
+  prp dump                                  all frames, until Ctrl-C
+  prp dump --node 2 --port 7000 -c 10       ten frames of a port
+  prp dump -w trace.pcapng                  to a file, for Wireshark and for prp dump -r
+  prp dump -r trace.pcapng --kind reset
+  prp dump -r trace.pcap --follow --port 7000 >bytes
+"))]
+pub(crate) struct DumpArgs {
+    /// This device only; may be given several times [default: all]
+    #[arg(short, long, value_name = "DEVICE", conflicts_with = "read")]
+    interface: Vec<String>,
+    /// Read a capture file, pcap or pcapng
+    #[arg(short, long, value_name = "FILE")]
+    read: Option<PathBuf>,
+    /// Write frames to a file as pcapng, and print none
+    #[arg(short, long, value_name = "FILE", conflicts_with = "follow")]
+    write: Option<PathBuf>,
+    /// End after so many frames
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Frames from or to this node: its number
+    #[arg(long, value_name = "NODE")]
+    node: Option<u16>,
+    /// Frames from or to this port
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Frames of this kind only; may be given several times
+    #[arg(long, value_enum, value_name = "KIND")]
+    kind: Vec<Kind>,
+    /// Write the payload of the first connection that passes the filter to standard output, each
+    /// byte once and in order; of both directions if --port does not name the receiver's port
+    #[arg(long)]
+    follow: bool,
+    /// A frame a line as JSON
+    #[arg(long, conflicts_with_all = ["write", "follow"])]
+    json: bool,
+    /// The EtherType in use [default: that of prphosts, else 0x88b5]
+    #[arg(long, value_name = "NUMBER", value_parser = ethertype)]
+    ethertype: Option<u16>,
+}
+
+/// A number of 16 bits, decimal or after `0x`.
+fn ethertype(text: &str) -> Result<u16, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u16::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.map_err(|_| "expected a number such as 0x88b5".into())
+}
+
+/// Runs `prp dump`.
+pub(crate) fn run(args: &DumpArgs) -> Result<(), Failure> {
+    let ethertype = args.ethertype.unwrap_or_else(ethertype_in_force);
+    let filter = Filter { node: args.node, port: args.port, kinds: args.kind.clone() };
+    let mut sink = Sink::of(args)?;
+    match &args.read {
+        Some(path) => from_file(path, ethertype, &filter, &mut sink),
+        None => live(args, ethertype, &filter, &mut sink),
+    }
+}
+
+/// That of the prphosts in force, if there is one.
+fn ethertype_in_force() -> u16 {
+    hosts::load(&hosts::path_or_default(None)).map_or(ETHERTYPE, |file| file.hosts().ethertype())
+}
+
+fn from_file(
+    path: &Path,
+    ethertype: u16,
+    filter: &Filter,
+    sink: &mut Sink<'_>,
+) -> Result<(), Failure> {
+    let failed = |e: io::Error| Failure::local(path.display(), &e);
+    let mut reader = Reader::open(path).map_err(failed)?;
+    while let Some(packet) = reader.next().map_err(failed)? {
+        if !sink.take(&packet, ethertype, filter)? {
+            break;
+        }
+    }
+    sink.end();
+    Ok(())
+}
+
+fn live(
+    args: &DumpArgs,
+    ethertype: u16,
+    filter: &Filter,
+    sink: &mut Sink<'_>,
+) -> Result<(), Failure> {
+    if is_privileged() {
+        let text = "only root reads what others send: `sudo prp dump` (-r reads a file)";
+        return Err(Failure::new(Code::NotPermitted, text));
+    }
+    let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
+    let mut live = Live::open(ethertype, &args.interface)
+        .map_err(|e| Failure::network("listening to all devices", &e))?;
+    let (shown, dropped) = (sink.count.clone(), live.dropped());
+    let summary = move || {
+        let (shown, dropped) = (shown.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed));
+        say(format_args!("{shown} frames; {dropped} more were lost before they could be read"));
+    };
+    let at_end = summary.clone();
+    signals.tell(move |signal| {
+        summary();
+        if signal == Signal::SIGINT {
+            process::exit(0);
+        }
+    });
+    loop {
+        let packet = live.next().map_err(|e| Failure::network("listening", &e))?;
+        if let Some(packet) = packet
+            && !sink.take(&packet, ethertype, filter)?
+        {
+            break;
+        }
+    }
+    signals.tell_nobody();
+    sink.end();
+    at_end();
+    Ok(())
+}
+
+/// Where frames go.
+struct Sink<'a> {
+    args: &'a DumpArgs,
+    count: Arc<AtomicU64>,
+    writer: Option<Writer>,
+    follower: Option<Follower>,
+}
+
+impl<'a> Sink<'a> {
+    fn of(args: &'a DumpArgs) -> Result<Self, Failure> {
+        let writer = args.write.as_ref().map(|path| {
+            let file = File::create(path).and_then(Writer::new);
+            file.map_err(|e| Failure::local(path.display(), &e))
+        });
+        let follower = args.follow.then(|| Follower::new(args.port));
+        Ok(Self { args, count: Arc::default(), writer: writer.transpose()?, follower })
+    }
+
+    /// Takes a frame if it passes the filter; whether more are wanted.
+    fn take(&mut self, packet: &Packet, ethertype: u16, filter: &Filter) -> Result<bool, Failure> {
+        let Some(frame) = packet.parse(ethertype) else { return Ok(true) };
+        if !filter.takes(frame.as_ref().ok()) {
+            return Ok(true);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.put(packet).map_err(|e| Failure::local("the capture file", &e))?;
+        } else if let Some(follower) = &mut self.follower {
+            if let Ok(frame) = &frame {
+                let bytes = follower.take(frame);
+                let mut out = io::stdout().lock();
+                out.write_all(&bytes).and_then(|()| out.flush()).map_err(|e| unwritten(&e))?;
+            }
+        } else if self.args.json {
+            tell(packet.json(frame.as_ref().ok()))?;
+        } else {
+            tell(printable(&packet.line(ethertype)))?;
+        }
+        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(self.args.count.is_none_or(|wanted| count < wanted))
+    }
+
+    /// All frames have been taken.
+    fn end(&self) {
+        if let Some(missing) = self.follower.as_ref().map(Follower::missing).filter(|n| *n > 0) {
+            say(format_args!("{missing} segments are not in the capture: their bytes are missing"));
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A frame as it was captured.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use prp_proto::addr::Port;
+use prp_proto::wire::{
+    Control, ETHERNET_LEN, Flags, Frame, FrameError, LivenessBlock, NodeBlock, NodeKind, Pretty,
+};
+use serde::Serialize;
+
+/// What a tagged frame has before its EtherType, and how long the tag is.
+const VLAN: [u8; 2] = [0x81, 0];
+const TAG: usize = 4;
+
+/// Bytes of both hardware addresses.
+const ADDRESSES: usize = 12;
+
+/// A frame as it was captured.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Packet {
+    /// Since the beginning of 1970, UTC.
+    pub(super) time: Duration,
+    /// The device, if that is known.
+    pub(super) device: String,
+    /// From the Ethernet header on.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// What a frame is for.
+#[derive(Copy, Clone, Debug, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    /// A segment of data
+    Data,
+    /// The end of a direction
+    End,
+    /// A request for a connection
+    Request,
+    /// The grant of one
+    Grant,
+    /// A refusal, or the end of a connection by force
+    Reset,
+    /// An acknowledgement by itself
+    Ack,
+    /// A question whether the peer is there, or whether a size gets through
+    Probe,
+    /// What ping and trace send and get
+    Echo,
+    /// What routers say to their neighbours
+    Liveness,
+    /// None of these
+    Unknown,
+}
+
+impl Kind {
+    /// Of a frame.
+    pub(super) fn of(frame: &Frame<'_>) -> Self {
+        let (flags, t) = (frame.head.transport.flags, frame.head.transport);
+        if [t.src_port, t.dst_port].contains(&Port::CONTROL) {
+            return if LivenessBlock::parse(frame.payload).is_some() {
+                Self::Liveness
+            } else if NodeBlock::parse(frame.payload).is_some() {
+                Self::Echo
+            } else {
+                Self::Unknown
+            };
+        }
+        if flags.contains(Flags::RST) {
+            Self::Reset
+        } else if flags.contains(Flags::CREQ) {
+            Self::Request
+        } else if flags.contains(Flags::CACK) {
+            Self::Grant
+        } else if flags.contains(Flags::CTL) {
+            match Control::parse(frame.payload) {
+                Some(Control::Ack { .. }) => Self::Ack,
+                Some(_) => Self::Probe,
+                None => Self::Unknown,
+            }
+        } else if flags.contains(Flags::EOC) {
+            Self::End
+        } else {
+            Self::Data
+        }
+    }
+}
+
+/// A frame, for programs.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    /// Seconds since the beginning of 1970, UTC.
+    time: f64,
+    device: &'a str,
+    bytes: usize,
+    source_node: Option<u16>,
+    source_port: Option<u16>,
+    destination_node: Option<u16>,
+    destination_port: Option<u16>,
+    kind: Kind,
+    sequence: Option<u16>,
+    length: Option<u16>,
+    hops: Option<u8>,
+    echo: Option<&'static str>,
+}
+
+impl Packet {
+    /// The frame, or why it is none of ours; `None` for another EtherType.
+    pub(super) fn parse(&self, ethertype: u16) -> Option<Result<Frame<'_>, FrameError>> {
+        let found = self.bytes.get(ADDRESSES..ETHERNET_LEN)?;
+        (found == ethertype.to_be_bytes()).then(|| Frame::parse(&self.bytes, ethertype))
+    }
+
+    /// As it was captured, without a VLAN's tag.
+    pub(super) fn untagged(time: Duration, device: String, mut bytes: Vec<u8>) -> Self {
+        if bytes.get(ADDRESSES..ETHERNET_LEN) == Some(&VLAN[..]) && bytes.len() >= ADDRESSES + TAG {
+            bytes.drain(ADDRESSES..ADDRESSES + TAG);
+        }
+        Self { time, device, bytes }
+    }
+
+    /// For people.
+    pub(super) fn line(&self, ethertype: u16) -> String {
+        let seconds = self.time.as_secs() % 86_400;
+        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+        let (seconds, micros) = (seconds % 60, self.time.subsec_micros());
+        let device =
+            if self.device.is_empty() { String::new() } else { format!("{} ", self.device) };
+        let frame = Pretty::new(&self.bytes, ethertype);
+        format!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06} {device}{frame}")
+    }
+
+    /// For programs, in a line.
+    pub(super) fn json(&self, frame: Option<&Frame<'_>>) -> String {
+        let (network, transport) = frame.map(|f| (f.head.network, f.head.transport)).unzip();
+        let is_control =
+            transport.is_some_and(|t| [t.src_port, t.dst_port].contains(&Port::CONTROL));
+        let echo = frame.filter(|_| is_control).and_then(|f| NodeBlock::parse(f.payload));
+        let row = Row {
+            time: self.time.as_secs_f64(),
+            device: &self.device,
+            bytes: self.bytes.len(),
+            source_node: network.map(|n| n.src.number()),
+            source_port: transport.map(|t| t.src_port.number()),
+            destination_node: network.map(|n| n.dst.number()),
+            destination_port: transport.map(|t| t.dst_port.number()),
+            kind: frame.map_or(Kind::Unknown, Kind::of),
+            sequence: transport.map(|t| t.seq),
+            length: transport.map(|t| t.len),
+            hops: transport.map(|t| t.flags.hops()),
+            echo: echo.map(|block| echo_name(block.kind)),
+        };
+        serde_json::to_string(&row).unwrap_or_default()
+    }
+}
+
+const fn echo_name(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Echo => "echo",
+        NodeKind::EchoReply => "reply",
+        NodeKind::TimeExceeded => "hop_limit",
+        NodeKind::Unreachable => "no_route",
+        NodeKind::TooBig => "too_big",
+    }
+}

@@ -1,0 +1,262 @@
+//! `prp proxy`: connections of TCP as connections of PRP and back, so that programs for TCP cross a
+//! PRP network.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::thread;
+
+use clap::Args;
+use prp_sock::{Builder, NodeId, Port, PrpListener, PrpStream, reset_all};
+
+use crate::argument::port;
+use crate::exit::{Code, Failure, help, say};
+use crate::hosts;
+use crate::places::Places;
+use crate::signals::{Signals, die_of};
+
+/// Connections at a time, each with two threads; others wait to be accepted.
+const MAX_CONNECTIONS: usize = 1024;
+
+/// Bytes read at once: what iperf3 does, enough that system calls do not count.
+const CHUNK: usize = 128 * 1024;
+
+/// Pass connections of TCP on over PRP, or of PRP over TCP.
+///
+/// It listens at FROM, and connects to TO for each connection that comes. Ends of one direction are
+/// passed on. An address is `tcp:HOST:PORT`, `prp:NODE:PORT`, or `prp:PORT` to listen.
+#[derive(Debug, Args)]
+#[command(after_help = help("\
+  prp proxy tcp:127.0.0.1:8080 prp:beta:80    here: http://127.0.0.1:8080 is node beta's port 80
+  prp proxy prp:80 tcp:127.0.0.1:80           and on beta: its port 80 is the web server there
+"))]
+pub(crate) struct ProxyArgs {
+    /// Where to listen
+    from: Address,
+    /// What to connect to
+    to: Address,
+    /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+    /// Say who connects
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// An end of the proxy.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Address {
+    /// A host and a port.
+    Tcp(String),
+    /// A node and a port; no node where it listens.
+    Prp { node: Option<String>, port: u16 },
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("tcp", rest)) if rest.contains(':') => Ok(Self::Tcp(rest.to_owned())),
+            Some(("prp", rest)) => match rest.rsplit_once(':') {
+                Some((node, number)) => {
+                    Ok(Self::Prp { node: Some(node.to_owned()), port: port(number)? })
+                }
+                None => Ok(Self::Prp { node: None, port: port(rest)? }),
+            },
+            _ => Err("expected tcp:HOST:PORT, prp:NODE:PORT, or prp:PORT to listen".into()),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "tcp:{address}"),
+            Self::Prp { node: Some(node), port } => write!(f, "prp:{node}:{port}"),
+            Self::Prp { node: None, port } => write!(f, "prp:{port}"),
+        }
+    }
+}
+
+/// What connections come from.
+enum Listener {
+    Tcp(TcpListener),
+    Prp(PrpListener),
+}
+
+/// What connections are passed on to.
+enum Target {
+    Tcp(String),
+    Prp(Box<Builder>, NodeId, Port),
+}
+
+/// A connection of either kind.
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Prp(PrpStream),
+}
+
+/// Runs `prp proxy`.
+pub(crate) fn run(args: &ProxyArgs) -> Result<(), Failure> {
+    let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
+    signals.tell(|signal| {
+        // TCP's peers are told by the kernel.
+        reset_all();
+        die_of(signal);
+    });
+    let path = hosts::path_or_default(args.hosts.as_deref());
+    let builder = Builder::new().hosts(&path);
+    let target = match &args.to {
+        Address::Tcp(address) => Target::Tcp(address.clone()),
+        Address::Prp { node: None, .. } | Address::Prp { port: 0, .. } => {
+            let text = format!("{}: which node and port? `prp:NODE:PORT`", args.to);
+            return Err(Failure::new(Code::Usage, text));
+        }
+        Address::Prp { node: Some(node), port } => {
+            let node = hosts::find(&hosts::load(&path)?, node)?;
+            Target::Prp(Box::new(builder.clone()), node, Port::new(*port))
+        }
+    };
+    let failed = |e: io::Error| Failure::network(format_args!("listening at {}", args.from), &e);
+    let listener = match &args.from {
+        Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address).map_err(failed)?),
+        Address::Prp { node: Some(_), .. } => {
+            let text = format!("{}: it listens on this node: `prp:PORT`", args.from);
+            return Err(Failure::new(Code::Usage, text));
+        }
+        Address::Prp { node: None, port } => {
+            Listener::Prp(builder.bind(Port::new(*port)).map_err(failed)?)
+        }
+    };
+    serve(args, &listener, &target).map_err(failed)
+}
+
+fn serve(args: &ProxyArgs, listener: &Listener, target: &Target) -> io::Result<()> {
+    let places = Places::new(MAX_CONNECTIONS);
+    thread::scope(|scope| {
+        loop {
+            let place = places.take();
+            let (stream, peer) = listener.accept()?;
+            if args.verbose {
+                say(format_args!("connection from {peer}"));
+            }
+            scope.spawn(move || {
+                // Others may fare better.
+                if let Err(e) = pass(&stream, target) {
+                    say(format_args!("{peer}: to {}: {e}", args.to));
+                }
+                drop(place);
+            });
+        }
+    })
+}
+
+/// Passes on both directions of `stream` until both have ended.
+fn pass(stream: &Stream, target: &Target) -> io::Result<()> {
+    let other = target.connect()?;
+    thread::scope(|scope| {
+        let back = scope.spawn(|| copy(&other, stream));
+        let there = copy(stream, &other);
+        let back = back.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+        there.and(back)
+    })
+}
+
+/// Copies one direction to its end. Where it breaks both connections end, since neither end could
+/// tell what is missing.
+fn copy(mut from: &Stream, mut to: &Stream) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    let mut done = || loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return to.shutdown(Shutdown::Write),
+            Ok(n) => to.write_all(&buffer[..n])?,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    };
+    done().inspect_err(|_| {
+        // They may be over already.
+        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+    })
+}
+
+impl Listener {
+    fn accept(&self) -> io::Result<(Stream, String)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept()?;
+                Ok((Stream::tcp(stream)?, peer.to_string()))
+            }
+            Self::Prp(listener) => {
+                let (stream, peer) = listener.accept()?;
+                Ok((Stream::Prp(stream), peer.to_string()))
+            }
+        }
+    }
+}
+
+impl Target {
+    fn connect(&self) -> io::Result<Stream> {
+        match self {
+            Self::Tcp(address) => Stream::tcp(TcpStream::connect(address)?),
+            Self::Prp(builder, node, port) => builder.connect((*node, *port)).map(Stream::Prp),
+        }
+    }
+}
+
+impl Stream {
+    fn tcp(stream: TcpStream) -> io::Result<Self> {
+        // What has come is passed on at once: PRP has no Nagle's algorithm either.
+        stream.set_nodelay(true)?;
+        Ok(Self::Tcp(stream))
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.shutdown(how),
+            Self::Prp(stream) => stream.shutdown(how),
+        }
+    }
+}
+
+impl Read for &Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => (&*stream).read(buffer),
+            Stream::Prp(stream) => (&*stream).read(buffer),
+        }
+    }
+}
+
+impl Write for &Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => (&*stream).write(bytes),
+            Stream::Prp(stream) => (&*stream).write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address__is_of_either_kind() {
+        for text in ["tcp:127.0.0.1:80", "tcp:[::1]:80", "prp:beta:80", "prp:2:0", "prp:80"] {
+            let address: Address = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!(address.to_string(), text);
+        }
+        for text in ["80", "tcp:80", "udp:1:2", "prp:", "prp:beta:http", "prp:beta:65536"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+}
