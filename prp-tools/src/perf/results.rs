@@ -146,9 +146,12 @@ impl Run {
         let mut out = format!("\n## {}\n\n", self.machine);
         let machine = &self.figures["machine"];
         let word = |key: &str| machine[key].as_str().filter(|word| !word.is_empty());
-        let known = [("run on", "date"), ("commit", "commit"), ("Linux", "kernel")];
+        let known = [("run on", "date"), ("commit", "commit")];
         let mut facts: Vec<_> =
             known.iter().filter_map(|(what, key)| Some(format!("{what} {}", word(key)?))).collect();
+        // What stands behind the version says who has built the kernel.
+        let kernel = word("kernel").and_then(|kernel| kernel.split('-').next());
+        facts.extend(kernel.map(|version| format!("Linux {version}")));
         if let Some(stolen) = machine["stolen"].as_f64() {
             facts.push(format!("{:.1} % of the processor time stolen", stolen * 100.0));
         }
@@ -167,7 +170,7 @@ impl Run {
 
 fn bar_line(bar: &Value) -> String {
     let sign = if bar["at_most"] == true { "at most" } else { "at least" };
-    let number = |key: &str| bar[key].as_f64().map_or_else(|| "-".to_owned(), short);
+    let figure = bar["value"].as_f64().map_or_else(|| "-".to_owned(), |v| format!("{v:.3}"));
     let verdict = match (bar["met"].as_bool(), bar["reached"].as_bool()) {
         (None, _) => "not measured",
         (_, Some(true)) => "met, and the reach",
@@ -177,7 +180,7 @@ fn bar_line(bar: &Value) -> String {
     let name = bar["name"].as_str().unwrap_or_default();
     let limit = bar["bar"].as_f64().unwrap_or_default();
     let reach = bar["reach"].as_f64().unwrap_or_default();
-    format!("| {name} | {} | {sign} {limit} | {reach} | {verdict} |", number("value"))
+    format!("| {name} | {figure} | {sign} {limit} | {reach} | {verdict} |")
 }
 
 /// The page: the newest run of each machine, the newest machine first.
@@ -237,7 +240,7 @@ mod tests {
         assert!(page.contains("run on 2026-03-04,\nLinux 6.18,\n3.1 % of the processor time"));
         assert!(page.contains("| 64 bytes one way, both ends spin | 2.00 us | 5.00 us | 0.40 |"));
         assert!(page.contains("| connections a second | 29000 | - | - |"), "{page}");
-        assert!(page.contains("| spinning | 0.60 | at most 0.4 | 0.25 | **missed** |"), "{page}");
+        assert!(page.contains("| spinning | 0.600 | at most 0.4 | 0.25 | **missed** |"), "{page}");
         assert!(page.contains("| other | - | at least 1 | 2 | not measured |"), "{page}");
         assert!(!page.contains("8 KiB"), "what was not measured is left out: {page}");
     }
