@@ -1,6 +1,7 @@
 //! All that a rank sends and receives: links, matching, requests and the collective operations
 //! under way.
 
+mod collective;
 mod release;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use crate::matching::{Matching, MessageId, Pattern, Posted, Unexpected};
 use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
 use crate::wire::{Header, Kind, Signature};
+pub use collective::Mismatch;
 use release::Released;
 pub use release::{Overrun, THRESHOLD};
 
@@ -23,9 +25,6 @@ const COPIED: usize = 64 << 10;
 /// Unexpected messages are taken in up to this many bytes; beyond, their senders are held back as
 /// long as this rank has something else to do.
 const HELD: u64 = 64 << 20;
-
-/// Collective calls of a communicator that are remembered, for comparison with what others call.
-const REMEMBERED: usize = 16;
 
 /// What a rank sends and receives, and with whom.
 #[derive(Debug)]
@@ -44,21 +43,6 @@ pub struct Engine {
     /// A message that was longer than the buffer of a receive that had been released.
     pub overrun: Option<Overrun>,
     released: Released,
-}
-
-/// Two ranks that call different collective operations at the same point.
-#[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub struct Mismatch {
-    /// The context of the communicator.
-    pub context: u64,
-    /// World rank of the other one.
-    pub other: usize,
-    /// What the other one calls.
-    pub theirs: Signature,
-    /// What is called here.
-    pub ours: Signature,
-    /// The how-manieth collective call on the communicator it is.
-    pub number: i32,
 }
 
 impl Engine {
@@ -223,61 +207,6 @@ impl Engine {
         }
     }
 
-    /// Begins a collective operation.
-    pub fn start(&mut self, mut schedule: Schedule) -> RequestId {
-        self.remember(&schedule);
-        let request = self.requests.begin(1, Status::EMPTY);
-        schedule.request = Some(request);
-        if schedule.advance(self) {
-            self.finish(schedule);
-        } else {
-            self.schedules.push(schedule);
-        }
-        request
-    }
-
-    fn finish(&mut self, mut schedule: Schedule) {
-        schedule.finish();
-        if let Some(request) = schedule.request {
-            if schedule.outcome == Outcome::Truncated
-                && let Some(request) = self.requests.at(request)
-            {
-                request.status.outcome = Outcome::Truncated;
-            }
-            self.requests.advance(request);
-        }
-    }
-
-    /// Notes what is called, and compares it with what others have sent before.
-    fn remember(&mut self, schedule: &Schedule) {
-        let calls = self.calls.entry(schedule.context).or_default();
-        if calls.len() == REMEMBERED {
-            calls.remove(0);
-        }
-        calls.push((schedule.number, schedule.signature));
-        let early = self.matching.unexpected().map(|m| (m.header, m.from));
-        let early: Vec<_> =
-            early.filter(|(header, _)| header.context == schedule.context).collect();
-        for (header, from) in early {
-            self.compare(&header, from);
-        }
-    }
-
-    /// Compares the collective call a message belongs to with the one made here.
-    fn compare(&mut self, header: &Header, from: usize) {
-        let Some(calls) = self.calls.get(&header.context) else { return };
-        let ours = calls.iter().find(|(number, _)| *number == header.tag).map(|(_, s)| *s);
-        if let Some(ours) = ours.filter(|ours| !agree(*ours, header.signature)) {
-            self.mismatch.get_or_insert(Mismatch {
-                context: header.context,
-                other: from,
-                theirs: header.signature,
-                ours,
-                number: header.tag,
-            });
-        }
-    }
-
     /// Moves what can be moved. `false` if that was nothing.
     pub fn progress(&mut self) -> bool {
         let mut moved = false;
@@ -309,25 +238,6 @@ impl Engine {
             link.be_patient(patience);
         }
         self.progress()
-    }
-
-    fn advance_schedules(&mut self) -> bool {
-        let mut moved = false;
-        let mut at = 0;
-        while at < self.schedules.len() {
-            let mut schedule = self.schedules.swap_remove(at);
-            if schedule.advance(self) {
-                self.finish(schedule);
-                moved = true;
-                // What was last is at this place now.
-            } else {
-                self.schedules.push(schedule);
-                let last = self.schedules.len() - 1;
-                self.schedules.swap(at, last);
-                at += 1;
-            }
-        }
-        moved
     }
 
     fn progress_link(&mut self, from: usize) -> bool {
@@ -496,11 +406,4 @@ impl Engine {
     pub fn pending(&self) -> usize {
         self.requests.pending()
     }
-}
-
-/// Whether two ranks mean the same collective call.
-fn agree(a: Signature, b: Signature) -> bool {
-    let same_bytes = a.bytes == b.bytes || a.bytes == u64::MAX || b.bytes == u64::MAX;
-    let same_element = a.element == b.element || a.element == 0 || b.element == 0;
-    a.call == b.call && a.op == b.op && a.root == b.root && same_bytes && same_element
 }

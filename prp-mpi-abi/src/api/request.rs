@@ -303,6 +303,21 @@ pub(crate) fn testall(
     complete_some(requests, &all, |i| element(statuses, i))
 }
 
+/// Whether no request is active. The index and the status then say so.
+pub(super) fn none_is_active(handles: &[Handle], index: Ptr<c_int>, status: Ptr<Status>) -> bool {
+    let none = handles.iter().all(|&h| is_inactive(h));
+    if none {
+        index.put(UNDEFINED);
+        put_status(status, &Ending::EMPTY);
+    }
+    none
+}
+
+/// Which of the requests that are done are active.
+pub(super) fn active_among(handles: &[Handle], done: &[bool]) -> Vec<usize> {
+    (0..handles.len()).filter(|&i| done[i] && !is_inactive(handles[i])).collect()
+}
+
 pub(crate) fn waitany(
     count: c_int,
     requests: Ptr<Handle>,
@@ -310,9 +325,7 @@ pub(crate) fn waitany(
     status: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    if handles.iter().all(|&h| is_inactive(h)) {
-        index.put(UNDEFINED);
-        put_status(status, &Ending::EMPTY);
+    if none_is_active(&handles, index, status) {
         return Ok(());
     }
     let done = wait_until(&handles, None, |done| done.contains(&true))?;
@@ -329,14 +342,11 @@ pub(crate) fn testany(
     status: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    if handles.iter().all(|&h| is_inactive(h)) {
-        index.put(UNDEFINED);
+    if none_is_active(&handles, index, status) {
         flag.put(1);
-        put_status(status, &Ending::EMPTY);
         return Ok(());
     }
-    let done = look(&handles)?;
-    let first = done.iter().zip(&handles).position(|(d, &h)| *d && !is_inactive(h));
+    let first = active_among(&handles, &look(&handles)?).first().copied();
     flag.put(first.is_some().into());
     let Some(first) = first else {
         index.put(UNDEFINED);
@@ -354,8 +364,7 @@ fn some(
     indices: Ptr<c_int>,
     statuses: Ptr<Status>,
 ) -> Outcome {
-    let which: Vec<usize> =
-        (0..handles.len()).filter(|&i| done[i] && !is_inactive(handles[i])).collect();
+    let which = active_among(handles, done);
     outcount.put(which.len() as c_int);
     for (place, &index) in which.iter().enumerate() {
         indices.set(place, index as c_int);

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{element, is_inactive, look};
+use super::{active_among, element, is_inactive, look, none_is_active};
 use crate::api::UNDEFINED;
 use crate::api::environment::process;
 use crate::api::error::Outcome;
@@ -67,8 +67,7 @@ pub(crate) fn request_get_status_all(
 
 /// Which of the requests are active and done.
 fn done_of(handles: &[Handle]) -> Result<Vec<usize>, crate::api::error::Failure> {
-    let done = look(handles)?;
-    Ok((0..handles.len()).filter(|&i| done[i] && !is_inactive(handles[i])).collect())
+    Ok(active_among(handles, &look(handles)?))
 }
 
 pub(crate) fn request_get_status_any(
@@ -79,10 +78,8 @@ pub(crate) fn request_get_status_any(
     status: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    if handles.iter().all(|&h| is_inactive(h)) {
-        index.put(UNDEFINED);
+    if none_is_active(&handles, index, status) {
         flag.put(1);
-        put_status(status, &Ending::EMPTY);
         return Ok(());
     }
     let Some(first) = done_of(&handles)?.first().copied() else {

@@ -1,0 +1,108 @@
+//! The collective operations under way, and the comparison of what the ranks call.
+
+use super::Engine;
+use crate::collective::schedule::Schedule;
+use crate::request::{Outcome, RequestId, Status};
+use crate::wire::{Header, Signature};
+
+/// Collective calls of a communicator that are remembered, for comparison with what others call.
+const REMEMBERED: usize = 16;
+
+/// Two ranks that call different collective operations at the same point.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Mismatch {
+    /// The context of the communicator.
+    pub context: u64,
+    /// World rank of the other one.
+    pub other: usize,
+    /// What the other one calls.
+    pub theirs: Signature,
+    /// What is called here.
+    pub ours: Signature,
+    /// The how-manieth collective call on the communicator it is.
+    pub number: i32,
+}
+
+impl Engine {
+    /// Begins a collective operation.
+    pub fn start(&mut self, mut schedule: Schedule) -> RequestId {
+        self.remember(&schedule);
+        let request = self.requests.begin(1, Status::EMPTY);
+        schedule.request = Some(request);
+        if schedule.advance(self) {
+            self.finish(schedule);
+        } else {
+            self.schedules.push(schedule);
+        }
+        request
+    }
+
+    fn finish(&mut self, mut schedule: Schedule) {
+        schedule.finish();
+        if let Some(request) = schedule.request {
+            if schedule.outcome == Outcome::Truncated
+                && let Some(request) = self.requests.at(request)
+            {
+                request.status.outcome = Outcome::Truncated;
+            }
+            self.requests.advance(request);
+        }
+    }
+
+    /// Notes what is called, and compares it with what others have sent before.
+    fn remember(&mut self, schedule: &Schedule) {
+        let calls = self.calls.entry(schedule.context).or_default();
+        if calls.len() == REMEMBERED {
+            calls.remove(0);
+        }
+        calls.push((schedule.number, schedule.signature));
+        let early = self.matching.unexpected().map(|m| (m.header, m.from));
+        let early: Vec<_> =
+            early.filter(|(header, _)| header.context == schedule.context).collect();
+        for (header, from) in early {
+            self.compare(&header, from);
+        }
+    }
+
+    /// Compares the collective call a message belongs to with the one made here.
+    pub(super) fn compare(&mut self, header: &Header, from: usize) {
+        let Some(calls) = self.calls.get(&header.context) else { return };
+        let ours = calls.iter().find(|(number, _)| *number == header.tag).map(|(_, s)| *s);
+        if let Some(ours) = ours.filter(|ours| !agree(*ours, header.signature)) {
+            self.mismatch.get_or_insert(Mismatch {
+                context: header.context,
+                other: from,
+                theirs: header.signature,
+                ours,
+                number: header.tag,
+            });
+        }
+    }
+
+    /// Goes on with the collective operations. `false` if none has ended.
+    pub(super) fn advance_schedules(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.schedules.len() {
+            let mut schedule = self.schedules.swap_remove(at);
+            if schedule.advance(self) {
+                self.finish(schedule);
+                moved = true;
+                // What was last is at this place now.
+            } else {
+                self.schedules.push(schedule);
+                let last = self.schedules.len() - 1;
+                self.schedules.swap(at, last);
+                at += 1;
+            }
+        }
+        moved
+    }
+}
+
+/// Whether two ranks mean the same collective call.
+fn agree(a: Signature, b: Signature) -> bool {
+    let same_bytes = a.bytes == b.bytes || a.bytes == u64::MAX || b.bytes == u64::MAX;
+    let same_element = a.element == b.element || a.element == 0 || b.element == 0;
+    a.call == b.call && a.op == b.op && a.root == b.root && same_bytes && same_element
+}
