@@ -21,7 +21,7 @@ prepare_mpi() {
     local -a packages=()
     require_rust
     for package in prp-mpi-abi prp-mpirun "$@"; do packages+=(--package "$package"); done
-    # shellcheck disable=SC2154 # whoever sources this has it
+    # shellcheck disable=SC2154 # the script that sources this has it
     (cd "$here/.." && cargo build --release --quiet "${packages[@]}") || die "the build failed: see above"
     target=$(cd "$here/.." && cargo metadata --format-version 1 --no-deps --quiet |
         sed 's/.*"target_directory":"\([^"]*\)".*/\1/')

@@ -11,8 +11,11 @@ const WIDTH: usize = 100;
 /// Folders of the repository that hold no source of the project.
 const SKIPPED: [&str; 3] = ["target", "corpus", "artifacts"];
 
-/// Words before a clause with `who` that has no noun: "of who waits".
-const PREPOSITIONS: [&str; 8] = ["of", "for", "to", "by", "with", "from", "than", "before"];
+/// Words before a clause with `who` that has no noun: "of who waits", "until who reads has read".
+const BEFORE_WHO: [&str; 14] = [
+    "of", "for", "to", "by", "with", "from", "than", "before", "and", "or", "but", "until", "as",
+    "where",
+];
 
 /// Numerals before the plural of a fraction: "three fifths".
 const NUMERALS: [&str; 8] = ["two", "three", "four", "five", "six", "seven", "eight", "nine"];
@@ -81,7 +84,7 @@ fn broken(line: &str) -> Vec<Rule> {
         // "Who may connect?" and "| who | what |" are no clauses.
         let begins = word == "Who" || word == "Whoever" || word == "whoever";
         let torn = word == "who" && before.ends_with([':', ';']);
-        let headless = begins || torn || word == "who" && PREPOSITIONS.contains(&before);
+        let headless = begins || torn || word == "who" && BEFORE_WHO.contains(&before);
         if headless && !line.contains('?') && !words[at].contains('`') {
             found.push(Rule::Who);
         }
@@ -167,6 +170,7 @@ fn breaches__each_rule_finds_a_planted_case() {
     assert_eq!(rules("a.rs", "    /// Whoever waits gets it."), ["who"]);
     assert_eq!(rules("a.rs", "// The place of who waits."), ["who"]);
     assert_eq!(rules("a.rs", "// Nothing is lost; who reads goes on."), ["who"]);
+    assert_eq!(rules("a.rs", "// It is free, and who asks gets it."), ["who"]);
     assert_eq!(rules("a.rs", "// A thread who waits."), [""; 0]);
     assert_eq!(rules("a.rs", "/// ... and bytes: four"), ["continuation"]);
     assert_eq!(rules("a.md", "It takes three fifths, a fourteenth less."), ["fraction"; 2]);

@@ -1,7 +1,7 @@
-//! What frames pass by that are handed straight to a NIC driver: queueing disciplines with their
-//! filters, programs and rules at the device's egress, and who listens to all that is sent; and
-//! what those pass by that a program at its ingress takes: filters and rules there. Where there is
-//! any of it frames go the usual way.
+//! What a fast path would bypass. Frames that are handed directly to a NIC driver bypass queueing
+//! disciplines with their filters, programs and rules at the device's egress, and sockets that
+//! capture all that is sent. Frames that a program at the ingress takes bypass filters and rules
+//! there. Where there is any of it, frames take the packet socket.
 
 use std::fs;
 use std::io;

@@ -1,8 +1,7 @@
-//! A way past the packet socket, out or in, that is open while there is a flow: when it is opened
-//! and closed, and who sees to it.
+//! The life of a fast path, to send or to receive, that is open while there is a flow.
 //!
-//! Opening and closing take system calls that may take their time. So a thread of the engine's does
-//! both, and who sends or receives only counts frames, and calls it.
+//! Opening and closing take system calls that may take long. So a thread of the engine does both.
+//! Threads that send or receive only count frames, and call it.
 
 use std::io;
 use std::mem;
@@ -19,7 +18,7 @@ use crate::fast_path_state::{Action, FastPathState};
 /// Something that somebody looks after, in the network namespace of the device, without a lock that
 /// others wait for.
 pub trait Managed: Send + Sync {
-    /// From now on `waker` calls who looks after it.
+    /// From now on `waker` calls the thread that manages it.
     fn set_waker(&self, waker: &Waker);
 
     /// Whether somebody has been called, and has not looked since.
@@ -187,7 +186,7 @@ impl<T> FastPath<T> {
         }
     }
 
-    /// Shows who counts how things are.
+    /// Shows the threads that count frames how things are.
     fn publish(&self, state: &State<T>) {
         self.threshold.store(state.phase.threshold(), Ordering::Relaxed);
         self.is_open.store(state.means.is_some(), Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! The kernel's filter for this process: frames for this machine, its node and its ports, so that
 //! frames for other processes cost us nothing. Running it costs each frame 5 % of its way
-//! (docs/performance.md): where there are no frames for others there is none, and the ring looks
-//! for whom the kernel takes a frame (`sys/ring`).
+//! (docs/performance.md): where there are no frames for others there is none, and the ring reads
+//! where the kernel says a frame goes (`sys/ring`).
 
 use libc::sock_filter as Instruction;
 use prp_proto::addr::{NodeId, Port};
@@ -26,7 +26,7 @@ pub struct PortFilter {
     open: bool,
 }
 
-/// Where a program finds for whom the kernel takes a frame: for this machine (`PACKET_HOST`), or
+/// Where a program finds where the kernel says a frame goes: to this machine (`PACKET_HOST`), or
 /// not.
 ///
 /// Not, by the device's present address, are frames for other stations, for several, and those that

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub enum Topic {
-    /// A rank says who it is: first frame on its stream.
+    /// A rank gives its number: the first frame on its stream.
     Hello = 1,
     /// A rank's card: where others reach it.
     Card,

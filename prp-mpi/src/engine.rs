@@ -26,7 +26,7 @@ const COPIED: usize = 64 << 10;
 /// long as this rank has something else to do.
 const HELD: u64 = 64 << 20;
 
-/// What a rank sends and receives, and with whom.
+/// What a rank sends and receives, and its links.
 #[derive(Debug)]
 pub struct Engine {
     me: usize,
@@ -38,7 +38,7 @@ pub struct Engine {
     calls: HashMap<u64, Vec<(i32, Signature)>>,
     /// A disagreement that was found: world rank, its signature, ours, context.
     pub mismatch: Option<Mismatch>,
-    /// What came on a link that is no header, and from whom.
+    /// What came on a link that is no header, and the rank that sent it.
     pub garbage: Option<(usize, u8)>,
     /// A message that was longer than the buffer of a receive that had been released.
     pub overrun: Option<Overrun>,

@@ -108,7 +108,7 @@ struct DaemonArgs {
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<std::net::SocketAddr>,
     /// Become this user once sockets are open, with CAP_NET_RAW alone; only root can [default: as
-    /// the settings say, else stay who it is]
+    /// the settings say, else stay the user that started it]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 }

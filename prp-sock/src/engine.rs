@@ -112,8 +112,8 @@ impl Engine {
         fork::generation() == self.generation
     }
 
-    /// Does what is due without waiting: sends, wakes whom it concerns, and lets the keeper know if
-    /// it has to take over. To be called after a command, with the lock it was given under.
+    /// Does what is due without waiting: sends, wakes the threads it concerns, and lets the keeper
+    /// know if it has to take over. To be called after a command, with the lock it was given under.
     pub(crate) fn finish(&self, mut core: CoreGuard<'_>, now: Instant) {
         if core.rx_handles.has_frame() {
             core.poll_once(now, None);

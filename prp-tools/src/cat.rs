@@ -35,7 +35,7 @@ const EXAMPLES: &str = "\
   prp cat -lk 7000 </dev/null   print what comes, from one connection after another
   ls | prp cat -m beta 7001     one message a line
   prp cat -lk 7002 -e 'wc -c'   a program for each connection, many at a time
-  prp cat -zv beta 7000-7010    who listens there?
+  prp cat -zv beta 7000-7010    which ports are served there?
 ";
 
 /// Connect standard input and output to another node.
@@ -129,7 +129,7 @@ pub(crate) struct CatArgs {
     #[arg(short, long)]
     quiet: bool,
 
-    /// Say who connects and what a scan finds, also where standard error is no terminal
+    /// Say which peers connect and what a scan finds, also where standard error is no terminal
     #[arg(short, long, conflicts_with = "quiet")]
     verbose: bool,
 }

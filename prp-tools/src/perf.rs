@@ -54,7 +54,7 @@ const DEFAULT_PORT: u16 = 5210;
 /// else does not move.
 const DEFAULT_ROUNDS: u32 = 5;
 
-/// How long who ends the program waits for offloads to be turned on: ethtool takes some
+/// How long the end of the program waits for offloads to be turned on: ethtool takes some
 /// milliseconds, unless it waits for a lock of the kernel's.
 const PATIENCE: Duration = Duration::from_secs(2);
 

@@ -48,7 +48,7 @@ pub(crate) struct Heard {
     pub(crate) kind: NodeKind,
     /// Of which echo.
     pub(crate) sequence: u16,
-    /// Routers between the asker and who answered.
+    /// Routers between the asker and the node that answered.
     pub(crate) routers: u8,
     /// How long it took.
     pub(crate) took: Duration,

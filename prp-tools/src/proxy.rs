@@ -40,7 +40,7 @@ pub(crate) struct ProxyArgs {
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
-    /// Say who connects
+    /// Say which clients connect
     #[arg(short, long)]
     verbose: bool,
 }

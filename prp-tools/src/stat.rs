@@ -27,7 +27,7 @@ pub(crate) use snapshot::{Connection, Process, Snapshot};
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp stat                              connections that are established or end
-  prp stat -l                           who listens
+  prp stat -l                           listeners
   prp stat -a state estab dport 7000    those to port 7000
   prp stat -i dst beta                  more of each connection to node beta
   prp stat -w 1                         again every second

@@ -374,7 +374,7 @@ fn interface__removed_and_made_again() {
         node.run("ip", &["link", "set", "eth0", "up"]);
     }
     assert_eq!(server.ok("read s 9"), "within");
-    // Both who sends and who only listens are there again.
+    // Both the sender and the listener are there again.
     client.ok("connect t 2:80");
     server.ok("write s back");
     assert_eq!(client.ok("read s 9"), "back");

@@ -78,8 +78,8 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are those mmap returned and was given, and who uses the memory
-        // holds `self`.
+        // SAFETY: `base` and `len` are those mmap returned and was given, and every user of the
+        // memory holds `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

@@ -36,8 +36,8 @@ pub(crate) fn ignore_outgoing(fd: BorrowedFd<'_>) -> io::Result<()> {
 /// changed while there is a ring.
 ///
 /// Frames that wait to be divided (GSO) by another protocol than TCP or UDP cannot come with one: a
-/// ring takes none behind such a frame. Nobody makes them of PRP's EtherType but who has the right
-/// to send any frame on a virtual link.
+/// ring takes none behind such a frame. Only a process that may send any frame on a
+/// virtual link makes them of PRP's EtherType.
 pub(crate) fn prefix_frames(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
     set(fd, libc::SOL_PACKET, PACKET_VNET_HDR, &i32::from(on))
 }

@@ -16,7 +16,7 @@ const CACHE_LINE: usize = 64;
 /// What the kernel puts before a frame, with its alignment; so much is enough for all of it.
 pub(crate) const BEFORE_FRAME: usize = 110;
 
-/// Where in a slot the kernel says where a frame came from and for whom it is: behind its header,
+/// Where in a slot the kernel says where a frame came from and where it goes: behind its header,
 /// aligned (`TPACKET_ALIGNMENT`).
 const ADDRESS_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16);
 

@@ -111,8 +111,8 @@ impl Text {
         asm.jump_if(Eq, R2, 0, *up);
     }
 
-    /// Finds a free slot, R8. Where there is none the tcx receive path is closed until who empties
-    /// it has caught up, so that frames stay in order.
+    /// Finds a free slot, R8. Where there is none the tcx receive path is closed until the reader
+    /// has caught up, so that frames stay in order.
     fn slot(&mut self) {
         let Self { asm, layout, up } = self;
         let (full, found) = (asm.label(), asm.label());
@@ -162,7 +162,7 @@ impl Text {
 
     /// After a small frame, has this processor own the second line of the next slot, which the
     /// reader has had since the last lap: the next message need not wait for that. The first line
-    /// is where who looks would take it back at once.
+    /// is where a thread that polls would take it back at once.
     fn fetch_next(&mut self) {
         let Self { asm, .. } = self;
         let large = asm.label();

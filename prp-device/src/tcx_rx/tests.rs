@@ -73,7 +73,7 @@ impl Bench {
 /// A frame for this node and the port, whose length depends on its number.
 fn frame(number: u8) -> Vec<u8> {
     let mut frame = vec![number; 31 + usize::from(number) * 5];
-    // To whom it is: a program that is tried out runs at the loopback device, whose address is
+    // Its destination: a program that is tried out runs at the loopback device, whose address is
     // this.
     frame[..6].fill(0);
     frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());

@@ -1,4 +1,4 @@
-//! A frame for this connection: what kind it is and who acts on it.
+//! A frame for this connection: its kind, and the code that acts on it.
 
 use super::Connection;
 use crate::buffer::Sink;

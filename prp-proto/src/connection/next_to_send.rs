@@ -99,7 +99,7 @@ impl Connection {
     /// for its turn.
     #[inline]
     pub(crate) fn wants_send_slot(&self) -> bool {
-        // After most of what happens there is nothing new, and who asks need not call for that.
+        // After most of what happens there is nothing new, and the caller need not ask for that.
         self.has_unnumbered()
             && !self.send_slot.allows(self.send.flight.is_empty())
             && self.waits_for_slot()

@@ -306,7 +306,7 @@ impl Connection {
     /// stays kept, for the next read to try again.
     #[inline]
     pub(super) fn take_held(&mut self) -> bool {
-        // Mostly there is none, and who asks need not call for that.
+        // Mostly there is none, and the caller need not ask for that.
         self.recv.has_gap() && self.take_from_held()
     }
 

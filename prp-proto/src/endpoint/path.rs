@@ -90,8 +90,8 @@ impl Endpoint {
         device: DeviceId,
         frame: &Frame<'_>,
     ) -> bool {
-        // Most frames are segments and no repeats, and who hands them over need not look anything
-        // up for that.
+        // Most frames are segments and no repeats, and for those the caller need not look anything
+        // up.
         let flags = frame.flags();
         (flags.intersects(Flags::RTX | Flags::CREQ) || Control::is_probe(frame))
             && self.table.get(handle).is_some_and(|conn| {

@@ -141,8 +141,8 @@ impl PeerScheduler {
         }
     }
 
-    /// Puts `conn`, whose turn it was or who comes, at the end of its line: of those with little to
-    /// say if it is `brief`.
+    /// Puts `conn`, whose turn it was or which is new, at the end of its line: of those with little
+    /// to say if it is `brief`.
     fn enqueue(&mut self, conn: ConnHandle, send_slot: &SendSlot, brief: bool) {
         self.queues[send_slot.queue as usize].line(brief).push_back(conn);
         self.list(send_slot.queue);
@@ -204,7 +204,7 @@ impl PeerScheduler {
     }
 }
 
-/// Queues in the order of their nodes, since numbers depend on who came first.
+/// Queues in the order of their nodes, since numbers depend on which came first.
 #[cfg(any(test, feature = "testing"))]
 impl core::hash::Hash for PeerScheduler {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {

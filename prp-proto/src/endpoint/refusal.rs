@@ -30,7 +30,7 @@ impl Refusal {
     }
 }
 
-/// A port that this endpoint does not own, and who waits for its answer.
+/// A port that this endpoint does not own, and the peer that waits for an answer.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UnownedPort {
     pub(super) refusal: Refusal,

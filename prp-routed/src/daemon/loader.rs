@@ -24,7 +24,7 @@ pub(super) struct ReloadRequest {
 /// A reading and those who wished for it.
 pub(super) type Loaded = (io::Result<Table>, Vec<ReloadRequest>);
 
-/// The thread that reads, when there is one, and who waits for it.
+/// The thread that reads, when there is one, and the clients that wait for it.
 #[derive(Debug)]
 pub(super) struct Loader {
     /// Rings when there is a result.

@@ -17,7 +17,7 @@ use crate::sys::lock::{lock_as, try_lock_soon};
 pub(super) type CoreLock = Mutex<Baton, Core>;
 
 /// Wakers to be called or dropped as soon as the lock is free. Both run code that is not ours,
-/// which may use a stream of this engine; and who is woken wants the lock first of all.
+/// which may use a stream of this engine; and a thread that is woken wants the lock first of all.
 #[derive(Debug, Default)]
 pub(super) struct DeferredWakes {
     wake: Vec<Waker>,

@@ -29,7 +29,7 @@ const WORTH_RETURNING: usize = 4 * 1024 * 1024;
 /// What leaders have left to the keeper since it looked at the time.
 #[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum TimerLoad {
-    /// Nothing: none has slept, and who does not sleep looks itself.
+    /// Nothing: none has slept, and a thread that does not sleep looks itself.
     #[default]
     Nothing,
     /// Whatever there was, none of it soon due.

@@ -62,8 +62,8 @@ impl SpinHistory {
     }
 }
 
-/// When a thread that looks offers the processor to others, by how many offers in a row nobody
-/// took; and what it learns about others who want it.
+/// When a thread that polls yields the processor, by how many yields in a row returned at once; and
+/// what it learns about other threads that want it.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct YieldBackoff {
     uncontended: u32,
@@ -74,8 +74,8 @@ pub(super) struct YieldBackoff {
 }
 
 impl YieldBackoff {
-    /// How often to look in a row. After an offer that somebody took the next one comes first: it
-    /// may be the peer who takes it.
+    /// How often to poll in a row. After a yield that let another thread run the next one comes
+    /// first: that thread may be the peer.
     pub(super) const fn polls_per_yield(self) -> usize {
         match self.uncontended {
             0 => 0,

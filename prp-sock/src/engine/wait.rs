@@ -369,8 +369,8 @@ impl Engine {
     }
 
     /// Looks for a frame or a call without sleeping. If there is something to do, what time it is
-    /// by the looks since the clock was read: near enough, and who reads it again holds up a
-    /// message for that.
+    /// by the looks since the clock was read: near enough, and reading it again would hold
+    /// up a message.
     fn spin(
         &self,
         rx_handles: &RxHandles,

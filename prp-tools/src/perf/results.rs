@@ -149,7 +149,7 @@ impl Run {
         let known = [("run on", "date"), ("commit", "commit")];
         let mut facts: Vec<_> =
             known.iter().filter_map(|(what, key)| Some(format!("{what} {}", word(key)?))).collect();
-        // What stands behind the version says who has built the kernel.
+        // What stands behind the version names a build of the kernel.
         let kernel = word("kernel").and_then(|kernel| kernel.split('-').next());
         facts.extend(kernel.map(|version| format!("Linux {version}")));
         if let Some(stolen) = machine["stolen"].as_f64() {

@@ -243,7 +243,7 @@ fn transfer(
 }
 
 impl StreamArgs {
-    /// Turns of each transport: with interval lines one, as who asks for them wants one long run.
+    /// Turns of each transport: with interval lines one, since a user of those wants one long run.
     fn rounds(&self) -> u32 {
         let default = if self.interval.is_some() { 1 } else { DEFAULT_ROUNDS };
         self.common.rounds.unwrap_or(default)

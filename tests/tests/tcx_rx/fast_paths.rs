@@ -61,7 +61,7 @@ pub(crate) fn frames__stay_in_order_however_it_is_armed() {
     assert!(count > sent / 10 && count < sent - sent / 10, "{count} of {sent}: both ways");
 }
 
-/// Those who look have not received since they enabled it.
+/// The threads that poll have not received since they enabled it.
 pub(crate) fn frames__that_waited_at_an_enabled_tcx_rx_come_before_later_ones() {
     let mut link = Link::open();
     for max in [1, 2, 3, 64] {

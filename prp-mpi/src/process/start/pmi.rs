@@ -59,7 +59,7 @@ impl Pmi {
         Self::begin(stream, version, rank, size, job.unwrap_or_default()).map(Some)
     }
 
-    /// Says who is there.
+    /// Says which ranks are there.
     pub(super) fn begin(
         stream: UnixStream,
         version: Version,

@@ -65,8 +65,8 @@ fn segment__for_a_process_that_has_ended_is_followed_by_a_probe() {
     assert!(pair.time.since(begun) < Duration::from_secs(1), "{:?}", pair.time);
 }
 
-/// Finding out who owns a port costs system calls: how often is limited before anybody is asked
-/// (PRP-RST-6).
+/// Finding out which process owns a port costs system calls: how often is limited before anybody is
+/// asked (PRP-RST-6).
 #[test]
 fn flood__has_few_ports_looked_up() {
     let offer = Offer {

@@ -25,10 +25,10 @@ pub(crate) struct NodeShare {
     pub(in crate::engine) ledger: Option<Ledger>,
 }
 
-/// The threads and tasks that wait for something, and who drives.
+/// The threads and tasks that wait for something, and the leader.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    /// Those who wait for a connection, by the slot of its handle.
+    /// Those that wait for a connection, by the slot of its handle.
     pub(super) slots: Vec<Waiters>,
     pub(super) listeners: HashMap<ListenHandle, Waiters>,
     /// Calls of wakers, to be made when the lock is let go.

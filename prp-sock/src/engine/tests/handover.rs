@@ -81,7 +81,7 @@ fn wait__sixty_four_threads_that_never_spin() {
     ping_pong(64, 50, &Builder::new().spin(Duration::ZERO));
 }
 
-/// Nobody starves: every thread reaches its share while all the others go on. And nobody who wants
+/// No thread starves: each reaches its share while all the others go on. And no thread that wants
 /// the lock waits for anything but work in progress.
 #[test]
 fn wait__eight_threads_all_make_progress_while_the_others_run() {

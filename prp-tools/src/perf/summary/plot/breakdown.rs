@@ -1,5 +1,5 @@
 //! Where the time of a small message goes: the paper's figure 3. By subtraction: raw frames have no
-//! protocol, and who spins does not sleep.
+//! protocol, and a thread that spins does not sleep.
 
 use std::path::Path;
 
