@@ -1,5 +1,6 @@
-# Draws a chart as SVG from lines "SERIES<tab>X<tab>Y": a line with its points for each series, in the order in which they
-# come. Where X is no number, each X has a place of its own, and bars stand there.
+# Draws a chart as SVG from lines "SERIES<tab>X<tab>Y": a line with its points for each series, in
+# the order in which they come. Where X is no number, each X has a place of its own, and bars stand
+# there.
 #   -v title=, xlabel=, ylabel=   what is written
 #   -v logx=1, logy=1             logarithmic axes; an X of 0 stands where 0.5 would
 

@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# MPI programs on the nodes of a topology: over PRP by prp-mpirun, and over TCP by MPICH and Open MPI where those can be
-# installed. A script that sources this has $here, $INSTANCE and a scratch folder $DIR.
+# MPI programs on the nodes of a topology: over PRP by prp-mpirun, and over TCP by MPICH and Open
+# MPI where those can be installed. A script that sources this has $here, $INSTANCE and a scratch
+# folder $DIR.
 
-# Each node has a part of the machine to itself: what the scheduler would do with ranks that talk to each other changes
-# from one second to the next.
+# Each node has a part of the machine to itself: what the scheduler would do with ranks that talk to
+# each other changes from one second to the next.
 CORES=("" 0 0)
 # The implementations that are here.
 WHO=(prp_mpi)
@@ -15,7 +16,8 @@ divide_processors() {
     ((cores < 2)) || CORES=("" "0-$((half - 1))" "$half-$((cores - 1))")
 }
 
-# prepare_mpi PACKAGE...: builds prp-mpi and these packages, installs the others, writes what starts commands on nodes.
+# prepare_mpi PACKAGE...: builds prp-mpi and these packages, installs the others, writes what starts
+# commands on nodes.
 prepare_mpi() {
     local target package
     local -a packages=()
@@ -50,8 +52,8 @@ install_peer() {
     WHO+=("$name")
 }
 
-# launch NODE COMMAND... and what launchers call instead of ssh. There a node has a name of its own, by which Open MPI
-# tells nodes apart.
+# launch NODE COMMAND... and what launchers call instead of ssh. There a node has a name of its own,
+# by which Open MPI tells nodes apart.
 write_launchers() {
     local on_node="exec \"$here/topo\" -i \"$INSTANCE\" exec \"\$node\" -- taskset -c \"\$cores\""
     cat >"$DIR/launch" <<TEXT
@@ -76,7 +78,8 @@ TEXT
     chmod +x "$DIR/launch" "$DIR/ssh"
 }
 
-# build_c NAME: a program of prp-mpi-abi/tests/programs for all that are here. MPICH and prp-mpi have the same ABI.
+# build_c NAME: a program of prp-mpi-abi/tests/programs for all that are here. MPICH and prp-mpi
+# have the same ABI.
 build_c() {
     local source=$here/../prp-mpi-abi/tests/programs/$1.c
     "$BIN/prp-mpicc" -O2 -o "$DIR/$1" "$source" || die "$1.c does not compile"

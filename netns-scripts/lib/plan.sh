@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# From a list of links to everything that follows from it, without touching the system: devices, hardware addresses,
-# IPv4 addresses, next hops, and the text of each node's prphosts and `ip -batch` file.
+# From a list of links to everything that follows from it, without touching the system: devices,
+# hardware addresses, IPv4 addresses, next hops, and the text of each node's prphosts and `ip
+# -batch` file.
 #
 # PLAN                        name, size, MTU, rate, and perhaps `udp` or `both`, `faulty` and `routers`: two plans with
 #                             the same words are the same
@@ -67,8 +68,9 @@ carrier_of() {
     esac
 }
 
-# The address tells where a frame comes from: 02:00:00:00:LL:NN is node NN on link LL. The second and third byte carry
-# what does not fit in one byte, and the fourth is a switch's number, which has node 0.
+# The address tells where a frame comes from: 02:00:00:00:LL:NN is node NN on link LL. The second
+# and third byte carry what does not fit in one byte, and the fourth is a switch's number, which has
+# node 0.
 mac_address() {
     local link=$1 node=$2 switch=0
     [[ $node != sw* ]] || switch=${node#sw} node=0
@@ -80,8 +82,8 @@ ipv4_address() {
     [[ $1 == sw* ]] || echo "10.99.$(($1 >> 8)).$(($1 & 255))"
 }
 
-# NEIGHBOURS[NODE]: its neighbours as `I:J` words, its own interface I and the neighbour's interface J. All nodes on one
-# switch are neighbours. DEGREE[NODE]: how many interfaces it has.
+# NEIGHBOURS[NODE]: its neighbours as `I:J` words, its own interface I and the neighbour's interface
+# J. All nodes on one switch are neighbours. DEGREE[NODE]: how many interfaces it has.
 join_neighbours() {
     declare -gA NEIGHBOURS=() DEGREE=()
     local -A on_switch=()
@@ -104,10 +106,11 @@ join_neighbours() {
     done
 }
 
-# find_routes NODE: fills WAYS[FAR] with the ways from NODE to every node that can be reached, the best first, as words
-# `I:J:METRIC`: the first hop leaves by interface I for the neighbour's interface J. There is a way by each neighbour from
-# which FAR is reached without coming back; by a switch, none but the direct one to the nodes on it. Shorter is better,
-# then the order of the links, which in a hypercube is that of the dimensions. `prp hosts generate` does the same.
+# find_routes NODE: fills WAYS[FAR] with the ways from NODE to every node that can be reached, the
+# best first, as words `I:J:METRIC`: the first hop leaves by interface I for the neighbour's
+# interface J. There is a way by each neighbour from which FAR is reached without coming back; by a
+# switch, none but the direct one to the nodes on it. Shorter is better, then the order of the
+# links, which in a hypercube is that of the dimensions. `prp hosts generate` does the same.
 find_routes() {
     declare -gA WAYS=()
     local -A beside=() found=()
@@ -129,8 +132,9 @@ find_routes() {
     done
 }
 
-# find_distances NODE NEIGHBOUR OVER: DISTANCE[FAR] in links from NEIGHBOUR, for all it reaches without NODE, and without
-# the nodes NODE reaches directly if OVER is a switch, which the caller has in `beside`. Breadth first.
+# find_distances NODE NEIGHBOUR OVER: DISTANCE[FAR] in links from NEIGHBOUR, for all it reaches
+# without NODE, and without the nodes NODE reaches directly if OVER is a switch, which the caller
+# has in `beside`. Breadth first.
 find_distances() {
     declare -gA DISTANCE=([$2]=0)
     [[ ${DEGREE[$2]} != 1 ]] || return 0
@@ -149,7 +153,8 @@ find_distances() {
     done
 }
 
-# rank_ways FAR `DISTANCE:RANK:I:J`...: fills WAYS[FAR]. A link more weighs 16, more than any order of links.
+# rank_ways FAR `DISTANCE:RANK:I:J`...: fills WAYS[FAR]. A link more weighs 16, more than any order
+# of links.
 rank_ways() {
     local distance rank i j shortest='' metric
     if [[ ${2% } != *' '* ]]; then
@@ -184,8 +189,8 @@ hosts_text() {
     done
 }
 
-# A neighbour's ways are hardware addresses, since two neighbours may not be `via` each other; all others are `via`
-# neighbours.
+# A neighbour's ways are hardware addresses, since two neighbours may not be `via` each other; all
+# others are `via` neighbours.
 ways_text() {
     local way i j metric first line=$1 backup=9000
     first=${WAYS[$1]%% *}
@@ -204,7 +209,8 @@ ways_text() {
     echo "${line%,}$(backup_text "$1" "$backup") node$1"
 }
 
-# backup_text NODE [METRIC]: its UDP address, behind its ways over Ethernet, whose metrics are all below.
+# backup_text NODE [METRIC]: its UDP address, behind its ways over Ethernet, whose metrics are all
+# below.
 backup_text() {
     [[ $CARRIER != both ]] || echo ", udp:$(ipv4_address "$1") metric ${2:-10000}"
 }
@@ -217,9 +223,9 @@ first_interface() {
     echo "$i"
 }
 
-# ipv4_text NODE, after find_routes NODE: a batch for `ip`. Addresses are /32 and every route is a host route, so one
-# scheme serves every topology. Every line can be applied again, which `topo link NODE up` needs: the kernel forgets
-# routes and neighbours of a device that went down.
+# ipv4_text NODE, after find_routes NODE: a batch for `ip`. Addresses are /32 and every route is a
+# host route, so one scheme serves every topology. Every line can be applied again, which `topo link
+# NODE up` needs: the kernel forgets routes and neighbours of a device that went down.
 ipv4_text() {
     local node=$1 other i j own far dev
     own=$(ipv4_address "$node")
@@ -259,7 +265,8 @@ check_mtu() {
     fi
 }
 
-# bits_per_second RATE: a rate in the words of tc as a plain number, so that 1gbit and 1000mbit are the same rate.
+# bits_per_second RATE: a rate in the words of tc as a plain number, so that 1gbit and 1000mbit are
+# the same rate.
 bits_per_second() {
     local text=${1,,} factor=1 bits
     if [[ $text == none ]]; then
@@ -283,12 +290,14 @@ bits_per_second() {
 # tbf_words MTU BITS: the token bucket of one end of a link.
 tbf_words() {
     local bytes=$(($2 / 8)) burst limit default=212992
-    # A bucket of one millisecond, or the timer's grain lowers the rate; at least one full frame, or it never passes. tc
-    # counts the bucket in microseconds and rounds down, hence the two spare ones.
+    # A bucket of one millisecond, or the timer's grain lowers the rate; at least one full frame, or
+    # it never passes. tc counts the bucket in microseconds and rounds down, hence the two spare
+    # ones.
     burst=$((bytes / 1000))
     ((burst >= $1 + 14)) || burst=$(($1 + 14))
     burst=$((((burst + bytes / 500000) / 1024 + 1) * 1024))
-    # A queue longer than the socket's buffer makes a sender block; a shorter one drops frames with ENOBUFS.
+    # A queue longer than the socket's buffer makes a sender block; a shorter one drops frames with
+    # ENOBUFS.
     ! [[ -r /proc/sys/net/core/wmem_default ]] || default=$(</proc/sys/net/core/wmem_default)
     limit=$((4 << 20))
     ((limit >= 2 * default)) || limit=$((2 * default))

@@ -11,6 +11,9 @@ const WIDTH: usize = 100;
 /// Folders of the repository that hold no source of the project.
 const SKIPPED: [&str; 3] = ["target", "corpus", "artifacts"];
 
+/// Ends of the names of files that are read: Rust, C, Markdown.
+const SUFFIXES: [&str; 4] = [".rs", ".c", ".h", ".md"];
+
 /// Words before a clause with `who` that has no noun: "of who waits", "until who reads has read".
 const BEFORE_WHO: [&str; 14] = [
     "of", "for", "to", "by", "with", "from", "than", "before", "and", "or", "but", "until", "as",
@@ -61,7 +64,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
             if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
                 files(&entry.path(), found);
             }
-        } else if name.ends_with(".rs") || name.ends_with(".md") {
+        } else if SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
             found.push(entry.path());
         }
     }
@@ -99,13 +102,18 @@ fn broken(line: &str) -> Vec<Rule> {
 
 /// The breaches in a file: the rule and the number of the line.
 fn breaches(name: &str, text: &str) -> Vec<(Rule, usize)> {
-    let is_code = name.ends_with(".rs");
+    let is_code = !name.ends_with(".md");
+    let is_c = name.ends_with(".c") || name.ends_with(".h");
     let mut found = Vec::new();
     let mut fenced = false;
     for (number, line) in (1..).zip(text.lines()) {
         let trimmed = line.trim_start();
         let prose = if is_code {
-            let Some(comment) = trimmed.strip_prefix("//") else { continue };
+            // A line of C that begins with an asterisk goes on with a comment.
+            let marks = if is_c { &["/*", "* ", "//"][..] } else { &["//"] };
+            let Some(comment) = marks.iter().find_map(|mark| trimmed.strip_prefix(mark)) else {
+                continue;
+            };
             let comment = comment.trim_start_matches(['/', '!']);
             comment.strip_prefix(' ').unwrap_or(comment)
         } else {
@@ -167,6 +175,8 @@ fn breaches__each_rule_finds_a_planted_case() {
     assert_eq!(rules("a.md", &"word ".repeat(21)), ["width"]);
     assert_eq!(rules("a.md", &format!("| {}", "word ".repeat(21))), [""; 0]);
     assert_eq!(rules("a.md", &format!("```\n{}\n```", "word ".repeat(21))), [""; 0]);
+    assert_eq!(rules("a.c", &format!(" * {}", "word ".repeat(20))), ["width"]);
+    assert_eq!(rules("a.h", "/* Whoever waits gets it. */"), ["who"]);
     assert_eq!(rules("a.rs", "    /// Whoever waits gets it."), ["who"]);
     assert_eq!(rules("a.rs", "// The place of who waits."), ["who"]);
     assert_eq!(rules("a.rs", "// Nothing is lost; who reads goes on."), ["who"]);

@@ -1,5 +1,6 @@
-/* What the programs of this folder share: their options, random numbers that every rank can make for
- * itself, the division of rows among ranks, the check against the sequential program, the report. */
+/* What the programs of this folder share: their options, random numbers that every rank can make
+ * for itself, the division of rows among ranks, the check against the sequential program, the
+ * report. */
 #ifndef APP_H
 #define APP_H
 
@@ -180,6 +181,20 @@ static inline void app_value(const struct app *app, const char *key, double valu
 {
     if (app->report)
         printf("report %s %.9g\n", key, value);
+}
+
+/* The report of one of several forms; `first` is the time of form 1, 0 if that was not run. */
+static inline void app_form(const struct app *app, int form, double time, double alone, double first)
+{
+    char key[32];
+    snprintf(key, sizeof key, "time_s.form%d", form);
+    app_value(app, key, time);
+    snprintf(key, sizeof key, "speedup.form%d", form);
+    app_value(app, key, alone / time);
+    if (form > 1 && first > 0) {
+        snprintf(key, sizeof key, "gain.form%d", form);
+        app_value(app, key, first / time);
+    }
 }
 
 /* Ends MPI; the exit status of the program. */

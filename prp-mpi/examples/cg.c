@@ -1,7 +1,7 @@
-/* Conjugate gradients for a 2-D Laplacian, in three forms. 1 waits for everything: for the rows of
- * its neighbours, then for each sum. 2 multiplies its inner rows while the others' rows are on their
- * way. 3 is the pipelined method of Ghysels and Vanroose (2014): one sum an iteration, on its way
- * while the matrix is multiplied. */
+/* Conjugate gradients for a 2-D Laplacian, in three forms. 1 waits for everything: for the rows
+ * of its neighbours, then for each sum. 2 multiplies its inner rows while the others' rows are
+ * on their way. 3 is the pipelined method of Ghysels and Vanroose (2014): one sum an iteration,
+ * on its way while the matrix is multiplied. */
 #include "app.h"
 
 /* Rows of a vector over the grid, between a row of each neighbour. */
@@ -98,7 +98,8 @@ static void classic(const struct app *app, const struct rows *r, double *x, doub
     free(image);
 }
 
-/* Form 3, with the names of the paper: p, s, z are the direction and its images, w is A r, q is A w. */
+/* Form 3, with the names of the paper: p, s, z are the direction and its images, w is A r, q is
+ * A w. */
 static void pipelined(const struct app *app, const struct rows *r, double *x, double *residual)
 {
     double *w = vector_new(r), *q = vector_new(r), *z = vector_new(r), *s = vector_new(r);
@@ -199,16 +200,10 @@ int main(int argc, char **argv)
             continue;
         char key[32];
         snprintf(key, sizeof key, "form%d", form);
-        /* Sums are added in another order, and form 3 rounds differently: not the same last bits. */
+        /* Sums are added in another order, and form 3 rounds differently: not the same last
+         * bits. */
         app_check(&app, key, app_difference(all, expected + app.size, (long)cells), 1e-7 * largest);
-        snprintf(key, sizeof key, "time_s.form%d", form);
-        app_value(&app, key, times[form]);
-        snprintf(key, sizeof key, "speedup.form%d", form);
-        app_value(&app, key, alone / times[form]);
-        if (form > 1 && times[1] > 0) {
-            snprintf(key, sizeof key, "gain.form%d", form);
-            app_value(&app, key, times[1] / times[form]);
-        }
+        app_form(&app, form, times[form], alone, times[1]);
     }
     if (app.rank == 0) {
         app_value(&app, "sequential_s", alone);

@@ -10,7 +10,8 @@ static const float A[9] = {0.02f, 0.05f, 0.02f, 0.05f, 0.60f, 0.05f, 0.02f, 0.05
 static const float B[9] = {-0.05f, -0.1f, -0.05f, -0.1f, 0.7f, -0.1f, -0.05f, -0.1f, -0.05f};
 static const float BIAS = -0.02f;
 
-/* Rows of a lattice, each with a column of the other side at its ends, between two rows of others. */
+/* Rows of a lattice, each with a column of the other side at its ends, between two rows of
+ * others. */
 struct lattice {
     long rows, width;
     float *input, *output, *next;

@@ -58,7 +58,8 @@ static void swap(struct grid *grid)
     grid->next = now;
 }
 
-/* The inside, and then the rows at its edges, which nobody has sent yet: the edges first in A.2, A.3. */
+/* The inside, and then the rows at its edges, which nobody has sent yet: the edges first in A.2,
+ * A.3. */
 static void compute_edges(struct grid *grid)
 {
     compute(grid, 1, 1);
@@ -177,14 +178,7 @@ int main(int argc, char **argv)
         char key[32];
         snprintf(key, sizeof key, "form%d", form);
         app_check(&app, key, app_difference(all, sequential, (long)cells), 0);
-        snprintf(key, sizeof key, "time_s.form%d", form);
-        app_value(&app, key, times[form]);
-        snprintf(key, sizeof key, "speedup.form%d", form);
-        app_value(&app, key, alone / times[form]);
-        if (form > 1 && times[1] > 0) {
-            snprintf(key, sizeof key, "gain.form%d", form);
-            app_value(&app, key, times[1] / times[form]);
-        }
+        app_form(&app, form, times[form], alone, times[1]);
     }
     if (app.rank == 0) {
         app_value(&app, "sequential_s", alone);

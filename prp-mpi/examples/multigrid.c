@@ -1,7 +1,8 @@
-/* A flow in time by implicit steps, each solved by multigrid, several steps at once: the pattern of
- * figure 18 of "The hyperbolic model". A plane is one step in time. Ranks of one plane send edges of
- * their strips to each other in every sweep (IL and IR); a rank sends its strip to the next plane
- * after every cycle (G). Form 1 has one rank a plane, form 2 two, form 3 all ranks in one plane. */
+/* A flow in time by implicit steps, each solved by multigrid, several steps at once: the pattern
+ * of figure 18 of "The hyperbolic model". A plane is one step in time. Ranks of one plane send
+ * edges of their strips to each other in every sweep (IL and IR); a rank sends its strip to the
+ * next plane after every cycle (G). Form 1 has one rank a plane, form 2 two, form 3 all ranks in
+ * one plane. */
 #include "app.h"
 
 enum { MOST_LEVELS = 16, SWEEPS = 2, COARSEST_SWEEPS = 30 };
@@ -53,8 +54,8 @@ static void plane_free(struct plane *p)
     }
 }
 
-/* Fills the cells around the strip: those of other strips, and at the wall the negative, so that the
- * value at the wall is 0. */
+/* Fills the cells around the strip: those of other strips, and at the wall the negative, so that
+ * the value at the wall is 0. */
 static void edges(const struct plane *p, const struct level *l, double *u)
 {
     long width = l->width, rows = l->rows;
@@ -245,10 +246,7 @@ int main(int argc, char **argv)
                                            expected + row * (app.size + 2) + 1, app.size));
         snprintf(key, sizeof key, "form%d", form);
         app_check(&app, key, off, 1e-8);
-        snprintf(key, sizeof key, "time_s.form%d", form);
-        app_value(&app, key, time);
-        snprintf(key, sizeof key, "speedup.form%d", form);
-        app_value(&app, key, alone / time);
+        app_form(&app, form, time, alone, 0);
         snprintf(key, sizeof key, "plane_bytes.form%d", form);
         app_value(&app, key, (double)((app.size / strips + 2) * (app.size + 2)) * sizeof(double));
     }

@@ -1,4 +1,5 @@
-/* Every collective operation, on the world and on the halves of it, blocking and not, in place and not. */
+/* Every collective operation, on the world and on the halves of it, blocking and not, in place
+ * and not. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 
 static int rank, size;
 
-/* Two functions x -> 10^d x + n one after the other, which does not commute: numbers are written behind each other. */
+/* Two functions x -> 10^d x + n one after the other, which does not commute: numbers are written
+ * behind each other. */
 static void behind(void *in, void *inout, int *n, MPI_Datatype *type) {
     unsigned *a = in, *b = inout;
     (void)type;

@@ -1,5 +1,6 @@
-/* Receives that are released early: what a program may do with their buffers. The first argument says
- * what, the second is a folder for files by which ranks tell each other things without messages. */
+/* Receives that are released early: what a program may do with their buffers. The first argument
+ * says what, the second is a folder for files by which ranks tell each other things without
+ * messages. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -108,8 +109,9 @@ static void before_header(void)
     CHECK(wrong(in, LARGE, 1) < 0);
 }
 
-/* A receive whose status is asked for ends when its header is there: rank 1 makes no call between the
- * beginning and the end of its send until it is told. The buffer begins and ends within pages. */
+/* A receive whose status is asked for ends when its header is there: rank 1 makes no call
+ * between the beginning and the end of its send until it is told. The buffer begins and ends
+ * within pages. */
 static void after_header(void)
 {
     int len = 4 * LARGE - 100;
@@ -216,8 +218,8 @@ static void on_fault(int signal)
     siglongjmp(back, 1);
 }
 
-/* Handlers of the program for its own faults: one from before MPI_Init, one from a time when a receive
- * was released. */
+/* Handlers of the program for its own faults: one from before MPI_Init, one from a time when a
+ * receive was released. */
 static void handlers(void)
 {
     if (rank == 1) {

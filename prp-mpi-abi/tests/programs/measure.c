@@ -1,11 +1,9 @@
-/* What messages and collective operations cost; used by `netns-scripts/bench --mpi`.
-
-   measure SECONDS WHAT...: each WHAT is measured for that long, in batches. Rank 0 prints a line for
-   each: its name, the median over the batches, and the best of them.
-
-     pingpong:BYTES  half a round trip between ranks 0 and 1, MPI_Isend and MPI_Recv, microseconds
-     barrier         one MPI_Barrier of all ranks, microseconds
-     allreduce:BYTES one MPI_Allreduce of doubles of all ranks, microseconds */
+/* What messages and collective operations cost; used by `netns-scripts/bench --mpi`. measure
+ * SECONDS WHAT...: each WHAT is measured for that long, in batches. Rank 0 prints a line for
+ * each: its name, the median over the batches, and the best of them. pingpong:BYTES half a round
+ * trip between ranks 0 and 1, MPI_Isend and MPI_Recv, microseconds barrier one MPI_Barrier of
+ * all ranks, microseconds allreduce:BYTES one MPI_Allreduce of doubles of all ranks,
+ * microseconds */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
