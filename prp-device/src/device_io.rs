@@ -39,7 +39,15 @@ impl DeviceIo {
     }
 
     /// The UDP socket, if it is one.
-    pub const fn udp(&mut self) -> Option<&mut UdpDevice> {
+    pub const fn udp(&self) -> Option<&UdpDevice> {
+        match self {
+            Self::Frames(_) => None,
+            Self::Udp(io) => Some(io),
+        }
+    }
+
+    /// As [`Self::udp`], to change it.
+    pub const fn udp_mut(&mut self) -> Option<&mut UdpDevice> {
         match self {
             Self::Frames(_) => None,
             Self::Udp(io) => Some(io),

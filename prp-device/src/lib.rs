@@ -65,7 +65,7 @@ pub use sys::ring::RingPeek;
 pub use tcx_rx::TcxRx;
 #[cfg(any(test, feature = "testing"))]
 pub use tight::TightDevice;
-pub use udp::{UdpCounters, UdpDevice};
+pub use udp::{NodePort, UdpCounters, UdpDevice};
 pub use xdp_tx::XdpTx;
 
 /// What became of a batch.

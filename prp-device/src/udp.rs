@@ -1,6 +1,7 @@
 //! A UDP socket, of which a process has one on each of its node's addresses: no privilege, any IP
 //! network. Datagrams travel in trains (docs/udp.md).
 
+mod node_port;
 mod offload;
 mod socket;
 #[cfg(test)]
@@ -18,6 +19,8 @@ use socket2::{SockAddr, Socket};
 use crate::Sent;
 use crate::sys::datagram::{Loaded, MAX_BYTES, RecvList, SendList, force_send_buffer};
 use crate::sys::packet::force_receive_buffer;
+pub use node_port::NodePort;
+use node_port::{HANDED_ON_LEN, read_handed_on};
 use offload::Offload;
 
 /// Datagrams of a train at most, as kernels before 6.2 have it.
@@ -42,6 +45,8 @@ pub struct UdpCounters {
     pub strangers: u64,
     /// Errors of the network about what was sent: nobody at a port, no route.
     pub network_errors: u64,
+    /// Datagrams that came to the node's own port, and by its holder here.
+    pub handed_on: u64,
 }
 
 /// A UDP socket on one of the node's addresses.
@@ -49,6 +54,9 @@ pub struct UdpCounters {
 pub struct UdpDevice {
     socket: CloseOnFork<Socket>,
     local: SocketAddr,
+    /// The node's own address and port, whose holder hands on what comes there.
+    own: SocketAddr,
+    node_port: Option<NodePort>,
     mtu: u32,
     peers: Peers,
     sender: SendList<LinkAddr>,
@@ -63,21 +71,27 @@ pub struct UdpDevice {
 }
 
 impl UdpDevice {
-    /// Opens a socket on `own`, or on the first of the following ports of the node that is free
-    /// (SPEC PRP-UDP-2). `peers` are the addresses of the cluster, in the order of their numbers.
+    /// Opens a socket on the first free one of the ports that follow `own`, the node's own address
+    /// and port, and one on the latter if that is free as well (SPEC PRP-UDP-2). `peers` are the
+    /// addresses of the cluster, in the order of their numbers.
     ///
     /// # Errors
     /// `AddrNotAvailable` if this machine has no such address, `AddrInUse` if all ports of the node
     /// are taken, what else the kernel says.
     pub fn open(own: SocketAddr, peers: &[IpAddr]) -> io::Result<Self> {
         let socket = socket::bind_in_range(own, UDP_PORTS)?;
+        // Another process has it, most likely. Why else it cannot be had is said elsewhere.
+        let node_port = NodePort::open(own).ok();
         let local = socket.local_addr()?.as_socket().unwrap_or(own);
         let _ = force_receive_buffer(socket.as_fd(), BUFFER_BYTES);
         let _ = force_send_buffer(socket.as_fd(), BUFFER_BYTES);
         let mtu = socket::largest_payload(socket.as_fd(), own.ip());
+        let mtu = mtu.min((MAX_BYTES - HANDED_ON_LEN) as u32);
         Ok(Self {
             socket: CloseOnFork::new(socket),
             local,
+            own,
+            node_port,
             mtu,
             peers: Peers::new(peers),
             sender: SendList::default(),
@@ -93,6 +107,26 @@ impl UdpDevice {
     /// Where it receives.
     pub const fn local_addr(&self) -> SocketAddr {
         self.local
+    }
+
+    /// The node's own address and port.
+    pub const fn own_addr(&self) -> SocketAddr {
+        self.own
+    }
+
+    /// How many ports behind the node's own it receives.
+    pub const fn offset(&self) -> u16 {
+        self.local.port() - self.own.port()
+    }
+
+    /// The socket at the node's own port, if it was free.
+    pub const fn node_port(&self) -> Option<&NodePort> {
+        self.node_port.as_ref()
+    }
+
+    /// Takes the socket at the node's own port, to be served.
+    pub const fn take_node_port(&mut self) -> Option<NodePort> {
+        self.node_port.take()
     }
 
     /// Bytes of a datagram's payload that the interface with its address takes.
@@ -143,21 +177,28 @@ impl UdpDevice {
     fn take_train(&mut self, at: usize, take: &mut dyn FnMut(LinkAddr, &[u8])) -> usize {
         let Some(train) = self.receiver.train(at) else { return 1 };
         let mut count = 0;
-        match self.peers.number(train.from.ip()) {
-            Some(peer) => {
-                let from = LinkAddr::Udp { peer, port: train.from.port() };
-                for datagram in train.datagrams() {
-                    count += 1;
+        if train.from == self.own {
+            for handed_on in train.datagrams() {
+                count += 1;
+                let Some((from, datagram)) = read_handed_on(handed_on) else { continue };
+                if let Some(from) = self.peers.link_addr(from) {
+                    self.counters.handed_on += 1;
                     take(from, datagram);
+                } else {
+                    self.counters.strangers += 1;
                 }
-                self.counters.truncated += u64::from(train.is_truncated);
-                self.counters.trains_received += u64::from(count > 1);
             }
-            None => {
-                count = train.datagrams().count();
-                self.counters.strangers += count as u64;
+        } else if let Some(from) = self.peers.link_addr(train.from) {
+            for datagram in train.datagrams() {
+                count += 1;
+                take(from, datagram);
             }
+        } else {
+            count = train.datagrams().count();
+            self.counters.strangers += count as u64;
         }
+        self.counters.truncated += u64::from(train.is_truncated);
+        self.counters.trains_received += u64::from(count > 1);
         let overflow = self.receiver.overflow();
         self.overruns += u64::from(overflow.wrapping_sub(self.overflow));
         self.overflow = overflow;
@@ -244,7 +285,7 @@ impl UdpDevice {
 
 /// How many datagrams from `at` on make one train, of `most` at most: they have the same recipient
 /// and the same size, and the last may be shorter.
-fn train_length(loaded: &Loaded<'_, '_, LinkAddr>, at: usize, most: usize) -> usize {
+fn train_length<A: Copy + PartialEq>(loaded: &Loaded<'_, '_, A>, at: usize, most: usize) -> usize {
     let (to, size) = loaded.datagram(at);
     let mut length = 1;
     while length < most && at + length < loaded.len() && (length + 1) * size <= MAX_BYTES {
@@ -274,8 +315,9 @@ impl Peers {
         Self { by_number: addresses.to_vec(), by_address }
     }
 
-    fn number(&self, ip: IpAddr) -> Option<UdpPeer> {
-        self.by_address.get(&ip).copied()
+    fn link_addr(&self, addr: SocketAddr) -> Option<LinkAddr> {
+        let peer = *self.by_address.get(&addr.ip())?;
+        Some(LinkAddr::Udp { peer, port: addr.port() })
     }
 
     fn address(&self, to: LinkAddr) -> Option<SockAddr> {

@@ -12,7 +12,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use nix::sys::socket::{UnixAddr, bind as bind_to};
-use prp_proto::addr::{NodeId, Port};
+use prp_proto::addr::{NodeId, Port, UDP_PORTS};
 
 use crate::fork::CloseOnFork;
 
@@ -20,9 +20,15 @@ fn name(node: NodeId, port: Port) -> String {
     format!("prp/{node}/{port}")
 }
 
-/// Binds the name of `port`; none if another process has it.
-fn bind(node: NodeId, port: Port) -> io::Result<Option<CloseOnFork<UnixDatagram>>> {
-    match bind_deaf(&name(node, port)) {
+/// The name that tells at which of the node's UDP ports the owner of `port` is: `offset` ports
+/// behind the node's own.
+fn udp_name(node: NodeId, port: Port, offset: u16) -> String {
+    format!("prp/{node}/{port}/udp/{offset}")
+}
+
+/// Binds `name`; none if another process has it.
+fn bind(name: &str) -> io::Result<Option<CloseOnFork<UnixDatagram>>> {
+    match bind_deaf(name) {
         Ok(socket) => Ok(Some(CloseOnFork::new(socket))),
         Err(e) if e.kind() == io::ErrorKind::AddrInUse => Ok(None),
         Err(e) => Err(explain(&e)),
@@ -54,13 +60,27 @@ fn explain(error: &io::Error) -> io::Error {
 #[derive(Debug)]
 pub struct PortClaims {
     node: NodeId,
-    held: HashMap<Port, CloseOnFork<UnixDatagram>>,
+    udp_offset: Option<u16>,
+    held: HashMap<Port, Claim>,
+}
+
+/// What makes a port ours, for as long as we have it.
+#[derive(Debug)]
+struct Claim {
+    _port: CloseOnFork<UnixDatagram>,
+    _udp: Option<CloseOnFork<UnixDatagram>>,
 }
 
 impl PortClaims {
     /// No ports of `node` yet.
     pub fn new(node: NodeId) -> Self {
-        Self { node, held: HashMap::new() }
+        Self { node, udp_offset: None, held: HashMap::new() }
+    }
+
+    /// Tells of every port from now on that its owner is `offset` UDP ports behind the node's own
+    /// (SPEC PRP-UDP-2).
+    pub const fn tell_udp_offset(&mut self, offset: u16) {
+        self.udp_offset = Some(offset);
     }
 
     /// Makes `port` ours; `false` if another process of the node has it. To be called in the
@@ -72,12 +92,10 @@ impl PortClaims {
         if self.held.contains_key(&port) {
             return Ok(true);
         }
-        let socket = bind(self.node, port)?;
-        let claimed = socket.is_some();
-        if let Some(socket) = socket {
-            self.held.insert(port, socket);
-        }
-        Ok(claimed)
+        let Some(socket) = bind(&name(self.node, port))? else { return Ok(false) };
+        let udp = self.udp_offset.map(|offset| bind(&udp_name(self.node, port, offset)));
+        self.held.insert(port, Claim { _port: socket, _udp: udp.transpose()?.flatten() });
+        Ok(true)
     }
 
     /// Gives `port` back to the node.
@@ -109,10 +127,50 @@ impl OwnerProbe {
 
     /// Whether no process owns `port`. One system call, which never waits.
     pub fn is_free(&self, port: Port) -> bool {
+        !self.is_bound(&name(self.node, port))
+    }
+
+    /// Whether a process has bound `name`.
+    fn is_bound(&self, name: &str) -> bool {
         // Any other answer than "nobody has bound that name" is about a socket that is there.
-        let connected = SocketAddr::from_abstract_name(name(self.node, port))
-            .and_then(|name| self.socket.connect_addr(&name));
-        connected.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+        let connected =
+            SocketAddr::from_abstract_name(name).and_then(|name| self.socket.connect_addr(&name));
+        !connected.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+    }
+}
+
+/// Finds out at which of the node's UDP ports the owners of PRP's ports are.
+#[derive(Debug)]
+pub struct UdpOwners {
+    probe: OwnerProbe,
+    /// What was found. It is asked for again before it is used: one system call, not a hundred.
+    known: HashMap<Port, u16>,
+}
+
+impl UdpOwners {
+    /// For the ports of `node` in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// As [`OwnerProbe::new`].
+    pub fn new(node: NodeId) -> io::Result<Self> {
+        Ok(Self { probe: OwnerProbe::new(node)?, known: HashMap::new() })
+    }
+
+    /// How many UDP ports behind the node's own the owner of `port` is; none if no process owns it,
+    /// or one that is not on UDP.
+    pub fn offset(&mut self, port: Port) -> Option<u16> {
+        let Self { probe, known } = self;
+        let is_there = |offset: &u16| probe.is_bound(&udp_name(probe.node, port, *offset));
+        if let Some(offset) = known.get(&port).copied().filter(is_there) {
+            return Some(offset);
+        }
+        known.remove(&port);
+        if probe.is_free(port) {
+            return None;
+        }
+        let found = (1..UDP_PORTS).find(is_there)?;
+        known.insert(port, found);
+        Some(found)
     }
 }
 
@@ -133,7 +191,7 @@ impl StewardClaim {
     /// of the engine's devices. Without descriptors the place stays another process's.
     pub fn try_take(&mut self) -> bool {
         if self.held.is_none() {
-            self.held = bind(self.node, Port::CONTROL).ok().flatten();
+            self.held = bind(&name(self.node, Port::CONTROL)).ok().flatten();
         }
         self.is_held()
     }

@@ -19,6 +19,7 @@ mod leader;
 mod link_monitor;
 mod links;
 mod netns;
+mod node_ports;
 mod poll_set;
 mod ports;
 mod readiness;

@@ -3,6 +3,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A file that goes away when this is dropped. Everybody may read it, since what runs on the nodes
@@ -27,7 +28,10 @@ impl TempFile {
     /// If there is no room for it.
     pub fn copy(from: &str) -> Self {
         let file = Self::name();
-        std::fs::copy(from, &file.0).expect("a copy in the temporary folder");
+        // By a process of its own: a program that some process has open for writing cannot be run,
+        // and a child that another thread forks meanwhile has the descriptors of this one.
+        let copied = Command::new("cp").arg(from).arg(&file.0).status();
+        assert!(copied.is_ok_and(|status| status.success()), "a copy in the temporary folder");
         file
     }
 

@@ -5,6 +5,8 @@
 use std::fs;
 use std::process::Command;
 
+use prp_tests::harness::skip;
+use prp_tests::privilege::{NOBODY, in_user_namespace};
 use prp_tests::puppet::Puppet;
 use prp_tests::scratch::TempFile;
 use prp_tests::seed;
@@ -14,6 +16,9 @@ use prp_tests::topology::Topology;
 prp_tests::main! {
     light:
         loopback__stream_of_processes_without_privileges,
+        loopback__every_process_of_a_node_gets_its_requests,
+        loopback__processes_of_several_users,
+        loopback__the_process_at_the_node_s_own_port_is_killed,
         link__stream_of_full_segments,
         link__stream_through_losses;
 }
@@ -32,6 +37,11 @@ fn loopback_hosts() -> TempFile {
 fn unprivileged(hosts: &TempFile, node: u8) -> Puppet {
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", PUPPET]);
+    run(command, hosts, node)
+}
+
+/// A process of node `node` that `command` starts.
+fn run(mut command: Command, hosts: &TempFile, node: u8) -> Puppet {
     command.env("PRP_HOSTS", hosts.path()).env("PRP_NODE", node.to_string());
     Puppet::run(format!("node {node} without privileges"), command)
 }
@@ -52,6 +62,81 @@ fn loopback__stream_of_processes_without_privileges() {
     }
     let seed = seed::of("loopback__stream_of_processes_without_privileges");
     exchange(&mut client, &mut server, seed, 64 * MIB, |_| ());
+}
+
+/// Has `client` connect to `server`, which listens at `port` of node 2, and say something.
+fn talk(client: &mut Puppet, server: &mut Puppet, port: u16) {
+    client.ok(format!("connect s{port} 2:{port}"));
+    server.ok("accept l s");
+    client.ok(format!("write s{port} hello"));
+    assert_eq!(server.ok("read s 5"), "hello");
+    server.ok("write s hello");
+    assert_eq!(client.ok(format!("read s{port} 5")), "hello");
+}
+
+/// `N` processes of node 2, which listen at the ports from 100 on.
+fn listeners<const N: usize>(hosts: &TempFile) -> [Puppet; N] {
+    std::array::from_fn(|at| {
+        let mut process = unprivileged(hosts, 2);
+        process.ok(format!("listen l 2:{}", 100 + at));
+        process
+    })
+}
+
+fn loopback__every_process_of_a_node_gets_its_requests() {
+    let hosts = loopback_hosts();
+    let mut servers = listeners::<4>(&hosts);
+    let mut client = unprivileged(&hosts, 1);
+    for (port, server) in (100..).zip(&mut servers) {
+        talk(&mut client, server, port);
+    }
+    // A process of the same node is a client as others are.
+    let [first, second, ..] = &mut servers;
+    talk(second, first, 100);
+    talk(first, second, 101);
+    assert_eq!(client.fails("connect t 2:99"), "ConnectionRefused");
+    assert_eq!(first.fails("listen m 2:101"), "AddrInUse");
+}
+
+/// The process that holds the node's own port is another user's.
+fn loopback__processes_of_several_users() {
+    if in_user_namespace() {
+        skip("more than one user");
+    }
+    // Where they are built others may not look.
+    let program = TempFile::copy(PUPPET);
+    let hosts = loopback_hosts();
+    let mut servers = [NOBODY, NOBODY - 1, 0].map(|user| {
+        let mut command = Command::new("setpriv");
+        command.args([format!("--reuid={user}"), format!("--regid={user}")]);
+        command.args(["--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]);
+        command.arg(program.path());
+        run(command, &hosts, 2)
+    });
+    for (port, server) in (100..).zip(&mut servers) {
+        server.ok(format!("listen l 2:{port}"));
+    }
+    let mut client = unprivileged(&hosts, 1);
+    for (port, server) in (100..).zip(&mut servers) {
+        talk(&mut client, server, port);
+    }
+}
+
+fn loopback__the_process_at_the_node_s_own_port_is_killed() {
+    let hosts = loopback_hosts();
+    let [mut first, mut second, mut third] = listeners(&hosts);
+    let mut client = unprivileged(&hosts, 1);
+    client.ok("connect s 2:101");
+    second.ok("accept l s");
+    let seed = seed::of("loopback__the_process_at_the_node_s_own_port_is_killed");
+    exchange(&mut client, &mut second, seed, 32 * MIB, |_| first.kill());
+    // Expect: another process has taken the port, and hands on and refuses.
+    talk(&mut client, &mut third, 102);
+    assert_eq!(client.fails("connect t 2:100"), "ConnectionRefused");
+    second.kill();
+    third.ok("listen m 2:101");
+    client.ok("connect u 2:101");
+    third.ok("accept m u");
 }
 
 /// A pair of nodes, and the prphosts that has their IP addresses and nothing else.

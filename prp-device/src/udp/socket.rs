@@ -19,10 +19,10 @@ const IPV6_HEADERS: u32 = 48;
 /// Errors taken at a time: a flood of them holds nobody up.
 const MAX_ERRORS: u64 = 64;
 
-/// A socket on `own`, or on the first of the `ports` ports from there on that is free.
+/// A socket on the first free one of the `ports - 1` ports that follow `own`.
 pub(super) fn bind_in_range(own: SocketAddr, ports: u16) -> io::Result<Socket> {
     let mut refused = io::ErrorKind::AddrInUse.into();
-    for port in own.port()..own.port().saturating_add(ports) {
+    for port in (own.port()..own.port().saturating_add(ports)).skip(1) {
         let address = SocketAddr::new(own.ip(), port);
         match bind(address) {
             Ok(socket) => return Ok(socket),

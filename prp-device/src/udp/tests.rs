@@ -77,24 +77,86 @@ fn send__nobody_there_is_an_error_of_the_network_and_stops_nothing() {
     let (mut one, mut two) = (open(ONE, 15_430), open(TWO, 15_430));
     let at = |port| LinkAddr::Udp { peer: UdpPeer(1), port };
     for _ in 0..3 {
-        let sent = one.send([(at(15_431), [&b"x"[..], &[], &[], &[]])].into_iter());
+        let sent = one.send([(at(15_440), [&b"x"[..], &[], &[], &[]])].into_iter());
         assert_eq!(sent, Sent { done: 1, ..Sent::default() });
     }
     assert_eq!(one.receive(64, &mut |_, _| panic!("nothing was sent here")).unwrap(), 0);
     one.take_errors();
     assert_eq!(one.counters().network_errors, 3);
-    let sent = one.send([(at(15_430), [&b"x"[..], &[], &[], &[]])].into_iter());
+    let sent = one.send([(at(two.local_addr().port()), [&b"x"[..], &[], &[], &[]])].into_iter());
     assert_eq!(sent.done, 1);
     assert_eq!(receive(&mut two, 1)[0].1, b"x");
 }
 
 #[test]
 fn open__takes_the_next_port_of_the_node_that_is_free() {
-    let (first, second) = (open(ONE, 15_530), open(ONE, 15_530));
-    assert_eq!((first.local_addr().port(), second.local_addr().port()), (15_530, 15_531));
+    let (mut first, second) = (open(ONE, 15_530), open(ONE, 15_530));
+    assert_eq!((first.local_addr().port(), second.local_addr().port()), (15_531, 15_532));
+    assert_eq!((first.offset(), second.offset()), (1, 2));
+    // Expect: the node's own port is its first process's, until that gives it up.
+    assert!(first.node_port().is_some() && second.node_port().is_none());
+    drop(first.take_node_port());
+    assert!(NodePort::open(second.own_addr()).is_ok());
     let error = UdpDevice::open("192.0.2.1:5230".parse().unwrap(), &[]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
-    assert!(error.to_string().contains("udp:192.0.2.1:5230"), "{error}");
+    assert!(error.to_string().contains("udp:192.0.2.1:5231"), "{error}");
+}
+
+/// Trains and single datagrams for two processes of a node, in turns.
+#[test]
+fn hand_on__datagrams_reach_their_processes_with_the_address_they_came_from() {
+    let (mut one, mut first, mut second) =
+        (open(ONE, 15_630), open(TWO, 15_630), open(TWO, 15_630));
+    let mut node_port = first.take_node_port().unwrap();
+    let to = LinkAddr::Udp { peer: UdpPeer(1), port: 15_630 };
+    let from = LinkAddr::Udp { peer: UdpPeer(0), port: one.local_addr().port() };
+    let sizes = [700, 700, 700, 3, 1400, 1400];
+    // The first byte says for which process it is; 9 is for none.
+    let recipients = [1u8, 2, 2, 9, 1, 1];
+    let datagrams: Vec<_> = recipients.iter().zip(sizes).map(|(to, n)| vec![*to; n]).collect();
+    let sent = one.send(datagrams.iter().map(|d| (to, [&d[..], &[], &[], &[]])));
+    assert_eq!(sent.done, datagrams.len());
+    let mut handed_on = 0;
+    while handed_on < datagrams.len() {
+        let timeout = PollTimeout::try_from(Duration::from_secs(10)).unwrap();
+        let mut fds = [PollFd::new(node_port.as_fd(), PollFlags::POLLIN)];
+        assert_eq!(poll(&mut fds, timeout).unwrap(), 1);
+        let offset = |bytes: &[u8]| (bytes[0] < 9).then_some(u16::from(bytes[0]));
+        handed_on += node_port.hand_on(offset).unwrap();
+    }
+    for (device, number) in [(&mut first, 1), (&mut second, 2)] {
+        let expected: Vec<_> =
+            datagrams.iter().filter(|d| d[0] == number).map(|d| (from, d.clone())).collect();
+        assert_eq!(receive(device, expected.len()), expected);
+        assert_eq!(device.counters().handed_on, expected.len() as u64);
+    }
+}
+
+#[test]
+fn hand_on__strangers_stay_strangers() {
+    let mut two = open(TWO, 15_730);
+    let mut node_port = two.take_node_port().unwrap();
+    let stranger = std::net::UdpSocket::bind("127.0.0.3:0").unwrap();
+    stranger.send_to(b"hello", two.own_addr()).unwrap();
+    let timeout = PollTimeout::try_from(Duration::from_secs(10)).unwrap();
+    assert_eq!(poll(&mut [PollFd::new(node_port.as_fd(), PollFlags::POLLIN)], timeout), Ok(1));
+    assert_eq!(node_port.hand_on(|_| Some(1)).unwrap(), 1);
+    wait(&two);
+    assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap(), 1);
+    assert_eq!((two.counters().strangers, two.counters().handed_on), (1, 0));
+}
+
+#[test]
+fn handed_on__addresses_of_both_kinds_and_what_is_too_short() {
+    for from in ["192.0.2.7:5231", "[fd00::7]:5300"] {
+        let from: SocketAddr = from.parse().unwrap();
+        let mut bytes = node_port::handed_on_front(from).to_vec();
+        bytes.extend(b"rest");
+        assert_eq!(read_handed_on(&bytes), Some((from, &b"rest"[..])));
+        for short in 0..HANDED_ON_LEN {
+            assert_eq!(read_handed_on(&bytes[..short]), None);
+        }
+    }
 }
 
 #[test]

@@ -46,10 +46,10 @@ fn is_free__never_keeps_a_process_from_its_port() {
 #[test]
 fn is_free__sees_a_socket_that_speaks_with_another_one() {
     let port = Port::new(std::process::id() as u16);
-    let socket = bind(node(3), port).unwrap().expect("nobody has it");
+    let socket = bind(&name(node(3), port)).unwrap().expect("nobody has it");
     let (_other, end) = UnixDatagram::pair().unwrap();
     // Expect: the kernel refuses to connect to it, and that is no free port.
-    let busy = bind(node(3), Port::new(1)).unwrap().expect("nobody has it");
+    let busy = bind(&name(node(3), Port::new(1))).unwrap().expect("nobody has it");
     socket.connect_addr(&busy.local_addr().unwrap()).unwrap();
     assert!(!OwnerProbe::new(node(3)).unwrap().is_free(port));
     drop(end);
@@ -77,4 +77,29 @@ fn try_take__one_process_is_steward_and_the_next_one_when_it_ends() {
     assert!(!first.try_take());
     drop(second);
     assert!(first.try_take());
+}
+
+#[test]
+fn udp_offset__is_told_of_ports_for_as_long_as_they_are_owned() {
+    let port = Port::new(std::process::id() as u16);
+    let mut claims = [3, 127].map(|offset| {
+        let mut claims = PortClaims::new(node(7));
+        claims.tell_udp_offset(offset);
+        claims
+    });
+    let mut owners = UdpOwners::new(node(7)).unwrap();
+    assert_eq!(owners.offset(port), None);
+    // Expect: a process that is not on UDP owns the port, and nobody is told.
+    let mut silent = PortClaims::new(node(7));
+    assert!(silent.claim(port).unwrap());
+    assert_eq!(owners.offset(port), None);
+    silent.release(port);
+    for (at, offset) in [(0, 3), (1, 127), (0, 3)] {
+        assert!(claims[at].claim(port).unwrap());
+        for _ in 0..2 {
+            assert_eq!(owners.offset(port), Some(offset));
+        }
+        claims[at].release(port);
+    }
+    assert_eq!(owners.offset(port), None);
 }

@@ -1,5 +1,5 @@
-//! The control thread of an engine: the steward's place, the node's router, links, fast paths and
-//! the status page.
+//! The control thread of an engine: the steward's place, the node's own UDP ports, its router,
+//! links, fast paths and the status page.
 //! What it asks the kernel may take long, so the background thread that moves frames does not do
 //! it.
 
@@ -14,6 +14,7 @@ use super::Engine;
 use super::fast_path_thread::FastPathThreads;
 use super::link_monitor::LinkMonitor;
 use super::links::Links;
+use super::node_ports::NodePorts;
 use super::poll_set::PollSet;
 use super::router_client::RouterClient;
 use super::status::Status;
@@ -54,6 +55,7 @@ impl Engine {
         links.note(self);
         let work = Work {
             links,
+            node_ports: NodePorts::serve(self),
             router: RouterClient::new(),
             link_monitor: LinkMonitor::default(),
             fast_paths: FastPathThreads::new(),
@@ -67,6 +69,7 @@ impl Engine {
 #[derive(Debug)]
 struct Work {
     links: Links,
+    node_ports: NodePorts,
     router: RouterClient,
     link_monitor: LinkMonitor,
     fast_paths: FastPathThreads,
@@ -79,8 +82,11 @@ impl Work {
             let Some(alive) = engine.upgrade() else { return };
             waiter.take_call();
             let due = self.router.poll(&alive);
-            // A router answers for ports that no process owns. Without one the steward does.
-            alive.lock().set_routed(self.router.is_registered());
+            let due = earliest(due, self.node_ports.check(&alive));
+            // A router answers for ports that no process owns. Without one the steward does, which
+            // is the process that gets what comes to the node.
+            let may_be = !self.router.is_registered() && self.node_ports.are_held();
+            alive.lock().set_steward(may_be);
             self.links.check(&alive);
             let link_monitor =
                 self.link_monitor.check(&alive, self.links.carrier(), &self.router.down);

@@ -61,8 +61,15 @@ pub(crate) struct Core {
 impl Core {
     pub(super) fn new(endpoint: Endpoint, devices: Vec<DeviceIo>) -> io::Result<Self> {
         let node = endpoint.local_node();
+        let mut claims = PortClaims::new(node);
         let mut claim = StewardClaim::new(node);
-        let steward = claim.try_take();
+        let mut may_be_steward = true;
+        for udp in devices.iter().filter_map(DeviceIo::udp) {
+            claims.tell_udp_offset(udp.offset());
+            // Requests come to that port.
+            may_be_steward &= udp.node_port().is_some();
+        }
+        let steward = may_be_steward && claim.try_take();
         // Where somebody else was first, there are frames for him.
         let filter = if steward {
             PortFilter::open(node, steward)
@@ -77,7 +84,7 @@ impl Core {
         let mut core = Self {
             endpoint,
             node: NodeShare {
-                claims: PortClaims::new(node),
+                claims,
                 owners: OwnerProbe::new(node)?,
                 steward: claim,
                 ledger: None,
@@ -298,7 +305,7 @@ impl Core {
 
     /// Puts new routes in force, and the IP addresses that they number.
     pub(crate) fn set_routes(&mut self, routes: RouteTable, peers: &[IpAddr]) {
-        self.devices.iter_mut().filter_map(|slot| slot.io.udp()).for_each(|io| io.set_peers(peers));
+        self.device_ios().filter_map(DeviceIo::udp_mut).for_each(|io| io.set_peers(peers));
         self.endpoint.set_routes(routes);
     }
 

@@ -80,6 +80,11 @@ impl Core {
         }
     }
 
+    /// How each device carries what it carries, in order.
+    pub(in crate::engine) fn device_ios(&mut self) -> impl Iterator<Item = &mut DeviceIo> {
+        self.devices.iter_mut().map(|slot| &mut slot.io)
+    }
+
     /// The devices that the kernel filters for us.
     fn kernel_devices(&self) -> impl Iterator<Item = &dyn KernelDevice> {
         self.devices.iter().filter_map(|device| device.io.kernel())
@@ -118,15 +123,14 @@ impl Core {
         }
     }
 
-    /// Follows whether the node's router has registered this process. A router answers for ports
-    /// that no process owns; without one, the process does that has claimed the steward's place
-    /// (SPEC PRP-PORT-4).
-    pub(in crate::engine) fn set_routed(&mut self, routed: bool) {
+    /// Takes the steward's place if this process `may_be` the steward, which answers for ports that
+    /// no process owns (SPEC PRP-PORT-4), and gives it up otherwise.
+    pub(in crate::engine) fn set_steward(&mut self, may_be: bool) {
         let was = self.node.steward.is_held();
-        if routed {
-            self.node.steward.release();
-        } else {
+        if may_be {
             self.node.steward.try_take();
+        } else {
+            self.node.steward.release();
         }
         let is = self.node.steward.is_held();
         if is == was {

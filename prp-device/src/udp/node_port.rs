@@ -1,0 +1,122 @@
+//! The socket at a node's own UDP port (SPEC PRP-UDP-2): nobody's connections live there. The
+//! process that holds it hands each datagram on to the owner of the PRP port that it is for.
+//!
+//! A datagram is handed on by UDP, from the node's own port to another port of the same address,
+//! behind the address and port that it came from. From an address of this machine the kernel takes
+//! nothing that came by a network.
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use prp_node::fork::CloseOnFork;
+use socket2::Socket;
+
+use super::{BUFFER_BYTES, MAX_TRAIN, socket, train_length};
+use crate::sys::datagram::{RecvList, SendList, force_send_buffer};
+use crate::sys::packet::force_receive_buffer;
+
+/// Bytes in front of a datagram that is handed on: the IP address it came from, IPv4's as an IPv6
+/// one (RFC 4291, 2.5.5.2), and the port.
+pub(super) const HANDED_ON_LEN: usize = 16 + 2;
+
+/// The socket at a node's own UDP port.
+#[derive(Debug)]
+pub struct NodePort {
+    socket: CloseOnFork<Socket>,
+    own: SocketAddr,
+    sender: SendList<u16>,
+    receiver: RecvList,
+}
+
+impl NodePort {
+    /// Opens a socket at `own`.
+    ///
+    /// # Errors
+    /// `AddrInUse` if another process of the node has it, what else the kernel says.
+    pub fn open(own: SocketAddr) -> io::Result<Self> {
+        let socket = socket::bind(own)?;
+        let _ = force_receive_buffer(socket.as_fd(), BUFFER_BYTES);
+        let _ = force_send_buffer(socket.as_fd(), BUFFER_BYTES);
+        let (sender, receiver) = (SendList::default(), RecvList::new()?);
+        Ok(Self { socket: CloseOnFork::new(socket), own, sender, receiver })
+    }
+
+    /// Hands on what is there, each datagram to the process that is so many UDP ports behind the
+    /// node's own as `offset_for` says; drops those for which it says nothing. How many there were.
+    /// A receiver without room loses them, like others.
+    ///
+    /// # Errors
+    /// The socket is of no use any more.
+    pub fn hand_on(
+        &mut self,
+        mut offset_for: impl FnMut(&[u8]) -> Option<u16>,
+    ) -> io::Result<usize> {
+        let got = match self.receiver.receive(self.socket.as_fd(), RecvList::MAX) {
+            Ok(got) => got,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(0),
+            Err(_) if socket::take_errors(self.socket.as_fd()) > 0 => return Ok(0),
+            Err(e) => return Err(e),
+        };
+        Ok((0..got).map(|at| self.hand_on_train(at, &mut offset_for)).sum())
+    }
+
+    /// Hands train `at` on; how many datagrams it has.
+    fn hand_on_train(
+        &mut self,
+        at: usize,
+        offset_for: &mut impl FnMut(&[u8]) -> Option<u16>,
+    ) -> usize {
+        let Self { socket, own, sender, receiver } = self;
+        let Some(train) = receiver.train(at) else { return 0 };
+        let count = train.datagrams().count();
+        // What was handed on already is for nobody.
+        if train.from == *own {
+            return count;
+        }
+        let front = handed_on_front(train.from);
+        let datagrams = train
+            .datagrams()
+            .filter_map(|bytes| Some((offset_for(bytes)?, [&front[..], bytes, &[], &[]])));
+        let mut loaded = sender.load(datagrams);
+        let (mut next, mut most) = (0, MAX_TRAIN);
+        while next < loaded.len() {
+            let (offset, _) = loaded.datagram(next);
+            let end = next + train_length(&loaded, next, most);
+            let to = SocketAddr::new(own.ip(), own.port() + offset).into();
+            match loaded.send(socket.as_fd(), &to, next..end) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) if socket::take_errors(socket.as_fd()) > 0 => {}
+                Err(_) if end - next > 1 => most = 1,
+                Ok(()) | Err(_) => next = end,
+            }
+        }
+        count
+    }
+
+    /// What to poll for datagrams.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// What goes in front of a datagram from `from` that is handed on.
+pub(super) fn handed_on_front(from: SocketAddr) -> [u8; HANDED_ON_LEN] {
+    let ip = match from.ip() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    let mut front = [0; HANDED_ON_LEN];
+    let (ip_bytes, port_bytes) = front.split_at_mut(16);
+    ip_bytes.copy_from_slice(&ip.octets());
+    port_bytes.copy_from_slice(&from.port().to_be_bytes());
+    front
+}
+
+/// From where a datagram has come that was handed on, and the datagram; none if it is too short.
+pub(super) fn read_handed_on(bytes: &[u8]) -> Option<(SocketAddr, &[u8])> {
+    let (ip, rest) = bytes.split_first_chunk::<16>()?;
+    let (port, datagram) = rest.split_first_chunk::<2>()?;
+    let ip = Ipv6Addr::from(*ip).to_canonical();
+    Some((SocketAddr::new(ip, u16::from_be_bytes(*port)), datagram))
+}

@@ -1,0 +1,161 @@
+//! The node's own UDP ports (SPEC PRP-UDP-2), one for each of its UDP addresses, as far as this
+//! process holds them: a thread hands on what comes there. When the process that holds one ends,
+//! another one takes it; connections go on, since each process has a port of its own.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use prp_device::{DeviceIo, NodePort};
+use prp_node::UdpOwners;
+use prp_proto::addr::{LinkAddr, NodeId, UdpPeer};
+use prp_proto::time::Instant;
+use prp_proto::wire::Frame;
+
+use super::Engine;
+use super::core::Core;
+use super::wake_fd::WakeFd;
+use crate::threads;
+
+/// How often a process looks whether a port is free that another one holds. Requests are lost in
+/// between, and their senders repeat them. An idle process does little else.
+const SEEK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A port of the node, and the thread that serves it.
+#[derive(Debug)]
+struct Place {
+    own: SocketAddr,
+    /// At how many ports behind it this process receives.
+    offset: u16,
+    /// Ends the thread that serves it. The thread holds the only strong reference but this one's.
+    stop: Option<Arc<WakeFd>>,
+    served: Weak<()>,
+}
+
+/// Those of one engine.
+#[derive(Debug)]
+pub(super) struct NodePorts {
+    node: NodeId,
+    places: Vec<Place>,
+    seek_at: Instant,
+}
+
+impl NodePorts {
+    /// Serves those that the devices of `engine` have found free. To be called in their network
+    /// namespace.
+    pub(super) fn serve(engine: &Engine) -> Self {
+        let mut core = engine.lock();
+        let found: Vec<_> = core.udp_places().collect();
+        let node = core.endpoint.local_node();
+        drop(core);
+        let mut places = Vec::new();
+        for (own, offset, port) in found {
+            let mut place = Place { own, offset, stop: None, served: Weak::new() };
+            if let Some(port) = port {
+                place.serve(node, port);
+            }
+            places.push(place);
+        }
+        Self { node, places, seek_at: engine.now() + SEEK_AGAIN }
+    }
+
+    /// Whether this process holds all of them.
+    pub(super) fn are_held(&self) -> bool {
+        self.places.iter().all(Place::is_held)
+    }
+
+    /// Takes those that have become free; when to be called again. To be called in the network
+    /// namespace of the devices.
+    pub(super) fn check(&mut self, engine: &Engine) -> Option<Instant> {
+        if self.are_held() {
+            return None;
+        }
+        let now = engine.now();
+        if self.seek_at <= now {
+            self.seek_at = now + SEEK_AGAIN;
+            for place in self.places.iter_mut().filter(|place| !place.is_held()) {
+                if let Ok(port) = NodePort::open(place.own) {
+                    place.serve(self.node, port);
+                }
+            }
+        }
+        (!self.are_held()).then_some(self.seek_at)
+    }
+}
+
+impl Place {
+    fn is_held(&self) -> bool {
+        self.served.strong_count() > 0
+    }
+
+    /// Serves the place on a thread. Without one it is left to others, and tried again.
+    fn serve(&mut self, node: NodeId, port: NodePort) {
+        let (Ok(owners), Ok(stop)) = (UdpOwners::new(node), WakeFd::new()) else { return };
+        let (alive, offset, stopped) = (Arc::new(()), self.offset, stop.clone());
+        self.served = Arc::downgrade(&alive);
+        self.stop = Some(stop);
+        let work = Work { port, owners, node, offset, stop: stopped, _alive: alive };
+        // What is dropped with the closure makes the place free.
+        let _ = threads::start("prp-node-port", move || work.run());
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(stop) = &self.stop {
+            stop.kick();
+        }
+    }
+}
+
+/// What the thread of a place has.
+struct Work {
+    port: NodePort,
+    owners: UdpOwners,
+    node: NodeId,
+    /// At how many ports behind it this process receives.
+    offset: u16,
+    stop: Arc<WakeFd>,
+    _alive: Arc<()>,
+}
+
+impl Work {
+    /// Hands datagrams on until it is stopped, or the socket is of no use any more.
+    fn run(mut self) {
+        loop {
+            let [stop, port] = [self.stop.as_fd(), self.port.as_fd()];
+            let mut fds = [stop, port].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+            let polled = poll(&mut fds, PollTimeout::NONE);
+            if polled.is_ok() && fds[0].any() == Some(true) {
+                return;
+            }
+            let Self { port, owners, node, offset, .. } = &mut self;
+            let handed_on = port.hand_on(|bytes| {
+                let frame = Frame::parse_datagram(NOWHERE, bytes).ok()?;
+                let is_local = frame.head.network.dst == *node;
+                let wanted = frame.head.transport.dst_port;
+                // This process refuses requests to ports that nobody owns: it is the steward.
+                is_local.then(|| owners.offset(wanted).unwrap_or(*offset))
+            });
+            if handed_on.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Where a datagram comes from does not matter to the thread that hands it on.
+const NOWHERE: LinkAddr = LinkAddr::Udp { peer: UdpPeer(0), port: 0 };
+
+impl Core {
+    /// The node's own UDP addresses and ports, how many ports behind them this process receives,
+    /// and the sockets there that its devices have opened.
+    fn udp_places(&mut self) -> impl Iterator<Item = (SocketAddr, u16, Option<NodePort>)> {
+        self.device_ios().filter_map(DeviceIo::udp_mut).map(|udp| {
+            let port = udp.take_node_port();
+            (udp.own_addr(), udp.offset(), port)
+        })
+    }
+}
