@@ -1,6 +1,7 @@
 //! `prp hosts`: what prphosts says.
 
 mod generate;
+pub(crate) mod names;
 
 mod resolve;
 

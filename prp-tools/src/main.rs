@@ -19,6 +19,7 @@ mod routed;
 mod signals;
 mod stat;
 mod sys;
+mod top;
 mod trace;
 
 use std::env;
@@ -46,7 +47,7 @@ const TASKS: &str = "\
 By task:
   what is wrong?               prp doctor [NODE]; prp hosts check
   is a node there?             prp ping NODE; prp trace NODE
-  which connections are there? prp stat; prp routed status of the router
+  which connections are there? prp stat; prp top, live; prp routed status
   what passes the wire?        prp dump
   how fast is it?              prp perf serve, and prp perf stream NODE; prp model predicts
   send and receive bytes       prp cat; prp proxy for programs of TCP
@@ -67,6 +68,7 @@ enum Command {
     Proxy(proxy::ProxyArgs),
     Routed(routed::RoutedArgs),
     Stat(stat::StatArgs),
+    Top(top::TopArgs),
     Trace(trace::TraceArgs),
 }
 
@@ -97,6 +99,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Proxy(args) => proxy::run(args),
         Command::Routed(args) => routed::run(args),
         Command::Stat(args) => stat::run(args),
+        Command::Top(args) => top::run(args),
         Command::Trace(args) => trace::run(args),
     }
 }

@@ -14,7 +14,7 @@ use clap::Args;
 
 use crate::argument::seconds;
 use crate::exit::{Failure, help, say, tell};
-use filter::Filter;
+pub(crate) use filter::Filter;
 pub(crate) use snapshot::{Connection, Process, Snapshot};
 
 /// Show the connections of this node, of all its processes.
@@ -113,4 +113,9 @@ fn print(args: &StatArgs, snapshot: &Snapshot) -> Result<(), Failure> {
         table::lines(snapshot, !args.no_header, args.info, args.resolve)
     };
     if lines.is_empty() { Ok(()) } else { tell(lines.join("\n")) }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    pub(crate) use super::table::tests::snapshot;
 }

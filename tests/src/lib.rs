@@ -30,6 +30,7 @@ pub mod scratch;
 pub mod seed;
 pub mod stream;
 mod sweep;
+pub mod terminal;
 pub mod topology;
 pub mod wait;
 pub mod wire;

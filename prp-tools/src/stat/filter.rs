@@ -6,7 +6,7 @@ use crate::hosts;
 
 /// What a connection must be to be shown: all of it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     /// Those that listen.
     listening: bool,
     /// Those with a peer.
@@ -31,7 +31,7 @@ const STATES: [&str; 8] =
 
 impl Filter {
     /// Of the words of a command line.
-    pub(super) fn parse(words: &[String], all: bool, listening: bool) -> Result<Self, Failure> {
+    pub(crate) fn parse(words: &[String], all: bool, listening: bool) -> Result<Self, Failure> {
         let usage = |text: String| Failure::new(Code::Usage, text);
         let mut filter =
             Self { listening: all || listening, connections: !listening, all, ..Self::default() };
@@ -66,7 +66,7 @@ impl Filter {
     }
 
     /// Whether a connection is shown.
-    pub(super) fn takes(&self, connection: &Connection) -> bool {
+    pub(crate) fn takes(&self, connection: &Connection) -> bool {
         let Connection { state, local_node, local_port, peer_node, peer_port, .. } = connection;
         let is_in_state = if self.states.is_empty() {
             self.all || state != "TIME-WAIT"

@@ -1,9 +1,7 @@
 //! Connections as a table for people.
 
-use std::collections::HashMap;
-
 use super::snapshot::{Connection, Listener, Process, Snapshot};
-use crate::hosts;
+use crate::hosts::names::Names;
 
 /// The columns; numbers stand at the right.
 const COLUMNS: [(&str, bool); 11] = [
@@ -50,27 +48,6 @@ pub(super) fn lines(snapshot: &Snapshot, header: bool, info: bool, resolve: bool
     let head = header.then(|| line(&COLUMNS.map(|(name, _)| name.to_owned())));
     let body = rows.iter().flat_map(|(row, more)| [Some(line(row)), more.clone()]);
     head.into_iter().chain(body.flatten()).collect()
-}
-
-/// Names of nodes, where they are wanted.
-struct Names(HashMap<u16, String>);
-
-impl Names {
-    fn load(wanted: bool) -> Self {
-        let file = wanted.then(|| hosts::load(&hosts::path_or_default(None)).ok()).flatten();
-        let names = file.iter().flat_map(|file| {
-            let hosts = file.hosts();
-            hosts
-                .nodes()
-                .filter_map(|node| Some((node.number(), hosts.name(node)?.to_owned())))
-                .collect::<Vec<_>>()
-        });
-        Self(names.collect())
-    }
-
-    fn end(&self, node: u16, port: u16) -> String {
-        self.0.get(&node).map_or_else(|| format!("{node}:{port}"), |name| format!("{name}:{port}"))
-    }
 }
 
 fn owner(process: &Process) -> String {
@@ -128,11 +105,11 @@ fn more(c: &Connection) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// From 1:61000 to 2:7000.
-    pub(in super::super) fn connection() -> Connection {
+    pub(crate) fn connection() -> Connection {
         Connection {
             state: "ESTAB".into(),
             local_node: 1,
@@ -158,7 +135,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in super::super) fn snapshot() -> Snapshot {
+    pub(crate) fn snapshot() -> Snapshot {
         let process = Process {
             pid: 42,
             program: "prp".into(),

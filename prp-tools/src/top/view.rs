@@ -1,0 +1,185 @@
+//! What the screen shows of a look: totals, and a table of connections.
+
+mod columns;
+mod numbers;
+
+use clap::ValueEnum;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::Line;
+use ratatui::widgets::{Cell, Row as TableRow, Table, Widget};
+
+use super::rates::{Row, Sample};
+use crate::exit::printable;
+use crate::hosts::names::Names;
+use columns::{COLUMNS, Column};
+use numbers::{percent, rtt, short, time};
+
+/// What the user wants to see of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct View {
+    pub(super) sort: Sort,
+    /// The connection in the first row of the table.
+    pub(super) first_row: usize,
+    pub(super) names: Names,
+}
+
+/// What the first connections have most of.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub(super) enum Sort {
+    /// Bits a second, both directions together
+    #[default]
+    Rate,
+    /// Round-trip time
+    Rtt,
+    /// Segments sent again
+    Again,
+    /// Bytes that wait, both directions together
+    Queue,
+    /// By process, as they are found
+    Process,
+}
+
+/// Rows above the connections: four of totals and the headings.
+pub(super) const HEAD_ROWS: usize = TOTAL_ROWS as usize + 1;
+
+const TOTAL_ROWS: u16 = 4;
+
+/// The row of keys.
+const KEY_ROWS: u16 = 1;
+
+/// How many connections there is room for on a screen of `height` rows.
+pub(super) fn rows_in(height: u16) -> usize {
+    usize::from(height).saturating_sub(HEAD_ROWS + usize::from(KEY_ROWS))
+}
+
+impl Sort {
+    /// The next one, and after the last the first.
+    pub(super) fn next(self) -> Self {
+        let all = Self::value_variants();
+        let at = all.iter().position(|sort| *sort == self).unwrap_or(0);
+        all[(at + 1) % all.len()]
+    }
+
+    /// Sorts; connections that are equal in it stay in the order of their processes.
+    pub(super) fn apply(self, rows: &mut [Row]) {
+        let most = |row: &Row| {
+            let sum = |a: Option<f64>, b: Option<f64>| a.unwrap_or(0.0) + b.unwrap_or(0.0);
+            match self {
+                Self::Rate => sum(row.send_bits_per_second, row.receive_bits_per_second),
+                Self::Rtt => row.connection.rtt_seconds.unwrap_or(0.0),
+                Self::Again => row.retransmitted_per_second.unwrap_or(0.0),
+                Self::Queue => (row.connection.receive_queue + row.connection.send_queue) as f64,
+                Self::Process => 0.0,
+            }
+        };
+        rows.sort_by_key(|row| {
+            let c = &row.connection;
+            (row.pid, c.local_node, c.local_port, c.peer_node, c.peer_port)
+        });
+        rows.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+impl View {
+    /// Draws all of the screen.
+    pub(super) fn draw(&self, sample: &Sample, area: Rect, buffer: &mut Buffer) {
+        let parts = Layout::vertical([Constraint::Fill(1), Constraint::Length(KEY_ROWS)]);
+        let [above, keys] = parts.areas(area);
+        self.draw_without_keys(sample, above, buffer);
+        let shown = rows_in(area.height).min(sample.connections.len());
+        let text = format!(
+            "q quit  s sort: {}  \u{2191}\u{2193} scroll: {}-{} of {}",
+            self.sort.name(),
+            self.first_row + usize::from(shown > 0),
+            (self.first_row + shown).min(sample.connections.len()),
+            sample.connections.len()
+        );
+        Line::styled(text, Style::new().dim()).render(keys, buffer);
+    }
+
+    /// Draws what a file has, too.
+    pub(super) fn draw_without_keys(&self, sample: &Sample, area: Rect, buffer: &mut Buffer) {
+        let parts = Layout::vertical([Constraint::Length(TOTAL_ROWS), Constraint::Fill(1)]);
+        let [totals, table] = parts.areas(area);
+        for (row, text) in totals.rows().zip(total_lines(sample)) {
+            Line::raw(text).render(row, buffer);
+        }
+        self.table(sample, table.width).render(table, buffer);
+    }
+
+    fn table(&self, sample: &Sample, width: u16) -> Table<'static> {
+        let columns: Vec<&Column> = COLUMNS.iter().filter(|c| width >= c.least_width).collect();
+        let cell = |column: &Column, text: String| {
+            let line = Line::raw(text);
+            Cell::from(if column.is_number { line.right_aligned() } else { line })
+        };
+        let head = columns.iter().map(|column| cell(column, column.name.to_owned()));
+        let head = TableRow::new(head.collect::<Vec<_>>()).style(Style::new().reversed());
+        let rows = sample.connections.iter().skip(self.first_row).map(|row| {
+            let cells = columns
+                .iter()
+                .map(|column| cell(column, printable(&(column.of)(row, &self.names))));
+            TableRow::new(cells.collect::<Vec<_>>())
+        });
+        let widths = columns.iter().map(|column| match column.width {
+            // The last one takes what is left.
+            0 => Constraint::Fill(1),
+            width => Constraint::Length(width),
+        });
+        let widths: Vec<_> = widths.collect();
+        Table::new(rows.collect::<Vec<_>>(), widths).header(head)
+    }
+}
+
+/// Totals, a line of text for each row.
+fn total_lines(sample: &Sample) -> [String; TOTAL_ROWS as usize] {
+    let totals = &sample.totals;
+    let states = totals.states.iter().map(|(state, n)| format!("{state} {n}"));
+    let states = states.collect::<Vec<_>>().join(", ");
+    let count = sample.connections.len();
+    let colon = if count == 0 { "" } else { ": " };
+    let mut first = format!(
+        "prp top {}  {count} connections of {} processes{colon}{states}",
+        time(sample.time),
+        sample.processes,
+    );
+    match (sample.stale_processes, sample.hidden_processes) {
+        (0, 0) => {}
+        (0, hidden) => first.push_str(&format!("; {hidden} hidden")),
+        (stale, _) => first.push_str(&format!("; {stale} silent")),
+    }
+    let rates = format!(
+        "bit/s: {} sent, {} received; frames/s: {} sent, {} received",
+        short(totals.send_bits_per_second),
+        short(totals.receive_bits_per_second),
+        short(totals.frames_sent_per_second),
+        short(totals.frames_received_per_second),
+    );
+    let connections = format!(
+        "RTT ms: {} min, {} median, {} max; connections/s: {} new, {} reset",
+        rtt(totals.min_rtt_seconds),
+        rtt(totals.median_rtt_seconds),
+        rtt(totals.max_rtt_seconds),
+        short(totals.new_connections_per_second),
+        short(totals.resets_per_second),
+    );
+    let drops = totals.drops_per_second.iter();
+    let drops: Vec<_> = drops.map(|(why, n)| format!("{} {why}", short(Some(*n)))).collect();
+    let drops = match (sample.seconds, drops.is_empty()) {
+        (None, _) => "-".to_owned(),
+        (Some(_), true) => "none".to_owned(),
+        (Some(_), false) => drops.join(", "),
+    };
+    let losses =
+        format!("segments sent again: {}; drops/s: {drops}", percent(totals.retransmitted_percent));
+    [first, rates, connections, losses].map(|line| printable(&line))
+}
+
+#[cfg(test)]
+mod tests;

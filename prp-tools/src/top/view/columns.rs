@@ -1,0 +1,55 @@
+//! The columns of the table. Those that a terminal of 80 columns has room for are there always.
+
+use super::super::rates::Row;
+use super::numbers::{rtt, short};
+use crate::hosts::names::Names;
+
+/// A column.
+#[derive(Copy, Clone)]
+pub(super) struct Column {
+    pub(super) name: &'static str,
+    /// 0: what is left.
+    pub(super) width: u16,
+    /// It stands at the right.
+    pub(super) is_number: bool,
+    /// Narrower screens leave it out.
+    pub(super) least_width: u16,
+    pub(super) of: fn(&Row, &Names) -> String,
+}
+
+const fn text(name: &'static str, width: u16, of: fn(&Row, &Names) -> String) -> Column {
+    Column { name, width, is_number: false, least_width: 0, of }
+}
+
+const fn number(name: &'static str, width: u16, of: fn(&Row, &Names) -> String) -> Column {
+    Column { name, width, is_number: true, least_width: 0, of }
+}
+
+/// A screen of so many columns has room for all.
+const WIDE: u16 = 110;
+
+/// A column of wide screens.
+const fn wide(column: Column) -> Column {
+    Column { least_width: WIDE, ..column }
+}
+
+/// An end, `65535:65535`, has 11 characters, and the longest state, `CLOSE-WAIT`, has 10. With the
+/// spaces between them the columns of narrow screens leave 15 for the process, which is the
+/// kernel's bound for the name of a program.
+pub(super) const COLUMNS: [Column; 12] = [
+    text("Local", 11, |row, names| names.end(row.connection.local_node, row.connection.local_port)),
+    text("Peer", 11, |row, names| names.end(row.connection.peer_node, row.connection.peer_port)),
+    text("State", 10, |row, _| row.connection.state.clone()),
+    number("Send/s", 6, |row, _| short(row.send_bits_per_second)),
+    number("Recv/s", 6, |row, _| short(row.receive_bits_per_second)),
+    number("RTT ms", 6, |row, _| rtt(row.connection.rtt_seconds)),
+    number("Again", 5, |row, _| short(row.retransmitted_per_second)),
+    wide(number("Recv-Q", 6, |row, _| short(Some(row.connection.receive_queue as f64)))),
+    wide(number("Send-Q", 6, |row, _| short(Some(row.connection.send_queue as f64)))),
+    wide(number("Window", 6, |row, _| short(Some(row.connection.congestion_window as f64)))),
+    wide(text("Carrier", 8, |row, _| row.connection.carrier.clone())),
+    text("Process", 0, |row, _| {
+        let silent = if row.is_stale { "?" } else { "" };
+        format!("{}({}){silent}", row.program, row.pid)
+    }),
+];

@@ -1,0 +1,121 @@
+use std::time::{Duration, Instant};
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::super::rates::Rates;
+use super::super::rates::tests::look;
+use super::super::text::{block, lines};
+use super::*;
+
+/// Two looks at a connection, a second apart.
+fn sample() -> Sample {
+    let (mut rates, start) = (Rates::default(), Instant::now());
+    rates.sample(&look(&[("bytes_sent", 0)]), start, |_| true);
+    let mut second =
+        look(&[("bytes_sent", 154_321_000), ("segments_sent", 97), ("retransmitted", 6)]);
+    second.processes[0].drops.insert("bad_crc".into(), 13);
+    let mut sample = rates.sample(&second, start + Duration::from_secs(1), |_| true);
+    sample.time = 3661.0;
+    sample
+}
+
+/// The screen of a terminal of this size.
+fn screen(sample: &Sample, view: &View, width: u16, height: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("memory");
+    terminal.draw(|frame| view.draw(sample, frame.area(), frame.buffer_mut())).expect("memory");
+    lines(terminal.backend().buffer())
+}
+
+#[test]
+fn draw__is_readable_at_80_by_24() {
+    let shown = screen(&sample(), &View::default(), 80, 24);
+    let expected = [
+        "prp top 01:01:01 UTC  1 connections of 1 processes: ESTAB 1",
+        "bit/s: 1.23G sent, 0 received; frames/s: 0 sent, 0 received",
+        "RTT ms: 0.120 min, 0.120 median, 0.120 max; connections/s: 0 new, 0 reset",
+        "segments sent again: 3.00 %; drops/s: 12 bad_crc",
+        "Local       Peer        State      Send/s Recv/s RTT ms Again Process",
+        "1:61000     2:7000      ESTAB       1.23G      0  0.120     3 prp(42)",
+    ];
+    assert_eq!(shown[..6], expected);
+    assert!(shown[6..23].iter().all(String::is_empty), "{shown:?}");
+    assert_eq!(shown[23], "q quit  s sort: rate  \u{2191}\u{2193} scroll: 1-1 of 1");
+    assert_eq!(shown.len(), 24);
+}
+
+/// The longest ends, states and names of programs have room.
+#[test]
+fn draw__cuts_nothing_off_at_80_columns() {
+    let mut sample = sample();
+    let row = &mut sample.connections[0];
+    row.program = "fifteen-letters".into();
+    row.pid = 1;
+    let c = &mut row.connection;
+    (c.local_node, c.local_port, c.peer_node, c.peer_port) = (65_535, 65_535, 65_534, 65_534);
+    c.state = "CLOSE-WAIT".into();
+    let line = &screen(&sample, &View::default(), 80, 24)[5];
+    for whole in ["65535:65535 65534:65534 CLOSE-WAIT ", " fifteen-letters("] {
+        assert!(line.contains(whole), "{whole}: {line}");
+    }
+}
+
+#[test]
+fn draw__wide_screens_have_more_columns() {
+    let shown = screen(&sample(), &View::default(), 120, 24);
+    assert!(shown[4].contains("Recv-Q Send-Q Window Carrier  Process"), "{}", shown[4]);
+    assert!(shown[5].contains("     0  1.48k  65.5k ethernet prp(42)"), "{}", shown[5]);
+    assert_eq!(block(&sample(), &View::default()), shown[..6].join("\n"));
+}
+
+/// Down to a single cell.
+#[test]
+fn draw__takes_any_size() {
+    let mut view = View::default();
+    for width in 1..90 {
+        for height in [1, 2, 4, 5, 6, 24] {
+            view.first_row = usize::from(height % 3);
+            assert_eq!(screen(&sample(), &view, width, height).len(), usize::from(height));
+        }
+    }
+}
+
+/// What a process calls itself does nothing to the terminal.
+#[test]
+fn draw__shows_control_characters() {
+    let mut sample = sample();
+    sample.connections[0].program = "a\u{1b}[2J".into();
+    let line = &screen(&sample, &View::default(), 80, 24)[5];
+    assert!(line.contains("a\\u{1b}[2J(42)"), "{line}");
+}
+
+#[test]
+fn draw__without_rates_and_of_a_silent_process() {
+    let mut rates = Rates::default();
+    let mut snapshot = look(&[]);
+    snapshot.processes[0].is_stale = true;
+    let shown =
+        screen(&rates.sample(&snapshot, Instant::now(), |_| true), &View::default(), 80, 24);
+    assert!(shown[0].ends_with("ESTAB 1; 1 silent"), "{}", shown[0]);
+    assert_eq!(shown[1], "bit/s: - sent, - received; frames/s: - sent, - received");
+    assert!(shown[3].ends_with("again: -; drops/s: -"), "{}", shown[3]);
+    assert!(shown[5].ends_with("      -      -  0.120     - prp(42)?"), "{}", shown[5]);
+}
+
+#[test]
+fn apply__puts_the_most_first_and_keeps_the_order_of_processes() {
+    let of = |pid, rate, rtt| {
+        let mut row = sample().connections.remove(0);
+        (row.pid, row.send_bits_per_second, row.connection.rtt_seconds) = (pid, rate, rtt);
+        row
+    };
+    let mut rows = [of(3, Some(1.0), Some(2.0)), of(1, None, None), of(2, Some(9.0), Some(1.0))];
+    let mut order = |sort: Sort| {
+        sort.apply(&mut rows);
+        rows.iter().map(|row| row.pid).collect::<Vec<_>>()
+    };
+    assert_eq!(order(Sort::Rate), [2, 3, 1]);
+    assert_eq!(order(Sort::Rtt), [3, 2, 1]);
+    assert_eq!(order(Sort::Process), [1, 2, 3]);
+    assert_eq!(Sort::Process.next(), Sort::Rate);
+}
