@@ -108,14 +108,16 @@ impl TcxRx {
         let _ = self.node.set(node);
     }
 
-    /// Whether frames for `port` are `ours`.
-    pub fn own(&self, port: Port, ours: bool) {
-        let (at, bit) = (usize::from(port.number() / BITS), 1 << (port.number() % BITS));
+    /// Whether frames for `these` are `ours`.
+    pub fn own(&self, these: impl IntoIterator<Item = Port>, ours: bool) {
         let mut ports = self.ports.lock();
-        let Some(word) = ports.get_mut(at) else { return };
-        *word = if ours { *word | bit } else { *word & !bit };
-        if let Some(slots) = self.slots.get() {
-            slots.set_ports(at, *word);
+        for port in these {
+            let (at, bit) = (usize::from(port.number() / BITS), 1 << (port.number() % BITS));
+            let Some(word) = ports.get_mut(at) else { continue };
+            *word = if ours { *word | bit } else { *word & !bit };
+            if let Some(slots) = self.slots.get() {
+                slots.set_ports(at, *word);
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! Which process of the node owns a port, and which one is the steward (SPEC PRP-PORT-1 and 4).
 //!
-//! A port belongs to the process that has bound the abstract Unix name of node and port. The kernel
-//! arbitrates, per network namespace, and frees the name however the process ends. Every local user
-//! may bind such a name: ports are first come, first served.
+//! A port belongs to the process that has bound the abstract Unix name of node and port, or that of
+//! the block of automatic ports around it ([`ClaimedPorts`]). The kernel arbitrates, per network
+//! namespace, and frees the name however the process ends. Every local user may bind such a name:
+//! ports are first come, first served.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,19 +13,14 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use nix::sys::socket::{UnixAddr, bind as bind_to};
-use prp_proto::addr::{NodeId, Port, UDP_PORTS};
+use prp_proto::addr::{NodeId, Port};
 
+mod claimed;
+mod probe;
+
+use self::claimed::{ClaimedPorts, PortBlock};
+pub use self::probe::{OwnerProbe, UdpOwners};
 use crate::fork::CloseOnFork;
-
-fn name(node: NodeId, port: Port) -> String {
-    format!("prp/{node}/{port}")
-}
-
-/// The name that tells at which of the node's UDP ports the owner of `port` is: `offset` ports
-/// behind the node's own.
-fn udp_name(node: NodeId, port: Port, offset: u16) -> String {
-    format!("prp/{node}/{port}/udp/{offset}")
-}
 
 /// Binds `name`; none if another process has it.
 fn bind(name: &str) -> io::Result<Option<CloseOnFork<UnixDatagram>>> {
@@ -56,25 +52,59 @@ fn explain(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
+/// Whether no socket has the abstract name `name`, as seen from the network namespace of `socket`.
+/// One system call, which never waits. It connects to the name instead of binding it: a bind that
+/// succeeds would make the owner-to-be fail for a moment.
+fn is_unbound(socket: &UnixDatagram, name: &str) -> bool {
+    // Any other answer than "nobody has bound that name" is about a socket that is there.
+    let connected =
+        SocketAddr::from_abstract_name(name).and_then(|name| socket.connect_addr(&name));
+    connected.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+}
+
 /// The ports that this process owns.
 #[derive(Debug)]
 pub struct PortClaims {
     node: NodeId,
     udp_offset: Option<u16>,
-    held: HashMap<Port, Claim>,
+    single: HashMap<Port, Claim>,
+    blocks: HashMap<PortBlock, BlockClaim>,
 }
 
-/// What makes a port ours, for as long as we have it.
+/// What makes ports ours, for as long as we have it.
 #[derive(Debug)]
 struct Claim {
-    _port: CloseOnFork<UnixDatagram>,
+    ports: CloseOnFork<UnixDatagram>,
     _udp: Option<CloseOnFork<UnixDatagram>>,
+}
+
+/// What makes a block of ports ours.
+#[derive(Debug)]
+struct BlockClaim {
+    claim: Claim,
+    /// A bit for each port that has been claimed and not released.
+    claimed: u16,
+}
+
+/// Ports that this process has given back: other processes can claim them once this is dropped.
+#[derive(Debug)]
+#[must_use = "the ports are free as soon as it is dropped"]
+pub struct Released {
+    ports: ClaimedPorts,
+    _claim: Claim,
+}
+
+impl Released {
+    /// Which ports.
+    pub fn ports(&self) -> impl Iterator<Item = Port> + Clone + use<> {
+        self.ports.iter()
+    }
 }
 
 impl PortClaims {
     /// No ports of `node` yet.
     pub fn new(node: NodeId) -> Self {
-        Self { node, udp_offset: None, held: HashMap::new() }
+        Self { node, udp_offset: None, single: HashMap::new(), blocks: HashMap::new() }
     }
 
     /// Tells of every port from now on that its owner is `offset` UDP ports behind the node's own
@@ -89,88 +119,89 @@ impl PortClaims {
     /// # Errors
     /// The process has no descriptor left, or may not open Unix sockets.
     pub fn claim(&mut self, port: Port) -> io::Result<bool> {
-        if self.held.contains_key(&port) {
+        if self.claim_held(port) {
             return Ok(true);
         }
-        let Some(socket) = bind(&name(self.node, port))? else { return Ok(false) };
-        let udp = self.udp_offset.map(|offset| bind(&udp_name(self.node, port, offset)));
-        self.held.insert(port, Claim { _port: socket, _udp: udp.transpose()?.flatten() });
+        let Some(claim) = self.bind(ClaimedPorts::Single(port))? else { return Ok(false) };
+        // Bound first and looked for others then: of two processes that do both, at least one sees
+        // the other.
+        if let Some(block) = PortBlock::of(port)
+            && !is_unbound(&claim.ports, &ClaimedPorts::Block(block).name(self.node))
+        {
+            return Ok(false);
+        }
+        self.single.insert(port, claim);
         Ok(true)
     }
 
-    /// Gives `port` back to the node.
-    pub fn release(&mut self, port: Port) {
-        self.held.remove(&port);
-    }
-}
-
-/// Finds out whether any process of a node owns a port, in the network namespace where the probe
-/// was made, whichever thread asks.
-///
-/// It connects to the name instead of binding it: a bind that succeeds would make the owner-to-be
-/// fail for a moment.
-#[derive(Debug)]
-pub struct OwnerProbe {
-    node: NodeId,
-    socket: UnixDatagram,
-}
-
-impl OwnerProbe {
-    /// A probe for the ports of `node` in the network namespace of the calling thread.
+    /// Makes `port`, which the program has not named, ours, and with it the block of ports that it
+    /// belongs to: a program that makes many connections needs one descriptor for 16 of them.
+    /// `false` if another process of the node has one of them. To be called as [`Self::claim`].
     ///
     /// # Errors
-    /// The process has no descriptor left, or may not open Unix sockets.
-    pub fn new(node: NodeId) -> io::Result<Self> {
-        let socket = UnixDatagram::unbound().map_err(|e| explain(&e))?;
-        Ok(Self { node, socket })
-    }
-
-    /// Whether no process owns `port`. One system call, which never waits.
-    pub fn is_free(&self, port: Port) -> bool {
-        !self.is_bound(&name(self.node, port))
-    }
-
-    /// Whether a process has bound `name`.
-    fn is_bound(&self, name: &str) -> bool {
-        // Any other answer than "nobody has bound that name" is about a socket that is there.
-        let connected =
-            SocketAddr::from_abstract_name(name).and_then(|name| self.socket.connect_addr(&name));
-        !connected.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
-    }
-}
-
-/// Finds out at which of the node's UDP ports the owners of PRP's ports are.
-#[derive(Debug)]
-pub struct UdpOwners {
-    probe: OwnerProbe,
-    /// What was found. It is asked for again before it is used: one system call, not a hundred.
-    known: HashMap<Port, u16>,
-}
-
-impl UdpOwners {
-    /// For the ports of `node` in the network namespace of the calling thread.
-    ///
-    /// # Errors
-    /// As [`OwnerProbe::new`].
-    pub fn new(node: NodeId) -> io::Result<Self> {
-        Ok(Self { probe: OwnerProbe::new(node)?, known: HashMap::new() })
-    }
-
-    /// How many UDP ports behind the node's own the owner of `port` is; none if no process owns it,
-    /// or one that is not on UDP.
-    pub fn offset(&mut self, port: Port) -> Option<u16> {
-        let Self { probe, known } = self;
-        let is_there = |offset: &u16| probe.is_bound(&udp_name(probe.node, port, *offset));
-        if let Some(offset) = known.get(&port).copied().filter(is_there) {
-            return Some(offset);
+    /// As [`Self::claim`].
+    pub fn claim_automatic(&mut self, port: Port) -> io::Result<bool> {
+        let Some(block) = PortBlock::of(port) else { return self.claim(port) };
+        if self.claim_held(port) {
+            return Ok(true);
         }
-        known.remove(&port);
-        if probe.is_free(port) {
+        let Some(claim) = self.bind(ClaimedPorts::Block(block))? else { return Ok(false) };
+        let is_free = |port| is_unbound(&claim.ports, &ClaimedPorts::Single(port).name(self.node));
+        if !block.ports().all(is_free) {
+            return Ok(false);
+        }
+        self.blocks.insert(block, BlockClaim { claim, claimed: block.bit(port) });
+        Ok(true)
+    }
+
+    /// The names of `ports`; none if another process has them.
+    fn bind(&self, ports: ClaimedPorts) -> io::Result<Option<Claim>> {
+        let Some(socket) = bind(&ports.name(self.node))? else { return Ok(None) };
+        let udp = self.udp_offset.map(|offset| bind(&ports.udp_name(self.node, offset)));
+        Ok(Some(Claim { ports: socket, _udp: udp.transpose()?.flatten() }))
+    }
+
+    /// Whether `port` is ours already, by itself or in a block; claimed from now on.
+    fn claim_held(&mut self, port: Port) -> bool {
+        let block = PortBlock::of(port);
+        if let Some((block, held)) = block.and_then(|b| Some((b, self.blocks.get_mut(&b)?))) {
+            held.claimed |= block.bit(port);
+            return true;
+        }
+        self.single.contains_key(&port)
+    }
+
+    /// Whether no other process can have `port`.
+    pub fn holds(&self, port: Port) -> bool {
+        self.single.contains_key(&port)
+            || PortBlock::of(port).is_some_and(|block| self.blocks.contains_key(&block))
+    }
+
+    /// The ports that no other process can have.
+    pub fn held(&self) -> impl Iterator<Item = Port> {
+        self.single.keys().copied().chain(self.blocks.keys().flat_map(|block| block.ports()))
+    }
+
+    /// The ports that the claim of `port`, which is ours, has made ours.
+    pub fn held_with(&self, port: Port) -> impl Iterator<Item = Port> + Clone + use<> {
+        let block = PortBlock::of(port).filter(|block| self.blocks.contains_key(block));
+        block.map_or(ClaimedPorts::Single(port), ClaimedPorts::Block).iter()
+    }
+
+    /// Gives `port` back: what the node gets back by that, if anything. Ports of a block return
+    /// together.
+    pub fn release(&mut self, port: Port) -> Option<Released> {
+        if let Some(claim) = self.single.remove(&port) {
+            return Some(Released { ports: ClaimedPorts::Single(port), _claim: claim });
+        }
+        let block = PortBlock::of(port)?;
+        let held = self.blocks.get_mut(&block)?;
+        held.claimed &= !block.bit(port);
+        if held.claimed != 0 {
             return None;
         }
-        let found = (1..UDP_PORTS).find(is_there)?;
-        known.insert(port, found);
-        Some(found)
+        let BlockClaim { claim, .. } = self.blocks.remove(&block)?;
+        Some(Released { ports: ClaimedPorts::Block(block), _claim: claim })
     }
 }
 
@@ -191,7 +222,7 @@ impl StewardClaim {
     /// of the engine's devices. Without descriptors the place stays another process's.
     pub fn try_take(&mut self) -> bool {
         if self.held.is_none() {
-            self.held = bind(&name(self.node, Port::CONTROL)).ok().flatten();
+            self.held = bind(&ClaimedPorts::Single(Port::CONTROL).name(self.node)).ok().flatten();
         }
         self.is_held()
     }

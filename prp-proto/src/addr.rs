@@ -75,6 +75,10 @@ impl Port {
     /// The last of the paper's 1024 ports (paper section 2.3).
     pub const LAST_CLASSIC: Self = Self(1024);
 
+    /// The first port that is given to those that name none: where Linux starts its ephemeral
+    /// range, and above the ports that people serve on (SPEC PRP-PORT-2).
+    pub const FIRST_AUTOMATIC: Self = Self(32768);
+
     /// Port `number`.
     pub const fn new(number: u16) -> Self {
         Self(number)

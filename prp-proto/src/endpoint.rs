@@ -66,9 +66,7 @@ use table::Table;
 use unconfirmed::Unconfirmed;
 
 /// Connections we have asked for that stay after their end (SPEC PRP-CLOSE-5), each with a port of
-/// its own. More would take the descriptors of a process that makes thousands a second: so many
-/// leave it three quarters of what Linux gives by default, and stay for 40 ms at the most that one
-/// makes.
+/// its own and some memory. So many stay for 40 ms in the process that makes the most a second.
 const MOST_STAYING: usize = 256;
 
 /// A device of this node, as far as the protocol cares.
@@ -137,8 +135,8 @@ pub struct Endpoint {
     farewells: Farewells,
     /// Connections that owe an acknowledgement they are holding back.
     owing: Vec<ConnHandle>,
-    /// We answer for ports that nobody on the node owns.
-    steward: bool,
+    /// The driver is asked about ports that this endpoint does not own.
+    reports_unowned: bool,
     connection_log: ConnectionLog,
     stats: EndpointStats,
 }
@@ -177,7 +175,7 @@ impl Endpoint {
             staying: VecDeque::new(),
             farewells: Farewells::default(),
             owing: Vec::new(),
-            steward: false,
+            reports_unowned: false,
             connection_log: ConnectionLog::default(),
             stats: EndpointStats::default(),
             rng,
@@ -316,7 +314,7 @@ impl Endpoint {
 
     /// Lets the connection that has stayed longest go; whether there was one.
     #[cold]
-    pub fn end_stay(&mut self, now: Instant) -> bool {
+    fn end_stay(&mut self, now: Instant) -> bool {
         while let Some(handle) = self.staying.pop_front() {
             if let Some(conn) = self.table.get_mut(handle)
                 && conn.state.is_finished()

@@ -30,9 +30,9 @@ pub enum Event {
     Incoming(ListenHandle),
     /// A connection changed; what has happened to it since the last time is in the flags.
     Conn(ConnHandle, Readiness),
-    /// Somebody waits for an answer of a port this endpoint does not own. If nobody on the node
-    /// owns it, the driver calls [`crate::endpoint::Endpoint::refuse`] with the token. There are no
-    /// more of these than
+    /// A peer waits for an answer of a port that this endpoint does not own. If no process of the
+    /// node owns it, one of them answers: its driver calls [`crate::endpoint::Endpoint::refuse`]
+    /// with the token. There are no more of these than
     /// [`refusals_per_second`](crate::config::EndpointConfig::refusals_per_second): finding out
     /// costs more than a frame.
     UnownedPort(crate::endpoint::UnownedPort),

@@ -330,7 +330,7 @@ fn endpoint(forwarder: &Forwarder, seed: [u8; 32]) -> Endpoint {
     let config = EndpointConfig::default();
     let mut endpoint = Endpoint::new(config, routes, devices, seed);
     // The only process of its node answers for all of its ports.
-    endpoint.set_steward(true);
+    endpoint.report_unowned_ports(true);
     endpoint
 }
 

@@ -208,27 +208,19 @@ impl PrpStream {
     ) -> io::Result<Self> {
         let now = engine.now();
         let config = builder.config;
-        let (mut core, asked, failed) = loop {
-            let mut core = engine.lock_for(local)?;
-            if let Some((device, is_there)) = core.device_down(peer.node) {
-                core.unclaim(local);
-                return Err(if is_there {
-                    error::device_down(peer, engine.device_name(device))
-                } else {
-                    error::connect(ConnectError::NoRoute(peer.node), peer)
-                });
-            }
-            let Core { endpoint, node: share, .. } = &mut *core;
-            let mut claiming = Claiming::new(&mut share.claims);
-            let asked = endpoint.connect(now, peer, local, config, |port| claiming.claim(port));
-            let failed = claiming.failure();
-            // Without a descriptor for another port, one of a connection that only waits will do.
-            if failed.is_some() && local.is_none() && core.endpoint.end_stay(now) {
-                engine.finish(core, now);
-                continue;
-            }
-            break (core, asked, failed);
-        };
+        let mut core = engine.lock_for(local)?;
+        if let Some((device, is_there)) = core.device_down(peer.node) {
+            core.unclaim(local);
+            return Err(if is_there {
+                error::device_down(peer, engine.device_name(device))
+            } else {
+                error::connect(ConnectError::NoRoute(peer.node), peer)
+            });
+        }
+        let Core { endpoint, node: share, .. } = &mut *core;
+        let mut claiming = Claiming::new(&mut share.claims);
+        let asked = endpoint.connect(now, peer, local, config, |port| claiming.claim(port));
+        let failed = claiming.failure();
         let conn = match (asked, failed) {
             (Ok(conn), _) => conn,
             (Err(e), failed) => {

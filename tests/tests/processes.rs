@@ -12,7 +12,8 @@ prp_tests::main! {
         kill__several_at_once_while_streams_run,
         link__down_and_up_while_streams_run;
     light:
-        stop__the_steward_holds_nobody_up;
+        stop__the_steward_holds_nobody_up,
+        ports__a_process_refuses_requests_to_those_it_holds_for_later;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -83,4 +84,22 @@ fn stop__the_steward_holds_nobody_up() {
         assert_eq!(all[port - 100].ok("read s 5"), "hello");
     }
     signal(&all[0], Signal::SIGCONT);
+}
+
+/// A connection takes 16 ports at once. Whoever asks for one of the others is refused, by their
+/// owner, as for a port that no process has.
+fn ports__a_process_refuses_requests_to_those_it_holds_for_later() {
+    let topology = Topology::pair();
+    // The first one is the steward, and the last one has the block.
+    let all = listeners(&topology, PUPPET, 2);
+    let mut owner = Puppet::start(&topology.node(2), PUPPET);
+    let local = owner.ok("listen l 2:0");
+    let port: u16 = local.rsplit(':').next().and_then(|p| p.parse().ok()).expect("node:port");
+    let mut client = client(&topology);
+    for neighbour in (0..16).map(|n| port & !15 | n).filter(|n| *n != port) {
+        let why = client.fails(format!("connect s 2:{neighbour}"));
+        assert_eq!(why, "ConnectionRefused", "{neighbour} beside {port}");
+    }
+    client.ok(format!("connect s 2:{port}"));
+    drop(all);
 }

@@ -203,7 +203,7 @@ impl Scene {
         } else {
             self.stage.listen();
         }
-        self.stage.target.set_steward(u.arbitrary()?);
+        self.stage.target.report_unowned_ports(u.arbitrary()?);
         Ok(())
     }
 

@@ -23,7 +23,7 @@ impl Bench {
     fn new() -> Option<Self> {
         let tcx_rx = TcxRx::new("none", 0, MTU, ETHERTYPE, SLOTS).expect("memory");
         tcx_rx.set_node(NodeId::new(NODE).expect("a node"));
-        tcx_rx.own(Port::new(PORT), true);
+        tcx_rx.own([Port::new(PORT)], true);
         match tcx_rx.load() {
             Ok(program) => Some(Self { tcx_rx, program }),
             Err(e)
@@ -117,8 +117,8 @@ fn program__takes_what_is_for_our_ports_while_somebody_looks() {
     bench.slots().empty(9, &mut |f| taken.push(f.to_vec()));
     assert_eq!(taken, [frame(1), head, longest]);
 
-    bench.tcx_rx.own(Port::new(PORT), false);
-    bench.tcx_rx.own(Port::new(PORT ^ 1), true);
+    bench.tcx_rx.own([Port::new(PORT)], false);
+    bench.tcx_rx.own([Port::new(PORT ^ 1)], true);
     assert_eq!(bench.verdict(&frame(1)), NEXT, "not ours any more");
     assert_eq!(bench.verdict(&with(|f| f[21] ^= 1)), DROP);
 }

@@ -5,6 +5,10 @@ fn node(number: u16) -> NodeId {
     NodeId::new(65_000 + number).expect("it is one")
 }
 
+fn single(node: NodeId, port: Port) -> String {
+    ClaimedPorts::Single(port).name(node)
+}
+
 #[test]
 fn claim__is_exclusive_between_owners_and_ends_with_them() {
     let port = Port::new(std::process::id() as u16);
@@ -15,7 +19,7 @@ fn claim__is_exclusive_between_owners_and_ends_with_them() {
     assert!(a.claim(port).unwrap(), "claiming again what one has");
     assert!(!b.claim(port).unwrap());
     assert!(!owners.is_free(port));
-    a.release(port);
+    drop(a.release(port));
     assert!(owners.is_free(port));
     assert!(b.claim(port).unwrap());
     drop(b);
@@ -32,7 +36,7 @@ fn is_free__never_keeps_a_process_from_its_port() {
             let mut claims = PortClaims::new(node(2));
             (0..2000).all(|_| {
                 let claimed = claims.claim(port).unwrap();
-                claims.release(port);
+                drop(claims.release(port));
                 claimed
             })
         });
@@ -46,10 +50,10 @@ fn is_free__never_keeps_a_process_from_its_port() {
 #[test]
 fn is_free__sees_a_socket_that_speaks_with_another_one() {
     let port = Port::new(std::process::id() as u16);
-    let socket = bind(&name(node(3), port)).unwrap().expect("nobody has it");
+    let socket = bind(&single(node(3), port)).unwrap().expect("nobody has it");
     let (_other, end) = UnixDatagram::pair().unwrap();
     // Expect: the kernel refuses to connect to it, and that is no free port.
-    let busy = bind(&name(node(3), Port::new(1))).unwrap().expect("nobody has it");
+    let busy = bind(&single(node(3), Port::new(1))).unwrap().expect("nobody has it");
     socket.connect_addr(&busy.local_addr().unwrap()).unwrap();
     assert!(!OwnerProbe::new(node(3)).unwrap().is_free(port));
     drop(end);
@@ -61,7 +65,7 @@ fn claim__takes_nothing_from_others() {
     let port = Port::new(std::process::id() as u16);
     let mut claims = PortClaims::new(node(6));
     assert!(claims.claim(port).unwrap());
-    let name = SocketAddr::from_abstract_name(name(node(6), port)).unwrap();
+    let name = SocketAddr::from_abstract_name(single(node(6), port)).unwrap();
     let stranger = UnixDatagram::unbound().unwrap();
     let refused = stranger.send_to_addr(b"x", &name).unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::BrokenPipe);
@@ -93,13 +97,60 @@ fn udp_offset__is_told_of_ports_for_as_long_as_they_are_owned() {
     let mut silent = PortClaims::new(node(7));
     assert!(silent.claim(port).unwrap());
     assert_eq!(owners.offset(port), None);
-    silent.release(port);
+    drop(silent.release(port));
     for (at, offset) in [(0, 3), (1, 127), (0, 3)] {
         assert!(claims[at].claim(port).unwrap());
         for _ in 0..2 {
             assert_eq!(owners.offset(port), Some(offset));
         }
-        claims[at].release(port);
+        drop(claims[at].release(port));
     }
     assert_eq!(owners.offset(port), None);
+}
+
+const FIRST: u16 = Port::FIRST_AUTOMATIC.number() + 160;
+
+/// A program that names no port takes a descriptor for 16 of them, and gives them back together.
+#[test]
+fn claim_automatic__takes_a_block_and_gives_it_back_whole() {
+    let port = |n: u16| Port::new(FIRST + n);
+    let (mut ours, mut others) = (PortClaims::new(node(9)), PortClaims::new(node(9)));
+    assert!(ours.claim_automatic(port(3)).unwrap());
+    assert!(ours.claim_automatic(port(15)).unwrap());
+    assert!(ours.claim(port(0)).unwrap(), "by its number, too");
+    assert_eq!(ours.held().count(), 16);
+    assert_eq!(ours.blocks.len(), 1, "descriptors");
+    let with: Vec<_> = ours.held_with(port(5)).collect();
+    assert_eq!(with, (0..16).map(port).collect::<Vec<_>>());
+    assert!(ours.holds(port(9)) && !ours.holds(port(16)));
+    assert!(!others.claim_automatic(port(7)).unwrap());
+    assert!(others.claim_automatic(port(16)).unwrap(), "the next block is free");
+    assert!(ours.release(port(15)).is_none());
+    assert!(ours.release(port(0)).is_none());
+    let released = ours.release(port(3)).expect("the last one");
+    assert_eq!(released.ports().count(), 16);
+    assert!(!others.claim_automatic(port(7)).unwrap(), "not before that is dropped");
+    drop(released);
+    assert!(others.claim_automatic(port(7)).unwrap());
+    assert!(ours.release(port(3)).is_none(), "it is not ours any more");
+}
+
+/// A port that a program names is its own, also among automatic ones.
+#[test]
+fn claim_automatic__leaves_the_ports_that_other_processes_have_named() {
+    let port = |n: u16| Port::new(FIRST + n);
+    let (mut ours, mut others) = (PortClaims::new(node(8)), PortClaims::new(node(8)));
+    assert!(others.claim(port(5)).unwrap());
+    assert!(!ours.claim_automatic(port(1)).unwrap());
+    assert!(ours.claim(port(6)).unwrap(), "its neighbour is free");
+    drop(others.release(port(5)));
+    drop(ours.release(port(6)));
+    assert!(ours.claim_automatic(port(1)).unwrap());
+    let owners = OwnerProbe::new(node(8)).unwrap();
+    for n in [0, 5, 15] {
+        assert!(!others.claim(port(n)).unwrap(), "{n}");
+        assert!(!owners.is_free(port(n)), "{n}");
+    }
+    assert!(others.claim(port(16)).unwrap());
+    assert!(owners.is_free(port(17)));
 }

@@ -25,10 +25,10 @@ impl Endpoint {
         self.ports.iter()
     }
 
-    /// Says whether this endpoint answers for ports that nobody owns: at most one process of a node
-    /// should.
-    pub fn set_steward(&mut self, steward: bool) {
-        self.steward = steward;
+    /// Whether the driver wants to be asked about ports that this endpoint does not own
+    /// ([`Event::UnownedPort`](crate::event::Event::UnownedPort)), as it is not at first.
+    pub fn report_unowned_ports(&mut self, wanted: bool) {
+        self.reports_unowned = wanted;
     }
 
     /// A port nobody uses, now ours; `claim` makes a port ours against other processes.

@@ -15,9 +15,8 @@ const KEPT_IDLE: usize = 16;
 /// again and again is not idle for that long.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
-/// First port given out: where Linux starts its ephemeral range, and above those that people serve
-/// on.
-const FIRST_HIGH: u16 = 32768;
+/// First port given out.
+const FIRST_HIGH: u16 = Port::FIRST_AUTOMATIC.number();
 
 /// Ports tried before one is shared instead. Others are other processes', or there is no descriptor
 /// left for one.

@@ -150,7 +150,7 @@ impl Endpoint {
     /// port, `block` is the answer.
     pub(super) fn ask_owner(&mut self, now: Instant, frame: &Frame<'_>, block: ResetBlock) {
         if let Some(path) = self.path_back(frame)
-            && self.steward
+            && self.reports_unowned
             && self.refusals.allow_unowned(now)
         {
             let refusal = Refusal::to_sender(path, frame, block);

@@ -102,7 +102,7 @@ impl Core {
             reopen_at: None,
             failed: None,
         };
-        core.endpoint.set_steward(steward);
+        core.endpoint.report_unowned_ports(true);
         core.apply_filter()?;
         Ok(core)
     }
@@ -290,7 +290,7 @@ impl Core {
                     self.show_incoming(listener);
                 }
                 Event::UnownedPort(unowned) => {
-                    if self.node.owners.is_free(unowned.port()) {
+                    if self.node.answers_for(unowned.port()) {
                         self.endpoint.refuse(&unowned);
                     }
                 }
@@ -298,8 +298,7 @@ impl Core {
         }
         self.note_roster();
         while let Some(port) = self.endpoint.poll_released_port() {
-            self.own(port, false);
-            self.node.claims.release(port);
+            self.give_back(port);
         }
     }
 

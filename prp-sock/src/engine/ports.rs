@@ -26,7 +26,7 @@ impl<'a> Claiming<'a> {
 
     /// Makes `port` ours; `false` if another process has it, or no port can be claimed.
     pub(crate) fn claim(&mut self, port: Port) -> bool {
-        self.claims.claim(port).unwrap_or_else(|e| {
+        self.claims.claim_automatic(port).unwrap_or_else(|e| {
             self.failed.get_or_insert(e);
             false
         })
@@ -58,12 +58,19 @@ impl Engine {
 }
 
 impl Core {
+    /// Gives `port` back to the node. Frames for it are others' before others can claim it.
+    pub(super) fn give_back(&mut self, port: Port) {
+        if let Some(released) = self.node.claims.release(port) {
+            self.own(&released.ports(), false);
+        }
+    }
+
     /// Gives `local` back if what it was claimed for has failed.
     pub(crate) fn unclaim(&mut self, local: Option<Port>) {
         if let Some(port) = local
             && !self.owns(port)
         {
-            self.node.claims.release(port);
+            self.give_back(port);
         }
     }
 }

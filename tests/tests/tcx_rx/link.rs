@@ -234,7 +234,7 @@ impl Link {
         let from = Source { device, to: Address { mac: at.interface().mac, port } };
         let to = at.device(ETHERTYPE, &filter(port));
         let tcx_rx = to.tcx_rx().clone();
-        tcx_rx.own(Port::new(port), true);
+        tcx_rx.own([Port::new(port)], true);
         let calls = Arc::<Calls>::default();
         tcx_rx.set_waker(&Waker::from(calls.clone()));
         let now = Instant::from_nanos(0);

@@ -119,17 +119,17 @@ pub(crate) fn frames__that_are_not_ours_go_to_the_sockets() {
 pub(crate) fn port__is_ours_only_while_it_is() {
     let mut link = Link::open();
     for _ in 0..2 {
-        link.tcx_rx.own(Port::new(PORT), false);
+        link.tcx_rx.own([Port::new(PORT)], false);
         assert_eq!(link.pass(BATCH), 0);
         // Its neighbours in the same word and in others say nothing about it.
         for other in [0, 64, PORT - 1, PORT + 1, PORT + 64, PORT << 8, u16::MAX] {
-            link.tcx_rx.own(Port::new(other), true);
+            link.tcx_rx.own([Port::new(other)], true);
         }
         assert_eq!(link.pass(BATCH), 0);
-        link.tcx_rx.own(Port::new(PORT), true);
+        link.tcx_rx.own([Port::new(PORT)], true);
         assert_eq!(link.pass(BATCH), BATCH);
         for other in [0, 64, PORT - 1, PORT + 1, PORT + 64, PORT << 8, u16::MAX] {
-            link.tcx_rx.own(Port::new(other), false);
+            link.tcx_rx.own([Port::new(other)], false);
         }
         assert_eq!(link.pass(BATCH), BATCH);
     }

@@ -52,7 +52,7 @@ fn connect__refused_at_once_where_nobody_listens() {
     let mut pair = Pair::default();
     let c = pair.connect(80, ConnConfig::default());
     // Node 2 owns no port 80, but its driver finds that nobody else does either.
-    pair.server.endpoint.set_steward(true);
+    pair.server.endpoint.report_unowned_ports(true);
     pair.drive();
     assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Refused));
     assert_eq!(pair.client.endpoint.state(c), State::Close);
@@ -61,7 +61,7 @@ fn connect__refused_at_once_where_nobody_listens() {
 #[test]
 fn connect__not_refused_when_another_process_owns_the_port() {
     let mut pair = Pair::default();
-    pair.server.endpoint.set_steward(true);
+    pair.server.endpoint.report_unowned_ports(true);
     pair.server.foreign.push(Port::new(80));
     let c = pair.connect(80, ConnConfig::default());
     pair.drive();

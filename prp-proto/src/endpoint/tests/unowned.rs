@@ -9,7 +9,7 @@ use crate::wire::{Control, MAX_CONTROL_LEN};
 /// The client's process ends, and another one of its node answers for ports that nobody owns.
 fn end_client(pair: &mut Pair) {
     pair.restart(ToServer);
-    pair.client.endpoint.set_steward(true);
+    pair.client.endpoint.report_unowned_ports(true);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn flood__has_few_ports_looked_up() {
     ];
     let mut pair = Pair::default();
     let server = &mut pair.server.endpoint;
-    server.set_steward(true);
+    server.report_unowned_ports(true);
     let node = NodeId::new(1).unwrap();
     for port in 1..5000 {
         for (flags, payload, key) in kinds {
@@ -112,7 +112,7 @@ fn flood__has_few_ports_looked_up() {
 #[test]
 fn frames__that_wait_for_no_answer_have_no_port_looked_up() {
     let mut pair = Pair::default();
-    pair.server.endpoint.set_steward(true);
+    pair.server.endpoint.report_unowned_ports(true);
     let (from, to) = (PrpAddr::new(NodeId::new(1).unwrap(), Port::new(7)), Pair::server_addr(80));
     let mut ack = [0; MAX_CONTROL_LEN];
     let len = Control::SizeProbeAck { to: 1, size: 100 }.emit(&mut ack);

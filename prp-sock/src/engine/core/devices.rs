@@ -92,22 +92,22 @@ impl Core {
 
     /// Makes sure the kernel passes frames for `port`, which has just become ours.
     pub(crate) fn refilter(&mut self, port: Port) -> io::Result<()> {
-        self.own(port, true);
+        self.own(&self.node.claims.held_with(port), true);
         if self.filter.passes(port) {
             return Ok(());
         }
         self.close_filter(self.filter.is_steward())
     }
 
-    /// Whether frames for `port` are `ours`: to be told of every port that becomes ours, and of
+    /// Whether frames for `ports` are `ours`: to be told of every port that becomes ours, and of
     /// every one that ceases to be.
-    pub(super) fn own(&self, port: Port, ours: bool) {
-        self.kernel_devices().for_each(|device| device.tcx_rx().own(port, ours));
+    pub(in crate::engine) fn own(&self, ports: &(impl Iterator<Item = Port> + Clone), ours: bool) {
+        self.kernel_devices().for_each(|device| device.tcx_rx().own(ports.clone(), ours));
     }
 
     /// Passes frames for our ports only from now on, and what a steward answers.
     fn close_filter(&mut self, steward: bool) -> io::Result<()> {
-        self.filter = PortFilter::new(self.endpoint.local_node(), steward, self.endpoint.ports());
+        self.filter = PortFilter::new(self.endpoint.local_node(), steward, self.node.claims.held());
         self.apply_filter()
     }
 
@@ -136,7 +136,6 @@ impl Core {
         if is == was {
             return;
         }
-        self.endpoint.set_steward(is);
         if !self.filter.is_open()
             && let Err(e) = self.close_filter(is)
         {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use prp_node::{Ledger, OwnerProbe, PortClaims, StewardClaim};
+use prp_proto::addr::Port;
 use prp_proto::event::ListenHandle;
 use prp_proto::time::Instant;
 
@@ -23,6 +24,14 @@ pub(crate) struct NodeShare {
     pub(super) owners: OwnerProbe,
     /// For the node's router, if it has one.
     pub(in crate::engine) ledger: Option<Ledger>,
+}
+
+impl NodeShare {
+    /// Whether this process refuses requests to `port`, which its endpoint does not own: the
+    /// process that holds it does, or the steward if no process does (SPEC PRP-PORT-1 and 4).
+    pub(super) fn answers_for(&self, port: Port) -> bool {
+        self.claims.holds(port) || (self.steward.is_held() && self.owners.is_free(port))
+    }
 }
 
 /// The threads and tasks that wait for something, and the leader.

@@ -1,0 +1,78 @@
+//! Questions about the ports of other processes.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::net::UnixDatagram;
+
+use prp_proto::addr::{NodeId, Port, UDP_PORTS};
+
+use super::claimed::{ClaimedPorts, PortBlock};
+use super::{explain, is_unbound};
+
+/// Finds out whether any process of a node owns a port, in the network namespace where the probe
+/// was made, whichever thread asks.
+#[derive(Debug)]
+pub struct OwnerProbe {
+    node: NodeId,
+    socket: UnixDatagram,
+}
+
+impl OwnerProbe {
+    /// A probe for the ports of `node` in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// The process has no descriptor left, or may not open Unix sockets.
+    pub fn new(node: NodeId) -> io::Result<Self> {
+        let socket = UnixDatagram::unbound().map_err(|e| explain(&e))?;
+        Ok(Self { node, socket })
+    }
+
+    /// Whether no process owns `port`. At most two system calls, which never wait.
+    pub fn is_free(&self, port: Port) -> bool {
+        self.claimed_with(port).is_none()
+    }
+
+    /// The ports that a process has claimed together with `port`; none if no process owns it.
+    fn claimed_with(&self, port: Port) -> Option<ClaimedPorts> {
+        let block = PortBlock::of(port).map(ClaimedPorts::Block);
+        let names = [Some(ClaimedPorts::Single(port)), block];
+        names.into_iter().flatten().find(|ports| !is_unbound(&self.socket, &ports.name(self.node)))
+    }
+}
+
+/// Finds out at which of the node's UDP ports the owners of PRP's ports are.
+#[derive(Debug)]
+pub struct UdpOwners {
+    probe: OwnerProbe,
+    /// What was found. It is asked for again before it is used: one system call, not a hundred.
+    known: HashMap<Port, (ClaimedPorts, u16)>,
+}
+
+impl UdpOwners {
+    /// For the ports of `node` in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// As [`OwnerProbe::new`].
+    pub fn new(node: NodeId) -> io::Result<Self> {
+        Ok(Self { probe: OwnerProbe::new(node)?, known: HashMap::new() })
+    }
+
+    /// How many UDP ports behind the node's own the owner of `port` is; none if no process owns it,
+    /// or one that is not on UDP.
+    pub fn offset(&mut self, port: Port) -> Option<u16> {
+        let Self { probe, known } = self;
+        let is_there = |ports: ClaimedPorts, offset| {
+            !is_unbound(&probe.socket, &ports.udp_name(probe.node, offset))
+        };
+        if let Some((ports, offset)) = known.get(&port).copied()
+            && is_there(ports, offset)
+        {
+            return Some(offset);
+        }
+        known.remove(&port);
+        let ports = probe.claimed_with(port)?;
+        let found = (1..UDP_PORTS).find(|offset| is_there(ports, *offset))?;
+        known.insert(port, (ports, found));
+        Some(found)
+    }
+}
