@@ -86,8 +86,8 @@ fn stop__the_steward_holds_nobody_up() {
     signal(&all[0], Signal::SIGCONT);
 }
 
-/// A connection takes 16 ports at once. Whoever asks for one of the others is refused, by their
-/// owner, as for a port that no process has.
+/// A connection takes 16 ports at once. Their owner refuses requests to the others, as for a port
+/// that no process has.
 fn ports__a_process_refuses_requests_to_those_it_holds_for_later() {
     let topology = Topology::pair();
     // The first one is the steward, and the last one has the block.
