@@ -2,6 +2,7 @@
 
 mod copy;
 mod exec;
+mod idle;
 mod input;
 mod output;
 mod progress;
@@ -36,6 +37,7 @@ const EXAMPLES: &str = "\
   ls | prp cat -m beta 7001     one message a line
   prp cat -lk 7002 -e 'wc -c'   a program for each connection, many at a time
   prp cat -zv beta 7000-7010    which ports are served there?
+  prp cat -w 5 beta 7000        5 s without an answer, or without a byte, end it
 ";
 
 /// Connect standard input and output to another node.
@@ -107,10 +109,13 @@ pub(crate) struct CatArgs {
     #[arg(long)]
     classic: bool,
 
-    /// Longest time to wait for an answer when connecting, in seconds
-    #[arg(short = 'w', long, value_name = "SECS", default_value = "15", conflicts_with = "listen")]
-    #[arg(value_parser = seconds)]
-    timeout: Duration,
+    /// Longest time to wait for an answer when connecting [default: 15], and for a byte of either
+    /// direction after that [default: no limit], in seconds
+    ///
+    /// A connection on which nothing moves for so long ends, well if all that was sent has arrived.
+    /// With --listen it bounds no wait for connections.
+    #[arg(short = 'w', long, value_name = "SECS", value_parser = seconds)]
+    timeout: Option<Duration>,
 
     /// How long to look for frames before sleeping, in microseconds: 0 sleeps at once [default: 20
     /// as long as that pays]
@@ -133,6 +138,10 @@ pub(crate) struct CatArgs {
     #[arg(short, long, conflicts_with = "quiet")]
     verbose: bool,
 }
+
+/// The wait for an answer when connecting, unless the user names another: a node that is there
+/// answers within a second, and a router that starts anew is back within ten.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What is likely where nobody answers.
 const UNANSWERED: &str = "; is a server started there? A node refuses only with prp-routed or another program that speaks PRP; \
@@ -250,8 +259,16 @@ fn settle(trouble: Trouble, peer: &str) -> Result<(), Failure> {
         Trouble::Output(e) => Err(Failure::local("standard output", &e)),
         Trouble::Input(e) => Err(Failure::local("standard input", &e)),
         Trouble::Stream(e) => Err(Failure::network(peer, &e)),
+        Trouble::Idle(limit) => Err(idle(peer, limit)),
         Trouble::Signal(signal) => die_of(signal),
     }
+}
+
+/// Nothing has moved for so long, and the peer lacks some of what was sent.
+fn idle(peer: &str, limit: Duration) -> Failure {
+    let seconds = limit.as_secs_f64();
+    let text = format!("{peer}: idle for {seconds} s, and not all that was sent has arrived");
+    Failure::new(Code::TimedOut, text)
 }
 
 impl<'a> Side<'a> {
@@ -290,7 +307,9 @@ impl CatArgs {
     }
 
     fn builder(&self) -> Builder {
-        let mut builder = Builder::new().crc(!self.no_crc).connect_timeout(self.timeout);
+        let mut builder = Builder::new()
+            .crc(!self.no_crc)
+            .connect_timeout(self.timeout.unwrap_or(CONNECT_TIMEOUT));
         if let Some(policy) = self.reliability {
             builder = builder.reliability(policy.into());
         }

@@ -223,6 +223,11 @@ fn dump__captures_and_filters() {
         "i=0; while [ $i -lt 999 ]; do echo line $i; i=$((i+1)); done | \"$0\" cat -q 2 7000";
     let sent = one.run("sh", &["-c", script, prp().to_str().expect("text")]);
     assert!(sent.starts_with("line 0\n") && sent.ends_with("line 998\n"), "{sent}");
+    // Both directions have the same lines; the port names one of them. What is captured is not in
+    // the file at once.
+    wait::until("all lines in the capture, once each and in order", || {
+        (read(&["--follow", "--port", "7000"]) == sent).then_some(())
+    });
     kill(Pid::from_raw(dump.id().cast_signed()), Signal::SIGINT).expect("it runs");
     let said = dump.wait_with_output().expect("a child");
     let said = String::from_utf8_lossy(&said.stderr).into_owned();

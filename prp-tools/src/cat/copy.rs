@@ -1,6 +1,7 @@
 //! The two directions: standard input to a stream, a stream to standard output.
 
 use std::io::{self, ErrorKind, PipeReader, Read, Write};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use prp_sock::PrpStream;
@@ -18,6 +19,8 @@ pub(super) enum Trouble {
     Output(io::Error),
     /// The connection.
     Stream(io::Error),
+    /// Nothing has moved for so long.
+    Idle(Duration),
     /// Nothing: the program is to end.
     Signal(Signal),
 }

@@ -36,6 +36,7 @@ impl Broken {
             Self::Session(Trouble::Input(e)) => Failure::local("the command's output", &e),
             Self::Session(Trouble::Output(e)) => Failure::local("the command's input", &e),
             Self::Session(Trouble::Stream(e)) => Failure::network(peer, &e),
+            Self::Session(Trouble::Idle(limit)) => super::idle(peer, limit),
             Self::Session(Trouble::Signal(signal)) => die_of(signal),
         }
     }

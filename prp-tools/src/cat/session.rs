@@ -11,6 +11,7 @@ use prp_sock::PrpStream;
 
 use super::Side;
 use super::copy::{self, Trouble};
+use super::idle::IdleLimit;
 use super::input::Input;
 use super::output::Output;
 use super::progress::{Counts, Progress};
@@ -20,6 +21,10 @@ use crate::exit::say;
 /// How often to look whether the peer is gone while nothing is received from it, and to show
 /// progress.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How long a peer may take to acknowledge the end of a connection that is idle: a round trip of
+/// any network, and a repeat or two.
+const TICKS_TO_END: u32 = 20;
 
 /// Copies both ways until both have ended. The peer has everything then; or else it gets a reset,
 /// so that it does not take what it has for all there was.
@@ -134,9 +139,15 @@ fn converse(
             let received = receive(stream, output, counts, progress);
             let _ = tell.send(News::Ended(Direction::Receiving, received));
         });
+        let mut idle = IdleLimit::new(args.timeout, Instant::now());
         while watch.sending || (watch.receiving && !ends_with_input) {
             watch.wait();
             progress.show(counts);
+            if watch.trouble.is_none()
+                && let Some(limit) = idle.reached(counts.sent() + counts.received(), Instant::now())
+            {
+                watch.give_up(Trouble::Idle(limit));
+            }
         }
         let ended = watch.wait_delivered();
         signals.tell_nobody();
@@ -193,6 +204,13 @@ impl Watch<'_> {
     fn wait_delivered(mut self) -> Result<(), Trouble> {
         // In slices, between which a signal can be heard. It cannot fail: a tick is not nothing.
         let _ = self.stream.set_write_timeout(Some(TICK));
+        if matches!(self.trouble, Some(Trouble::Idle(_))) {
+            // Most likely the peer has it all, and says so with the end.
+            self.shut(Shutdown::Write);
+            if (0..TICKS_TO_END).any(|_| self.stream.wait_delivered().is_ok()) {
+                self.trouble = None;
+            }
+        }
         while self.trouble.is_none() {
             match self.stream.wait_delivered() {
                 Ok(()) => break,

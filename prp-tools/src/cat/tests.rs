@@ -30,7 +30,7 @@ fn refusal(line: &str) -> Usage {
 fn arguments__node_and_port_connect() {
     let args = parse("cat beta 80");
     assert_eq!((args.node.as_deref(), args.port.first, args.listen), (Some("beta"), 80, false));
-    assert_eq!(args.timeout, Duration::from_secs(15));
+    assert_eq!(args.timeout, None);
 }
 
 #[test]
@@ -62,7 +62,6 @@ fn arguments__what_makes_no_sense_together_is_refused() {
     assert_eq!(refusal("cat -k 80"), Usage::MissingRequiredArgument);
     for line in [
         "cat -k beta 80",
-        "cat -l -w 3 80",
         "cat -s -r beta 80",
         "cat -l -k -s 80",
         "cat -z -l 80",

@@ -102,6 +102,36 @@ fn run__ends_its_output_with_the_peer_and_goes_on_sending() {
     });
 }
 
+/// With standard input open and nothing from the peer, which has all there was and is told the end.
+#[test]
+fn run__ends_well_when_nothing_moves_for_too_long() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        let mut cat = Running::start("cat -qw 0.1 beta 80", ours);
+        cat.type_in("and then nothing");
+        assert_eq!(read_all(&theirs).expect("no error"), "and then nothing");
+        assert_eq!(cat.read_all(), "");
+        cat.end().expect("all has arrived");
+    });
+}
+
+/// The peer reads nothing, so much of the file never arrives.
+#[test]
+fn run__says_that_it_was_idle_when_not_all_has_arrived() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&vec![b'x'; 64 << 20]).expect("room for 64 MiB");
+        file.rewind().expect("a regular file");
+        let cat = Running::with_input("cat -qw 0.1 beta 80", ours, file);
+        assert!(matches!(cat.end(), Err(Trouble::Idle(_))));
+        let reset = read_all(&theirs).expect_err("it was cut short");
+        assert_eq!(reset.kind(), ErrorKind::ConnectionReset);
+    });
+}
+
 #[test]
 fn run__copies_much_both_ways_at_once() {
     within_patience(|| {
