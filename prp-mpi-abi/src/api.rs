@@ -35,6 +35,8 @@ pub(crate) use topology::*;
 pub(crate) const ANY_SOURCE: i32 = -1;
 pub(crate) const ANY_TAG: i32 = -2;
 pub(crate) const PROC_NULL: i32 = -3;
+/// The root of an operation between two groups, as itself says it.
+pub(crate) const ROOT: i32 = -4;
 pub(crate) const UNDEFINED: i32 = -32766;
 pub(crate) const IDENT: i32 = 201;
 pub(crate) const CONGRUENT: i32 = 202;

@@ -1,7 +1,9 @@
 //! What handles stand for.
 
+mod communicator;
+
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
@@ -10,6 +12,7 @@ use prp_mpi::matching::MessageId;
 use prp_mpi::operation::Operation;
 use prp_mpi::request::{RequestId, Status};
 
+pub(crate) use self::communicator::{Comm, Group, Remote};
 use crate::sys::callback::{Callback, Combiner};
 use crate::sys::pointer::Address;
 
@@ -86,77 +89,6 @@ impl<T: Clone> Table<T> {
     /// What a handle stands for.
     pub(crate) fn at(&self, handle: Handle) -> Option<T> {
         self.with(handle, |v| v.clone())
-    }
-}
-
-/// World ranks by rank.
-pub(crate) type Group = Arc<[usize]>;
-
-/// A communicator.
-#[derive(Debug)]
-pub(crate) struct Comm {
-    pub(crate) context: u64,
-    pub(crate) group: Group,
-    pub(crate) rank: usize,
-    /// The other group of an intercommunicator.
-    pub(crate) remote: Option<Group>,
-    pub(crate) grid: Option<Grid>,
-    pub(crate) name: Mutex<String>,
-    pub(crate) errhandler: Mutex<Handle>,
-    pub(crate) attributes: Mutex<BTreeMap<i32, usize>>,
-    pub(crate) info: Mutex<Info>,
-    /// Whether its receives may be released early, by its info.
-    pub(crate) is_early: AtomicBool,
-    /// Collective calls so far.
-    pub(crate) calls: AtomicI32,
-}
-
-/// The Cartesian topology of a communicator.
-#[derive(Clone, Debug)]
-pub(crate) struct Grid {
-    pub(crate) dims: Vec<i32>,
-    pub(crate) periods: Vec<bool>,
-}
-
-impl Comm {
-    pub(crate) fn new(context: u64, group: Group, rank: usize, name: &str) -> Self {
-        Self {
-            context,
-            group,
-            rank,
-            remote: None,
-            grid: None,
-            name: Mutex::new(name.to_owned()),
-            errhandler: Mutex::new(Handle::ERRORS_ARE_FATAL),
-            attributes: Mutex::default(),
-            info: Mutex::default(),
-            is_early: AtomicBool::new(false),
-            calls: AtomicI32::new(0),
-        }
-    }
-
-    pub(crate) fn size(&self) -> usize {
-        self.group.len()
-    }
-
-    /// The group that messages go to and come from.
-    pub(crate) fn peers(&self) -> &Group {
-        self.remote.as_ref().unwrap_or(&self.group)
-    }
-
-    /// Context of messages between two ranks.
-    pub(crate) const fn messages(&self) -> u64 {
-        2 * self.context
-    }
-
-    /// Context of collective operations.
-    pub(crate) const fn collectives(&self) -> u64 {
-        2 * self.context + 1
-    }
-
-    /// Number of the next collective call.
-    pub(crate) fn next_call(&self) -> i32 {
-        self.calls.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -345,6 +277,14 @@ static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
     }
     all
 });
+
+/// The predefined pair of a value and an index, which is an `int` in all pairs of C.
+pub(crate) fn pair_of(value: Handle, index: Handle) -> Option<Handle> {
+    const INT: usize = 0x209;
+    let is_it =
+        |p: &&(usize, _, usize, usize, _, _)| (p.2, p.3) == (value.0, INT) && index.0 == INT;
+    PAIRS.iter().find(is_it).map(|p| Handle(p.0))
+}
 
 /// The datatype of a handle.
 pub(crate) fn datatype(handle: Handle) -> Option<Arc<Datatype>> {

@@ -2,10 +2,11 @@
 //! out.
 
 pub mod algorithms;
+pub mod between;
 pub mod schedule;
 
 /// Names of the collective calls, by the number they have in a signature.
-pub const CALLS: [&str; 18] = [
+pub const CALLS: [&str; 23] = [
     "MPI_Barrier",
     "MPI_Bcast",
     "MPI_Reduce",
@@ -24,6 +25,11 @@ pub const CALLS: [&str; 18] = [
     "MPI_Reduce_scatter",
     "MPI_Reduce_scatter_block",
     "MPI_Comm_create",
+    "MPI_Neighbor_allgather",
+    "MPI_Neighbor_allgatherv",
+    "MPI_Neighbor_alltoall",
+    "MPI_Neighbor_alltoallv",
+    "MPI_Neighbor_alltoallw",
 ];
 
 /// The collective calls.
@@ -66,4 +72,14 @@ pub enum Call {
     ReduceScatterBlock,
     /// What makes a communicator: dup, split, create.
     Communicator,
+    /// `MPI_Neighbor_allgather`.
+    NeighborAllgather,
+    /// `MPI_Neighbor_allgatherv`.
+    NeighborAllgatherv,
+    /// `MPI_Neighbor_alltoall`.
+    NeighborAlltoall,
+    /// `MPI_Neighbor_alltoallv`.
+    NeighborAlltoallv,
+    /// `MPI_Neighbor_alltoallw`.
+    NeighborAlltoallw,
 }

@@ -84,8 +84,8 @@ pub struct Recipe {
     pub integers: Vec<i64>,
     /// The addresses of the call.
     pub addresses: Vec<isize>,
-    /// The datatypes of the call, as their handles.
-    pub handles: Vec<usize>,
+    /// The datatypes of the call, with the handles they had then.
+    pub datatypes: Vec<(usize, Arc<Datatype>)>,
 }
 
 /// A datatype: which elements, where.

@@ -15,6 +15,7 @@ prp_tests::main! {
     light:
         collectives__any_number_of_ranks,
         collectives__two_nodes,
+        communicators__two_groups_neighbors_and_duplicates,
         flood__waits_in_memory_and_comes_in_order,
         hang__a_circle_is_named,
         hang__a_rank_that_skips_a_barrier_is_shown_last,
@@ -46,7 +47,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = PROGRAMS.join("mpi-programs");
     std::fs::create_dir_all(&folder).expect("the target folder can be written");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-mpi-abi/tests/programs");
-    for name in ["collectives", "point_to_point", "stress", "wrong"] {
+    for name in ["collectives", "communicators", "point_to_point", "stress", "wrong"] {
         let mut compiler = Command::new(PROGRAMS.join("prp-mpicc"));
         compiler.args(["-pthread", "-Wall", "-Werror", "-o"]).arg(folder.join(name));
         compiler.arg(sources.join(name).with_extension("c"));
@@ -115,6 +116,13 @@ fn collectives__any_number_of_ranks() {
     for ranks in ["1", "2", "4", "5"] {
         check(&run(&["-n", ranks], "collectives", ""), "all well");
     }
+}
+
+fn communicators__two_groups_neighbors_and_duplicates() {
+    for ranks in ["2", "3", "5"] {
+        check(&run(&["-n", ranks], "communicators", ""), "all well");
+    }
+    on_two_nodes("communicators");
 }
 
 fn start__more_ranks_than_processors() {

@@ -95,6 +95,7 @@ fn said(code: c_int, of: Handle) -> Outcome {
     Err(Failure { code, comm: of, text: "a function of an attribute failed".into() })
 }
 
+/// A failure is the communicator's, or of the world.
 fn delete_one(of: Handle, key: c_int, value: usize) -> Outcome {
     let found = key_of(key)?;
     if found.delete.is_null() {
@@ -152,7 +153,12 @@ pub(crate) fn attr_delete(comm: Handle, key: c_int) -> Outcome {
 }
 
 /// Copies attributes as their keys say.
-fn copied(of: Handle, all: BTreeMap<i32, usize>) -> Result<BTreeMap<i32, usize>, Failure> {
+/// A failure is `comm`'s.
+fn copied(
+    of: Handle,
+    comm: Handle,
+    all: BTreeMap<i32, usize>,
+) -> Result<BTreeMap<i32, usize>, Failure> {
     let mut copies = BTreeMap::new();
     for (key, value) in all {
         let found = key_of(key)?;
@@ -164,7 +170,7 @@ fn copied(of: Handle, all: BTreeMap<i32, usize>) -> Result<BTreeMap<i32, usize>,
             continue;
         }
         let (code, copy) = found.copy.copy(of, key, found.extra, value);
-        said(code, of)?;
+        said(code, comm)?;
         copies.extend(copy.map(|copy| (key, copy)));
     }
     Ok(copies)
@@ -173,13 +179,13 @@ fn copied(of: Handle, all: BTreeMap<i32, usize>) -> Result<BTreeMap<i32, usize>,
 /// The attributes that a duplicate of a communicator has.
 pub(crate) fn copy_all(comm: Handle) -> Result<BTreeMap<i32, usize>, Failure> {
     let all = comm_of(comm)?.attributes.lock().clone();
-    copied(comm, all)
+    copied(comm, comm, all)
 }
 
 /// The attributes that a duplicate of a datatype has.
 pub(crate) fn copy_all_of_type(datatype: Handle) -> Result<BTreeMap<i32, usize>, Failure> {
     let all = TYPES.with(datatype, |t| t.attributes.clone()).unwrap_or_default();
-    copied(datatype, all)
+    copied(datatype, Handle::WORLD, all)
 }
 
 /// Deletes all attributes of a communicator, the latest first.

@@ -57,15 +57,10 @@ impl Made {
 impl Plan {
     fn schedule(&self) -> Schedule {
         let comm = &self.comm;
-        let place = Place { rank: comm.rank, size: comm.size() };
-        let made = (self.make)(place);
-        let mut schedule = Schedule::new(
-            comm.group.clone(),
-            comm.rank as i32,
-            comm.collectives(),
-            comm.next_call(),
-            made.memory,
-        );
+        let (everyone, rank) = comm.everyone();
+        let made = (self.make)(Place { rank, size: everyone.len() });
+        let (context, number) = (comm.collectives(), comm.next_call());
+        let mut schedule = Schedule::new(everyone, rank as i32, context, number, made.memory);
         schedule.signature = self.signature;
         schedule.steps = made.steps.into();
         schedule.combine = made.combine;
@@ -120,69 +115,90 @@ pub(crate) fn signature(call: Call, root: c_int) -> Signature {
 pub(crate) fn intra(handle: Handle) -> Result<Arc<Comm>, Failure> {
     let comm = super::environment::comm_of(handle)?;
     if comm.remote.is_some() {
-        let text = "collective operations between two groups are not implemented";
+        let text = "this is not defined between two groups";
         return Err(Failure::new(Class::Comm, handle, text));
     }
     Ok(comm)
 }
 
-/// A number of rank `root`, on all ranks.
+/// Numbers of rank `root`, on all ranks: of both groups of an intercommunicator, in one list.
 pub(crate) fn bcast_words(
     comm: &Comm,
     handle: Handle,
-    call: Call,
     root: usize,
-    word: u64,
-) -> Result<u64, Failure> {
-    let mut memory = Region::owned(8);
-    memory.write(0, &word.to_le_bytes());
-    let place = Place { rank: comm.rank, size: comm.size() };
-    let steps = place.bcast(root, &(0..8));
-    run_steps(comm, handle, call, &memory, steps)?;
-    Ok(words(&memory)[0])
+    own: &[u64],
+) -> Result<Vec<u64>, Failure> {
+    let memory = memory_of(own);
+    run_steps(comm, handle, &memory, |place| place.bcast(root, &(0..memory.len())))?;
+    Ok(words(&memory))
 }
 
 /// The numbers of all ranks, on all ranks.
 pub(crate) fn allgather_words(
     comm: &Comm,
     handle: Handle,
-    call: Call,
     own: &[u64],
 ) -> Result<Vec<u64>, Failure> {
     let each = 8 * own.len();
-    let mut memory = Region::owned(each * comm.size());
-    let bytes: Vec<u8> = own.iter().flat_map(|w| w.to_le_bytes()).collect();
-    memory.write(each * comm.rank, &bytes);
-    let parts: Vec<_> = (0..comm.size()).map(|r| r * each..(r + 1) * each).collect();
-    let place = Place { rank: comm.rank, size: comm.size() };
-    run_steps(comm, handle, call, &memory, place.allgather(&parts))?;
+    let (everyone, rank) = comm.everyone();
+    let memory = Region::owned(each * everyone.len());
+    memory.part(rank * each..(rank + 1) * each).copy_from(&memory_of(own));
+    let parts: Vec<_> = (0..everyone.len()).map(|r| r * each..(r + 1) * each).collect();
+    run_steps(comm, handle, &memory, |place| place.allgather(&parts))?;
     Ok(words(&memory))
 }
 
-fn words(memory: &Region) -> Vec<u64> {
+fn memory_of(words: &[u64]) -> Region {
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let mut memory = Region::owned(bytes.len());
+    memory.write(0, &bytes);
+    memory
+}
+
+/// Numbers as they were sent.
+pub(crate) fn words(memory: &Region) -> Vec<u64> {
     let bytes = memory.to_vec();
     bytes.chunks_exact(8).map(|c| u64::from_le_bytes(std::array::from_fn(|i| c[i]))).collect()
 }
 
+/// A schedule of all ranks of a communicator, for what makes another.
+fn agreement(comm: &Comm, memory: &Region, steps: impl FnOnce(Place) -> Vec<Step>) -> Schedule {
+    let (everyone, rank) = comm.everyone();
+    let steps = steps(Place { rank, size: everyone.len() });
+    let (context, number) = (comm.collectives(), comm.next_call());
+    let mut schedule = Schedule::new(everyone, rank as i32, context, number, memory.clone());
+    schedule.signature = signature(Call::Communicator, -1);
+    schedule.steps = steps.into();
+    schedule
+}
+
+const AGREEMENT: Detail =
+    Detail { is_receive: false, is_collective: true, peer: -1, tag: 0, bytes: 0 };
+
 fn run_steps(
     comm: &Comm,
     handle: Handle,
-    call: Call,
     memory: &Region,
-    steps: Vec<Step>,
+    steps: impl FnOnce(Place) -> Vec<Step>,
 ) -> Result<(), Failure> {
-    let mut schedule = Schedule::new(
-        comm.group.clone(),
-        comm.rank as i32,
-        comm.collectives(),
-        comm.next_call(),
-        memory.clone(),
-    );
-    schedule.signature = signature(call, -1);
-    schedule.steps = steps.into();
+    let schedule = agreement(comm, memory, steps);
     let process = process()?;
     process.complete_released();
     let id = process.engine().start(schedule);
-    let detail = Detail { is_receive: false, is_collective: true, peer: -1, tag: 0, bytes: 0 };
-    finish(id, handle, detail).map(drop)
+    finish(id, handle, AGREEMENT).map(drop)
+}
+
+/// Begins to hand a number of the first rank to all; `then` has it in the end.
+pub(crate) fn begin_bcast_word(
+    comm: &Comm,
+    handle: Handle,
+    own: u64,
+    then: impl FnOnce(u64) + Send + 'static,
+) -> Result<Req, Failure> {
+    let memory = memory_of(&[own]);
+    let mut schedule = agreement(comm, &memory, |place| place.bcast(0, &(0..8)));
+    schedule.finish = Some(Box::new(move |memory| then(words(memory)[0])));
+    let process = process()?;
+    process.complete_released();
+    Ok(Req::Active(process.engine().start(schedule), handle, AGREEMENT))
 }

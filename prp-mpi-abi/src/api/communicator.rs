@@ -1,17 +1,20 @@
 //! Communicators.
 
+mod between;
+
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use prp_mpi::collective::Call;
-
-use super::collective::{allgather_words, bcast_words};
+pub(crate) use self::between::*;
+use super::collective::{allgather_words, bcast_words, begin_bcast_word};
 use super::environment::{comm_of, process};
 use super::error::{Class, Failure, Outcome, fail};
 use super::group::{compare_groups, group_of};
-use super::{CONGRUENT, IDENT, SIMILAR, UNDEFINED, UNEQUAL};
-use crate::object::{COMMS, CONTEXTS, Comm, Group, Handle, Info};
+use super::topology::Topology;
+use super::{CONGRUENT, IDENT, UNDEFINED, UNEQUAL};
+use crate::object::{COMMS, CONTEXTS, Comm, Group, Handle, Info, REQUESTS, Remote};
 use crate::sys::pointer::Ptr;
 
 pub(crate) fn comm_size(comm: Handle, size: Ptr<c_int>) -> Outcome {
@@ -26,7 +29,7 @@ pub(crate) fn comm_rank(comm: Handle, rank: Ptr<c_int>) -> Outcome {
 
 pub(crate) fn comm_remote_size(comm: Handle, size: Ptr<c_int>) -> Outcome {
     match &comm_of(comm)?.remote {
-        Some(remote) => size.put(remote.len() as c_int),
+        Some(remote) => size.put(remote.group.len() as c_int),
         None => return fail(Class::Comm, "no intercommunicator"),
     }
     Ok(())
@@ -39,12 +42,17 @@ pub(crate) fn comm_test_inter(comm: Handle, flag: Ptr<c_int>) -> Outcome {
 
 pub(crate) fn comm_compare(a: Handle, b: Handle, result: Ptr<c_int>) -> Outcome {
     let (first, second) = (comm_of(a)?, comm_of(b)?);
-    result.put(match compare_groups(&first.group, &second.group) {
-        _ if a == b => IDENT,
-        _ if first.remote.is_some() != second.remote.is_some() => UNEQUAL,
-        IDENT => CONGRUENT,
-        SIMILAR => SIMILAR,
+    let own = compare_groups(&first.group, &second.group);
+    let other = match (&first.remote, &second.remote) {
+        (None, None) => IDENT,
+        (Some(a), Some(b)) => compare_groups(&a.group, &b.group),
         _ => UNEQUAL,
+    };
+    // In this order of values a later one is less alike.
+    result.put(match own.max(other) {
+        _ if a == b => IDENT,
+        IDENT => CONGRUENT,
+        less => less,
     });
     Ok(())
 }
@@ -62,41 +70,48 @@ fn add(
     group: Group,
     change: impl FnOnce(&mut Comm),
 ) -> Result<Handle, Failure> {
-    let process = process()?;
-    let me = process.rank();
+    let me = process()?.rank();
     let Some(rank) = group.iter().position(|&r| r == me) else { return Ok(Handle::COMM_NULL) };
     let mut comm = Comm::new(context, group, rank, "");
     *comm.errhandler.get_mut() = *of.errhandler.lock();
     change(&mut comm);
     super::early::take_hint(&comm, &comm.info.lock());
-    let shown = format!("communicator {:x}", comm.context);
-    for context in [comm.messages(), comm.collectives()] {
-        process.name(context, &shown);
-    }
+    show(&comm)?;
     Ok(COMMS.add(Arc::new(comm)))
 }
 
-/// The context that rank 0 gives, known to all.
+/// Says what the contexts of a communicator without a name are called in reports.
+fn show(comm: &Comm) -> Outcome {
+    let shown = format!("communicator {:x}", comm.context());
+    for context in [comm.messages(), comm.collectives()] {
+        process()?.name(context, &shown);
+    }
+    Ok(())
+}
+
+/// The context that the first rank gives, known to all.
 fn agree_on_context(comm: &Comm, handle: Handle) -> Result<u64, Failure> {
     let own = fresh_context()?;
-    bcast_words(comm, handle, Call::Communicator, 0, own)
+    Ok(bcast_words(comm, handle, 0, &[own])?[0])
 }
+
+/// Makes a communicator what a duplicate of `of` is.
+fn become_duplicate(new: &mut Comm, of: &Comm, info: Option<Info>, attributes: Attributes) {
+    new.remote.clone_from(&of.remote);
+    new.topology.clone_from(&of.topology);
+    *new.attributes.get_mut() = attributes;
+    *new.info.get_mut() = info.unwrap_or_else(|| of.info.lock().clone());
+}
+
+type Attributes = BTreeMap<i32, usize>;
 
 fn duplicate(handle: Handle, info: Option<Info>, with_attributes: bool) -> Result<Handle, Failure> {
     let comm = comm_of(handle)?;
-    if comm.remote.is_some() {
-        return fail(Class::Comm, "intercommunicators cannot be duplicated yet");
-    }
     let context = agree_on_context(&comm, handle)?;
-    let attributes = if with_attributes {
-        super::attribute::copy_all(handle)?
-    } else {
-        std::collections::BTreeMap::new()
-    };
+    let attributes =
+        if with_attributes { super::attribute::copy_all(handle)? } else { BTreeMap::new() };
     add(&comm, context, comm.group.clone(), |new| {
-        new.grid.clone_from(&comm.grid);
-        *new.attributes.get_mut() = attributes;
-        *new.info.get_mut() = info.unwrap_or_else(|| comm.info.lock().clone());
+        become_duplicate(new, &comm, info, attributes);
     })
 }
 
@@ -111,11 +126,33 @@ pub(crate) fn comm_dup_with_info(comm: Handle, info: Handle, new: Ptr<Handle>) -
     Ok(())
 }
 
-/// Done at once: the ranks meet in the call itself.
-pub(crate) fn comm_idup(comm: Handle, new: Ptr<Handle>, request: Ptr<Handle>) -> Outcome {
-    comm_dup(comm, new)?;
-    request.put(done());
+/// The new communicator has its context when the request is done: until then nobody may use it.
+fn begin_duplicate(
+    handle: Handle,
+    info: Option<Info>,
+    new: Ptr<Handle>,
+    request: Ptr<Handle>,
+) -> Outcome {
+    let of = comm_of(handle)?;
+    let attributes = super::attribute::copy_all(handle)?;
+    let made = add(&of, NO_CONTEXT, of.group.clone(), |new| {
+        become_duplicate(new, &of, info, attributes);
+    })?;
+    let begun = COMMS.at(made);
+    let agreed = move |context| {
+        if let Some(comm) = begun {
+            comm.set_context(context);
+            let _ = show(&comm);
+        }
+    };
+    let pending = begin_bcast_word(&of, handle, fresh_context()?, agreed)?;
+    request.put(REQUESTS.add(pending));
+    new.put(made);
     Ok(())
+}
+
+pub(crate) fn comm_idup(comm: Handle, new: Ptr<Handle>, request: Ptr<Handle>) -> Outcome {
+    begin_duplicate(comm, None, new, request)
 }
 
 pub(crate) fn comm_idup_with_info(
@@ -124,32 +161,36 @@ pub(crate) fn comm_idup_with_info(
     new: Ptr<Handle>,
     request: Ptr<Handle>,
 ) -> Outcome {
-    comm_dup_with_info(comm, info, new)?;
-    request.put(done());
-    Ok(())
+    let info = super::info::info_of(info).unwrap_or_default();
+    begin_duplicate(comm, Some(info), new, request)
 }
 
-fn done() -> Handle {
-    crate::object::REQUESTS.add(crate::object::Req::Done(prp_mpi::request::Status::EMPTY))
-}
-
-/// The ranks with the same color, in the order of keys.
+/// The ranks with the same color, in the order of keys. Of both groups of an intercommunicator
+/// those who have it talk to each other.
 fn split(handle: Handle, color: c_int, key: c_int) -> Result<Handle, Failure> {
     let comm = comm_of(handle)?;
-    let own = fresh_context()?;
-    let words = [color as u64, key as u64, own];
-    let all = allgather_words(&comm, handle, Call::Communicator, &words)?;
+    let (everyone, _) = comm.everyone();
+    let words = [color as u64, key as u64, fresh_context()?];
+    let all = allgather_words(&comm, handle, &words)?;
     if color == UNDEFINED {
         return Ok(Handle::COMM_NULL);
     }
-    let mut members: Vec<(i32, usize)> = (0..comm.size())
-        .filter(|&r| all[3 * r] as c_int == color)
-        .map(|r| (all[3 * r + 1] as c_int, r))
-        .collect();
-    members.sort_unstable();
-    let context = all[3 * members[0].1 + 2];
-    let group: Group = members.iter().map(|&(_, r)| comm.group[r]).collect();
-    add(&comm, context, group, |_| ())
+    let members = |ranks: std::ops::Range<usize>| {
+        let with_color = ranks.filter(|&r| all[3 * r] as c_int == color);
+        let mut members: Vec<_> = with_color.map(|r| (all[3 * r + 1] as c_int, r)).collect();
+        members.sort_unstable();
+        members.into_iter().map(|(_, r)| r).collect::<Vec<_>>()
+    };
+    let group = |members: &[usize]| members.iter().map(|&r| everyone[r]).collect::<Group>();
+    let Some(sides) = comm.sides() else {
+        let members = members(0..everyone.len());
+        return add(&comm, all[3 * members[0] + 2], group(&members), |_| ());
+    };
+    let (own, other) = (members(sides.own), members(sides.other));
+    let Some(&first) = other.first() else { return Ok(Handle::COMM_NULL) };
+    let context = all[3 * first.min(own[0]) + 2];
+    let remote = Remote { group: group(&other), is_first: first < own[0] };
+    add(&comm, context, group(&own), |new| new.remote = Some(remote))
 }
 
 pub(crate) fn comm_split(comm: Handle, color: c_int, key: c_int, new: Ptr<Handle>) -> Outcome {
@@ -160,8 +201,7 @@ pub(crate) fn comm_split(comm: Handle, color: c_int, key: c_int, new: Ptr<Handle
     Ok(())
 }
 
-/// The ranks that share memory are those of a node.
-/// Kinds of parts that the standard names.
+/// Kinds of parts that the standard names. The ranks that share memory are those of a node.
 const TYPE_SHARED: c_int = 221;
 const TYPE_HW_GUIDED: c_int = 223;
 const TYPE_RESOURCE_GUIDED: c_int = 224;
@@ -192,8 +232,12 @@ pub(crate) fn comm_split_type(
 pub(crate) fn comm_create(comm: Handle, group: Handle, new: Ptr<Handle>) -> Outcome {
     let parent = comm_of(comm)?;
     let group = group_of(group)?;
+    if parent.remote.is_some() {
+        new.put(create_between(&parent, comm, &group)?);
+        return Ok(());
+    }
     let own = fresh_context()?;
-    let all = allgather_words(&parent, comm, Call::Communicator, &[own])?;
+    let all = allgather_words(&parent, comm, &[own])?;
     let first = group.first().and_then(|w| parent.group.iter().position(|r| r == w));
     new.put(match first {
         Some(first) => add(&parent, all[first], group, |_| ())?,
@@ -211,12 +255,15 @@ pub(crate) fn comm_create_group(
 ) -> Outcome {
     let parent = comm_of(comm)?;
     let group = group_of(group)?;
-    new.put(create_among(&parent, parent.context, group, tag)?);
+    new.put(create_among(&parent, parent.context(), group, tag)?);
     Ok(())
 }
 
 /// Contexts of what is only used while a communicator is made: apart from all others.
 const MAKING: u64 = 1 << 61;
+
+/// The context of a communicator whose ranks have not agreed on one yet.
+const NO_CONTEXT: u64 = 0;
 
 fn create_among(parent: &Comm, context: u64, group: Group, tag: c_int) -> Result<Handle, Failure> {
     let me = process()?.rank();
@@ -224,8 +271,15 @@ fn create_among(parent: &Comm, context: u64, group: Group, tag: c_int) -> Result
     let making = Comm::new(MAKING | context, group.clone(), rank, "");
     making.calls.store(tag, Ordering::Relaxed);
     let own = fresh_context()?;
-    let context = bcast_words(&making, Handle::WORLD, Call::Communicator, 0, own)?;
+    let context = bcast_words(&making, Handle::WORLD, 0, &[own])?[0];
     add(parent, context, group, |_| ())
+}
+
+/// A context for those who make a communicator with the same text: groups that do so at the same
+/// time have different texts.
+fn context_of_text(text: &str) -> u64 {
+    let hash = text.bytes().fold(7_u64, |h, b| h.wrapping_mul(31).wrapping_add(b.into()));
+    1 << 60 | hash >> 8
 }
 
 pub(crate) fn comm_create_from_group(
@@ -237,9 +291,7 @@ pub(crate) fn comm_create_from_group(
 ) -> Outcome {
     let group = group_of(group)?;
     let parent = comm_of(Handle::WORLD)?;
-    // Groups that make communicators at the same time have different texts.
-    let hash = name.text().bytes().fold(7_u64, |h, b| h.wrapping_mul(31).wrapping_add(b.into()));
-    let made = create_among(&parent, 1 << 60 | hash >> 8, group, 0)?;
+    let made = create_among(&parent, context_of_text(&name.text()), group, 0)?;
     if let Some(comm) = COMMS.at(made) {
         *comm.errhandler.lock() = handler;
     }
@@ -306,16 +358,16 @@ pub(crate) fn comm_get_info(comm: Handle, info: Ptr<Handle>) -> Outcome {
     Ok(())
 }
 
-/// A communicator with a topology.
-pub(crate) fn with_grid(
+/// A communicator of the first `ranks` with a topology.
+pub(crate) fn with_topology(
     handle: Handle,
     ranks: usize,
-    grid: crate::object::Grid,
+    topology: Topology,
 ) -> Result<Handle, Failure> {
-    let parent = comm_of(handle)?;
+    let parent = super::collective::intra(handle)?;
     let context = agree_on_context(&parent, handle)?;
     let group: Group = parent.group.iter().take(ranks).copied().collect();
-    add(&parent, context, group, |new| new.grid = Some(grid))
+    add(&parent, context, group, |new| new.topology = Some(topology))
 }
 
 /// The parts of a grid, split by color, with what is left of it.
@@ -323,13 +375,13 @@ pub(crate) fn sub_grid(
     handle: Handle,
     color: c_int,
     key: c_int,
-    grid: crate::object::Grid,
+    topology: Topology,
 ) -> Result<Handle, Failure> {
     let made = split(handle, color, key)?;
     if let Some(comm) = COMMS.take(made) {
         let mut comm = Arc::try_unwrap(comm)
             .map_err(|_| Failure::new(Class::Other, handle, "the new communicator is in use"))?;
-        comm.grid = Some(grid);
+        comm.topology = Some(topology);
         return Ok(COMMS.add(Arc::new(comm)));
     }
     Ok(made)

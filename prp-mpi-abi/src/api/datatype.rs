@@ -1,15 +1,22 @@
 //! Datatypes.
 
+mod contents;
+mod darray;
+mod pack;
+
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 use prp_mpi::datatype::{Datatype, Recipe};
 
+pub(crate) use self::contents::*;
+pub(crate) use self::darray::*;
+pub(crate) use self::pack::*;
 use super::error::{Class, Failure, Outcome, fail};
 use super::message::type_of;
 use crate::object::{self, Handle, TYPES, Typed};
-use crate::sys::pointer::{Address, Counts, Ptr};
+use crate::sys::pointer::{Counts, Ptr};
 
 const DUP: i32 = 102;
 const CONTIGUOUS: i32 = 103;
@@ -22,7 +29,6 @@ const HINDEXED_BLOCK: i32 = 109;
 const STRUCT: i32 = 110;
 const SUBARRAY: i32 = 111;
 const RESIZED: i32 = 116;
-const NAMED: i32 = 101;
 const ORDER_C: c_int = 12;
 
 fn known(handle: Handle) -> Result<Arc<Datatype>, Failure> {
@@ -39,7 +45,7 @@ fn recipe(combiner: i32, integers: &[i64], addresses: &[isize], handles: &[Handl
         combiner,
         integers: integers.to_vec(),
         addresses: addresses.to_vec(),
-        handles: handles.iter().map(|h| h.0).collect(),
+        datatypes: handles.iter().filter_map(|h| Some((h.0, object::datatype(*h)?))).collect(),
     }
 }
 
@@ -285,6 +291,10 @@ pub(crate) fn type_get_true_extent_x(datatype: Handle, lb: Ptr<i64>, extent: Ptr
 }
 
 pub(crate) fn type_get_name(datatype: Handle, name: Ptr<c_char>, length: Ptr<c_int>) -> Outcome {
+    if datatype == Handle::DATATYPE_NULL {
+        length.put(name.put_text("MPI_DATATYPE_NULL", 128));
+        return Ok(());
+    }
     known(datatype)?;
     let text = object::datatype_name(datatype).unwrap_or_default();
     length.put(name.put_text(&text, 128));
@@ -294,158 +304,4 @@ pub(crate) fn type_get_name(datatype: Handle, name: Ptr<c_char>, length: Ptr<c_i
 pub(crate) fn type_set_name(datatype: Handle, name: Ptr<c_char>) -> Outcome {
     let text = name.text();
     TYPES.with(datatype, |t| t.name = text).map_or_else(|| known(datatype).map(drop), Ok)
-}
-
-fn recipe_of(datatype: Handle) -> Result<Recipe, Failure> {
-    Ok(known(datatype)?.recipe.clone())
-}
-
-pub(crate) fn type_get_envelope(
-    datatype: Handle,
-    integers: Ptr<c_int>,
-    addresses: Ptr<c_int>,
-    datatypes: Ptr<c_int>,
-    combiner: Ptr<c_int>,
-) -> Outcome {
-    let recipe = recipe_of(datatype)?;
-    integers.put(recipe.integers.len() as c_int);
-    addresses.put(recipe.addresses.len() as c_int);
-    datatypes.put(recipe.handles.len() as c_int);
-    combiner.put(recipe.combiner);
-    Ok(())
-}
-
-/// Counts are told as integers where they fit, which they do unless the type was made with large
-/// ones.
-pub(crate) fn type_get_envelope_c(
-    datatype: Handle,
-    integers: Ptr<i64>,
-    addresses: Ptr<i64>,
-    counts: Ptr<i64>,
-    datatypes: Ptr<i64>,
-    combiner: Ptr<c_int>,
-) -> Outcome {
-    let recipe = recipe_of(datatype)?;
-    integers.put(recipe.integers.len() as i64);
-    addresses.put(recipe.addresses.len() as i64);
-    counts.put(0);
-    datatypes.put(recipe.handles.len() as i64);
-    combiner.put(recipe.combiner);
-    Ok(())
-}
-
-fn contents(
-    datatype: Handle,
-    integers: Ptr<c_int>,
-    addresses: impl Fn(usize, isize),
-    datatypes: Ptr<Handle>,
-) -> Outcome {
-    let recipe = recipe_of(datatype)?;
-    if recipe.combiner == NAMED {
-        return fail(Class::Type, "a predefined datatype has no contents");
-    }
-    for (i, &integer) in recipe.integers.iter().enumerate() {
-        integers.set(i, integer as c_int);
-    }
-    for (i, &address) in recipe.addresses.iter().enumerate() {
-        addresses(i, address);
-    }
-    for (i, &handle) in recipe.handles.iter().enumerate() {
-        // A handle of its own, which the application frees.
-        let handle = Handle(handle);
-        let copy = TYPES.at(handle).map_or(handle, |t| TYPES.add(t));
-        datatypes.set(i, copy);
-    }
-    Ok(())
-}
-
-pub(crate) fn type_get_contents(
-    datatype: Handle,
-    _integers: c_int,
-    _addresses: c_int,
-    _datatypes: c_int,
-    integers: Ptr<c_int>,
-    addresses: Ptr<isize>,
-    datatypes: Ptr<Handle>,
-) -> Outcome {
-    contents(datatype, integers, |i, a| addresses.set(i, a), datatypes)
-}
-
-pub(crate) fn type_get_contents_c(
-    datatype: Handle,
-    _integers: i64,
-    _addresses: i64,
-    _counts: i64,
-    _datatypes: i64,
-    integers: Ptr<c_int>,
-    addresses: Ptr<isize>,
-    _large: Ptr<i64>,
-    datatypes: Ptr<Handle>,
-) -> Outcome {
-    contents(datatype, integers, |i, a| addresses.set(i, a), datatypes)
-}
-
-/// The datatype of a class that is as long.
-pub(crate) fn type_match_size(class: c_int, size: c_int, datatype: Ptr<Handle>) -> Outcome {
-    let handle = match (class, size) {
-        (192, 1) => 0x240,
-        (192, 2) => 0x248,
-        (192, 4) => 0x250,
-        (192, 8) => 0x258,
-        (193, 4) => 0x210,
-        (193, 8) => 0x214,
-        (193, 16) => 0x220,
-        (194, 8) => 0x212,
-        (194, 16) => 0x216,
-        (194, 32) => 0x224,
-        _ => return fail(Class::Arg, "no datatype of this class is as long"),
-    };
-    datatype.put(Handle(handle));
-    Ok(())
-}
-
-pub(crate) fn pack_size(count: i64, datatype: Handle, _comm: Handle, size: Counts) -> Outcome {
-    size.put(count * known(datatype)?.size() as i64);
-    Ok(())
-}
-
-pub(crate) fn pack(
-    inbuf: Address,
-    count: i64,
-    datatype: Handle,
-    outbuf: Address,
-    room: i64,
-    position: Counts,
-    _comm: Handle,
-) -> Outcome {
-    let from = inbuf.region(count_of(count)?, &known(datatype)?);
-    let at = position.at(0);
-    let end = at + from.len() as i64;
-    if end > room {
-        return fail(Class::Truncate, "no room to pack this");
-    }
-    outbuf.offset(at as isize).region(from.len(), &Datatype::bytes()).copy_from(&from);
-    position.put(end);
-    Ok(())
-}
-
-pub(crate) fn unpack(
-    inbuf: Address,
-    size: i64,
-    position: Counts,
-    outbuf: Address,
-    count: i64,
-    datatype: Handle,
-    _comm: Handle,
-) -> Outcome {
-    let mut to = outbuf.region(count_of(count)?, &known(datatype)?);
-    let at = position.at(0);
-    let end = at + to.len() as i64;
-    if end > size {
-        return fail(Class::Truncate, "what was packed ends before this does");
-    }
-    let from = inbuf.offset(at as isize).region(to.len(), &Datatype::bytes());
-    to.copy_from(&from);
-    position.put(end);
-    Ok(())
 }

@@ -130,6 +130,9 @@ pub(crate) const LAST_CODE: c_int = 16383;
 /// The last code in use, for the attribute `MPI_LASTUSEDCODE`.
 pub(crate) static LAST_USED: AtomicI32 = AtomicI32::new(LAST_CODE);
 
+/// The class of what was removed.
+const REMOVED: c_int = -1;
+
 const TEXTS: [&str; 63] = [
     "no error",
     "invalid buffer",
@@ -257,6 +260,38 @@ pub(crate) fn add_error_string(code: c_int, text: Ptr<c_char>) -> Outcome {
     }
 }
 
+/// Removes what was added, if `may` says so of it and the others, and it has no text.
+fn remove(code: c_int, may: impl Fn(c_int, &[(c_int, Option<String>)]) -> bool) -> Outcome {
+    let index = usize::try_from(code - LAST_CODE - 1).ok();
+    let mut added = ADDED.lock();
+    let found = index.and_then(|i| added.get(i)).filter(|(_, text)| text.is_none());
+    if !found.is_some_and(|(class, _)| may(*class, &added)) {
+        return fail(Class::Arg, "nothing that was added, or it is in use");
+    }
+    if let Some(entry) = index.and_then(|i| added.get_mut(i)) {
+        entry.0 = REMOVED;
+    }
+    while added.pop_if(|(class, _)| *class == REMOVED).is_some() {}
+    LAST_USED.store(LAST_CODE + added.len() as c_int, Ordering::Relaxed);
+    Ok(())
+}
+
+pub(crate) fn remove_error_class(class: c_int) -> Outcome {
+    remove(class, |of, all| of == class && all.iter().filter(|(c, _)| *c == class).count() == 1)
+}
+
+pub(crate) fn remove_error_code(code: c_int) -> Outcome {
+    remove(code, |of, _| of != code && of != REMOVED)
+}
+
+pub(crate) fn remove_error_string(code: c_int) -> Outcome {
+    let index = usize::try_from(code - LAST_CODE - 1).ok();
+    match index.and_then(|i| ADDED.lock().get_mut(i).and_then(|a| a.1.take())) {
+        Some(_) => Ok(()),
+        None => fail(Class::Arg, "no text of the application"),
+    }
+}
+
 fn comm_or_fail(handle: Handle) -> Result<Arc<Comm>, Failure> {
     comm(handle).ok_or_else(|| Failure::new(Class::Comm, Handle::WORLD, "no such communicator"))
 }
@@ -279,6 +314,9 @@ pub(crate) fn file_create_errhandler(function: Callback, handler: Ptr<Handle>) -
 }
 
 pub(crate) fn comm_set_errhandler(of: Handle, handler: Handle) -> Outcome {
+    if handler == Handle::ERRHANDLER_NULL {
+        return fail(Class::Errhandler, "no error handler");
+    }
     *comm_or_fail(of)?.errhandler.lock() = handler;
     Ok(())
 }

@@ -28,7 +28,7 @@ pub(crate) fn comm_group(comm: Handle, group: Ptr<Handle>) -> Outcome {
 pub(crate) fn comm_remote_group(comm: Handle, group: Ptr<Handle>) -> Outcome {
     let comm = comm_of(comm)?;
     let Some(remote) = &comm.remote else { return fail(Class::Comm, "no intercommunicator") };
-    put(remote.to_vec(), group);
+    put(remote.group.to_vec(), group);
     Ok(())
 }
 
@@ -178,10 +178,11 @@ pub(crate) fn group_range_excl(
 }
 
 pub(crate) fn group_from_session_pset(
-    _session: Handle,
+    session: Handle,
     name: Ptr<std::ffi::c_char>,
     group: Ptr<Handle>,
 ) -> Outcome {
+    super::session::handler_of(session)?;
     let process = process()?;
     match name.text().as_str() {
         "mpi://WORLD" => put((0..process.size()).collect(), group),

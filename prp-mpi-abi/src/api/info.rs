@@ -138,7 +138,7 @@ pub(crate) fn info_get_nthkey(info: Handle, n: c_int, key: Ptr<c_char>) -> Outco
     let info = known(info)?;
     match usize::try_from(n).ok().and_then(|n| info.get(n)) {
         Some((name, _)) => key.put_text(name, 256),
-        None => return fail(Class::InfoNokey, "no such key"),
+        None => return fail(Class::Arg, "no such key"),
     };
     Ok(())
 }

@@ -45,14 +45,9 @@ fn take(handle: Handle) -> Result<Option<Done>, Failure> {
                 return Ok(None);
             }
             let mut status = status_of(&Ending::EMPTY);
-            let code = own.query.query(own.extra, &mut status);
-            own.free.free(own.extra);
-            let failure = (code != 0).then(|| Failure {
-                code,
-                comm: Handle::WORLD,
-                text: "the program says so".into(),
-            });
-            Done { status, failure, is_gone: true }
+            let asked = said(own.query.query(own.extra, &mut status));
+            let freed = said(own.free.free(own.extra));
+            Done { status, failure: asked.and(freed).err(), is_gone: true }
         }
         other => match end_of(other)? {
             None => return Ok(None),
@@ -61,6 +56,14 @@ fn take(handle: Handle) -> Result<Option<Done>, Failure> {
     };
     REQUESTS.take(handle);
     Ok(Some(done))
+}
+
+/// What a function of a generalized request says.
+fn said(code: c_int) -> Outcome {
+    if code == 0 {
+        return Ok(());
+    }
+    Err(Failure { code, comm: Handle::WORLD, text: "the program says so".into() })
 }
 
 fn empty() -> Done {
@@ -432,7 +435,7 @@ pub(crate) fn request_free(request: Ptr<Handle>) -> Outcome {
     };
     match active {
         Req::Active(id, ..) => process()?.engine().free(id),
-        Req::Generalized(own) => _ = own.free.free(own.extra),
+        Req::Generalized(own) => said(own.free.free(own.extra))?,
         Req::Done(_) | Req::Persistent(..) => {}
     }
     Ok(())
@@ -448,7 +451,7 @@ pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
         Req::Active(id, ..) => process()?.engine().cancel(id),
         Req::Generalized(own) => {
             let is_done = own.is_done.load(Ordering::SeqCst) != 0;
-            own.cancel.cancel(own.extra, is_done);
+            said(own.cancel.cancel(own.extra, is_done))?;
         }
         Req::Done(_) | Req::Persistent(..) => {}
     }

@@ -28,7 +28,8 @@ pub(crate) fn session_finalize(session: Ptr<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(crate) fn session_get_num_psets(_session: Handle, _info: Handle, count: Ptr<c_int>) -> Outcome {
+pub(crate) fn session_get_num_psets(session: Handle, _info: Handle, count: Ptr<c_int>) -> Outcome {
+    handler_of(session)?;
     count.put(PROCESS_SETS.len() as c_int);
     Ok(())
 }
@@ -37,12 +38,13 @@ pub(crate) fn session_get_num_psets(_session: Handle, _info: Handle, count: Ptr<
 pub(crate) const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
 pub(crate) fn session_get_nth_pset(
-    _session: Handle,
+    session: Handle,
     _info: Handle,
     n: c_int,
     length: Ptr<c_int>,
     name: Ptr<c_char>,
 ) -> Outcome {
+    handler_of(session)?;
     let Some(set) = usize::try_from(n).ok().and_then(|n| PROCESS_SETS.get(n)) else {
         return fail(Class::Arg, "no such process set");
     };
@@ -62,10 +64,11 @@ pub(crate) fn session_get_info(session: Handle, info: Ptr<Handle>) -> Outcome {
 
 /// How many ranks a process set has.
 pub(crate) fn session_get_pset_info(
-    _session: Handle,
+    session: Handle,
     name: Ptr<c_char>,
     info: Ptr<Handle>,
 ) -> Outcome {
+    handler_of(session)?;
     let size = match name.text().as_str() {
         "mpi://WORLD" => process()?.size(),
         "mpi://SELF" => 1,
@@ -75,7 +78,8 @@ pub(crate) fn session_get_pset_info(
     Ok(())
 }
 
-fn handler_of(session: Handle) -> Result<Handle, Failure> {
+/// The error handler of a session.
+pub(crate) fn handler_of(session: Handle) -> Result<Handle, Failure> {
     let failure = || Failure::new(Class::Session, Handle::WORLD, "no such session");
     SESSIONS.at(session).ok_or_else(failure)
 }

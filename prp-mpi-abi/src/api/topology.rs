@@ -1,20 +1,93 @@
-//! Cartesian topologies.
+//! Topologies of communicators: grids here, graphs in the modules below.
+
+mod distributed;
+mod graph;
 
 use std::ffi::c_int;
 
-use super::communicator::{sub_grid, with_grid};
+pub(crate) use self::distributed::*;
+pub(crate) use self::graph::*;
+use super::communicator::{sub_grid, with_topology};
 use super::environment::comm_of;
 use super::error::{Class, Failure, Outcome, fail};
 use super::{PROC_NULL, UNDEFINED};
-use crate::object::{Grid, Handle};
+use crate::object::Handle;
 use crate::sys::pointer::Ptr;
 
+/// Which ranks of a communicator are neighbors.
+#[derive(Clone, Debug)]
+pub(crate) enum Topology {
+    /// The places of a grid.
+    Cartesian(Grid),
+    /// A graph that all ranks know.
+    Graph(Graph),
+    /// A graph of which each rank knows its own edges.
+    Distributed(Edges),
+}
+
+/// A Cartesian topology.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    dims: Vec<i32>,
+    periods: Vec<bool>,
+}
+
+/// The neighbors of a rank, each as often as there are edges to it; `MPI_PROC_NULL` beyond the edge
+/// of a grid.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Neighbors {
+    /// Those that send.
+    pub(crate) sources: Vec<i32>,
+    /// Those that receive.
+    pub(crate) destinations: Vec<i32>,
+    /// Places of the destinations in the order in which they are sent to: where there are several
+    /// edges to a rank, that of its sources.
+    pub(crate) order: Vec<usize>,
+}
+
+impl Topology {
+    /// The neighbors of a rank.
+    pub(crate) fn neighbors(&self, rank: usize) -> Neighbors {
+        match self {
+            Self::Cartesian(grid) => grid.neighbors(rank),
+            Self::Graph(graph) => {
+                let all = graph.of(rank).to_vec();
+                let order = (0..all.len()).collect();
+                Neighbors { sources: all.clone(), destinations: all, order }
+            }
+            Self::Distributed(edges) => Neighbors {
+                sources: edges.sources.clone(),
+                destinations: edges.destinations.clone(),
+                order: (0..edges.destinations.len()).collect(),
+            },
+        }
+    }
+}
+
 fn grid_of(comm: Handle) -> Result<Grid, Failure> {
-    let of = comm_of(comm)?;
-    of.grid.clone().ok_or_else(|| Failure::new(Class::Topology, comm, "no Cartesian topology"))
+    match &comm_of(comm)?.topology {
+        Some(Topology::Cartesian(grid)) => Ok(grid.clone()),
+        _ => Err(Failure::new(Class::Topology, comm, "no Cartesian topology")),
+    }
 }
 
 impl Grid {
+    /// In each dimension the rank before, and then that behind. What goes to the one comes from the
+    /// other there, also where both are the same rank: so of the two the later is sent to first.
+    fn neighbors(&self, rank: usize) -> Neighbors {
+        let own = self.coordinates(rank);
+        let mut all = Vec::new();
+        for dimension in 0..own.len() {
+            for by in [-1, 1] {
+                let mut at = own.clone();
+                at[dimension] += by;
+                all.push(self.rank(&at).unwrap_or(PROC_NULL));
+            }
+        }
+        let order = (0..all.len()).map(|i| i ^ 1).collect();
+        Neighbors { sources: all.clone(), destinations: all, order }
+    }
+
     fn coordinates(&self, mut rank: usize) -> Vec<i32> {
         let mut coordinates = vec![0; self.dims.len()];
         for (coordinate, &dim) in coordinates.iter_mut().zip(&self.dims).rev() {
@@ -66,7 +139,7 @@ pub(crate) fn cart_create(
 ) -> Outcome {
     let grid = read_grid(comm, ndims, dims, periods)?;
     let ranks = grid.dims.iter().product::<i32>() as usize;
-    new.put(with_grid(comm, ranks, grid)?);
+    new.put(with_topology(comm, ranks, Topology::Cartesian(grid))?);
     Ok(())
 }
 
@@ -167,12 +240,17 @@ pub(crate) fn cart_sub(comm: Handle, remain: Ptr<c_int>, new: Ptr<Handle>) -> Ou
             color = color * dim + own[i];
         }
     }
-    new.put(sub_grid(comm, color, key, left)?);
+    new.put(sub_grid(comm, color, key, Topology::Cartesian(left))?);
     Ok(())
 }
 
 pub(crate) fn topo_test(comm: Handle, kind: Ptr<c_int>) -> Outcome {
-    kind.put(if comm_of(comm)?.grid.is_some() { 211 } else { UNDEFINED });
+    kind.put(match comm_of(comm)?.topology {
+        Some(Topology::Cartesian(_)) => 211,
+        Some(Topology::Graph(_)) => 212,
+        Some(Topology::Distributed(_)) => 213,
+        None => UNDEFINED,
+    });
     Ok(())
 }
 

@@ -264,4 +264,4 @@ impl Place {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -1,27 +1,29 @@
 //! The calls: what each rank contributes, and where what comes of it goes.
 
+mod between;
+mod neighbors;
 mod reduce;
 
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use prp_mpi::collective::Call;
 use prp_mpi::collective::algorithms::Place;
-use prp_mpi::datatype::Datatype;
 use prp_mpi::sys::memory::Region;
 use prp_mpi::wire::Signature;
 
+pub(crate) use self::neighbors::*;
 pub(crate) use self::reduce::*;
 use super::parts::{Parts, kind, root_of};
-use super::{Made, Plan, intra, signature};
+use super::{Made, Plan, signature};
+use crate::api::environment::comm_of;
 use crate::api::error::Failure;
 use crate::api::message::{region, type_of};
-use crate::object::Handle;
+use crate::object::{Comm, Handle};
 use crate::sys::pointer::{Address, Counts, Ptr};
 
 /// Nobody leaves before all have come.
 pub(crate) fn plan_barrier(comm: Handle) -> Result<Plan, Failure> {
-    let of = intra(comm)?;
+    let of = comm_of(comm)?;
     let make = |place: Place| Made::new(Region::owned(0), place.barrier());
     Ok(Plan {
         comm: of,
@@ -31,9 +33,14 @@ pub(crate) fn plan_barrier(comm: Handle) -> Result<Plan, Failure> {
     })
 }
 
-fn with_kind(mut signature: Signature, datatype: &Arc<Datatype>, count: i64) -> Signature {
-    (signature.element, signature.bytes) = kind(datatype, count);
-    signature
+/// What all must agree on, with the kind and the bytes of the elements. Between two groups, which
+/// may differ in all of it, that is the call alone.
+fn full_signature(call: Call, root: c_int, kinds: (u16, u64), comm: &Comm) -> Signature {
+    if comm.remote.is_some() {
+        return signature(call, -1);
+    }
+    let (element, bytes) = kinds;
+    Signature { element, bytes, ..signature(call, root) }
 }
 
 pub(crate) fn plan_bcast(
@@ -43,10 +50,14 @@ pub(crate) fn plan_bcast(
     root: c_int,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let of = intra(comm)?;
+    let of = comm_of(comm)?;
+    if let Some(sides) = of.sides() {
+        return between::bcast((of, comm, sides), buffer, count, datatype, root);
+    }
     let root_rank = root_of(root, of.size(), comm)?;
     let buffer = region(buffer, count, datatype, comm)?;
-    let signature = with_kind(signature(Call::Bcast, root), &type_of(datatype, comm)?, count);
+    let kinds = kind(&type_of(datatype, comm)?, count);
+    let signature = full_signature(Call::Bcast, root, kinds, &of);
     let make = move |place: Place| {
         let steps = place.bcast(root_rank, &(0..buffer.len()));
         if buffer.bytes().is_some() {
@@ -71,10 +82,9 @@ fn gathered(
     all: Option<Parts>,
     kinds: (u16, u64),
 ) -> Result<Plan, Failure> {
-    let of = intra(comm)?;
+    let of = comm_of(comm)?;
     let root_rank = root_of(root, of.size(), comm)?;
-    let mut signature = signature(call, root);
-    (signature.element, signature.bytes) = kinds;
+    let signature = full_signature(call, root, kinds, &of);
     let make = move |place: Place| match &all {
         Some(parts) => {
             let memory = Region::owned(parts.len());
@@ -120,7 +130,13 @@ pub(crate) fn plan_gather(
     root: c_int,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let of = intra(comm)?;
+    let of = comm_of(comm)?;
+    if let Some(sides) = of.sides() {
+        let mine = || region(sendbuf, sendcount, sendtype, comm);
+        let ranks = sides.other.len();
+        let all = || Parts::equal(recvbuf, recvcount, recvtype, ranks, comm);
+        return between::gather((of, comm, sides), Call::Gather, root, mine, all);
+    }
     let own = own_part(sendbuf, sendcount, sendtype, comm)?;
     let (all, kinds) = if of.rank as c_int == root {
         let parts = Parts::equal(recvbuf, recvcount, recvtype, of.size(), comm)?;
@@ -142,7 +158,13 @@ pub(crate) fn plan_gatherv(
     root: c_int,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let of = intra(comm)?;
+    let of = comm_of(comm)?;
+    if let Some(sides) = of.sides() {
+        let mine = || region(sendbuf, sendcount, sendtype, comm);
+        let ranks = sides.other.len();
+        let all = || Parts::listed(recvbuf, recvcounts, displs, recvtype, ranks, comm);
+        return between::gather((of, comm, sides), Call::Gatherv, root, mine, all);
+    }
     let own = own_part(sendbuf, sendcount, sendtype, comm)?;
     let all = (of.rank as c_int == root)
         .then(|| Parts::listed(recvbuf, recvcounts, displs, recvtype, of.size(), comm))
@@ -158,10 +180,9 @@ fn scattered(
     all: Option<Parts>,
     kinds: (u16, u64),
 ) -> Result<Plan, Failure> {
-    let of = intra(comm)?;
+    let of = comm_of(comm)?;
     let root_rank = root_of(root, of.size(), comm)?;
-    let mut signature = signature(call, root);
-    (signature.element, signature.bytes) = kinds;
+    let signature = full_signature(call, root, kinds, &of);
     let make = move |place: Place| match &all {
         Some(parts) => {
             let memory = Region::owned(parts.len());
@@ -196,7 +217,13 @@ pub(crate) fn plan_scatter(
     root: c_int,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let of = intra(comm)?;
+    let of = comm_of(comm)?;
+    if let Some(sides) = of.sides() {
+        let mine = || region(recvbuf, recvcount, recvtype, comm);
+        let ranks = sides.other.len();
+        let all = || Parts::equal(sendbuf, sendcount, sendtype, ranks, comm);
+        return between::scatter((of, comm, sides), Call::Scatter, root, mine, all);
+    }
     let own = own_part(recvbuf, recvcount, recvtype, comm)?;
     let (all, kinds) = if of.rank as c_int == root {
         let parts = Parts::equal(sendbuf, sendcount, sendtype, of.size(), comm)?;
@@ -218,7 +245,13 @@ pub(crate) fn plan_scatterv(
     root: c_int,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let of = intra(comm)?;
+    let of = comm_of(comm)?;
+    if let Some(sides) = of.sides() {
+        let mine = || region(recvbuf, recvcount, recvtype, comm);
+        let ranks = sides.other.len();
+        let all = || Parts::listed(sendbuf, sendcounts, displs, sendtype, ranks, comm);
+        return between::scatter((of, comm, sides), Call::Scatterv, root, mine, all);
+    }
     let own = own_part(recvbuf, recvcount, recvtype, comm)?;
     let all = (of.rank as c_int == root)
         .then(|| Parts::listed(sendbuf, sendcounts, displs, sendtype, of.size(), comm))
@@ -233,8 +266,11 @@ fn allgathered(
     all: Parts,
     kinds: (u16, u64),
 ) -> Result<Plan, Failure> {
-    let mut signature = signature(call, -1);
-    (signature.element, signature.bytes) = kinds;
+    let of = comm_of(comm)?;
+    if let Some(sides) = of.sides() {
+        return between::allgather((of, comm, sides), call, own, all);
+    }
+    let signature = full_signature(call, -1, kinds, &of);
     let make = move |place: Place| {
         let memory = Region::owned(all.len());
         let ranges = all.ranges(0);
@@ -246,7 +282,7 @@ fn allgathered(
         made.finish = Some(Box::new(move |memory| all.unpack(memory, 0)));
         made
     };
-    Ok(Plan { comm: intra(comm)?, handle: comm, signature, make: Box::new(make) })
+    Ok(Plan { comm: of, handle: comm, signature, make: Box::new(make) })
 }
 
 pub(crate) fn plan_allgather(
@@ -259,7 +295,7 @@ pub(crate) fn plan_allgather(
     comm: Handle,
 ) -> Result<Plan, Failure> {
     let own = own_part(sendbuf, sendcount, sendtype, comm)?;
-    let all = Parts::equal(recvbuf, recvcount, recvtype, intra(comm)?.size(), comm)?;
+    let all = Parts::equal(recvbuf, recvcount, recvtype, comm_of(comm)?.peers().len(), comm)?;
     let kinds = kind(&type_of(recvtype, comm)?, recvcount);
     allgathered(Call::Allgather, comm, own, all, kinds)
 }
@@ -275,7 +311,8 @@ pub(crate) fn plan_allgatherv(
     comm: Handle,
 ) -> Result<Plan, Failure> {
     let own = own_part(sendbuf, sendcount, sendtype, comm)?;
-    let all = Parts::listed(recvbuf, recvcounts, displs, recvtype, intra(comm)?.size(), comm)?;
+    let all =
+        Parts::listed(recvbuf, recvcounts, displs, recvtype, comm_of(comm)?.peers().len(), comm)?;
     allgathered(Call::Allgatherv, comm, own, all, (0, u64::MAX))
 }
 
@@ -286,20 +323,25 @@ fn exchanged(
     into: Parts,
     kinds: (u16, u64),
 ) -> Result<Plan, Failure> {
-    let mut signature = signature(call, -1);
-    (signature.element, signature.bytes) = kinds;
+    let of = comm_of(comm)?;
+    let signature = full_signature(call, -1, kinds, &of);
+    let sides = of.sides();
     let make = move |place: Place| {
         let out = out.as_ref().unwrap_or(&into);
         let memory = Region::owned(out.len() + into.len());
         out.pack(&memory, 0);
         let start = out.len();
-        let steps = place.alltoall(&out.ranges(0), &into.ranges(start));
+        let (sent, received) = (out.ranges(0), into.ranges(start));
+        let steps = match &sides {
+            Some(sides) => sides.alltoall(&sent, &received),
+            None => place.alltoall(&sent, &received),
+        };
         let mut made = Made::new(memory, steps);
         let into = into.clone();
         made.finish = Some(Box::new(move |memory| into.unpack(memory, start)));
         made
     };
-    Ok(Plan { comm: intra(comm)?, handle: comm, signature, make: Box::new(make) })
+    Ok(Plan { comm: of, handle: comm, signature, make: Box::new(make) })
 }
 
 pub(crate) fn plan_alltoall(
@@ -311,7 +353,7 @@ pub(crate) fn plan_alltoall(
     recvtype: Handle,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let ranks = intra(comm)?.size();
+    let ranks = comm_of(comm)?.peers().len();
     let out = (!sendbuf.is_in_place())
         .then(|| Parts::equal(sendbuf, sendcount, sendtype, ranks, comm))
         .transpose()?;
@@ -331,7 +373,7 @@ pub(crate) fn plan_alltoallv(
     recvtype: Handle,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let ranks = intra(comm)?.size();
+    let ranks = comm_of(comm)?.peers().len();
     let out = (!sendbuf.is_in_place())
         .then(|| Parts::listed(sendbuf, sendcounts, sdispls, sendtype, ranks, comm))
         .transpose()?;
@@ -350,7 +392,7 @@ pub(crate) fn plan_alltoallw(
     recvtypes: Ptr<Handle>,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let ranks = intra(comm)?.size();
+    let ranks = comm_of(comm)?.peers().len();
     let out = (!sendbuf.is_in_place())
         .then(|| Parts::typed(sendbuf, sendcounts, sdispls, &sendtypes.list(ranks), comm))
         .transpose()?;

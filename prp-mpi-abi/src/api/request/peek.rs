@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{active_among, element, is_inactive, look, none_is_active};
+use super::{active_among, element, is_inactive, look, none_is_active, said};
 use crate::api::UNDEFINED;
 use crate::api::environment::process;
 use crate::api::error::Outcome;
@@ -38,7 +38,7 @@ pub(crate) fn request_get_status(
         }
         Some(Req::Generalized(own)) => {
             let mut filled = status_of(&Ending::EMPTY);
-            own.query.query(own.extra, &mut filled);
+            said(own.query.query(own.extra, &mut filled))?;
             status.put(filled);
         }
         Some(Req::Persistent(..)) | None => {}

@@ -3,7 +3,7 @@ use std::collections::{HashMap, VecDeque};
 use super::*;
 
 /// Ranks that carry out their steps in turns, and the messages between them.
-struct Group {
+pub(in crate::collective) struct Group {
     memory: Vec<Vec<u8>>,
     steps: Vec<VecDeque<Step>>,
     /// What a rank still waits for: sender and where it goes.
@@ -12,7 +12,10 @@ struct Group {
 }
 
 impl Group {
-    fn new(memory: Vec<Vec<u8>>, steps: impl Fn(Place) -> Vec<Step>) -> Self {
+    pub(in crate::collective) fn new(
+        memory: Vec<Vec<u8>>,
+        steps: impl Fn(Place) -> Vec<Step>,
+    ) -> Self {
         let size = memory.len();
         let steps = (0..size).map(|rank| steps(Place { rank, size }).into()).collect();
         let awaited = vec![Vec::new(); size];
@@ -20,7 +23,7 @@ impl Group {
     }
 
     /// Runs until all steps are done; `combine` is for single bytes.
-    fn run(mut self, combine: fn(u8, u8) -> u8) -> Vec<Vec<u8>> {
+    pub(in crate::collective) fn run(mut self, combine: fn(u8, u8) -> u8) -> Vec<Vec<u8>> {
         loop {
             let mut moved = false;
             for rank in 0..self.memory.len() {
@@ -72,7 +75,7 @@ impl Group {
 
 /// Functions x -> 2x + n, one after the other, by their last bits: does not commute, and is found
 /// only in order.
-fn first(a: u8, b: u8) -> u8 {
+pub(in crate::collective) fn first(a: u8, b: u8) -> u8 {
     // Pairs of the lowest and the highest rank that were combined, which must be neighbours.
     let (low, middle) = (a >> 4, a & 15);
     let (next, high) = (b >> 4, b & 15);

@@ -11,8 +11,9 @@ use prp_mpi::sys::memory::Region;
 use prp_mpi::wire::Signature;
 
 use super::super::parts::root_of;
-use super::super::{Made, Plan, intra, signature};
+use super::super::{Made, Plan, intra};
 use super::*;
+use crate::api::PROC_NULL;
 use crate::api::error::{Class, Failure, Outcome};
 use crate::api::message::{region, type_of};
 use crate::api::misc::op as op_of;
@@ -25,9 +26,9 @@ use crate::sys::pointer::{Address, Counts};
 const LONG: usize = 32 << 10;
 
 /// What a reduction works with, checked.
-struct Reduction {
+pub(super) struct Reduction {
     comm: Arc<Comm>,
-    handle: Handle,
+    pub(super) handle: Handle,
     combine: Combine,
     commutes: bool,
     element: usize,
@@ -43,9 +44,9 @@ impl Reduction {
         op: Handle,
         comm: Handle,
     ) -> Result<Self, Failure> {
-        let of = intra(comm)?;
+        let of = comm_of(comm)?;
         let elements = type_of(datatype, comm)?;
-        let mut signature = with_kind(signature(call, root), &elements, count);
+        let mut signature = full_signature(call, root, kind(&elements, count), &of);
         let element = elements.size();
         let Some(found) = op_of(op) else {
             return Err(Failure::new(Class::Op, comm, "no such operation"));
@@ -71,7 +72,7 @@ impl Reduction {
         Ok(Self { comm: of, handle: comm, combine, commutes, element, signature })
     }
 
-    fn plan(self, make: impl Fn(Place) -> Made + Send + Sync + 'static) -> Plan {
+    pub(super) fn plan(self, make: impl Fn(Place) -> Made + Send + Sync + 'static) -> Plan {
         let Self { comm, handle, combine, signature, .. } = self;
         let make = move |place: Place| Made { combine: Some(combine.clone()), ..make(place) };
         Plan { comm, handle, signature, make: Box::new(make) }
@@ -117,7 +118,17 @@ pub(crate) fn plan_reduce(
     root: c_int,
     comm: Handle,
 ) -> Result<Plan, Failure> {
+    let inter = comm_of(comm)?;
+    if inter.remote.is_some() && root == PROC_NULL {
+        // All other arguments have no meaning here.
+        return Ok(between::nothing(inter, comm, Call::Reduce));
+    }
     let of = Reduction::new(Call::Reduce, root, count, datatype, op, comm)?;
+    if let Some(sides) = of.comm.sides() {
+        let mine = || region(sendbuf, count, datatype, comm);
+        let to = || region(recvbuf, count, datatype, comm);
+        return between::reduce(of, &sides, root, mine, to);
+    }
     let root_rank = root_of(root, of.comm.size(), comm)?;
     let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
     let is_root = of.comm.rank == root_rank;
@@ -145,6 +156,9 @@ pub(crate) fn plan_allreduce(
     let of = Reduction::new(Call::Allreduce, -1, count, datatype, op, comm)?;
     let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
     let to = region(recvbuf, count, datatype, comm)?;
+    if let Some(sides) = of.comm.sides() {
+        return Ok(between::allreduce(of, sides, from, to));
+    }
     let (commutes, element) = (of.commutes, of.element.max(1));
     Ok(of.plan(move |place| {
         let len = from.len();
@@ -172,6 +186,7 @@ fn plan_prefix(
     op: Handle,
     comm: Handle,
 ) -> Result<Plan, Failure> {
+    intra(comm)?;
     let of = Reduction::new(call, -1, count, datatype, op, comm)?;
     let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
     let is_first = of.comm.rank == 0;
@@ -237,6 +252,9 @@ fn reduce_scattered(
             start..at
         })
         .collect();
+    if let Some(sides) = of.comm.sides() {
+        return Ok(between::reduce_scatter(of, sides, from, to, parts));
+    }
     Ok(of.plan(move |place| {
         let (all, own) = (from.len(), to.len());
         let mut memory = Region::owned(all + place.size * own);
@@ -255,7 +273,7 @@ pub(crate) fn plan_reduce_scatter(
     op: Handle,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let counts = recvcounts.list(intra(comm)?.size());
+    let counts = recvcounts.list(comm_of(comm)?.size());
     reduce_scattered(Call::ReduceScatter, sendbuf, recvbuf, &counts, datatype, op, comm)
 }
 
@@ -267,7 +285,7 @@ pub(crate) fn plan_reduce_scatter_block(
     op: Handle,
     comm: Handle,
 ) -> Result<Plan, Failure> {
-    let counts = vec![recvcount; intra(comm)?.size()];
+    let counts = vec![recvcount; comm_of(comm)?.size()];
     reduce_scattered(Call::ReduceScatterBlock, sendbuf, recvbuf, &counts, datatype, op, comm)
 }
 

@@ -1,0 +1,119 @@
+//! Communicators: their ranks, and what the application has attached to them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use prp_mpi::collective::between::Sides;
+
+use super::{Handle, Info};
+use crate::api::topology::Topology;
+
+/// World ranks by rank.
+pub(crate) type Group = Arc<[usize]>;
+
+/// The other group of an intercommunicator.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote {
+    /// Its ranks.
+    pub(crate) group: Group,
+    /// Whether it comes before the own group where both are one list: of two groups one does.
+    pub(crate) is_first: bool,
+}
+
+/// A communicator.
+#[derive(Debug)]
+pub(crate) struct Comm {
+    /// Set when the ranks have agreed on it.
+    context: AtomicU64,
+    pub(crate) group: Group,
+    pub(crate) rank: usize,
+    pub(crate) remote: Option<Remote>,
+    pub(crate) topology: Option<Topology>,
+    pub(crate) name: Mutex<String>,
+    pub(crate) errhandler: Mutex<Handle>,
+    pub(crate) attributes: Mutex<BTreeMap<i32, usize>>,
+    pub(crate) info: Mutex<Info>,
+    /// Whether its receives may be released early, by its info.
+    pub(crate) is_early: AtomicBool,
+    /// Collective calls so far.
+    pub(crate) calls: AtomicI32,
+}
+
+impl Comm {
+    pub(crate) fn new(context: u64, group: Group, rank: usize, name: &str) -> Self {
+        Self {
+            context: AtomicU64::new(context),
+            group,
+            rank,
+            remote: None,
+            topology: None,
+            name: Mutex::new(name.to_owned()),
+            errhandler: Mutex::new(Handle::ERRORS_ARE_FATAL),
+            attributes: Mutex::default(),
+            info: Mutex::default(),
+            is_early: AtomicBool::new(false),
+            calls: AtomicI32::new(0),
+        }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.group.len()
+    }
+
+    /// The group that messages go to and come from.
+    pub(crate) fn peers(&self) -> &Group {
+        self.remote.as_ref().map_or(&self.group, |r| &r.group)
+    }
+
+    /// All ranks as one list, which both groups of an intercommunicator order alike, and the place
+    /// of this rank in it.
+    pub(crate) fn everyone(&self) -> (Group, usize) {
+        match &self.remote {
+            None => (self.group.clone(), self.rank),
+            Some(Remote { group, is_first: true }) => {
+                (group.iter().chain(&*self.group).copied().collect(), group.len() + self.rank)
+            }
+            Some(Remote { group, is_first: false }) => {
+                (self.group.iter().chain(&**group).copied().collect(), self.rank)
+            }
+        }
+    }
+
+    /// The two groups of an intercommunicator as parts of the list of [`Self::everyone`].
+    pub(crate) fn sides(&self) -> Option<Sides> {
+        let Remote { group, is_first } = self.remote.as_ref()?;
+        let (own, other) = (self.size(), group.len());
+        Some(if *is_first {
+            Sides { rank: other + self.rank, own: other..other + own, other: 0..other }
+        } else {
+            Sides { rank: self.rank, own: 0..own, other: own..own + other }
+        })
+    }
+
+    /// The number that its messages carry.
+    pub(crate) fn context(&self) -> u64 {
+        self.context.load(Ordering::Relaxed)
+    }
+
+    /// The ranks have agreed on its number.
+    pub(crate) fn set_context(&self, context: u64) {
+        self.context.store(context, Ordering::Relaxed);
+    }
+
+    /// Context of messages between two ranks.
+    pub(crate) fn messages(&self) -> u64 {
+        2 * self.context()
+    }
+
+    /// Context of collective operations.
+    pub(crate) fn collectives(&self) -> u64 {
+        2 * self.context() + 1
+    }
+
+    /// Number of the next collective call.
+    pub(crate) fn next_call(&self) -> i32 {
+        self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+}
