@@ -82,7 +82,7 @@ local REASONS = {
 }
 local KINDS = {
     [1] = "acknowledgement", [2] = "probe", [3] = "size probe", [4] = "size probe answer",
-    [16] = "echo", [17] = "echo reply", [18] = "time exceeded", [19] = "unreachable",
+    [5] = "part", [16] = "echo", [17] = "echo reply", [18] = "time exceeded", [19] = "unreachable",
     [20] = "too big", [24] = "liveness",
 }
 local LIVENESS_STATES = { [0] = "admin down", [1] = "down", [2] = "init", [3] = "up" }
@@ -156,6 +156,12 @@ field("control.received", ProtoField.uint32, "Arrived beyond the gap", base.DEC)
 field("control.received_relative", ProtoField.uint32, "Arrived beyond the gap, relative", base.DEC)
 field("control.size", ProtoField.uint16, "Payload bytes", base.DEC)
 field("control.fill", ProtoField.bytes, "Fill")
+field("control.flags.eom", ProtoField.bool, "The segment ends a message", 8, nil, 1)
+field("control.flags.eoc", ProtoField.bool, "The segment ends the stream", 8, nil, 2)
+field("control.part_of", ProtoField.uint32, "Number of the segment", base.DEC)
+field("control.part_at", ProtoField.uint16, "Bytes of the segment before these", base.DEC)
+field("control.part_total", ProtoField.uint16, "Bytes of the segment", base.DEC)
+field("control.part", ProtoField.bytes, "Bytes of the segment")
 
 field("reset.reason", ProtoField.uint16, "Reason", base.DEC, REASONS)
 field("reset.to", ProtoField.uint32, "Connection id of the receiver", base.HEX)
@@ -451,12 +457,24 @@ local function acknowledgement(r, block, peer_first)
     block.text = string.format("acknowledgement Next=%d Win=%d", shown, block.window)
 end
 
+-- Bytes of a segment that is too long for the way by now (PRP-CTL-5).
+local function part(r, block)
+    local of = r:take("control.part_of", 4)
+    local at, total = r:take("control.part_at", 2), r:take("control.part_total", 2)
+    local bytes = r:left()
+    if bytes > 0 then r:take("control.part", bytes) end
+    block.beyond = at + bytes > total
+    block.text = string.format("part %d..%d of %d of segment %d", at, at + bytes, total, of)
+end
+
 local function control_block(r, peer_first)
     local block = { kind = "control" }
     local kind = r:take("control.kind", 1)
     local item, range
     block.flags, item, range = r:take("control.flags", 1)
-    if item then
+    if item and kind == 5 then
+        add_bits(item, range, { "control.flags.eom", "control.flags.eoc" })
+    elseif item then
         add_bits(item, range, { "control.flags.gap", "control.flags.arrived", "control.flags.again",
             "control.flags.probe", "control.flags.finished", "control.flags.leaves" })
     end
@@ -464,7 +482,8 @@ local function control_block(r, peer_first)
     local number = r:take("control.number", 1)
     block.to = r:take("control.to", 4)
     block.text = KINDS[kind]
-    block.unknown = block.flags > 63 or kind ~= 1 and (block.flags ~= 0 or block.count ~= 0)
+    local known = ({ 63, 0, 0, 0, 3 })[kind] or 0
+    block.unknown = block.flags > known or kind ~= 1 and block.count ~= 0
     if kind == 1 then
         acknowledgement(r, block, peer_first)
     elseif kind == 2 then
@@ -476,11 +495,13 @@ local function control_block(r, peer_first)
         block.text = "size probe " .. size
     elseif kind == 4 then
         block.text = "size probe answer " .. r:take("control.size", 2)
+    elseif kind == 5 then
+        part(r, block)
     else
         block.unknown = true
     end
     -- An end drops a block of a kind that it does not know.
-    block.bad = r.short or kind < 1 or kind > 4
+    block.bad = r.short or block.beyond or kind < 1 or kind > 5
     return block
 end
 
@@ -757,6 +778,8 @@ end
 local ethertype_table = DissectorTable.get("ethertype")
 local registered = prp.prefs.ethertypes
 ethertype_table:add(registered, prp)
+-- A node's UDP ports (PRP-UDP-4). Others: "Decode as".
+DissectorTable.get("udp.port"):add("5230-5357", prp)
 
 function prp.prefs_changed()
     if registered == prp.prefs.ethertypes then return end

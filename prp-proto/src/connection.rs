@@ -16,6 +16,8 @@ mod handshake;
 mod header_prediction;
 mod inspect;
 mod next_to_send;
+mod parts;
+mod path_size;
 mod receive;
 mod send_slot;
 mod sender;

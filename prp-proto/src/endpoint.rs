@@ -380,7 +380,8 @@ impl Endpoint {
         {
             listener.queue.retain(|h| *h != handle);
         }
-        if conn.proven() > self.proven_size(conn.remote.node) {
+        let known = self.proven_size(conn.remote.node);
+        if conn.proven() > known || (conn.is_reduced() && conn.proven() < known) {
             self.proven.insert(conn.remote.node, conn.proven());
         }
         self.ports.conn_ended(now, conn.local.port);

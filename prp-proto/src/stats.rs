@@ -105,6 +105,8 @@ pub struct ConnStats {
     pub blocked_by_share: u64,
     /// Times the end of a write, shorter than a segment, waited for the next write to join it.
     pub blocked_by_short_end: u64,
+    /// Times small frames passed and full segments did not, so that smaller ones are sent.
+    pub segment_reductions: u64,
     /// Frames for this connection that were dropped.
     pub drops: Drops,
 }
@@ -114,7 +116,8 @@ impl ConnStats {
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         named_counters!(self; segments_sent, bytes_sent, retransmitted, spurious, timeouts,
             segments_received, bytes_received, acks_sent, acks_received, blocked_by_window,
-            blocked_by_congestion, blocked_by_pace, blocked_by_share, blocked_by_short_end; drops)
+            blocked_by_congestion, blocked_by_pace, blocked_by_share, blocked_by_short_end,
+            segment_reductions; drops)
     }
 }
 

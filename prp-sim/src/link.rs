@@ -57,6 +57,8 @@ pub struct WireConfig {
     pub queue: QueueLimit,
     /// Bytes after the Ethernet header it takes.
     pub mtu: u32,
+    /// When it comes to take only so many bytes after the Ethernet header, and says nothing of it.
+    pub shrinks: Option<(Instant, u32)>,
     /// What it does to frames until it is healed.
     pub harm: Harm,
     /// When it is down: from, until. Healing does not shorten these.
@@ -73,6 +75,7 @@ impl Default for WireConfig {
             delay: Duration::from_nanos(500),
             queue: QueueLimit::Frames(1000),
             mtu: 1500,
+            shrinks: None,
             harm: Harm::default(),
             outages: Vec::new(),
             healed: Instant::ZERO,
@@ -160,7 +163,7 @@ impl Wire {
         rng: &mut SimRng,
         mut arrive: impl FnMut(Instant, Vec<u8>),
     ) -> Fate {
-        if frame.len() > self.config.mtu as usize + prp_proto::wire::ETHERNET_LEN {
+        if frame.len() > self.mtu(now) as usize + prp_proto::wire::ETHERNET_LEN {
             return Fate::TooLong;
         }
         self.settle(now);
@@ -198,6 +201,11 @@ impl Wire {
             _ => arrive(at, frame),
         }
         fate
+    }
+
+    fn mtu(&self, now: Instant) -> u32 {
+        let shrunk = self.config.shrinks.filter(|(from, _)| *from <= now);
+        shrunk.map_or(self.config.mtu, |(_, mtu)| mtu)
     }
 
     /// Frames waiting or on their way in.
@@ -287,6 +295,15 @@ mod tests {
         assert_eq!(wire.waiting(at(12_304)), 1);
         // Short frames are padded: 84 bytes on the wire.
         assert_eq!(offer(&mut wire, 100_000, 30), (Fate::Sent, vec![101_172]));
+    }
+
+    #[test]
+    fn offer__a_wire_that_shrinks_takes_no_full_frames_from_then_on() {
+        let shrinks = Some((at(50_000), 1300));
+        let mut wire = Wire::new(WireConfig { shrinks, ..WireConfig::default() });
+        assert_eq!(offer(&mut wire, 49_999, 1514).0, Fate::Sent);
+        assert_eq!(offer(&mut wire, 50_000, 1315).0, Fate::TooLong);
+        assert_eq!(offer(&mut wire, 50_000, 1314).0, Fate::Sent);
     }
 
     #[test]

@@ -213,6 +213,9 @@ impl fmt::Display for Plan {
         let count = |of: fn(&NodePlan) -> usize| self.nodes.iter().map(of).sum::<usize>();
         let (absences, restarts) = (count(|n| n.absences.len()), count(|n| n.restarts.len()));
         write!(f, "; {outages} outages, {absences} stops, {restarts} restarts")?;
+        for (from, mtu) in self.wires.iter().flatten().filter_map(|wire| wire.shrinks) {
+            write!(f, "; MTU {mtu} from {from:?}")?;
+        }
         let (flows, listeners) = (self.flows.len(), self.listeners.len());
         write!(f, "; {flows} flows, {listeners} listeners, healed at {:?}", self.healed)
     }

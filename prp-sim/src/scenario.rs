@@ -30,18 +30,21 @@ enum FaultProfile {
     Restarting,
     /// A link goes down for good.
     Cut,
+    /// A link passes small frames only, from some time on.
+    Shrinking,
     /// Peers know the paper's header only, on a network that does no harm.
     Classic,
 }
 
 /// How often each kind of trouble comes.
-const PROFILES: [(u32, FaultProfile); 7] = [
+const PROFILES: [(u32, FaultProfile); 8] = [
     (20, FaultProfile::Calm),
     (40, FaultProfile::Lossy),
     (10, FaultProfile::Corrupting),
     (15, FaultProfile::Rough),
     (8, FaultProfile::Restarting),
     (3, FaultProfile::Cut),
+    (5, FaultProfile::Shrinking),
     (4, FaultProfile::Classic),
 ];
 

@@ -42,6 +42,7 @@ prp_tests::main! {
         clock__set_again_and_again,
         interface__removed_and_made_again,
         mtu__lowered_under_a_connection,
+        mtu__lowered_too_far_under_a_connection,
         filter__keeps_frames_of_others_from_who_came_first;
 }
 
@@ -381,10 +382,27 @@ fn interface__removed_and_made_again() {
     assert_eq!(client.ok("read s 9"), "back");
 }
 
-/// The segment size is agreed upon at the beginning: the connection that has larger segments in
-/// flight than now pass stands still, and ends by its user timeout; the frames are counted. A new
-/// one fits.
+/// Full segments do not leave any more, and are counted; smaller ones take their place.
 fn mtu__lowered_under_a_connection() {
+    let topology = Topology::pair();
+    let (mut client, mut server) = connected(&topology, "");
+    server.ok("bg take take s 5000000");
+    client.ok("send s 1 5000000");
+    assert_eq!(server.ok("join take"), Tally::expected(1, 5_000_000).to_string());
+    for node in [1, 2] {
+        topology.node(node).run("ip", &["link", "set", "eth0", "mtu", "1300"]);
+    }
+    server.ok("bg drain drain s");
+    client.ok("send s 2 5000000");
+    let counted: u64 = client.ok("too_big s").parse().expect("a number");
+    assert!(counted > 0);
+    client.ok("shutdown s write");
+    assert_eq!(server.ok("join drain"), Tally::expected(2, 5_000_000).to_string());
+}
+
+/// Below what every path is taken to carry nothing large passes: the connection stands still, and
+/// ends by its user timeout. A new one fits.
+fn mtu__lowered_too_far_under_a_connection() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, " user_timeout=2000");
     client.ok("write s before");

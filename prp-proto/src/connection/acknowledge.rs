@@ -263,6 +263,7 @@ impl Connection {
         {
             if news == 0 {
                 self.send.note_vain_answer();
+                self.reduce_if_stuck(now);
             }
             self.find_missing(now, asked, timeouts);
         }

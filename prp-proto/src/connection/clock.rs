@@ -20,12 +20,6 @@ const TAIL_PROBES: u8 = 5;
 /// PRP-WAY-2). One may be a queue that was full.
 const LOST_AFTER: u32 = 2;
 
-/// Size probes sent before the classic segment size is taken for all the path carries.
-const SIZE_PROBES: u8 = 5;
-
-/// Time between them.
-const SIZE_PROBE_PAUSE: Duration = Duration::from_millis(20);
-
 /// Probing of a client that has not confirmed our CACK yet. A stale or forged request must not hold
 /// a connection for long; a client that was stopped for ten seconds right after connecting must
 /// keep it.
@@ -162,26 +156,6 @@ impl Connection {
             });
         }
         over
-    }
-
-    /// Starts looking for the largest segment that gets through, if there is data for it
-    /// (SPEC PRP-SIZE-1).
-    #[inline]
-    pub(super) fn arm_size_probe(&mut self, now: Instant) {
-        let wanted = self.send.mss < self.terms.mss
-            && self.send.size_probes < SIZE_PROBES
-            && self.send.buf.unsent() > u64::from(self.send.mss);
-        if wanted && !self.timers.is_set(Timer::SizeProbe) {
-            self.on_size_probe_timer(now);
-        }
-    }
-
-    fn on_size_probe_timer(&mut self, now: Instant) {
-        if self.send.mss < self.terms.mss && self.send.size_probes < SIZE_PROBES {
-            self.send.size_probes += 1;
-            self.pending.size_probe = true;
-            self.timers.set(Timer::SizeProbe, now + SIZE_PROBE_PAUSE);
-        }
     }
 
     /// (Re)starts idle probing.

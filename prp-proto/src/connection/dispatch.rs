@@ -5,8 +5,7 @@ use crate::buffer::Sink;
 use crate::state::State;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::timer::Timer;
-use crate::wire::{Control, CrcKey, Flags, Frame, ResetBlock};
+use crate::wire::{Control, CrcKey, Flags, Frame, Part, ResetBlock};
 
 impl Connection {
     /// Acts on a frame that carries this connection's ports and peer. CREQ is not among them: it
@@ -28,7 +27,7 @@ impl Connection {
             return Err(DropReason::BadCrc);
         }
         if flags.contains(Flags::CTL) {
-            return self.on_control(now, frame);
+            return self.on_control(now, frame, sink);
         }
         if self.terms.extended {
             self.on_piggybacked_ack(now, flags)?;
@@ -70,9 +69,17 @@ impl Connection {
         matches!(probe.flatten(), Some(Control::Probe { to, .. }) if to == self.ids.local)
     }
 
-    fn on_control(&mut self, now: Instant, frame: &Frame<'_>) -> Result<(), DropReason> {
+    fn on_control(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        sink: Option<&mut Sink<'_>>,
+    ) -> Result<(), DropReason> {
         if !self.terms.extended {
             return Err(DropReason::BadState);
+        }
+        if let Some((part, bytes)) = Part::of(frame) {
+            return self.on_part(now, frame, &part, bytes, sink);
         }
         let control = Control::parse(frame.payload).ok_or(DropReason::Malformed)?;
         if control.to() != self.ids.local {
@@ -97,23 +104,9 @@ impl Connection {
                 Ok(())
             }
             Control::SizeProbeAck { size, .. } => {
-                self.prove(size);
+                self.on_size_probe_ack(size, now);
                 Ok(())
             }
         }
-    }
-
-    /// Segments of `size` bytes are known to arrive.
-    pub(crate) fn prove(&mut self, size: u16) {
-        self.send.proven = self.send.proven.max(size);
-        self.send.mss = self.send.mss.max(self.terms.mss.min(size));
-        if self.send.mss == self.terms.mss {
-            self.timers.stop(Timer::SizeProbe);
-        }
-    }
-
-    /// Largest segment known to arrive.
-    pub(crate) const fn proven(&self) -> u16 {
-        self.send.proven
     }
 }

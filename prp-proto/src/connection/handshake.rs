@@ -260,12 +260,12 @@ impl Connection {
         let mss = self.segment - if crc { CRC_LEN as u16 } else { 0 };
         self.terms = Terms { extended: true, reliability, mss, crc };
         self.ids.remote = offer.id;
-        self.send.start(&self.terms, offer.window);
+        self.send.start(&self.terms, offer.window, self.path.to.is_udp());
     }
 
     pub(super) fn adopt_classic(&mut self) {
         self.segment = self.segment.min(CLASSIC_MSS);
         self.terms = Terms { mss: self.segment, ..Terms::CLASSIC };
-        self.send.start(&self.terms, MAX_WINDOW);
+        self.send.start(&self.terms, MAX_WINDOW, false);
     }
 }

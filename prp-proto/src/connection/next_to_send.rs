@@ -54,7 +54,9 @@ impl Connection {
     /// new data, and a new segment waits for its turn.
     pub(super) fn next_to_send(&self) -> NextSend {
         if let Some((seq, segment)) = self.send.flight.next_lost() {
-            return if self.send.may_repeat(usize::from(segment.len)) {
+            // Where a new segment may go, so may this one, be it longer than those are by now: the
+            // scheduler grants turns to send new ones, and must not find this in the way.
+            return if self.send.may_repeat(usize::from(segment.len.min(self.send.mss))) {
                 NextSend::Repeat(seq, segment)
             } else {
                 NextSend::Blocked(Blocker::Congestion)

@@ -1,8 +1,10 @@
 //! Data coming in: order, gaps, room (SPEC PRP-SEG-4 to 5, PRP-WIN-1 to 6).
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::parts::PartsReceived;
 use super::{Connection, Seed, Terms};
 use crate::buffer::{RecvBuffer, Sink};
 use crate::config::MAX_WINDOW;
@@ -57,6 +59,8 @@ pub(crate) struct Receiver {
     mss: u16,
     /// Slot `i` is for number `next + i`; empty while nothing is missing.
     held: VecDeque<Option<Held>>,
+    /// Of the segment that comes in parts, if one does.
+    pub(super) parts: Option<Box<PartsReceived>>,
     /// The application reads no more; what comes is acknowledged and thrown away.
     pub(super) shut: bool,
     /// The peer's EOC has come: reading ends in good order whatever happens later (SPEC
@@ -79,6 +83,7 @@ impl Receiver {
             peer_known_edge: Seq::default(),
             mss: CLASSIC_MSS,
             held: VecDeque::new(),
+            parts: None,
             shut: false,
             ended: false,
             ack: super::acknowledge::AckState::default(),

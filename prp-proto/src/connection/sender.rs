@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::TryReserveError;
 use core::time::Duration;
 
+use super::path_size::PathSize;
 use super::{Seed, Terms};
 use crate::buffer::{Ending, SendBuffer};
 use crate::congestion::{AckSample, Congestion, Controller};
@@ -12,7 +13,7 @@ use crate::recovery::RecoveryState;
 use crate::rtt::Rtt;
 use crate::seq::Seq;
 use crate::time::Instant;
-use crate::wire::{CLASSIC_MSS, CRC_LEN};
+use crate::wire::CLASSIC_MSS;
 
 /// Most of the time lost by a late timer that a paced sender makes up for. Sleeping threads are
 /// late by tens of microseconds, and by a time slice now and then.
@@ -83,7 +84,7 @@ pub(crate) struct Sender {
     /// Largest segment known to get through.
     pub(super) mss: u16,
     pub(super) proven: u16,
-    pub(super) size_probes: u8,
+    pub(super) size: PathSize,
     /// Sent bytes before this offset need not be kept (policy `detect`).
     pub(super) releasable: Option<u64>,
     /// EOC has a number.
@@ -118,7 +119,7 @@ impl Sender {
             retransmit_credit: false,
             mss: CLASSIC_MSS,
             proven: seed.proven,
-            size_probes: 0,
+            size: PathSize::new(),
             releasable: None,
             eoc_sent: false,
             eoc_closed_both: false,
@@ -126,11 +127,10 @@ impl Sender {
     }
 
     /// The peer takes `window` segments on these terms.
-    pub(super) fn start(&mut self, terms: &Terms, window: u32) {
+    pub(super) fn start(&mut self, terms: &Terms, window: u32, udp: bool) {
         self.window = window.min(crate::config::MAX_WINDOW);
         self.right_edge = self.flight.base() + self.window;
-        let safe = CLASSIC_MSS - if terms.crc { CRC_LEN as u16 } else { 0 };
-        self.mss = terms.mss.min(safe.max(self.proven));
+        self.start_sizes(terms.mss, terms.crc, udp);
         self.congestion = self.controller.start(usize::from(terms.mss));
     }
 

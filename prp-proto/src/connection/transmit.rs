@@ -178,6 +178,9 @@ impl Connection {
     ) {
         self.send.allow_one = false;
         self.send.note_paced(now, usize::from(segment.len));
+        if segment.len > self.send.mss {
+            return self.push_parts(batch, seq, segment, lent);
+        }
         let mut header = self.header(seq, segment.len);
         if self.terms.extended {
             header.flags |= flags;
@@ -221,7 +224,7 @@ impl Connection {
             self.push_control(batch, &Control::SizeProbeAck { to, size });
         }
         if core::mem::take(&mut self.pending.size_probe) {
-            let size = self.terms.mss;
+            let size = self.probed_size();
             let mut block = [0; MAX_CONTROL_LEN];
             let len = Control::SizeProbe { to, size }.emit(&mut block);
             let mut header = self.header(self.send.flight.next(), size);
@@ -262,7 +265,7 @@ impl Connection {
         batch.push_inline(&self.path, Some(self.handle), header, payload, crc);
     }
 
-    fn header(&self, seq: Seq, len: u16) -> TransportHeader {
+    pub(super) fn header(&self, seq: Seq, len: u16) -> TransportHeader {
         let (local, remote) = (self.local.port, self.remote.port);
         let mut header = TransportHeader::new(local, remote, seq, self.terms.width(), len);
         header.flags = self.with_hops(header.flags);

@@ -1,15 +1,17 @@
 //! What comes out: frames, deadlines, events.
 
-use super::Endpoint;
 use super::borrowed_write::BorrowedWrite;
+use super::{Device, Endpoint};
 use crate::addr::Port;
+use crate::connection::Connection;
 use crate::event::{ConnHandle, Event};
 use crate::state::State;
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
 
-/// Segments a connection may put out before the next one has its turn: a batch for one system call.
-const QUANTUM: usize = 16;
+/// Segments a connection may put out before the next one has its turn: a batch for one system call,
+/// and a train where its device sends such.
+const QUANTUM: u16 = 16;
 
 /// Deadlines revised at once: some microseconds, as long as it takes to be woken for nothing.
 const REVISED: usize = 64;
@@ -21,6 +23,13 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     }
+}
+
+/// What `conn` may put out at a time.
+#[inline]
+fn quantum(devices: &[Device], conn: &Connection) -> usize {
+    let device = devices.get(usize::from(conn.path.device.0));
+    usize::from(device.map_or(QUANTUM, |device| device.train.max(QUANTUM)))
 }
 
 impl Endpoint {
@@ -46,7 +55,8 @@ impl Endpoint {
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
             let Some(conn) = self.table.get_mut(handle) else { continue };
-            let more = conn.transmit(now, batch, QUANTUM, BorrowedWrite::part_of(lent, handle));
+            let quantum = quantum(&self.devices, conn);
+            let more = conn.transmit(now, batch, quantum, BorrowedWrite::part_of(lent, handle));
             conn.queued_transmit = more;
             if more {
                 self.transmit_queue.push_back(handle);
@@ -84,7 +94,8 @@ impl Endpoint {
             return;
         }
         conn.send_slot.give();
-        conn.transmit(now, batch, QUANTUM, BorrowedWrite::part_of(lent, handle));
+        let quantum = quantum(&self.devices, conn);
+        conn.transmit(now, batch, quantum, BorrowedWrite::part_of(lent, handle));
         let over = conn.send_slot.take();
         if over || !conn.wants_send_slot() {
             conn.send_slot.leave();

@@ -15,6 +15,7 @@ mod leave;
 mod loss;
 mod memory;
 mod path;
+mod path_size;
 mod peer_scheduler;
 mod port;
 mod send_growth;

@@ -5,6 +5,7 @@ use core::fmt;
 use super::control::Control;
 use super::frame::Frame;
 use super::options::{Offer, Reliability};
+use super::part::Part;
 use super::reset::ResetBlock;
 use super::transport::Flags;
 
@@ -45,11 +46,16 @@ impl fmt::Display for Pretty<'_> {
         if t.flags.hops() > 0 {
             write!(f, " hops {}", t.flags.hops())?;
         }
-        payload(f, t.flags, frame.payload)
+        payload(f, t.flags, frame.payload, Part::of(&frame))
     }
 }
 
-fn payload(f: &mut fmt::Formatter<'_>, flags: Flags, payload: &[u8]) -> fmt::Result {
+fn payload(
+    f: &mut fmt::Formatter<'_>,
+    flags: Flags,
+    payload: &[u8],
+    part: Option<(Part, &[u8])>,
+) -> fmt::Result {
     if flags.contains(Flags::RST) {
         match ResetBlock::parse(payload) {
             Some(r) => write!(f, " | {} (to {:08x} from {:08x})", r.reason, r.receiver, r.sender),
@@ -64,6 +70,11 @@ fn payload(f: &mut fmt::Formatter<'_>, flags: Flags, payload: &[u8]) -> fmt::Res
             Err(_) => f.write_str(" | malformed options"),
         }
     } else if flags.contains(Flags::CTL) {
+        if let Some((part, bytes)) = part {
+            let (to, seq, end) = (part.to, part.seq, usize::from(part.at) + bytes.len());
+            let (at, total) = (part.at, part.total);
+            return write!(f, " | to {to:08x} part {at}..{end} of {total} of segment {seq}");
+        }
         match Control::parse(payload) {
             Some(c) => control(f, &c),
             None => f.write_str(" | malformed control block"),

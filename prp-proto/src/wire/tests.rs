@@ -121,6 +121,30 @@ proptest! {
         prop_assert_eq!(Control::parse(&bytes), Some(control));
     }
 
+    //= PRP-CTL-5, type=test
+    #[test]
+    fn part__emits_and_parses_back(
+        to: u32, seq: u32, at in 0u16..1000, beyond in 0u16..100, eom: bool, eoc: bool,
+        bytes in proptest::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let mut flags = if eom { Flags::EOM } else { Flags::NONE };
+        if eoc {
+            flags |= Flags::EOC;
+        }
+        let total = at + bytes.len() as u16 + beyond;
+        let part = Part { to, seq: Seq::new(seq), at, total, flags };
+        let block = [&part.emit()[..], &bytes].concat();
+        let frame = assemble(head(Flags::CTL), &block, None, 0);
+        let parsed = Frame::parse(&frame, ETHERTYPE).unwrap();
+        prop_assert_eq!(Part::of(&parsed), Some((part, &bytes[..])));
+        // Beyond the end of its segment, and cut off in its head.
+        let longer = [&block[..], &[0; 100]].concat();
+        for bad in [&longer[..], &block[..Part::LEN - 1]] {
+            let frame = assemble(head(Flags::CTL), bad, None, 0);
+            prop_assert_eq!(Part::of(&Frame::parse(&frame, ETHERTYPE).unwrap()), None);
+        }
+    }
+
     #[test]
     fn offer__emits_and_parses_back(offer in arb_offer()) {
         prop_assert_eq!(Offer::parse(&offer.emit()), Ok(offer));
@@ -328,6 +352,7 @@ fn pretty__one_line_a_frame() {
         assemble(head(Flags::CTL), &out[..len], None, 0)
     };
     let reset = ResetBlock { reason: ResetReason::Refused, receiver: 1, sender: 0 };
+    let part = Part { to: 5, seq: Seq::new(9), at: 1000, total: 1004, flags: Flags::EOM };
     let frames = [
         assemble(head(Flags::CREQ), &offer.emit(), None, 0),
         assemble(head(Flags::CREQ), b"", None, 0),
@@ -339,6 +364,7 @@ fn pretty__one_line_a_frame() {
         ),
         control(Control::Ack { to: 5, ack }, &mut out),
         control(Control::Probe { to: 5, from: 6, number: 7 }, &mut out),
+        assemble(head(Flags::CTL), &[&part.emit()[..], b"last"].concat(), None, 0),
         assemble(head(Flags::RST), &reset.emit(), None, 0),
         assemble(head(Flags::RST), b"?", None, 0),
     ];

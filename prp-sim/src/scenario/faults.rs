@@ -16,6 +16,10 @@ const NEVER: Instant = Instant::from_nanos(1 << 62);
 /// Most faults begin within this time, while connections are at work.
 const BEGINS_WITHIN: Duration = Duration::from_millis(300);
 
+/// Bytes after the Ethernet header that every path is taken to carry: 1180 of a segment, 16 of
+/// headers and 4 of the trailer.
+const LEAST_MTU: u32 = 1200;
+
 /// Adds outages, absences and restarts; says when those that end have ended.
 pub(super) fn add(
     rng: &mut SimRng,
@@ -53,6 +57,11 @@ pub(super) fn add(
             let span = (begins(rng), NEVER);
             cut(rng, &mut wires[cable], span);
         }
+        FaultProfile::Shrinking => {
+            let cable = rng.below(wires.len() as u64) as usize;
+            ended = begins(rng);
+            shrink(rng, &mut wires[cable], ended);
+        }
         FaultProfile::Calm
         | FaultProfile::Lossy
         | FaultProfile::Corrupting
@@ -66,6 +75,15 @@ fn cut(rng: &mut SimRng, cable: &mut [WireConfig; 2], span: (Instant, Instant)) 
     let directions = rng.pick(&[&[0][..], &[1], &[0, 1], &[0, 1], &[0, 1], &[0, 1]]);
     for direction in directions {
         cable[*direction].outages.push(span);
+    }
+}
+
+/// Has a cable take frames only that are smaller than its ends believe, but as large as every path
+/// is taken to carry (SPEC PRP-SIZE-4).
+fn shrink(rng: &mut SimRng, cable: &mut [WireConfig; 2], from: Instant) {
+    for wire in cable.iter_mut().filter(|wire| wire.mtu > LEAST_MTU) {
+        let mtu = rng.between(u64::from(LEAST_MTU), u64::from(wire.mtu) - 1) as u32;
+        wire.shrinks = Some((from, mtu));
     }
 }
 

@@ -40,6 +40,7 @@ pub(super) fn wires(
             delay: if uneven { delay + rng.span(Duration::ZERO, delay) } else { delay },
             queue: queue(rng, profile, from, mtu),
             mtu,
+            shrinks: None,
             harm: harm_toward(harm, to, mtu),
             outages: Vec::new(),
             healed,
@@ -106,7 +107,10 @@ fn harm(rng: &mut SimRng, profile: FaultProfile, on_path: u64) -> Harm {
         FaultProfile::Rough | FaultProfile::Restarting => {
             Harm { loss: some(20_000, 2), ..Harm::default() }
         }
-        FaultProfile::Calm | FaultProfile::Cut | FaultProfile::Classic => Harm::default(),
+        FaultProfile::Calm
+        | FaultProfile::Cut
+        | FaultProfile::Shrinking
+        | FaultProfile::Classic => Harm::default(),
     }
 }
 

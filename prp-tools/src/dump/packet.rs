@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use prp_proto::addr::Port;
 use prp_proto::wire::{
-    Control, ETHERNET_LEN, Flags, Frame, FrameError, LivenessBlock, NodeBlock, NodeKind, Pretty,
+    Control, ETHERNET_LEN, Flags, Frame, FrameError, LivenessBlock, NodeBlock, NodeKind, Part,
+    Pretty,
 };
 use serde::Serialize;
 
@@ -73,6 +74,9 @@ impl Kind {
         } else if flags.contains(Flags::CACK) {
             Self::Grant
         } else if flags.contains(Flags::CTL) {
+            if Part::of(frame).is_some() {
+                return Self::Data;
+            }
             match Control::parse(frame.payload) {
                 Some(Control::Ack { .. }) => Self::Ack,
                 Some(_) => Self::Probe,

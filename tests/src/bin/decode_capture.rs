@@ -9,10 +9,10 @@ use std::io::{self, Write};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     CRC_LEN, Control, CrcKey, ETHERTYPE, Flags, Frame, HEADER_LEN, LivenessBlock, NodeBlock,
-    NodeKind, Offer, Reliability, ResetBlock, ResetReason,
+    NodeKind, Offer, Part, Reliability, ResetBlock, ResetReason,
 };
 
-const FIELDS: [&str; 43] = [
+const FIELDS: [&str; 46] = [
     "frame.number",
     "parmaprp.expert.malformed",
     "parmaprp.src",
@@ -40,6 +40,9 @@ const FIELDS: [&str; 43] = [
     "parmaprp.control.received",
     "parmaprp.control.from",
     "parmaprp.control.size",
+    "parmaprp.control.part_of",
+    "parmaprp.control.part_at",
+    "parmaprp.control.part_total",
     "parmaprp.reset.reason",
     "parmaprp.reset.to",
     "parmaprp.reset.from",
@@ -250,6 +253,10 @@ fn blocks(frame: &Frame<'_>, line: &mut Line) -> bool {
         return true;
     }
     if flags.contains(Flags::CTL) {
+        if let Some((part, _)) = Part::of(frame) {
+            part_block(&part, line);
+            return true;
+        }
         let control = Control::parse(frame.payload);
         return control.map(|control| control_block(&control, line)).is_some();
     }
@@ -311,6 +318,15 @@ fn control_block(control: &Control, line: &mut Line) {
     };
     line.set("control.kind", kind);
     line.set_byte("control.flags", flags);
+}
+
+fn part_block(part: &Part, line: &mut Line) {
+    line.set("control.kind", Part::KIND);
+    line.set_byte("control.flags", part.bits());
+    line.set_hex("control.to", part.to);
+    line.set("control.part_of", part.seq.bits());
+    line.set("control.part_at", part.at);
+    line.set("control.part_total", part.total);
 }
 
 fn node_block(payload: &[u8], line: &mut Line) -> bool {

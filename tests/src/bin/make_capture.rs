@@ -10,7 +10,7 @@ use prp_proto::liveness::LivenessState;
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     AckBlock, Bitmap, Control, CrcKey, ETHERTYPE, Echo, EthernetHeader, Flags, Head, LivenessBlock,
-    MAX_CONTROL_LEN, NetworkHeader, NodeBlock, NodeKind, Offer, Reliability, ReliabilitySet,
+    MAX_CONTROL_LEN, NetworkHeader, NodeBlock, NodeKind, Offer, Part, Reliability, ReliabilitySet,
     ResetBlock, ResetReason, TransportHeader, checksum, packet_header,
 };
 
@@ -206,6 +206,10 @@ fn control_blocks(made: &mut Made) {
         block[at] = value;
         block
     };
+    let part = Part { to: 0xa, seq: Seq::new(499), at: 1000, total: 1004, flags: Flags::EOM };
+    made.add("-", server.frame(&[&part.emit()[..], b"last"].concat()));
+    made.add("-", server.frame(&Part { at: 0, total: 0, flags: Flags::EOC, ..part }.emit()));
+    made.add("malformed", server.frame(&[&part.emit()[..], b"beyond"].concat()));
     made.add("malformed,unknown", server.frame(&changed(0, 9)));
     made.add("malformed", server.frame(&changed(2, 17)));
     made.add("malformed", server.frame(&full[..full.len() - 1]));

@@ -6,8 +6,8 @@ use prp_proto::addr::Port;
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     AckBlock, Bitmap, Control, CrcKey, ETHERTYPE, Echo, EthernetHeader, Flags, Frame, Head,
-    MAX_CONTROL_LEN, NetworkHeader, Offer, Reliability, ReliabilitySet, ResetBlock, ResetReason,
-    TransportHeader, checksum, packet_header,
+    MAX_CONTROL_LEN, NetworkHeader, Offer, Part, Reliability, ReliabilitySet, ResetBlock,
+    ResetReason, TransportHeader, checksum, packet_header,
 };
 
 use super::stage::{
@@ -181,11 +181,22 @@ fn control(u: &mut Unstructured<'_>, lead: &Lead) -> Result<Vec<u8>> {
         0 => Control::Probe { to, from: lead.ours, number: u.arbitrary()? },
         1 => Control::SizeProbe { to, size: u.arbitrary()? },
         2 => Control::SizeProbeAck { to, size: u.arbitrary()? },
+        3 => return part(u, lead),
         _ => Control::Ack { to, ack: acknowledgement(u, lead)? },
     };
     let mut block = [0; MAX_CONTROL_LEN];
     let len = control.emit(&mut block);
     Ok(block[..len].to_vec())
+}
+
+/// A part of a segment about to come, or of one long past.
+fn part(u: &mut Unstructured<'_>, lead: &Lead) -> Result<Vec<u8>> {
+    let seq = lead.next + i32::from(u.int_in_range(-2i8..=2)?).cast_unsigned();
+    let (at, len) = (u.int_in_range(0..=2)? * 8, u.int_in_range(0..=16)?);
+    let total = if u.ratio(1, 4)? { u.arbitrary()? } else { at + len };
+    let flags = *u.choose(&[Flags::NONE, Flags::EOM, Flags::EOC])?;
+    let head = Part { to: lead.theirs, seq, at, total, flags }.emit();
+    Ok([&head[..], &vec![u.arbitrary()?; usize::from(len)]].concat())
 }
 
 fn acknowledgement(u: &mut Unstructured<'_>, lead: &Lead) -> Result<AckBlock> {

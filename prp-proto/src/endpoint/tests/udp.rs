@@ -104,7 +104,7 @@ fn udp__a_stream_goes_to_the_ports_of_both_processes_and_begins_at_the_nodes_own
     let written = [7; 20_000];
     assert_eq!(net.ends[0].write(net.time, client, &written, Ending::Write), Ok(20_000));
     net.drive();
-    let mut got = [0; 30_000];
+    let mut got = [0; 100_000];
     assert_eq!(net.ends[1].read(net.time, server, &mut got), Ok(20_000));
     assert_eq!(got[..20_000], written);
     assert!(net.sent.iter().all(|to| [udp(1, PORTS[1]), udp(0, PORTS[0])].contains(to)));
@@ -194,4 +194,35 @@ fn udp__a_node_reaches_itself() {
     assert_eq!(net.ends[0].current_path(conn), Some((DeviceId(0), udp(0, PORTS[0]))));
     let from_itself = net.ends[0].terms(conn).is_some_and(|terms| terms.extended);
     assert!(from_itself);
+}
+
+//= PRP-UDP-6, type=test
+#[test]
+fn udp__each_of_several_connections_sends_a_train_at_a_time() {
+    let mut net = Net::new(HOSTS);
+    let config = ConnConfig::default();
+    let listener = net.ends[1].listen(Port::new(80), 16, config).unwrap();
+    let server = PrpAddr::new(NodeId::new(2).unwrap(), Port::new(80));
+    let mut conns = Vec::new();
+    for _ in 0..2 {
+        let conn = net.ends[0].connect(net.time, server, None, config, |_| true).unwrap();
+        net.drive();
+        let accepted = net.ends[1].accept(net.time, listener).expect("the handshake went through");
+        // The congestion window grows beyond a train, and full segments are found.
+        for _ in 0..20 {
+            net.ends[0].write(net.time, conn, &[0; 100_000], Ending::Write).unwrap();
+            net.time = net.time + MS;
+            net.drive();
+            assert_eq!(net.ends[1].read(net.time, accepted, &mut [0; 100_000]), Ok(100_000));
+        }
+        conns.push(conn);
+    }
+    for conn in conns {
+        net.ends[0].write(net.time, conn, &[0; 200_000], Ending::Write).unwrap();
+    }
+    let mut batch = TransmitBatch::new(128, 1 << 20);
+    net.ends[0].poll_transmit(net.time, &mut batch);
+    let sender: Vec<_> = (0..batch.len()).map(|i| batch.connection(i)).collect();
+    let trains = sender.chunk_by(|a, b| a == b).filter(|train| train.len() >= 40).count();
+    assert!(trains >= 2, "{sender:?}");
 }

@@ -1,0 +1,178 @@
+//! Which segments the path carries: looked for upwards by probes, and smaller ones taken where full
+//! ones vanish (SPEC PRP-SIZE).
+
+use core::time::Duration;
+
+use super::Connection;
+use super::sender::Sender;
+use crate::time::Instant;
+use crate::timer::Timer;
+use crate::wire::{CLASSIC_MSS, CRC_LEN, PACKET_HEADER_LEN};
+
+/// Segments that every path is taken to carry, as QUIC has it: 1200 bytes with headers and trailer
+/// (RFC 9000, 14). IPv6 asks 1280 of every link, of which its tunnels take some.
+pub(super) const FLOOR: u16 = 1200 - (PACKET_HEADER_LEN + CRC_LEN) as u16;
+
+/// Size probes sent before a size is taken for too large.
+const SIZE_PROBES: u8 = 5;
+
+/// Time between them.
+const SIZE_PROBE_PAUSE: Duration = Duration::from_millis(20);
+
+/// After so long sizes that did not get through are tried again: routes change, and tunnels end.
+const TRY_AGAIN: Duration = Duration::from_secs(60);
+
+/// Sizes closer to each other than this are not told apart: 64 bytes are 5 % of a segment.
+const GRAIN: u16 = 64;
+
+/// Segments that paths often carry at most: MTUs of 9000 and 1500, the UDP header and IPv4's or
+/// IPv6's off.
+const USUAL: [u16; 4] = [
+    8972 - (PACKET_HEADER_LEN + CRC_LEN) as u16,
+    8952 - (PACKET_HEADER_LEN + CRC_LEN) as u16,
+    1472 - (PACKET_HEADER_LEN + CRC_LEN) as u16,
+    1452 - (PACKET_HEADER_LEN + CRC_LEN) as u16,
+];
+
+/// What is known of the sizes that the path carries.
+#[derive(Copy, Clone, Debug, Hash)]
+pub(super) struct PathSize {
+    /// The size that is probed.
+    target: u16,
+    /// A size that does not get through; the largest number there is if none is known.
+    ceiling: u16,
+    /// Probes of it sent so far.
+    probes: u8,
+    /// All sizes between are looked at, since what is taken for granted is not true of this path.
+    searches: bool,
+}
+
+impl PathSize {
+    pub(super) const fn new() -> Self {
+        Self { target: 0, ceiling: u16::MAX, probes: 0, searches: false }
+    }
+
+    /// Begins with what was agreed on.
+    const fn from(agreed: u16, searches: bool) -> Self {
+        Self { target: agreed, searches, ..Self::new() }
+    }
+
+    /// Aims at a size between `mss`, which gets through, and the ceiling; whether there is one.
+    fn aim_above(&mut self, mss: u16) -> bool {
+        self.probes = 0;
+        let usual = USUAL.into_iter().find(|size| (mss + 1..self.ceiling).contains(size));
+        let gap = self.ceiling - mss;
+        let next = usual.or_else(|| (gap > GRAIN).then_some(mss + gap / 2));
+        self.target = next.unwrap_or(self.target);
+        next.is_some()
+    }
+}
+
+impl Sender {
+    /// Begins with the largest segment that is safe, or known to get through (SPEC PRP-SIZE-1 to
+    /// 3).
+    pub(super) fn start_sizes(&mut self, agreed: u16, crc: bool, udp: bool) {
+        let safe = if udp { FLOOR } else { CLASSIC_MSS - if crc { CRC_LEN as u16 } else { 0 } };
+        let reduced = (FLOOR..safe).contains(&self.proven);
+        let first = if reduced { self.proven } else { safe.max(self.proven) };
+        self.mss = agreed.min(first);
+        self.size = PathSize::from(agreed, udp || reduced);
+    }
+}
+
+impl Connection {
+    /// Starts looking for the largest segment that gets through, if there is data for it
+    /// (SPEC PRP-SIZE-1).
+    #[inline]
+    pub(super) fn arm_size_probe(&mut self, now: Instant) {
+        let wanted = self.send.mss < self.terms.mss
+            && self.send.size.probes < SIZE_PROBES
+            && self.send.buf.unsent() > u64::from(self.send.mss);
+        if wanted && !self.timers.is_set(Timer::SizeProbe) {
+            self.on_size_probe_timer(now);
+        }
+    }
+
+    /// The size to probe next.
+    pub(super) const fn probed_size(&self) -> u16 {
+        self.send.size.target
+    }
+
+    pub(super) fn on_size_probe_timer(&mut self, now: Instant) {
+        if self.send.mss >= self.terms.mss {
+            return;
+        }
+        if self.send.size.probes >= SIZE_PROBES {
+            if !self.send.size.searches {
+                return;
+            }
+            self.send.size.ceiling = self.send.size.target;
+            if !self.send.size.aim_above(self.send.mss) {
+                return self.try_sizes_later(now);
+            }
+        }
+        if self.send.size.probes == 0 && !self.send.buf.has_unsent() && self.send.flight.is_empty()
+        {
+            // Nobody needs to know; the next large write asks.
+            return;
+        }
+        self.send.size.probes += 1;
+        self.pending.size_probe = true;
+        self.timers.set(Timer::SizeProbe, now + SIZE_PROBE_PAUSE);
+    }
+
+    /// The peer says that a probe of `size` bytes has arrived. What was not asked is not believed.
+    pub(super) fn on_size_probe_ack(&mut self, size: u16, now: Instant) {
+        if size != self.send.size.target || self.send.size.probes == 0 {
+            return;
+        }
+        self.prove(size);
+        if self.send.mss >= self.terms.mss {
+            return;
+        }
+        if self.send.size.aim_above(self.send.mss) {
+            self.on_size_probe_timer(now);
+        } else {
+            self.try_sizes_later(now);
+        }
+    }
+
+    /// What gets through is known; it may be more some time later.
+    fn try_sizes_later(&mut self, now: Instant) {
+        self.send.size = PathSize::from(self.terms.mss, true);
+        self.timers.set(Timer::SizeProbe, now + TRY_AGAIN);
+    }
+
+    /// Segments of `size` bytes are known to arrive.
+    pub(crate) fn prove(&mut self, size: u16) {
+        self.send.proven = self.send.proven.max(size);
+        self.send.mss = self.send.mss.max(self.terms.mss.min(size));
+        if self.send.mss == self.terms.mss {
+            self.timers.stop(Timer::SizeProbe);
+        }
+    }
+
+    /// Takes the least segments from now on where small frames pass and full segments do not
+    /// (SPEC PRP-SIZE-4), and looks again how large they may be.
+    pub(super) fn reduce_if_stuck(&mut self, now: Instant) {
+        let stuck = self.send.stuck_segment().is_some_and(|len| len > FLOOR);
+        if !stuck || self.send.mss <= FLOOR || !self.terms.policy().retains() {
+            return;
+        }
+        self.stats.segment_reductions += 1;
+        (self.send.mss, self.send.proven) = (FLOOR, FLOOR);
+        self.send.vain_answers = 0;
+        self.send.size = PathSize::from(self.terms.mss, true);
+        self.on_size_probe_timer(now);
+    }
+
+    /// Largest segment known to arrive.
+    pub(crate) const fn proven(&self) -> u16 {
+        self.send.proven
+    }
+
+    /// Whether the path carries less than is taken for granted of a path.
+    pub(crate) const fn is_reduced(&self) -> bool {
+        self.send.size.searches && self.send.proven >= FLOOR
+    }
+}
