@@ -3,6 +3,7 @@
 
 pub mod algorithms;
 pub mod between;
+pub mod choice;
 pub mod schedule;
 
 /// Names of the collective calls, by the number they have in a signature.

@@ -134,6 +134,9 @@ pub mod environment {
     pub const HANG_SECONDS: &str = "PRP_MPI_HANG_SECONDS";
     /// Whether receives are released early: `1`, or `report` to be told how at the end.
     pub const EARLY_RELEASE: &str = "PRP_MPI_EARLY_RELEASE";
+    /// Algorithms of collective operations, as `allreduce=ring`, and `report` to be told at the end
+    /// which were taken; separated by commas.
+    pub const COLLECTIVES: &str = "PRP_MPI_COLLECTIVES";
     /// Whether requests and communicators that are left over are told at the end.
     pub const LEAKS: &str = "PRP_MPI_LEAKS";
 }

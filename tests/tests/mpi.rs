@@ -14,6 +14,7 @@ prp_tests::main! {
     first: build;
     light:
         collectives__any_number_of_ranks,
+        collectives__by_every_algorithm_that_can_be_set,
         collectives__two_nodes,
         communicators__two_groups_neighbors_and_duplicates,
         flood__waits_in_memory_and_comes_in_order,
@@ -116,6 +117,33 @@ fn collectives__any_number_of_ranks() {
     for ranks in ["1", "2", "4", "5"] {
         check(&run(&["-n", ranks], "collectives", ""), "all well");
     }
+}
+
+/// Runs the collective operations with algorithms that the environment sets.
+fn run_set(ranks: &str, settings: &str) -> Job {
+    let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+    command.env("PRP_MPI_HANG_SECONDS", "30").env("PRP_MPI_COLLECTIVES", settings);
+    command.args(["-n", ranks]);
+    finish(command, "collectives", "")
+}
+
+fn collectives__by_every_algorithm_that_can_be_set() {
+    let sets = [
+        ["bcast=tree", "allreduce=doubling", "allgather=doubling", "alltoall=pairs"],
+        ["bcast=spread", "allreduce=ring", "allgather=ring", "alltoall=at_once"],
+    ];
+    for set in sets {
+        let job = run_set("4", &[&set[..], &["report"]].concat().join(","));
+        check(&job, "all well");
+        for setting in set {
+            let (call, algorithm) = setting.split_once('=').expect("a call and an algorithm");
+            let call = format!("MPI_{}{}", call[..1].to_uppercase(), &call[1..]);
+            assert!(job.errors.contains(&format!("rank 3: {call} by {algorithm}")), "{setting}");
+        }
+        // What cannot be done by the algorithm that is set is done by the other one.
+        check(&run_set("3", &set.join(",")), "all well");
+    }
+    check_failed(&run_set("1", "bcast=ring"), 1, &["bcast=tree|spread"]);
 }
 
 fn communicators__two_groups_neighbors_and_duplicates() {

@@ -1,6 +1,7 @@
 //! Collective operations.
 
 mod calls;
+pub(crate) mod choice;
 mod parts;
 
 use std::ffi::c_int;

@@ -76,6 +76,7 @@ fn add(
     *comm.errhandler.get_mut() = *of.errhandler.lock();
     change(&mut comm);
     super::early::take_hint(&comm, &comm.info.lock());
+    super::collective::choice::take_hints(&comm, &comm.info.lock());
     show(&comm)?;
     Ok(COMMS.add(Arc::new(comm)))
 }
@@ -348,6 +349,7 @@ pub(crate) fn comm_set_info(comm: Handle, info: Handle) -> Outcome {
     let info = super::info::info_of(info).unwrap_or_default();
     let comm = comm_of(comm)?;
     super::early::take_hint(&comm, &info);
+    super::collective::choice::take_hints(&comm, &info);
     *comm.info.lock() = info;
     Ok(())
 }

@@ -56,6 +56,7 @@ pub(crate) fn begin() -> Outcome {
         eprintln!("MPI_Init: {e}");
         std::process::exit(1);
     });
+    super::collective::choice::read_environment();
     let world = Comm::new(1, (0..process.size()).collect(), process.rank(), "MPI_COMM_WORLD");
     let own = Comm::new(2, [process.rank()].into(), 0, "MPI_COMM_SELF");
     for comm in [&world, &own] {
@@ -111,6 +112,7 @@ pub(crate) fn finalize() -> Outcome {
     }
     IS_FINALIZED.store(true, Ordering::SeqCst);
     super::early::report(process);
+    super::collective::choice::report(process.rank());
     process.finalize().map_err(|e| Failure::new(Class::Other, Handle::WORLD, e.to_string()))
 }
 

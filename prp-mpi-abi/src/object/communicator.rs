@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use prp_mpi::collective::between::Sides;
+use prp_mpi::collective::choice::Choices;
 
 use super::{Handle, Info};
 use crate::api::topology::Topology;
@@ -37,6 +38,8 @@ pub(crate) struct Comm {
     pub(crate) info: Mutex<Info>,
     /// Whether its receives may be released early, by its info.
     pub(crate) is_early: AtomicBool,
+    /// Algorithms of collective operations, by its info.
+    pub(crate) choices: Mutex<Choices>,
     /// Collective calls so far.
     pub(crate) calls: AtomicI32,
 }
@@ -54,6 +57,7 @@ impl Comm {
             attributes: Mutex::default(),
             info: Mutex::default(),
             is_early: AtomicBool::new(false),
+            choices: Mutex::default(),
             calls: AtomicI32::new(0),
         }
     }

@@ -3,13 +3,15 @@
 //! | operation | messages |
 //! | --- | --- |
 //! | barrier | dissemination |
-//! | bcast | binomial tree |
+//! | bcast | binomial tree; long messages spread, a part to each rank, and then around in a ring |
 //! | reduce | binomial tree, in the order of ranks |
 //! | allreduce | recursive doubling; for long vectors reduce-scatter and allgather in a ring |
 //! | scan, exscan | recursive doubling |
 //! | gather, scatter | straight to and from the root |
-//! | allgather | ring |
-//! | alltoall | pairs |
+//! | allgather | recursive doubling; a ring for long parts, or if the ranks are no power of two |
+//! | alltoall | pairs; small parts all at once |
+//!
+//! Where there are two, `choice` says which is taken.
 
 use std::ops::Range;
 
@@ -72,6 +74,16 @@ impl Place {
             }
             mask /= 2;
         }
+        steps
+    }
+
+    /// The same for long messages: a part goes to each rank, and then the parts go around.
+    pub fn bcast_spread(self, root: usize, all: &Range<usize>) -> Vec<Step> {
+        let bound = |r: usize| all.start + r * all.len() / self.size;
+        let parts: Vec<_> = (0..self.size).map(|r| bound(r)..bound(r + 1)).collect();
+        let mut steps = self.scatter(root, &parts);
+        steps.push(Step::Wait);
+        steps.extend(self.allgather(&parts));
         steps
     }
 
@@ -234,7 +246,33 @@ impl Place {
         steps
     }
 
-    /// A part for each rank goes there, and one comes from it.
+    /// The same with fewer messages, for `parts` that lie one after the other and a power of two of
+    /// ranks: with each exchange a rank has twice as many.
+    pub fn allgather_doubling(self, parts: Parts<'_>) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut count = 1;
+        while count < self.size {
+            let other = self.rank ^ count;
+            let block = |rank: usize| {
+                let first = rank & !(count - 1);
+                parts[first].start..parts[first + count - 1].end
+            };
+            steps.push(Step::Send(other, block(self.rank)));
+            steps.push(Step::Receive(other, block(other)));
+            steps.push(Step::Wait);
+            count *= 2;
+        }
+        steps
+    }
+
+    /// A part for each rank goes there, and one comes from it: all at once.
+    pub fn alltoall_at_once(self, out: Parts<'_>, into: Parts<'_>) -> Vec<Step> {
+        let mut steps = self.alltoall(out, into);
+        steps.retain(|step| *step != Step::Wait);
+        steps
+    }
+
+    /// A part for each rank goes there, and one comes from it: with one rank after the other.
     pub fn alltoall(self, out: Parts<'_>, into: Parts<'_>) -> Vec<Step> {
         let mut steps = vec![Step::Copy(out[self.rank].clone(), into[self.rank].clone())];
         for round in 1..self.size {

@@ -8,11 +8,13 @@ use std::ffi::c_int;
 
 use prp_mpi::collective::Call;
 use prp_mpi::collective::algorithms::Place;
+use prp_mpi::collective::choice::Algorithm;
 use prp_mpi::sys::memory::Region;
 use prp_mpi::wire::Signature;
 
 pub(crate) use self::neighbors::*;
 pub(crate) use self::reduce::*;
+use super::choice::choose_by_size;
 use super::parts::{Parts, kind, root_of};
 use super::{Made, Plan, signature};
 use crate::api::environment::comm_of;
@@ -58,8 +60,13 @@ pub(crate) fn plan_bcast(
     let buffer = region(buffer, count, datatype, comm)?;
     let kinds = kind(&type_of(datatype, comm)?, count);
     let signature = full_signature(Call::Bcast, root, kinds, &of);
+    let algorithm = choose_by_size(&of, Call::Bcast, buffer.len());
     let make = move |place: Place| {
-        let steps = place.bcast(root_rank, &(0..buffer.len()));
+        let all = 0..buffer.len();
+        let steps = match algorithm {
+            Algorithm::Spread => place.bcast_spread(root_rank, &all),
+            _ => place.bcast(root_rank, &all),
+        };
         if buffer.bytes().is_some() {
             return Made::new(buffer.clone(), steps);
         }
@@ -271,13 +278,18 @@ fn allgathered(
         return between::allgather((of, comm, sides), call, own, all);
     }
     let signature = full_signature(call, -1, kinds, &of);
+    let algorithm = choose_by_size(&of, Call::Allgather, all.len());
     let make = move |place: Place| {
         let memory = Region::owned(all.len());
         let ranges = all.ranges(0);
         memory
             .part(ranges[place.rank].clone())
             .copy_from(own.as_ref().unwrap_or(&all.regions[place.rank]));
-        let mut made = Made::new(memory, place.allgather(&ranges));
+        let steps = match algorithm {
+            Algorithm::Doubling => place.allgather_doubling(&ranges),
+            _ => place.allgather(&ranges),
+        };
+        let mut made = Made::new(memory, steps);
         let all = all.clone();
         made.finish = Some(Box::new(move |memory| all.unpack(memory, 0)));
         made
@@ -326,6 +338,10 @@ fn exchanged(
     let of = comm_of(comm)?;
     let signature = full_signature(call, -1, kinds, &of);
     let sides = of.sides();
+    // What the ranks may differ in does not choose: only the call without lists has one size.
+    let is_equal = call == Call::Alltoall;
+    let each = if is_equal { into.regions.first().map_or(0, Region::len) } else { usize::MAX };
+    let algorithm = choose_by_size(&of, Call::Alltoall, each);
     let make = move |place: Place| {
         let out = out.as_ref().unwrap_or(&into);
         let memory = Region::owned(out.len() + into.len());
@@ -334,6 +350,7 @@ fn exchanged(
         let (sent, received) = (out.ranges(0), into.ranges(start));
         let steps = match &sides {
             Some(sides) => sides.alltoall(&sent, &received),
+            None if algorithm == Algorithm::AtOnce => place.alltoall_at_once(&sent, &received),
             None => place.alltoall(&sent, &received),
         };
         let mut made = Made::new(memory, steps);

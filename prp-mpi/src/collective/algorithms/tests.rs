@@ -135,12 +135,24 @@ fn movements__each_part_is_where_it_belongs() {
         let whole: Vec<u8> = (1..=size as u8).collect();
         let all = Group::new((0..size).map(own).collect(), |p| p.allgather(&parts)).run(first);
         assert!(all.iter().all(|m| *m == whole), "allgather of {size}");
+        if size.is_power_of_two() {
+            let memory = (0..size).map(own).collect();
+            let all = Group::new(memory, |p| p.allgather_doubling(&parts)).run(first);
+            assert!(all.iter().all(|m| *m == whole), "allgather by doubling of {size}");
+        }
         for root in 0..size {
             let all = Group::new((0..size).map(own).collect(), |p| p.gather(root, &parts));
             assert_eq!(all.run(first)[root], whole, "gather of {size} to {root}");
             let one = (0..size).map(|r| vec![u8::from(r == root)]).collect();
             let all = Group::new(one, |p| p.bcast(root, &(0..1))).run(first);
             assert!(all.iter().all(|m| m[0] == 1), "bcast of {size} from {root}");
+            for len in [0, 1, size, 3 * size + 1] {
+                let sent = |r: usize| (0..len).map(move |i| if r == root { i as u8 } else { 99 });
+                let memory = (0..size).map(|r| sent(r).collect()).collect();
+                let all = Group::new(memory, |p| p.bcast_spread(root, &(0..len))).run(first);
+                let is_there = |m: &Vec<u8>| m.iter().copied().eq(0..len as u8);
+                assert!(all.iter().all(is_there), "spread of {len} to {size} from {root}");
+            }
         }
         let out: Vec<_> = (0..size).map(|r| r..r + 1).collect();
         let into: Vec<_> = (size..2 * size).map(|r| r..r + 1).collect();
@@ -148,10 +160,13 @@ fn movements__each_part_is_where_it_belongs() {
             let sent = (0..size as u8).map(|to| 16 * r + to);
             sent.chain(std::iter::repeat_n(0, size)).collect()
         });
-        let all = Group::new(memory.collect(), |p| p.alltoall(&out, &into)).run(first);
-        for (rank, memory) in all.iter().enumerate() {
-            let came = (0..size).map(|from| (16 * from + rank) as u8);
-            assert!(memory[size..].iter().copied().eq(came), "alltoall of {size}");
+        let memory: Vec<Vec<u8>> = memory.collect();
+        for steps in [Place::alltoall, Place::alltoall_at_once] {
+            let all = Group::new(memory.clone(), |p| steps(p, &out, &into)).run(first);
+            for (rank, memory) in all.iter().enumerate() {
+                let came = (0..size).map(|from| (16 * from + rank) as u8);
+                assert!(memory[size..].iter().copied().eq(came), "alltoall of {size}");
+            }
         }
         Group::new(vec![Vec::new(); size], Place::barrier).run(first);
     }

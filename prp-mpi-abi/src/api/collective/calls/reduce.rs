@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use prp_mpi::collective::Call;
 use prp_mpi::collective::algorithms::Place;
+use prp_mpi::collective::choice::{Algorithm, Question};
 use prp_mpi::collective::schedule::Combine;
 use prp_mpi::datatype::Datatype;
 use prp_mpi::sys::memory::Region;
 use prp_mpi::wire::Signature;
 
+use super::super::choice::choose;
 use super::super::parts::root_of;
 use super::super::{Made, Plan, intra};
 use super::*;
@@ -20,10 +22,6 @@ use crate::api::misc::op as op_of;
 use crate::object::{Comm, Handle, Op};
 use crate::sys::callback::address_of;
 use crate::sys::pointer::{Address, Counts};
-
-/// Vectors from this many bytes on are reduced part by part, around the ranks, if the operation may
-/// be done in any order: each byte is sent twice then, instead of once for each doubling.
-const LONG: usize = 32 << 10;
 
 /// What a reduction works with, checked.
 pub(super) struct Reduction {
@@ -159,12 +157,19 @@ pub(crate) fn plan_allreduce(
     if let Some(sides) = of.comm.sides() {
         return Ok(between::allreduce(of, sides, from, to));
     }
-    let (commutes, element) = (of.commutes, of.element.max(1));
+    let element = of.element.max(1);
+    let question = Question {
+        call: Call::Allreduce,
+        bytes: from.len(),
+        ranks: of.comm.size(),
+        commutes: of.commutes,
+    };
+    let algorithm = choose(&of.comm, question);
     Ok(of.plan(move |place| {
         let len = from.len();
         let mut memory = Region::owned(2 * len);
         memory.copy_from(&from);
-        let steps = if commutes && len >= LONG && place.size > 2 {
+        let steps = if algorithm == Algorithm::Ring {
             let elements = len / element;
             let bound = |r: usize| r * elements / place.size * element;
             let parts: Vec<_> = (0..place.size).map(|r| bound(r)..bound(r + 1)).collect();
