@@ -2,6 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
 use crate::{FrameIo, KernelDevice, Peek, UdpDevice};
 
 /// A device of either carrier.
@@ -27,6 +29,19 @@ impl DeviceIo {
         match self {
             Self::Frames(io) => io.peek(),
             Self::Udp(_) => Peek::Unknown,
+        }
+    }
+
+    /// Whether something waits that no look into shared memory shows, by a system call. A datagram
+    /// is received by it, for the next [`UdpDevice::receive`].
+    pub fn look(&mut self) -> bool {
+        match self {
+            Self::Udp(io) => io.look(),
+            Self::Frames(io) => {
+                let mut fds = [PollFd::new(io.as_fd(), PollFlags::POLLIN)];
+                matches!(io.peek(), Peek::Unknown)
+                    && matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1..))
+            }
         }
     }
 

@@ -9,6 +9,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::io;
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -61,8 +62,10 @@ pub struct UdpDevice {
     peers: Peers,
     sender: SendList<LinkAddr>,
     receiver: RecvList,
-    /// Trains that were there at the last look: so many are asked for at the next.
+    /// Trains that are to be received by the next call: twice as many as the last one got.
     expected: usize,
+    /// Trains that were received, and not handed out.
+    waiting: usize,
     offload: Offload,
     overruns: u64,
     /// The kernel's count of datagrams without room when it was looked at last.
@@ -97,6 +100,7 @@ impl UdpDevice {
             sender: SendList::default(),
             receiver: RecvList::new()?,
             expected: 1,
+            waiting: 0,
             offload: Offload::default(),
             overruns: 0,
             overflow: 0,
@@ -144,6 +148,21 @@ impl UdpDevice {
         self.peers = Peers::new(peers);
     }
 
+    /// Receives what is there by one system call, for the next [`Self::receive`], unless that has
+    /// been done; whether there is something. What is wrong with the socket that says.
+    pub fn look(&mut self) -> bool {
+        if self.waiting > 0 {
+            return true;
+        }
+        match self.receive_trains() {
+            Ok(got) => {
+                self.waiting = got;
+                got > 0
+            }
+            Err(_) => true,
+        }
+    }
+
     /// Hands received datagrams to `take`, with their senders, until `max` or more were there; how
     /// many there were, datagrams of strangers included.
     ///
@@ -157,18 +176,28 @@ impl UdpDevice {
         let mut datagrams = 0;
         loop {
             let wanted = self.expected;
-            let got = match self.receiver.receive(self.socket.as_fd(), wanted) {
-                Ok(got) => got,
-                Err(e) if self.is_about_network(&e) => continue,
-                Err(e) => return Err(e),
+            let got = match mem::take(&mut self.waiting) {
+                0 => self.receive_trains()?,
+                got => got,
             };
-            // Most come alone, and then there is nothing to be had from asking for more.
-            self.expected = if got == wanted { 2 * wanted } else { got.max(1) }.min(RecvList::MAX);
             for at in 0..got {
                 datagrams += self.take_train(at, take);
             }
-            if got < wanted || datagrams >= max {
+            // Most come alone: then what a call more would say can wait until the one that came has
+            // been answered.
+            self.expected = if got == wanted { 2 * wanted } else { got.max(1) }.min(RecvList::MAX);
+            if got < wanted || got == 1 || datagrams >= max {
                 return Ok(datagrams);
+            }
+        }
+    }
+
+    /// Receives what is there by one system call; how many trains.
+    fn receive_trains(&mut self) -> io::Result<usize> {
+        loop {
+            match self.receiver.receive(self.socket.as_fd(), self.expected) {
+                Err(e) if self.is_about_network(&e) => {}
+                received => return received,
             }
         }
     }
@@ -263,7 +292,7 @@ impl UdpDevice {
 
     /// Datagrams lost for want of room since the last call.
     pub fn take_overruns(&mut self) -> u64 {
-        std::mem::take(&mut self.overruns)
+        mem::take(&mut self.overruns)
     }
 
     /// What it has counted.

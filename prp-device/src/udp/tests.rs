@@ -22,7 +22,9 @@ fn wait(device: &UdpDevice) {
 fn receive(device: &mut UdpDevice, count: usize) -> Vec<(LinkAddr, Vec<u8>)> {
     let mut came = Vec::new();
     while came.len() < count {
-        wait(device);
+        if !device.look() {
+            wait(device);
+        }
         device.receive(64, &mut |from, bytes| came.push((from, bytes.to_vec()))).unwrap();
     }
     came
@@ -43,6 +45,21 @@ fn send__train_arrives_whole_and_in_order() {
     assert!(came.iter().all(|(sender, _)| *sender == from));
     assert!(came.iter().map(|(_, bytes)| bytes).eq(&frames));
     assert!(two.counters().trains_received > 0, "they come as they left");
+}
+
+#[test]
+fn look__what_it_has_received_is_handed_out_once_and_in_order() {
+    let (mut one, mut two) = (open(ONE, 15_830), open(TWO, 15_830));
+    let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
+    assert!(!two.look(), "nothing was sent");
+    for number in 0..3u8 {
+        assert_eq!(one.send([(to, [&[number][..], &[], &[], &[]])].into_iter()).done, 1);
+    }
+    wait(&two);
+    assert!(two.look() && two.look());
+    let came: Vec<_> = receive(&mut two, 3).into_iter().map(|(_, bytes)| bytes[0]).collect();
+    assert_eq!(came, [0, 1, 2]);
+    assert!(!two.look());
 }
 
 #[test]

@@ -3,15 +3,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
+use nix::poll::{PollFd, PollFlags};
 use prp_node::fork::CloseOnFork;
 use socket2::SockRef;
 
 use super::device_slot::DeviceSlot;
-use super::poll_set::PollSet;
 use prp_device::{Peek, TcxRx};
 
 /// The sockets of an engine's devices, for threads that do not hold the lock. New ones take their
@@ -62,17 +59,9 @@ impl RxHandles {
         self.tcx_rx.iter().fold(false, |waits, tcx_rx| tcx_rx.disable() | waits)
     }
 
-    /// Whether no look can say that no frame waits.
+    /// Whether no look into memory can say that no frame waits.
     pub(super) fn needs_syscall(&self) -> bool {
         self.peeks.iter().any(|p| matches!(p, Peek::Unknown))
-    }
-
-    /// Whether a frame waits, by system call.
-    pub(super) fn poll_now(&self) -> bool {
-        let Some((first, others)) = self.fds.split_first() else { return false };
-        let mut set = PollSet::new(first.as_fd(), PollFlags::POLLIN);
-        others.iter().for_each(|fd| set.push(fd.as_fd(), PollFlags::POLLIN));
-        matches!(ppoll(set.fds(), Some(TimeSpec::from_duration(Duration::ZERO)), None), Ok(1..))
     }
 }
 

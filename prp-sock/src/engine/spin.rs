@@ -6,8 +6,8 @@ use prp_device::CpuContention;
 use prp_proto::time::Instant;
 
 use super::tuning::{
-    POLLS_PER_YIELD, POLLS_UNCONTENDED, SPIN_BUDGET, SPIN_RETRY_WAITS, UNCONTENDED_YIELD,
-    UNCONTENDED_YIELDS, VAIN_SPINS, YIELD_INTERVAL,
+    POLLS_PER_SYSCALL, POLLS_PER_YIELD, POLLS_UNCONTENDED, SPIN_BUDGET, SPIN_RETRY_WAITS,
+    UNCONTENDED_YIELD, UNCONTENDED_YIELDS, VAIN_SPINS, YIELD_INTERVAL,
 };
 
 /// How long a waiting thread looks for frames before it sleeps.
@@ -46,9 +46,10 @@ impl SpinHistory {
         }
     }
 
-    /// What is known of offers of the processor, to begin with.
-    pub(super) const fn backoff(&self) -> YieldBackoff {
-        self.backoff
+    /// What is known of offers of the processor, to begin with, for polls that take a system call
+    /// each or none.
+    pub(super) const fn backoff(&self, by_syscall: bool) -> YieldBackoff {
+        YieldBackoff { by_syscall, ..self.backoff }
     }
 
     /// A wait was over before its budget was, or not; and what is known of offers in the end.
@@ -71,17 +72,20 @@ pub(super) struct YieldBackoff {
     contention: CpuContention,
     /// The least that looks took, each of as many as are made in a row.
     poll_time: Option<Duration>,
+    /// A poll takes a system call.
+    by_syscall: bool,
 }
 
 impl YieldBackoff {
     /// How often to poll in a row. After a yield that let another thread run the next one comes
     /// first: that thread may be the peer.
     pub(super) const fn polls_per_yield(self) -> usize {
-        match self.uncontended {
+        let polls = match self.uncontended {
             0 => 0,
             1..UNCONTENDED_YIELDS => POLLS_PER_YIELD,
             _ => POLLS_UNCONTENDED,
-        }
+        };
+        if self.by_syscall { polls / POLLS_PER_SYSCALL } else { polls }
     }
 
     /// As many looks in a row as there are were over after `taken`.
@@ -160,6 +164,8 @@ mod tests {
         assert_eq!((few.polls_per_yield(), few.is_due(few.last)), (16, true));
         let rare = offered(few, 1, Duration::from_nanos(500));
         assert_eq!((rare.polls_per_yield(), rare.is_due(rare.last)), (64, false));
+        let by_syscall = [few, rare].map(|b| YieldBackoff { by_syscall: true, ..b });
+        assert_eq!(by_syscall.map(YieldBackoff::polls_per_yield), [2, 8]);
         assert!(!rare.is_due(rare.last + SPIN_BUDGET - Duration::from_nanos(1)));
         assert!(rare.is_due(rare.last + SPIN_BUDGET));
     }
@@ -191,7 +197,7 @@ mod tests {
         let millisecond = Duration::from_millis(1);
         let mut record = SpinHistory::default();
         record.note(false, offered(YieldBackoff::default(), 2, millisecond));
-        let crowded = record.backoff();
+        let crowded = record.backoff(false);
         assert!(crowded.is_crowded());
         assert_eq!(record.budget(SpinPolicy::Adaptive, crowded.last), Duration::ZERO);
         // A thread that was told to look does.

@@ -26,6 +26,9 @@ pub(super) const POLLS_PER_YIELD: usize = 16;
 /// due meanwhile is done no later.
 pub(super) const POLLS_UNCONTENDED: usize = 64;
 
+/// Polls of shared memory in the time of a poll by a system call, which takes 150 ns.
+pub(super) const POLLS_PER_SYSCALL: usize = 8;
+
 /// Yields in a row that returned at once before it is certain that no other thread wants the
 /// processor. The scheduler may pass over a peer on the same processor once or twice.
 pub(super) const UNCONTENDED_YIELDS: u32 = 16;

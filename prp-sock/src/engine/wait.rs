@@ -299,7 +299,7 @@ impl Engine {
             core.timing.next_wakeup = Some(now + budget);
             let rx_handles = core.rx_handles.clone();
             rx_handles.enable();
-            let mut backoff = core.spin.backoff();
+            let mut backoff = core.spin.backoff(rx_handles.needs_syscall());
             drop(core);
             let spin_params = SpinParams { start: now, budget, until, policy: waiting.policy };
             let seen = self.spin(&rx_handles, me, &spin_params, &mut backoff);
@@ -378,18 +378,24 @@ impl Engine {
         &SpinParams { start, budget, until, policy }: &SpinParams,
         backoff: &mut YieldBackoff,
     ) -> Option<Instant> {
-        let blind = rx_handles.needs_syscall();
+        let by_syscall = rx_handles.needs_syscall();
+        let is_there = || {
+            me.is_called()
+                || rx_handles.has_frame()
+                || (by_syscall && self.lock().look_at_sockets())
+        };
         let mut acknowledged = false;
         let mut now = start;
         loop {
-            if me.is_called() || rx_handles.has_frame() || (blind && rx_handles.poll_now()) {
+            if is_there() {
                 return Some(now);
             }
-            // Where looks say nothing, nobody looks.
-            if backoff.polls_per_yield() > 0 && !blind {
-                if let Some(before) =
-                    (0..backoff.polls_per_yield()).find(|_| poll_again(rx_handles, me))
-                {
+            if backoff.polls_per_yield() > 0 {
+                let again = || {
+                    std::hint::spin_loop();
+                    is_there()
+                };
+                if let Some(before) = (0..backoff.polls_per_yield()).find(|_| again()) {
                     return Some(now + backoff.time_of_polls(before));
                 }
                 let begun = now;
@@ -412,7 +418,7 @@ impl Engine {
                 now = self.now();
             }
             // The peer may need this very processor.
-            if blind || backoff.is_due(now) {
+            if backoff.is_due(now) {
                 std::thread::yield_now();
                 let offered = now;
                 now = self.now();
@@ -469,12 +475,6 @@ impl Engine {
         core.revive_devices(self.now(), troubled);
         (core, slept)
     }
-}
-
-/// Whether there is a frame or a call, some instructions later.
-fn poll_again(rx_handles: &RxHandles, me: &Waiter) -> bool {
-    std::hint::spin_loop();
-    rx_handles.has_frame() || me.is_called()
 }
 
 /// Whether a sleep ended by a signal that the application wants to hear of.

@@ -80,6 +80,11 @@ impl Core {
         }
     }
 
+    /// Whether something waits at a device that no look into shared memory shows.
+    pub(in crate::engine) fn look_at_sockets(&mut self) -> bool {
+        self.devices.iter_mut().any(|slot| slot.io.look())
+    }
+
     /// How each device carries what it carries, in order.
     pub(in crate::engine) fn device_ios(&mut self) -> impl Iterator<Item = &mut DeviceIo> {
         self.devices.iter_mut().map(|slot| &mut slot.io)
