@@ -12,7 +12,7 @@ use nix::sys::socket::{SockFlag, SockProtocol};
 
 use crate::netlink::{self, NETWORK, attribute, text, u32_at};
 use crate::number_and_mtu;
-use crate::sys::bpf::programs_at_egress;
+use crate::sys::bpf::query::programs_at_egress;
 
 // From linux/rtnetlink.h and linux/if_ether.h.
 const NEW_QDISC: u16 = 36;

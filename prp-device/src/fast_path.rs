@@ -14,19 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use prp_proto::time::Instant;
 
 use crate::fast_path_state::{Action, FastPathState};
-
-/// Something that somebody looks after, in the network namespace of the device, without a lock that
-/// others wait for.
-pub trait Managed: Send + Sync {
-    /// From now on `waker` calls the thread that manages it.
-    fn set_waker(&self, waker: &Waker);
-
-    /// Whether somebody has been called, and has not looked since.
-    fn is_requested(&self) -> bool;
-
-    /// Opens or closes it, as things are `now`; when to look again, unless called before.
-    fn service(&self, now: Instant) -> Option<Instant>;
-}
+use crate::managed::Managed;
 
 /// A way, and what it takes to be open.
 pub(super) trait FastPathKind: Send + Sync {

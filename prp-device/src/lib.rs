@@ -21,15 +21,21 @@
 
 pub mod assembler;
 mod carrier;
+#[cfg(feature = "fast-paths")]
 mod conflicts;
 mod cpu_contention;
 mod device_io;
 pub mod factory;
+#[cfg(feature = "fast-paths")]
 mod fast_path;
+#[cfg(feature = "fast-paths")]
 mod fast_path_state;
 mod filter;
 mod interface;
+mod managed;
 mod netlink;
+#[cfg(not(feature = "fast-paths"))]
+mod no_fast_paths;
 mod packet;
 #[cfg(any(test, feature = "testing"))]
 mod pipe;
@@ -37,10 +43,12 @@ mod pipe;
 pub mod raw;
 mod state;
 mod sys;
+#[cfg(feature = "fast-paths")]
 mod tcx_rx;
 #[cfg(any(test, feature = "testing"))]
 mod tight;
 mod udp;
+#[cfg(feature = "fast-paths")]
 mod xdp_tx;
 
 use std::fmt;
@@ -51,21 +59,25 @@ use std::sync::Arc;
 pub use carrier::{Carrier, LinkState};
 pub use cpu_contention::CpuContention;
 pub use device_io::DeviceIo;
-pub use fast_path::Managed;
 pub use filter::{PortFilter, RouterFilter};
 pub use interface::{
     Interface, explain_open, interfaces, list_interfaces, local_node, number_and_mtu,
 };
+pub use managed::Managed;
+#[cfg(not(feature = "fast-paths"))]
+pub use no_fast_paths::{TcxRx, XdpTx};
 pub use packet::PacketDevice;
 #[cfg(any(test, feature = "testing"))]
 pub use pipe::PipeDevice;
 pub use state::{DeviceState, device_states};
 pub use sys::bpf::{FrameHook, FrameProgram, SharedWords};
 pub use sys::ring::RingPeek;
+#[cfg(feature = "fast-paths")]
 pub use tcx_rx::TcxRx;
 #[cfg(any(test, feature = "testing"))]
 pub use tight::TightDevice;
 pub use udp::{NodePort, UdpCounters, UdpDevice};
+#[cfg(feature = "fast-paths")]
 pub use xdp_tx::XdpTx;
 
 /// What became of a batch.
@@ -173,7 +185,18 @@ pub trait KernelDevice {
     /// Bytes after the Ethernet header that fit its receiving ring.
     fn largest(&self) -> u32;
 
-    /// The AF_XDP send path of the device, for somebody to look after.
+    /// Its fast paths, for a thread to look after; none in a build without them.
+    fn fast_paths(&self) -> Vec<Arc<dyn Managed>> {
+        #[cfg(feature = "fast-paths")]
+        {
+            let xdp_tx = self.xdp_tx().map(|xdp_tx| xdp_tx.clone() as Arc<dyn Managed>);
+            xdp_tx.into_iter().chain([self.tcx_rx().clone() as Arc<dyn Managed>]).collect()
+        }
+        #[cfg(not(feature = "fast-paths"))]
+        Vec::new()
+    }
+
+    /// The AF_XDP send path of the device.
     fn xdp_tx(&self) -> Option<&Arc<XdpTx>>;
 
     /// Where frames may come in past its socket, while somebody looks for them.

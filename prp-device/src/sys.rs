@@ -10,7 +10,9 @@ pub(crate) mod mmsg;
 pub(crate) mod packet;
 mod prefetch;
 pub(crate) mod ring;
+#[cfg(feature = "fast-paths")]
 pub(crate) mod shared_ring;
+#[cfg(feature = "fast-paths")]
 pub(crate) mod xsk;
 
 use std::io;

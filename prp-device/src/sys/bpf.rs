@@ -8,6 +8,9 @@ use std::sync::atomic::AtomicU64;
 
 use prp_node::fork::CloseOnFork;
 
+#[cfg(feature = "fast-paths")]
+pub(crate) mod query;
+
 use super::cvt;
 use super::memory::SharedMemory;
 
@@ -16,13 +19,11 @@ const MAP_CREATE: libc::c_int = 0;
 const PROG_LOAD: libc::c_int = 5;
 #[cfg(any(test, feature = "testing"))]
 const PROG_TEST_RUN: libc::c_int = 10;
-const PROG_QUERY: libc::c_int = 16;
 const LINK_CREATE: libc::c_int = 28;
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_MMAPABLE: u32 = 1 << 10;
 const PROG_TYPE_SCHED_CLS: u32 = 3;
 const TCX_INGRESS: u32 = 46;
-const TCX_EGRESS: u32 = 47;
 
 /// What the kernel's verifier may say. Its verdict stands at the end, and older kernels stop where
 /// the room does.
@@ -90,22 +91,6 @@ struct LinkCreate {
     relative_fd: u32,
     reserved: u32,
     expected_revision: u64,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct ProgQuery {
-    target_ifindex: u32,
-    attach_type: u32,
-    query_flags: u32,
-    attach_flags: u32,
-    prog_ids: u64,
-    count: u32,
-    reserved: u32,
-    prog_attach_flags: u64,
-    link_ids: u64,
-    link_attach_flags: u64,
-    revision: u64,
 }
 
 #[cfg(any(test, feature = "testing"))]
@@ -257,22 +242,6 @@ impl FrameProgram {
         bpf(PROG_TEST_RUN, &mut attr)?;
         out.truncate(attr.data_size_out as usize);
         Ok((attr.retval, out))
-    }
-}
-
-/// How many programs see each frame that the device with number `index`, in this thread's network
-/// namespace, sends.
-///
-/// # Errors
-/// `PermissionDenied` without CAP_NET_ADMIN; what the kernel says.
-pub(crate) fn programs_at_egress(index: u32) -> io::Result<u32> {
-    let mut attr =
-        ProgQuery { target_ifindex: index, attach_type: TCX_EGRESS, ..ProgQuery::default() };
-    match bpf(PROG_QUERY, &mut attr) {
-        Ok(_) => Ok(attr.count),
-        // Older than 6.6: there can be none.
-        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(0),
-        Err(e) => Err(e),
     }
 }
 

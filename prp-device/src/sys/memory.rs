@@ -35,10 +35,11 @@ impl SharedMemory {
         Self::make(libc::MAP_SHARED, fd.as_raw_fd(), offset, len)
     }
 
-    /// Memory of nobody but this process, for the kernel to be told of.
+    /// Memory of this process alone, for the kernel to be told of.
     ///
     /// # Errors
     /// `OutOfMemory`.
+    #[cfg(feature = "fast-paths")]
     pub(super) fn anonymous(len: usize) -> io::Result<Self> {
         // Shared: a child of a fork would copy it, or have the parent do so, where the kernel knows
         // the pages.

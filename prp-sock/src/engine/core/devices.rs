@@ -168,12 +168,7 @@ impl Core {
 
     /// The ways past the devices' sockets.
     pub(in crate::engine) fn fast_paths(&self) -> Vec<Arc<dyn Managed>> {
-        let fast_paths = self.kernel_devices().map(|device| {
-            let xdp_tx = device.xdp_tx().map(|xdp_tx| xdp_tx.clone() as Arc<dyn Managed>);
-            let tcx_rx = device.tcx_rx().clone() as Arc<dyn Managed>;
-            xdp_tx.into_iter().chain([tcx_rx])
-        });
-        fast_paths.flatten().collect()
+        self.kernel_devices().flat_map(KernelDevice::fast_paths).collect()
     }
 
     /// Counters of every device, in order.
