@@ -152,6 +152,14 @@ impl Node<'_> {
         command
     }
 
+    /// As [`Self::command`], for a program that SIGINT ends: shells have what they run in the
+    /// background ignore it, tests and their children included.
+    pub fn interruptible(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = self.command("env");
+        command.arg("--default-signal=INT").arg(program);
+        command
+    }
+
     /// As [`Self::command`], with another prphosts than the node's own.
     pub fn command_with_hosts(&self, hosts: &Path, program: impl AsRef<OsStr>) -> Command {
         self.command_with("PRP_HOSTS", hosts, program)

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, Uid};
 use prp_tests::harness::skip;
 use prp_tests::router::Router;
-use prp_tests::scratch::TempFile;
+use prp_tests::scratch::{ForeignFolder, TempFile};
 use prp_tests::topology::{Link, Node, Topology};
 use prp_tests::wait;
 use serde_json::Value;
@@ -182,8 +182,9 @@ fn rights__what_the_process_lacks_is_found() {
         report(command)
     };
     assert_finds(&by("prlimit", &["--nofile=100"]), "descriptors", "100 descriptors");
-    let folder = std::env::temp_dir();
-    let mut command = one.command_with("PRP_RUN_DIR", &folder, prp());
+    // This user's own: the owner of another one is unknown in a user namespace.
+    let folder = ForeignFolder::new(Uid::effective().as_raw(), 0o777);
+    let mut command = one.command_with("PRP_RUN_DIR", folder.path(), prp());
     command.args(["doctor", "--json"]);
     assert_finds(&report(command), "run_dir", "other users may write to it");
     if topology.is_rootless() {

@@ -203,7 +203,7 @@ fn dump__captures_and_filters() {
     let (one, two) = (topology.node(1), topology.node(2));
     let file = TempFile::new("");
     let path = file.path().to_str().expect("text");
-    let mut dump = one.command(prp());
+    let mut dump = one.interruptible(prp());
     dump.args(["dump", "-i", "eth0", "-w", path]).stderr(Stdio::piped());
     let dump = dump.spawn().expect("topo runs");
     let read = |args: &[&str]| {
@@ -313,10 +313,13 @@ fn ping__counts_and_ends_with_a_summary() {
     assert_eq!(report["answers"].as_array().map(Vec::len), Some(3), "{said}");
     // Ctrl-C, while it goes on.
     let output = TempFile::new("");
-    let mut command = one.command(prp());
+    let mut command = one.interruptible(prp());
     let file = std::fs::File::create(output.path()).expect("a file of ours");
-    let mut child =
-        command.args(["ping", "-c", "1000", "-i", "0.02", "2"]).stdout(file).spawn().expect("topo");
+    let mut child = command
+        .args(["ping", "-c", "100000", "-i", "0.02", "2"])
+        .stdout(file)
+        .spawn()
+        .expect("topo");
     let read = || std::fs::read_to_string(output.path()).expect("text");
     wait::until("answers", || read().contains("seq=3 ").then_some(()));
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
