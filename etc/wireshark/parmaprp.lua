@@ -11,6 +11,8 @@ local prp = Proto("parmaprp", "PaRma Protocol")
 
 -- The first is PRP-FRAME-1's; a cluster's prphosts may name another.
 prp.prefs.ethertypes = Pref.range("EtherTypes", "0x88b5", "What PRP frames carry", 0xffff)
+-- The first is PRP-UDP-2's; prphosts may name another, and "Decode as" serves any.
+prp.prefs.udp_port = Pref.uint("UDP port of nodes", 5230, "The first of the 128 ports of a node")
 prp.prefs.check_crc = Pref.bool("Verify CRC trailers", true,
     "Compute the CRC-32 trailer of each frame whose connection ids are known")
 
@@ -207,7 +209,7 @@ note("closed", expert.group.SEQUENCE, expert.severity.CHAT, "End of one directio
 
 local streams        -- how many there are
 local conversations  -- by ends: { current, pending = requests by id }
-local frames         -- by frame number: what the first pass found out
+local frames         -- by frame number and offset: what the first pass found out
 
 function prp.init()
     streams, conversations, frames = 0, {}, {}
@@ -722,6 +724,7 @@ local function describe(pinfo, h, block, info)
     pinfo.cols.src = tostring(h.src)
     pinfo.cols.dst = tostring(h.dst)
     pinfo.cols.info = text
+    return text
 end
 
 local function bad_frame(tvb, tree, pinfo, why)
@@ -729,10 +732,11 @@ local function bad_frame(tvb, tree, pinfo, why)
     pinfo.cols.info = why
     tree:add_proto_expert_info(notes.malformed, why)
     if tvb:len() > 0 then tree:add(f.unknown, tvb()) end
-    return tvb:len()
+    return why
 end
 
-function prp.dissector(tvb, pinfo, root)
+-- A packet, which is all of `tvb`; what it says in a line.
+local function packet(tvb, pinfo, root)
     local tree = root:add(prp, tvb())
     if tvb:len() < HEADER_LEN then
         return bad_frame(tvb, tree, pinfo, "Frame shorter than its headers")
@@ -748,7 +752,9 @@ function prp.dissector(tvb, pinfo, root)
     -- A capture may have cut the frame.
     local here = math.min(h.len, tvb:len() - HEADER_LEN)
     local payload = here > 0 and tvb(HEADER_LEN, here):tvb() or nil
-    local info = frames[h.frame]
+    local infos = frames[h.frame] or {}
+    frames[h.frame] = infos
+    local info = infos[tvb:offset()]
     local peer_first = info and info.peer_first
     if not info and not h.for_node then peer_first = first_of_peer(h) end
     local block = payload_block(h, payload, tree, peer_first)
@@ -766,27 +772,93 @@ function prp.dissector(tvb, pinfo, root)
         info = learn(h, block, stream)
         info.from, info.peer_first = h.from, peer_first
         info.data = h.takes_number and { offset = tvb:offset() + HEADER_LEN, len = h.len }
-        frames[h.frame] = info
+        infos[tvb:offset()] = info
     end
     add_numbers(tree, info)
     add_trailer(tvb, tree, h, info)
     add_analysis(tree, h, block, info)
-    describe(pinfo, h, block, info)
+    return describe(pinfo, h, block, info)
+end
+
+-- Over Ethernet a frame is a packet.
+function prp.dissector(tvb, pinfo, root)
+    packet(tvb, pinfo, root)
     return tvb:len()
 end
 
-local ethertype_table = DissectorTable.get("ethertype")
-local registered = prp.prefs.ethertypes
-ethertype_table:add(registered, prp)
--- A node's UDP ports (PRP-UDP-4). Others: "Decode as".
-DissectorTable.get("udp.port"):add("5230-5357", prp)
+-- UDP -------------------------------------------------------------------------------------------
 
-function prp.prefs_changed()
-    if registered == prp.prefs.ethertypes then return end
-    ethertype_table:remove(registered, prp)
-    registered = prp.prefs.ethertypes
-    ethertype_table:add(registered, prp)
+local udp = Proto("parmaprp_udp", "PaRma Protocol over UDP")
+udp.fields.address = ProtoField.ipv6("parmaprp_udp.address", "Handed on, from the address")
+udp.fields.port = ProtoField.uint16("parmaprp_udp.port", "Handed on, from the port", base.DEC)
+
+-- What stands before a packet that its node's own port hands on to a process (PRP-UDP-2).
+local HANDED_ON_LEN = 18
+
+-- Nothing else comes from a node's own port, and it goes to the same machine.
+local function is_handed_on(tvb, pinfo)
+    return pinfo.src_port == prp.prefs.udp_port and pinfo.dst_port ~= prp.prefs.udp_port
+        and tostring(pinfo.net_src) == tostring(pinfo.net_dst) and tvb:len() >= HANDED_ON_LEN
 end
+
+-- How long the packet at `at` is. A datagram has one packet (PRP-UDP-1), but captures of the sender
+-- have the train that it gave to its kernel (PRP-UDP-6). With a trailer or without, the header of
+-- the next packet has the same nodes.
+local function packet_len(tvb, at)
+    local left = tvb:len() - at
+    if left < HEADER_LEN then return left end
+    local whole = HEADER_LEN + tvb(at + 10, 2):uint()
+    for _, len in ipairs({ whole, whole + CRC_LEN }) do
+        local next_at = at + len
+        if left - len >= HEADER_LEN and tvb:raw(next_at, 4) == tvb:raw(at, 4)
+            and HEADER_LEN + tvb(next_at + 10, 2):uint() <= left - len then
+            return len
+        end
+    end
+    return left
+end
+
+function udp.dissector(tvb, pinfo, root)
+    local at, texts = 0, {}
+    if is_handed_on(tvb, pinfo) then
+        local tree = root:add(udp, tvb(0, HANDED_ON_LEN))
+        tree:add(udp.fields.address, tvb(0, 16))
+        tree:add(udp.fields.port, tvb(16, 2))
+        at = HANDED_ON_LEN
+        if tvb:len() == at then tree:add_proto_expert_info(notes.malformed, "No packet") end
+    end
+    while at < tvb:len() do
+        local len = packet_len(tvb, at)
+        table.insert(texts, (packet(tvb(at, len):tvb(), pinfo, root)))
+        at = at + len
+    end
+    if #texts > 1 then
+        pinfo.cols.info = string.format("%s (the first of a train of %d)", texts[1], #texts)
+    end
+    return tvb:len()
+end
+
+-- Tables ----------------------------------------------------------------------------------------
+
+local ethertype_table = DissectorTable.get("ethertype")
+local udp_table = DissectorTable.get("udp.port")
+local ethertypes, udp_ports
+
+-- A node's own port, and the 127 that follow (PRP-UDP-2).
+local function ports_from(port)
+    return port .. "-" .. math.min(port + 127, 65535)
+end
+
+local function register()
+    if ethertypes then ethertype_table:remove(ethertypes, prp) end
+    if udp_ports then udp_table:remove(udp_ports, udp) end
+    ethertypes, udp_ports = prp.prefs.ethertypes, ports_from(prp.prefs.udp_port)
+    ethertype_table:add(ethertypes, prp)
+    udp_table:add(udp_ports, udp)
+end
+
+prp.prefs_changed = register
+register()
 
 -- Follow ----------------------------------------------------------------------------------------
 
@@ -806,8 +878,15 @@ function Follower:emit(name, data)
 end
 
 function Follower:packet(pinfo, tvb)
-    local info = frames[pinfo.number]
-    if not info or info.stream ~= self.stream then return end
+    local infos = frames[pinfo.number] or {}
+    local offsets = {}
+    for offset in pairs(infos) do table.insert(offsets, offset) end
+    table.sort(offsets)
+    for _, offset in ipairs(offsets) do self:segment(infos[offset], tvb) end
+end
+
+function Follower:segment(info, tvb)
+    if info.stream ~= self.stream then return end
     local name = info.from
     if not self.ends[name] then
         self.ends[name] = { next = 0, waiting = {} }

@@ -47,6 +47,48 @@ pub fn file(frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// Bytes of the headers of IPv4, without options, IPv6 and UDP.
+const IPV4: usize = 20;
+const IPV6: usize = 40;
+const UDP: usize = 8;
+
+/// The protocol number of UDP.
+const PROTOCOL_UDP: u8 = 17;
+
+/// What UDP carries in a frame, with its source and destination port.
+pub fn datagram(frame: &[u8]) -> Option<(u16, u16, &[u8])> {
+    let ip = frame.get(ETHERNET..)?;
+    let (protocol, header) = match (frame.get(12..ETHERNET)?, ip.first()? >> 4) {
+        ([0x08, 0x00], 4) => (*ip.get(9)?, IPV4),
+        ([0x86, 0xdd], 6) => (*ip.get(6)?, IPV6),
+        _ => return None,
+    };
+    let udp = ip.get(header..).filter(|_| protocol == PROTOCOL_UDP)?;
+    let number = |at: usize| Some(u16::from_be_bytes(*udp.get(at..)?.first_chunk()?));
+    let (source, destination, len) = (number(0)?, number(2)?, number(4)?);
+    Some((source, destination, udp.get(UDP..usize::from(len))?))
+}
+
+/// A frame that carries `payload` by IPv4 and UDP, between the last bytes of addresses in
+/// 10.0.0.0/24 and ports. Its checksums are those of somebody who computes none.
+pub fn datagram_frame(from: (u8, u16), to: (u8, u16), payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, to.0, 2, 0, 0, 0, 0, from.0, 0x08, 0x00];
+    let udp_len = (UDP + payload.len()) as u16;
+    frame.extend([0x45, 0]);
+    frame.extend((IPV4 as u16 + udp_len).to_be_bytes());
+    // No fragments, 64 routers at most.
+    frame.extend([0, 0, 0x40, 0, 64, PROTOCOL_UDP, 0, 0]);
+    frame.extend([10, 0, 0, from.0, 10, 0, 0, to.0]);
+    for number in [from.1, to.1, udp_len, 0] {
+        frame.extend(number.to_be_bytes());
+    }
+    frame.extend(payload);
+    frame
+}
+
 fn word(file: &[u8], at: usize) -> Option<u32> {
     file.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
 }

@@ -6,11 +6,13 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use prp_proto::addr::{LinkAddr, MacAddr};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
-    CRC_LEN, Control, CrcKey, ETHERTYPE, Flags, Frame, HEADER_LEN, LivenessBlock, NodeBlock,
-    NodeKind, Offer, Part, Reliability, ResetBlock, ResetReason,
+    CRC_LEN, Control, CrcKey, ETHERTYPE, Flags, Frame, FrameError, LivenessBlock, NodeBlock,
+    NodeKind, Offer, PACKET_HEADER_LEN, Part, Reliability, ResetBlock, ResetReason,
 };
+use prp_tests::capture::{datagram, frames};
 
 const FIELDS: [&str; 46] = [
     "frame.number",
@@ -69,7 +71,7 @@ fn main() -> io::Result<()> {
         [path] => {
             let file = std::fs::read(path)?;
             let mut ends = Ends::default();
-            for (bytes, number) in prp_tests::capture::frames(&file)?.iter().zip(1u32..) {
+            for (bytes, number) in frames(&file)?.iter().zip(1u32..) {
                 let mut line = Line::new(number);
                 read(bytes, &mut ends, &mut line);
                 writeln!(out, "{}", line.0.join("\t"))?;
@@ -122,8 +124,23 @@ struct End {
 #[derive(Default)]
 struct Ends(HashMap<(String, String), End>);
 
+/// A node's own UDP port, and the bytes before a packet that it hands on (SPEC PRP-UDP-2).
+const UDP_PORT: u16 = 5230;
+const HANDED_ON_LEN: usize = 18;
+
+/// The packet in a frame, by itself or in a UDP datagram.
+fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
+    let Some((source, destination, payload)) = datagram(bytes) else {
+        return Frame::parse(bytes, ETHERTYPE);
+    };
+    let is_handed_on = source == UDP_PORT && destination != UDP_PORT;
+    let packet = if is_handed_on { payload.get(HANDED_ON_LEN..) } else { Some(payload) };
+    // From where it came decides nothing here.
+    Frame::parse_datagram(LinkAddr::Ethernet(MacAddr([0; 6])), packet.unwrap_or_default())
+}
+
 fn read(bytes: &[u8], ends: &mut Ends, line: &mut Line) {
-    let Ok(frame) = Frame::parse(bytes, ETHERTYPE) else {
+    let Ok(frame) = parse(bytes) else {
         return line.set("expert.malformed", 1);
     };
     let (n, t, flags) = (frame.head.network, frame.head.transport, frame.flags());
@@ -160,7 +177,9 @@ fn read(bytes: &[u8], ends: &mut Ends, line: &mut Line) {
                 return;
             }
         }
-        Trailer::Unknown if bytes.len() >= HEADER_LEN + frame.payload.len() + CRC_LEN => {
+        Trailer::Unknown
+            if frame.packet().len() >= PACKET_HEADER_LEN + frame.payload.len() + CRC_LEN =>
+        {
             line.set("crc.status", 2);
         }
         Trailer::Unknown | Trailer::None => {}

@@ -1,7 +1,8 @@
 //! `make_capture FILE` writes a capture of frames that the programs of this project hardly send
 //! while somebody listens: lost, late and changed segments, numbers that wrap, classic peers, later
 //! versions, and frames that no end takes. It prints a line a frame: the notes that Wireshark's
-//! dissector (`etc/wireshark/parmaprp.lua`) is to attach to it, or `-`.
+//! dissector (`etc/wireshark/parmaprp.lua`) is to attach to it, or `-`. With `--udp` the same
+//! packets are in UDP datagrams.
 
 use std::io::{self, Write};
 
@@ -9,16 +10,25 @@ use prp_proto::addr::{MacAddr, NodeId, Port};
 use prp_proto::liveness::LivenessState;
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
-    AckBlock, Bitmap, Control, CrcKey, ETHERTYPE, Echo, EthernetHeader, Flags, Head, LivenessBlock,
-    MAX_CONTROL_LEN, NetworkHeader, NodeBlock, NodeKind, Offer, Part, Reliability, ReliabilitySet,
-    ResetBlock, ResetReason, TransportHeader, checksum, packet_header,
+    AckBlock, Bitmap, Control, CrcKey, ETHERNET_LEN, ETHERTYPE, Echo, EthernetHeader, Flags, Head,
+    LivenessBlock, MAX_CONTROL_LEN, NetworkHeader, NodeBlock, NodeKind, Offer, Part, Reliability,
+    ReliabilitySet, ResetBlock, ResetReason, TransportHeader, checksum, packet_header,
 };
+use prp_tests::capture::datagram_frame;
 
 /// Ethernet's shortest frame without FCS, to which shorter ones are padded.
 const SHORTEST: usize = 60;
 
+/// The first of a node's UDP ports: its own.
+const FIRST_PORT: u16 = 5230;
+
 fn main() -> io::Result<()> {
-    let path = std::env::args().nth(1).ok_or(io::ErrorKind::InvalidInput)?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (path, is_udp) = match &words[..] {
+        [path] => (path, false),
+        [path, option] if option == "--udp" => (path, true),
+        _ => return Err(io::Error::other("usage: make_capture FILE [--udp]")),
+    };
     let mut made = Made::default();
     standing(&mut made);
     losses(&mut made);
@@ -27,9 +37,39 @@ fn main() -> io::Result<()> {
     node_blocks(&mut made);
     resets(&mut made);
     broken(&mut made);
+    if is_udp {
+        made = over_udp(&made);
+    }
     std::fs::write(path, prp_tests::capture::file(&made.frames))?;
     let mut out = io::stdout().lock();
     made.notes.iter().try_for_each(|notes| writeln!(out, "{notes}"))
+}
+
+/// The same packets in datagrams, and what a node's own port hands on to one of its processes.
+fn over_udp(made: &Made) -> Made {
+    let mut udp = Made::default();
+    for (frame, notes) in made.frames.iter().zip(&made.notes) {
+        let (head, packet) = frame.split_at(ETHERNET_LEN);
+        // The last bytes of the addresses. A datagram without a byte is for no dissector.
+        if !packet.is_empty() {
+            let (from, to) = ((head[11], FIRST_PORT + 1), (head[5], FIRST_PORT + 2));
+            udp.add(notes, datagram_frame(from, to, packet));
+        }
+    }
+    let mut handed_on = Made::default();
+    open(&mut handed_on, CLIENT.port(40009));
+    // From 10.0.0.1:5231, by the own port of the node at 10.0.0.2.
+    let front =
+        [&[0; 10][..], &[0xff, 0xff, 10, 0, 0, 1], &(FIRST_PORT + 1).to_be_bytes()].concat();
+    let hand_on = |packet: &[u8]| {
+        datagram_frame((2, FIRST_PORT), (2, FIRST_PORT + 2), &[&front, packet].concat())
+    };
+    for (frame, notes) in handed_on.frames.iter().zip(&handed_on.notes) {
+        udp.add(notes, hand_on(&frame[ETHERNET_LEN..]));
+    }
+    udp.add("malformed", hand_on(&[]));
+    udp.add("malformed", hand_on(&[0; 15]));
+    udp
 }
 
 /// Frames, and the notes each is to get.
