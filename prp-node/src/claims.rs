@@ -17,9 +17,11 @@ use prp_proto::addr::{NodeId, Port};
 
 mod claimed;
 mod probe;
+mod router_name;
 
 use self::claimed::{ClaimedPorts, PortBlock};
 pub use self::probe::{OwnerProbe, UdpOwners};
+pub use self::router_name::RouterUdpName;
 use crate::fork::CloseOnFork;
 
 /// Binds `name`; none if another process has it.

@@ -1,6 +1,6 @@
 //! Frames between receiving and sending.
 
-use prp_proto::addr::DeviceId;
+use prp_proto::addr::{DeviceId, LinkAddr};
 
 /// Frames that will leave soon, copied from the ring they came by, which goes on. Nothing is
 /// allocated once it has reached its working size.
@@ -13,17 +13,18 @@ pub struct Batch {
 #[derive(Copy, Clone, Debug)]
 struct Entry {
     device: DeviceId,
+    to: LinkAddr,
     start: usize,
     end: usize,
 }
 
 impl Batch {
-    /// Adds a frame of two pieces.
-    pub fn push(&mut self, device: DeviceId, head: &[u8], rest: &[u8]) {
+    /// Adds a frame of two pieces for the neighbour `to`.
+    pub fn push(&mut self, device: DeviceId, to: LinkAddr, head: &[u8], rest: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(head);
         self.bytes.extend_from_slice(rest);
-        self.frames.push(Entry { device, start, end: self.bytes.len() });
+        self.frames.push(Entry { device, to, start, end: self.bytes.len() });
     }
 
     /// Frames in it.
@@ -36,10 +37,10 @@ impl Batch {
         self.frames.is_empty()
     }
 
-    /// The frames for `device`, in order.
-    pub fn frames_for(&self, device: DeviceId) -> impl Iterator<Item = &[u8]> + '_ {
+    /// The frames for `device`, in order, and the neighbours they are for.
+    pub fn frames_for(&self, device: DeviceId) -> impl Iterator<Item = (LinkAddr, &[u8])> + '_ {
         let of = self.frames.iter().filter(move |f| f.device == device);
-        of.map(|f| &self.bytes[f.start..f.end])
+        of.map(|f| (f.to, &self.bytes[f.start..f.end]))
     }
 
     /// Forgets all of them.

@@ -27,6 +27,7 @@ use crate::clock::Clock;
 use crate::link::Link;
 use crate::local_service::{Event, ServiceHandle};
 use crate::neighbours::{Neighbour, Neighbours};
+use crate::node_port::RouterNodePort;
 use crate::notify::Manager;
 use crate::rate_meter::{NAP, RateMeter};
 use crate::router::Router;
@@ -119,7 +120,9 @@ impl Daemon {
 
     /// When there is something to do by itself.
     fn next_timeout(&self) -> Option<Instant> {
-        self.neighbours.next_timeout().into_iter().chain(self.manager.next_timeout()).min()
+        let node_port = self.router.node_port.as_ref().and_then(RouterNodePort::next_timeout);
+        let others = self.manager.next_timeout().into_iter().chain(node_port);
+        self.neighbours.next_timeout().into_iter().chain(others).min()
     }
 
     /// How it is, in a line.
@@ -188,13 +191,16 @@ impl Daemon {
     /// Sleeps until something happens, at most for `timeout`; whether there are chores.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         let read = PollFlags::POLLIN;
-        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.poll_fds.len() + 4);
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.poll_fds.len() + 5);
         for (index, fd) in self.poll_fds.iter().enumerate() {
             let room =
                 if self.router.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
             fds.push(PollFd::new(fd.as_fd(), read | room));
         }
         let links = fds.len();
+        let node_port = self.router.node_port.as_ref().and_then(RouterNodePort::fd);
+        fds.extend(node_port.map(|fd| PollFd::new(fd, read)));
+        let others = fds.len();
         fds.push(PollFd::new(self.signals.as_fd(), read));
         fds.push(PollFd::new(self.loader.bell(), read));
         fds.push(PollFd::new(self.carrier.as_fd(), read));
@@ -204,12 +210,16 @@ impl Daemon {
             Err(e) => return Err(e.into()),
         }
         // The interface being down is an error that, if nobody takes it, ends every poll at once.
-        for fd in &fds[..links] {
-            if fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR)) {
-                let _ = SockRef::from(&fd.as_fd()).take_error();
-            }
+        let failed = |fd: &PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
+        for fd in fds[..others].iter().filter(|fd| failed(fd)) {
+            let _ = SockRef::from(&fd.as_fd()).take_error();
         }
-        Ok(fds[links..].iter().any(|fd| fd.any() == Some(true)))
+        let failed: Vec<bool> = fds[..links].iter().map(failed).collect();
+        let has_chores = fds[others..].iter().any(|fd| fd.any() == Some(true));
+        for (link, _) in self.router.links.iter_mut().zip(failed).filter(|(_, failed)| *failed) {
+            link.io.take_errors();
+        }
+        Ok(has_chores)
     }
 
     /// Everything but frames; whether to stop.

@@ -38,6 +38,7 @@ pub mod link;
 pub mod local_service;
 pub mod metrics;
 pub mod neighbours;
+pub mod node_port;
 pub mod notify;
 pub mod privilege;
 pub mod rate_meter;

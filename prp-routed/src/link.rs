@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use prp_device::FrameIo;
+use prp_device::DeviceIo;
+use prp_proto::addr::LinkAddr;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
 
 /// Frames a busy device may have waiting: as many as a receiving ring holds. More only makes them
@@ -27,8 +28,8 @@ pub struct LinkCounters {
 pub struct Link {
     name: String,
     /// Frames in and out.
-    pub io: Box<dyn FrameIo>,
-    queue: VecDeque<Vec<u8>>,
+    pub io: DeviceIo,
+    queue: VecDeque<(LinkAddr, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
     /// What went over it.
     pub counters: LinkCounters,
@@ -36,9 +37,9 @@ pub struct Link {
 
 impl Link {
     /// The device `io`, called `name`.
-    pub fn new(name: impl Into<String>, io: Box<dyn FrameIo>) -> Self {
+    pub fn new(name: impl Into<String>, io: impl Into<DeviceIo>) -> Self {
         let (queue, spare) = (VecDeque::new(), Vec::new());
-        Self { name: name.into(), io, queue, spare, counters: LinkCounters::default() }
+        Self { name: name.into(), io: io.into(), queue, spare, counters: LinkCounters::default() }
     }
 
     /// Its name.
@@ -51,21 +52,23 @@ impl Link {
         !self.queue.is_empty()
     }
 
-    /// Sends `frames`, each of two pieces, behind those that wait; keeps what the device does not
-    /// take, as far as there is room, and counts the rest.
+    /// Sends `frames`, each for a neighbour and of two pieces, behind those that wait; keeps what
+    /// the device does not take, as far as there is room, and counts the rest.
     pub fn send<'a>(
         &mut self,
-        frames: impl Iterator<Item = [&'a [u8]; 2]>,
+        frames: impl Iterator<Item = (LinkAddr, [&'a [u8]; 2])>,
         stats: &mut ForwardStats,
     ) {
         let mut frames = frames.peekable();
         if self.unstall(stats) {
             while frames.peek().is_some() {
-                let mut pieces: Vec<[&[u8]; 4]> = Vec::with_capacity(BATCH);
-                pieces.extend(frames.by_ref().take(BATCH).map(|[a, b]| [a, b, &[], &[]]));
+                let mut pieces: Vec<Pieces<'_>> = Vec::with_capacity(BATCH);
+                let batch = frames.by_ref().take(BATCH);
+                pieces.extend(batch.map(|(to, [a, b])| (to, [a, b, &[], &[]])));
                 let done = self.send_some(&pieces, stats);
                 if done < pieces.len() {
-                    pieces[done..].iter().for_each(|p| self.enqueue([p[0], p[1]], stats));
+                    let left = pieces[done..].iter();
+                    left.for_each(|(to, p)| self.enqueue((*to, [p[0], p[1]]), stats));
                     break;
                 }
             }
@@ -77,11 +80,11 @@ impl Link {
     pub fn unstall(&mut self, stats: &mut ForwardStats) -> bool {
         while !self.queue.is_empty() {
             let queue = std::mem::take(&mut self.queue);
-            let pieces: Vec<[&[u8]; 4]> =
-                queue.iter().take(BATCH).map(|f| [f.as_slice(), &[], &[], &[]]).collect();
+            let whole = queue.iter().take(BATCH).map(|(to, f)| (*to, [&f[..], &[], &[], &[]]));
+            let pieces: Vec<Pieces<'_>> = whole.collect();
             let (done, tried) = (self.send_some(&pieces, stats), pieces.len());
             self.queue = queue;
-            self.spare.extend(self.queue.drain(..done));
+            self.spare.extend(self.queue.drain(..done).map(|(_, frame)| frame));
             if done < tried {
                 return false;
             }
@@ -90,17 +93,21 @@ impl Link {
     }
 
     /// Sends until the device takes no more; how many frames are gone, one way or the other.
-    fn send_some(&mut self, pieces: &[[&[u8]; 4]], stats: &mut ForwardStats) -> usize {
+    fn send_some(&mut self, pieces: &[Pieces<'_>], stats: &mut ForwardStats) -> usize {
         let mut at = 0;
         while at < pieces.len() {
-            let sent = self.io.send(&mut pieces[at..].iter().copied());
+            let mut left = pieces[at..].iter().copied();
+            let sent = match &mut self.io {
+                DeviceIo::Frames(io) => io.send(&mut left.map(|(_, pieces)| pieces)),
+                DeviceIo::Udp(io) => io.send(&mut left),
+            };
             at += sent.done;
             self.counters.sent += (sent.done - sent.lost) as u64;
             for _ in 0..sent.lost {
                 self.lose(0, stats);
             }
             if sent.too_big {
-                self.lose(pieces[at].iter().map(|p| p.len()).sum(), stats);
+                self.lose(pieces[at].1.iter().map(|p| p.len()).sum(), stats);
                 at += 1;
             } else if sent.full || sent.done == 0 {
                 break;
@@ -109,14 +116,14 @@ impl Link {
         at
     }
 
-    fn enqueue(&mut self, frame: [&[u8]; 2], stats: &mut ForwardStats) {
+    fn enqueue(&mut self, (to, frame): (LinkAddr, [&[u8]; 2]), stats: &mut ForwardStats) {
         if self.queue.len() >= QUEUE {
             return self.lose(frame[0].len() + frame[1].len(), stats);
         }
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
         frame.iter().for_each(|piece| copy.extend_from_slice(piece));
-        self.queue.push_back(copy);
+        self.queue.push_back((to, copy));
     }
 
     fn lose(&mut self, bytes: usize, stats: &mut ForwardStats) {
@@ -124,6 +131,9 @@ impl Link {
         stats.not_sent(bytes, ForwardDrop::SendFailed);
     }
 }
+
+/// A frame for a neighbour.
+type Pieces<'a> = (LinkAddr, [&'a [u8]; 4]);
 
 /// Frames per system call.
 const BATCH: usize = 64;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use prp_device::{FrameIo, LinkState, PacketDevice, interfaces};
+use prp_device::{DeviceIo, FrameIo, LinkState, PacketDevice, interfaces};
 use prp_node::OwnerProbe;
 use prp_proto::addr::{DeviceId, LinkAddr, Port};
 use prp_proto::endpoint::{Device, EstablishedId};
@@ -11,14 +11,15 @@ use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
 use prp_proto::wire::{
-    EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader, ResetBlock,
-    TransportHeader, sealed,
+    EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader,
+    PACKET_HEADER_LEN, ResetBlock, TransportHeader, sealed,
 };
 
 use crate::batch::Batch;
 use crate::kernel::Kernel;
 use crate::link::Link;
 use crate::neighbours::Probe;
+use crate::node_port::RouterNodePort;
 
 /// Frames received per turn from one device: half of what `sendmmsg` takes, so that two busy
 /// devices fill one call to a third.
@@ -35,9 +36,11 @@ pub struct Router {
     pub forwarder: Forwarder,
     /// By [`DeviceId`].
     pub links: Vec<Link>,
+    /// The node's own UDP port, if the node is on UDP.
+    pub node_port: Option<RouterNodePort>,
     /// What the kernel forwards by itself.
     pub kernel: Kernel,
-    /// Probes of neighbours that have come: from which device and hardware address.
+    /// Probes of neighbours that have come: from which device and address.
     pub heard: Vec<(DeviceId, LinkAddr, LivenessBlock)>,
     batch: Batch,
     presence: Presence,
@@ -78,7 +81,8 @@ impl Router {
             said: PresenceCounters::default(),
         };
         let (heard, batch) = (Vec::new(), Batch::default());
-        Ok(Self { forwarder, links, kernel: Kernel::Off, heard, batch, presence })
+        let (kernel, node_port) = (Kernel::Off, None);
+        Ok(Self { forwarder, links, node_port, kernel, heard, batch, presence })
     }
 
     /// What the node said for itself.
@@ -92,7 +96,8 @@ impl Router {
     /// # Errors
     /// A device is gone for good.
     pub fn turn(&mut self, now: Instant) -> io::Result<usize> {
-        let mut frames = 0;
+        // What the router hands on to itself is there for its link's turn.
+        let mut frames = self.node_port.as_mut().map_or(0, |port| port.turn(now));
         for index in 0..self.links.len() {
             let n = match self.pass_on(now, index)? {
                 Some(n) => n,
@@ -113,7 +118,8 @@ impl Router {
         let Some((link, after)) = rest.split_first_mut() else { return Ok(None) };
         let mut mind = Mind { now, id: DeviceId(index as u16), forwarder, batch, presence, heard };
         let mut passing: Vec<(Egress, &[u8])> = Vec::new();
-        let held = link.io.hold(RECEIVE_TURN, &mut |bytes| match mind.judge(bytes) {
+        let DeviceIo::Frames(io) = &mut link.io else { return Ok(None) };
+        let held = io.hold(RECEIVE_TURN, &mut |bytes| match mind.judge(bytes) {
             // Its own socket is busy with the frames that are held.
             Some(departure) if departure.device == mind.id => mind.copy(&departure, bytes),
             Some(departure) => passing.push((departure, &bytes[HEADER_LEN..])),
@@ -125,12 +131,13 @@ impl Router {
             let to = |passing: &&(Egress, &[u8])| usize::from(passing.0.device.0) == at;
             if passing.iter().any(|p| to(&p)) {
                 let frames = passing.iter().filter(to);
-                let pieces = frames.map(|(departure, rest)| [departure.head(), rest]);
+                let pieces =
+                    frames.map(|(departure, rest)| (departure.to, [departure.head(), rest]));
                 other.send(pieces, mind.forwarder.stats_mut());
             }
         }
         let frames = held.frames();
-        link.io.release(held)?;
+        io.release(held)?;
         Ok(Some(frames))
     }
 
@@ -138,11 +145,19 @@ impl Router {
     fn take_in(&mut self, now: Instant, index: usize) -> io::Result<usize> {
         let Self { forwarder, links, heard, batch, presence, .. } = self;
         let mut mind = Mind { now, id: DeviceId(index as u16), forwarder, batch, presence, heard };
-        links[index].io.receive(RECEIVE_TURN, &mut |bytes| {
-            if let Some(departure) = mind.judge(bytes) {
-                mind.copy(&departure, bytes);
-            }
-        })
+        match &mut links[index].io {
+            DeviceIo::Frames(io) => io.receive(RECEIVE_TURN, &mut |bytes| {
+                if let Some(departure) = mind.judge(bytes) {
+                    mind.copy(&departure, bytes);
+                }
+            }),
+            DeviceIo::Udp(io) => io.receive(RECEIVE_TURN, &mut |from, bytes| {
+                if let Some(departure) = mind.judge_datagram(from, bytes) {
+                    let rest = &bytes[PACKET_HEADER_LEN..];
+                    mind.batch.push(departure.device, departure.to, departure.head(), rest);
+                }
+            }),
+        }
     }
 
     /// Devices may have been removed and made again, or be other than they were, as `state` says by
@@ -183,7 +198,8 @@ impl Router {
             network: NetworkHeader { src: self.forwarder.local(), dst: probe.to },
             transport,
         };
-        self.batch.push(probe.device, &sealed(head, &[&probe.block.emit()]), &[]);
+        let bytes = sealed(head, &[&probe.block.emit()]);
+        self.batch.push(probe.device, probe.addr, &bytes, &[]);
         self.flush();
     }
 
@@ -193,7 +209,7 @@ impl Router {
         for established in connections.iter().filter(|s| s.remote.node != here) {
             if let Some(reset) = reset(&self.forwarder, established) {
                 self.presence.said.resets += 1;
-                self.batch.push(reset.device, &reset.bytes, &[]);
+                self.batch.push(reset.device, reset.to, &reset.bytes, &[]);
             }
         }
         self.flush();
@@ -215,7 +231,7 @@ impl Router {
     fn flush(&mut self) {
         for (index, link) in self.links.iter_mut().enumerate() {
             let frames = self.batch.frames_for(DeviceId(index as u16));
-            let mut frames = frames.map(|frame| [frame, &[]]).peekable();
+            let mut frames = frames.map(|(to, frame)| (to, [frame, &[]])).peekable();
             if frames.peek().is_some() || link.is_stalled() {
                 link.send(frames, self.forwarder.stats_mut());
             }
@@ -237,7 +253,18 @@ struct Mind<'a> {
 impl Mind<'_> {
     /// How a frame goes on, if it does. What it is to this node itself is done.
     fn judge(&mut self, bytes: &[u8]) -> Option<Egress> {
-        match self.forwarder.handle_frame(self.id, bytes) {
+        let outcome = self.forwarder.handle_frame(self.id, bytes);
+        self.follow(outcome)
+    }
+
+    /// As [`Self::judge`], of a datagram from `from`.
+    fn judge_datagram(&mut self, from: LinkAddr, bytes: &[u8]) -> Option<Egress> {
+        let outcome = self.forwarder.handle_datagram(self.id, from, bytes);
+        self.follow(outcome)
+    }
+
+    fn follow(&mut self, outcome: Outcome<'_>) -> Option<Egress> {
+        match outcome {
             Outcome::Forward(departure) => return Some(departure),
             Outcome::Local(frame) => match LivenessBlock::of(&frame) {
                 Some(block) => self.heard.push((self.id, frame.from, block)),
@@ -253,7 +280,8 @@ impl Mind<'_> {
     }
 
     fn copy(&mut self, departure: &Egress, bytes: &[u8]) {
-        self.batch.push(departure.device, departure.head(), &bytes[HEADER_LEN..]);
+        let rest = &bytes[HEADER_LEN..];
+        self.batch.push(departure.device, departure.to, departure.head(), rest);
     }
 }
 
@@ -275,7 +303,7 @@ impl Presence {
             && let Some(refusal) = refuse(forwarder, frame)
         {
             self.said.refusals += 1;
-            batch.push(refusal.device, &refusal.bytes, &[]);
+            batch.push(refusal.device, refusal.to, &refusal.bytes, &[]);
         }
     }
 
@@ -283,7 +311,7 @@ impl Presence {
         let Some(said) = said() else { return };
         if self.answers.take(now) {
             self.said.echoes += 1;
-            batch.push(said.device, &said.bytes, &[]);
+            batch.push(said.device, said.to, &said.bytes, &[]);
         } else {
             self.said.suppressed += 1;
         }

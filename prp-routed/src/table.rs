@@ -5,7 +5,8 @@ use std::io;
 use prp_device::{Interface, list_interfaces};
 use prp_node::HostsFile;
 use prp_node::hosts::node_from_environment;
-use prp_proto::addr::{DeviceId, NodeId};
+use prp_proto::addr::{DeviceId, MacAddr, NodeId};
+use prp_proto::hosts::UDP_DEVICE;
 use prp_proto::route::{NextHop, RouteTable};
 
 use crate::report::Hop;
@@ -18,7 +19,7 @@ pub struct Table {
     pub file: HostsFile,
     /// Where frames go.
     pub routes: RouteTable,
-    /// By [`DeviceId`].
+    /// By [`DeviceId`]: interfaces, and [`UDP_DEVICE`] where the node has a UDP address.
     pub devices: Vec<Interface>,
 }
 
@@ -58,6 +59,11 @@ impl Table {
                 devices.push(found);
             }
         }
+        let is_on_udp = !file.hosts().udp_addrs(local).is_empty();
+        if is_on_udp && !devices.iter().any(|d| d.name == UDP_DEVICE) {
+            let (name, mac) = (UDP_DEVICE.to_owned(), MacAddr::ZERO);
+            devices.push(Interface { name, index: 0, mac, loopback: false });
+        }
         let routes = RouteTable::build(file.hosts(), local, |name| {
             devices.iter().position(|d| d.name == name).map(|at| DeviceId(at as u16))
         });
@@ -81,9 +87,10 @@ impl Table {
 
     fn hop(&self, hop: &NextHop) -> Hop {
         let device = self.devices.get(usize::from(hop.device.0)).map_or("?", |d| &d.name);
+        let udp = self.file.hosts().socket_addr(hop.addr);
         Hop {
             node: hop.node.number(),
-            mac: hop.addr.to_string(),
+            mac: udp.map_or_else(|| hop.addr.to_string(), |addr| format!("udp:{addr}")),
             device: device.to_owned(),
             metric: hop.metric,
             mtu: hop.mtu,
@@ -110,7 +117,7 @@ mod tests {
         let device = |name: &str, last| Interface {
             name: name.into(),
             index: 1000,
-            mac: prp_proto::addr::MacAddr([2, 0, 0, 0, 1, last]),
+            mac: MacAddr([2, 0, 0, 0, 1, last]),
             loopback: false,
         };
         vec![device("test0", 1), device("test1", 2)]

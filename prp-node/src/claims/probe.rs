@@ -7,6 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use prp_proto::addr::{NodeId, Port, UDP_PORTS};
 
 use super::claimed::{ClaimedPorts, PortBlock};
+use super::router_name::{router_name, router_udp_name};
 use super::{explain, is_unbound};
 
 /// Finds out whether any process of a node owns a port, in the network namespace where the probe
@@ -46,6 +47,7 @@ pub struct UdpOwners {
     probe: OwnerProbe,
     /// What was found. It is asked for again before it is used: one system call, not a hundred.
     known: HashMap<Port, (ClaimedPorts, u16)>,
+    router: Option<u16>,
 }
 
 impl UdpOwners {
@@ -54,13 +56,13 @@ impl UdpOwners {
     /// # Errors
     /// As [`OwnerProbe::new`].
     pub fn new(node: NodeId) -> io::Result<Self> {
-        Ok(Self { probe: OwnerProbe::new(node)?, known: HashMap::new() })
+        Ok(Self { probe: OwnerProbe::new(node)?, known: HashMap::new(), router: None })
     }
 
     /// How many UDP ports behind the node's own the owner of `port` is; none if no process owns it,
     /// or one that is not on UDP.
     pub fn offset(&mut self, port: Port) -> Option<u16> {
-        let Self { probe, known } = self;
+        let Self { probe, known, .. } = self;
         let is_there = |ports: ClaimedPorts, offset| {
             !is_unbound(&probe.socket, &ports.udp_name(probe.node, offset))
         };
@@ -74,5 +76,16 @@ impl UdpOwners {
         let found = (1..UDP_PORTS).find(|offset| is_there(ports, *offset))?;
         known.insert(port, (ports, found));
         Some(found)
+    }
+
+    /// How many UDP ports behind the node's own its router is; none if it has none on UDP.
+    pub fn router(&mut self) -> Option<u16> {
+        let OwnerProbe { node, socket } = &self.probe;
+        if is_unbound(socket, &router_name(*node)) {
+            return None;
+        }
+        let is_there = |offset: &u16| !is_unbound(socket, &router_udp_name(*node, *offset));
+        self.router = self.router.filter(is_there).or_else(|| (1..UDP_PORTS).find(is_there));
+        self.router
     }
 }

@@ -3,13 +3,18 @@
 use std::io;
 
 use nix::errno::Errno;
-use prp_device::{FrameIo, Interface, KernelDevice, PacketDevice, RouterFilter};
+use prp_device::{
+    DeviceIo, FrameIo, Interface, KernelDevice, PacketDevice, RouterFilter, UdpDevice,
+};
+use prp_proto::addr::DeviceId;
 use prp_proto::endpoint::Device;
+use prp_proto::hosts::UDP_DEVICE;
 use tracing::{info, warn};
 
 use super::Daemon;
 use super::loader::ReloadRequest;
 use crate::link::Link;
+use crate::node_port::RouterNodePort;
 use crate::privilege;
 use crate::report::{Reloaded, Reply};
 use crate::table::Table;
@@ -59,6 +64,13 @@ impl Daemon {
         if old != new {
             return refuse(format!("this machine would be node {new} and no longer {old}"));
         }
+        let udp = |table: &Table| table.file.hosts().udp_addrs(old).first().map(|(addr, _)| *addr);
+        if let (Some(old), new) = (udp(&self.table), udp(&table))
+            && new != Some(old)
+        {
+            let new = new.map_or_else(|| "none".into(), |new| new.to_string());
+            return refuse(format!("the UDP address would be {new} and no longer {old}"));
+        }
         let (old, new) = (self.table.file.hosts().ethertype(), table.file.hosts().ethertype());
         if old != new {
             return refuse(format!("the EtherType would be {new:#06x} and no longer {old:#06x}"));
@@ -69,28 +81,62 @@ impl Daemon {
     /// All at once, between two frames; what can fail comes first.
     fn put_in_force(&mut self, table: Table) -> io::Result<()> {
         let added = table.devices[self.table.devices.len()..].to_vec();
-        self.open_links(&added)?;
-        self.router.forwarder.set_routes(table.routes.clone());
-        self.neighbours.follow(&table.routes, self.clock.now());
+        let before = std::mem::replace(&mut self.table, table);
+        if let Err(e) = self.open_links(&added) {
+            self.table = before;
+            return Err(e);
+        }
+        self.number_udp_peers();
+        self.router.forwarder.set_routes(self.table.routes.clone());
+        self.neighbours.follow(&self.table.routes, self.clock.now());
         self.carrier_news = true;
-        self.table = table;
         self.reloads += 1;
         self.look_for_troubles();
         Ok(())
     }
 
-    /// Opens a packet socket on each device of `added`, for routing.
+    /// Has the UDP link know the addresses of prphosts by the numbers that routes have for them.
+    fn number_udp_peers(&mut self) {
+        let (hosts, local) = (self.table.file.hosts(), self.table.routes.local());
+        let Some(&(_, addr)) = hosts.udp_addrs(local).first() else { return };
+        for (at, link) in self.router.links.iter_mut().enumerate() {
+            if let Some(io) = link.io.udp_mut() {
+                io.set_peers(hosts.udp_peers());
+                let device = Device::udp(addr, io.mtu(), io.train());
+                self.router.forwarder.set_device(DeviceId(at as u16), device);
+            }
+        }
+    }
+
+    /// Opens a socket on the node's first UDP address, and takes the router's part in its own port.
+    fn open_udp(&self) -> io::Result<Option<(Device, UdpDevice, RouterNodePort)>> {
+        let (hosts, local) = (self.table.file.hosts(), self.table.routes.local());
+        let Some(&(own, addr)) = hosts.udp_addrs(local).first() else { return Ok(None) };
+        let mut io = UdpDevice::open(own, hosts.udp_peers())?;
+        let port = RouterNodePort::new(local, &mut io)?;
+        Ok(Some((Device::udp(addr, io.mtu(), io.train()), io, port)))
+    }
+
+    /// Opens a socket on each device of `added`, for routing.
     pub(super) fn open_links(&mut self, added: &[Interface]) -> io::Result<()> {
         let hosts = self.table.file.hosts();
         let filter = RouterFilter { node: self.table.routes.local(), steward: true };
         let mut opened = Vec::new();
+        let mut node_port = None;
         for interface in added {
+            if interface.name == UDP_DEVICE {
+                let Some((ours, io, port)) = self.open_udp()? else { continue };
+                let fd = io.as_fd().try_clone_to_owned()?;
+                node_port = Some(port);
+                opened.push((ours, fd, Link::new(UDP_DEVICE, DeviceIo::Udp(Box::new(io)))));
+                continue;
+            }
             let device = PacketDevice::open(interface, hosts.ethertype())
                 .map_err(|e| explain(&e, interface))?;
             let ours = Device::ethernet(interface.mac, device.mtu());
             let fd = device.as_fd().try_clone_to_owned()?;
             device.set_router_filter(&filter)?;
-            let link = Link::new(&interface.name, Box::new(device));
+            let link = Link::new(&interface.name, Box::new(device) as Box<dyn FrameIo>);
             opened.push((ours, fd, link));
         }
         for (device, fd, link) in opened {
@@ -99,6 +145,7 @@ impl Daemon {
             self.poll_fds.push(fd);
             self.router.links.push(link);
         }
+        self.router.node_port = node_port.or_else(|| self.router.node_port.take());
         Ok(())
     }
 }

@@ -1,17 +1,19 @@
-use prp_device::TightDevice;
+use prp_device::{FrameIo, TightDevice};
+use prp_proto::addr::MacAddr;
 
 use super::*;
 
 /// Sends the frames `numbers` and says how many the device has by then.
 fn send(link: &mut Link, numbers: impl Iterator<Item = u16>, stats: &mut ForwardStats) {
     let frames: Vec<_> = numbers.map(u16::to_be_bytes).collect();
-    link.send(frames.iter().map(|f| [&f[..1], &f[1..]]), stats);
+    let to = LinkAddr::Ethernet(MacAddr::ZERO);
+    link.send(frames.iter().map(|f| (to, [&f[..1], &f[1..]])), stats);
 }
 
 #[test]
 fn send__keeps_in_order_as_much_as_there_is_room_for_and_counts_the_rest() {
     let device = TightDevice::new(100).unwrap();
-    let mut link = Link::new("eth0", Box::new(device.clone()));
+    let mut link = Link::new("eth0", Box::new(device.clone()) as Box<dyn FrameIo>);
     let mut stats = ForwardStats { frames: 1200, bytes: 2400, ..ForwardStats::default() };
     let (first, second) = (0..600u16, 600..1200u16);
     send(&mut link, first, &mut stats);
@@ -32,7 +34,7 @@ fn send__keeps_in_order_as_much_as_there_is_room_for_and_counts_the_rest() {
 fn send__a_frame_too_big_for_the_device_does_not_hold_up_others() {
     const TOO_BIG: u16 = TightDevice::TOO_BIG;
     let device = TightDevice::new(usize::MAX).unwrap();
-    let mut link = Link::new("eth0", Box::new(device.clone()));
+    let mut link = Link::new("eth0", Box::new(device.clone()) as Box<dyn FrameIo>);
     let mut stats = ForwardStats::default();
     send(&mut link, [1, TOO_BIG, TOO_BIG, 2, TOO_BIG, 3].into_iter(), &mut stats);
     assert_eq!(device.taken(), [1, 2, 3]);

@@ -136,8 +136,13 @@ impl Work {
                 let frame = Frame::parse_datagram(NOWHERE, bytes).ok()?;
                 let is_local = frame.head.network.dst == *node;
                 let wanted = frame.head.transport.dst_port;
-                // This process refuses requests to ports that nobody owns: it is the steward.
-                is_local.then(|| owners.offset(wanted).unwrap_or(*offset))
+                if !is_local {
+                    return owners.router();
+                }
+                // A router refuses requests to ports that nobody owns; without one this process
+                // does: it is the steward.
+                let owner = owners.offset(wanted).or_else(|| owners.router());
+                Some(owner.unwrap_or(*offset))
             });
             if handed_on.is_err() {
                 return;

@@ -1,0 +1,84 @@
+//! The node's own UDP port, where what other nodes send by this one arrives (SPEC PRP-UDP-2). A
+//! process of the node may hold it instead of the router, and hands the router its part then.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use prp_device::{NodePort, UdpDevice};
+use prp_node::{RouterUdpName, UdpOwners};
+use prp_proto::addr::{LinkAddr, NodeId, UdpPeer};
+use prp_proto::time::Instant;
+use prp_proto::wire::Frame;
+
+/// How often the router looks whether a process that held the port is gone.
+const SEEK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Where a datagram comes from does not matter to what hands it on.
+const NOWHERE: LinkAddr = LinkAddr::Udp { peer: UdpPeer(0), port: 0 };
+
+/// The router's part in its node's own UDP port.
+#[derive(Debug)]
+pub struct RouterNodePort {
+    node: NodeId,
+    own: SocketAddr,
+    /// At how many ports behind it the router receives.
+    offset: u16,
+    owners: UdpOwners,
+    /// Tells the processes of the node where the router is.
+    _name: RouterUdpName,
+    port: Option<NodePort>,
+    seek_at: Instant,
+}
+
+impl RouterNodePort {
+    /// That of `node`, whose router receives by `device`: from now on its processes know where.
+    ///
+    /// # Errors
+    /// `AddrInUse` if the node has another router on UDP; there are no descriptors left.
+    pub fn new(node: NodeId, device: &mut UdpDevice) -> io::Result<Self> {
+        let (own, offset) = (device.own_addr(), device.offset());
+        let Some(name) = RouterUdpName::bind(node, offset)? else {
+            let message = format!("node {node} has a router on UDP, {own}: end that one");
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+        };
+        let (owners, port) = (UdpOwners::new(node)?, device.take_node_port());
+        let seek_at = Instant::ZERO;
+        Ok(Self { node, own, offset, owners, _name: name, port, seek_at })
+    }
+
+    /// What to poll, if the router holds the port.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.port.as_ref().map(NodePort::as_fd)
+    }
+
+    /// When to look again whether the port is free.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.port.is_none().then_some(self.seek_at)
+    }
+
+    /// Hands on what is there, to the processes of the node and to the router itself, and takes the
+    /// port if it has become free; how many datagrams there were.
+    pub fn turn(&mut self, now: Instant) -> usize {
+        let Self { node, own, offset, owners, port, .. } = self;
+        let Some(socket) = port else {
+            if self.seek_at <= now {
+                self.seek_at = now + SEEK_AGAIN;
+                *port = NodePort::open(*own).ok();
+            }
+            return 0;
+        };
+        let handed_on = socket.hand_on(|bytes| {
+            let frame = Frame::parse_datagram(NOWHERE, bytes).ok()?;
+            let is_local = frame.head.network.dst == *node;
+            let owner = is_local.then(|| owners.offset(frame.head.transport.dst_port)).flatten();
+            Some(owner.unwrap_or(*offset))
+        });
+        handed_on.unwrap_or_else(|_| {
+            // It is of no use any more, and another one may be.
+            *port = None;
+            0
+        })
+    }
+}
