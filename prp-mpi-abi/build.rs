@@ -4,6 +4,7 @@ mod generate {
     pub(crate) mod exports;
     pub(crate) mod header;
     pub(crate) mod prototype;
+    pub(crate) mod rust;
 }
 
 use std::path::Path;
@@ -26,5 +27,6 @@ fn main() {
     };
     write("exports.rs", generate::exports::exports(&prototypes, &implemented));
     write("mpi.h", generate::header::header(&constants, &functions));
+    write("mpi.rs", generate::rust::declarations(&constants, &prototypes));
     write("functions.txt", generate::exports::table(&prototypes, &implemented));
 }

@@ -13,6 +13,9 @@ const HEADER: &str = include_str!(concat!(env!("OUT_DIR"), "/mpi.h"));
 /// The functions of the ABI, with which are implemented.
 const FUNCTIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/functions.txt"));
 
+/// The declarations for Rust, from the same lists.
+const DECLARATIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/mpi.rs"));
+
 /// The library's own name, and the one that a linker looks for.
 const LIBRARY: [&str; 2] = ["libmpi_abi.so.1", "libmpi_abi.so"];
 
@@ -29,6 +32,10 @@ fn main() -> ExitCode {
 fn run() -> io::Result<ExitCode> {
     if env::args().nth(1).as_deref() == Some("--functions") {
         print!("{FUNCTIONS}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if env::args().nth(1).as_deref() == Some("--rust") {
+        print!("{DECLARATIONS}");
         return Ok(ExitCode::SUCCESS);
     }
     let folder = prepare()?;

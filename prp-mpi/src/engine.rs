@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::collective::schedule::Schedule;
+pub use crate::link::Copies;
 use crate::link::{Found, Incoming, Link, Stream, Target};
 use crate::matching::{Matching, MessageId, Pattern, Posted, Unexpected};
 use crate::request::{Outcome, RequestId, Requests, Status};
@@ -400,6 +401,13 @@ impl Engine {
     /// Messages that wait for a receive.
     pub fn unexpected(&self) -> impl Iterator<Item = &Unexpected> {
         self.matching.unexpected()
+    }
+
+    /// Where the bytes of messages went that have come from other ranks.
+    pub fn copies(&self) -> Copies {
+        let mut all = Copies::default();
+        self.links.iter().flatten().for_each(|link| all += link.copies);
+        all
     }
 
     /// Requests that are not done.

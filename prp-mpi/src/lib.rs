@@ -1,6 +1,7 @@
 //! Message passing between the ranks of a program, over PRP.
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
+pub mod api;
 pub mod collective;
 pub mod control;
 pub mod datatype;
@@ -13,4 +14,7 @@ pub mod request;
 pub mod sys;
 pub mod wire;
 
+pub use api::{Error, Result, Universe, initialize};
 pub use link::Stream;
+pub use operation::Operation;
+pub use sys::lend::Scope;

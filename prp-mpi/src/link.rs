@@ -94,6 +94,25 @@ pub(crate) enum Found {
     Whole,
 }
 
+/// Where the bytes of messages went that have come.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct Copies {
+    /// Straight into the buffer of a receive.
+    pub straight: u64,
+    /// Into the buffer of a receive, by way of what is read together with headers.
+    pub staged: u64,
+    /// Into memory for messages that nobody had asked for, and to a receive from there.
+    pub held: u64,
+}
+
+impl std::ops::AddAssign for Copies {
+    fn add_assign(&mut self, other: Self) {
+        self.straight += other.straight;
+        self.staged += other.staged;
+        self.held += other.held;
+    }
+}
+
 /// A link to another rank.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -111,6 +130,7 @@ pub(crate) struct Link {
     pub(crate) has_left: bool,
     /// For how long the next read may wait, by which a rank sleeps that has no other link.
     patience: Option<Duration>,
+    pub(crate) copies: Copies,
 }
 
 impl Link {
@@ -128,6 +148,7 @@ impl Link {
             is_over: false,
             has_left: false,
             patience: None,
+            copies: Copies::default(),
         })
     }
 
@@ -289,13 +310,19 @@ impl Link {
             let most = room.len().min(left as usize);
             let patience = self.patience.take();
             n = read(&self.stream, patience, &mut room[..most], &mut self.is_over);
+            self.copies.straight += n as u64;
         } else if self.start < self.end || self.fill() {
             n = (self.end - self.start).min(usize::try_from(left).unwrap_or(usize::MAX));
             let bytes = &self.buffer[self.start..self.start + n];
             match &mut incoming.target {
                 // What there is no room for is lost: the message is longer than the buffer.
-                Target::Request(_, region) => _ = region.write(at, bytes),
-                Target::Held(id) => held(*id, bytes),
+                Target::Request(_, region) => {
+                    self.copies.staged += region.write(at, bytes) as u64;
+                }
+                Target::Held(id) => {
+                    self.copies.held += n as u64;
+                    held(*id, bytes);
+                }
             }
             self.start += n;
         }

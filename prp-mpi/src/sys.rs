@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "an application's buffer is an address, in every binding of MPI")]
 
 pub mod descriptors;
+pub mod lend;
 #[cfg(target_arch = "x86_64")]
 pub mod long_double;
 pub mod memory;

@@ -23,6 +23,15 @@ pub fn build_all(packages: &[&str], sibling: &str) -> PathBuf {
     run_cargo(&words, sibling)
 }
 
+/// The folder of the programs of `package`, with its examples in `examples`, up to date, built as
+/// `sibling` was.
+///
+/// # Panics
+/// If they do not build.
+pub fn build_examples(package: &str, sibling: &str) -> PathBuf {
+    run_cargo(&["--package", package, "--examples"], sibling)
+}
+
 fn run_cargo(words: &[&str], sibling: &str) -> PathBuf {
     let folder = Path::new(sibling).parent().expect("a program lies in a folder");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

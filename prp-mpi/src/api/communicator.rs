@@ -1,0 +1,116 @@
+//! Communicators.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+use super::collective::Run;
+use super::message::{AnyProcess, ProcessAt};
+use super::{Error, Result};
+use crate::collective::Call;
+use crate::process::Process;
+
+/// Counts communicators that this rank has numbered: what is below is for those that there are from
+/// the beginning.
+static CONTEXTS: AtomicU64 = AtomicU64::new(16);
+
+/// The context of the world.
+const WORLD: u64 = 1;
+
+/// Some ranks of the job, which send to and receive from each other.
+#[derive(Debug)]
+pub struct Communicator {
+    pub(super) process: Arc<Process>,
+    context: u64,
+    /// World ranks by rank.
+    pub(super) group: Arc<[usize]>,
+    rank: usize,
+    calls: AtomicI32,
+}
+
+impl Communicator {
+    pub(super) fn world(process: &Arc<Process>) -> Self {
+        process.name(2 * WORLD, "the world");
+        process.name(2 * WORLD + 1, "the world");
+        Self {
+            process: process.clone(),
+            context: WORLD,
+            group: (0..process.size()).collect(),
+            rank: process.rank(),
+            calls: AtomicI32::new(0),
+        }
+    }
+
+    /// Own rank.
+    pub fn rank(&self) -> i32 {
+        self.rank as i32
+    }
+
+    /// Number of ranks.
+    pub fn size(&self) -> i32 {
+        self.group.len() as i32
+    }
+
+    /// A rank to send to, to receive from, or to be a root.
+    ///
+    /// # Errors
+    /// [`Error::NoRank`].
+    pub fn process_at_rank(&self, rank: i32) -> Result<ProcessAt<'_>> {
+        let found = usize::try_from(rank).ok().filter(|&r| r < self.group.len());
+        found.map(|rank| ProcessAt { comm: self, rank }).ok_or(Error::NoRank(rank))
+    }
+
+    /// Whichever rank sends.
+    pub const fn any_process(&self) -> AnyProcess<'_> {
+        AnyProcess { comm: self }
+    }
+
+    /// Context of messages between two ranks.
+    pub(super) const fn messages(&self) -> u64 {
+        2 * self.context
+    }
+
+    /// Context of collective operations.
+    pub(super) const fn collectives(&self) -> u64 {
+        2 * self.context + 1
+    }
+
+    pub(super) fn next_call(&self) -> i32 {
+        self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The ranks with the same color, in the order of keys, and of ranks where those are the same;
+    /// none for ranks without a color.
+    ///
+    /// # Errors
+    /// None that a correct program sees.
+    pub fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
+        let number = CONTEXTS.fetch_add(1, Ordering::Relaxed);
+        let context = (self.process.rank() as u64) << 31 | number;
+        let own = [color.map_or(u64::MAX, u64::from), key as u64, context];
+        let mut all = vec![0; 3 * self.group.len()];
+        Run::new(self, Call::Communicator).all_gather(&own, &mut all);
+        let Some(color) = color else { return Ok(None) };
+        let mut members: Vec<(i32, usize)> = (0..self.group.len())
+            .filter(|&r| all[3 * r] == u64::from(color))
+            .map(|r| (all[3 * r + 1] as i32, r))
+            .collect();
+        members.sort_unstable();
+        let rank = members.iter().position(|&(_, r)| r == self.rank).unwrap_or(0);
+        Ok(Some(Self {
+            process: self.process.clone(),
+            context: all[3 * members[0].1 + 2],
+            group: members.iter().map(|&(_, r)| self.group[r]).collect(),
+            rank,
+            calls: AtomicI32::new(0),
+        }))
+    }
+
+    /// The same ranks, whose messages are apart from those of this communicator.
+    ///
+    /// # Errors
+    /// As [`Self::split_by_color`].
+    pub fn duplicate(&self) -> Result<Self> {
+        let made = self.split_by_color(Some(0), self.rank())?;
+        made.ok_or_else(|| Error::NoRank(self.rank()))
+    }
+}
