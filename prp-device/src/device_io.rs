@@ -28,7 +28,7 @@ impl DeviceIo {
     pub fn peek(&self) -> Peek {
         match self {
             Self::Frames(io) => io.peek(),
-            Self::Udp(_) => Peek::Unknown,
+            Self::Udp(io) => Peek::Queue(io.peek()),
         }
     }
 

@@ -76,7 +76,7 @@ pub use sys::ring::RingPeek;
 pub use tcx_rx::TcxRx;
 #[cfg(any(test, feature = "testing"))]
 pub use tight::TightDevice;
-pub use udp::{NodePort, UdpCounters, UdpDevice};
+pub use udp::{NodePort, QueuePeek, UdpCounters, UdpDevice};
 #[cfg(feature = "fast-paths")]
 pub use xdp_tx::XdpTx;
 
@@ -113,6 +113,8 @@ impl BorrowedFrames {
 pub enum Peek {
     /// A look into shared memory.
     Ring(RingPeek),
+    /// A system call tells how much waits.
+    Queue(QueuePeek),
     /// Only a system call would tell.
     Unknown,
 }

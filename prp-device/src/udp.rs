@@ -3,6 +3,7 @@
 
 mod node_port;
 mod offload;
+mod queue_peek;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::sys::packet::force_receive_buffer;
 pub use node_port::NodePort;
 use node_port::{HANDED_ON_LEN, read_handed_on};
 use offload::Offload;
+pub use queue_peek::QueuePeek;
 
 /// Datagrams of a train at most, as kernels before 6.2 have it.
 const MAX_TRAIN: usize = 64;
@@ -59,6 +61,8 @@ pub struct UdpDevice {
     own: SocketAddr,
     node_port: Option<NodePort>,
     mtu: u32,
+    /// Bytes of the buffer for what is received, as the kernel counts them.
+    room: usize,
     peers: Peers,
     sender: SendList<LinkAddr>,
     receiver: RecvList,
@@ -91,11 +95,12 @@ impl UdpDevice {
         let mtu = socket::largest_payload(socket.as_fd(), own.ip());
         let mtu = mtu.min((MAX_BYTES - HANDED_ON_LEN) as u32);
         Ok(Self {
-            socket: CloseOnFork::new(socket),
             local,
             own,
             node_port,
             mtu,
+            room: socket.recv_buffer_size()?,
+            socket: CloseOnFork::new(socket),
             peers: Peers::new(peers),
             sender: SendList::default(),
             receiver: RecvList::new()?,
@@ -141,6 +146,11 @@ impl UdpDevice {
     /// Datagrams of its largest size that it sends and receives at a time.
     pub fn train(&self) -> u16 {
         (MAX_BYTES / self.mtu.max(1) as usize).clamp(1, MAX_TRAIN) as u16
+    }
+
+    /// What tells how much waits.
+    pub const fn peek(&self) -> QueuePeek {
+        QueuePeek { room: self.room, datagram: self.mtu as usize }
     }
 
     /// The addresses of the cluster are `peers` from now on.

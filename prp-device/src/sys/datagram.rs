@@ -12,7 +12,7 @@ use socket2::SockAddr;
 
 use super::cvt;
 use super::mmsg::PIECES;
-use super::packet::set;
+use super::packet::{get, set};
 
 /// Most bytes of a datagram, and of a train.
 pub(crate) const MAX_BYTES: usize = 65_507;
@@ -342,6 +342,17 @@ pub(crate) fn set_up(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
 pub(crate) fn force_send_buffer(fd: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes)
         .or_else(|_| set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, &bytes))
+}
+
+/// Bytes of memory that what waits at the socket takes.
+///
+/// # Errors
+/// The kernel does not say.
+pub(crate) fn queued_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
+    // The first of the numbers that `SO_MEMINFO` gives (`SK_MEMINFO_RMEM_ALLOC`).
+    // SAFETY: it is an integer.
+    let (bytes, _) = unsafe { get(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, 0u32) }?;
+    Ok(bytes as usize)
 }
 
 /// Takes an error that the kernel kept for the socket; whether there was one.

@@ -63,6 +63,25 @@ fn look__what_it_has_received_is_handed_out_once_and_in_order() {
 }
 
 #[test]
+fn peek__tells_how_much_waits() {
+    let (mut one, mut two) = (open(ONE, 15_930), open(TWO, 15_930));
+    let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
+    let peek = two.peek();
+    assert!(peek.room() >= 4 * peek.datagram_bytes(), "{peek:?}");
+    assert!(!peek.holds(two.as_fd(), 1));
+    let bytes = vec![7; peek.datagram_bytes()];
+    for number in 1..=2 {
+        assert_eq!(one.send([(to, [&bytes[..], &[], &[], &[]])].into_iter()).done, 1);
+        wait(&two);
+        assert!(peek.holds(two.as_fd(), number));
+        // Expect: no more than there is, by what the kernel adds to each.
+        assert!(!peek.holds(two.as_fd(), 2 * number));
+    }
+    receive(&mut two, 2);
+    assert!(!peek.holds(two.as_fd(), 1));
+}
+
+#[test]
 fn send__sizes_and_recipients_that_change_end_a_train() {
     let mut list = SendList::default();
     let to = |peer| LinkAddr::Udp { peer: UdpPeer(peer), port: 1 };

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::rx_coalescing;
+use super::tuning::{NAP_RING_BYTES, NAP_RING_PART};
 use prp_device::{DeviceIo, Peek, Sent};
 use prp_proto::addr::LinkAddr;
 
@@ -47,6 +48,10 @@ impl DeviceSlot {
         let counters = DeviceCounters::default();
         let target_frames = match io.peek() {
             Peek::Ring(ring) => rx_coalescing::target_frames(ring.slots(), ring.slot_bytes()),
+            Peek::Queue(queue) => {
+                let room = queue.room() / NAP_RING_PART as usize;
+                (room.min(NAP_RING_BYTES) / queue.datagram_bytes()) as u32
+            }
             Peek::Unknown => 0,
         };
         let (stalled, spare) = (VecDeque::new(), Vec::new());

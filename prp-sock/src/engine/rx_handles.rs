@@ -41,10 +41,15 @@ impl RxHandles {
             || self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
     }
 
-    /// Whether at least `frames` frames wait in one ring.
+    /// Whether at least `frames` frames wait at one device.
     pub(super) fn hold(&self, frames: u32) -> bool {
+        let holds = |(peek, fd): (&Peek, BorrowedFd<'_>)| match peek {
+            Peek::Ring(ring) => ring.holds(frames),
+            Peek::Queue(queue) => queue.holds(fd, frames),
+            Peek::Unknown => false,
+        };
         self.tcx_rx.iter().any(|tcx_rx| tcx_rx.holds(frames))
-            || self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.holds(frames)))
+            || self.peeks.iter().zip(self.fds()).any(holds)
     }
 
     /// Somebody is about to look, with the lock: frames may come in where nobody is woken.
@@ -61,7 +66,7 @@ impl RxHandles {
 
     /// Whether no look into memory can say that no frame waits.
     pub(super) fn needs_syscall(&self) -> bool {
-        self.peeks.iter().any(|p| matches!(p, Peek::Unknown))
+        self.peeks.iter().any(|p| !matches!(p, Peek::Ring(_)))
     }
 }
 
