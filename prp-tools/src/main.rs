@@ -105,25 +105,4 @@ fn run(command: &Command) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments__are_consistent() {
-        Arguments::command().debug_assert();
-    }
-
-    /// Every command is among the tasks, and its help has an example.
-    #[test]
-    fn help__names_every_command_by_task_and_has_examples() {
-        let mut command = Arguments::command();
-        command.build();
-        let all = command.get_subcommands().filter(|inner| inner.get_name() != "help");
-        for mut inner in all.cloned() {
-            let name = inner.get_name().to_owned();
-            assert!(TASKS.contains(&format!("prp {name}")), "{name}");
-            let said = inner.render_long_help().to_string();
-            assert!(said.contains("Examples:") && said.contains(&format!("prp {name}")), "{name}");
-        }
-    }
-}
+mod tests;

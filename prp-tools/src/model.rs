@@ -24,7 +24,6 @@ use clap::{Args, Subcommand};
 use crate::exit::Failure;
 
 const EXAMPLES: &str = "\
-Examples:
   prp model fit sweep.json                         every model, the best first
   prp model fit pings.csv --model linear --json    one model, as JSON
   prp model fit --live beta --svg beta.svg         measure first, and draw
@@ -36,7 +35,7 @@ Examples:
 
 /// Fit models of communication, predict with them, and explain.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{EXAMPLES}\n{}", crate::exit::HELP))]
+#[command(after_help = crate::exit::help(EXAMPLES))]
 pub(crate) struct ModelArgs {
     #[command(subcommand)]
     command: ModelCommand,

@@ -61,7 +61,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const EXAMPLES: &str = "\
   prp perf serve                         on node beta; the others on another node:
   prp perf latency beta --vs tcp         ping-pong, PRP and TCP in turns
-  prp perf stream beta --vs tcp --vs raw goodput
+  prp perf stream beta --vs tcp --vs raw  goodput
   prp perf connect beta --vs tcp         short connections
   prp perf sweep beta --json sweep.json  ping-pong from 0 to 1 MiB
 ";

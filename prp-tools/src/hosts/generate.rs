@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use prp_proto::plan::Plan;
 
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, help};
 
 /// Where to write, and what.
 #[derive(Debug, Args)]
@@ -24,26 +24,31 @@ pub(crate) struct GenerateArgs {
 #[derive(Copy, Clone, Debug, Subcommand)]
 enum Shape {
     /// Nodes in a row
+    #[command(after_help = help("  prp hosts generate chain 5 --out hosts\n"))]
     Chain {
         /// How many
         nodes: u16,
     },
     /// Nodes around a switch
+    #[command(after_help = help("  prp hosts generate star 5 --out hosts\n"))]
     Star {
         /// How many
         nodes: u16,
     },
     /// A chain whose ends are linked too
+    #[command(after_help = help("  prp hosts generate ring 5 --out hosts\n"))]
     Ring {
         /// How many
         nodes: u16,
     },
     /// The corners of a cube, which differ in one bit from those they are linked to
+    #[command(after_help = help("  prp hosts generate hypercube 3 --out hosts\n"))]
     Hypercube {
         /// Of how many dimensions
         dimensions: u16,
     },
     /// A root, its children, and theirs
+    #[command(after_help = help("  prp hosts generate tree 2 3 --out hosts\n"))]
     Tree {
         /// How many children a node has
         children: u16,

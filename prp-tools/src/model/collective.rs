@@ -29,7 +29,9 @@ const MOST_BYTES: u64 = 16 * 1024;
 /// process is through. All processes are on one machine, in network namespaces: the time is that of
 /// its one clock.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp model collective --rank 0 --places 1:7000,2:7000 --pattern pairs --processes 2 --bytes 64
+"))]
 pub(crate) struct CollectiveArgs {
     /// What carries the messages
     #[arg(long, value_enum, value_name = "NAME", default_value_t)]

@@ -19,7 +19,10 @@ use crate::exit::Failure;
 /// processes (the column pairs): workstation and network are fitted to those, and predict the
 /// patterns in that file.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp model compare sweep.json                  each model against the sizes it has not seen
+  prp model compare --graph g.toml sweep.json    a graph against all sizes
+"))]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     input: Input,

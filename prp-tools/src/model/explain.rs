@@ -16,7 +16,9 @@ use terms::Term;
 
 /// Explain the time of a message: what dominates it, and what would help.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp model explain sweep.json --size 64    what dominates, and what would help
+"))]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     input: Input,

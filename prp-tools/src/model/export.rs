@@ -10,7 +10,9 @@ use crate::exit::{Failure, say};
 
 /// Write a fitted model in the form of another program.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp model export sweep.json --model hyperbolic --simgrid >platform.xml
+"))]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     input: Input,

@@ -17,7 +17,11 @@ use crate::exit::Failure;
 /// least AIC) is told. Every number has an interval that holds the truth in 95 of 100 cases; what
 /// the measurements cannot tell is named instead.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp model fit sweep.json                         every model, the best first
+  prp model fit pings.csv --model linear --json    one model, as JSON
+  prp model fit --live beta --svg beta.svg         measure first, and draw
+"))]
 pub(crate) struct FitArgs {
     #[command(flatten)]
     input: Input,

@@ -24,7 +24,9 @@ const TWO: u32 = 2;
 /// granularity: instructions in the time of a byte. With --machine, which of several is best for
 /// the program; with --lambda, how speed-up and gain go with the number of processors.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp model gain --software 5 --hardware 5 --overhead 0.2
+"))]
 pub(crate) struct GainArgs {
     /// Software granularity, gamma_s; FROM..TO with --machine
     #[arg(long, value_name = "G", required_unless_present = "lambda")]

@@ -18,7 +18,10 @@ use crate::exit::Failure;
 /// By a graph, GRAPH.toml, or with --model by a fit of measurements: give those in place of the
 /// graph.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp model predict broadcast.toml --size 1024             by a graph
+  prp model predict sweep.json --model linear --size 64    by a fit
+"))]
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     input: Input,

@@ -15,7 +15,9 @@ use crate::exit::Failure;
 /// By the rules of the hyperbolic model: T(x) = a^2/(a + b x) + b x with the a and b told here. The
 /// graph is TOML; docs/models.md has its schema and the papers' graphs.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::HELP)]
+#[command(after_help = crate::exit::help("\
+  prp model reduce broadcast.toml    one block for each message
+"))]
 pub(crate) struct ReduceArgs {
     /// The graph
     #[arg(value_name = "GRAPH.toml")]
