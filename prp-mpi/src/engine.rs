@@ -4,14 +4,13 @@
 mod collective;
 mod release;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::collective::schedule::Schedule;
 pub use crate::link::Copies;
 use crate::link::{Found, Incoming, Link, Stream, Target};
-use crate::matching::{Matching, MessageId, Pattern, Posted, Unexpected};
+use crate::matching::{ByNumber, Matching, MessageId, Pattern, Posted, Unexpected};
 use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
 use crate::wire::{Header, Kind, Signature};
@@ -36,7 +35,7 @@ pub struct Engine {
     requests: Requests,
     schedules: Vec<Schedule>,
     /// Collective calls that were begun here: number and signature, by context.
-    calls: HashMap<u64, Vec<(i32, Signature)>>,
+    calls: ByNumber<u64, Vec<(i32, Signature)>>,
     /// A disagreement that was found: world rank, its signature, ours, context.
     pub mismatch: Option<Mismatch>,
     /// What came on a link that is no header, and the rank that sent it.
@@ -59,7 +58,7 @@ impl Engine {
             matching: Matching::default(),
             requests: Requests::default(),
             schedules: Vec::new(),
-            calls: HashMap::new(),
+            calls: ByNumber::default(),
             mismatch: None,
             garbage: None,
             overrun: None,
@@ -246,6 +245,7 @@ impl Engine {
             engine.matching.unexpected_bytes() < HELD || engine.matching.is_awaited(header)
         });
         let Some(link) = self.links[from].as_mut() else { return false };
+        link.look_again();
         let mut moved = link.wants_room() && link.flush(|r| self.requests.advance(r)) > 0;
         while let Some(link) = self.links[from].as_mut().filter(|l| l.is_open()) {
             let matching = &mut self.matching;

@@ -130,6 +130,8 @@ pub(crate) struct Link {
     pub(crate) has_left: bool,
     /// For how long the next read may wait, by which a rank sleeps that has no other link.
     patience: Option<Duration>,
+    /// The last read has brought less than it could: there was no more at that moment.
+    is_drained: bool,
     pub(crate) copies: Copies,
 }
 
@@ -148,6 +150,7 @@ impl Link {
             is_over: false,
             has_left: false,
             patience: None,
+            is_drained: false,
             copies: Copies::default(),
         })
     }
@@ -187,6 +190,11 @@ impl Link {
         self.is_over || self.has_left && !self.wants_room()
     }
 
+    /// There may be more to read by now.
+    pub(crate) const fn look_again(&mut self) {
+        self.is_drained = false;
+    }
+
     /// Whether anything could be read.
     pub(crate) const fn is_open(&self) -> bool {
         !self.is_over && self.stalled.is_none()
@@ -212,21 +220,16 @@ impl Link {
     pub(crate) fn flush(&mut self, mut done: impl FnMut(RequestId)) -> usize {
         let mut total = 0;
         while !self.out.is_empty() && !self.is_over {
-            let mut bufs = [IoSlice::new(&[]); 3 * BATCH];
-            let mut filled = 0;
-            for message in self.out.iter().take(BATCH) {
-                let mut sent = message.sent;
-                let head = &message.head[..message.head_len];
-                let [front, body] = [&message.front, &message.body].map(|r| r.bytes());
-                for piece in [head, front.unwrap_or_default(), body.unwrap_or_default()] {
-                    let skipped = sent.min(piece.len());
-                    sent -= skipped;
-                    if skipped < piece.len() {
-                        bufs[filled] = IoSlice::new(&piece[skipped..]);
-                        filled += 1;
-                    }
-                }
-            }
+            // One message is the rule, and to clear room for more costs as much as to queue it.
+            let (mut few, mut many);
+            let bufs: &mut [IoSlice<'_>] = if self.out.len() == 1 {
+                few = [IoSlice::new(&[]); 3];
+                &mut few
+            } else {
+                many = [IoSlice::new(&[]); 3 * BATCH];
+                &mut many
+            };
+            let filled = gather(&self.out, bufs);
             let n = match self.stream.write(&bufs[..filled]) {
                 Ok(n) if n > 0 => n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
@@ -280,6 +283,9 @@ impl Link {
 
     /// Reads what has come into the buffer. `false` if there is nothing.
     fn fill(&mut self) -> bool {
+        if self.is_drained {
+            return false;
+        }
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
@@ -288,6 +294,7 @@ impl Link {
         let patience = self.patience.take();
         let read = read(&self.stream, patience, &mut self.buffer[self.end..], &mut self.is_over);
         self.end += read;
+        self.is_drained = self.end < self.buffer.len();
         read > 0
     }
 
@@ -309,7 +316,12 @@ impl Link {
             // Much is to come: straight to where it belongs.
             let most = room.len().min(left as usize);
             let patience = self.patience.take();
-            n = read(&self.stream, patience, &mut room[..most], &mut self.is_over);
+            n = if self.is_drained {
+                0
+            } else {
+                read(&self.stream, patience, &mut room[..most], &mut self.is_over)
+            };
+            self.is_drained = n < most;
             self.copies.straight += n as u64;
         } else if self.start < self.end || self.fill() {
             n = (self.end - self.start).min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -335,6 +347,25 @@ impl Link {
             _ => Found::Bytes,
         }
     }
+}
+
+/// The bytes to write next, as far as `bufs` has room for messages; how many pieces they are.
+fn gather<'a>(out: &'a VecDeque<Outgoing>, bufs: &mut [IoSlice<'a>]) -> usize {
+    let mut filled = 0;
+    for message in out.iter().take(bufs.len() / 3) {
+        let mut sent = message.sent;
+        let head = &message.head[..message.head_len];
+        let [front, body] = [&message.front, &message.body].map(|r| r.bytes());
+        for piece in [head, front.unwrap_or_default(), body.unwrap_or_default()] {
+            let skipped = sent.min(piece.len());
+            sent -= skipped;
+            if skipped < piece.len() {
+                bufs[filled] = IoSlice::new(&piece[skipped..]);
+                filled += 1;
+            }
+        }
+    }
+    filled
 }
 
 /// Reads once; 0 if there is nothing within `patience`, or nothing will ever come again.

@@ -2,6 +2,7 @@
 //! says.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::request::RequestId;
 use crate::sys::memory::Region;
@@ -53,12 +54,36 @@ pub struct Unexpected {
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Hash, PartialOrd, Ord)]
 pub struct MessageId(pub u64);
 
+/// A map by numbers that ranks of the job count up: nobody chooses them to collide, and a look-up
+/// for each message is to be short.
+pub(crate) type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
+
+/// Spreads a number over all bits of a hash.
+#[derive(Debug, Default)]
+pub(crate) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u64((*b).into()));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // 2^64 divided by the golden ratio: numbers that follow each other lie far apart.
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        // The table takes the highest bits and the lowest: the latter are the weak ones here.
+        self.0.rotate_left(32)
+    }
+}
+
 /// Receives without a message and messages without a receive.
 #[derive(Debug, Default)]
 pub struct Matching {
-    posted: HashMap<u64, VecDeque<Posted>>,
-    unexpected: HashMap<u64, VecDeque<MessageId>>,
-    held: HashMap<MessageId, Unexpected>,
+    posted: ByNumber<u64, VecDeque<Posted>>,
+    unexpected: ByNumber<u64, VecDeque<MessageId>>,
+    held: ByNumber<MessageId, Unexpected>,
     next: u64,
     /// Bytes of unexpected messages, counted when they begin.
     bytes: u64,
@@ -153,6 +178,11 @@ impl Matching {
     /// Receives that wait.
     pub fn posted(&self) -> impl Iterator<Item = &Posted> {
         self.posted.values().flatten()
+    }
+
+    /// Those of one context.
+    pub fn unexpected_in(&self, context: u64) -> impl Iterator<Item = &Unexpected> {
+        self.unexpected.get(&context).into_iter().flatten().map(|id| &self.held[id])
     }
 
     /// Messages that nobody has asked for yet.

@@ -74,7 +74,7 @@ fn end_of(request: &Req) -> Result<Option<(Ending, Option<Failure>)>, Failure> {
     match request {
         Req::Done(ending) => Ok(Some((*ending, None))),
         Req::Active(id, comm, _) => {
-            let ending = process()?.engine().take(*id);
+            let ending = process()?.take_done(*id);
             Ok(ending.map(|e| (e, check(e, *comm).err())))
         }
         Req::Persistent(..) | Req::Generalized(_) => Ok(None),
@@ -198,6 +198,11 @@ fn complete(
     status: Ptr<Status>,
 ) -> Result<Option<Failure>, Failure> {
     let Some(done) = take(handle.at(index))? else { return Ok(None) };
+    Ok(put(done, handle, index, status))
+}
+
+/// Writes the status of a request that was taken.
+fn put(done: Done, handle: Ptr<Handle>, index: usize, status: Ptr<Status>) -> Option<Failure> {
     if done.is_gone {
         handle.set(index, Handle::REQUEST_NULL);
     }
@@ -205,13 +210,17 @@ fn complete(
         let error = status.get().error;
         status.put(Status { error, ..done.status });
     }
-    Ok(done.failure)
+    done.failure
 }
 
 pub(crate) fn wait(request: Ptr<Handle>, status: Ptr<Status>) -> Outcome {
     if is_inactive(request.get()) {
         put_status(status, &Ending::EMPTY);
         return Ok(());
+    }
+    // Sends are done already, as a rule.
+    if let Some(done) = take(request.get())? {
+        return put(done, request, 0, status).map_or(Ok(()), Err);
     }
     wait_for_all(&[request.get()], status.is_null())?;
     complete(request, 0, status)?.map_or(Ok(()), Err)

@@ -56,9 +56,8 @@ impl Engine {
             calls.remove(0);
         }
         calls.push((schedule.number, schedule.signature));
-        let early = self.matching.unexpected().map(|m| (m.header, m.from));
-        let early: Vec<_> =
-            early.filter(|(header, _)| header.context == schedule.context).collect();
+        let early = self.matching.unexpected_in(schedule.context).map(|m| (m.header, m.from));
+        let early: Vec<_> = early.collect();
         for (header, from) in early {
             self.compare(&header, from);
         }

@@ -13,6 +13,7 @@ use super::Process;
 use super::report::Waiting;
 use crate::engine::Engine;
 use crate::link::Stream;
+use crate::request::{RequestId, Status};
 use crate::sys::shared::Bell;
 
 /// How long a rank looks before it sleeps: some times what a message takes from node to node.
@@ -50,15 +51,8 @@ impl Process {
         }
         let mut noted = None;
         let out = loop {
-            let moved = engine.progress();
-            self.check(&mut engine);
-            if let Some(out) = ready(&mut engine) {
-                break out;
-            }
-            if moved {
-                continue;
-            }
             if let Some(from) = engine.only_remote().filter(|_| self.is_alone()) {
+                // Reads what is there, too: another look before would cost as much as the message.
                 let patience = if noted.is_none() { SOON } else { LONG };
                 if !engine.progress_patiently(from, patience) && noted.is_none() {
                     noted = Some(self.note(what()));
@@ -68,6 +62,14 @@ impl Process {
                     break out;
                 }
                 MutexGuard::bump(&mut engine);
+                continue;
+            }
+            let moved = engine.progress();
+            self.check(&mut engine);
+            if let Some(out) = ready(&mut engine) {
+                break out;
+            }
+            if moved {
                 continue;
             }
             // The streams' own waiting looks for a while, too.
@@ -95,6 +97,13 @@ impl Process {
             self.waiting.lock().retain(|w| w.since != since);
         }
         out
+    }
+
+    /// Takes a request that is done by now, without a look at any stream.
+    pub fn take_done(&self, request: RequestId) -> Option<Status> {
+        let mut engine = self.engine();
+        self.check(&mut engine);
+        engine.take(request)
     }
 
     /// Looks once, without waiting; a rank that looks in vain lets others run.

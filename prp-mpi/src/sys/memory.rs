@@ -65,6 +65,10 @@ impl Region {
 
     /// Memory of its own, all zero.
     pub fn owned(len: usize) -> Self {
+        if len == 0 {
+            let base = std::ptr::NonNull::dangling().as_ptr();
+            return Self { base, len, layout: None, closed: None, _keep: None };
+        }
         let base = Box::leak(vec![0_u8; len].into_boxed_slice()).as_mut_ptr();
         let keep = Arc::new(Owned { base, len });
         Self { base, len, layout: None, closed: None, _keep: Some(keep) }
