@@ -6,7 +6,9 @@
 //! what goes next and what may not, [`close`] ends it, [`clock`] acts when time passes, [`user`] is
 //! what the application asks for.
 
+mod ack_state;
 mod acknowledge;
+mod base;
 mod classic;
 mod clock;
 mod close;
@@ -40,12 +42,12 @@ use crate::error::ConnError;
 use crate::event::{ConnHandle, Readiness};
 use crate::recovery::{Policy, policy};
 use crate::seq::{Seq, SeqWidth};
-use crate::state::{State, StateEvent, Transition};
+use crate::state::State;
 use crate::stats::ConnStats;
 use crate::time::Instant;
 use crate::timer::{QueuedDeadlines, TimerTable};
 use crate::transmit::Path;
-use crate::wire::{CLASSIC_MSS, CrcKey, Reliability, ResetReason};
+use crate::wire::{CLASSIC_MSS, Reliability, ResetReason};
 
 /// What both ends agreed on, or will have to until they do.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
@@ -235,41 +237,6 @@ impl Connection {
             queued_staying: false,
             queued_deadlines: QueuedDeadlines::default(),
         })
-    }
-
-    /// Key of trailers we write; `None` if none were agreed on.
-    pub(crate) fn crc_out(&self) -> Option<CrcKey> {
-        self.terms.crc.then_some(CrcKey { sender: self.ids.local, receiver: self.ids.remote })
-    }
-
-    /// Key of trailers we expect.
-    pub(crate) fn crc_in(&self) -> Option<CrcKey> {
-        self.terms.crc.then_some(CrcKey { sender: self.ids.remote, receiver: self.ids.local })
-    }
-
-    /// Moves along the state table; whether there was a move.
-    fn step(&mut self, event: StateEvent) -> bool {
-        match self.state.on(event) {
-            Transition::To(next) => {
-                self.state = next;
-                true
-            }
-            Transition::NoOp => false,
-            Transition::Invalid => {
-                debug_assert!(false, "{event:?} in {:?}", self.state);
-                false
-            }
-        }
-    }
-
-    /// Notes that the peer has shown itself.
-    fn hear(&mut self, now: Instant) {
-        self.heard = now;
-        self.probes_unanswered = 0;
-        if !self.confirmed {
-            self.confirmed = true;
-            self.arm_keepalive(now);
-        }
     }
 
     /// Whether its way may change on a suspicion: frames that overtake others on the new one end a

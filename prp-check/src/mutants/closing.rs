@@ -54,7 +54,7 @@ pub(super) const CLOSING: &[Mutation] = &[
         Unit,
         "a pending end counts as flushed",
         "closing",
-        "prp-proto/src/connection/user.rs",
+        "prp-proto/src/connection/base.rs",
         "(self.send.is_drained() && !self.wants_eoc())",
         "self.send.is_drained()",
     ),

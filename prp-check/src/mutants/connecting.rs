@@ -4,6 +4,7 @@ use super::mutation::Catcher::{Explore, Fuzz, Unit};
 use super::mutation::{Mutation, mutation};
 
 const ACK: &str = "prp-proto/src/connection/acknowledge.rs";
+const BASE: &str = "prp-proto/src/connection/base.rs";
 const CLOSE: &str = "prp-proto/src/connection/close.rs";
 const DISPATCH: &str = "prp-proto/src/connection/dispatch.rs";
 const EXPECTED: &str = "prp-proto/src/connection/header_prediction.rs";
@@ -46,7 +47,7 @@ pub(super) const CONNECTING: &[Mutation] = &[
         Unit,
         "the request is never repeated",
         "handshake",
-        HANDSHAKE,
+        BASE,
         "        self.timers.set(Timer::Request, at);",
         "        let _ = at;",
     ),

@@ -4,6 +4,7 @@ use super::mutation::Catcher::{Explore, Simulation, Unit};
 use super::mutation::{Mutation, mutation};
 
 const ACK: &str = "prp-proto/src/connection/acknowledge.rs";
+const BASE: &str = "prp-proto/src/connection/base.rs";
 const CLOCK: &str = "prp-proto/src/connection/clock.rs";
 const DISPATCH: &str = "prp-proto/src/connection/dispatch.rs";
 const EXPECTED: &str = "prp-proto/src/connection/header_prediction.rs";
@@ -102,7 +103,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
         Unit,
         "the loss timer is forgotten",
         "recovery",
-        CLOCK,
+        BASE,
         "        self.timers.set(Timer::Loss, self.send.reorder_deadline.map_or(at, |look| look.min(at)));",
         "        let _ = at;",
     ),
@@ -191,7 +192,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
         Unit,
         "a closed window is never probed",
         "sending",
-        TRANSMIT,
+        BASE,
         "            self.timers.set(Timer::Persist, now + self.send.rtt.rto(self.send.backoff));",
         "",
     ),
@@ -247,7 +248,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
         Unit,
         "an acknowledgement is never put off",
         "acknowledgement",
-        ACK,
+        "prp-proto/src/connection/ack_state.rs",
         "if self.recv.ack.unacked >= every ||",
         "if self.recv.ack.unacked >= 1 ||",
     ),

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::Connection;
+use super::ack_state::ACK_DELAY;
 use super::sender::Asked;
 use crate::congestion::{AckSample, LossSample};
 use crate::error::ConnError;
@@ -15,14 +16,6 @@ use crate::time::Instant;
 use crate::timer::Timer;
 use crate::wire::{AckBlock, Bitmap, Echo, Flags, ResetReason};
 
-/// Longest an acknowledgement waits for data to ride on. An answer is usually written within
-/// microseconds; the peer needs no acknowledgement sooner than its probe timeout of a millisecond.
-pub(super) const ACK_DELAY: Duration = Duration::from_micros(500);
-
-/// In-order segments that make an acknowledgement due at once. Measured: every frame costs 2 to 7 %
-/// of goodput, every 8 to 16 nothing (docs/performance.md).
-const ACK_EVERY: u32 = 16;
-
 /// How far back an old acknowledgement may lie and still be a late one instead of a wrong one: by
 /// as much as may be acknowledged while it is on its way. Each number more is one more that a
 /// forger may guess (SPEC section 13).
@@ -32,33 +25,7 @@ const STALE: i32 = crate::config::MAX_WINDOW as i32;
 /// long before.
 const MOST_TIMEOUTS: u32 = 16;
 
-/// The receiver's account of what it owes the sender.
-#[derive(Copy, Clone, Debug, Default, Hash)]
-pub(crate) struct AckState {
-    /// `next` as last told.
-    pub(super) acked: Seq,
-    /// In-order segments since.
-    unacked: u32,
-    /// Segments thrown away since the gap was last reported (go-back-N).
-    discarded: u32,
-    /// The latest probe, if it is not answered yet.
-    pub(super) probe: Option<u8>,
-    /// The latest arrival.
-    echo: Option<(Seq, bool, Instant)>,
-}
-
-impl AckState {
-    pub(super) fn arrival(&mut self, seq: Seq, retransmitted: bool, now: Instant) {
-        self.echo = Some((seq, retransmitted, now));
-    }
-}
-
 impl Connection {
-    /// Makes an acknowledgement frame due at once. Classic peers know none.
-    pub(super) fn ack_now(&mut self) {
-        self.pending.ack = self.terms.extended;
-    }
-
     /// Whether an acknowledgement is owed for more than a message on an idle connection, which an
     /// answer will carry.
     pub(crate) const fn owes_ack(&self) -> bool {
@@ -70,32 +37,6 @@ impl Connection {
         if self.owes_ack() {
             self.ack_now();
         }
-    }
-
-    /// Decides when to acknowledge a segment that came in order.
-    pub(super) fn note_in_order(&mut self, now: Instant) {
-        self.recv.ack.discarded = 0;
-        if !self.terms.extended {
-            return;
-        }
-        self.recv.ack.unacked += 1;
-        let every = ACK_EVERY.min(self.recv.max_advertised / 8).max(1);
-        // After our EOC no data will carry it.
-        let nothing_to_ride_on = self.send.eoc_sent;
-        if self.recv.ack.unacked >= every || nothing_to_ride_on || self.recv.has_gap() {
-            self.ack_now();
-        } else if !self.timers.is_set(Timer::AckDelay) {
-            self.timers.set(Timer::AckDelay, now + ACK_DELAY);
-        }
-    }
-
-    /// Go-back-N: reports the first discarded segment of a gap at once and then every sixteenth, in
-    /// case the report was lost.
-    pub(super) fn note_discarded(&mut self) {
-        if self.recv.ack.discarded.is_multiple_of(ACK_EVERY) {
-            self.ack_now();
-        }
-        self.recv.ack.discarded += 1;
     }
 
     /// After reading: tells the peer if the window has opened by a quarter, or from nothing.
@@ -329,14 +270,6 @@ impl Connection {
         if new_flight {
             self.send.recovery_until = Some(self.send.flight.next_order());
             self.send.recovery.on_flight();
-        }
-    }
-
-    /// Says so to the caller that waits for it, if everything written is acknowledged.
-    pub(super) fn note_flushed(&mut self) {
-        if self.flush_awaited && self.flushed() {
-            self.flush_awaited = false;
-            self.ready.flushed = true;
         }
     }
 

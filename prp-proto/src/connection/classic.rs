@@ -5,14 +5,13 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::Connection;
+use super::{Connection, Terms};
 use crate::config::{Classic, MAX_WINDOW};
-use crate::error::ConnError;
 use crate::seq::{Seq, SeqWidth};
 use crate::state::State;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::wire::{Flags, Frame};
+use crate::wire::{CLASSIC_MSS, Flags, Frame};
 
 /// How long a server that knows our options has to answer with them, after somebody has answered
 /// without. Any station that can send a frame in its name can send a CACK without payload, which
@@ -23,11 +22,11 @@ const PATIENCE: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug, Hash)]
 pub(super) struct ClassicAnswer {
     /// Number of the server's first segment.
-    first: Seq,
+    pub(super) first: Seq,
     /// When it is taken for the server's.
     until: Instant,
     /// What the server has sent behind it; it would not repeat that.
-    early: Vec<Vec<u8>>,
+    pub(super) early: Vec<Vec<u8>>,
     /// Bytes of that.
     held: usize,
 }
@@ -62,24 +61,6 @@ impl Connection {
         if refuses { Err(DropReason::Refused) } else { Ok(()) }
     }
 
-    /// Nobody has answered with options: the classic answer was the server's.
-    pub(super) fn take_classic_answer(&mut self, now: Instant) {
-        let Some(answer) = self.request.classic.take() else { return };
-        if self.config.classic == Classic::Refuse {
-            return self.fail(ConnError::ClassicPeer);
-        }
-        self.adopt_classic();
-        self.stand(now, answer.first);
-        for bytes in &answer.early {
-            // As if it came now. What becomes of it is counted there.
-            if let Ok(frame) = Frame::parse(bytes, self.path.ethertype)
-                && let Err(why) = self.on_frame(now, &frame, None)
-            {
-                self.stats.drops.count(why);
-            }
-        }
-    }
-
     /// A frame that a classic server sends behind its CACK, which is not believed yet: it is kept,
     /// as much as fits the receive buffer.
     pub(super) fn keep_early(&mut self, frame: &Frame<'_>) -> Result<(), DropReason> {
@@ -101,5 +82,11 @@ impl Connection {
         answer.held += len;
         answer.early.push(bytes);
         Ok(())
+    }
+
+    pub(super) fn adopt_classic(&mut self) {
+        self.segment = self.segment.min(CLASSIC_MSS);
+        self.terms = Terms { mss: self.segment, ..Terms::CLASSIC };
+        self.send.start(&self.terms, MAX_WINDOW, false);
     }
 }

@@ -3,28 +3,16 @@
 use core::time::Duration;
 
 use super::Connection;
-use super::acknowledge::ACK_DELAY;
 use super::sender::{Asked, Sender};
-use crate::config::Keepalive;
 use crate::error::ConnError;
 use crate::state::State;
 use crate::time::Instant;
 use crate::timer::Timer;
 use crate::wire::ResetReason;
 
-/// Questions before the retransmission timeout, at growing distances up to it: two lost ones are an
-/// outage or a full queue, and a full queue has room now and then.
-const TAIL_PROBES: u8 = 5;
-
 /// Timeouts in a row, or questions without an answer, after which another way is tried (SPEC
 /// PRP-WAY-2). One may be a queue that was full.
 const LOST_AFTER: u32 = 2;
-
-/// Probing of a client that has not confirmed our CACK yet. A stale or forged request must not hold
-/// a connection for long; a client that was stopped for ten seconds right after connecting must
-/// keep it.
-const UNCONFIRMED: Keepalive =
-    Keepalive { idle: Duration::from_secs(1), interval: Duration::from_secs(3), probes: 9 };
 
 /// After so long without confirmation another request of the node may have a connection's place:
 /// its client was probed a second ago at least, and an answer takes a round trip.
@@ -46,31 +34,6 @@ impl Connection {
             }
         }
         self.arm_quiet(now);
-    }
-
-    /// Sets the loss timer to what comes next: the end of the reordering window, a question, or the
-    /// retransmission timeout. Anybody may call this at any time: what else is sent or comes in
-    /// does not put the timer off (SPEC PRP-LOSS-6).
-    pub(super) fn arm_loss(&mut self) {
-        if !self.terms.extended || self.send.flight.is_empty() {
-            self.timers.stop(Timer::Loss);
-            return;
-        }
-        let rtt = &self.send.rtt;
-        let wait = if self.may_probe() {
-            rtt.probe_timeout(ACK_DELAY, self.send.tail_probes)
-        } else {
-            rtt.rto(self.send.backoff)
-        };
-        let at = self.send.rto_base + wait;
-        self.timers.set(Timer::Loss, self.send.reorder_deadline.map_or(at, |look| look.min(at)));
-    }
-
-    /// Whether news may be asked for before the retransmission timeout. Not where it is the pace
-    /// that holds lost segments back.
-    fn may_probe(&self) -> bool {
-        let held_back = self.send.flight.has_lost() && self.timers.is_set(Timer::Pace);
-        self.send.tail_probes < TAIL_PROBES && !held_back
     }
 
     fn on_loss_timer(&mut self, now: Instant) {
@@ -158,21 +121,6 @@ impl Connection {
         over
     }
 
-    /// (Re)starts idle probing.
-    pub(crate) fn arm_keepalive(&mut self, now: Instant) {
-        match self.keepalive() {
-            Some(k) => self.timers.set(Timer::Keepalive, now + k.idle),
-            None => self.timers.stop(Timer::Keepalive),
-        }
-    }
-
-    fn keepalive(&self) -> Option<Keepalive> {
-        if !self.terms.extended {
-            return None;
-        }
-        if self.confirmed { self.config.keepalive } else { Some(UNCONFIRMED) }
-    }
-
     /// Asks the peer of a new connection whether it has our CACK, without waiting for data to show
     /// it.
     pub(crate) fn ask_to_confirm(&mut self) {
@@ -210,6 +158,15 @@ impl Connection {
             self.lost |= u32::from(self.probes_unanswered) > LOST_AFTER;
             self.pending.probe = true;
             self.timers.set(Timer::Keepalive, now + keepalive.interval);
+        }
+    }
+
+    fn on_request_timer(&mut self, now: Instant) {
+        let classic = self.request.classic.as_ref();
+        if classic.is_some_and(|answer| now >= answer.until()) {
+            self.take_classic_answer(now);
+        } else {
+            self.repeat_request(now);
         }
     }
 }

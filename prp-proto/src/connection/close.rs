@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Connection;
-use super::acknowledge::ACK_DELAY;
+use super::ack_state::ACK_DELAY;
 use crate::error::ConnError;
 use crate::rtt::MAX_RTO;
 use crate::state::{SendSide, State, StateEvent};
@@ -305,32 +305,6 @@ impl Connection {
             _ => ConnError::Reset,
         });
         Ok(())
-    }
-
-    /// Ends the connection with an error for the application.
-    pub(crate) fn fail(&mut self, error: ConnError) {
-        let event = match error {
-            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => StateEvent::Timeout,
-            ConnError::Aborted | ConnError::Gap { .. } => StateEvent::Abort,
-            _ => StateEvent::Reset,
-        };
-        self.step(event);
-        self.finish(error);
-    }
-
-    fn finish(&mut self, error: ConnError) {
-        self.timers.stop_all();
-        let reset = self.pending.reset.take();
-        self.pending = super::Pending { reset, ..super::Pending::default() };
-        self.send.buf.clear();
-        self.send.flight.clear();
-        self.error.get_or_insert(error);
-        self.ready = crate::event::Readiness {
-            readable: true,
-            writable: true,
-            connected: true,
-            flushed: true,
-        };
     }
 
     /// A classic peer acknowledges nothing: what was sent has arrived, as far as anyone will know.

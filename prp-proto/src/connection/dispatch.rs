@@ -2,6 +2,8 @@
 
 use super::Connection;
 use crate::buffer::Sink;
+use crate::config::Classic;
+use crate::error::ConnError;
 use crate::state::State;
 use crate::stats::DropReason;
 use crate::time::Instant;
@@ -106,6 +108,24 @@ impl Connection {
             Control::SizeProbeAck { size, .. } => {
                 self.on_size_probe_ack(size, now);
                 Ok(())
+            }
+        }
+    }
+
+    /// Nobody has answered with options: the classic answer was the server's.
+    pub(super) fn take_classic_answer(&mut self, now: Instant) {
+        let Some(answer) = self.request.classic.take() else { return };
+        if self.config.classic == Classic::Refuse {
+            return self.fail(ConnError::ClassicPeer);
+        }
+        self.adopt_classic();
+        self.stand(now, answer.first);
+        for bytes in &answer.early {
+            // As if it came now. What becomes of it is counted there.
+            if let Ok(frame) = Frame::parse(bytes, self.path.ethertype)
+                && let Err(why) = self.on_frame(now, &frame, None)
+            {
+                self.stats.drops.count(why);
             }
         }
     }

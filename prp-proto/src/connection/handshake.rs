@@ -5,16 +5,13 @@ use core::time::Duration;
 
 use super::classic::ClassicAnswer;
 use super::{Connection, Seed, Terms};
-use crate::config::{Classic, MAX_WINDOW};
+use crate::config::Classic;
 use crate::error::ConnError;
 use crate::seq::Seq;
 use crate::state::{State, StateEvent};
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::timer::Timer;
-use crate::wire::{
-    CLASSIC_MSS, CRC_LEN, CrcKey, Frame, Offer, Reliability, ReliabilitySet, ResetReason,
-};
+use crate::wire::{CRC_LEN, CrcKey, Frame, Offer, Reliability, ReliabilitySet, ResetReason};
 
 /// First repeat of an unanswered request. The answer takes microseconds when the server's process
 /// runs, a few time slices of 4 ms when it must wait for a processor.
@@ -28,10 +25,10 @@ const MAX_RETRY: Duration = Duration::from_secs(1);
 pub(crate) struct Request {
     pause: Duration,
     /// When it is repeated.
-    next: Instant,
+    pub(super) next: Instant,
     pub(super) give_up: Instant,
     /// What the peer asks of us meanwhile, by its own request.
-    crossing: Option<Offer>,
+    pub(super) crossing: Option<Offer>,
     /// Somebody has answered as a classic server would.
     pub(super) classic: Option<Box<ClassicAnswer>>,
     /// An odd number of requests has been repeated.
@@ -176,25 +173,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The request is granted, on the terms that were adopted; the server's first segment will be
-    /// `first`.
-    pub(super) fn stand(&mut self, now: Instant, first: Seq) {
-        self.recv.start(first, &self.terms);
-        self.step(StateEvent::Cack);
-        self.timers.stop(Timer::Request);
-        (self.request.classic, self.request.crossing) = (None, None);
-        self.pending.request = false;
-        self.ready.connected = true;
-        self.ready.writable = true;
-        self.hear(now);
-    }
-
     /// Repeats the request or gives it up.
-    pub(super) fn on_request_timer(&mut self, now: Instant) {
-        let classic = self.request.classic.as_ref();
-        if classic.is_some_and(|answer| now >= answer.until()) {
-            return self.take_classic_answer(now);
-        }
+    pub(super) fn repeat_request(&mut self, now: Instant) {
         if now >= self.request.give_up {
             self.fail(ConnError::TimedOut { waited: self.config.connect_timeout });
             return;
@@ -205,13 +185,6 @@ impl Connection {
         self.request.pause = (self.request.pause * 2).min(MAX_RETRY);
         self.request.next = (now + self.request.pause).min(self.request.give_up);
         self.set_request_timer();
-    }
-
-    /// Sets the request's timer to the next repeat, or to when a classic answer is to be taken.
-    pub(super) fn set_request_timer(&mut self) {
-        let Request { next, classic, .. } = &self.request;
-        let at = classic.as_ref().map_or(*next, |answer| answer.until().min(*next));
-        self.timers.set(Timer::Request, at);
     }
 
     /// The options block of our CREQ; `None` if we are to look classic.
@@ -261,11 +234,5 @@ impl Connection {
         self.terms = Terms { extended: true, reliability, mss, crc };
         self.ids.remote = offer.id;
         self.send.start(&self.terms, offer.window, self.path.to.is_udp());
-    }
-
-    pub(super) fn adopt_classic(&mut self) {
-        self.segment = self.segment.min(CLASSIC_MSS);
-        self.terms = Terms { mss: self.segment, ..Terms::CLASSIC };
-        self.send.start(&self.terms, MAX_WINDOW, false);
     }
 }

@@ -66,7 +66,7 @@ pub(crate) struct Receiver {
     /// The peer's EOC has come: reading ends in good order whatever happens later (SPEC
     /// PRP-CLOSE-9).
     pub(super) ended: bool,
-    pub(super) ack: super::acknowledge::AckState,
+    pub(super) ack: super::ack_state::AckState,
 }
 
 impl Receiver {
@@ -86,7 +86,7 @@ impl Receiver {
             parts: None,
             shut: false,
             ended: false,
-            ack: super::acknowledge::AckState::default(),
+            ack: super::ack_state::AckState::default(),
         }
     }
 

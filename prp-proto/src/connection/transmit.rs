@@ -265,20 +265,6 @@ impl Connection {
         batch.push_inline(&self.path, Some(self.handle), header, payload, crc);
     }
 
-    pub(super) fn header(&self, seq: Seq, len: u16) -> TransportHeader {
-        let (local, remote) = (self.local.port, self.remote.port);
-        let mut header = TransportHeader::new(local, remote, seq, self.terms.width(), len);
-        header.flags = self.with_hops(header.flags);
-        header
-    }
-
-    /// A hop limit below the highest starts the count as if routers had been crossed already.
-    /// Classic peers get the paper's header, without a count.
-    fn with_hops(&self, flags: Flags) -> Flags {
-        let limit = self.config.hop_limit.clamp(1, Flags::MAX_HOPS);
-        flags.with_hops(if self.terms.extended { Flags::MAX_HOPS - limit } else { 0 })
-    }
-
     /// The payload of a stream frame in a batch; what is lent of it are the last of `lent`.
     pub(crate) fn payload<'a>(&'a self, at: u64, len: u16, lent: &'a [u8]) -> [&'a [u8]; 2] {
         self.send.buf.slices(at, len, lent)
@@ -301,19 +287,6 @@ impl Connection {
         if !self.terms.extended {
             self.ready.writable = true;
             self.on_classic_sent();
-        }
-    }
-
-    /// Looks after the timer for closed windows.
-    pub(crate) fn arm_persist(&mut self, now: Instant) {
-        let stuck = self.terms.extended
-            && !self.send.window_open()
-            && self.send.flight.is_empty()
-            && self.has_unnumbered();
-        if !stuck {
-            self.timers.stop(Timer::Persist);
-        } else if !self.timers.is_set(Timer::Persist) {
-            self.timers.set(Timer::Persist, now + self.send.rtt.rto(self.send.backoff));
         }
     }
 }

@@ -72,13 +72,6 @@ impl Connection {
         !self.state.can_send() || self.send.buf.has_worthwhile_room()
     }
 
-    /// Whether the peer has acknowledged everything written, the end included if it was announced,
-    /// or never will.
-    pub(crate) fn flushed(&self) -> bool {
-        let established = matches!(self.state, State::Established { .. });
-        !established || (self.send.is_drained() && !self.wants_eoc())
-    }
-
     /// As [`Self::flushed`]; if not, there will be an event when it is.
     pub(crate) fn await_flushed(&mut self) -> bool {
         self.flush_awaited = !self.flushed();
