@@ -3,6 +3,7 @@
 
 mod node_port;
 mod offload;
+mod probe;
 mod queue_peek;
 mod socket;
 #[cfg(test)]
@@ -13,6 +14,7 @@ use std::io;
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 
 use prp_node::fork::CloseOnFork;
 use prp_proto::addr::{LinkAddr, UDP_PORTS, UdpPeer};
@@ -24,6 +26,7 @@ use crate::sys::packet::force_receive_buffer;
 pub use node_port::NodePort;
 use node_port::{HANDED_ON_LEN, read_handed_on};
 use offload::Offload;
+use probe::{Message, Tally};
 pub use queue_peek::QueuePeek;
 
 /// Datagrams of a train at most, as kernels before 6.2 have it.
@@ -42,6 +45,10 @@ pub struct UdpCounters {
     pub trains_received: u64,
     /// Trains that the kernel refused, and that were sent again one datagram at a time.
     pub trains_refused: u64,
+    /// Tests of trains that failed: datagrams that left alone came, and those of a train did not.
+    pub train_tests_failed: u64,
+    /// How often trains to a node were given up for a while because of such tests.
+    pub trains_withdrawn: u64,
     /// Datagrams that did not fit the buffer for them.
     pub truncated: u64,
     /// Datagrams from addresses that prphosts does not list.
@@ -50,6 +57,35 @@ pub struct UdpCounters {
     pub network_errors: u64,
     /// Datagrams that came to the node's own port, and by its holder here.
     pub handed_on: u64,
+}
+
+impl UdpCounters {
+    /// Every counter by its name. Leaving one out does not compile.
+    pub fn counters(self) -> impl Iterator<Item = (&'static str, u64)> {
+        let Self {
+            trains_sent,
+            trains_received,
+            trains_refused,
+            train_tests_failed,
+            trains_withdrawn,
+            truncated,
+            strangers,
+            network_errors,
+            handed_on,
+        } = self;
+        [
+            ("trains_sent", trains_sent),
+            ("trains_received", trains_received),
+            ("trains_refused", trains_refused),
+            ("train_tests_failed", train_tests_failed),
+            ("trains_withdrawn", trains_withdrawn),
+            ("truncated", truncated),
+            ("strangers", strangers),
+            ("network_errors", network_errors),
+            ("handed_on", handed_on),
+        ]
+        .into_iter()
+    }
 }
 
 /// A UDP socket on one of the node's addresses.
@@ -65,6 +101,7 @@ pub struct UdpDevice {
     room: usize,
     peers: Peers,
     sender: SendList<LinkAddr>,
+    probe_sender: SendList<()>,
     receiver: RecvList,
     /// Trains that are to be received by the next call: twice as many as the last one got.
     expected: usize,
@@ -103,6 +140,7 @@ impl UdpDevice {
             socket: CloseOnFork::new(socket),
             peers: Peers::new(peers),
             sender: SendList::default(),
+            probe_sender: SendList::default(),
             receiver: RecvList::new()?,
             expected: 1,
             waiting: 0,
@@ -156,6 +194,7 @@ impl UdpDevice {
     /// The addresses of the cluster are `peers` from now on.
     pub fn set_peers(&mut self, peers: &[IpAddr]) {
         self.peers = Peers::new(peers);
+        self.offload.forget_paths();
     }
 
     /// Receives what is there by one system call, for the next [`Self::receive`], unless that has
@@ -215,7 +254,7 @@ impl UdpDevice {
     /// Hands the datagrams of train `at` to `take`; how many there were.
     fn take_train(&mut self, at: usize, take: &mut dyn FnMut(LinkAddr, &[u8])) -> usize {
         let Some(train) = self.receiver.train(at) else { return 1 };
-        let mut count = 0;
+        let (mut count, mut tally) = (0, Tally::default());
         if train.from == self.own {
             for handed_on in train.datagrams() {
                 count += 1;
@@ -230,8 +269,18 @@ impl UdpDevice {
         } else if let Some(from) = self.peers.link_addr(train.from) {
             for datagram in train.datagrams() {
                 count += 1;
-                take(from, datagram);
+                let Some(message) = probe::read(datagram) else {
+                    take(from, datagram);
+                    continue;
+                };
+                let due = tally.note(message);
+                due.iter().for_each(|report| answer(&self.socket, train.from, report));
+                if let (Message::Report { id, came }, LinkAddr::Udp { peer, .. }) = (message, from)
+                {
+                    self.offload.note_report(peer, id, came, Instant::now());
+                }
             }
+            tally.take().iter().for_each(|report| answer(&self.socket, train.from, report));
         } else {
             count = train.datagrams().count();
             self.counters.strangers += count as u64;
@@ -249,34 +298,43 @@ impl UdpDevice {
         let Self { socket, peers, sender, offload, counters, .. } = self;
         let mut loaded = sender.load(datagrams);
         let mut sent = Sent::default();
+        let mut test = None;
         while sent.done < loaded.len() {
-            let (to, _) = loaded.datagram(sent.done);
-            let Some(address) = peers.address(to) else {
+            let (to, size) = loaded.datagram(sent.done);
+            let (LinkAddr::Udp { peer, .. }, Some(address)) = (to, peers.address(to)) else {
                 sent.done += 1;
                 sent.lost += 1;
                 continue;
             };
-            let most = if offload.is_on(to) { MAX_TRAIN } else { 1 };
-            let end = sent.done + train_length(&loaded, sent.done, most);
+            let mut length = train_length(&loaded, sent.done, MAX_TRAIN);
+            if length > 1 {
+                let now = Instant::now();
+                if !offload.is_on(peer, now) {
+                    length = 1;
+                }
+                let id = offload.start_test(peer, probes_of(size), now);
+                test = id.map(|id| (to, size, id)).or(test);
+            }
+            let end = sent.done + length;
             match loaded.send(socket.as_fd(), &address, sent.done..end) {
                 Ok(()) => {
-                    counters.trains_sent += u64::from(end - sent.done > 1);
+                    counters.trains_sent += u64::from(length > 1);
                     sent.done = end;
                 }
                 Err(e) => match e.raw_os_error() {
                     Some(libc::EAGAIN) => {
                         sent.full = true;
-                        return sent;
+                        break;
                     }
                     Some(libc::EINTR) => {}
                     // The kernel does not take this train: its datagrams leave alone, at once.
-                    Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if end - sent.done > 1 => {
+                    Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if length > 1 => {
                         counters.trains_refused += 1;
-                        offload.refuse(to);
+                        offload.refuse(peer, Instant::now());
                     }
                     Some(libc::EMSGSIZE) => {
                         sent.too_big = true;
-                        return sent;
+                        break;
                     }
                     // Said of a datagram that left before: this one has not been tried.
                     _ if socket::take_errors(socket.as_fd()) > 0 => counters.network_errors += 1,
@@ -287,7 +345,41 @@ impl UdpDevice {
                 },
             }
         }
+        if let Some((to, size, id)) = test {
+            self.send_test(to, size, id);
+        }
         sent
+    }
+
+    /// Sends the probes of test `id`, of `size` bytes each: as a train, and then alone.
+    #[cold]
+    fn send_test(&mut self, to: LinkAddr, size: usize, id: u32) {
+        let Self { socket, peers, probe_sender, offload, counters, .. } = self;
+        let (LinkAddr::Udp { peer, .. }, Some(address)) = (to, peers.address(to)) else { return };
+        let (count, size) = (probes_of(size), size.max(probe::SHORTEST));
+        let mut bytes = vec![0; 2 * count * size];
+        // Those that leave alone have the numbers from 8 on, however many there are.
+        let numbers = (0..count).chain(probe::MOST..probe::MOST + count);
+        for (number, bytes) in numbers.zip(bytes.chunks_exact_mut(size)) {
+            probe::write_probe(bytes, id, number as u8);
+        }
+        let probes = bytes.chunks_exact(size).map(|bytes| ((), [bytes, &[], &[], &[]]));
+        let mut loaded = probe_sender.load(probes);
+        let fd = socket.as_fd();
+        let now = Instant::now();
+        match loaded.send(fd, &address, 0..count).map_err(|e| e.raw_os_error()) {
+            Ok(()) => {
+                let mut alone = count..2 * count;
+                if !alone.all(|at| loaded.send(fd, &address, at..at + 1).is_ok()) {
+                    offload.put_test_off(peer, now);
+                }
+            }
+            Err(Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE)) => {
+                counters.trains_refused += 1;
+                offload.refuse(peer, now);
+            }
+            Err(_) => offload.put_test_off(peer, now),
+        }
     }
 
     /// What to poll for datagrams to receive and for room to send.
@@ -307,7 +399,8 @@ impl UdpDevice {
 
     /// What it has counted.
     pub const fn counters(&self) -> UdpCounters {
-        self.counters
+        let offload::Outcomes { failed, withdrawn } = self.offload.outcomes();
+        UdpCounters { train_tests_failed: failed, trains_withdrawn: withdrawn, ..self.counters }
     }
 
     /// Whether `error` says something of the network or of datagrams that left before; it is taken
@@ -320,6 +413,16 @@ impl UdpDevice {
         self.counters.network_errors += taken;
         taken > 0
     }
+}
+
+/// How many probes of `size` bytes make a train, for a test.
+fn probes_of(size: usize) -> usize {
+    (MAX_BYTES / size.max(probe::SHORTEST)).clamp(1, probe::MOST)
+}
+
+/// Sends a report to where probes have come from. One that is lost makes a test say less.
+fn answer(socket: &Socket, to: SocketAddr, report: &[u8]) {
+    let _ = socket.send_to(report, &to.into());
 }
 
 /// How many datagrams from `at` on make one train, of `most` at most: they have the same recipient

@@ -1,5 +1,7 @@
 //! Statistics of devices.
 
+pub use prp_device::UdpCounters;
+
 use crate::engine::Engine;
 
 /// Counters of a device, as this process uses it.
@@ -19,12 +21,14 @@ pub struct DeviceStats {
     /// Frames that a program in the kernel put straight into memory of this process, while it was
     /// looking for them.
     pub tcx_rx: u64,
+    /// What a UDP socket counts besides; nothing of an Ethernet device.
+    pub udp: Option<UdpCounters>,
 }
 
 impl DeviceStats {
     /// Every counter by its name. Leaving one out does not compile.
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let &Self { name: _, overruns, send_losses, too_big, xdp_tx, tcx_rx } = self;
+        let &Self { name: _, overruns, send_losses, too_big, xdp_tx, tcx_rx, udp } = self;
         [
             ("overruns", overruns),
             ("send_losses", send_losses),
@@ -33,6 +37,7 @@ impl DeviceStats {
             ("tcx_rx", tcx_rx),
         ]
         .into_iter()
+        .chain(udp.into_iter().flat_map(UdpCounters::counters))
     }
 
     pub(crate) fn of(engine: &Engine) -> Vec<Self> {
@@ -49,6 +54,7 @@ impl DeviceStats {
                 too_big: c.too_big,
                 xdp_tx: c.xdp_tx,
                 tcx_rx: c.tcx_rx,
+                udp: c.udp,
             })
             .collect()
     }

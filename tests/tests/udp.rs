@@ -21,7 +21,8 @@ prp_tests::main! {
         loopback__processes_of_several_users,
         loopback__the_process_at_the_node_s_own_port_is_killed,
         link__stream_of_full_segments,
-        link__stream_through_losses;
+        link__stream_through_losses,
+        link__trains_that_are_lost_are_given_up;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -174,4 +175,37 @@ fn link__stream_through_losses() {
     let (topology, hosts) = pair(["--loss", "1%"]);
     let (mut client, mut server) = connected(&topology, &hosts);
     send(&mut client, &mut server, seed::of("link__stream_through_losses"), 16 * MIB);
+}
+
+/// Sends `bytes` from `client` to `server`; how many trains it took.
+fn trains_for(client: &mut Puppet, server: &mut Puppet, bytes: u64) -> u64 {
+    let before = trains_sent(client);
+    server.ok(format!("bg take take s {bytes}"));
+    let sent = client.ok(format!("send s 7 {bytes}"));
+    assert_eq!(server.ok("join take"), sent);
+    trains_sent(client) - before
+}
+
+fn trains_sent(process: &mut Puppet) -> u64 {
+    process.ok("udp s trains_sent").parse().expect("a number")
+}
+
+/// A filter on the way that drops what is longer than a datagram drops whole trains.
+fn link__trains_that_are_lost_are_given_up() {
+    if Command::new("nft").arg("--version").output().is_err() {
+        skip("nft");
+    }
+    let (topology, hosts) = pair([]);
+    let (mut client, mut server) = connected(&topology, &hosts);
+    assert!(trains_for(&mut client, &mut server, 16 * MIB) > 0);
+    let rule = "add rule inet t in udp dport 5230-5357 meta length > 2000 drop";
+    let chain = "add chain inet t in { type filter hook input priority 0; }";
+    for command in ["add table inet t", chain, rule] {
+        topology.node(2).run("nft", &[command]);
+    }
+    trains_for(&mut client, &mut server, 32 * MIB);
+    assert_eq!(client.ok("udp s trains_withdrawn"), "1");
+    assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
+    // The other way they get through.
+    assert!(trains_for(&mut server, &mut client, 16 * MIB) > 0);
 }

@@ -12,7 +12,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use prp_node::fork::CloseOnFork;
 use socket2::Socket;
 
-use super::{BUFFER_BYTES, MAX_TRAIN, socket, train_length};
+use super::probe::{self, Tally};
+use super::{BUFFER_BYTES, MAX_TRAIN, answer, socket, train_length};
 use crate::sys::datagram::{RecvList, SendList, force_send_buffer};
 use crate::sys::packet::force_receive_buffer;
 
@@ -74,6 +75,12 @@ impl NodePort {
         if train.from == *own {
             return count;
         }
+        // Nobody is told of probes: this is where they were meant to come.
+        let mut tally = Tally::default();
+        for message in train.datagrams().filter_map(probe::read) {
+            tally.note(message).iter().for_each(|report| answer(socket, train.from, report));
+        }
+        tally.take().iter().for_each(|report| answer(socket, train.from, report));
         let front = handed_on_front(train.from);
         let datagrams = train
             .datagrams()

@@ -1,32 +1,185 @@
-//! To which neighbours datagrams leave in trains.
+//! To which neighbours datagrams leave in trains: those to which trains have been seen to get
+//! through, by the path that they take now ([`super::probe`]). Kernels and network cards have
+//! dropped and garbled trains without a word.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use prp_proto::addr::LinkAddr;
+use prp_proto::addr::UdpPeer;
 
-/// How long datagrams leave alone after a train was refused: a route, or the device behind it, may
-/// have changed by then.
+use super::probe::MOST;
+
+/// How long datagrams leave alone after trains were refused, or were lost: a route, or the device
+/// behind it, may have changed by then.
 const REST: Duration = Duration::from_mins(2);
 
-/// The neighbours to which trains do not get through. Few at most: it is a list.
+/// How often trains in use are tested: twice that, with the time that tests take, is less than a
+/// second. 16 full datagrams are 0.8 Mbit/s.
+const TEST_EVERY: Duration = Duration::from_millis(250);
+
+/// How soon a test is repeated that has said nothing: its datagrams may have met a full queue.
+const TEST_AGAIN: Duration = Duration::from_millis(20);
+
+/// How long a report on a train may come after one on the datagrams that left alone.
+const GRACE: Duration = Duration::from_millis(20);
+
+/// After so long without a report the test has said nothing.
+const GIVE_UP: Duration = Duration::from_secs(1);
+
+/// Failed tests in a row after which trains are not sent: one may fail by a full queue.
+const FAILURES: u32 = 2;
+
+/// What is known of trains to a neighbour.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+enum Trust {
+    #[default]
+    Unknown,
+    Given,
+    Withdrawn {
+        until: Instant,
+    },
+}
+
+/// A test that goes on.
+#[derive(Copy, Clone, Debug)]
+struct Test {
+    id: u32,
+    started: Instant,
+    /// Datagrams of the train, and as many that left alone.
+    count: u32,
+    came: u16,
+    /// When enough of those that left alone had come.
+    alone_at: Option<Instant>,
+}
+
+impl Test {
+    fn train(&self) -> u32 {
+        (self.came & 0xff).count_ones()
+    }
+
+    fn alone(&self) -> u32 {
+        (self.came >> 8).count_ones()
+    }
+}
+
+/// A neighbour.
+#[derive(Debug, Default)]
+struct Path {
+    trust: Trust,
+    test: Option<Test>,
+    test_at: Option<Instant>,
+    failures: u32,
+}
+
+/// What has become of tests.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Outcomes {
+    pub(super) failed: u64,
+    pub(super) withdrawn: u64,
+}
+
+/// The neighbours that trains are for.
 #[derive(Debug, Default)]
 pub(super) struct Offload {
-    off: Vec<(LinkAddr, Instant)>,
+    paths: HashMap<UdpPeer, Path>,
+    next_id: u32,
+    outcomes: Outcomes,
 }
 
 impl Offload {
-    /// Whether datagrams to `to` may leave in trains.
-    pub(super) fn is_on(&mut self, to: LinkAddr) -> bool {
-        if self.off.is_empty() {
-            return true;
-        }
-        let now = Instant::now();
-        self.off.retain(|(_, until)| *until > now);
-        !self.off.iter().any(|(known, _)| known.is_same_host(to))
+    /// Whether datagrams to `peer` may leave in trains.
+    pub(super) fn is_on(&mut self, peer: UdpPeer, now: Instant) -> bool {
+        let path = self.paths.entry(peer).or_default();
+        path.judge(now, &mut self.outcomes);
+        path.trust == Trust::Given
     }
 
-    /// Trains to `to` do not get through: none for a while.
-    pub(super) fn refuse(&mut self, to: LinkAddr) {
-        self.off.push((to, Instant::now() + REST));
+    /// The number of a test of trains to `peer` that is to be made now, by as many datagrams of
+    /// each kind as `count`.
+    pub(super) fn start_test(&mut self, peer: UdpPeer, count: usize, now: Instant) -> Option<u32> {
+        let path = self.paths.entry(peer).or_default();
+        let is_due = path.test.is_none() && path.test_at.is_none_or(|at| at <= now);
+        if !is_due || matches!(path.trust, Trust::Withdrawn { .. }) {
+            return None;
+        }
+        self.next_id = self.next_id.wrapping_add(1);
+        let (id, count) = (self.next_id, count.min(MOST) as u32);
+        path.test = Some(Test { id, started: now, count, came: 0, alone_at: None });
+        Some(id)
+    }
+
+    /// The test could not be made.
+    pub(super) fn put_test_off(&mut self, peer: UdpPeer, now: Instant) {
+        let path = self.paths.entry(peer).or_default();
+        (path.test, path.test_at) = (None, Some(now + TEST_AGAIN));
+    }
+
+    /// `peer` says which datagrams of test `id` have come.
+    pub(super) fn note_report(&mut self, peer: UdpPeer, id: u32, came: u16, now: Instant) {
+        let Some(path) = self.paths.get_mut(&peer) else { return };
+        let Some(test) = path.test.as_mut().filter(|test| test.id == id) else { return };
+        test.came |= came;
+        if test.alone() + 1 >= test.count {
+            test.alone_at.get_or_insert(now);
+        }
+        path.judge(now, &mut self.outcomes);
+    }
+
+    /// The kernel takes no trains to `peer`: none for a while.
+    pub(super) fn refuse(&mut self, peer: UdpPeer, now: Instant) {
+        self.paths.entry(peer).or_default().withdraw(now);
+    }
+
+    /// Forgets what is known: neighbours have other numbers now.
+    pub(super) fn forget_paths(&mut self) {
+        self.paths.clear();
+    }
+
+    /// What has become of tests.
+    pub(super) const fn outcomes(&self) -> Outcomes {
+        self.outcomes
     }
 }
+
+impl Path {
+    fn withdraw(&mut self, now: Instant) {
+        (self.trust, self.test) = (Trust::Withdrawn { until: now + REST }, None);
+        (self.test_at, self.failures) = (None, 0);
+    }
+
+    /// Ends a test and a rest that are over.
+    fn judge(&mut self, now: Instant, outcomes: &mut Outcomes) {
+        if matches!(self.trust, Trust::Withdrawn { until } if until <= now) {
+            self.trust = Trust::Unknown;
+        }
+        let Some(test) = self.test else { return };
+        let waited = |at: Instant| now.duration_since(at);
+        if test.train() >= test.count && test.alone_at.is_some() {
+            (self.trust, self.failures) = (Trust::Given, 0);
+            (self.test, self.test_at) = (None, Some(now + TEST_EVERY));
+        } else if let Some(alone_at) = test.alone_at {
+            // A slow path has as much time again.
+            if waited(alone_at) < GRACE.max(alone_at.duration_since(test.started)) {
+                return;
+            }
+            self.test = None;
+            // Single losses say nothing.
+            if 2 * test.train() > test.count {
+                self.test_at = Some(now + TEST_AGAIN);
+                return;
+            }
+            self.test_at = Some(now);
+            outcomes.failed += 1;
+            self.failures += 1;
+            if self.failures >= FAILURES {
+                outcomes.withdrawn += 1;
+                self.withdraw(now);
+            }
+        } else if waited(test.started) >= GIVE_UP {
+            (self.test, self.test_at) = (None, Some(now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -30,17 +30,32 @@ fn receive(device: &mut UdpDevice, count: usize) -> Vec<(LinkAddr, Vec<u8>)> {
     came
 }
 
+/// Has `one` send until it has seen that trains get through to `to`, which is `two`.
+fn trust_trains(one: &mut UdpDevice, two: &mut UdpDevice, to: LinkAddr) {
+    let bytes = [5; 1472];
+    while one.counters().trains_sent == 0 {
+        one.send([(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
+        wait(two);
+        while two.look() {
+            two.receive(64, &mut |_, datagram| assert_eq!(datagram, bytes)).unwrap();
+        }
+        one.receive(64, &mut |_, _| panic!("reports are not handed out")).unwrap();
+    }
+}
+
 #[test]
 fn send__train_arrives_whole_and_in_order() {
     let (mut one, mut two) = (open(ONE, 15_230), open(TWO, 15_230));
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
+    trust_trains(&mut one, &mut two, to);
+    let before = one.counters().trains_sent;
     let from = LinkAddr::Udp { peer: UdpPeer(0), port: one.local_addr().port() };
     // 100 of one size, the last shorter: trains of 44, 44 and 12.
     let frames: Vec<Vec<u8>> =
-        (0..100u8).map(|i| vec![i; if i == 99 { 700 } else { 1472 }]).collect();
+        (1..=100u8).map(|i| vec![i; if i == 100 { 700 } else { 1472 }]).collect();
     let sent = one.send(frames.iter().map(|f| (to, [&f[..16], &f[16..], &[], &[]])));
     assert_eq!(sent, Sent { done: 100, ..Sent::default() });
-    assert_eq!(one.counters().trains_sent, 3);
+    assert_eq!(one.counters().trains_sent - before, 3);
     let came = receive(&mut two, 100);
     assert!(came.iter().all(|(sender, _)| *sender == from));
     assert!(came.iter().map(|(_, bytes)| bytes).eq(&frames));
@@ -195,10 +210,61 @@ fn handed_on__addresses_of_both_kinds_and_what_is_too_short() {
     }
 }
 
+/// A peer to which the first datagram of a train gets through, and no other one of it.
 #[test]
-fn offload__refused_is_off_for_all_ports_of_that_address() {
-    let mut offload = Offload::default();
-    let at = |peer, port| LinkAddr::Udp { peer: UdpPeer(peer), port };
-    offload.refuse(at(0, 1));
-    assert!(!offload.is_on(at(0, 2)) && offload.is_on(at(1, 1)));
+fn send__no_trains_where_they_do_not_get_through() {
+    let mut one = open(ONE, 16_030);
+    let two = std::net::UdpSocket::bind("127.0.0.2:16030").unwrap();
+    two.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let to = LinkAddr::Udp { peer: UdpPeer(1), port: 16_030 };
+    let bytes = [5; 1472];
+    while one.counters().trains_withdrawn == 0 {
+        one.send([(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
+        let mut buffer = [0; 2000];
+        let (len, from) = two.recv_from(&mut buffer).unwrap();
+        match probe::read(&buffer[..len]) {
+            None => assert_eq!(buffer[..len], bytes),
+            Some(Message::Probe { id, .. }) => {
+                two.send_to(&probe::report(id, 0xff01), from).unwrap();
+            }
+            Some(other) => panic!("{other:?}"),
+        }
+        one.receive(64, &mut |_, _| panic!("reports are not handed out")).unwrap();
+    }
+    let UdpCounters { trains_sent, train_tests_failed, .. } = one.counters();
+    assert_eq!((trains_sent, train_tests_failed), (0, 2));
+}
+
+#[test]
+fn node_port__answers_probes() {
+    let (one, mut two) = (std::net::UdpSocket::bind("127.0.0.1:0").unwrap(), open(TWO, 16_130));
+    let mut node_port = two.take_node_port().unwrap();
+    one.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut bytes = [0; 1472];
+    probe::write_probe(&mut bytes, 7, 9);
+    one.send_to(&bytes, two.own_addr()).unwrap();
+    let timeout = PollTimeout::try_from(Duration::from_secs(10)).unwrap();
+    assert_eq!(poll(&mut [PollFd::new(node_port.as_fd(), PollFlags::POLLIN)], timeout), Ok(1));
+    assert_eq!(node_port.hand_on(|_| None).unwrap(), 1);
+    let len = one.recv(&mut bytes).unwrap();
+    assert_eq!(probe::read(&bytes[..len]), Some(Message::Report { id: 7, came: 1 << 9 }));
+}
+
+#[test]
+fn probe__any_change_is_seen() {
+    let mut bytes = vec![0; 200];
+    probe::write_probe(&mut bytes, 0x0102_0304, 11);
+    let whole = Some(Message::Probe { id: 0x0102_0304, index: 11 });
+    assert_eq!(probe::read(&bytes), whole);
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            bytes[at] ^= 1 << bit;
+            assert_ne!(probe::read(&bytes), whole, "bit {bit} of byte {at}");
+            bytes[at] ^= 1 << bit;
+        }
+    }
+    for len in 0..probe::SHORTEST {
+        assert_ne!(probe::read(&bytes[..len]), whole);
+    }
+    assert_eq!(probe::read(b"a packet"), None);
 }

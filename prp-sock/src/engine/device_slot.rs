@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::rx_coalescing;
 use super::tuning::{NAP_RING_BYTES, NAP_RING_PART};
-use prp_device::{DeviceIo, Peek, Sent};
+use prp_device::{DeviceIo, Peek, Sent, UdpCounters, UdpDevice};
 use prp_proto::addr::LinkAddr;
 
 /// Counters of a device.
@@ -21,6 +21,8 @@ pub(crate) struct DeviceCounters {
     pub(crate) xdp_tx: u64,
     /// Frames that came in by the tcx receive path.
     pub(crate) tcx_rx: u64,
+    /// What a UDP socket counts besides.
+    pub(crate) udp: Option<UdpCounters>,
 }
 
 /// One device.
@@ -65,6 +67,7 @@ impl DeviceSlot {
 
     pub(super) fn counters(&mut self) -> DeviceCounters {
         self.counters.overruns += self.io.take_overruns();
+        self.counters.udp = self.io.udp().map(UdpDevice::counters);
         if let Some(kernel) = self.io.kernel() {
             self.counters.xdp_tx += kernel.take_xdp_tx();
             self.counters.tcx_rx += kernel.take_tcx_rx();

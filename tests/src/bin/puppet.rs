@@ -15,7 +15,7 @@
 //! | `pong S ROUNDS`, `ping S ROUNDS` | a byte to and fro |
 //! | `shutdown S HOW` | `read`, `write` or `both` |
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
-//! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `xdp_tx S`, `tcx_rx S` | `take_error`, counters |
+//! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `xdp_tx S`, `tcx_rx S`, `udp S COUNTER` | `take_error`, counters |
 //! | `rss` | KiB of memory this process has |
 //! | `limit RESOURCE N` | lowers a limit: `files`, `memory` (KiB) or `processes` of its user |
 //! | `become UID`, `chroot DIR` | is another user and group; has another root directory |
@@ -161,6 +161,11 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
         }
         ("xdp_tx", []) => {
             Ok(stream.device_stats()?.iter().map(|d| d.xdp_tx).sum::<u64>().to_string())
+        }
+        ("udp", [name]) => {
+            let devices = stream.device_stats()?;
+            let udp = devices.iter().filter_map(|d| d.udp).flat_map(|udp| udp.counters());
+            Ok(udp.filter(|(known, _)| known == name).map(|(_, n)| n).sum::<u64>().to_string())
         }
         ("tcx_rx", []) => {
             Ok(stream.device_stats()?.iter().map(|d| d.tcx_rx).sum::<u64>().to_string())

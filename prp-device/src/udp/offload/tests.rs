@@ -1,0 +1,77 @@
+use super::*;
+
+const PEER: UdpPeer = UdpPeer(3);
+const COUNT: usize = MOST;
+const ALL: u16 = 0xffff;
+/// All that left alone, and the first of the train.
+const FIRST_ONLY: u16 = 0xff01;
+
+/// Time goes on by `time`; a test is due then, and `came` is what the neighbour says. Whether
+/// trains may be sent after that.
+fn test(offload: &mut Offload, now: &mut Instant, time: Duration, came: u16) -> bool {
+    *now += time;
+    offload.is_on(PEER, *now);
+    let id = offload.start_test(PEER, COUNT, *now).expect("a test is due");
+    assert_eq!(offload.start_test(PEER, COUNT, *now), None, "one goes on");
+    *now += Duration::from_micros(50);
+    offload.note_report(PEER, id + 1, ALL, *now);
+    offload.note_report(PEER, id, came & 0xff, *now);
+    offload.note_report(PEER, id, came & 0xff00, *now);
+    *now += GRACE;
+    offload.is_on(PEER, *now)
+}
+
+#[test]
+fn is_on__once_all_of_a_train_have_come() {
+    let (mut offload, mut now) = (Offload::default(), Instant::now());
+    assert!(!offload.is_on(PEER, now));
+    assert!(test(&mut offload, &mut now, Duration::ZERO, ALL));
+    assert!(!offload.is_on(UdpPeer(4), now), "that is another path");
+    // Expect: the next test is due later, and single losses do not end it.
+    assert_eq!(offload.start_test(PEER, COUNT, now), None);
+    assert!(test(&mut offload, &mut now, TEST_EVERY, 0xfe3f));
+    assert!(test(&mut offload, &mut now, TEST_AGAIN, ALL));
+    assert_eq!(offload.outcomes(), Outcomes::default());
+}
+
+#[test]
+fn is_on__not_where_trains_are_lost_and_single_datagrams_are_not() {
+    let (mut offload, mut now) = (Offload::default(), Instant::now());
+    let begun = now;
+    assert!(test(&mut offload, &mut now, Duration::ZERO, ALL));
+    let lost = now;
+    assert!(test(&mut offload, &mut now, TEST_EVERY, FIRST_ONLY), "one may fail by a full queue");
+    assert!(!test(&mut offload, &mut now, Duration::ZERO, FIRST_ONLY));
+    assert!(now - lost < Duration::from_secs(1));
+    assert_eq!(offload.outcomes(), Outcomes { failed: 2, withdrawn: 1 });
+    // Expect: no test for a while, and then another one, which trains have to pass first.
+    now += REST - Duration::from_secs(1);
+    assert!(!offload.is_on(PEER, now));
+    assert_eq!(offload.start_test(PEER, COUNT, now), None);
+    assert!(!test(&mut offload, &mut now, Duration::from_secs(1), FIRST_ONLY));
+    assert!(test(&mut offload, &mut now, Duration::ZERO, ALL));
+    assert!(now > begun + REST);
+}
+
+#[test]
+fn is_on__a_test_without_answers_says_nothing() {
+    let (mut offload, mut now) = (Offload::default(), Instant::now());
+    assert!(test(&mut offload, &mut now, Duration::ZERO, ALL));
+    // Expect: datagrams that left alone are lost as well.
+    assert!(test(&mut offload, &mut now, TEST_EVERY, 0x1001));
+    assert!(test(&mut offload, &mut now, GIVE_UP, 0));
+    assert!(test(&mut offload, &mut now, GIVE_UP, ALL));
+    assert_eq!(offload.outcomes(), Outcomes::default());
+}
+
+#[test]
+fn refuse__is_for_that_neighbour_and_for_a_while() {
+    let (mut offload, mut now) = (Offload::default(), Instant::now());
+    assert!(test(&mut offload, &mut now, Duration::ZERO, ALL));
+    offload.refuse(PEER, now);
+    assert!(!offload.is_on(PEER, now));
+    assert!(test(&mut offload, &mut now, REST, ALL));
+    offload.put_test_off(PEER, now);
+    assert_eq!(offload.start_test(PEER, COUNT, now), None);
+    assert!(offload.start_test(PEER, COUNT, now + TEST_AGAIN).is_some());
+}
