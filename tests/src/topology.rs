@@ -205,6 +205,12 @@ impl Node<'_> {
     }
 }
 
+/// Whether topologies have UDP addresses alone, as `netns-scripts/test` wants it of some files in a
+/// second run.
+pub fn is_over_udp() -> bool {
+    std::env::var_os("PRP_CARRIER").is_some_and(|carrier| carrier == "udp")
+}
+
 /// The script that makes topologies.
 pub(crate) fn topo_path() -> PathBuf {
     Path::new(HERE).join("../netns-scripts/topo")

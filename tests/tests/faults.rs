@@ -12,7 +12,7 @@ use std::time::Duration;
 use prp_tests::pattern::Pattern;
 use prp_tests::puppet::Puppet;
 use prp_tests::stream::{self, exchange};
-use prp_tests::topology::{Link, Topology};
+use prp_tests::topology::{Link, Topology, is_over_udp};
 use prp_tests::{program, seed, wait};
 
 prp_tests::main! {
@@ -91,13 +91,14 @@ fn faults__double_and_late() {
     survives("faults__double_and_late", faults, "", 32, &["doubled", "late"]);
 }
 
-/// Only a checksum over the frame tells: PRP's is there unless somebody does without.
+/// Only a checksum over the frame tells: PRP's is there unless somebody does without. Over UDP the
+/// kernel has one of its own, and drops such datagrams itself.
 fn faults__changed() {
     let seed = seed::of("faults__changed");
     let (topology, mut client, mut server) = scene("--corrupt 1%", "", seed);
     exchange(&mut client, &mut server, seed, 16 * MIB, |_| ());
     let seen: u64 = client.ok("drops s bad_crc").parse().expect("a number");
-    assert!(seen > 0 && count(&topology, "corrupted") > 0, "{seen}");
+    assert!((seen > 0 || is_over_udp()) && count(&topology, "corrupted") > 0, "{seen}");
 }
 
 fn faults__everything_at_once() {
