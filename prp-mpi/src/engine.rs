@@ -14,6 +14,7 @@ use crate::matching::{ByNumber, Matching, MessageId, Pattern, Posted, Unexpected
 use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
 use crate::wire::{Header, Kind, Signature};
+use collective::Calls;
 pub use collective::Mismatch;
 use release::Released;
 pub use release::{Overrun, THRESHOLD};
@@ -34,8 +35,8 @@ pub struct Engine {
     matching: Matching,
     requests: Requests,
     schedules: Vec<Schedule>,
-    /// Collective calls that were begun here: number and signature, by context.
-    calls: ByNumber<u64, Vec<(i32, Signature)>>,
+    /// Collective calls that were begun here, by context.
+    calls: ByNumber<u64, Calls>,
     /// A disagreement that was found: world rank, its signature, ours, context.
     pub mismatch: Option<Mismatch>,
     /// What came on a link that is no header, and the rank that sent it.

@@ -8,6 +8,25 @@ use crate::wire::{Header, Signature};
 /// Collective calls of a communicator that are remembered, for comparison with what others call.
 const REMEMBERED: usize = 16;
 
+/// The last collective calls on a communicator that were begun here, each at the place of its
+/// number.
+#[derive(Debug, Default)]
+pub(super) struct Calls([Option<(i32, Signature)>; REMEMBERED]);
+
+impl Calls {
+    const fn place(number: i32) -> usize {
+        number.cast_unsigned() as usize % REMEMBERED
+    }
+
+    const fn put(&mut self, number: i32, signature: Signature) {
+        self.0[Self::place(number)] = Some((number, signature));
+    }
+
+    fn at(&self, number: i32) -> Option<Signature> {
+        self.0[Self::place(number)].filter(|(n, _)| *n == number).map(|(_, signature)| signature)
+    }
+}
+
 /// Two ranks that call different collective operations at the same point.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub struct Mismatch {
@@ -52,10 +71,7 @@ impl Engine {
     /// Notes what is called, and compares it with what others have sent before.
     fn remember(&mut self, schedule: &Schedule) {
         let calls = self.calls.entry(schedule.context).or_default();
-        if calls.len() == REMEMBERED {
-            calls.remove(0);
-        }
-        calls.push((schedule.number, schedule.signature));
+        calls.put(schedule.number, schedule.signature);
         let early = self.matching.unexpected_in(schedule.context).map(|m| (m.header, m.from));
         let early: Vec<_> = early.collect();
         for (header, from) in early {
@@ -65,8 +81,7 @@ impl Engine {
 
     /// Compares the collective call a message belongs to with the one made here.
     pub(super) fn compare(&mut self, header: &Header, from: usize) {
-        let Some(calls) = self.calls.get(&header.context) else { return };
-        let ours = calls.iter().find(|(number, _)| *number == header.tag).map(|(_, s)| *s);
+        let ours = self.calls.get(&header.context).and_then(|calls| calls.at(header.tag));
         if let Some(ours) = ours.filter(|ours| !agree(*ours, header.signature)) {
             self.mismatch.get_or_insert(Mismatch {
                 context: header.context,
