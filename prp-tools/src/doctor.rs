@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use prp_routed::check::{self, Place};
+use prp_sock::HostsFile;
 use serde::Serialize;
 
 use crate::exit::{Code, Failure, help, printable, tell};
@@ -82,9 +83,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
 
 /// All that is found, in the order in which it was looked for.
 fn examine(args: &DoctorArgs) -> Vec<Finding> {
-    let mut found = process::findings();
-    let may_send = found.iter().all(|finding| finding.kind != "privilege_raw");
     let path = hosts::path_or_default(args.hosts.as_deref());
+    let is_udp = hosts::load(&path).is_ok_and(|file| is_all_udp(&file));
+    let mut found = process::findings(is_udp);
+    let may_send = found.iter().all(|finding| finding.kind != "privilege_raw");
     let report = check::hosts(&path, Place::Here);
     found.extend(report.faults.iter().map(|f| Finding::of_check("prphosts", Severity::Fault, f)));
     found.extend(report.notes.iter().map(|n| Finding::of_check("prphosts", Severity::Warning, n)));
@@ -92,10 +94,18 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
     found.extend(processes::findings());
     let Ok(file) = hosts::load(&path) else { return found };
     found.extend(devices::findings(&file));
-    if let Some(node) = &args.node
+    if is_udp {
+        let text = "this node's packets travel in UDP: the way to a node is not examined";
+        found.push(Finding::note("udp", text, "`prp cat -z NODE PORT` asks a port"));
+    } else if let Some(node) = &args.node
         && may_send
     {
         found.extend(way::findings(node, args.hosts.as_deref()));
     }
     found
+}
+
+/// Whether UDP carries all that this prphosts leads to: no line names a device.
+fn is_all_udp(file: &HostsFile) -> bool {
+    file.hosts().devices().next().is_none() && !file.hosts().udp_peers().is_empty()
 }

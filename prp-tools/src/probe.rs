@@ -26,6 +26,10 @@ use crate::hosts;
 /// Where ports for asking begin: above those that are given out automatically.
 const FIRST_PORT: u16 = 61_000;
 
+/// What is said where no line of prphosts names a device.
+const OVER_UDP: &str = "they are sent over Ethernet only, and prphosts has UDP addresses alone; \
+                        `prp cat -z NODE PORT` asks whether a node is there";
+
 /// Sends echoes and receives answers.
 #[derive(Debug)]
 pub(crate) struct Prober {
@@ -71,6 +75,9 @@ impl Prober {
         let mut claims = PortClaims::new(local);
         let port = free_port(&mut claims)?;
         let hosts = file.hosts();
+        if hosts.devices().next().is_none() && !hosts.udp_peers().is_empty() {
+            return Err(io::Error::new(ErrorKind::Unsupported, OVER_UDP));
+        }
         let found = list_interfaces()?;
         let wanted: Vec<_> = found
             .iter()
