@@ -1,5 +1,6 @@
 //! `prp hosts generate`: each node's prphosts for a network of a common shape.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -18,6 +19,10 @@ pub(crate) struct GenerateArgs {
     /// Print the prphosts of this node
     #[arg(long, value_name = "NUMBER", global = true)]
     node: Option<u16>,
+    /// UDP addresses, of which node 1 has this one and the others the following: all nodes reach
+    /// each other by the IP network, whatever the shape, and have the same prphosts
+    #[arg(long, value_name = "ADDRESS", global = true)]
+    udp: Option<IpAddr>,
 }
 
 /// The shapes there are.
@@ -67,10 +72,12 @@ pub(super) fn run(args: &GenerateArgs) -> Result<String, Failure> {
         Shape::Tree { children, depth } => Plan::tree(children, depth),
     };
     let plan = plan.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+    let over_udp = args.udp.map(|first| over_udp(plan.nodes(), first)).transpose()?;
+    let hosts = |node| over_udp.clone().unwrap_or_else(|| plan.hosts(node));
     match (&args.out, args.node) {
-        (Some(folder), _) => write_all(&plan, folder),
+        (Some(folder), _) => write_all(plan.nodes(), hosts, folder),
         (None, Some(node)) if (1..=plan.nodes()).contains(&node) => {
-            Ok(plan.hosts(node).trim_end().to_owned())
+            Ok(hosts(node).trim_end().to_owned())
         }
         (None, Some(node)) => {
             let text = format!("no node {node}: there are 1 to {}", plan.nodes());
@@ -83,13 +90,34 @@ pub(super) fn run(args: &GenerateArgs) -> Result<String, Failure> {
     }
 }
 
-fn write_all(plan: &Plan, folder: &Path) -> Result<String, Failure> {
+/// The prphosts of every node of an IP network, the first of which has the address `first`.
+fn over_udp(nodes: u16, first: IpAddr) -> Result<String, Failure> {
+    let address = |node: u16| match first {
+        IpAddr::V4(ip) => {
+            let bits = ip.to_bits().checked_add(u32::from(node) - 1)?;
+            Some(IpAddr::V4(bits.into()))
+        }
+        IpAddr::V6(ip) => {
+            let bits = ip.to_bits().checked_add(u128::from(node) - 1)?;
+            Some(IpAddr::V6(bits.into()))
+        }
+    };
+    let line = |node| match address(node)? {
+        IpAddr::V4(ip) => Some(format!("{node} udp:{ip} node{node}\n")),
+        IpAddr::V6(ip) => Some(format!("{node} udp:[{ip}] node{node}\n")),
+    };
+    let lines: Option<String> = (1..=nodes).map(line).collect();
+    lines.ok_or_else(|| {
+        Failure::new(Code::Failed, format!("{nodes} addresses from {first} on: too many"))
+    })
+}
+
+fn write_all(last: u16, hosts: impl Fn(u16) -> String, folder: &Path) -> Result<String, Failure> {
     std::fs::create_dir_all(folder).map_err(|e| Failure::local(folder.display(), &e))?;
-    for node in 1..=plan.nodes() {
+    for node in 1..=last {
         let path = folder.join(format!("prphosts.{node}"));
-        std::fs::write(&path, plan.hosts(node)).map_err(|e| Failure::local(path.display(), &e))?;
+        std::fs::write(&path, hosts(node)).map_err(|e| Failure::local(path.display(), &e))?;
     }
-    let last = plan.nodes();
     Ok(format!("{0}/prphosts.1 to {0}/prphosts.{last}", folder.display()))
 }
 
@@ -121,9 +149,25 @@ mod tests {
     }
 
     #[test]
+    fn generate__over_udp_addresses_follow_each_other() {
+        let words = ["star", "3", "--udp", "10.0.0.255", "--node", "2"];
+        let expected = "1 udp:10.0.0.255 node1\n2 udp:10.0.1.0 node2\n3 udp:10.0.1.1 node3";
+        assert_eq!(generate(&words).expect("it exists"), expected);
+        generate(&["star", "3", "--udp", "255.255.255.254", "--node", "1"])
+            .expect_err("there is no third address");
+    }
+
+    #[test]
     fn generate__what_is_written_is_found_right() {
-        for words in [&["ring", "5"][..], &["hypercube", "3"], &["tree", "2", "2"], &["star", "4"]]
-        {
+        let shapes = [
+            &["ring", "5"][..],
+            &["hypercube", "3"],
+            &["tree", "2", "2"],
+            &["star", "4"],
+            &["star", "4", "--udp", "10.0.0.1"],
+            &["chain", "3", "--udp", "fd00::1"],
+        ];
+        for words in shapes {
             let folder = tempdir().expect("a temporary folder");
             let out = folder.path().to_str().expect("a plain name");
             let said = generate(&[words, &["--out", out]].concat()).expect("it is written");

@@ -39,12 +39,14 @@ one run. **These are virtual links: no figure of this page is of a network card.
 struct Figure {
     what: &'static str,
     unit: &'static str,
+    /// Where it is, with `{}` for the transport.
+    path: &'static str,
     ours: &'static str,
     theirs: &'static str,
 }
 
 /// The figures that a reader compares first, as `keys` names them.
-const FIGURES: [Figure; 12] = [
+const FIGURES: [Figure; 18] = [
     Figure::of("64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64", "tcp"),
     Figure::of("64 bytes one way, both ends spin", "us", "latency_us.{}.spin.64", "tcp"),
     Figure::of("64 bytes one way, both ends block", "us", "latency_us.{}.block.64", "tcp"),
@@ -72,26 +74,37 @@ const FIGURES: [Figure; 12] = [
         "cpu_s_per_gb.{}",
         "tcp_no_offload",
     ),
+    Figure::over_udp("over UDP: 64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64"),
+    Figure::over_udp("over UDP: 64 bytes one way, both ends spin", "us", "latency_us.{}.spin.64"),
+    Figure::over_udp("over UDP: 8 KiB one way, both ends spin", "us", "latency_us.{}.spin.8192"),
+    Figure::over_udp("over UDP: one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}"),
+    Figure::over_udp("over UDP: one stream, offloads off", "Gbit/s", "cut_goodput_gbps.{}"),
+    Figure::over_udp("over UDP: processor time for a gigabyte", "s", "cpu_s_per_gb.{}"),
 ];
 
 impl Figure {
     const fn of(
         what: &'static str,
         unit: &'static str,
-        ours: &'static str,
+        path: &'static str,
         theirs: &'static str,
     ) -> Self {
-        Self { what, unit, ours, theirs }
+        Self { what, unit, path, ours: "prp", theirs }
+    }
+
+    /// Of the UDP carrier, beside TCP with its offloads.
+    const fn over_udp(what: &'static str, unit: &'static str, path: &'static str) -> Self {
+        Self { ours: "prp_udp", ..Self::of(what, unit, path, "tcp") }
     }
 
     fn value(&self, run: &Value, transport: &str) -> Option<f64> {
-        let path = self.ours.replace("{}", transport).replace('.', "/");
+        let path = self.path.replace("{}", transport).replace('.', "/");
         run.pointer(&format!("/{path}"))?.as_f64()
     }
 
     /// A line of the table; none if PRP's figure was not measured.
     fn line(&self, run: &Value) -> Option<String> {
-        let ours = self.value(run, "prp")?;
+        let ours = self.value(run, self.ours)?;
         let (theirs, ratio) = self.value(run, self.theirs).map_or_else(
             || ("-".to_owned(), "-".to_owned()),
             |theirs| (self.show(theirs), short(ours / theirs)),

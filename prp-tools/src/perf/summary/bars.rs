@@ -54,11 +54,8 @@ pub(super) fn all(runs: &Runs) -> Vec<Bar> {
         let gbps = runs.number(&format!("stream.rate{mbit}"), &gbps("prp"))?;
         Some(gbps * 1e3 / (f64::from(mbit) * PAYLOAD_PART))
     };
-    let cpu = |transport: &str| {
-        runs.number("stream.mtu1500", &format!("results.{transport}.cpu_s_per_gb"))
-    };
-    let cpu_ratio = cpu("prp").zip(cpu("tcp_no_offload")).map(|(prp, tcp)| prp / tcp);
-    vec![
+    let cpu_ratio = cpu_ratio(runs, "stream.mtu1500", "tcp_no_offload");
+    let mut bars = vec![
         Bar::new(
             "64 bytes, both blocking, PRP / TCP",
             ratio("latency.block.64", "tcp"),
@@ -119,6 +116,35 @@ pub(super) fn all(runs: &Runs) -> Vec<Bar> {
             '<',
             (1.0, 0.5),
         ),
+    ];
+    bars.extend(over_udp(runs));
+    bars
+}
+
+/// Processor time of both ends, PRP's by that of `other`.
+fn cpu_ratio(runs: &Runs, name: &str, other: &str) -> Option<f64> {
+    let cpu = |transport: &str| runs.number(name, &format!("results.{transport}.cpu_s_per_gb"));
+    Some(cpu("prp")? / cpu(other)?)
+}
+
+/// Those of the UDP carrier: TCP has all its offloads there.
+fn over_udp(runs: &Runs) -> [Bar; 8] {
+    let ratio = |name: &str| runs.number(&format!("udp.{name}"), "ratios.tcp");
+    let goodput = |mtu: u32| runs.number(&format!("udp.stream.mtu{mtu}"), &gbps("prp"));
+    let near = |a: Option<f64>, b: Option<f64>| Some((a? / b?).min(b? / a?));
+    let [first, second] = [(1400, 1499), (1499, 1500)].map(|(a, b)| near(goodput(a), goodput(b)));
+    let neighbours = first.zip(second).map(|(a, b)| a.min(b));
+    let cpu = cpu_ratio(runs, "udp.stream.mtu1500", "tcp");
+    let bar = Bar::new;
+    [
+        bar("udp: goodput MTU 1500, PRP / TCP", ratio("stream.mtu1500"), '>', (0.9, 1.2)),
+        bar("udp: CPU s/GB MTU 1500, PRP / TCP", cpu, '<', (1.3, 1.0)),
+        bar("udp: 8 KiB, both spinning, PRP / TCP", ratio("latency.spin.8192"), '<', (1.1, 0.8)),
+        bar("udp: 64 KiB, both spinning, PRP / TCP", ratio("latency.spin.65536"), '<', (1.1, 0.8)),
+        bar("udp: 64 bytes, both spinning, PRP / TCP", ratio("latency.spin.64"), '<', (0.85, 0.75)),
+        bar("udp: 64 bytes, defaults, PRP / TCP", ratio("latency.adaptive.64"), '<', (0.5, 0.3)),
+        bar("udp: goodput without offloads, PRP / TCP", ratio("stream.cut"), '>', (0.8, 1.0)),
+        bar("udp: goodput MTU 1400, 1499, 1500, worst pair", neighbours, '>', (0.85, 0.95)),
     ]
 }
 
@@ -137,6 +163,10 @@ mod tests {
             ("stream.rate100", rate(0.098_01)),
             ("stream.streams1.1", rate(8.0)),
             ("stream.streams256.1", rate(6.0)),
+            ("udp.latency.spin.8192", json!({"ratios": {"tcp": 1.2}})),
+            ("udp.stream.mtu1400", rate(9.0)),
+            ("udp.stream.mtu1499", rate(10.0)),
+            ("udp.stream.mtu1500", rate(12.0)),
         ]);
         let all = all(&runs);
         let verdict = |name: &str| {
@@ -149,5 +179,8 @@ mod tests {
         assert_eq!(verdict("100 Mbit/s link, goodput / what fits"), "met, and the reach");
         assert_eq!(verdict("goodput of 256 streams / of 1"), "MISSED");
         assert_eq!(verdict("connections per second, PRP / TCP"), "not measured");
+        assert_eq!(verdict("udp: 8 KiB, both spinning, PRP / TCP"), "MISSED");
+        assert_eq!(verdict("udp: goodput MTU 1400, 1499, 1500, worst pair"), "MISSED");
+        assert_eq!(verdict("udp: goodput MTU 1500, PRP / TCP"), "not measured");
     }
 }

@@ -47,6 +47,23 @@ pub(super) fn all(runs: &Runs) -> Value {
             put(&format!("busy_latency_us.{transport}.{wait}"), value);
         }
     }
+    for size in [64, 1024, 8192, 65536] {
+        for wait in ["block", "spin", "adaptive"] {
+            let value =
+                runs.number(&format!("udp.latency.{wait}.{size}"), "results.prp.p50_us.median");
+            put(&format!("latency_us.prp_udp.{wait}.{size}"), value);
+        }
+    }
+    for mtu in [1400, 1499, 1500, 9000] {
+        let value = runs.number(&format!("udp.stream.mtu{mtu}"), &gbps("prp"));
+        put(&format!("goodput_gbps.mtu{mtu}.prp_udp"), value);
+    }
+    for (name, transport) in [("prp_udp", "prp"), ("tcp", "tcp")] {
+        let value = runs.number("udp.stream.cut", &gbps(transport));
+        put(&format!("cut_goodput_gbps.{name}"), value);
+        let path = format!("results.{transport}.cpu_s_per_gb");
+        put(&format!("cpu_s_per_gb.{name}"), runs.number("udp.stream.mtu1500", &path));
+    }
     for transport in ["prp", "tcp_no_offload", "tcp_no_segmentation"] {
         let path = format!("results.{transport}.cpu_s_per_gb");
         put(&format!("cpu_s_per_gb.{transport}"), runs.number("stream.mtu1500", &path));
@@ -125,6 +142,10 @@ mod tests {
             for size in [64, 1024, 8192] {
                 runs.push((format!("latency.{wait}.{size}"), latency(3.0, 6.0)));
             }
+            runs.push((format!("udp.latency.{wait}.65536"), latency(30.0, 60.0)));
+        }
+        for name in ["mtu1400", "mtu1500", "cut"] {
+            runs.push((format!("udp.stream.{name}"), stream(12.0, 15.0)));
         }
         for name in ["onecore", "busy.adaptive", "busy.block"] {
             runs.push((format!("latency.{name}"), latency(8.0, 9.0)));
@@ -153,6 +174,13 @@ mod tests {
             ("goodput_mbps.rate1000.tcp", 20000.0),
             ("connects_per_s.prp", 2e4),
             ("connects_per_s.tcp", 1e4),
+            ("latency_us.prp_udp.spin.65536", 30.0),
+            ("goodput_gbps.mtu1500.prp_udp", 12.0),
+            ("goodput_gbps.mtu1400.prp_udp", 12.0),
+            ("cut_goodput_gbps.prp_udp", 12.0),
+            ("cut_goodput_gbps.tcp", 15.0),
+            ("cpu_s_per_gb.prp_udp", 2.5),
+            ("cpu_s_per_gb.tcp", 2.5),
             ("cpu_s_per_gb.prp", 2.5),
             ("cpu_s_per_gb.tcp_no_offload", 2.5),
             ("loss1pct_goodput_gbps.prp", 1.0),
