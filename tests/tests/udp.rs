@@ -22,7 +22,8 @@ prp_tests::main! {
         loopback__the_process_at_the_node_s_own_port_is_killed,
         link__stream_of_full_segments,
         link__stream_through_losses,
-        link__trains_that_are_lost_are_given_up;
+        link__trains_that_are_lost_are_given_up,
+        link__udp_is_the_backup_of_ethernet;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -208,4 +209,28 @@ fn link__trains_that_are_lost_are_given_up() {
     assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
     // The other way they get through.
     assert!(trains_for(&mut server, &mut client, 16 * MIB) > 0);
+}
+
+/// The link carries IP as before, and drops what has PRP's EtherType, in the middle of a transfer.
+fn link__udp_is_the_backup_of_ethernet() {
+    if Command::new("nft").arg("--version").output().is_err() {
+        skip("nft");
+    }
+    let topology = Topology::pair_with(["--carrier", "both"]);
+    let [mut client, mut server] =
+        [1, 2].map(|number| Puppet::start(&topology.node(number), PUPPET));
+    stream::connect(&mut client, &mut server, "2:80", "");
+    assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
+    let seed = seed::of("link__udp_is_the_backup_of_ethernet");
+    exchange(&mut client, &mut server, seed, 64 * MIB, |_| {
+        for number in [1, 2] {
+            let chain = "add chain netdev t i { type filter hook ingress device eth0 priority 0; }";
+            for command in
+                ["add table netdev t", chain, "add rule netdev t i ether type 0x88b5 drop"]
+            {
+                topology.node(number).run("nft", &[command]);
+            }
+        }
+    });
+    assert!(trains_sent(&mut client) > 0);
 }
