@@ -4,7 +4,9 @@ use std::os::fd::BorrowedFd;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::{FrameIo, KernelDevice, Peek, UdpDevice};
+use prp_proto::addr::LinkAddr;
+
+use crate::{FrameIo, KernelDevice, Peek, Sent, UdpDevice};
 
 /// A device of either carrier.
 #[derive(Debug)]
@@ -21,6 +23,15 @@ impl DeviceIo {
         match self {
             Self::Frames(io) => io.as_fd(),
             Self::Udp(io) => io.as_fd(),
+        }
+    }
+
+    /// Sends frames, each for a neighbour and given in pieces. A device for Ethernet frames finds
+    /// the neighbour's address in the frame.
+    pub fn send<'a>(&mut self, frames: impl Iterator<Item = (LinkAddr, [&'a [u8]; 4])>) -> Sent {
+        match self {
+            Self::Frames(io) => io.send(&mut frames.map(|(_, pieces)| pieces)),
+            Self::Udp(io) => io.send(frames),
         }
     }
 

@@ -47,6 +47,7 @@ mod sys;
 mod tcx_rx;
 #[cfg(any(test, feature = "testing"))]
 mod tight;
+mod tx_backlog;
 mod udp;
 #[cfg(feature = "fast-paths")]
 mod xdp_tx;
@@ -76,6 +77,7 @@ pub use sys::ring::RingPeek;
 pub use tcx_rx::TcxRx;
 #[cfg(any(test, feature = "testing"))]
 pub use tight::TightDevice;
+pub use tx_backlog::TxBacklog;
 pub use udp::{NodePort, QueuePeek, UdpCounters, UdpDevice};
 #[cfg(feature = "fast-paths")]
 pub use xdp_tx::XdpTx;

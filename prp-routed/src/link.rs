@@ -1,8 +1,6 @@
 //! A device of the router, with the queue of what it could not take yet.
 
-use std::collections::VecDeque;
-
-use prp_device::DeviceIo;
+use prp_device::{DeviceIo, Sent, TxBacklog};
 use prp_proto::addr::LinkAddr;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
 
@@ -29,8 +27,7 @@ pub struct Link {
     name: String,
     /// Frames in and out.
     pub io: DeviceIo,
-    queue: VecDeque<(LinkAddr, Vec<u8>)>,
-    spare: Vec<Vec<u8>>,
+    queue: TxBacklog,
     /// What went over it.
     pub counters: LinkCounters,
 }
@@ -38,8 +35,8 @@ pub struct Link {
 impl Link {
     /// The device `io`, called `name`.
     pub fn new(name: impl Into<String>, io: impl Into<DeviceIo>) -> Self {
-        let (queue, spare) = (VecDeque::new(), Vec::new());
-        Self { name: name.into(), io: io.into(), queue, spare, counters: LinkCounters::default() }
+        let counters = LinkCounters::default();
+        Self { name: name.into(), io: io.into(), queue: TxBacklog::default(), counters }
     }
 
     /// Its name.
@@ -78,58 +75,55 @@ impl Link {
 
     /// Sends what waits; whether all of it is gone.
     pub fn unstall(&mut self, stats: &mut ForwardStats) -> bool {
-        while !self.queue.is_empty() {
-            let queue = std::mem::take(&mut self.queue);
-            let whole = queue.iter().take(BATCH).map(|(to, f)| (*to, [&f[..], &[], &[], &[]]));
-            let pieces: Vec<Pieces<'_>> = whole.collect();
-            let (done, tried) = (self.send_some(&pieces, stats), pieces.len());
-            self.queue = queue;
-            self.spare.extend(self.queue.drain(..done).map(|(_, frame)| frame));
-            if done < tried {
-                return false;
-            }
-        }
-        true
+        let Self { queue, io, counters, .. } = self;
+        queue.flush(io, BATCH, |sent, too_big| counters.note(sent, too_big, stats))
     }
 
     /// Sends until the device takes no more; how many frames are gone, one way or the other.
     fn send_some(&mut self, pieces: &[Pieces<'_>], stats: &mut ForwardStats) -> usize {
         let mut at = 0;
         while at < pieces.len() {
-            let mut left = pieces[at..].iter().copied();
-            let sent = match &mut self.io {
-                DeviceIo::Frames(io) => io.send(&mut left.map(|(_, pieces)| pieces)),
-                DeviceIo::Udp(io) => io.send(&mut left),
-            };
+            let sent = self.io.send(pieces[at..].iter().copied());
             at += sent.done;
-            self.counters.sent += (sent.done - sent.lost) as u64;
-            for _ in 0..sent.lost {
-                self.lose(0, stats);
-            }
-            if sent.too_big {
-                self.lose(pieces[at].1.iter().map(|p| p.len()).sum(), stats);
-                at += 1;
-            } else if sent.full || sent.done == 0 {
+            let too_big = if sent.too_big { bytes(pieces[at].1) } else { 0 };
+            self.counters.note(&sent, too_big, stats);
+            at += usize::from(sent.too_big);
+            if !sent.too_big && (sent.full || sent.done == 0) {
                 break;
             }
         }
         at
     }
 
-    fn enqueue(&mut self, (to, frame): (LinkAddr, [&[u8]; 2]), stats: &mut ForwardStats) {
-        if self.queue.len() >= QUEUE {
-            return self.lose(frame[0].len() + frame[1].len(), stats);
+    fn enqueue(&mut self, (to, [head, rest]): (LinkAddr, [&[u8]; 2]), stats: &mut ForwardStats) {
+        if self.queue.len() < QUEUE {
+            self.queue.push(to, [head, rest, &[], &[]]);
+        } else {
+            self.counters.lose(head.len() + rest.len(), stats);
         }
-        let mut copy = self.spare.pop().unwrap_or_default();
-        copy.clear();
-        frame.iter().for_each(|piece| copy.extend_from_slice(piece));
-        self.queue.push_back((to, copy));
+    }
+}
+
+impl LinkCounters {
+    /// Notes a call that sent frames, and a frame of `too_big` bytes that the device never takes.
+    fn note(&mut self, sent: &Sent, too_big: usize, stats: &mut ForwardStats) {
+        self.sent += (sent.done - sent.lost) as u64;
+        for _ in 0..sent.lost {
+            self.lose(0, stats);
+        }
+        if sent.too_big {
+            self.lose(too_big, stats);
+        }
     }
 
     fn lose(&mut self, bytes: usize, stats: &mut ForwardStats) {
-        self.counters.dropped += 1;
+        self.dropped += 1;
         stats.not_sent(bytes, ForwardDrop::SendFailed);
     }
+}
+
+fn bytes(pieces: [&[u8]; 4]) -> usize {
+    pieces.iter().map(|piece| piece.len()).sum()
 }
 
 /// A frame for a neighbour.

@@ -1,11 +1,10 @@
 //! One device of an engine, with what it could not take yet.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::rx_coalescing;
 use super::tuning::{NAP_RING_BYTES, NAP_RING_PART};
-use prp_device::{DeviceIo, Peek, Sent, UdpCounters, UdpDevice};
+use prp_device::{DeviceIo, Peek, Sent, TxBacklog, UdpCounters, UdpDevice};
 use prp_proto::addr::LinkAddr;
 
 /// Counters of a device.
@@ -30,10 +29,8 @@ pub(crate) struct DeviceCounters {
 pub(super) struct DeviceSlot {
     pub(super) io: DeviceIo,
     counters: DeviceCounters,
-    /// Frames made but not taken: copied, since the buffers they came from go on. A batch at most.
-    stalled: VecDeque<(LinkAddr, Vec<u8>)>,
-    /// Buffers for the next ones: a device that is often full allocates nothing.
-    spare: Vec<Vec<u8>>,
+    /// Frames made but not taken: a batch at most.
+    stalled: TxBacklog,
     /// Frames that may gather in its receiving ring while nobody looks; 0 if it is not known how
     /// many fit.
     pub(super) target_frames: u32,
@@ -56,8 +53,8 @@ impl DeviceSlot {
             }
             Peek::Unknown => 0,
         };
-        let (stalled, spare) = (VecDeque::new(), Vec::new());
-        Self { io, counters, stalled, spare, target_frames, usable: None, index: None }
+        let stalled = TxBacklog::default();
+        Self { io, counters, stalled, target_frames, usable: None, index: None }
     }
 
     /// Whether it holds frames it could not take.
@@ -85,14 +82,15 @@ impl DeviceSlot {
         let mut at = range.start;
         while at < range.end {
             let sent = match &mut self.io {
-                DeviceIo::Udp(io) => io.send((at..range.end).map(frame)),
                 DeviceIo::Frames(io) if at + 1 == range.end => io.send_one(frame(at).1),
-                DeviceIo::Frames(io) => io.send(&mut (at..range.end).map(|i| frame(i).1)),
+                io => io.send((at..range.end).map(frame)),
             };
             at += sent.done + usize::from(sent.too_big);
-            self.note(&sent);
+            self.counters.note(&sent);
             if sent.full {
-                (at..range.end).for_each(|i| self.stall(frame(i)));
+                for (to, pieces) in (at..range.end).map(frame) {
+                    self.stalled.push(to, pieces);
+                }
                 return;
             }
             if sent.done == 0 && !sent.too_big {
@@ -103,37 +101,16 @@ impl DeviceSlot {
 
     /// Sends what it could not take before; whether it has taken all of it.
     pub(super) fn unstall(&mut self) -> bool {
-        while !self.stalled.is_empty() {
-            let sent = match &mut self.io {
-                DeviceIo::Udp(io) => io.send(self.stalled.iter().map(|(to, f)| (*to, whole(f)))),
-                DeviceIo::Frames(io) => io.send(&mut self.stalled.iter().map(|(_, f)| whole(f))),
-            };
-            let gone = sent.done + usize::from(sent.too_big);
-            self.note(&sent);
-            self.spare.extend(self.stalled.drain(..gone).map(|(_, frame)| frame));
-            if sent.full || gone == 0 {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn stall(&mut self, (to, pieces): (LinkAddr, [&[u8]; 4])) {
-        let mut frame = self.spare.pop().unwrap_or_default();
-        frame.clear();
-        pieces.iter().for_each(|piece| frame.extend_from_slice(piece));
-        self.stalled.push_back((to, frame));
-    }
-
-    fn note(&mut self, sent: &Sent) {
-        self.counters.send_losses += sent.lost as u64;
-        self.counters.too_big += u64::from(sent.too_big);
+        let Self { stalled, io, counters, .. } = self;
+        stalled.flush(io, usize::MAX, |sent, _| counters.note(sent))
     }
 }
 
-/// The pieces of a frame that is in one.
-fn whole(frame: &[u8]) -> [&[u8]; 4] {
-    [frame, &[], &[], &[]]
+impl DeviceCounters {
+    fn note(&mut self, sent: &Sent) {
+        self.send_losses += sent.lost as u64;
+        self.too_big += u64::from(sent.too_big);
+    }
 }
 
 #[cfg(test)]

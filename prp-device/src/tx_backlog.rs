@@ -1,0 +1,58 @@
+//! What a device did not take yet.
+
+use std::collections::VecDeque;
+
+use prp_proto::addr::LinkAddr;
+
+use crate::{DeviceIo, Sent};
+
+/// Frames that a device had no room for, in order: copied, since the buffers they came from go on.
+#[derive(Debug, Default)]
+pub struct TxBacklog {
+    frames: VecDeque<(LinkAddr, Vec<u8>)>,
+    /// Buffers for the next ones: a device that is often full allocates nothing.
+    spare: Vec<Vec<u8>>,
+}
+
+impl TxBacklog {
+    /// Whether no frame waits.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Frames that wait.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Copies a frame for `to`, behind those that wait.
+    pub fn push(&mut self, to: LinkAddr, pieces: [&[u8]; 4]) {
+        let mut frame = self.spare.pop().unwrap_or_default();
+        frame.clear();
+        pieces.iter().for_each(|piece| frame.extend_from_slice(piece));
+        self.frames.push_back((to, frame));
+    }
+
+    /// Sends to `io`, up to `at_once` frames by a call, until it takes no more; whether none waits
+    /// any longer. `note` is told of each call, and the bytes of the frame that was too large, if
+    /// one was.
+    pub fn flush(
+        &mut self,
+        io: &mut DeviceIo,
+        at_once: usize,
+        mut note: impl FnMut(&Sent, usize),
+    ) -> bool {
+        while !self.frames.is_empty() {
+            let some = self.frames.iter().take(at_once);
+            let sent = io.send(some.map(|(to, frame)| (*to, [&frame[..], &[], &[], &[]])));
+            let too_big = sent.too_big.then(|| self.frames[sent.done].1.len());
+            note(&sent, too_big.unwrap_or(0));
+            let gone = sent.done + usize::from(sent.too_big);
+            self.spare.extend(self.frames.drain(..gone).map(|(_, frame)| frame));
+            if sent.full || gone == 0 {
+                return false;
+            }
+        }
+        true
+    }
+}
