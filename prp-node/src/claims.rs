@@ -1,7 +1,7 @@
 //! Which process of the node owns a port, and which one is the steward (SPEC PRP-PORT-1 and 4).
 //!
 //! A port belongs to the process that has bound the abstract Unix name of node and port, or that of
-//! the block of automatic ports around it ([`ClaimedPorts`]). The kernel arbitrates, per network
+//! the block of automatic ports around it (`ClaimedPorts`). The kernel arbitrates, per network
 //! namespace, and frees the name however the process ends. Every local user may bind such a name:
 //! ports are first come, first served.
 
