@@ -124,6 +124,9 @@ impl PrpStream {
         let inner = self.inner()?;
         let now = inner.engine.now();
         let mut core = inner.engine.lock();
+        // What waits in a socket has come before this: data that comes when both directions are
+        // closed resets the connection.
+        core.poll_what_waits(now);
         let state = core.endpoint.state(inner.conn);
         if state.is_finished() || !matches!(state, State::Established { .. }) {
             return Err(error::not_connected());

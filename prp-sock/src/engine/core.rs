@@ -115,6 +115,16 @@ impl Core {
         frames
     }
 
+    /// As [`Self::poll_once`], until nothing is there, or so many batches were that frames come
+    /// faster than they can be taken in.
+    pub(crate) fn poll_what_waits(&mut self, now: Instant) {
+        for _ in 0..RECEIVE_FRAMES {
+            if self.poll_once(now, None) == 0 {
+                break;
+            }
+        }
+    }
+
     /// Receives what is there, up to a batch per device; how many frames there were.
     fn take_in(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
         self.timing.last_io = self.timing.last_io.max(now);

@@ -53,12 +53,12 @@ fn graph_of(comm: Handle) -> Result<Graph, Failure> {
 pub(crate) fn graph_create(
     comm: Handle,
     nodes: c_int,
-    indx: Ptr<c_int>,
+    ends: Ptr<c_int>,
     edges: Ptr<c_int>,
     _reorder: c_int,
     new: Ptr<Handle>,
 ) -> Outcome {
-    let graph = read(comm, nodes, indx, edges)?;
+    let graph = read(comm, nodes, ends, edges)?;
     let ranks = graph.ends.len();
     new.put(if ranks == 0 {
         Handle::COMM_NULL
@@ -71,11 +71,11 @@ pub(crate) fn graph_create(
 pub(crate) fn graph_map(
     comm: Handle,
     nodes: c_int,
-    indx: Ptr<c_int>,
+    ends: Ptr<c_int>,
     edges: Ptr<c_int>,
     rank: Ptr<c_int>,
 ) -> Outcome {
-    read(comm, nodes, indx, edges)?;
+    read(comm, nodes, ends, edges)?;
     let own = comm_of(comm)?.rank as c_int;
     rank.put(if own < nodes { own } else { UNDEFINED });
     Ok(())
@@ -92,11 +92,11 @@ pub(crate) fn graph_get(
     comm: Handle,
     most_nodes: c_int,
     most_edges: c_int,
-    indx: Ptr<c_int>,
+    ends: Ptr<c_int>,
     edges: Ptr<c_int>,
 ) -> Outcome {
     let graph = graph_of(comm)?;
-    put_all(graph.ends, most_nodes, indx);
+    put_all(graph.ends, most_nodes, ends);
     put_all(graph.edges, most_edges, edges);
     Ok(())
 }
