@@ -801,6 +801,59 @@ local function is_handed_on(tvb, pinfo)
         and tostring(pinfo.net_src) == tostring(pinfo.net_dst) and tvb:len() >= HANDED_ON_LEN
 end
 
+-- What a message between devices begins with, in place of two nodes (PRP-UDP-7), and the bytes of
+-- one before a probe's pattern.
+local MESSAGE_MARK = "\0\0\0\0"
+local MESSAGE_LEN = 12
+local PROBE = 1
+local message_kinds = { [PROBE] = "Probe of trains", [2] = "Report on probes" }
+udp.fields.kind = ProtoField.uint8("parmaprp_udp.kind", "Kind", base.DEC, message_kinds)
+udp.fields.index = ProtoField.uint8("parmaprp_udp.index", "Index", base.DEC)
+udp.fields.came = ProtoField.uint16("parmaprp_udp.came", "Probes that have come", base.HEX)
+udp.fields.test = ProtoField.uint32("parmaprp_udp.test", "Test", base.DEC)
+udp.fields.pattern = ProtoField.bytes("parmaprp_udp.pattern", "Pattern")
+
+local function is_message(tvb)
+    return tvb:len() >= MESSAGE_LEN and tvb:raw(0, #MESSAGE_MARK) == MESSAGE_MARK
+end
+
+-- How long the message at `at` is. Captures of the sender have probes in trains: the next one
+-- begins as this one does, with an index that is higher by 1.
+local function message_len(tvb, at)
+    local left = tvb:len() - at
+    if left < 2 * MESSAGE_LEN then return left end
+    local head = tvb:raw(at, MESSAGE_LEN)
+    local index = string.char((head:byte(6) + 1) % 256)
+    local next_at = tvb:raw(at + 1, left - 1):find(head:sub(1, 5) .. index .. head:sub(7), 1, true)
+    return next_at or left
+end
+
+-- The messages that are all of `tvb`.
+local function messages(tvb, pinfo, root)
+    local at, count = 0, 0
+    while at < tvb:len() do
+        local len = message_len(tvb, at)
+        local tree = root:add(udp, tvb(at, len))
+        if len < MESSAGE_LEN or not message_kinds[tvb(at + 4, 1):uint()] then
+            tree:add(udp.fields.pattern, tvb(at, len))
+            tree:add_proto_expert_info(notes.malformed, "No message between devices")
+        else
+            tree:add(udp.fields.kind, tvb(at + 4, 1))
+            tree:add(udp.fields.index, tvb(at + 5, 1))
+            tree:add(udp.fields.came, tvb(at + 6, 2))
+            tree:add(udp.fields.test, tvb(at + 8, 4))
+            if len > MESSAGE_LEN then
+                tree:add(udp.fields.pattern, tvb(at + MESSAGE_LEN, len - MESSAGE_LEN))
+            end
+        end
+        at, count = at + len, count + 1
+    end
+    pinfo.cols.protocol = "PRP"
+    pinfo.cols.info = message_kinds[tvb(4, 1):uint()] or "No message between devices"
+    if count > 1 then pinfo.cols.info:append(string.format(" (a train of %d)", count)) end
+    return tvb:len()
+end
+
 -- How long the packet at `at` is. A datagram has one packet (PRP-UDP-1), but captures of the sender
 -- have the train that it gave to its kernel (PRP-UDP-6). With a trailer or without, the header of
 -- the next packet has the same nodes.
@@ -820,7 +873,10 @@ end
 
 function udp.dissector(tvb, pinfo, root)
     local at, texts = 0, {}
-    if is_handed_on(tvb, pinfo) then
+    -- The address of what is handed on may begin with zeros as well.
+    local handed_on = is_handed_on(tvb, pinfo)
+    if not handed_on and is_message(tvb) then return messages(tvb, pinfo, root) end
+    if handed_on then
         local tree = root:add(udp, tvb(0, HANDED_ON_LEN))
         tree:add(udp.fields.address, tvb(0, 16))
         tree:add(udp.fields.port, tvb(16, 2))

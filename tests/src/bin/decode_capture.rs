@@ -128,18 +128,33 @@ struct Ends(HashMap<(String, String), End>);
 const UDP_PORT: u16 = 5230;
 const HANDED_ON_LEN: usize = 18;
 
+fn is_handed_on(source: u16, destination: u16) -> bool {
+    source == UDP_PORT && destination != UDP_PORT
+}
+
 /// The packet in a frame, by itself or in a UDP datagram.
 fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     let Some((source, destination, payload)) = datagram(bytes) else {
         return Frame::parse(bytes, ETHERTYPE);
     };
-    let is_handed_on = source == UDP_PORT && destination != UDP_PORT;
-    let packet = if is_handed_on { payload.get(HANDED_ON_LEN..) } else { Some(payload) };
+    let packet = if is_handed_on(source, destination) {
+        payload.get(HANDED_ON_LEN..)
+    } else {
+        Some(payload)
+    };
     // From where it came decides nothing here.
     Frame::parse_datagram(LinkAddr::Ethernet(MacAddr([0; 6])), packet.unwrap_or_default())
 }
 
+/// What a message between devices begins with (SPEC PRP-UDP-7), which prp-proto does not read.
+const MESSAGE_MARK: [u8; 4] = [0; 4];
+
 fn read(bytes: &[u8], ends: &mut Ends, line: &mut Line) {
+    if datagram(bytes).is_some_and(|(source, destination, payload)| {
+        !is_handed_on(source, destination) && payload.starts_with(&MESSAGE_MARK)
+    }) {
+        return;
+    }
     let Ok(frame) = parse(bytes) else {
         return line.set("expert.malformed", 1);
     };
