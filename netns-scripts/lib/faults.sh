@@ -1,13 +1,15 @@
 # shellcheck shell=bash
-# Links with faults. In the middle of each is a program (tests/src/bin/wire.rs) that takes frames from one device and
-# gives them to another, and on the way loses, repeats, delays and changes some. A program, because netem and what
-# else the kernel could do it with are not in every kernel, and loading a program into it takes root.
+# Links with faults. In the middle of each is a program (tests/src/bin/wire.rs) that takes frames
+# from one device and gives them to another, and on the way loses, repeats, delays and changes some.
+# A program, because netem and what else the kernel could do it with are not in every kernel, and
+# loading a program into it takes root.
 #
 #   BASE/INSTANCE/faults      what the wire does: loss=1% dup=0% reorder=0% corrupt=0% seed=7
 #   BASE/INSTANCE/counters    the faults in force, and what it has done
 #
-# All traffic of the link meets the same faults, TCP's too. For that, its frames leave the nodes as they are on a real
-# wire: cut to the MTU and with their checksums, so the devices' offloads are off.
+# All traffic of the link meets the same faults, TCP's too. For that, its frames leave the nodes as
+# they are on a real wire: cut to the MTU and with their checksums, so the devices' offloads are
+# off.
 
 # FAULTS is empty, for links that are one veth pair each, or the five words of the file.
 FAULTS=''
@@ -42,7 +44,8 @@ plan_faults() {
         [[ -x $WIRE ]] || die "PRP_WIRE is $WIRE, and there is no such program"
         return
     fi
-    # Built anew when its text has changed, which only cargo knows; without it, what is there has to do.
+    # Built anew when its text has changed, which only cargo knows; without it, what is there has to
+    # do.
     if has cargo && cargo --version >/dev/null 2>&1 && [[ -w $target || ! -e $target ]]; then
         [[ -x $WIRE ]] || say "building the wire"
         cargo build --quiet --release --manifest-path "$here/../Cargo.toml" --target-dir "$target" -p prp-tests --bin wire ||

@@ -9,7 +9,8 @@ package_of() {
     nft) echo nftables ;;
     dumpcap | tshark) echo tshark ;;
     find) echo findutils ;;
-    # Not gcc alone: without recommended packages that links nothing, for want of the C library's own files.
+    # Not gcc alone: without recommended packages that links nothing, for want of the C library's
+    # own files.
     cc) echo build-essential ;;
     python3) echo python3-minimal ;;
     sha256sum | head | df) echo coreutils ;;
@@ -34,7 +35,8 @@ need_tools() {
     done
 }
 
-# require TOOL...: installs the packages of those that are missing, or ends with the command that would.
+# require TOOL...: installs the packages of those that are missing, or ends with the command that
+# would.
 require() {
     local tool
     local -a packages=()
@@ -56,7 +58,8 @@ require_rust() {
     cargo --version >/dev/null 2>&1 || die "cargo does not run: $(cargo --version 2>&1 | head -n 1)"
 }
 
-# install_packages PACKAGE...: as root, or by a sudo that asks nothing; fails when that is not possible.
+# install_packages PACKAGE...: as root, or by a sudo that asks nothing; fails when that is not
+# possible.
 install_packages() {
     local -a as=()
     has apt-get || return 1
@@ -66,7 +69,8 @@ install_packages() {
     fi
     say "installing $*"
     local -a apt=("${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=2)
-    # A machine that has never asked for the lists has none, and old ones name packages that are gone.
+    # A machine that has never asked for the lists has none, and old ones name packages that are
+    # gone.
     "${apt[@]}" install -y --no-install-recommends "$@" >/dev/null 2>&1 ||
         { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "$@"; } >/dev/null 2>&1
 }

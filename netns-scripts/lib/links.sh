@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# The topologies. A topology is a function links_NAME that gets the size (empty when none was given), checks it, and
-# prints one link a line: two nodes (`1 2`), or a node and a switch (`1 sw1`). Nodes count from 1. Devices, addresses,
-# routes, prphosts and the namespaces all follow from that list, so a new topology is one function here.
+# The topologies. A topology is a function links_NAME that gets the size (empty when none was
+# given), checks it, and prints one link a line: two nodes (`1 2`), or a node and a switch (`1
+# sw1`). Nodes count from 1. Devices, addresses, routes, prphosts and the namespaces all follow from
+# that list, so a new topology is one function here.
 
 # Two nodes, one link.
 links_pair() {
@@ -37,8 +38,9 @@ links_ring() {
     done
 }
 
-# SIZE is the dimension, and the nodes are the corners of a cube of that many dimensions: two are linked when their
-# numbers, counted from 0, differ in one bit. Dimension by dimension, so that ethK crosses dimension K.
+# SIZE is the dimension, and the nodes are the corners of a cube of that many dimensions: two are
+# linked when their numbers, counted from 0, differ in one bit. Dimension by dimension, so that ethK
+# crosses dimension K.
 links_hypercube() {
     local dimension=${1:-3} bit corner
     number_between hypercube "$dimension" 1 5 dimensions

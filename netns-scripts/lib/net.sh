@@ -31,8 +31,8 @@ outside() {
     fi
 }
 
-# inside V COMMAND...: in the namespace of a node or switch. Not `ip -n`, which mounts a sysfs first and so fails in
-# containers that refuse that.
+# inside V COMMAND...: in the namespace of a node or switch. Not `ip -n`, which mounts a sysfs first
+# and so fails in containers that refuse that.
 inside() {
     local path
     path=$(namespace_path "$1")
@@ -163,8 +163,8 @@ add_namespace() {
     : >"$STATE/ns/$1"
     try "make the namespace of $1" outside ip netns add "$(namespace_name "$1")"
     namespace_id "$1" >"$STATE/ns/$1"
-    # Before there is a device: IPv6 would greet every new link with traffic of its own. No reverse path filter, because
-    # with several shortest ways the two directions need not be the same.
+    # Before there is a device: IPv6 would greet every new link with traffic of its own. No reverse
+    # path filter, because with several shortest ways the two directions need not be the same.
     # shellcheck disable=SC2016 # for the shell inside
     try "configure the namespace of $1" inside "$1" sh -c '
         cd /proc/sys/net || exit
@@ -174,9 +174,9 @@ add_namespace() {
         echo 0 >ipv4/conf/default/rp_filter'
 }
 
-# add_link I J: made where it belongs, so that no device ever shows up among the host's. Indexes that differ at the two
-# ends are worth a second: the kernel reports a carrier at once to a device whose peer has another index, and else at
-# its leisure.
+# add_link I J: made where it belongs, so that no device ever shows up among the host's. Indexes
+# that differ at the two ends are worth a second: the kernel reports a carrier at once to a device
+# whose peer has another index, and else at its leisure.
 add_link() {
     local i=$1 j=$2
     try "link ${IF_NODE[i]} and ${IF_NODE[j]}" inside "${IF_NODE[i]}" \
@@ -265,9 +265,10 @@ run_on_node() {
     on_node "$@"
 }
 
-# on_node NODE COMMAND...: exec all the way: the process that called this becomes the command, so its pid, signals and status
-# are the command's. The mount namespace is for /sys, where programs look for devices; what remains visible of the host is
-# the rest. A kernel that refuses a new sysfs costs only that.
+# on_node NODE COMMAND...: exec all the way: the process that called this becomes the command, so
+# its pid, signals and status are the command's. The mount namespace is for /sys, where programs
+# look for devices; what remains visible of the host is the rest. A kernel that refuses a new sysfs
+# costs only that.
 on_node() {
     local node=$1 hosts=$STATE/$1/prphosts
     shift
@@ -330,7 +331,8 @@ show_nodes() {
     [[ $format != --json ]] || printf '[%s\n]\n' "$rows"
 }
 
-# With the variables of show_nodes. None of the values can hold a character that JSON would have quoted.
+# With the variables of show_nodes. None of the values can hold a character that JSON would have
+# quoted.
 # shellcheck disable=SC2154
 json_row() {
     printf '  {"node":"%s","namespace":"%s","path":"%s","device":"%s","mac":"%s","ipv4":"%s","mtu":%s,' \
@@ -358,7 +360,8 @@ set_link() {
     [[ $to != up ]] || settle "$v"
 }
 
-# settle V: waits until the devices know their carrier, unless the other end is down and there is none to wait for.
+# settle V: waits until the devices know their carrier, unless the other end is down and there is
+# none to wait for.
 settle() {
     local tries
     for ((tries = 0; tries < 20; tries++)); do

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# Processes: the holder of the user namespace, and those that run on the nodes. None is ever found by its name.
+# Processes: the holder of the user namespace, and those that run on the nodes. None is ever found
+# by its name.
 
-# start_time PID: with the pid, it tells a process from a later one of the same number. Fails when there is none left to
-# signal.
+# start_time PID: with the pid, it tells a process from a later one of the same number. Fails when
+# there is none left to signal.
 start_time() {
     local line
     { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
@@ -21,8 +22,9 @@ find_holder() {
     [[ $boot != "$(</proc/sys/kernel/random/boot_id)" || $(start_time "$pid") != "$start" ]] || HOLDER=$pid
 }
 
-# The holder keeps a user, a mount and a network namespace, with a /run of its own, where `ip netns` works as for root.
-# It writes down its own pid, and drops the lock only after: whoever gets the lock knows of it.
+# The holder keeps a user, a mount and a network namespace, with a /run of its own, where `ip netns`
+# works as for root. It writes down its own pid, and drops the lock only after: whoever gets the
+# lock knows of it.
 start_holder() {
     # shellcheck disable=SC2016 # for the shell inside
     local program='
@@ -34,7 +36,8 @@ start_holder() {
         echo "$pid ${21} $boot" >"$1/holder.new" && mv "$1/holder.new" "$1/holder" || exit
         exec 9>&-
         exec sleep infinity 2>/dev/null'
-    # Until it has written itself down, nobody could take it back: an interrupt has to wait that long.
+    # Until it has written itself down, nobody could take it back: an interrupt has to wait that
+    # long.
     local caught=''
     trap caught=129 HUP
     trap caught=130 INT
@@ -93,8 +96,8 @@ stop_holder() {
     return 1
 }
 
-# The processes in our namespaces. A namespace that lost its name is known only by its number, which the kernel gives
-# away again; there a process must also carry our PRP_HOSTS.
+# The processes in our namespaces. A namespace that lost its name is known only by its number, which
+# the kernel gives away again; there a process must also carry our PRP_HOSTS.
 processes_inside() {
     local file id was pid
     local -a ours=() lost=()
@@ -120,7 +123,8 @@ find_processes() {
     find /proc/[0-9]*/ns/net -maxdepth 0 \( "${@:2}" \) -printf '%h\n' 2>/dev/null | cut -d / -f 3 || true
 }
 
-# What still runs on a node would keep its namespace alive without a name. Two seconds to end in order, then not.
+# What still runs on a node would keep its namespace alive without a name. Two seconds to end in
+# order, then not.
 stop_processes() {
     local tries signal=TERM
     local -a pids

@@ -1,10 +1,11 @@
 # shellcheck shell=bash
-# prp-routed on the nodes, so that PRP crosses those between two nodes as TCP does, whose packets the kernel forwards.
+# prp-routed on the nodes, so that PRP crosses those between two nodes as TCP does, whose packets
+# the kernel forwards.
 #
 #   BASE/INSTANCE/V/routed    what the router of node V says
 #
-# Two nodes have nobody between them. With more there is a router on each, also where a switch is the middle: a node with one
-# refuses what nobody listens to, and answers `prp ping`.
+# Two nodes have nobody between them. With more there is a router on each, also where a switch is
+# the middle: a node with one refuses what nobody listens to, and answers `prp ping`.
 
 # Empty for nodes without routers, or a word.
 ROUTERS=yes
@@ -21,7 +22,8 @@ plan_routers() {
         [[ -x $ROUTED ]] || die "PRP_ROUTED is $ROUTED, and there is no such program"
         return
     fi
-    # Built anew when its text has changed, which only cargo knows; without it, what is there has to do.
+    # Built anew when its text has changed, which only cargo knows; without it, what is there has to
+    # do.
     if has cargo && cargo --version >/dev/null 2>&1 && [[ -w $target || ! -e $target ]]; then
         [[ -x $ROUTED ]] || say "building prp-routed (the first time takes some minutes)"
         cargo build --quiet --release --manifest-path "$here/../Cargo.toml" --target-dir "$target" -p prp-routed ||
@@ -31,14 +33,15 @@ plan_routers() {
         "or leave it out with --no-routers"
 }
 
-# Once all links are up: a router that starts without a carrier would find its neighbours a second later.
+# Once all links are up: a router that starts without a carrier would find its neighbours a second
+# later.
 start_routers() {
     local v
     local -A pids=()
     for v in "${PLAN_NODES[@]}"; do
         : >"$STATE/$v/routed"
-        # A session of its own, so that a Ctrl-C meant for somebody else does not end it. Settings and PRP_NODE are this
-        # machine's, and not those of its nodes.
+        # A session of its own, so that a Ctrl-C meant for somebody else does not end it. Settings
+        # and PRP_NODE are this machine's, and not those of its nodes.
         (unset PRP_NODE && on_node "$v" setsid "$ROUTED" --config /dev/null) </dev/null >"$STATE/$v/routed" 2>&1 9>&- &
         pids[$v]=$!
         disown 2>/dev/null || true

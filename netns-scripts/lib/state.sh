@@ -12,27 +12,32 @@
 #   BASE/INSTANCE/faults      with faults: see faults.sh
 #   BASE/INSTANCE/up          NAME SIZE MTU RATE [udp|both] [faulty] [routers]; written last, so without it the rest is a leftover
 
-# MODE is root or rootless, and the two never share a folder: the holder of the rootless one has another /run.
+# MODE is root or rootless, and the two never share a folder: the holder of the rootless one has
+# another /run.
 set_paths() {
     if may_make_namespaces; then
         MODE=root BASE=/run/prp-topo
     else
-        # Not XDG_RUNTIME_DIR: it differs between a login and `su`, and what one brings up the other has to take down.
+        # Not XDG_RUNTIME_DIR: it differs between a login and `su`, and what one brings up the other
+        # has to take down.
         MODE=rootless BASE=/tmp/prp-topo-$EUID
     fi
     STATE=$BASE/$INSTANCE
-    # /tmp belongs to everyone, and somebody else's state would lead us into somebody else's processes.
+    # /tmp belongs to everyone, and somebody else's state would lead us into somebody else's
+    # processes.
     if [[ -e $BASE || -L $BASE ]] && ! [[ -d $BASE && -O $BASE && ! -L $BASE ]]; then
         die "$BASE is not a folder of your own: have its owner remove it"
     fi
 }
 
-# Holds the lock until this process and every child it started have ended: after a kill -9, the next topo waits for a
-# half-done `ip` as well. Always descriptor 9, since sh can only close those of one digit.
+# Holds the lock until this process and every child it started have ended: after a kill -9, the next
+# topo waits for a half-done `ip` as well. Always descriptor 9, since sh can only close those of one
+# digit.
 take_lock() {
     local lock=$BASE/$INSTANCE.lock mode=755 tries
     [[ $MODE == root ]] || mode=700
-    # Again and again, because every `down` at the same time removes the file, and perhaps the folder, between two steps.
+    # Again and again, because every `down` at the same time removes the file, and perhaps the
+    # folder, between two steps.
     for ((tries = 0; tries < 100; tries++)); do
         mkdir -m "$mode" "$BASE" 2>/dev/null || true
         { exec 9>>"$lock"; } 2>/dev/null || continue
@@ -49,19 +54,21 @@ remove_lock() {
     rmdir "$BASE" 2>/dev/null || true
 }
 
-# Root means more than uid 0: a container may lack the capabilities, and uid 0 of a user namespace may not touch the
-# mounts around it. Entering one's own mount namespace is allowed to exactly those who may.
+# Root means more than uid 0: a container may lack the capabilities, and uid 0 of a user namespace
+# may not touch the mounts around it. Entering one's own mount namespace is allowed to exactly those
+# who may.
 may_make_namespaces() {
     ((EUID == 0)) || return 1
     local status caps=0 net_admin=12
-    # At once: `read` goes back in the file after every line, and lines before may have another length by then.
+    # At once: `read` goes back in the file after every line, and lines before may have another
+    # length by then.
     status=$(</proc/self/status)
     [[ ! $status =~ CapEff:[[:space:]]*([0-9a-f]+) ]] || caps=${BASH_REMATCH[1]}
     ((0x$caps >> net_admin & 1)) && [[ -w /run ]] && nsenter --mount=/proc/self/ns/mnt true 2>/dev/null
 }
 
-# is_up V...: whether the topology was finished, and the namespaces of these nodes are still the ones that were made; a
-# reboot or an `ip netns del` changes that.
+# is_up V...: whether the topology was finished, and the namespaces of these nodes are still the
+# ones that were made; a reboot or an `ip netns del` changes that.
 is_up() {
     local v
     [[ -f $STATE/up && ($MODE == root || -n $HOLDER) ]] || return 1

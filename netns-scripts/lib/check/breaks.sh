@@ -2,8 +2,8 @@
 # `up` that fails, is killed or interrupted on its way.
 # shellcheck disable=SC2154 # topo, scratch, A and B are of check-topo, said is of `ends`
 
-# Puts in the place of each tool one that counts the calls, and at call number $AT kills topo or fails. What was called
-# at the time of the kill goes on.
+# Puts in the place of each tool one that counts the calls, and at call number $AT kills topo or
+# fails. What was called at the time of the kill goes on.
 make_shims() {
     local tool real
     mkdir -p "$scratch/shims"

@@ -14,8 +14,9 @@ check_tcp() {
     is "answer" "world 10.99.0.1" "$(talk 1 10.99.0.1)"
 }
 
-# Not a frame may be on the link but those of the connection: no ARP, no IPv6. Watched until the connection is over, and
-# for a second and a half at least, which is when a link that has come up would be asked about addresses.
+# Not a frame may be on the link but those of the connection: no ARP, no IPv6. Watched until the
+# connection is over, and for a second and a half at least, which is when a link that has come up
+# would be asked about addresses.
 check_quiet() {
     need_python
     "$topo" up pair
@@ -63,8 +64,9 @@ check_mtu() {
     done
 }
 
-# As many frames as need about 300 ms: all must arrive, and take that long. A queue shorter than the socket's buffer
-# would end the sender with ENOBUFS, a bucket smaller than a frame would let none through.
+# As many frames as need about 300 ms: all must arrive, and take that long. A queue shorter than the
+# socket's buffer would end the sender with ENOBUFS, a bucket smaller than a frame would let none
+# through.
 check_rate() {
     need_python
     local mtu rate bits count took expected

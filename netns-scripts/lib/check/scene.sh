@@ -35,7 +35,8 @@ need_python() {
     python3 -c 'import json, socket' 2>/dev/null || skip "no whole python3"
 }
 
-# listen NODE NAME / talk NODE ADDRESS: one TCP connection, which carries "hello" there and "world" back.
+# listen NODE NAME / talk NODE ADDRESS: one TCP connection, which carries "hello" there and "world"
+# back.
 listen() {
     # What an earlier one said is not this one's readiness.
     rm -f "$scratch/$2"
@@ -58,7 +59,8 @@ s.sendall(b"hello")
 print(s.recv(5).decode(), s.getsockname()[0])' "$2"
 }
 
-# frames NODE COUNT SIZE FROM TO / sink NODE COUNT NAME: raw frames of PRP's type with a socket's default buffer.
+# frames NODE COUNT SIZE FROM TO / sink NODE COUNT NAME: raw frames of PRP's type with a socket's
+# default buffer.
 frames() {
     timeout 20 "$topo" exec "$1" -- python3 -c '
 import socket, sys
@@ -71,8 +73,9 @@ for _ in range(count):
     s.send(frame)' "${@:2}"
 }
 
-# Prints how many came, their size, and the milliseconds from the first to the last, all as the kernel counts and stamps
-# them: this script may be late to read them, and an ordinary user's buffer is short.
+# Prints how many came, their size, and the milliseconds from the first to the last, all as the
+# kernel counts and stamps them: this script may be late to read them, and an ordinary user's buffer
+# is short.
 sink() {
     rm -f "$scratch/$3"
     "$topo" exec "$1" -- python3 -c '

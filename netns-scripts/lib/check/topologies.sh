@@ -58,7 +58,8 @@ check_ring() {
     nothing_left
 }
 
-# The best way flips the lowest bit in which the nodes differ (e-cube order), and all other neighbours stand behind it.
+# The best way flips the lowest bit in which the nodes differ (e-cube order), and all other
+# neighbours stand behind it.
 check_hypercube() {
     need_python
     "$topo" up hypercube 3 --no-routers
