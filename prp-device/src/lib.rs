@@ -10,7 +10,9 @@
 //! | `device_io` | a device of either carrier |
 //! | `udp` | a UDP socket, whose datagrams travel in trains |
 //! | `filter` | the classic BPF program that passes frames for a process or a router |
+//! | `tx_backlog` | what a device did not take yet |
 //! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` looks after them |
+//! | `no_fast_paths` | in their place, in a build without the feature `fast-paths` |
 //! | `interface`, `state`, `carrier` | which devices there are, and what the kernel says of them |
 //! | `netlink` | questions to the kernel, and its answers |
 //! | [`assembler`] | eBPF programs, written as calls |
