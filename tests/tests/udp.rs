@@ -3,6 +3,7 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::fs;
+use std::net::UdpSocket;
 use std::process::Command;
 
 use nix::unistd::Uid;
@@ -20,6 +21,7 @@ prp_tests::main! {
         loopback__every_process_of_a_node_gets_its_requests,
         loopback__processes_of_several_users,
         loopback__the_process_at_the_node_s_own_port_is_killed,
+        loopback__what_a_stranger_sends_changes_nothing,
         link__stream_of_full_segments,
         link__stream_through_losses,
         link__trains_that_are_lost_are_given_up,
@@ -65,6 +67,42 @@ fn loopback__stream_of_processes_without_privileges() {
     }
     let seed = seed::of("loopback__stream_of_processes_without_privileges");
     exchange(&mut client, &mut server, seed, 64 * MIB, |_| ());
+}
+
+/// A process at a third address makes up packets of both nodes: resets, data, acknowledgements and
+/// messages between devices, for the stream's port of the server and any of the client.
+fn loopback__what_a_stranger_sends_changes_nothing() {
+    const DATAGRAMS: u64 = 50_000;
+    let hosts = loopback_hosts();
+    let [mut client, mut server] = [1, 2].map(|node| unprivileged(&hosts, node));
+    stream::connect(&mut client, &mut server, "2:80", "");
+    let seed = seed::of("loopback__what_a_stranger_sends_changes_nothing");
+    let net = fs::read_to_string(hosts.path()).expect("text");
+    let net = net.split([':', ' ']).nth(2).and_then(|ip| ip.strip_suffix(".1")).expect("node 1");
+    let stranger = UdpSocket::bind(format!("{net}.3:5231")).expect("an address of this machine");
+    exchange(&mut client, &mut server, seed, 64 * MIB, |_| {
+        let mut state = seed;
+        for _ in 0..DATAGRAMS {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let [number, port, flags, to, kind, ..] = (state >> 8).to_be_bytes();
+            let (from, at) = if to & 1 == 0 { (1, 2) } else { (2, 1) };
+            let high = u16::from_be_bytes([port | 0x80, number]);
+            let ports = if at == 2 { [high, 80] } else { [80, high] };
+            let mut bytes = vec![0, from, 0, at];
+            ports.iter().for_each(|port| bytes.extend(port.to_be_bytes()));
+            // Number, length, and each flag there is.
+            bytes.extend([number, port, 0, 12, flags, number, port, 1 << (kind & 7)]);
+            bytes.extend([flags; 12]);
+            if kind >= 250 {
+                bytes[..4].fill(0);
+            }
+            let destination = format!("{net}.{at}:{}", 5230 + u16::from(to >> 1 & 3));
+            // A full queue is no matter.
+            let _ = stranger.send_to(&bytes, destination);
+        }
+    });
+    let strangers: u64 = client.ok("udp s strangers").parse().expect("a number");
+    assert!(strangers > 0, "none has come");
 }
 
 /// Has `client` connect to `server`, which listens at `port` of node 2, and say something.
