@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(x) do { if (!(x)) { fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, rank, #x); MPI_Abort(MPI_COMM_WORLD, 3); } } while (0)
+#include "check.h"
 
 static int rank, size;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(x) do { if (!(x)) { fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, rank, #x); MPI_Abort(MPI_COMM_WORLD, 3); } } while (0)
+#include "check.h"
 
 static int rank, size;
 
@@ -99,7 +99,7 @@ static void groups(void) {
         between(part, high, x, evens, there);
         MPI_Comm_free(&part);
     }
-    /* The first rank of one group is with nobody who has the color of another group's. */
+    /* The color of the first rank of one group is no other group's. */
     MPI_Comm_split(inter, high, 0, &part);
     CHECK(part == MPI_COMM_NULL);
     MPI_Group all, first;

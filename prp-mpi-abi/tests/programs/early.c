@@ -15,18 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "check.h"
+
 enum { PAGE = 4096, LARGE = 4 << 20, SMALL = 64 << 10 };
 
 static const char *folder;
 static int rank;
-
-#define CHECK(holds)                                                                                \
-    do {                                                                                            \
-        if (!(holds)) {                                                                             \
-            fprintf(stderr, "rank %d, line %d: %s does not hold\n", rank, __LINE__, #holds);        \
-            MPI_Abort(MPI_COMM_WORLD, 3);                                                           \
-        }                                                                                           \
-    } while (0)
 
 static const char *path(const char *name)
 {

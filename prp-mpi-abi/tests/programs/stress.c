@@ -14,13 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(c)                                                                                   \
-    do {                                                                                           \
-        if (!(c)) {                                                                                \
-            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #c);                         \
-            MPI_Abort(MPI_COMM_WORLD, 3);                                                          \
-        }                                                                                          \
-    } while (0)
+#include "check.h"
 
 static int rank, size;
 
