@@ -167,7 +167,7 @@ pub(crate) fn comm_idup_with_info(
 }
 
 /// The ranks with the same color, in the order of keys. Of both groups of an intercommunicator
-/// those who have it talk to each other.
+/// the ranks with the same color talk to each other.
 fn split(handle: Handle, color: c_int, key: c_int) -> Result<Handle, Failure> {
     let comm = comm_of(handle)?;
     let (everyone, _) = comm.everyone();
@@ -276,8 +276,8 @@ fn create_among(parent: &Comm, context: u64, group: Group, tag: c_int) -> Result
     add(parent, context, group, |_| ())
 }
 
-/// A context for those who make a communicator with the same text: groups that do so at the same
-/// time have different texts.
+/// A context for the ranks that make a communicator with the same text: groups that do so at the
+/// same time have different texts.
 fn context_of_text(text: &str) -> u64 {
     let hash = text.bytes().fold(7_u64, |h, b| h.wrapping_mul(31).wrapping_add(b.into()));
     1 << 60 | hash >> 8

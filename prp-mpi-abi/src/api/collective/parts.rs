@@ -18,6 +18,16 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// One part.
+    pub(crate) fn single(
+        buffer: Address,
+        count: i64,
+        datatype: Handle,
+        comm: Handle,
+    ) -> Result<Self, Failure> {
+        Ok(Self { regions: vec![region(buffer, count, datatype, comm)?] })
+    }
+
     /// The same number of elements for each rank, one after the other.
     pub(crate) fn equal(
         buffer: Address,

@@ -6,9 +6,12 @@ use prp_mpi::datatype::{Class as Kind, Datatype};
 use prp_mpi::sys::memory::Region;
 
 use super::{count_of, known};
-use crate::api::error::{Class, Outcome, fail};
+use crate::api::error::{Class, Failure, Outcome, fail};
 use crate::object::Handle;
 use crate::sys::pointer::{Address, Counts, Ptr};
+
+const NO_ROOM: &str = "no room to pack this";
+const PACKED_TOO_SHORT: &str = "what was packed ends before this does";
 
 pub(crate) fn pack_size(count: i64, datatype: Handle, _comm: Handle, size: Counts) -> Outcome {
     size.put(count * known(datatype)?.size() as i64);
@@ -25,14 +28,26 @@ pub(crate) fn pack(
     _comm: Handle,
 ) -> Outcome {
     let from = inbuf.region(count_of(count)?, &known(datatype)?);
-    let at = position.at(0);
-    let end = at + from.len() as i64;
-    if end > room {
-        return fail(Class::Truncate, "no room to pack this");
-    }
-    outbuf.offset(at as isize).region(from.len(), &Datatype::bytes()).copy_from(&from);
-    position.put(end);
+    let mut to = next_bytes(outbuf, room, position, from.len(), NO_ROOM)?;
+    to.copy_from(&from);
     Ok(())
+}
+
+/// The next `len` of the `size` packed bytes at `buf`. The position is behind them then.
+fn next_bytes(
+    buf: Address,
+    size: i64,
+    position: Counts,
+    len: usize,
+    too_short: &str,
+) -> Result<Region, Failure> {
+    let at = position.at(0);
+    let end = at + len as i64;
+    if end > size {
+        return fail(Class::Truncate, too_short);
+    }
+    position.put(end);
+    Ok(buf.offset(at as isize).region(len, &Datatype::bytes()))
 }
 
 pub(crate) fn unpack(
@@ -45,14 +60,7 @@ pub(crate) fn unpack(
     _comm: Handle,
 ) -> Outcome {
     let mut to = outbuf.region(count_of(count)?, &known(datatype)?);
-    let at = position.at(0);
-    let end = at + to.len() as i64;
-    if end > size {
-        return fail(Class::Truncate, "what was packed ends before this does");
-    }
-    let from = inbuf.offset(at as isize).region(to.len(), &Datatype::bytes());
-    to.copy_from(&from);
-    position.put(end);
+    to.copy_from(&next_bytes(inbuf, size, position, to.len(), PACKED_TOO_SHORT)?);
     Ok(())
 }
 
@@ -146,13 +154,7 @@ pub(crate) fn pack_external(
     let of = known(datatype)?;
     let mut packed = inbuf.region(count_of(count)?, &of).to_vec();
     to_external(&mut packed, &of);
-    let at = position.at(0);
-    let end = at + packed.len() as i64;
-    if end > room {
-        return fail(Class::Truncate, "no room to pack this");
-    }
-    outbuf.offset(at as isize).region(packed.len(), &Datatype::bytes()).write(0, &packed);
-    position.put(end);
+    next_bytes(outbuf, room, position, packed.len(), NO_ROOM)?.write(0, &packed);
     Ok(())
 }
 
@@ -167,15 +169,9 @@ pub(crate) fn unpack_external(
 ) -> Outcome {
     check(name)?;
     let of = known(datatype)?;
-    let mut to: Region = outbuf.region(count_of(count)?, &of);
-    let at = position.at(0);
-    let end = at + to.len() as i64;
-    if end > size {
-        return fail(Class::Truncate, "what was packed ends before this does");
-    }
-    let mut packed = inbuf.offset(at as isize).region(to.len(), &Datatype::bytes()).to_vec();
+    let mut to = outbuf.region(count_of(count)?, &of);
+    let mut packed = next_bytes(inbuf, size, position, to.len(), PACKED_TOO_SHORT)?.to_vec();
     from_external(&mut packed, &of);
     to.write(0, &packed);
-    position.put(end);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Calls on intercommunicators: what one group contributes goes to the other.
 
 use std::ffi::c_int;
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -63,6 +64,33 @@ pub(super) fn bcast(
     }))
 }
 
+/// What a rank has of a call with a root: its own part at the other group's ranks, all parts at the
+/// root, and else nothing.
+struct RootedParts {
+    root: Root,
+    mine: Region,
+    all: Parts,
+}
+
+impl RootedParts {
+    fn of(
+        inter: &Inter,
+        root: c_int,
+        mine: impl Fn() -> Result<Region, Failure>,
+        all: impl Fn() -> Result<Parts, Failure>,
+    ) -> Result<Self, Failure> {
+        let root = root_of(root, &inter.2, inter.1)?;
+        let mine = if let Root::Across(_) = root { mine()? } else { Region::owned(0) };
+        let all = if root == Root::Here { all()? } else { Parts { regions: Vec::new() } };
+        Ok(Self { root, mine, all })
+    }
+}
+
+/// Where the parts are in the memory of a call with a root.
+fn ranges(root: Root, mine: &Region, all: &Parts) -> Vec<Range<usize>> {
+    if root == Root::Here { all.ranges(0) } else { iter::once(0..mine.len()).collect() }
+}
+
 /// A rank's own part, or those of the other group, of which only the one is looked at that has a
 /// meaning there.
 pub(super) fn gather(
@@ -72,14 +100,11 @@ pub(super) fn gather(
     mine: impl Fn() -> Result<Region, Failure>,
     all: impl Fn() -> Result<Parts, Failure>,
 ) -> Result<Plan, Failure> {
-    let root = root_of(root, &inter.2, inter.1)?;
-    let mine = if let Root::Across(_) = root { mine()? } else { Region::owned(0) };
-    let all = if root == Root::Here { all()? } else { Parts { regions: Vec::new() } };
+    let RootedParts { root, mine, all } = RootedParts::of(&inter, root, mine, all)?;
     Ok(plan(inter, call, move |sides| {
         let mut memory = Region::owned(mine.len() + all.len());
         memory.copy_from(&mine);
-        let own = 0..mine.len();
-        let parts = if root == Root::Here { all.ranges(0) } else { vec![own] };
+        let parts = ranges(root, &mine, &all);
         let mut made = Made::new(memory, sides.gather(root, &parts));
         let all = all.clone();
         made.finish = Some(Box::new(move |memory| all.unpack(memory, 0)));
@@ -95,14 +120,11 @@ pub(super) fn scatter(
     mine: impl Fn() -> Result<Region, Failure>,
     all: impl Fn() -> Result<Parts, Failure>,
 ) -> Result<Plan, Failure> {
-    let root = root_of(root, &inter.2, inter.1)?;
-    let mine = if let Root::Across(_) = root { mine()? } else { Region::owned(0) };
-    let all = if root == Root::Here { all()? } else { Parts { regions: Vec::new() } };
+    let RootedParts { root, mine, all } = RootedParts::of(&inter, root, mine, all)?;
     Ok(plan(inter, call, move |sides| {
         let memory = Region::owned(mine.len() + all.len());
         all.pack(&memory, 0);
-        let own = 0..mine.len();
-        let parts = if root == Root::Here { all.ranges(0) } else { vec![own] };
+        let parts = ranges(root, &mine, &all);
         Made::new(memory, sides.scatter(root, &parts)).then_copy(0, mine.clone())
     }))
 }

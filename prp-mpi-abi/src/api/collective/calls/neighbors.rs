@@ -7,7 +7,6 @@ use prp_mpi::sys::memory::Region;
 use super::super::parts::Parts;
 use super::super::{Made, Plan, intra, signature};
 use crate::api::error::{Class, Failure};
-use crate::api::message::region;
 use crate::api::topology::Neighbors;
 use crate::object::Handle;
 use crate::sys::pointer::{Address, Counts, Ptr};
@@ -72,7 +71,7 @@ pub(crate) fn plan_neighbor_allgather(
     comm: Handle,
 ) -> Result<Plan, Failure> {
     let of = neighbors(comm)?;
-    let out = Parts { regions: vec![region(sendbuf, sendcount, sendtype, comm)?] };
+    let out = Parts::single(sendbuf, sendcount, sendtype, comm)?;
     let into = Parts::equal(recvbuf, recvcount, recvtype, of.sources.len(), comm)?;
     exchanged(Call::NeighborAllgather, comm, of, out, into)
 }
@@ -88,7 +87,7 @@ pub(crate) fn plan_neighbor_allgatherv(
     comm: Handle,
 ) -> Result<Plan, Failure> {
     let of = neighbors(comm)?;
-    let out = Parts { regions: vec![region(sendbuf, sendcount, sendtype, comm)?] };
+    let out = Parts::single(sendbuf, sendcount, sendtype, comm)?;
     let into = Parts::listed(recvbuf, recvcounts, displs, recvtype, of.sources.len(), comm)?;
     exchanged(Call::NeighborAllgatherv, comm, of, out, into)
 }
