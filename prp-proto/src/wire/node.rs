@@ -23,6 +23,17 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Echo => "echo",
+            Self::EchoReply => "reply",
+            Self::TimeExceeded => "hop_limit",
+            Self::Unreachable => "no_route",
+            Self::TooBig => "too_big",
+        }
+    }
+
     const fn code(self) -> u8 {
         match self {
             Self::Echo => 16,

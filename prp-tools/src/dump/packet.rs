@@ -5,8 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use prp_proto::addr::Port;
 use prp_proto::wire::{
-    Control, ETHERNET_LEN, Flags, Frame, FrameError, LivenessBlock, NodeBlock, NodeKind, Part,
-    Pretty,
+    Control, ETHERNET_LEN, Flags, Frame, FrameError, LivenessBlock, NodeBlock, Part, Pretty,
 };
 use serde::Serialize;
 
@@ -152,18 +151,8 @@ impl Packet {
             sequence: transport.map(|t| t.seq),
             length: transport.map(|t| t.len),
             hops: transport.map(|t| t.flags.hops()),
-            echo: echo.map(|block| echo_name(block.kind)),
+            echo: echo.map(|block| block.kind.name()),
         };
         serde_json::to_string(&row).unwrap_or_default()
-    }
-}
-
-const fn echo_name(kind: NodeKind) -> &'static str {
-    match kind {
-        NodeKind::Echo => "echo",
-        NodeKind::EchoReply => "reply",
-        NodeKind::TimeExceeded => "hop_limit",
-        NodeKind::Unreachable => "no_route",
-        NodeKind::TooBig => "too_big",
     }
 }

@@ -147,7 +147,7 @@ impl Tally {
                 sequence: heard.sequence,
                 from: heard.from.number(),
                 name: name.to_owned(),
-                kind: kind(heard.kind),
+                kind: heard.kind.name(),
                 routers,
                 seconds: heard.took.as_secs_f64(),
                 duplicate,
@@ -223,16 +223,6 @@ impl Tally {
 fn rounded(percent: f64) -> String {
     let text = format!("{percent:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn kind(kind: NodeKind) -> &'static str {
-    match kind {
-        NodeKind::Echo => "echo",
-        NodeKind::EchoReply => "reply",
-        NodeKind::TimeExceeded => "hop_limit",
-        NodeKind::Unreachable => "no_route",
-        NodeKind::TooBig => "too_big",
-    }
 }
 
 #[cfg(test)]
