@@ -6,10 +6,8 @@ use std::io;
 use prp_proto::addr::{NodeId, Port};
 
 use crate::Sent;
+use crate::packet::SocketRing;
 use crate::sys::mmsg::PIECES;
-
-/// Hands up to so many frames of a socket to what it is given; how many there were.
-type Ring<'a> = dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> io::Result<usize> + 'a;
 
 /// The tcx receive path of one device, which this build has not: all frames come to the socket.
 #[derive(Debug)]
@@ -50,7 +48,7 @@ impl TcxRx {
         &self,
         max: usize,
         take: &mut dyn FnMut(&[u8]),
-        ring: &mut Ring<'_>,
+        ring: &mut SocketRing<'_>,
     ) -> io::Result<usize> {
         ring(max, take)
     }

@@ -15,6 +15,9 @@ use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
 use crate::{BorrowedFrames, FrameIo, Interface, KernelDevice, Peek, Sent, TcxRx, XdpTx};
 
+/// Hands up to so many frames of a socket to what it is given; how many there were.
+pub(crate) type SocketRing<'a> = dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> io::Result<usize> + 'a;
+
 /// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two
 /// megabytes in fact. What the reader's second-level cache still holds of a slot has to be taken
 /// from there before the kernel can write to it again, which takes up to three times as long as the

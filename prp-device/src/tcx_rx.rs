@@ -20,6 +20,7 @@ use prp_proto::wire::ETHERNET_LEN;
 use self::program::program;
 use crate::conflicts;
 use crate::fast_path::{FastPath, FastPathKind, Netdev};
+use crate::packet::SocketRing;
 use crate::sys::bpf::{FrameHook, FrameProgram};
 use crate::sys::shared_ring::{Layout, SharedRing};
 
@@ -29,9 +30,6 @@ const PAUSE: Duration = Duration::ZERO;
 
 /// Bits of a word.
 const BITS: u16 = 64;
-
-/// Hands up to so many frames of a socket to what it is given; how many there were.
-type Ring<'a> = dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> io::Result<usize> + 'a;
 
 /// A device that runs the program, as long as this lives.
 #[derive(Debug)]
@@ -164,7 +162,7 @@ impl TcxRx {
         &self,
         max: usize,
         take: &mut dyn FnMut(&[u8]),
-        ring: &mut Ring<'_>,
+        ring: &mut SocketRing<'_>,
     ) -> io::Result<usize> {
         let frames = match self.slots.get() {
             Some(slots) => self.merge(slots, max, take, ring)?,
@@ -183,7 +181,7 @@ impl TcxRx {
         slots: &SharedRing,
         max: usize,
         take: &mut dyn FnMut(&[u8]),
-        ring: &mut Ring<'_>,
+        ring: &mut SocketRing<'_>,
     ) -> io::Result<usize> {
         let mut frames = 0;
         if self.draining_socket.load(Ordering::Relaxed) {

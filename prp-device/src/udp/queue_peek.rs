@@ -1,4 +1,4 @@
-//! What waits at a UDP socket, for those who do not hold the device.
+//! What waits at a UDP socket, for threads that do not hold the device.
 
 use std::os::fd::BorrowedFd;
 
