@@ -23,8 +23,8 @@ find_holder() {
 }
 
 # The holder keeps a user, a mount and a network namespace, with a /run of its own, where `ip netns`
-# works as for root. It writes down its own pid, and drops the lock only after: whoever gets the
-# lock knows of it.
+# works as for root. It writes down its own pid, and drops the lock only after: the next process
+# that gets the lock knows of it.
 start_holder() {
     # shellcheck disable=SC2016 # for the shell inside
     local program='

@@ -55,8 +55,8 @@ remove_lock() {
 }
 
 # Root means more than uid 0: a container may lack the capabilities, and uid 0 of a user namespace
-# may not touch the mounts around it. Entering one's own mount namespace is allowed to exactly those
-# who may.
+# may not touch the mounts around it. Exactly the processes that may do so may enter their own mount
+# namespace.
 may_make_namespaces() {
     ((EUID == 0)) || return 1
     local status caps=0 net_admin=12

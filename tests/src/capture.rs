@@ -73,7 +73,7 @@ pub fn datagram(frame: &[u8]) -> Option<(u16, u16, &[u8])> {
 }
 
 /// A frame that carries `payload` by IPv4 and UDP, between the last bytes of addresses in
-/// 10.0.0.0/24 and ports. Its checksums are those of somebody who computes none.
+/// 10.0.0.0/24 and ports. Its checksums are 0, which stands for none.
 pub fn datagram_frame(from: (u8, u16), to: (u8, u16), payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, to.0, 2, 0, 0, 0, 0, from.0, 0x08, 0x00];
     let udp_len = (UDP + payload.len()) as u16;

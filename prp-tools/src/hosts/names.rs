@@ -1,4 +1,4 @@
-//! Names of nodes, for those who read them.
+//! Names of nodes, for people to read.
 
 use std::collections::HashMap;
 
