@@ -20,7 +20,7 @@ mod probe;
 mod router_name;
 
 use self::claimed::{ClaimedPorts, PortBlock};
-pub use self::probe::{OwnerProbe, UdpOwners};
+pub use self::probe::{Addressee, OwnerProbe, UdpOwners};
 pub use self::router_name::RouterUdpName;
 use crate::fork::CloseOnFork;
 

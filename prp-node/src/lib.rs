@@ -29,7 +29,7 @@ mod trust;
 
 pub use sys::fork;
 
-pub use claims::{OwnerProbe, PortClaims, RouterUdpName, StewardClaim, UdpOwners};
+pub use claims::{Addressee, OwnerProbe, PortClaims, RouterUdpName, StewardClaim, UdpOwners};
 pub use hosts::HostsFile;
 pub use registry::{DownHop, DownHops, Ledger, LedgerReader};
 pub use run_dir::{RunDir, Service, ServiceListener};

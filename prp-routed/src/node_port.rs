@@ -4,24 +4,15 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 use prp_device::{NodePort, UdpDevice};
-use prp_node::{RouterUdpName, UdpOwners};
-use prp_proto::addr::{LinkAddr, NodeId, UdpPeer};
+use prp_node::{Addressee, RouterUdpName, UdpOwners};
+use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
-use prp_proto::wire::Frame;
-
-/// How often the router looks whether a process that held the port is gone.
-const SEEK_AGAIN: Duration = Duration::from_secs(1);
-
-/// Where a datagram comes from does not matter to what hands it on.
-const NOWHERE: LinkAddr = LinkAddr::Udp { peer: UdpPeer(0), port: 0 };
 
 /// The router's part in its node's own UDP port.
 #[derive(Debug)]
 pub struct RouterNodePort {
-    node: NodeId,
     own: SocketAddr,
     /// At how many ports behind it the router receives.
     offset: u16,
@@ -45,7 +36,7 @@ impl RouterNodePort {
         };
         let (owners, port) = (UdpOwners::new(node)?, device.take_node_port());
         let seek_at = Instant::ZERO;
-        Ok(Self { node, own, offset, owners, _name: name, port, seek_at })
+        Ok(Self { own, offset, owners, _name: name, port, seek_at })
     }
 
     /// What to poll, if the router holds the port.
@@ -61,19 +52,17 @@ impl RouterNodePort {
     /// Hands on what is there, to the processes of the node and to the router itself, and takes the
     /// port if it has become free; how many datagrams there were.
     pub fn turn(&mut self, now: Instant) -> usize {
-        let Self { node, own, offset, owners, port, .. } = self;
+        let Self { own, offset, owners, port, .. } = self;
         let Some(socket) = port else {
             if self.seek_at <= now {
-                self.seek_at = now + SEEK_AGAIN;
+                self.seek_at = now + NodePort::SEEK_AGAIN;
                 *port = NodePort::open(*own).ok();
             }
             return 0;
         };
-        let handed_on = socket.hand_on(|bytes| {
-            let frame = Frame::parse_datagram(NOWHERE, bytes).ok()?;
-            let is_local = frame.head.network.dst == *node;
-            let owner = is_local.then(|| owners.offset(frame.head.transport.dst_port)).flatten();
-            Some(owner.unwrap_or(*offset))
+        let handed_on = socket.hand_on(|bytes| match owners.addressee(bytes)? {
+            Addressee::Process(owner) => Some(owner),
+            Addressee::Unowned | Addressee::OtherNode => Some(*offset),
         });
         handed_on.unwrap_or_else(|_| {
             // It is of no use any more, and another one may be.

@@ -8,6 +8,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use prp_node::fork::CloseOnFork;
 use socket2::Socket;
@@ -31,6 +32,10 @@ pub struct NodePort {
 }
 
 impl NodePort {
+    /// How often to look whether the port is free that another process holds. Requests are lost in
+    /// between, and their senders repeat them. An idle process does little else.
+    pub const SEEK_AGAIN: Duration = Duration::from_secs(1);
+
     /// Opens a socket at `own`.
     ///
     /// # Errors

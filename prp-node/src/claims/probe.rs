@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
-use prp_proto::addr::{NodeId, Port, UDP_PORTS};
+use prp_proto::addr::{LinkAddr, NodeId, Port, UDP_PORTS, UdpPeer};
+use prp_proto::wire::Frame;
 
 use super::claimed::{ClaimedPorts, PortBlock};
 use super::router_name::{router_name, router_udp_name};
@@ -41,6 +42,20 @@ impl OwnerProbe {
     }
 }
 
+/// For whom a datagram is that came to the node's own UDP port.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Addressee {
+    /// The process of the node that is so many UDP ports behind the node's own.
+    Process(u16),
+    /// A port of the node that no process on UDP owns.
+    Unowned,
+    /// Another node.
+    OtherNode,
+}
+
+/// Where a datagram comes from does not matter to what hands it on.
+const NOWHERE: LinkAddr = LinkAddr::Udp { peer: UdpPeer(0), port: 0 };
+
 /// Finds out at which of the node's UDP ports the owners of PRP's ports are.
 #[derive(Debug)]
 pub struct UdpOwners {
@@ -59,9 +74,19 @@ impl UdpOwners {
         Ok(Self { probe: OwnerProbe::new(node)?, known: HashMap::new(), router: None })
     }
 
+    /// For whom `datagram` is; none if it carries no packet.
+    pub fn addressee(&mut self, datagram: &[u8]) -> Option<Addressee> {
+        let head = Frame::parse_datagram(NOWHERE, datagram).ok()?.head;
+        if head.network.dst != self.probe.node {
+            return Some(Addressee::OtherNode);
+        }
+        let owner = self.offset(head.transport.dst_port);
+        Some(owner.map_or(Addressee::Unowned, Addressee::Process))
+    }
+
     /// How many UDP ports behind the node's own the owner of `port` is; none if no process owns it,
     /// or one that is not on UDP.
-    pub fn offset(&mut self, port: Port) -> Option<u16> {
+    pub(super) fn offset(&mut self, port: Port) -> Option<u16> {
         let Self { probe, known, .. } = self;
         let is_there = |ports: ClaimedPorts, offset| {
             !is_unbound(&probe.socket, &ports.udp_name(probe.node, offset))

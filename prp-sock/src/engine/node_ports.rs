@@ -5,23 +5,17 @@
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_device::{DeviceIo, NodePort};
-use prp_node::UdpOwners;
-use prp_proto::addr::{LinkAddr, NodeId, UdpPeer};
+use prp_node::{Addressee, UdpOwners};
+use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
-use prp_proto::wire::Frame;
 
 use super::Engine;
 use super::core::Core;
 use super::wake_fd::WakeFd;
 use crate::threads;
-
-/// How often a process looks whether a port is free that another one holds. Requests are lost in
-/// between, and their senders repeat them. An idle process does little else.
-const SEEK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A port of the node, and the thread that serves it.
 #[derive(Debug)]
@@ -58,7 +52,7 @@ impl NodePorts {
             }
             places.push(place);
         }
-        Self { node, places, seek_at: engine.now() + SEEK_AGAIN }
+        Self { node, places, seek_at: engine.now() + NodePort::SEEK_AGAIN }
     }
 
     /// Whether this process holds all of them.
@@ -74,7 +68,7 @@ impl NodePorts {
         }
         let now = engine.now();
         if self.seek_at <= now {
-            self.seek_at = now + SEEK_AGAIN;
+            self.seek_at = now + NodePort::SEEK_AGAIN;
             for place in self.places.iter_mut().filter(|place| !place.is_held()) {
                 if let Ok(port) = NodePort::open(place.own) {
                     place.serve(self.node, port);
@@ -96,7 +90,7 @@ impl Place {
         let (alive, offset, stopped) = (Arc::new(()), self.offset, stop.clone());
         self.served = Arc::downgrade(&alive);
         self.stop = Some(stop);
-        let work = Work { port, owners, node, offset, stop: stopped, _alive: alive };
+        let work = Work { port, owners, offset, stop: stopped, _alive: alive };
         // What is dropped with the closure makes the place free.
         let _ = threads::start("prp-node-port", move || work.run());
     }
@@ -114,7 +108,6 @@ impl Drop for Place {
 struct Work {
     port: NodePort,
     owners: UdpOwners,
-    node: NodeId,
     /// At how many ports behind it this process receives.
     offset: u16,
     stop: Arc<WakeFd>,
@@ -131,18 +124,13 @@ impl Work {
             if polled.is_ok() && fds[0].any() == Some(true) {
                 return;
             }
-            let Self { port, owners, node, offset, .. } = &mut self;
-            let handed_on = port.hand_on(|bytes| {
-                let frame = Frame::parse_datagram(NOWHERE, bytes).ok()?;
-                let is_local = frame.head.network.dst == *node;
-                let wanted = frame.head.transport.dst_port;
-                if !is_local {
-                    return owners.router();
-                }
+            let Self { port, owners, offset, .. } = &mut self;
+            let handed_on = port.hand_on(|bytes| match owners.addressee(bytes)? {
+                Addressee::Process(owner) => Some(owner),
                 // A router refuses requests to ports that nobody owns; without one this process
                 // does: it is the steward.
-                let owner = owners.offset(wanted).or_else(|| owners.router());
-                Some(owner.unwrap_or(*offset))
+                Addressee::Unowned => Some(owners.router().unwrap_or(*offset)),
+                Addressee::OtherNode => owners.router(),
             });
             if handed_on.is_err() {
                 return;
@@ -150,9 +138,6 @@ impl Work {
         }
     }
 }
-
-/// Where a datagram comes from does not matter to the thread that hands it on.
-const NOWHERE: LinkAddr = LinkAddr::Udp { peer: UdpPeer(0), port: 0 };
 
 impl Core {
     /// The node's own UDP addresses and ports, how many ports behind them this process receives,
