@@ -57,6 +57,10 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     folder
 });
 
+/// How often a program runs until one of its receives is released. On a busy machine one run in
+/// some tens has none.
+const MOST_RUNS: usize = 20;
+
 fn build() {
     LazyLock::force(&BUILT);
 }
@@ -118,10 +122,14 @@ fn released__the_papers_programs_are_their_sequential_ones() {
     for (name, size) in [("pes", "4096"), ("pes", "4100"), ("nbody", "4096"), ("m3", "250")] {
         let launcher = ["-n", "4", "--node", "1,2", "--launch", &launch];
         let words = [name, "--size", size, "--iterations", "2", "--seed", "7"];
-        let (status, said) = run("report", &launcher, &words);
-        assert_eq!(status, Some(0), "{name}: {said}");
-        assert!(said.contains("ok difference") && !said.contains("WRONG"), "{name}: {said}");
-        assert!(released(&said) > 0, "{name} {size}: {said}");
+        // The scheduler decides whether any of a run's few messages comes after its receive.
+        let is_released = (0..MOST_RUNS).any(|_| {
+            let (status, said) = run("report", &launcher, &words);
+            assert_eq!(status, Some(0), "{name}: {said}");
+            assert!(said.contains("ok difference") && !said.contains("WRONG"), "{name}: {said}");
+            released(&said) > 0
+        });
+        assert!(is_released, "{name} {size}: {MOST_RUNS} runs released no receive");
     }
 }
 
