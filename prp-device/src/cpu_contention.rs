@@ -1,4 +1,4 @@
-//! Whether others want the processor so much that looking for frames does not pay.
+//! Whether other threads want the processor so much that polling for frames does not pay.
 
 use std::time::Duration;
 
@@ -9,39 +9,38 @@ use prp_proto::time::Instant;
 /// thread asleep would be woken, and go first. A peer on the same processor gives it back sooner.
 const LONG: Duration = Duration::from_micros(500);
 
-/// So many long offers in a row are no accident, as a processor taken away by a hypervisor may be
-/// one.
+/// So many long yields in a row are no accident: a hypervisor may take a processor away once.
 const CERTAIN: u32 = 2;
 
-/// A crowded processor is not offered again for so many times what the last offer cost: that is
-/// then 1 % of the time.
+/// A thread does not poll, and so does not yield, for so many times what the last yield took: long
+/// yields are then 1 % of the time.
 const REST: u32 = 100;
 
-/// What a thread that looks for frames, and offers the processor to others in between, learns about
-/// these others.
+/// What a thread that polls for frames, and yields the processor in between, learns about the other
+/// threads of that processor.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct CpuContention {
-    /// Offers in a row that were taken for long.
+    /// Long yields in a row.
     long: u32,
     rests_until: Instant,
 }
 
 impl CpuContention {
-    /// Takes note of an offer that began at `offered` and is over `now`.
-    pub fn note(&mut self, offered: Instant, now: Instant) {
-        let took = now.since(offered);
+    /// Takes note of a yield that began at `begun` and is over `now`.
+    pub fn note(&mut self, begun: Instant, now: Instant) {
+        let took = now.since(begun);
         self.long = if took >= LONG { self.long.saturating_add(1) } else { 0 };
         if self.is_certain() {
             self.rests_until = now + took * REST;
         }
     }
 
-    /// Whether the last offers were taken for so long that a thread that waits had better sleep.
+    /// Whether the last yields took so long that a thread that waits had better sleep.
     pub const fn is_certain(&self) -> bool {
         self.long >= CERTAIN
     }
 
-    /// Whether looking would not pay, as far as is known `now`. One more long offer is enough after
+    /// Whether polling would not pay, as far as is known `now`. One more long yield is enough after
     /// that.
     pub fn is_present(&self, now: Instant) -> bool {
         now < self.rests_until
@@ -54,27 +53,27 @@ mod tests {
 
     const MILLISECOND: Duration = Duration::from_millis(1);
 
-    /// An offer that ends `at` and took `long`.
-    fn offer(contention: &mut CpuContention, at: Instant, long: Duration) {
+    /// A yield that ends `at` and took `long`.
+    fn yielded(contention: &mut CpuContention, at: Instant, long: Duration) {
         contention.note(at - long, at);
     }
 
     #[test]
-    fn is_present__after_two_long_offers_for_a_hundred_times_as_long() {
+    fn is_present__after_two_long_yields_for_a_hundred_times_as_long() {
         let (mut contention, at) = (CpuContention::default(), Instant::from_nanos(1 << 40));
         // A hypervisor may do that now and then.
-        offer(&mut contention, at, MILLISECOND);
+        yielded(&mut contention, at, MILLISECOND);
         assert_eq!((contention.is_certain(), contention.is_present(at)), (false, false));
-        offer(&mut contention, at, MILLISECOND);
+        yielded(&mut contention, at, MILLISECOND);
         let again = at + 100 * MILLISECOND;
         assert_eq!((contention.is_certain(), contention.is_present(at)), (true, true));
         assert!(contention.is_present(again - Duration::from_nanos(1)));
         assert!(!contention.is_present(again));
 
         // Once more is enough then, and a short one ends it.
-        offer(&mut contention, again, 2 * MILLISECOND);
+        yielded(&mut contention, again, 2 * MILLISECOND);
         assert!(contention.is_present(again + 199 * MILLISECOND));
-        offer(&mut contention, again + 200 * MILLISECOND, Duration::from_micros(3));
+        yielded(&mut contention, again + 200 * MILLISECOND, Duration::from_micros(3));
         assert!(!contention.is_certain());
     }
 
@@ -82,7 +81,7 @@ mod tests {
     fn is_present__not_where_peers_take_turns() {
         let (mut contention, at) = (CpuContention::default(), Instant::from_nanos(1 << 40));
         for micros in [3, 499, 200, 700, 499, 700] {
-            offer(&mut contention, at, Duration::from_micros(micros));
+            yielded(&mut contention, at, Duration::from_micros(micros));
             assert!(!contention.is_certain(), "{micros}");
         }
     }

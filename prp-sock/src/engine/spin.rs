@@ -1,4 +1,4 @@
-//! Whether to look again or to sleep.
+//! Whether to poll again or to sleep.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::tuning::{
     UNCONTENDED_YIELD, UNCONTENDED_YIELDS, VAIN_SPINS, YIELD_INTERVAL,
 };
 
-/// How long a waiting thread looks for frames before it sleeps.
+/// How long a waiting thread polls for frames before it sleeps.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Default)]
 pub(crate) enum SpinPolicy {
     /// As long as it has been paying.
@@ -46,13 +46,13 @@ impl SpinHistory {
         }
     }
 
-    /// What is known of offers of the processor, to begin with, for polls that take a system call
-    /// each or none.
+    /// What earlier waits have learned about yields, for polls that take a system call each or
+    /// none.
     pub(super) const fn backoff(&self, by_syscall: bool) -> YieldBackoff {
         YieldBackoff { by_syscall, ..self.backoff }
     }
 
-    /// A wait was over before its budget was, or not; and what is known of offers in the end.
+    /// A wait was over before its budget was, or not; and what it has learned about yields.
     pub(super) fn note(&mut self, paid: bool, backoff: YieldBackoff) {
         self.backoff = backoff;
         if paid {
@@ -70,8 +70,6 @@ pub(super) struct YieldBackoff {
     uncontended: u32,
     last: Instant,
     contention: CpuContention,
-    /// The least that looks took, each of as many as are made in a row.
-    poll_time: Option<Duration>,
     /// A poll takes a system call.
     by_syscall: bool,
 }
@@ -88,33 +86,22 @@ impl YieldBackoff {
         if self.by_syscall { polls / POLLS_PER_SYSCALL } else { polls }
     }
 
-    /// As many looks in a row as there are were over after `taken`.
-    pub(super) fn timed(&mut self, taken: Duration) {
-        let poll_time = taken / self.polls_per_yield().max(1) as u32;
-        self.poll_time = Some(self.poll_time.map_or(poll_time, |least| least.min(poll_time)));
-    }
-
-    /// How long `polls` polls take at least.
-    pub(super) fn time_of_polls(&self, polls: usize) -> Duration {
-        self.poll_time.unwrap_or_default() * polls as u32
-    }
-
     /// Whether the next one is due.
     pub(super) fn is_due(self, now: Instant) -> bool {
         self.uncontended < UNCONTENDED_YIELDS || now.since(self.last) >= YIELD_INTERVAL
     }
 
     /// Whether others have the processor for so long that a thread that waits had better sleep.
-    pub(super) const fn is_crowded(self) -> bool {
+    pub(super) const fn is_contended(self) -> bool {
         self.contention.is_certain()
     }
 
-    /// After an offer that began at `offered` and is over `now`.
-    pub(super) fn after(mut self, offered: Instant, now: Instant) -> Self {
-        let taken = now.since(offered) >= UNCONTENDED_YIELD;
+    /// After a yield that began at `begun` and is over `now`.
+    pub(super) fn after(mut self, begun: Instant, now: Instant) -> Self {
+        let taken = now.since(begun) >= UNCONTENDED_YIELD;
         self.uncontended = if taken { 0 } else { self.uncontended.saturating_add(1) };
         self.last = now;
-        self.contention.note(offered, now);
+        self.contention.note(begun, now);
         self
     }
 }
@@ -148,8 +135,8 @@ mod tests {
         assert_eq!(record.budget(policy, Instant::ZERO), Duration::from_micros(7));
     }
 
-    /// `backoff` after `count` more, each of which takes `long`.
-    fn offered(mut backoff: YieldBackoff, count: u32, long: Duration) -> YieldBackoff {
+    /// `backoff` after `count` more yields, each of which takes `long`.
+    fn yielded(mut backoff: YieldBackoff, count: u32, long: Duration) -> YieldBackoff {
         for _ in 0..count {
             backoff = backoff.after(backoff.last, backoff.last + long);
         }
@@ -157,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn backoff__are_rare_while_nobody_takes_the_processor() {
+    fn backoff__yields_are_rare_while_no_thread_takes_the_processor() {
         let fresh = YieldBackoff::default();
         assert_eq!(fresh.polls_per_yield(), 0);
-        let few = offered(fresh, 15, Duration::from_nanos(500));
+        let few = yielded(fresh, 15, Duration::from_nanos(500));
         assert_eq!((few.polls_per_yield(), few.is_due(few.last)), (16, true));
-        let rare = offered(few, 1, Duration::from_nanos(500));
+        let rare = yielded(few, 1, Duration::from_nanos(500));
         assert_eq!((rare.polls_per_yield(), rare.is_due(rare.last)), (64, false));
         let by_syscall = [few, rare].map(|b| YieldBackoff { by_syscall: true, ..b });
         assert_eq!(by_syscall.map(YieldBackoff::polls_per_yield), [2, 8]);
@@ -171,24 +158,9 @@ mod tests {
     }
 
     #[test]
-    fn polls__tell_the_time_by_the_quickest_there_were() {
-        let mut backoff = offered(YieldBackoff::default(), 16, Duration::from_nanos(500));
-        assert_eq!(backoff.time_of_polls(64), Duration::ZERO, "nobody knows yet");
-        backoff.timed(Duration::from_nanos(64 * 30));
-        assert_eq!(backoff.time_of_polls(10), Duration::from_nanos(300));
-        backoff.timed(Duration::from_nanos(64 * 20));
-        // Somebody else had the processor: that says nothing of looks, and time that is not over
-        // must not be counted.
-        backoff.timed(Duration::from_millis(2));
-        assert_eq!(backoff.time_of_polls(10), Duration::from_nanos(200));
-        let later = backoff.after(backoff.last, backoff.last + Duration::from_nanos(500));
-        assert_eq!(later.time_of_polls(10), Duration::from_nanos(200));
-    }
-
-    #[test]
-    fn backoff__come_first_once_somebody_took_one() {
-        let rare = offered(YieldBackoff::default(), 20, Duration::from_nanos(500));
-        let taken = offered(rare, 1, Duration::from_micros(1));
+    fn backoff__a_yield_comes_first_once_one_was_taken() {
+        let rare = yielded(YieldBackoff::default(), 20, Duration::from_nanos(500));
+        let taken = yielded(rare, 1, Duration::from_micros(1));
         assert_eq!((taken.polls_per_yield(), taken.is_due(taken.last)), (0, true));
     }
 
@@ -196,14 +168,14 @@ mod tests {
     fn budget__nothing_where_others_compute() {
         let millisecond = Duration::from_millis(1);
         let mut record = SpinHistory::default();
-        record.note(false, offered(YieldBackoff::default(), 2, millisecond));
-        let crowded = record.backoff(false);
-        assert!(crowded.is_crowded());
-        assert_eq!(record.budget(SpinPolicy::Adaptive, crowded.last), Duration::ZERO);
-        // A thread that was told to look does.
+        record.note(false, yielded(YieldBackoff::default(), 2, millisecond));
+        let contended = record.backoff(false);
+        assert!(contended.is_contended());
+        assert_eq!(record.budget(SpinPolicy::Adaptive, contended.last), Duration::ZERO);
+        // A thread that was told to poll does.
         let told = Duration::from_micros(50);
-        assert_eq!(record.budget(SpinPolicy::Fixed(told), crowded.last), told);
-        let later = crowded.last + 100 * millisecond;
+        assert_eq!(record.budget(SpinPolicy::Fixed(told), contended.last), told);
+        let later = contended.last + 100 * millisecond;
         assert_eq!(record.budget(SpinPolicy::Adaptive, later), SPIN_BUDGET);
     }
 }

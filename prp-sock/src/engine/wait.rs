@@ -368,9 +368,7 @@ impl Engine {
         (core, polled.map(drop).map_err(io::Error::from))
     }
 
-    /// Looks for a frame or a call without sleeping. If there is something to do, what time it is
-    /// by the looks since the clock was read: near enough, and reading it again would hold
-    /// up a message.
+    /// Polls for a frame or a call without sleeping. If there is something to do, what time it is.
     fn spin(
         &self,
         rx_handles: &RxHandles,
@@ -395,12 +393,10 @@ impl Engine {
                     std::hint::spin_loop();
                     is_there()
                 };
-                if let Some(before) = (0..backoff.polls_per_yield()).find(|_| again()) {
-                    return Some(now + backoff.time_of_polls(before));
+                if (0..backoff.polls_per_yield()).any(|_| again()) {
+                    return Some(self.now());
                 }
-                let begun = now;
                 now = self.now();
-                backoff.timed(now.since(begun));
             }
             if until.is_some_and(|at| now >= at) {
                 return Some(now);
@@ -420,10 +416,10 @@ impl Engine {
             // The peer may need this very processor.
             if backoff.is_due(now) {
                 std::thread::yield_now();
-                let offered = now;
+                let begun = now;
                 now = self.now();
-                *backoff = backoff.after(offered, now);
-                if backoff.is_crowded() && policy == SpinPolicy::Adaptive {
+                *backoff = backoff.after(begun, now);
+                if backoff.is_contended() && policy == SpinPolicy::Adaptive {
                     return None;
                 }
             }

@@ -2,9 +2,9 @@
 //! interleaving.
 //!
 //! A thread that moves much takes its lock again some instructions after it let go, long before
-//! another one that was woken has come to a processor; and one that offers its processor instead of
-//! sleeping gets it back when such a thread's time is over. Here no thread offers anything, and a
-//! lock that a thread waits for is handed to that thread: no other can have it in between.
+//! another one that was woken has come to a processor; and one that yields instead of sleeping gets
+//! the processor back when such a thread's time is over. Here no thread yields, and a lock that a
+//! thread waits for is handed to that thread: no other can have it in between.
 //!
 //! A thread that wants it for a moment comes before those that want it for long: eight threads that
 //! each write without a break are a millisecond's wait together, for a message of some bytes that
