@@ -127,7 +127,7 @@ change_faults() {
     wait_for_faults
 }
 
-# The wire says which faults are in force, so that whoever changes them can count on them.
+# The wire says which faults are in force, so that the caller that changes them can count on them.
 wait_for_faults() {
     local tries said
     for ((tries = 0; tries < 500; tries++)); do

@@ -3,12 +3,12 @@
 # hardware addresses, IPv4 addresses, next hops, and the text of each node's prphosts and `ip
 # -batch` file.
 #
-# PLAN                        name, size, MTU, rate, and perhaps `udp` or `both`, `faulty` and `routers`: two plans with
-#                             the same words are the same
+# PLAN                        name, size, MTU, rate, and perhaps `udp` or `both`, `faulty` and
+#                             `routers`: two plans with the same words are the same
 # CARRIER                     what PRP goes over: ethernet, udp or both
 # PLAN_NODES, PLAN_SWITCHES   the vertices, in the order of their numbers and of appearance
-# IF_NODE, IF_DEV, IF_MAC     one entry for each interface; the two ends of link L are the interfaces 2L and 2L+1,
-#                             so the other end of interface I is I^1
+# IF_NODE, IF_DEV, IF_MAC     one entry for each interface; the two ends of link L are the
+#                             interfaces 2L and 2L+1, so the other end of interface I is I^1
 
 # make_plan NAME SIZE MTU RATE
 make_plan() {

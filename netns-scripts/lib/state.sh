@@ -1,16 +1,18 @@
 # shellcheck shell=bash
 # What is kept on disk between two calls of topo, and the lock around it.
 #
-#   BASE/INSTANCE.lock        locked by whoever changes something
-#   BASE/INSTANCE/holder      without root: the process that keeps the user namespace: pid, start time, boot
-#   BASE/INSTANCE/ns/V        node or switch V has a namespace; written before it is made, device:inode added after
+#   BASE/INSTANCE.lock        locked by the process that changes something
+#   BASE/INSTANCE/holder      without root: the process of the user namespace: pid, start time, boot
+#   BASE/INSTANCE/ns/V        node or switch V has a namespace; written before it is made,
+#                             device:inode added after
 #   BASE/INSTANCE/interfaces  one line each: node device mac ipv4 peer peer-device
 #   BASE/INSTANCE/V/prphosts  what exec puts into PRP_HOSTS
 #   BASE/INSTANCE/V/ipv4      addresses, neighbours and routes, for `ip -batch`
 #   BASE/INSTANCE/V/sys       mount point for exec
 #   BASE/INSTANCE/V/routed    with routers: see routers.sh
 #   BASE/INSTANCE/faults      with faults: see faults.sh
-#   BASE/INSTANCE/up          NAME SIZE MTU RATE [udp|both] [faulty] [routers]; written last, so without it the rest is a leftover
+#   BASE/INSTANCE/up          NAME SIZE MTU RATE [udp|both] [faulty] [routers]; written last, so
+#                             without it the rest is a leftover
 
 # MODE is root or rootless, and the two never share a folder: the holder of the rootless one has
 # another /run.

@@ -7,22 +7,22 @@ mod connecting;
 mod mutation;
 mod routers;
 mod run;
+mod scheduling;
 mod transfer;
 mod tree;
-mod turns;
 
 use closing::CLOSING;
 use connecting::CONNECTING;
 pub use mutation::{Catcher, Mutation};
 use routers::ROUTERS;
 pub use run::{Report, run, table};
+use scheduling::SCHEDULING;
 use transfer::TRANSFER;
 pub use tree::Tree;
-use turns::TURNS;
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = &'static Mutation> {
-    [CONNECTING, TRANSFER, CLOSING, ROUTERS, TURNS].into_iter().flatten()
+    [CONNECTING, TRANSFER, CLOSING, ROUTERS, SCHEDULING].into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -11,8 +11,11 @@ const WIDTH: usize = 100;
 /// Folders of the repository that hold no source of the project.
 const SKIPPED: [&str; 3] = ["target", "corpus", "artifacts"];
 
-/// Ends of the names of files that are read: Rust, C, Markdown.
-const SUFFIXES: [&str; 4] = [".rs", ".c", ".h", ".md"];
+/// Ends of the names of files that are read: Rust, C, Markdown, shell.
+const SUFFIXES: [&str; 5] = [".rs", ".c", ".h", ".md", ".sh"];
+
+/// The folder whose files are shell scripts, where their names have no suffix.
+const SCRIPTS: &str = "netns-scripts";
 
 /// Words before a clause with `who` that has no noun: "of who waits", "until who reads has read".
 const BEFORE_WHO: [&str; 14] = [
@@ -64,7 +67,9 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
             if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
                 files(&entry.path(), found);
             }
-        } else if SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+        } else if SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+            || folder.ends_with(SCRIPTS) && !name.contains('.')
+        {
             found.push(entry.path());
         }
     }
@@ -104,13 +109,18 @@ fn broken(line: &str) -> Vec<Rule> {
 fn breaches(name: &str, text: &str) -> Vec<(Rule, usize)> {
     let is_code = !name.ends_with(".md");
     let is_c = name.ends_with(".c") || name.ends_with(".h");
+    let is_shell = name.starts_with(SCRIPTS);
     let mut found = Vec::new();
     let mut fenced = false;
     for (number, line) in (1..).zip(text.lines()) {
         let trimmed = line.trim_start();
         let prose = if is_code {
             // A line of C that begins with an asterisk goes on with a comment.
-            let marks = if is_c { &["/*", "* ", "//"][..] } else { &["//"] };
+            let marks = match () {
+                () if is_c => &["/*", "* ", "//"][..],
+                () if is_shell => &["# "],
+                () => &["//"],
+            };
             let Some(comment) = marks.iter().find_map(|mark| trimmed.strip_prefix(mark)) else {
                 continue;
             };

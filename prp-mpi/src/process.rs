@@ -49,7 +49,7 @@ pub struct Process {
     /// What ranks of this node wake this one by.
     bell: Bell,
     /// Whether ranks of this node are more than its processors.
-    is_crowded: bool,
+    is_oversubscribed: bool,
     hang: Option<Duration>,
     /// Whether several threads may call at the same time.
     is_shared: AtomicBool,

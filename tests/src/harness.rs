@@ -15,7 +15,7 @@ use std::time::Duration;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::{privilege, sweep};
+use crate::{cleanup, privilege};
 
 /// How long a test may take. One that takes longer has failed, and the others go on.
 const LIMIT: Duration = Duration::from_secs(150);
@@ -71,9 +71,9 @@ pub fn skip(needs: impl Into<String>) -> ! {
 /// Runs `tests` by the arguments of the command line, as `cargo test` passes them on.
 pub fn run(tests: &[Test]) -> ExitCode {
     let arguments = Arguments::from_args();
-    sweep::take_down_orphans();
+    cleanup::take_down_orphans();
     let code = libtest_mimic::run(&arguments, trials(tests, needs_nodes)).exit_code();
-    sweep::take_down_own();
+    cleanup::take_down_own();
     code
 }
 

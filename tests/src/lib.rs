@@ -18,6 +18,7 @@
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod capture;
+mod cleanup;
 pub mod harness;
 pub mod namespace;
 pub mod pattern;
@@ -29,7 +30,6 @@ pub mod router;
 pub mod scratch;
 pub mod seed;
 pub mod stream;
-mod sweep;
 pub mod terminal;
 pub mod topology;
 pub mod wait;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::sweep;
+use crate::cleanup;
 
 /// Where this crate is.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
@@ -74,7 +74,7 @@ impl Topology {
     ) -> Result<Self, String> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let instance = sweep::instance_name(std::process::id(), number);
+        let instance = cleanup::instance_name(std::process::id(), number);
         let mut command = topo(&instance);
         // Tests start routers of their own, each when it wants them.
         command.args(["up", name, "--no-routers"]).args(words);
@@ -84,7 +84,7 @@ impl Topology {
         if !output.status.success() {
             return Err(both(&output));
         }
-        sweep::note_up(&instance);
+        cleanup::note_up(&instance);
         Ok(Self { instance })
     }
 
@@ -127,7 +127,7 @@ impl Topology {
 
 impl Drop for Topology {
     fn drop(&mut self) {
-        sweep::take_down(&self.instance);
+        cleanup::take_down(&self.instance);
     }
 }
 

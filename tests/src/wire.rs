@@ -8,9 +8,9 @@
 //! not equal; what replays exactly is the simulator.
 
 mod faults;
-mod gate;
+mod impairment;
 mod link;
 
 pub use faults::{Faults, Settings};
-pub use gate::{Counters, Gate};
+pub use impairment::{Counters, Impairment};
 pub use link::Link;

@@ -13,7 +13,7 @@ prp_tests::main! {
     light:
         address__changed_with_prphosts,
         device__that_comes_late,
-        device__that_is_down_is_told_to_who_runs,
+        device__that_is_down_is_reported_to_a_running_program,
         name__taken_over_by_another_device;
 }
 
@@ -119,7 +119,7 @@ fn name__taken_over_by_another_device() {
 }
 
 /// `connect` knows of devices what the kernel said last, also long after the process has begun.
-fn device__that_is_down_is_told_to_who_runs() {
+fn device__that_is_down_is_reported_to_a_running_program() {
     let topology = Topology::pair();
     let [mut client, mut server] = [1, 2].map(|n| Puppet::start(&topology.node(n), PUPPET));
     server.ok("listen l 2:80");

@@ -20,10 +20,10 @@ prp_tests::main! {
         prphosts__what_is_wrong_is_found,
         process__one_that_is_stopped_is_found,
         rights__what_the_process_lacks_is_found,
-        way__a_node_that_is_not_reached,
-        way__an_mtu_hole_has_its_size,
-        way__losses_are_found,
-        way__two_machines_of_one_number;
+        path__a_node_that_is_not_reached,
+        path__an_mtu_hole_has_its_size,
+        path__losses_are_found,
+        path__two_machines_of_one_number;
 }
 
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
@@ -202,7 +202,7 @@ fn rights__what_the_process_lacks_is_found() {
 }
 
 /// No router there, no line for it, and no way behind a router.
-fn way__a_node_that_is_not_reached() {
+fn path__a_node_that_is_not_reached() {
     let topology = Topology::up("chain", ["3"]);
     let one = topology.node(1);
     assert_finds(&examine(&one, &["2"]), "no_answer", "2 (node2) does not answer");
@@ -216,7 +216,7 @@ fn way__a_node_that_is_not_reached() {
 }
 
 /// Frames of 1500 bytes leave, and those of more than 1200 are lost on the way.
-fn way__an_mtu_hole_has_its_size() {
+fn path__an_mtu_hole_has_its_size() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
     let _router = Router::start(&two, ROUTED);
@@ -229,7 +229,7 @@ fn way__an_mtu_hole_has_its_size() {
     assert!(sizes.iter().any(|size| found[0].1.contains(size)), "{found:?}");
 }
 
-fn way__losses_are_found() {
+fn path__losses_are_found() {
     let topology = Topology::faulty(WIRE, ["--seed", "11"]);
     let _router = Router::start(&topology.node(2), ROUTED);
     topology.say(["faults", "--loss", "30%"]);
@@ -237,7 +237,7 @@ fn way__losses_are_found() {
 }
 
 /// Each echo is answered twice, as by two machines that a switch does not tell apart.
-fn way__two_machines_of_one_number() {
+fn path__two_machines_of_one_number() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
     let name = format!("prp-tests-doctor-{}", std::process::id());

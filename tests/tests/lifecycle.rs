@@ -35,7 +35,7 @@ prp_tests::main! {
         port__is_free_again_after_death,
         port__is_free_again_after_exit,
         connect__nobody_on_the_node_times_out,
-        connect__refused_by_whoever_is_there,
+        connect__refused_by_any_process_of_the_node,
         connect__refused_after_the_steward_has_died,
         connect__both_ends_at_once;
 }
@@ -316,7 +316,7 @@ fn connect__nobody_on_the_node_times_out() {
     assert_eq!(client.fails("connect s 2:80 timeout=300"), "TimedOut");
 }
 
-fn connect__refused_by_whoever_is_there() {
+fn connect__refused_by_any_process_of_the_node() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
     assert_eq!(client.fails("connect t 2:81"), "ConnectionRefused");

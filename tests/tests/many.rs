@@ -23,9 +23,9 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const EPOLL: &str = env!("CARGO_BIN_EXE_epoll_echo");
 
 /// Lets `connections` connections from `node` talk to the echo server at `addr`.
-fn crowd(node: &Node<'_>, addr: &str, connections: u32, bytes: u32, rounds: u32) {
+fn many_connections(node: &Node<'_>, addr: &str, connections: u32, bytes: u32, rounds: u32) {
     let numbers = [connections, bytes, rounds].map(|n| n.to_string());
-    let mut command = node.command(env!("CARGO_BIN_EXE_crowd"));
+    let mut command = node.command(env!("CARGO_BIN_EXE_many_connections"));
     let output = command.arg(addr).args(numbers).output().expect("topo runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
@@ -44,7 +44,7 @@ fn connections__five_hundred_in_one_process() {
     let mut echo = Puppet::start(&topology.node(2), PUPPET);
     echo.ok("listen l 2:80");
     echo.tell("serve l");
-    crowd(&topology.node(1), "2:80", 500, 20_000, 3);
+    many_connections(&topology.node(1), "2:80", 500, 20_000, 3);
 }
 
 /// Beyond the buffers, which have memory for what is in them only.
@@ -113,9 +113,9 @@ fn processes__sixteen_on_a_node_all_talking() {
 fn epoll(trigger: &str) {
     let topology = Topology::pair();
     let _server = server(topology.node(2).command(EPOLL), &["2:80", trigger]);
-    crowd(&topology.node(1), "2:80", 64, 100_000, 4);
+    many_connections(&topology.node(1), "2:80", 64, 100_000, 4);
     // Small messages over many connections, for the wakeups.
-    crowd(&topology.node(1), "2:80", 100, 10, 10);
+    many_connections(&topology.node(1), "2:80", 100, 10, 10);
 }
 
 fn epoll__level_triggered() {
@@ -130,13 +130,13 @@ fn epoll__on_one_node() {
     let topology = Topology::pair();
     let node = topology.node(1);
     let _server = server(node.command(EPOLL), &["1:80", "edge"]);
-    crowd(&node, "1:80", 64, 100_000, 2);
+    many_connections(&node, "1:80", 64, 100_000, 2);
 }
 
 fn epoll__by_mio() {
     let topology = Topology::pair();
     let _server = server(topology.node(2).command(env!("CARGO_BIN_EXE_mio_echo")), &["2:80"]);
-    crowd(&topology.node(1), "2:80", 64, 100_000, 4);
+    many_connections(&topology.node(1), "2:80", 64, 100_000, 4);
 }
 
 fn tokio__two_hundred_tasks() {

@@ -43,7 +43,7 @@ prp_tests::main! {
         interface__removed_and_made_again,
         mtu__lowered_under_a_connection,
         mtu__lowered_too_far_under_a_connection,
-        filter__keeps_frames_of_others_from_who_came_first;
+        filter__keeps_frames_of_others_from_the_first_process;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -480,7 +480,7 @@ fn privilege__keeps_flows_from_xdp_tx() {
 }
 
 /// The first process of a node has no filter in the kernel, until there are frames for another one.
-fn filter__keeps_frames_of_others_from_who_came_first() {
+fn filter__keeps_frames_of_others_from_the_first_process() {
     // More than twice as many frames as a ring holds.
     const BYTES: u64 = 2 * MIB;
     let topology = Topology::pair();

@@ -74,9 +74,9 @@ fn main() -> ExitCode {
         ),
         Test::new("queue__is_not_passed_by", Load::Heavy, queue__is_not_passed_by),
         Test::new(
-            "link__whose_other_end_is_down_loses_frames",
+            "link__with_its_other_end_down_loses_frames",
             Load::Heavy,
-            link__whose_other_end_is_down_loses_frames,
+            link__with_its_other_end_down_loses_frames,
         ),
         Test::new(
             "link__that_is_down_or_smaller_is_left_and_returned_to",
@@ -398,7 +398,7 @@ fn queue__is_not_passed_by() {
 }
 
 /// Each frame is lost by itself, and the way is as it was.
-fn link__whose_other_end_is_down_loses_frames() {
+fn link__with_its_other_end_down_loses_frames() {
     let mut from = Sender::open();
     let _restore = Restore(Box::new(|| run_on(2, "ip", "link set DEV up")));
     run_on(2, "ip", "link set DEV down");

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Others on the machine: instances beside this one, processes, whoever breaks or takes what is ours.
+# Others on the machine: instances beside this one, processes, programs that break or take what is
+# ours.
 # shellcheck disable=SC2154 # topo, scratch, A and B are of check-topo, said is of `ends`
 
 check_side_by_side() {

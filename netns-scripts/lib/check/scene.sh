@@ -84,7 +84,7 @@ s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
 s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
 s.bind(("eth0", 0x88B5))
-# As long as who sends may take to begin.
+# As long as the sender may take to begin.
 s.settimeout(20)
 print("ready", flush=True)
 n = size = 0

@@ -63,7 +63,7 @@ fn send__train_arrives_whole_and_in_order() {
 }
 
 #[test]
-fn look__what_it_has_received_is_handed_out_once_and_in_order() {
+fn poll__what_it_has_received_is_handed_out_once_and_in_order() {
     let (mut one, mut two) = (open(ONE, 15_830), open(TWO, 15_830));
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
     assert!(!two.look(), "nothing was sent");

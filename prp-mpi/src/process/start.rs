@@ -116,7 +116,7 @@ impl Process {
             waiting: Mutex::default(),
             names: Mutex::new(HashMap::new()),
             bell,
-            is_crowded: here > processors,
+            is_oversubscribed: here > processors,
             hang: Duration::try_from_secs_f64(seconds).ok().filter(|s| !s.is_zero()),
             is_shared: AtomicBool::new(false),
             began: Instant::now(),

@@ -1,4 +1,4 @@
-//! Waiting: a rank looks for a while, offers its processor, and then sleeps until a stream has
+//! Waiting: a rank polls for a while, yields its processor, and then sleeps until a stream has
 //! something.
 
 use std::os::fd::AsFd;
@@ -19,9 +19,9 @@ use crate::sys::shared::Bell;
 /// How long a rank looks before it sleeps: some times what a message takes from node to node.
 const LOOK: Duration = Duration::from_micros(30);
 
-/// How often a crowded rank offers its processor before it sleeps: each offer lets a neighbour run,
-/// whose message is what this one waits for.
-const OFFERS: u32 = 4;
+/// How often a rank yields before it sleeps where a node has more ranks than processors: each yield
+/// lets another rank run, whose message is what this one waits for.
+const YIELDS: u32 = 4;
 
 /// Longest sleep where several threads wait: one may have received what another waits for.
 const SHARED_SLEEP: Duration = Duration::from_millis(1);
@@ -139,7 +139,7 @@ impl Process {
         ready: &mut impl FnMut(&mut Engine) -> Option<T>,
     ) -> (Option<T>, MutexGuard<'a, Engine>) {
         let begun = Instant::now();
-        let mut offers = 0;
+        let mut yields = 0;
         loop {
             MutexGuard::unlocked_fair(&mut engine, || {
                 // Also where ranks have a processor each: others may compute there, or be ranks of
@@ -151,8 +151,9 @@ impl Process {
             if let Some(out) = ready(&mut engine) {
                 return (Some(out), engine);
             }
-            offers += 1;
-            let enough = if self.is_crowded { offers >= OFFERS } else { begun.elapsed() >= LOOK };
+            yields += 1;
+            let enough =
+                if self.is_oversubscribed { yields >= YIELDS } else { begun.elapsed() >= LOOK };
             if enough {
                 return (None, engine);
             }

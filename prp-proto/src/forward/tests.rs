@@ -326,7 +326,7 @@ fn answer__nothing_but_genuine_echoes_makes_a_router_speak() {
 
 //= PRP-RST-2, type=test
 #[test]
-fn refuse__answers_whoever_waits_for_an_answer() {
+fn refuse__answers_every_frame_that_asks_for_one() {
     let mut router = router(MIDDLE, 5);
     let offer = Offer {
         id: 0xabcd,

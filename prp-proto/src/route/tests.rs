@@ -96,7 +96,7 @@ fn lookup__never_leads_through_the_machine_itself() {
 
 //= PRP-ROUTE-0, type=test
 #[test]
-fn lookup__a_neighbour_is_who_has_the_address_as_its_best_way() {
+fn lookup__a_neighbour_has_the_address_as_its_best_way() {
     // A ring of three: the line of 2 comes first and has the address of 3 as its backup.
     let text = "1 02:00:00:00:00:01 eth0\n\
                 2 02:00:00:00:00:02 eth0, 02:00:00:00:00:03 eth1 metric 17\n\

@@ -123,7 +123,7 @@ fn daemon__what_it_would_begin_with() {
 }
 
 #[test]
-fn hosts__counts_and_says_who_we_are() {
+fn hosts__counts_and_names_this_node() {
     let folder = tempdir().expect("a temporary folder");
     let file = folder.path().join("prphosts");
     let said = |text: &str| {

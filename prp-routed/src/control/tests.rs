@@ -81,7 +81,7 @@ fn ask__without_a_daemon_says_so() {
 }
 
 #[test]
-fn turn__survives_those_who_ask_nonsense_or_too_much() {
+fn turn__survives_clients_that_ask_nonsense_or_too_much() {
     let mut daemon = Daemon::new();
     let dir = daemon.dir.clone();
     let client = thread::spawn(move || {

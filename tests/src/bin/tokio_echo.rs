@@ -18,7 +18,7 @@ fn main() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
     match &words[..] {
         [addr] => runtime.block_on(serve(addr)),
-        [addr, tasks, bytes] => runtime.block_on(crowd(addr, number(tasks)?, number(bytes)?)),
+        [addr, tasks, bytes] => runtime.block_on(many_tasks(addr, number(tasks)?, number(bytes)?)),
         _ => Err(ErrorKind::InvalidInput.into()),
     }
 }
@@ -38,7 +38,7 @@ async fn echo(stream: impl AsyncRead + AsyncWrite) -> io::Result<()> {
     to.shutdown().await
 }
 
-async fn crowd(addr: &str, tasks: usize, bytes: usize) -> io::Result<()> {
+async fn many_tasks(addr: &str, tasks: usize, bytes: usize) -> io::Result<()> {
     let mut all = JoinSet::new();
     for task in 0..tasks {
         let addr = addr.to_owned();

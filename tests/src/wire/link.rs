@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use prp_device::raw::RawSocket;
 
-use super::{Counters, Gate, Settings};
+use super::{Counters, Impairment, Settings};
 
 /// Every EtherType: the wire does not care.
 const ALL: u16 = 0x0003;
@@ -18,8 +18,8 @@ const BATCH: usize = 32;
 #[derive(Debug)]
 pub struct Link {
     ends: [RawSocket; 2],
-    /// The gate from end 0 to end 1, and the one back.
-    gates: [Gate; 2],
+    /// The impairment from end 0 to end 1, and the one back.
+    impairments: [Impairment; 2],
     out: Vec<Vec<u8>>,
 }
 
@@ -33,13 +33,13 @@ impl Link {
         let ends = [RawSocket::open(a, ALL)?, RawSocket::open(b, ALL)?];
         // Every direction has dice of its own, or all would lose the same frames.
         let seed = |way| settings.seed.wrapping_mul(1_000_003).wrapping_add(2 * number + way);
-        let gates = [0, 1].map(|way| Gate::new(settings.faults, seed(way)));
-        Ok(Self { ends, gates, out: Vec::with_capacity(2 * BATCH) })
+        let impairments = [0, 1].map(|way| Impairment::new(settings.faults, seed(way)));
+        Ok(Self { ends, impairments, out: Vec::with_capacity(2 * BATCH) })
     }
 
     /// Puts other faults in force.
     pub fn set_faults(&mut self, settings: &Settings) {
-        self.gates.iter_mut().for_each(|gate| gate.set_faults(settings.faults));
+        self.impairments.iter_mut().for_each(|impairment| impairment.set_faults(settings.faults));
     }
 
     /// Carries what is there, both ways; whether there was anything.
@@ -49,12 +49,12 @@ impl Link {
     pub fn turn(&mut self) -> io::Result<bool> {
         let mut any = false;
         for way in [0, 1] {
-            let Self { ends, gates, out } = self;
+            let Self { ends, impairments, out } = self;
             let now = Instant::now();
-            let gate = &mut gates[way];
-            any |= ends[way].receive(BATCH, &mut |frame| gate.pass(frame, now, out))? > 0;
-            gate.release(now, out);
-            gate.note_overruns(ends[way].take_overruns());
+            let impairment = &mut impairments[way];
+            any |= ends[way].receive(BATCH, &mut |frame| impairment.pass(frame, now, out))? > 0;
+            impairment.release(now, out);
+            impairment.note_overruns(ends[way].take_overruns());
             let mut sent = 0;
             while sent < out.len() {
                 let frames = out[sent..].iter().map(|frame| [&frame[..], &[], &[], &[]]);
@@ -63,12 +63,12 @@ impl Link {
                     Ok((0, _)) => std::thread::yield_now(),
                     Ok((done, lost)) => {
                         sent += done;
-                        gate.note_overruns(lost as u64);
+                        impairment.note_overruns(lost as u64);
                     }
                     // Larger than the other device takes.
                     Err(_) => {
                         sent += 1;
-                        gate.note_overruns(1);
+                        impairment.note_overruns(1);
                     }
                 }
             }
@@ -79,7 +79,7 @@ impl Link {
 
     /// Whether a frame waits for its time.
     pub fn is_waiting(&self) -> bool {
-        self.gates.iter().any(Gate::is_waiting)
+        self.impairments.iter().any(Impairment::is_waiting)
     }
 
     /// What to poll.
@@ -89,6 +89,6 @@ impl Link {
 
     /// What has happened, each way.
     pub fn counters(&self) -> [Counters; 2] {
-        [self.gates[0].counters(), self.gates[1].counters()]
+        [self.impairments[0].counters(), self.impairments[1].counters()]
     }
 }

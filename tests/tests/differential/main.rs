@@ -88,7 +88,7 @@ fn main() -> ExitCode {
             resetting::reset__seen_by_a_clone,
             readiness::readiness__of_data_and_ends,
             readiness::readiness__of_ones_own_end,
-            readiness::readiness__of_who_reads_no_more,
+            readiness::readiness__of_an_end_that_reads_no_more,
             readiness::readiness__of_a_shutdown_both_ways,
             readiness::readiness__of_a_reset,
             readiness::readiness__of_a_reset_with_data_unread,

@@ -143,7 +143,7 @@ pub(crate) fn readiness__of_ones_own_end<S: Stack>(scene: &mut Scene<S>) {
     scene.look("theirs, too", &watch);
 }
 
-pub(crate) fn readiness__of_who_reads_no_more<S: Stack>(scene: &mut Scene<S>) {
+pub(crate) fn readiness__of_an_end_that_reads_no_more<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
     let (watch, theirs) = (Watch::new(&client), Watch::new(&server));
     scene.look("fresh", &watch);

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         others::steward__is_asked_past_tcx_rx,
         others::listener__hears_what_tcx_rx_takes,
         sleep::disable__tells_of_a_frame_that_waits,
-        sleep::disable__has_the_next_frame_wake_who_sleeps,
+        sleep::disable__has_the_next_frame_wake_a_sleeping_thread,
         sleep::sleeper__gets_every_frame_once_and_in_order,
         surroundings::rules__at_the_ingress_are_not_passed_by,
         surroundings::filters__have_a_place_that_is_not_passed_by,

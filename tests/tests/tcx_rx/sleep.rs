@@ -36,7 +36,7 @@ pub(crate) fn disable__tells_of_a_frame_that_waits() {
     }
 }
 
-pub(crate) fn disable__has_the_next_frame_wake_who_sleeps() {
+pub(crate) fn disable__has_the_next_frame_wake_a_sleeping_thread() {
     let mut link = Link::open();
     for _ in 0..100 {
         link.enable();

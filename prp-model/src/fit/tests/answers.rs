@@ -65,7 +65,7 @@ fn prp__a_straight_line_has_no_break() {
 }
 
 #[test]
-fn packet__whose_messages_all_fit_one_has_no_size() {
+fn packet__of_messages_that_all_fit_one_has_no_size() {
     let sizes: Vec<f64> = (0..20).map(|n| f64::from(n * 50)).collect();
     let mut scatter = Scatter::new(5);
     let settings = one_way(&sizes).repeat(5);

@@ -54,13 +54,13 @@ struct Wire {
     seen: Seen,
 }
 
-/// Frames that were expected, messages that were lone, and the others.
+/// Frames that header prediction took, messages that the fast path sent, and the others.
 #[derive(Copy, Clone, Debug, Default)]
 struct Seen {
     expected: usize,
     unexpected: usize,
-    lone: usize,
-    crowded: usize,
+    sent_fast: usize,
+    sent_slowly: usize,
 }
 
 impl Wire {
@@ -100,11 +100,11 @@ impl Wire {
         self.batch.clear();
         if !side.endpoint.try_send_now(now, conn, bytes, ending, &mut self.batch) {
             assert_eq!(told(&side.endpoint, conn), before);
-            self.seen.crowded += 1;
+            self.seen.sent_slowly += 1;
             let _ = side.endpoint.write(now, conn, bytes, ending);
             return;
         }
-        self.seen.lone += 1;
+        self.seen.sent_fast += 1;
         let mut batch = TransmitBatch::new(32, 1 << 20);
         assert_eq!(slow.write(now, conn, bytes, ending), Ok(bytes.len()));
         assert_eq!(slow.poll_transmit(now, &mut batch), 1);
@@ -165,8 +165,8 @@ fn run(seed: u64, policy: Reliability) -> Seen {
         ..ConnConfig::default()
     };
     // An end that has room for so little and seldom reads closes its window.
-    let crowded = seed % 2 == 1;
-    if crowded {
+    let has_small_buffers = seed % 2 == 1;
+    if has_small_buffers {
         (config.send_buffer, config.recv_buffer) = (4096, 4096);
     }
     let mut pair = Pair::default();
@@ -190,7 +190,8 @@ fn run(seed: u64, policy: Reliability) -> Seen {
         let (me, conn) =
             if at == 0 { (&mut pair.client, conns[0]) } else { (&mut pair.server, conns[1]) };
         let ending = if wire.now_and_then(3) { Ending::Message } else { Ending::Write };
-        let most = if wire.now_and_then(if crowded { 3 } else { 10 }) { 6000 } else { 200 };
+        let most =
+            if wire.now_and_then(if has_small_buffers { 3 } else { 10 }) { 6000 } else { 200 };
         let len = wire.pick(most) as usize;
         let ending = if wire.now_and_then(20) { Ending::More } else { ending };
         wire.write(now, (&mut *me, at), conn, &[at as u8; 6000][..len], ending);
@@ -207,7 +208,7 @@ fn run(seed: u64, policy: Reliability) -> Seen {
             if wire.now_and_then(8) {
                 me.endpoint.handle_idle(now);
             }
-            if wire.now_and_then(if crowded { 4 } else { 1 }) {
+            if wire.now_and_then(if has_small_buffers { 4 } else { 1 }) {
                 let _ = me.endpoint.read(now, conn, &mut [0; 8000]);
                 me.endpoint.note_read(now, conn);
             }
@@ -233,14 +234,15 @@ fn fast_paths__do_what_the_long_ones_do() {
             let seen = run(seed, policy);
             all.expected += seen.expected;
             all.unexpected += seen.unexpected;
-            all.lone += seen.lone;
-            all.crowded += seen.crowded;
+            all.sent_fast += seen.sent_fast;
+            all.sent_slowly += seen.sent_slowly;
         }
         std::println!("{policy:?}: {all:?}");
         assert!(all.expected > 1000 && all.unexpected > 1000, "{all:?}");
         // Where nothing is kept to be repeated none is.
-        let enough = if policy == Reliability::Detect { all.lone == 0 } else { all.lone > 1000 };
-        assert!(enough && all.crowded > 1000, "{all:?}");
+        let enough =
+            if policy == Reliability::Detect { all.sent_fast == 0 } else { all.sent_fast > 1000 };
+        assert!(enough && all.sent_slowly > 1000, "{all:?}");
     }
 }
 

@@ -8,7 +8,7 @@ fn news(pair: &mut Pair) -> Vec<ConnectionChange> {
 }
 
 #[test]
-fn connection_log__tells_who_stands_from_the_handshake_to_the_end() {
+fn connection_log__lists_a_connection_from_the_handshake_to_the_end() {
     let mut pair = Pair::default();
     let (first, _) = pair.established();
     assert_eq!(news(&mut pair), [], "nobody wants to know");

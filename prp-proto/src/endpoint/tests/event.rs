@@ -85,7 +85,7 @@ fn writable__after_messages_without_bytes() {
 }
 
 #[test]
-fn flushed__only_for_who_asked() {
+fn flushed__only_for_a_thread_that_asked() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     for asks in [false, true, false] {

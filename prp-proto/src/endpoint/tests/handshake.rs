@@ -113,7 +113,7 @@ fn options__both_ends_agree() {
 
 /// PRP-CRC-5: trailers unless either end does without them.
 #[test]
-fn options__trailers_are_for_who_both_want_them() {
+fn options__trailers_only_where_both_ends_want_them() {
     for (ask, grant) in [(true, true), (true, false), (false, true), (false, false)] {
         let mut pair = Pair::default();
         let [client, server] = [ask, grant].map(|crc| ConnConfig { crc, ..ConnConfig::default() });

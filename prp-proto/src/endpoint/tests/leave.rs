@@ -148,7 +148,7 @@ fn leave__peer_may_close_whenever_it_likes() {
 }
 
 #[test]
-fn leave__writing_to_who_has_left_fails() {
+fn leave__writing_to_a_peer_that_has_left_fails() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     pair.client.endpoint.release(pair.time, c, false);

@@ -175,7 +175,7 @@ fn timeout__is_not_put_off_by_other_frames() {
 }
 
 #[test]
-fn user_timeout__ends_a_connection_whose_peer_is_gone() {
+fn user_timeout__ends_a_connection_to_a_peer_that_is_gone() {
     let mut pair = Pair::default();
     let limit = Duration::from_secs(5);
     let config = ConnConfig { user_timeout: Some(limit), ..ConnConfig::default() };

@@ -117,7 +117,7 @@ impl Net {
 
 /// PRP-WAY-1: the best way, and no other.
 #[test]
-fn way__the_best_as_long_as_it_works() {
+fn path__the_best_as_long_as_it_works() {
     let mut net = Net::new([1500; 2]);
     let (c, s) = net.established();
     assert!(net.transfer(0, c, s, 100_000));
@@ -126,7 +126,7 @@ fn way__the_best_as_long_as_it_works() {
 
 /// PRP-WAY-2, 3: the sender finds the other way, and the receiver answers by it.
 #[test]
-fn way__a_dead_one_is_left_by_both_ends() {
+fn path__a_dead_one_is_left_by_both_ends() {
     for from in 0..2 {
         let mut net = Net::new([1500; 2]);
         let (c, s) = net.established();
@@ -146,7 +146,7 @@ fn way__a_dead_one_is_left_by_both_ends() {
 }
 
 #[test]
-fn way__a_request_finds_the_one_that_is_not_dead() {
+fn path__a_request_finds_the_one_that_is_not_dead() {
     let mut net = Net::new([1500; 2]);
     net.dead[0] = true;
     let (c, s) = net.established();
@@ -157,7 +157,7 @@ fn way__a_request_finds_the_one_that_is_not_dead() {
 /// PRP-WAY-1, 4: what is known is followed at once, without a loss; and without a way, the best
 /// will do.
 #[test]
-fn way__next_hops_that_are_down_are_not_used_until_they_are_back() {
+fn path__next_hops_that_are_down_are_not_used_until_they_are_back() {
     let mut net = Net::new([1500; 2]);
     let (c, s) = net.established();
     let hop = (DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]).into());
@@ -182,7 +182,7 @@ fn way__next_hops_that_are_down_are_not_used_until_they_are_back() {
 
 /// PRP-WAY-5: a way that takes less is no trap.
 #[test]
-fn way__segments_fit_every_one() {
+fn path__segments_fit_every_one() {
     let mut net = Net::new([9000, 1500]);
     let (c, s) = net.established();
     assert!(net.transfer(0, c, s, 1_000_000));
@@ -193,7 +193,7 @@ fn way__segments_fit_every_one() {
 
 /// PRP-WAY-3: a repeat that is not believed, stale or forged, turns nobody.
 #[test]
-fn way__is_not_turned_by_a_repeat_that_is_not_believed() {
+fn path__is_not_turned_by_a_repeat_that_is_not_believed() {
     for crc in [false, true] {
         let mut net = Net::new([1500; 2]);
         let (c, s) = net.established_with(ConnConfig { crc, ..ConnConfig::default() });

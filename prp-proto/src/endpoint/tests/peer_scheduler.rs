@@ -44,7 +44,7 @@ fn source(bytes: &[u8]) -> u16 {
 }
 
 #[test]
-fn lane__many_connections_share_the_window_of_one() {
+fn schedule__many_connections_share_the_window_of_one() {
     let mut pair = Pair::default();
     let conns = many(&mut pair, 64);
     let sent = Arc::new(AtomicUsize::new(0));
@@ -65,7 +65,7 @@ fn lane__many_connections_share_the_window_of_one() {
 }
 
 #[test]
-fn lane__who_has_a_turn_sends_on_for_a_while() {
+fn schedule__a_connection_sends_on_for_its_whole_quantum() {
     let mut pair = Pair::default();
     let conns = many(&mut pair, 8);
     let data = pattern(300_000);
@@ -90,7 +90,7 @@ fn lane__who_has_a_turn_sends_on_for_a_while() {
 }
 
 #[test]
-fn lane__who_has_little_to_say_passes_those_with_much() {
+fn schedule__a_connection_with_little_passes_those_with_much() {
     let mut pair = Pair::default();
     let bulk = many(&mut pair, 64);
     let (c, s) = pair.established();
@@ -109,7 +109,7 @@ fn lane__who_has_little_to_say_passes_those_with_much() {
 
 /// What is lost is in nobody's way.
 #[test]
-fn lane__connections_that_are_cut_off_do_not_hold_up_others() {
+fn schedule__connections_that_are_cut_off_do_not_hold_up_others() {
     let mut pair = Pair::default();
     let cut_off = many(&mut pair, 64);
     let others = many(&mut pair, 2);

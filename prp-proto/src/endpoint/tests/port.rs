@@ -241,7 +241,7 @@ fn stay__connections_in_a_row_take_few_ports() {
 /// The last acknowledgement of one that had to go early was lost: its peer is told, and the next
 /// connection of the same ends stands all the same.
 #[test]
-fn stay__who_goes_early_leaves_the_peer_no_ghost() {
+fn time_wait__an_end_that_goes_early_leaves_the_peer_no_ghost() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     let port = Port::new(local(&pair, c));

@@ -54,7 +54,7 @@ fn exit__other_threads_see_no_end() {
 }
 
 #[test]
-fn exit__who_calls_later_is_held_back() {
+fn exit__a_thread_that_calls_later_is_held_back() {
     within_patience(|| {
         let pair = Pair::new();
         let (mut ours, _theirs) = pair.streams();

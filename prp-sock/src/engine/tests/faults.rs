@@ -55,7 +55,7 @@ fn poll_once__a_dead_device_ends_all_waits_and_lets_everybody_sleep() {
 
 /// A dead device wakes all readers even if the leader sleeps while another thread finds out.
 #[test]
-fn poll_once__a_dead_device_wakes_who_sleeps_already() {
+fn poll_once__a_dead_device_wakes_threads_that_sleep_already() {
     within_patience(|| {
         let (pair, probe) = probed_pair();
         let (ours, _theirs): (Vec<_>, Vec<_>) = (0..4).map(|_| pair.streams()).unzip();

@@ -165,7 +165,7 @@ fn wait__both_directions_of_one_stream_at_once() {
 /// SPEC PRP-ACK-6: round trips are taken from when something was sent, so time does not go back for
 /// a thread that waited for the lock.
 #[test]
-fn wait__who_finds_something_goes_by_the_clock_if_others_have_acted_since() {
+fn wait__a_thread_that_finds_something_reads_the_clock_if_others_have_acted_since() {
     within_patience(|| {
         let pair = Pair::new();
         let looking = Builder::new().spin(Duration::from_secs(60));

@@ -28,7 +28,7 @@ fn wait_delivered__needs_no_reader_where_the_peer_has_room() {
 }
 
 #[test]
-fn wait_delivered__waits_for_a_reader_who_has_to_make_room() {
+fn wait_delivered__waits_for_a_reader_that_has_to_make_room() {
     within_patience(|| {
         let pair = Pair::new();
         let small = Builder::new().recv_buffer(16 * 1024);

@@ -55,7 +55,7 @@ fn sleeper<'scope>(
 
 /// A thread that sleeps for it has it next, however soon the one that had it wants it again.
 #[test]
-fn unlock__keeps_it_for_who_sleeps() {
+fn unlock__keeps_it_for_a_thread_that_sleeps() {
     for lock_class in [LockClass::Short, LockClass::Long] {
         let (mutex, (done, end)) = (Mutex::<Baton, ()>::new(()), mpsc::channel::<()>());
         thread::scope(|scope| {

@@ -4,14 +4,14 @@ use crate::wire::Settings;
 /// What comes out when `count` numbered frames go in, and the counters; everything has come out.
 fn run(text: &str, count: u32) -> (Vec<Vec<u8>>, Counters) {
     let settings: Settings = text.parse().expect("settings");
-    let mut gate = Gate::new(settings.faults, settings.seed);
+    let mut impairment = Impairment::new(settings.faults, settings.seed);
     let (now, mut out) = (Instant::now(), Vec::new());
     for n in 0..count {
-        gate.pass(&frame(n), now, &mut out);
+        impairment.pass(&frame(n), now, &mut out);
     }
-    gate.release(now + MAX_WAIT, &mut out);
-    assert!(!gate.is_waiting());
-    (out, gate.counters())
+    impairment.release(now + MAX_WAIT, &mut out);
+    assert!(!impairment.is_waiting());
+    (out, impairment.counters())
 }
 
 fn frame(n: u32) -> Vec<u8> {
@@ -87,10 +87,10 @@ fn gate__the_same_seed_is_the_same_fate() {
 #[test]
 fn gate__what_is_late_goes_in_time_when_nothing_follows() {
     let settings: Settings = "reorder=100%".parse().expect("settings");
-    let mut gate = Gate::new(settings.faults, 0);
+    let mut impairment = Impairment::new(settings.faults, 0);
     let (now, mut out) = (Instant::now(), Vec::new());
-    gate.pass(&frame(1), now, &mut out);
-    assert!(out.is_empty() && gate.is_waiting());
-    gate.release(now + MAX_WAIT, &mut out);
+    impairment.pass(&frame(1), now, &mut out);
+    assert!(out.is_empty() && impairment.is_waiting());
+    impairment.release(now + MAX_WAIT, &mut out);
     assert_eq!(out, [frame(1)]);
 }

@@ -10,7 +10,7 @@ use prp_tests::wait;
 
 prp_tests::main! {
     light:
-        killed__peers_are_reset_whoever_asked_for_the_connection,
+        killed__peers_are_reset_at_either_end_of_the_request,
         killed__peers_on_the_same_node_are_reset,
         killed__after_the_router_was_restarted,
         killed__with_many_connections_spares_those_of_others,
@@ -50,7 +50,7 @@ fn connect(client: &mut Puppet, server: &mut Puppet, to: u8) {
 }
 
 /// Nobody sends anything: without a router the peer would wait for ever (`lifecycle`: `kill__*`).
-fn killed__peers_are_reset_whoever_asked_for_the_connection() {
+fn killed__peers_are_reset_at_either_end_of_the_request() {
     let topology = Topology::pair();
     let _router = router(&topology, 1);
     for dies_as_server in [false, true] {

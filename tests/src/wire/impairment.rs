@@ -56,15 +56,15 @@ struct Late {
 
 /// One direction of a wire.
 #[derive(Debug)]
-pub struct Gate {
+pub struct Impairment {
     faults: Faults,
     dice: Dice,
     late: Vec<Late>,
     counters: Counters,
 }
 
-impl Gate {
-    /// A gate with these faults, chosen by `seed`.
+impl Impairment {
+    /// An impairment with these faults, chosen by `seed`.
     pub fn new(faults: Faults, seed: u64) -> Self {
         Self { faults, dice: generator(seed), late: Vec::new(), counters: Counters::default() }
     }

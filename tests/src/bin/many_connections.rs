@@ -1,6 +1,6 @@
-//! `crowd ADDR CONNECTIONS BYTES ROUNDS`: opens that many connections to an echo server, all of
-//! them before any is used, then on each of them sends a pattern of its own and compares what comes
-//! back, over and over. Prints `ok`, or what went wrong.
+//! `many_connections ADDR CONNECTIONS BYTES ROUNDS`: opens that many connections to an echo server,
+//! all of them before any is used, then on each of them sends a pattern of its own and compares
+//! what comes back, over and over. Prints `ok`, or what went wrong.
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;

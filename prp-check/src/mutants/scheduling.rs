@@ -4,18 +4,18 @@ use super::mutation::Catcher::Unit;
 use super::mutation::{Mutation, mutation};
 
 const LANE: &str = "prp-proto/src/endpoint/peer_scheduler.rs";
-const LONE: &str = "prp-proto/src/connection/fast_send.rs";
+const FAST_SEND: &str = "prp-proto/src/connection/fast_send.rs";
 const OUTPUT: &str = "prp-proto/src/endpoint/output.rs";
 const TABLE: &str = "prp-proto/src/endpoint/table.rs";
 const TIMER: &str = "prp-proto/src/timer.rs";
 const TURN: &str = "prp-proto/src/connection/send_slot.rs";
 
-/// Those of turns, and of what comes after.
-pub(super) const TURNS: &[Mutation] = &[
+/// Those of the scheduler, and of what comes after.
+pub(super) const SCHEDULING: &[Mutation] = &[
     mutation(
         Unit,
         "each connection has a window of its own in flight",
-        "turns",
+        "scheduling",
         LANE,
         "in_flight - send_slot.in_flight < SHARE",
         "in_flight - send_slot.in_flight < SHARE * 1000",
@@ -23,7 +23,7 @@ pub(super) const TURNS: &[Mutation] = &[
     mutation(
         Unit,
         "a turn has no end",
-        "turns",
+        "scheduling",
         TURN,
         "self.left = self.left.saturating_sub(cost);",
         "let _ = cost;",
@@ -31,23 +31,23 @@ pub(super) const TURNS: &[Mutation] = &[
     mutation(
         Unit,
         "a turn is a segment",
-        "turns",
+        "scheduling",
         TURN,
         "self.left = self.left.saturating_sub(cost);",
         "self.left = self.left.saturating_sub(cost * 1000);",
     ),
     mutation(
         Unit,
-        "who has little to say waits with those with much",
-        "turns",
+        "a connection with little to send waits with those with much",
+        "scheduling",
         TURN,
         "let brief = unsent <= BRIEF as u64;",
         "let brief = unsent == u64::MAX;",
     ),
     mutation(
         Unit,
-        "who has little to say always passes",
-        "turns",
+        "a connection with little to send always passes",
+        "scheduling",
         LANE,
         "queue.brief_was_last = brief;",
         "queue.brief_was_last = false;",
@@ -55,7 +55,7 @@ pub(super) const TURNS: &[Mutation] = &[
     mutation(
         Unit,
         "nobody looks whose turn it is when data have arrived",
-        "turns",
+        "scheduling",
         LANE,
         "if in_flight < send_slot.in_flight && queue.has_waiting() {",
         "if in_flight > send_slot.in_flight && queue.has_waiting() {",
@@ -63,7 +63,7 @@ pub(super) const TURNS: &[Mutation] = &[
     mutation(
         Unit,
         "the way to a node nobody is connected to is kept",
-        "turns",
+        "scheduling",
         LANE,
         "            self.free.push(send_slot.queue);\n",
         "",
@@ -110,25 +110,25 @@ pub(super) const TURNS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a lone message goes into a closed window",
+        "a message by the fast path goes into a closed window",
         "sending",
-        LONE,
+        FAST_SEND,
         "            && self.send.window_open()\n",
         "",
     ),
     mutation(
         Unit,
-        "a lone message goes though the pace says wait",
+        "a message by the fast path goes though the pace says wait",
         "sending",
-        LONE,
+        FAST_SEND,
         "            && self.send.pace_holds(now).is_none()\n",
         "",
     ),
     mutation(
         Unit,
-        "a lone message passes those who wait for their turn",
+        "a message by the fast path passes connections that wait for their turn",
         "sending",
-        LONE,
+        FAST_SEND,
         "            && self.send_slot.allows(true)\n",
         "",
     ),
