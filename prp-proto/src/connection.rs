@@ -38,6 +38,7 @@ pub(crate) use sender::Sender;
 use crate::addr::PrpAddr;
 use crate::buffer::BufferPool;
 use crate::config::ConnConfig;
+use crate::endpoint::Traced;
 use crate::error::ConnError;
 use crate::event::{ConnHandle, Readiness};
 use crate::recovery::{Policy, policy};
@@ -140,6 +141,7 @@ pub(crate) struct Connection {
     pub(crate) confirmed: bool,
     /// It is in the endpoint's connection log.
     pub(crate) is_logged: bool,
+    pub(crate) traced: Traced,
     /// When a credible frame last came.
     pub(crate) heard: Instant,
     /// Probes sent since.
@@ -220,6 +222,7 @@ impl Connection {
             orphaned: seed.now,
             confirmed: false,
             is_logged: false,
+            traced: Traced::default(),
             heard: seed.now,
             probes_unanswered: 0,
             challenged: None,
@@ -243,6 +246,11 @@ impl Connection {
     /// connection that does not repeat (SPEC PRP-WAY-6).
     pub(crate) fn may_change_path(&self) -> bool {
         self.state == State::ConnWait || self.terms.policy().retains()
+    }
+
+    /// Why it ended, if nobody was told yet.
+    pub(crate) const fn error(&self) -> Option<ConnError> {
+        self.error
     }
 
     /// Whether somebody asked us for it.

@@ -15,6 +15,7 @@
 mod borrowed_write;
 mod command;
 mod connection_log;
+mod connection_trace;
 mod farewell;
 #[cfg(any(test, feature = "testing"))]
 mod fingerprint;
@@ -42,6 +43,8 @@ pub use crate::buffer::{Ending, MessagePart, Sink};
 pub use crate::connection::{ConnInfo, Terms};
 pub use borrowed_write::BorrowedWrite;
 pub use connection_log::{ConnectionChange, EstablishedId};
+pub(crate) use connection_trace::Traced;
+pub use connection_trace::{ConnectionTrace, TracePoint};
 pub use refusal::UnownedPort;
 
 use crate::addr::{LinkAddr, MacAddr, NodeId, Port, PrpAddr};
@@ -55,6 +58,7 @@ use crate::stats::{ConnStats, EndpointStats};
 use crate::time::Instant;
 use crate::timer::TimerQueue;
 use connection_log::ConnectionLog;
+use connection_trace::ConnectionTraces;
 use farewell::Farewells;
 use peer_scheduler::PeerScheduler;
 use port::Ports;
@@ -138,6 +142,7 @@ pub struct Endpoint {
     /// The driver is asked about ports that this endpoint does not own.
     reports_unowned: bool,
     connection_log: ConnectionLog,
+    connection_traces: ConnectionTraces,
     stats: EndpointStats,
 }
 
@@ -177,6 +182,7 @@ impl Endpoint {
             owing: Vec::new(),
             reports_unowned: false,
             connection_log: ConnectionLog::default(),
+            connection_traces: ConnectionTraces::default(),
             stats: EndpointStats::default(),
             rng,
         }
@@ -295,6 +301,7 @@ impl Endpoint {
         let Some(conn) = self.table.get_mut(handle) else { return };
         conn.arm_quiet(now);
         self.connection_log.note(conn);
+        self.connection_traces.note(conn);
         let heard_of = conn.accepted && !conn.orphan;
         if conn.ready.any() && !conn.queued_event && heard_of {
             conn.queued_event = true;

@@ -8,6 +8,8 @@
 //! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for
 //! them ([`keeper`]).
 
+#[cfg(feature = "tracing")]
+mod connection_events;
 mod control;
 mod core;
 mod device_slot;

@@ -17,6 +17,7 @@ prp_tests::main! {
         file_transfer__keeps_what_came_whole,
         http__is_answered,
         kv_store__keeps_values,
+        log__has_both_ends_of_a_connection,
         messages__are_answered_one_by_one,
         sans_io__carries_a_text,
         tokio__answers_what_it_was_sent;
@@ -175,6 +176,21 @@ fn kv_store__keeps_values() {
     assert_eq!(say(&["get", "colour"]), "$13\r\nred\r\nand blue\r\n");
     assert_eq!(say(&["DEL", "colour", "size"]), ":1\r\n");
     assert!(say(&["SET", "colour"]).starts_with("-ERR "));
+}
+
+/// The server writes down the beginning and the end of the client's connection.
+fn log__has_both_ends_of_a_connection() {
+    let topology = Topology::pair();
+    let mut command = topology.node(2).command(program("examples/log"));
+    let mut server = Server(command.stderr(Stdio::piped()).spawn().expect("topo runs"));
+    let log = BufReader::new(server.0.stderr.take().expect("it is piped"));
+    assert_eq!(client(&topology, "examples/log", &["2", "a text"]), "a text\n");
+    let lines = log.lines().map(|line| line.expect("text"));
+    let lines: Vec<_> = lines.filter(|line| line.contains("prp::connection")).take(2).collect();
+    assert!(lines[0].contains("DEBUG prp::connection: connection began local=2:7008 peer=1:"));
+    assert!(lines[0].contains(r#" role="accepted" device=""#), "{lines:?}");
+    assert!(lines[1].contains("connection ended local=2:7008 peer=1:"), "{lines:?}");
+    assert!(lines[1].ends_with(r#" reason="closed""#), "{lines:?}");
 }
 
 fn sans_io__carries_a_text() {

@@ -126,13 +126,14 @@ impl Endpoint {
             || !self.sent.is_empty()
     }
 
-    /// Whether any of the `poll_*` calls for frames, events, ports and the connection log may have
-    /// something. Cheaper than to ask them all, where mostly there is nothing.
+    /// Whether any of the `poll_*` calls for frames, events, ports, the connection log and traces
+    /// may have something. Cheaper than to ask them all, where mostly there is nothing.
     pub fn has_news(&self) -> bool {
         self.wants_transmit()
             || !self.event_queue.is_empty()
             || self.ports.has_released()
             || self.connection_log.has_news()
+            || self.connection_traces.has_news()
     }
 
     /// The pieces of frame `index` of `batch`, in order; some may be empty.

@@ -2,8 +2,10 @@
 
 use core::time::Duration;
 
+use super::connection_trace::ConnectionTraces;
 use super::{Device, Endpoint};
 use crate::addr::{DeviceId, LinkAddr, NodeId, Port, PrpAddr};
+use crate::connection::Connection;
 use crate::event::ConnHandle;
 use crate::route::{Flow, NextHop, Route, RouteTable, UnusableHops};
 use crate::state::State;
@@ -65,7 +67,16 @@ impl Endpoint {
         if let (Some(path), Some(conn)) = (path, self.table.get_mut(handle)) {
             // Which of its UDP ports the peer's process has is no matter of routes.
             let to = if path.to.covers(conn.path.to) { conn.path.to } else { path.to };
-            conn.path = Path { to, ..path };
+            Self::take_path(conn, Path { to, ..path }, &mut self.connection_traces);
+        }
+    }
+
+    /// Sends the frames of `conn` by `path` from now on.
+    fn take_path(conn: &mut Connection, path: Path, traces: &mut ConnectionTraces) {
+        let is_other = path.device != conn.path.device || !path.to.is_same_host(conn.path.to);
+        conn.path = path;
+        if is_other {
+            traces.note_path(conn);
         }
     }
 
@@ -116,7 +127,8 @@ impl Endpoint {
             self.devices.get(usize::from(device.0)).filter(|d| to.is_udp() || !d.loopback)
             && let Some(conn) = self.table.get_mut(handle)
         {
-            conn.path = Path { device, own: ours.addr, to, ..conn.path };
+            let path = Path { device, own: ours.addr, to, ..conn.path };
+            Self::take_path(conn, path, &mut self.connection_traces);
         }
     }
 

@@ -5,6 +5,7 @@ mod borrowed_write;
 mod classic;
 mod close;
 mod connection_log;
+mod connection_trace;
 mod crossing;
 mod event;
 mod fast_send;

@@ -56,6 +56,9 @@ pub(crate) struct Core {
     pub(super) spin: SpinHistory,
     pub(crate) rx_coalescing: RxCoalescing,
     pub(super) lifetime: Lifetime,
+    /// Names for events.
+    #[cfg(feature = "tracing")]
+    pub(super) device_names: Arc<[String]>,
 }
 
 impl Core {
@@ -101,6 +104,8 @@ impl Core {
             lifetime: Lifetime::default(),
             reopen_at: None,
             failed: None,
+            #[cfg(feature = "tracing")]
+            device_names: Arc::default(),
         };
         core.endpoint.report_unowned_ports(true);
         core.apply_filter()?;
@@ -307,6 +312,8 @@ impl Core {
             }
         }
         self.note_roster();
+        #[cfg(feature = "tracing")]
+        self.note_connection_events();
         while let Some(port) = self.endpoint.poll_released_port() {
             self.give_back(port);
         }

@@ -8,6 +8,8 @@ use std::task::Waker;
 
 use parking_lot::lock_api::{Mutex, MutexGuard};
 
+#[cfg(feature = "tracing")]
+use super::connection_events::ConnectionEvent;
 use super::core::Core;
 use super::exit;
 use crate::sys::baton::{Baton, LockClass};
@@ -16,15 +18,25 @@ use crate::sys::lock::{lock_as, try_lock_soon};
 /// What the engine's lock protects, and the lock.
 pub(super) type CoreLock = Mutex<Baton, Core>;
 
-/// Wakers to be called or dropped as soon as the lock is free. Both run code that is not ours,
-/// which may use a stream of this engine; and a thread that is woken wants the lock first of all.
+/// Wakers to be called or dropped, and events to be told, as soon as the lock is free. All of them
+/// run code that is not ours, which may use a stream of this engine; and a thread that is woken
+/// wants the lock first of all.
 #[derive(Debug, Default)]
-pub(super) struct DeferredWakes {
+pub(super) struct DeferredCalls {
     wake: Vec<Waker>,
     discard: Vec<Waker>,
+    #[cfg(feature = "tracing")]
+    events: Vec<ConnectionEvent>,
 }
 
-impl DeferredWakes {
+impl DeferredCalls {
+    const NONE: Self = Self {
+        wake: Vec::new(),
+        discard: Vec::new(),
+        #[cfg(feature = "tracing")]
+        events: Vec::new(),
+    };
+
     /// Calls `waker` later.
     pub(super) fn wake(&mut self, waker: Waker) {
         self.wake.push(waker);
@@ -40,13 +52,25 @@ impl DeferredWakes {
         self.discard.extend(waker);
     }
 
+    /// Tells `event` later.
+    #[cfg(feature = "tracing")]
+    pub(super) fn tell(&mut self, event: ConnectionEvent) {
+        self.events.push(event);
+    }
+
     fn is_empty(&self) -> bool {
+        #[cfg(feature = "tracing")]
+        if !self.events.is_empty() {
+            return false;
+        }
         self.wake.is_empty() && self.discard.is_empty()
     }
 
     fn make(&mut self) {
         self.wake.drain(..).for_each(|waker| contain(|| waker.wake()));
         self.discard.drain(..).for_each(|waker| contain(|| drop(waker)));
+        #[cfg(feature = "tracing")]
+        self.events.drain(..).for_each(|event| contain(|| event.emit()));
     }
 }
 
@@ -59,9 +83,7 @@ fn contain(call: impl FnOnce()) {
 
 thread_local! {
     /// This thread's lists, empty between uses: kept, so that waking allocates nothing.
-    static SPARE: Cell<DeferredWakes> = const {
-        Cell::new(DeferredWakes { wake: Vec::new(), discard: Vec::new() })
-    };
+    static SPARE: Cell<DeferredCalls> = const { Cell::new(DeferredCalls::NONE) };
 }
 
 /// The engine's state, locked. Makes the calls that have come up when it lets go.

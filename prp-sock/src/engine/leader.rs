@@ -3,7 +3,7 @@
 use std::mem;
 use std::task::Waker;
 
-use super::guard::DeferredWakes;
+use super::guard::DeferredCalls;
 use super::waiter::ThreadParker;
 use super::waiters::Interest;
 
@@ -33,7 +33,7 @@ impl Leader {
     }
 
     /// Calls it in any case.
-    pub(super) fn call(&mut self, calls: &mut DeferredWakes) {
+    pub(super) fn call(&mut self, calls: &mut DeferredCalls) {
         self.waits_for = None;
         calls.wake(self.waker.clone());
     }
@@ -42,7 +42,7 @@ impl Leader {
     pub(super) fn call_if(
         &mut self,
         is_present: impl FnOnce(Interest) -> bool,
-        calls: &mut DeferredWakes,
+        calls: &mut DeferredCalls,
     ) {
         if self.waits_for.is_some_and(is_present) {
             self.call(calls);

@@ -131,7 +131,10 @@ impl Engine {
         names: Vec<String>,
         only_device: Option<String>,
     ) -> io::Result<Arc<Self>> {
-        let core = Core::new(endpoint, devices)?;
+        #[cfg_attr(not(feature = "tracing"), allow(unused_mut, reason = "nothing is traced"))]
+        let mut core = Core::new(endpoint, devices)?;
+        #[cfg(feature = "tracing")]
+        core.trace_connections(&names);
         let engine = Arc::new(Self {
             clock: Clock::start(),
             core: CoreLock::new(core),

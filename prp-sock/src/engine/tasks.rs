@@ -3,7 +3,7 @@
 use std::task::Waker;
 
 use super::core::Core;
-use super::guard::DeferredWakes;
+use super::guard::DeferredCalls;
 use super::waiters::Interest;
 
 /// The number of a future that waits, unique in its engine.
@@ -47,12 +47,12 @@ impl Tasks {
         Some(self.futures.swap_remove(at).1)
     }
 
-    pub(super) fn wake(&mut self, calls: &mut DeferredWakes) {
+    pub(super) fn wake(&mut self, calls: &mut DeferredCalls) {
         let futures = self.futures.drain(..).map(|(_, waker)| waker);
         self.last_to_poll.take().into_iter().chain(futures).for_each(|waker| calls.wake(waker));
     }
 
-    pub(super) fn discard(self, calls: &mut DeferredWakes) {
+    pub(super) fn discard(self, calls: &mut DeferredCalls) {
         let futures = self.futures.into_iter().map(|(_, waker)| waker);
         self.last_to_poll.into_iter().chain(futures).for_each(|waker| calls.discard(Some(waker)));
     }

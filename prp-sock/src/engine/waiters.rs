@@ -4,7 +4,7 @@ use std::task::Waker;
 
 use prp_proto::event::{ConnHandle, ListenHandle, Readiness};
 
-use super::guard::DeferredWakes;
+use super::guard::DeferredCalls;
 use super::readiness::ReadinessFd;
 use super::tasks::Tasks;
 
@@ -93,7 +93,7 @@ impl Waiters {
     }
 
     /// Calls the threads and tasks that wait for what has become ready.
-    pub(super) fn wake(&mut self, ready: Readiness, calls: &mut DeferredWakes) {
+    pub(super) fn wake(&mut self, ready: Readiness, calls: &mut DeferredCalls) {
         let due = [
             (ready.readable, &mut self.read),
             (ready.writable, &mut self.write),
@@ -112,7 +112,7 @@ impl Waiters {
     }
 
     /// Nobody waits any more.
-    pub(super) fn discard(self, calls: &mut DeferredWakes) {
+    pub(super) fn discard(self, calls: &mut DeferredCalls) {
         self.reading.discard(calls);
         self.writing.discard(calls);
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::TransmitBatch;
 use crate::addr::{DeviceId, MacAddr};
 use crate::config::EndpointConfig;
-use crate::endpoint::{Device, Endpoint};
+use crate::endpoint::{Device, Endpoint, TracePoint};
 use crate::hosts::Hosts;
 use crate::route::{RouteTable, UnusableHops};
 use crate::time::Instant;
@@ -110,6 +110,14 @@ impl Net {
         })
     }
 
+    /// Where the end's connections have gone, each time that they took another path.
+    fn path_changes(&mut self, end: usize) -> Vec<u16> {
+        core::iter::from_fn(|| self.ends[end].poll_connection_trace())
+            .filter(|trace| trace.point == TracePoint::PathChanged)
+            .map(|trace| trace.device.0)
+            .collect()
+    }
+
     fn current_path(&self, end: usize, conn: ConnHandle) -> u16 {
         self.ends[end].current_path(conn).expect("it stands").0.0
     }
@@ -129,6 +137,7 @@ fn path__the_best_as_long_as_it_works() {
 fn path__a_dead_one_is_left_by_both_ends() {
     for from in 0..2 {
         let mut net = Net::new([1500; 2]);
+        net.ends.iter_mut().for_each(Endpoint::trace_connections);
         let (c, s) = net.established();
         let (ours, theirs) = if from == 0 { (c, s) } else { (s, c) };
         assert!(net.transfer(from, ours, theirs, 100_000));
@@ -139,6 +148,9 @@ fn path__a_dead_one_is_left_by_both_ends() {
             (1, 1),
             "from {from}"
         );
+        for end in 0..2 {
+            assert_eq!(net.path_changes(end), [1], "from {from}");
+        }
         // Expect: and back again, when that one dies.
         net.dead = [false, true];
         assert!(net.transfer(1 - from, theirs, ours, 100_000), "back from {from}");

@@ -8,7 +8,7 @@ use prp_proto::addr::Port;
 use prp_proto::event::ListenHandle;
 use prp_proto::time::Instant;
 
-use crate::engine::guard::DeferredWakes;
+use crate::engine::guard::DeferredCalls;
 use crate::engine::keeper::TimerLoad;
 use crate::engine::leader::Leader;
 use crate::engine::waiter::Waiter;
@@ -41,7 +41,7 @@ pub(crate) struct Waiting {
     pub(super) slots: Vec<Waiters>,
     pub(super) listeners: HashMap<ListenHandle, Waiters>,
     /// Calls of wakers, to be made when the lock is let go.
-    pub(in crate::engine) calls: DeferredWakes,
+    pub(in crate::engine) calls: DeferredCalls,
     /// The application thread that drives.
     pub(in crate::engine) leader: Option<Leader>,
     /// Application threads that wait while another one drives, longest first.
