@@ -9,6 +9,7 @@
 //! A page is a line `prp-status VERSION SEQUENCE LENGTH CRC` and LENGTH bytes of records, a line
 //! each: a kind and fields `name=value`, with tabs between them.
 
+mod openmetrics;
 mod read;
 mod record;
 
@@ -23,6 +24,7 @@ use prp_proto::addr::NodeId;
 
 use crate::fork::CloseOnFork;
 
+pub use openmetrics::openmetrics;
 pub use read::{Page, pages};
 pub use record::{Record, RecordText};
 

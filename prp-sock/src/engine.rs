@@ -60,6 +60,7 @@ use prp_node::fork;
 pub(crate) use registry::enlist;
 pub(crate) use registry::{EngineKey, engine_for};
 pub(crate) use spin::SpinPolicy;
+pub use status::openmetrics;
 #[cfg(feature = "tokio")]
 pub(crate) use tasks::{FutureId, Task};
 pub(crate) use wait::{OtherFd, Wait, WaitError};

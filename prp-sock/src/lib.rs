@@ -64,7 +64,7 @@ pub mod tokio;
 
 pub use addr::{Resolver, ToPrpAddrs};
 pub use builder::Builder;
-pub use engine::reset_all;
+pub use engine::{openmetrics, reset_all};
 pub use error::{StreamError, conn_error};
 pub use listener::{Incoming, IntoIncoming, PrpListener};
 pub use prp_node::hosts::{DEFAULT_PATH as DEFAULT_HOSTS, HostsFile};

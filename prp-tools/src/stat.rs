@@ -2,7 +2,6 @@
 //! of ss.
 
 mod filter;
-mod openmetrics;
 mod snapshot;
 mod summary;
 mod table;
@@ -11,6 +10,8 @@ use std::time::Duration;
 use std::{io, thread};
 
 use clap::Args;
+
+use prp_node::status;
 
 use crate::argument::seconds;
 use crate::exit::{Failure, help, say, tell};
@@ -61,8 +62,8 @@ pub(crate) struct StatArgs {
     /// All of it as JSON; with --watch an object a line
     #[arg(long, conflicts_with_all = ["summary", "info", "openmetrics"])]
     json: bool,
-    /// All counters in the text format of OpenMetrics
-    #[arg(long, conflicts_with = "watch")]
+    /// The counters of all processes in the text format of OpenMetrics
+    #[arg(long, conflicts_with_all = ["watch", "filter", "all", "listening"])]
     openmetrics: bool,
 }
 
@@ -72,10 +73,15 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Runs `prp stat`.
 pub(crate) fn run(args: &StatArgs) -> Result<(), Failure> {
-    let filter = Filter::parse(&args.filter, args.all, args.listening)?;
+    let no_proc = |e: io::Error| Failure::local("/proc", &e);
+    if args.openmetrics {
+        let (pages, _) = snapshot::pages(PATIENCE).map_err(no_proc)?;
+        return tell(status::openmetrics(&pages).trim_end());
+    }
+    // Sums are of listeners as well, unless a filter says otherwise.
+    let filter = Filter::parse(&args.filter, args.all || args.summary, args.listening)?;
     loop {
-        let mut snapshot =
-            Snapshot::take(PATIENCE).map_err(|e: io::Error| Failure::local("/proc", &e))?;
+        let mut snapshot = Snapshot::take(PATIENCE).map_err(no_proc)?;
         snapshot.retain(&filter);
         print(args, &snapshot)?;
         for process in snapshot.processes.iter().filter(|process| process.is_stale) {
@@ -103,9 +109,6 @@ fn print(args: &StatArgs, snapshot: &Snapshot) -> Result<(), Failure> {
             serde_json::to_string_pretty(snapshot)
         };
         return tell(text.map_err(|e| Failure::local("JSON", &e.into()))?);
-    }
-    if args.openmetrics {
-        return tell(openmetrics::text(snapshot));
     }
     let lines = if args.summary {
         summary::lines(snapshot)

@@ -1,6 +1,7 @@
 //! The prp command on nodes where something is amiss: a device, prphosts, a privilege, a link.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -452,6 +453,7 @@ fn stat__shows_both_ends_and_filters() {
     assert!(stat(&two, &["-s"]).starts_with("1 connections of 1 processes: ESTAB 1"));
     let metrics = stat(&two, &["--openmetrics"]);
     assert!(metrics.contains("# TYPE prp_accepted counter") && metrics.ends_with("# EOF\n"));
+    check_openmetrics(&metrics);
     // A process that is stopped says what it said last, and keeps nobody waiting for long.
     kill(Pid::from_raw(client.id().cast_signed()), Signal::SIGSTOP).expect("it runs");
     let (code, said, why) = run(&one, &["stat", "-H"]);
@@ -474,4 +476,25 @@ fn trace__gives_up_where_nobody_answers() {
     let report = json(&said);
     assert_eq!((code, &report["reached"]), (Some(0), &true.into()), "{said}");
     assert_eq!(report["hops"][0]["answers"][0]["node"], 2, "{said}");
+}
+
+/// The parser of the reference implementation takes `text`. Where there is none, the other checks
+/// have to do.
+fn check_openmetrics(text: &str) {
+    /// That of the distribution, which has the package python3-prometheus-client.
+    const PYTHON: &str = "/usr/bin/python3";
+    const PARSER: &str = "from prometheus_client.openmetrics.parser import \
+        text_string_to_metric_families as parse; import sys; \
+        assert sum(len(f.samples) for f in parse(sys.stdin.read())) > 0";
+    let has_parser = Command::new(PYTHON).args(["-c", "import prometheus_client"]).output();
+    if !has_parser.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let mut command = Command::new(PYTHON);
+    let mut parser =
+        command.args(["-c", PARSER]).stdin(Stdio::piped()).spawn().expect("it is there");
+    let mut input = parser.stdin.take().expect("it is piped");
+    input.write_all(text.as_bytes()).expect("it reads all");
+    drop(input);
+    assert!(parser.wait().expect("a child").success(), "{text}");
 }

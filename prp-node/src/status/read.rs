@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{HEAD, NAME, Record, VERSION};
+use prp_proto::addr::NodeId;
+
+use super::{HEAD, NAME, Record, RecordText, VERSION};
 
 /// The longest page that is read: 50,000 connections take 16 MiB.
 const MAX_LEN: u64 = 64 << 20;
@@ -28,6 +30,21 @@ pub struct Page {
     pub is_stale: bool,
     /// What it says.
     pub records: Vec<Record>,
+}
+
+impl Page {
+    /// What this process says of itself, as far as it is `node`, by `records`.
+    pub fn of_this_process(node: NodeId, records: &RecordText) -> Self {
+        let pid = std::process::id();
+        let (program, node) = (program(pid), node.number());
+        Self { pid, program, node, is_stale: false, records: records.parse() }
+    }
+}
+
+/// The name of a process's program, as the kernel has it.
+fn program(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
 }
 
 /// A page that was found.
@@ -133,8 +150,8 @@ pub(super) fn body(file: &File, head: Head) -> Option<String> {
 impl Found {
     /// Reads it once it is new, or at `until` as it is.
     fn read(self, until: Instant) -> Page {
-        let program = fs::read_to_string(format!("/proc/{}/comm", self.pid)).unwrap_or_default();
         let Self { pid, node, file, before } = self;
+        let program = program(pid);
         loop {
             let is_late = Instant::now() >= until;
             let head = head(&file);
@@ -142,7 +159,6 @@ impl Found {
             let text = head.filter(|_| is_new || is_late).and_then(|head| body(&file, head));
             if is_late || text.is_some() {
                 let records = Record::parse(&text.unwrap_or_default());
-                let program = program.trim_end().to_owned();
                 return Page { pid, program, node, is_stale: !is_new, records };
             }
             thread::sleep(LOOK);

@@ -28,6 +28,11 @@ impl RecordText {
         self
     }
 
+    /// What a reader finds.
+    pub(super) fn parse(&self) -> Vec<Record> {
+        Record::parse(&self.0)
+    }
+
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }

@@ -5,13 +5,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use prp_node::StatusPage;
-use prp_node::status::RecordText;
+use prp_node::status::{Page, RecordText};
 use prp_proto::addr::LinkAddr;
 use prp_proto::endpoint::ConnInfo;
 use prp_proto::time::Instant;
 
 use super::Engine;
 use super::netns::NetworkNamespace;
+use super::registry;
 use crate::stats::DeviceStats;
 
 /// Pages are written no more often than this. Each takes the engine's lock for as long as it takes
@@ -58,6 +59,21 @@ impl Status {
         let _ = page.write(&engine.records(&self.namespace));
         None
     }
+}
+
+/// The counters of this process in the text format of OpenMetrics 1.0, for programs that serve
+/// metrics of their own. The names and labels are those of `prp stat --openmetrics`, which has all
+/// processes of a node. The text ends with `# EOF`; without a stream or a listener it has no more.
+///
+/// ```
+/// assert_eq!(prp_sock::openmetrics(), "# EOF\n");
+/// ```
+pub fn openmetrics() -> String {
+    let namespace = NetworkNamespace::current();
+    let page =
+        |engine: &Engine| Page::of_this_process(engine.local_node(), &engine.records(&namespace));
+    let pages: Vec<_> = registry::all().iter().map(|engine| page(engine)).collect();
+    prp_node::status::openmetrics(&pages)
 }
 
 impl Engine {

@@ -102,6 +102,22 @@ const COUNTERS: [&str; 10] = [
     "dropped",
 ];
 
+/// The pages of the processes of this network namespace, as [`status::pages`].
+///
+/// # Errors
+/// There is no `/proc`.
+pub(super) fn pages(patience: Duration) -> io::Result<(Vec<Page>, usize)> {
+    let (mut pages, hidden) = status::pages(patience)?;
+    let here = fs::read_link("/proc/thread-self/ns/net").ok();
+    let here = here.as_deref().and_then(|link| link.to_str()).unwrap_or_default();
+    pages.retain(|page| {
+        let process = page.records.iter().find(|record| record.kind == "process");
+        // One that has never answered may be here.
+        process.is_none_or(|process| process.text("namespace") == Some(here))
+    });
+    Ok((pages, hidden))
+}
+
 impl Snapshot {
     /// Asks the processes of this network namespace; those that take longer than `patience` are
     /// stale.
@@ -109,16 +125,8 @@ impl Snapshot {
     /// # Errors
     /// There is no `/proc`.
     pub(crate) fn take(patience: Duration) -> io::Result<Self> {
-        let (pages, hidden) = status::pages(patience)?;
-        let here = fs::read_link("/proc/thread-self/ns/net").ok();
-        let here = here.as_deref().and_then(|link| link.to_str()).unwrap_or_default();
-        let is_here = |page: &Page| {
-            let process = page.records.iter().find(|record| record.kind == "process");
-            // One that has never answered may be here.
-            process.is_none_or(|process| process.text("namespace") == Some(here))
-        };
-        let processes = pages.iter().filter(|page| is_here(page)).map(Process::of).collect();
-        Ok(Self { processes, hidden })
+        let (pages, hidden) = pages(patience)?;
+        Ok(Self { processes: pages.iter().map(Process::of).collect(), hidden })
     }
 
     /// Leaves what `filter` lets through, and processes that have some of it.

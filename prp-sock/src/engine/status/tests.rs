@@ -5,6 +5,7 @@ use std::thread;
 use prp_node::status::{Page, pages};
 
 use super::*;
+use crate::engine::enlist;
 use crate::testing::{PATIENCE, Pair};
 
 /// What both engines of `pair` say when somebody asks.
@@ -71,4 +72,20 @@ fn check__is_not_written_more_often_than_it_may_be() {
     status.next = engine.now() + Duration::from_secs(60);
     assert_eq!(status.check(engine), Some(status.next));
     assert!(status.is_asked);
+}
+
+/// What a program serves of itself.
+#[test]
+fn openmetrics__has_the_engines_of_this_process() {
+    let pair = Pair::new();
+    let engine = pair.alpha.engine();
+    let node = engine.local_node();
+    enlist(engine, &format!("prp-testing/{node}"));
+    let (_ours, _theirs) = pair.streams();
+    let text = openmetrics();
+    let labels = format!("{{node=\"{node}\",pid=\"{}\",", std::process::id());
+    let sample =
+        text.lines().find(|line| line.starts_with(&format!("prp_connected_total{labels}")));
+    assert!(sample.is_some_and(|line| line.ends_with(" 1")), "{text}");
+    assert!(text.contains(&format!("prp_connections{labels}")) && text.ends_with("\n# EOF\n"));
 }
