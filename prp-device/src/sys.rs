@@ -1,6 +1,6 @@
 //! System calls that no safe crate offers. The only `unsafe` of this crate is in this folder, each
 //! block with the reason why it is sound; everything outside sees slices, descriptors and
-//! `io::Result`.
+//! `io::Result`. A cast `as _` is to an integer that another C library (musl) declares otherwise.
 #![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
 
 pub(crate) mod bpf;

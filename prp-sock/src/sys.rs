@@ -8,6 +8,7 @@ pub(crate) mod futex;
 pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod process;
+pub(crate) mod random;
 
 use std::io;
 

@@ -115,15 +115,15 @@ impl<A: Copy> Loaded<'_, '_, A> {
         message.msg_name = to.as_ptr().cast_mut().cast();
         message.msg_namelen = to.len();
         message.msg_iov = self.list.pieces[first.at..end].as_mut_ptr();
-        message.msg_iovlen = end - first.at;
+        message.msg_iovlen = (end - first.at) as _;
         if range.len() > 1 {
             // SAFETY: it computes, and looks at no memory.
-            segment.header.cmsg_len = unsafe { libc::CMSG_LEN(size_of::<u16>() as u32) } as usize;
+            segment.header.cmsg_len = unsafe { libc::CMSG_LEN(size_of::<u16>() as u32) } as _;
             segment.header.cmsg_level = libc::SOL_UDP;
             segment.header.cmsg_type = libc::UDP_SEGMENT;
             segment.size = first.len as u16;
             message.msg_control = (&raw mut segment).cast();
-            message.msg_controllen = size_of::<SegmentSize>();
+            message.msg_controllen = size_of::<SegmentSize>() as _;
         }
         // SAFETY: the message points at the address, at pieces of the list this borrows, each a
         // slice that is borrowed as long, and at `segment`; all outlive the call, which only reads
@@ -224,7 +224,7 @@ impl RecvList {
             message.msg_iov = &raw mut self.pieces[i];
             message.msg_iovlen = 1;
             message.msg_control = self.controls[i].0.as_mut_ptr().cast();
-            message.msg_controllen = CONTROL;
+            message.msg_controllen = CONTROL as _;
         }
         // For one alone `recvmsg` takes less: the kernel copies less of the header in and out.
         // SAFETY: the first `count` headers each point at a name, a piece and ancillary data of
@@ -365,7 +365,7 @@ pub(crate) fn take_error(fd: BorrowedFd<'_>) -> bool {
     message.msg_iov = &raw mut piece;
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = CONTROL;
+    message.msg_controllen = CONTROL as _;
     let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
     // SAFETY: the message points at the piece and the ancillary data above, which outlive the call.
     cvt(unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, flags) }).is_ok()

@@ -86,7 +86,7 @@ impl SendVec {
                 used += 1;
             }
             header.msg_hdr.msg_iov = &raw mut self.pieces[begin];
-            header.msg_hdr.msg_iovlen = used - begin;
+            header.msg_hdr.msg_iovlen = (used - begin) as _;
             count += 1;
         }
         Batch { headers: &mut self.headers[..count], frames: PhantomData }
@@ -203,7 +203,7 @@ impl RecvVec {
                 fd.as_raw_fd(),
                 headers.as_mut_ptr(),
                 count as libc::c_uint,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _,
                 std::ptr::null_mut(),
             )
         };

@@ -79,7 +79,7 @@ pub(crate) fn mtu(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut request = named(name)?;
     // SAFETY: SIOCGIFMTU takes a pointer to an `ifreq` with a terminated name, which this is, and
     // writes the MTU into its union.
-    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) })?;
+    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) })?;
     // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_mtu`.
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
 }
@@ -89,7 +89,7 @@ pub(crate) fn index(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut request = named(name)?;
     // SAFETY: SIOCGIFINDEX takes a pointer to an `ifreq` with a terminated name, which this is, and
     // writes the number into its union.
-    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFINDEX, &raw mut request) })?;
+    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFINDEX as _, &raw mut request) })?;
     // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_ifindex`.
     Ok(unsafe { request.ifr_ifru.ifru_ifindex }.cast_unsigned())
 }

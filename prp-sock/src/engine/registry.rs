@@ -23,6 +23,7 @@ use super::wake_fd::WakeFd;
 use super::{Engine, exit, reopen};
 use crate::clock::Clock;
 use crate::sys::lock::Lock;
+use crate::sys::random::random_bytes;
 use prp_device::{DeviceIo, factory};
 use prp_node::HostsFile;
 
@@ -103,7 +104,7 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     }
     let routes = routes(file.hosts(), local, &names, key.device.as_deref());
     let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
-    let endpoint = Endpoint::new(config, routes, devices, random_seed()?);
+    let endpoint = Endpoint::new(config, routes, devices, random_bytes()?);
     let engine = Engine::start(endpoint, io, names, key.device.clone())?;
     engine.start_control(links)?;
     Ok(engine)
@@ -114,13 +115,6 @@ fn routes(hosts: &Hosts, local: NodeId, names: &[String], only: Option<&str>) ->
         let name = only.unwrap_or(name);
         names.iter().position(|n| n == name).map(|at| DeviceId(at as u16))
     })
-}
-
-fn random_seed() -> io::Result<[u8; 32]> {
-    let mut seed = [0; 32];
-    let mut file = std::fs::File::open("/dev/urandom")?;
-    io::Read::read_exact(&mut file, &mut seed)?;
-    Ok(seed)
 }
 
 impl Engine {
