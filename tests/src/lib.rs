@@ -10,6 +10,7 @@
 //! | [`puppet`] | a process on a node that does what a test tells it, step by step |
 //! | [`processes`] | many such processes on one node, and streams to them |
 //! | [`stream`] | a stream between two puppets, and what is sent over it |
+//! | [`transcript`] | commands in documents with what they print, run again |
 //! | [`pattern`] | reproducible bytes and their digest |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`program`] | programs of other crates |
@@ -32,5 +33,6 @@ pub mod seed;
 pub mod stream;
 pub mod terminal;
 pub mod topology;
+pub mod transcript;
 pub mod wait;
 pub mod wire;
