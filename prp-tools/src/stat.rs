@@ -16,6 +16,8 @@ use prp_node::status;
 use crate::argument::seconds;
 use crate::exit::{Failure, help, say, tell};
 pub(crate) use filter::Filter;
+#[cfg(test)]
+pub(crate) use snapshot::Device;
 pub(crate) use snapshot::{Connection, Process, Snapshot};
 
 /// Show the connections of this node, of all its processes.

@@ -16,6 +16,7 @@ use serde_json::Value;
 prp_tests::main! {
     light:
         healthy__has_no_finding,
+        healthy__has_no_finding_over_udp,
         machine__what_it_lacks_is_found,
         prphosts__what_is_wrong_is_found,
         process__one_that_is_stopped_is_found,
@@ -97,6 +98,12 @@ fn healthy__has_no_finding() {
     let mut command = one.command(prp());
     let output = command.args(["doctor", "-q", "2"]).output().expect("topo runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "0 faults, 0 warnings\n");
+}
+
+fn healthy__has_no_finding_over_udp() {
+    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let report = examine(&topology.node(1), &["2"]);
+    assert_eq!(bad(&report), [], "{report:#}");
 }
 
 /// A port of a bridge, a device that is down, one without a carrier, one that is absent, a queue

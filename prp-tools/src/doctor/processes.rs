@@ -79,6 +79,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stat::Device;
 
     #[test]
     fn of_process__has_losses_and_silence() {
@@ -89,5 +90,9 @@ mod tests {
         let found = of_process(&process);
         let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
         assert_eq!(kinds, ["process_silent", "bad_crc"]);
+        let counters = [("overruns".to_owned(), 1), ("too_big".to_owned(), 2)].into();
+        process.devices = vec![Device { name: "eth0".into(), counters }];
+        let kinds: Vec<_> = of_process(&process).iter().map(|finding| finding.kind).collect();
+        assert_eq!(kinds, ["process_silent", "ring_full", "too_big", "bad_crc"]);
     }
 }
