@@ -15,7 +15,8 @@ pub(crate) const ANYBODY: u32 = u32::MAX;
 /// `Interrupted` if a signal handler ran.
 pub(crate) fn wait(word: &Word, expected: u32, timeout: Option<Duration>) -> io::Result<()> {
     let spec = timeout.map(|t| libc::timespec {
-        tv_sec: libc::time_t::try_from(t.as_secs()).unwrap_or(libc::time_t::MAX),
+        // Fits every C library's type, and is some decades: the caller looks again.
+        tv_sec: t.as_secs().min(i32::MAX as u64) as _,
         tv_nsec: t.subsec_nanos().into(),
     });
     match call(word, libc::FUTEX_WAIT, expected, spec.as_ref(), ANYBODY) {
