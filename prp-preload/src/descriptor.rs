@@ -1,0 +1,175 @@
+//! The descriptors of this process that stand for streams and listeners of PRP.
+
+use std::ffi::c_int;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::RwLock;
+use prp_sock::{PrpAddr, PrpListener, PrpStream};
+
+use crate::report;
+
+/// What a descriptor stands for.
+#[derive(Debug)]
+pub(crate) enum Descriptor {
+    /// A port that takes connections. The kernel's socket is kept, since the kernel gives out the
+    /// port numbers.
+    Listener { listener: PrpListener, _port: OwnedFd, flags: Flags },
+    /// A connection.
+    Stream { stream: PrpStream, flags: Flags },
+}
+
+/// What `fcntl` knows as the descriptor's flags: whether calls do not wait.
+#[derive(Debug, Default)]
+pub(crate) struct Flags(AtomicUsize);
+
+impl Flags {
+    /// With the flags of `fcntl`.
+    pub(crate) fn new(bits: c_int) -> Self {
+        let flags = Self::default();
+        flags.set(bits);
+        flags
+    }
+
+    /// The flags.
+    pub(crate) fn bits(&self) -> c_int {
+        libc::O_RDWR | self.0.load(Ordering::Relaxed) as c_int
+    }
+
+    fn set(&self, bits: c_int) {
+        self.0.store((bits & libc::O_NONBLOCK) as usize, Ordering::Relaxed);
+    }
+}
+
+impl Descriptor {
+    /// A listener.
+    ///
+    /// # Errors
+    /// Those of the listener.
+    pub(crate) fn listener(
+        listener: PrpListener,
+        port: OwnedFd,
+        bits: c_int,
+    ) -> io::Result<Arc<Self>> {
+        let made = Self::Listener { listener, _port: port, flags: Flags::new(bits) };
+        made.set_flags(bits)?;
+        Ok(Arc::new(made))
+    }
+
+    /// A stream.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub(crate) fn stream(stream: PrpStream, bits: c_int) -> io::Result<Arc<Self>> {
+        let made = Self::Stream { stream, flags: Flags::new(bits) };
+        made.set_flags(bits)?;
+        Ok(Arc::new(made))
+    }
+
+    /// The stream, if it is one.
+    ///
+    /// # Errors
+    /// `NotConnected` for a listener.
+    pub(crate) fn as_stream(&self) -> io::Result<&PrpStream> {
+        match self {
+            Self::Stream { stream, .. } => Ok(stream),
+            Self::Listener { .. } => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// The flags of `fcntl`.
+    pub(crate) fn flags(&self) -> c_int {
+        match self {
+            Self::Listener { flags, .. } | Self::Stream { flags, .. } => flags.bits(),
+        }
+    }
+
+    /// Whether calls do not wait.
+    pub(crate) fn is_nonblocking(&self) -> bool {
+        self.flags() & libc::O_NONBLOCK != 0
+    }
+
+    /// Sets the flags of `fcntl`.
+    ///
+    /// # Errors
+    /// Those of the stream or listener.
+    pub(crate) fn set_flags(&self, bits: c_int) -> io::Result<()> {
+        let nonblocking = bits & libc::O_NONBLOCK != 0;
+        match self {
+            Self::Listener { listener, flags, .. } => {
+                flags.set(bits);
+                listener.set_nonblocking(nonblocking)
+            }
+            Self::Stream { stream, flags } => {
+                flags.set(bits);
+                stream.set_nonblocking(nonblocking)
+            }
+        }
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    /// Those of the stream or listener.
+    pub(crate) fn local_addr(&self) -> io::Result<PrpAddr> {
+        match self {
+            Self::Listener { listener, .. } => listener.local_addr(),
+            Self::Stream { stream, .. } => stream.local_addr(),
+        }
+    }
+}
+
+/// By number.
+static TABLE: RwLock<Vec<Option<Arc<Descriptor>>>> = RwLock::new(Vec::new());
+/// How many there are: most processes and threads have none, and need not look.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// What the descriptor `number` stands for, if for something of PRP.
+pub(crate) fn find(number: c_int) -> Option<Arc<Descriptor>> {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    TABLE.read().get(usize::try_from(number).ok()?)?.clone()
+}
+
+/// The descriptor `number` stands for this from now on.
+pub(crate) fn insert(number: c_int, made: Arc<Descriptor>) {
+    let Ok(at) = usize::try_from(number) else { return };
+    let mut table = TABLE.write();
+    if table.len() <= at {
+        table.resize(at + 1, None);
+    }
+    let before = table[at].replace(made);
+    if before.is_none() {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    }
+    // What dropping it calls may look into the table.
+    drop(table);
+    drop(before);
+}
+
+/// The descriptor `number` stands for nothing of PRP from now on.
+pub(crate) fn remove(number: c_int) {
+    if find(number).is_none() {
+        return;
+    }
+    let taken = TABLE.write()[number as usize].take();
+    if let Some(taken) = taken {
+        COUNT.fetch_sub(1, Ordering::Relaxed);
+        if let Descriptor::Stream { stream, .. } = &*taken {
+            report::count(stream);
+        }
+    }
+}
+
+/// Calls `f` with every stream.
+pub(crate) fn for_each_stream(f: impl Fn(&PrpStream)) {
+    let all: Vec<_> = TABLE.read().iter().flatten().cloned().collect();
+    for descriptor in all {
+        if let Descriptor::Stream { stream, .. } = &*descriptor {
+            f(stream);
+        }
+    }
+}

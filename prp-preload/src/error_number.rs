@@ -1,0 +1,28 @@
+//! Errors as the C library tells them.
+
+use std::ffi::c_int;
+use std::io::{Error, ErrorKind};
+
+/// The number of an error. Those of PRP that say more than a number have it by their kind.
+pub(crate) fn of(error: &Error) -> c_int {
+    if let Some(number) = error.raw_os_error() {
+        return number;
+    }
+    match error.kind() {
+        ErrorKind::WouldBlock => libc::EAGAIN,
+        ErrorKind::Interrupted => libc::EINTR,
+        ErrorKind::ConnectionRefused => libc::ECONNREFUSED,
+        ErrorKind::ConnectionReset => libc::ECONNRESET,
+        ErrorKind::ConnectionAborted => libc::ECONNABORTED,
+        ErrorKind::NotConnected => libc::ENOTCONN,
+        ErrorKind::BrokenPipe => libc::EPIPE,
+        ErrorKind::TimedOut => libc::ETIMEDOUT,
+        ErrorKind::HostUnreachable => libc::EHOSTUNREACH,
+        ErrorKind::NetworkUnreachable => libc::ENETUNREACH,
+        ErrorKind::AddrInUse => libc::EADDRINUSE,
+        ErrorKind::AddrNotAvailable => libc::EADDRNOTAVAIL,
+        ErrorKind::PermissionDenied => libc::EACCES,
+        ErrorKind::InvalidInput => libc::EINVAL,
+        _ => libc::EIO,
+    }
+}
