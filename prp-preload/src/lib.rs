@@ -12,7 +12,8 @@
 //!
 //! `PRP_PRELOAD_NETWORK=10.99.0.0/24` says which addresses are nodes: the rest of the address is
 //! the node's number, and ports are the same. All else stays with the kernel. Not covered are
-//! `select`, `ppoll`, `dup`, `sendfile`, `splice`, `FILE`s on sockets, `SIGPIPE`, and use after `fork`.
+//! `select`, `ppoll`, `dup`, `sendfile`, `splice`, `FILE`s on sockets, `SIGPIPE`, and use after
+//! `fork`.
 //!
 //! `PRP_PRELOAD_REPORT=FILE` appends a line of counters when the process exits; `-` is standard
 //! error. The counters are those of the connections: they tell what went over PRP.
