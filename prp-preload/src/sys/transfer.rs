@@ -18,7 +18,7 @@ pub(super) unsafe fn read(fd: c_int, to: *mut c_void, len: size_t) -> Option<io:
     unsafe { recv(fd, to, len, 0) }
 }
 
-/// `recvfrom`: who sent it is not said, as with TCP.
+/// `recvfrom`: the sender is not told, as with TCP.
 ///
 /// # Safety
 /// As for `recvfrom`.
@@ -114,7 +114,7 @@ pub(super) unsafe fn write(
     unsafe { send(fd, from, len, 0) }
 }
 
-/// `sendto`: to the peer, whoever else is named, as with TCP.
+/// `sendto`: to the peer; an address is ignored, as with TCP.
 ///
 /// # Safety
 /// As for `sendto`.
