@@ -18,11 +18,20 @@ pub enum DeviceIo {
 }
 
 impl DeviceIo {
-    /// What to poll for what is to be received and for room to send.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
+    /// What to poll for what is to be received: always the same descriptors, at least one.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let (frames, udp) = match self {
+            Self::Frames(io) => (Some(io.as_fd()), None),
+            Self::Udp(io) => (None, Some(io.fds())),
+        };
+        frames.into_iter().chain(udp.into_iter().flatten())
+    }
+
+    /// Which of [`Self::fds`] to poll for room to send, when it has taken no more.
+    pub fn full(&self) -> usize {
         match self {
-            Self::Frames(io) => io.as_fd(),
-            Self::Udp(io) => io.as_fd(),
+            Self::Frames(_) => 0,
+            Self::Udp(io) => io.full(),
         }
     }
 
@@ -32,6 +41,14 @@ impl DeviceIo {
         match self {
             Self::Frames(io) => io.send(&mut frames.map(|(_, pieces)| pieces)),
             Self::Udp(io) => io.send(frames),
+        }
+    }
+
+    /// Sends a frame alone, as [`Self::send`].
+    pub fn send_one(&mut self, to: LinkAddr, frame: [&[u8]; 4]) -> Sent {
+        match self {
+            Self::Frames(io) => io.send_one(frame),
+            Self::Udp(io) => io.send_one(to, frame),
         }
     }
 

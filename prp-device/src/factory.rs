@@ -51,11 +51,13 @@ pub fn is_on_ethernet(hosts: &Hosts, local: NodeId) -> bool {
     !hosts.entry(local).is_some_and(is_udp)
 }
 
-/// Opens the UDP socket of the node, on the best of its UDP addresses, if it has any.
+/// Opens the UDP sockets of the node, on those of its UDP addresses that this machine has.
 fn open_udp(hosts: &Hosts, local: NodeId) -> io::Result<Option<NodeDevice>> {
-    let Some(&(own, addr)) = hosts.udp_addrs(local).first() else { return Ok(None) };
-    let io = UdpDevice::open(own, hosts.udp_peers())?;
-    let device = Device::udp(addr, io.mtu(), io.train());
+    let addrs = hosts.udp_addrs(local);
+    let Some(&(_, best)) = addrs.first() else { return Ok(None) };
+    let own: Vec<_> = addrs.iter().map(|(own, _)| *own).collect();
+    let io = UdpDevice::open(&own, true, hosts.udp_peers())?;
+    let device = Device::udp(best, io.mtu(), io.train());
     Ok(Some(NodeDevice { name: UDP_DEVICE.to_owned(), device, io: DeviceIo::Udp(Box::new(io)) }))
 }
 

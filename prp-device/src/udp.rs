@@ -1,107 +1,57 @@
-//! A UDP socket, of which a process has one on each of its node's addresses: no privilege, any IP
-//! network. Datagrams travel in trains (docs/udp.md).
+//! UDP sockets, which a process has on each of its node's addresses: no privilege, any IP network.
+//! Datagrams travel in trains (docs/udp.md).
 
+mod counters;
+mod majority;
 mod node_port;
 mod offload;
+mod peers;
 mod probe;
 mod queue_peek;
 mod socket;
+mod sockets;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::io;
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use prp_node::fork::CloseOnFork;
-use prp_proto::addr::{LinkAddr, UDP_PORTS, UdpPeer};
+use prp_proto::addr::LinkAddr;
 use socket2::{SockAddr, Socket};
 
 use crate::Sent;
-use crate::sys::datagram::{Loaded, MAX_BYTES, RecvList, SendList, force_send_buffer};
-use crate::sys::packet::force_receive_buffer;
+use crate::sys::datagram::{Loaded, MAX_BYTES, RecvList, SendList, send_one};
+pub use counters::UdpCounters;
 pub use node_port::NodePort;
 use node_port::{HANDED_ON_LEN, read_handed_on};
 use offload::Offload;
+use peers::Peers;
 use probe::{Message, Tally};
 pub use queue_peek::QueuePeek;
+use sockets::{Place, Sockets};
 
 /// Datagrams of a train at most, as kernels before 6.2 have it.
 const MAX_TRAIN: usize = 64;
 
-/// Bytes of the socket's buffers, as the kernel counts them: sixteen trains with what the kernel
-/// adds, twice what is to be under way.
-const BUFFER_BYTES: i32 = 4 * 1024 * 1024;
+/// A datagram up to this size that leaves alone is put together before: copying so little costs less
+/// than the kernel's way through a list of pieces.
+const SMALL: usize = 512;
 
-/// What a UDP device counts.
-#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub struct UdpCounters {
-    /// Trains of at least two datagrams that were sent.
-    pub trains_sent: u64,
-    /// Trains of at least two datagrams that came.
-    pub trains_received: u64,
-    /// Trains that the kernel refused, and that were sent again one datagram at a time.
-    pub trains_refused: u64,
-    /// Tests of trains that failed: datagrams that left alone came, and those of a train did not.
-    pub train_tests_failed: u64,
-    /// How often trains to a node were given up for a while because of such tests.
-    pub trains_withdrawn: u64,
-    /// Datagrams that did not fit the buffer for them.
-    pub truncated: u64,
-    /// Datagrams from addresses that prphosts does not list.
-    pub strangers: u64,
-    /// Errors of the network about what was sent: nobody at a port, no route.
-    pub network_errors: u64,
-    /// Datagrams that came to the node's own port, and by its holder here.
-    pub handed_on: u64,
-}
-
-impl UdpCounters {
-    /// Every counter by its name. Leaving one out does not compile.
-    pub fn counters(self) -> impl Iterator<Item = (&'static str, u64)> {
-        let Self {
-            trains_sent,
-            trains_received,
-            trains_refused,
-            train_tests_failed,
-            trains_withdrawn,
-            truncated,
-            strangers,
-            network_errors,
-            handed_on,
-        } = self;
-        [
-            ("trains_sent", trains_sent),
-            ("trains_received", trains_received),
-            ("trains_refused", trains_refused),
-            ("train_tests_failed", train_tests_failed),
-            ("trains_withdrawn", trains_withdrawn),
-            ("truncated", truncated),
-            ("strangers", strangers),
-            ("network_errors", network_errors),
-            ("handed_on", handed_on),
-        ]
-        .into_iter()
-    }
-}
-
-/// A UDP socket on one of the node's addresses.
+/// UDP sockets on the node's addresses.
 #[derive(Debug)]
 pub struct UdpDevice {
-    socket: CloseOnFork<Socket>,
-    local: SocketAddr,
-    /// The node's own address and port, whose holder hands on what comes there.
-    own: SocketAddr,
-    node_port: Option<NodePort>,
+    sockets: Sockets,
     mtu: u32,
     /// Bytes of the buffer for what is received, as the kernel counts them.
     room: usize,
     peers: Peers,
     sender: SendList<LinkAddr>,
     probe_sender: SendList<()>,
+    /// A small datagram, put together.
+    small: Vec<u8>,
     receiver: RecvList,
     /// Trains that are to be received by the next call: twice as many as the last one got.
     expected: usize,
@@ -109,71 +59,69 @@ pub struct UdpDevice {
     waiting: usize,
     offload: Offload,
     overruns: u64,
-    /// The kernel's count of datagrams without room when it was looked at last.
-    overflow: u32,
     counters: UdpCounters,
 }
 
 impl UdpDevice {
-    /// Opens a socket on the first free one of the ports that follow `own`, the node's own address
-    /// and port, and one on the latter if that is free as well (SPEC PRP-UDP-2). `peers` are the
-    /// addresses of the cluster, in the order of their numbers.
+    /// Opens a socket on each of `own`, the node's own addresses and ports, that this machine has:
+    /// at the first of the ports that follow that is free at all of them, and one on the node's own
+    /// port if that is free as well (SPEC PRP-UDP-2). With `connects`, each has another one beside
+    /// it for the neighbour that most comes from. `peers` are the addresses of the cluster, in the
+    /// order of their numbers.
     ///
     /// # Errors
     /// `AddrNotAvailable` if this machine has no such address, `AddrInUse` if all ports of the node
     /// are taken, what else the kernel says.
-    pub fn open(own: SocketAddr, peers: &[IpAddr]) -> io::Result<Self> {
-        let socket = socket::bind_in_range(own, UDP_PORTS)?;
-        // Another process has it, most likely. Why else it cannot be had is said elsewhere.
-        let node_port = NodePort::open(own).ok();
-        let local = socket.local_addr()?.as_socket().unwrap_or(own);
-        let _ = force_receive_buffer(socket.as_fd(), BUFFER_BYTES);
-        let _ = force_send_buffer(socket.as_fd(), BUFFER_BYTES);
-        let mtu = socket::largest_payload(socket.as_fd(), own.ip());
-        let mtu = mtu.min((MAX_BYTES - HANDED_ON_LEN) as u32);
+    pub fn open(own: &[SocketAddr], connects: bool, peers: &[IpAddr]) -> io::Result<Self> {
+        let sockets = Sockets::open(own, connects)?;
+        let mtu = sockets.largest_payload().min((MAX_BYTES - HANDED_ON_LEN) as u32);
+        let own: Vec<_> = sockets.own_addrs().map(|own| own.ip()).collect();
         Ok(Self {
-            local,
-            own,
-            node_port,
             mtu,
-            room: socket.recv_buffer_size()?,
-            socket: CloseOnFork::new(socket),
-            peers: Peers::new(peers),
+            room: sockets.room()?,
+            sockets,
+            peers: Peers::new(peers, &own),
             sender: SendList::default(),
             probe_sender: SendList::default(),
+            small: Vec::new(),
             receiver: RecvList::new()?,
             expected: 1,
             waiting: 0,
             offload: Offload::default(),
             overruns: 0,
-            overflow: 0,
             counters: UdpCounters::default(),
         })
     }
 
-    /// Where it receives.
-    pub const fn local_addr(&self) -> SocketAddr {
-        self.local
+    /// Where it receives at the first of its addresses.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.sockets.local_addr()
     }
 
-    /// The node's own address and port.
-    pub const fn own_addr(&self) -> SocketAddr {
-        self.own
+    /// The first of the node's own addresses and ports.
+    pub fn own_addr(&self) -> SocketAddr {
+        self.sockets.own_addr()
+    }
+
+    /// The node's own addresses and ports, where it receives.
+    pub fn own_addrs(&self) -> impl Iterator<Item = SocketAddr> {
+        self.sockets.own_addrs()
     }
 
     /// How many ports behind the node's own it receives.
-    pub const fn offset(&self) -> u16 {
-        self.local.port() - self.own.port()
+    pub fn offset(&self) -> u16 {
+        self.local_addr().port() - self.own_addr().port()
     }
 
-    /// The socket at the node's own port, if it was free.
-    pub const fn node_port(&self) -> Option<&NodePort> {
-        self.node_port.as_ref()
+    /// Whether the node's own port was free at each of its addresses.
+    pub fn has_node_ports(&self) -> bool {
+        self.sockets.has_node_ports()
     }
 
-    /// Takes the socket at the node's own port, to be served.
-    pub const fn take_node_port(&mut self) -> Option<NodePort> {
-        self.node_port.take()
+    /// Takes the sockets at the node's own ports, to be served: one for each address, where it was
+    /// free.
+    pub fn take_node_ports(&mut self) -> impl Iterator<Item = Option<NodePort>> {
+        self.sockets.node_ports().map(Option::take)
     }
 
     /// Bytes of a datagram's payload that the interface with its address takes.
@@ -193,19 +141,24 @@ impl UdpDevice {
 
     /// The addresses of the cluster are `peers` from now on.
     pub fn set_peers(&mut self, peers: &[IpAddr]) {
-        self.peers = Peers::new(peers);
+        let own: Vec<_> = self.own_addrs().map(|own| own.ip()).collect();
+        self.peers = Peers::new(peers, &own);
         self.offload.forget_paths();
     }
 
-    /// Receives what is there by one system call, for the next [`Self::receive`], unless that has
-    /// been done; whether there is something. What is wrong with the socket that says.
+    /// Receives what is there, mostly by one system call, for the next [`Self::receive`], unless that
+    /// has been done; whether there is something. What is wrong with the socket that says.
     pub fn look(&mut self) -> bool {
         if self.waiting > 0 {
             return true;
         }
-        match self.receive_trains() {
+        match self.sockets.receive(&mut self.receiver, self.expected, false) {
             Ok(got) => {
                 self.waiting = got;
+                if got == 0 {
+                    // What comes next probably comes alone.
+                    self.expected = 1;
+                }
                 got > 0
             }
             Err(_) => true,
@@ -226,7 +179,7 @@ impl UdpDevice {
         loop {
             let wanted = self.expected;
             let got = match mem::take(&mut self.waiting) {
-                0 => self.receive_trains()?,
+                0 => self.sockets.receive(&mut self.receiver, wanted, true)?,
                 got => got,
             };
             for at in 0..got {
@@ -241,21 +194,11 @@ impl UdpDevice {
         }
     }
 
-    /// Receives what is there by one system call; how many trains.
-    fn receive_trains(&mut self) -> io::Result<usize> {
-        loop {
-            match self.receiver.receive(self.socket.as_fd(), self.expected) {
-                Err(e) if self.is_about_network(&e) => {}
-                received => return received,
-            }
-        }
-    }
-
     /// Hands the datagrams of train `at` to `take`; how many there were.
     fn take_train(&mut self, at: usize, take: &mut dyn FnMut(LinkAddr, &[u8])) -> usize {
         let Some(train) = self.receiver.train(at) else { return 1 };
         let (mut count, mut tally) = (0, Tally::default());
-        if train.from == self.own {
+        if train.from == self.sockets.last_own() {
             for handed_on in train.datagrams() {
                 count += 1;
                 let Some((from, datagram)) = read_handed_on(handed_on) else { continue };
@@ -267,6 +210,8 @@ impl UdpDevice {
                 }
             }
         } else if let Some(from) = self.peers.link_addr(train.from) {
+            self.sockets.note_sender(train.from);
+            let socket = self.sockets.last_socket();
             for datagram in train.datagrams() {
                 count += 1;
                 let Some(message) = probe::read(datagram) else {
@@ -274,34 +219,52 @@ impl UdpDevice {
                     continue;
                 };
                 let due = tally.note(message);
-                due.iter().for_each(|report| answer(&self.socket, train.from, report));
+                due.iter().for_each(|report| answer(socket, train.from, report));
                 if let (Message::Report { id, came }, LinkAddr::Udp { peer, .. }) = (message, from)
                 {
                     self.offload.note_report(peer, id, came, Instant::now());
                 }
             }
-            tally.take().iter().for_each(|report| answer(&self.socket, train.from, report));
+            tally.take().iter().for_each(|report| answer(socket, train.from, report));
         } else {
             count = train.datagrams().count();
             self.counters.strangers += count as u64;
         }
         self.counters.truncated += u64::from(train.is_truncated);
         self.counters.trains_received += u64::from(count > 1);
-        let overflow = self.receiver.overflow();
-        self.overruns += u64::from(overflow.wrapping_sub(self.overflow));
-        self.overflow = overflow;
+        if let Some(overflow) = train.overflow {
+            self.overruns += self.sockets.overruns(overflow);
+        }
         count
+    }
+
+    /// Sends a datagram alone: a message should not pay for what trains need.
+    pub fn send_one(&mut self, to: LinkAddr, pieces: [&[u8]; 4]) -> Sent {
+        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if len <= SMALL
+            && let Some(target) = Target::of(&self.sockets, &self.peers, to)
+        {
+            self.small.clear();
+            pieces.iter().for_each(|piece| self.small.extend_from_slice(piece));
+            let fd = self.sockets.socket(target.place).as_fd();
+            if send_one(fd, target.name.as_ref(), &self.small).is_ok() {
+                return Sent { done: 1, ..Sent::default() };
+            }
+        }
+        // Which sees to what is wrong.
+        self.send(std::iter::once((to, pieces)))
     }
 
     /// Sends datagrams, each for a neighbour and given in pieces.
     pub fn send<'a>(&mut self, datagrams: impl Iterator<Item = (LinkAddr, [&'a [u8]; 4])>) -> Sent {
-        let Self { socket, peers, sender, offload, counters, .. } = self;
+        let Self { sockets, peers, sender, offload, counters, .. } = self;
         let mut loaded = sender.load(datagrams);
         let mut sent = Sent::default();
         let mut test = None;
         while sent.done < loaded.len() {
             let (to, size) = loaded.datagram(sent.done);
-            let (LinkAddr::Udp { peer, .. }, Some(address)) = (to, peers.address(to)) else {
+            let (LinkAddr::Udp { peer, .. }, Some(target)) = (to, Target::of(sockets, peers, to))
+            else {
                 sent.done += 1;
                 sent.lost += 1;
                 continue;
@@ -316,13 +279,15 @@ impl UdpDevice {
                 test = id.map(|id| (to, size, id)).or(test);
             }
             let end = sent.done + length;
-            match loaded.send(socket.as_fd(), &address, sent.done..end) {
+            let fd = sockets.socket(target.place).as_fd();
+            match loaded.send(fd, target.name.as_ref(), sent.done..end) {
                 Ok(()) => {
                     counters.trains_sent += u64::from(length > 1);
                     sent.done = end;
                 }
                 Err(e) => match e.raw_os_error() {
                     Some(libc::EAGAIN) => {
+                        sockets.note_full(target.place);
                         sent.full = true;
                         break;
                     }
@@ -337,7 +302,7 @@ impl UdpDevice {
                         break;
                     }
                     // Said of a datagram that left before: this one has not been tried.
-                    _ if socket::take_errors(socket.as_fd()) > 0 => counters.network_errors += 1,
+                    _ if sockets.take_errors_at(target.place) > 0 => {}
                     _ => {
                         sent.done += 1;
                         sent.lost += 1;
@@ -354,8 +319,11 @@ impl UdpDevice {
     /// Sends the probes of test `id`, of `size` bytes each: as a train, and then alone.
     #[cold]
     fn send_test(&mut self, to: LinkAddr, size: usize, id: u32) {
-        let Self { socket, peers, probe_sender, offload, counters, .. } = self;
-        let (LinkAddr::Udp { peer, .. }, Some(address)) = (to, peers.address(to)) else { return };
+        let Self { sockets, peers, probe_sender, offload, counters, .. } = self;
+        let (LinkAddr::Udp { peer, .. }, Some(target)) = (to, Target::of(sockets, peers, to))
+        else {
+            return;
+        };
         let (count, size) = (probes_of(size), size.max(probe::SHORTEST));
         let mut bytes = vec![0; 2 * count * size];
         // Those that leave alone have the numbers from 8 on, however many there are.
@@ -365,12 +333,12 @@ impl UdpDevice {
         }
         let probes = bytes.chunks_exact(size).map(|bytes| ((), [bytes, &[], &[], &[]]));
         let mut loaded = probe_sender.load(probes);
-        let fd = socket.as_fd();
+        let (fd, name) = (sockets.socket(target.place).as_fd(), target.name.as_ref());
         let now = Instant::now();
-        match loaded.send(fd, &address, 0..count).map_err(|e| e.raw_os_error()) {
+        match loaded.send(fd, name, 0..count).map_err(|e| e.raw_os_error()) {
             Ok(()) => {
                 let mut alone = count..2 * count;
-                if !alone.all(|at| loaded.send(fd, &address, at..at + 1).is_ok()) {
+                if !alone.all(|at| loaded.send(fd, name, at..at + 1).is_ok()) {
                     offload.put_test_off(peer, now);
                 }
             }
@@ -382,14 +350,21 @@ impl UdpDevice {
         }
     }
 
-    /// What to poll for datagrams to receive and for room to send.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// What to poll for datagrams to receive, always the same descriptors.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sockets.places().map(|(_, fd)| fd)
     }
 
-    /// Takes the errors that the kernel keeps for the socket, which would end every `poll` at once.
+    /// Which of [`Self::fds`] to poll for room to send, when it has taken no more.
+    pub fn full(&self) -> usize {
+        let full = self.sockets.full();
+        self.sockets.places().position(|(place, _)| Some(place) == full).unwrap_or(0)
+    }
+
+    /// Takes the errors that the kernel keeps for the sockets, which would end every `poll` at
+    /// once.
     pub fn take_errors(&mut self) {
-        self.counters.network_errors += socket::take_errors(self.socket.as_fd());
+        self.sockets.take_errors();
     }
 
     /// Datagrams lost for want of room since the last call.
@@ -400,18 +375,31 @@ impl UdpDevice {
     /// What it has counted.
     pub const fn counters(&self) -> UdpCounters {
         let offload::Outcomes { failed, withdrawn } = self.offload.outcomes();
-        UdpCounters { train_tests_failed: failed, trains_withdrawn: withdrawn, ..self.counters }
-    }
-
-    /// Whether `error` says something of the network or of datagrams that left before; it is taken
-    /// note of then.
-    fn is_about_network(&mut self, error: &io::Error) -> bool {
-        if error.kind() == io::ErrorKind::Interrupted {
-            return true;
+        let Sockets { network_errors, connects, .. } = self.sockets;
+        UdpCounters {
+            train_tests_failed: failed,
+            trains_withdrawn: withdrawn,
+            network_errors,
+            connects,
+            ..self.counters
         }
-        let taken = socket::take_errors(self.socket.as_fd());
-        self.counters.network_errors += taken;
-        taken > 0
+    }
+}
+
+/// By which socket a datagram leaves, and for whom.
+struct Target {
+    place: Place,
+    /// The recipient, where the socket is not connected to it.
+    name: Option<SockAddr>,
+}
+
+impl Target {
+    #[inline]
+    fn of(sockets: &Sockets, peers: &Peers, to: LinkAddr) -> Option<Self> {
+        let (address, own) = peers.address(to)?;
+        let place = sockets.toward(own, address);
+        let name = if place.is_connected() { None } else { Some(address.into()) };
+        Some(Self { place, name })
     }
 }
 
@@ -441,30 +429,4 @@ fn train_length<A: Copy + PartialEq>(loaded: &Loaded<'_, '_, A>, at: usize, most
         }
     }
     length
-}
-
-/// The addresses of the cluster, by number and by address.
-#[derive(Debug)]
-struct Peers {
-    by_number: Vec<IpAddr>,
-    by_address: HashMap<IpAddr, UdpPeer>,
-}
-
-impl Peers {
-    fn new(addresses: &[IpAddr]) -> Self {
-        let numbered = addresses.iter().enumerate();
-        let by_address = numbered.map(|(at, ip)| (*ip, UdpPeer(at as u16))).collect();
-        Self { by_number: addresses.to_vec(), by_address }
-    }
-
-    fn link_addr(&self, addr: SocketAddr) -> Option<LinkAddr> {
-        let peer = *self.by_address.get(&addr.ip())?;
-        Some(LinkAddr::Udp { peer, port: addr.port() })
-    }
-
-    fn address(&self, to: LinkAddr) -> Option<SockAddr> {
-        let LinkAddr::Udp { peer, port } = to else { return None };
-        let ip = self.by_number.get(usize::from(peer.0))?;
-        Some(SocketAddr::new(*ip, port).into())
-    }
 }

@@ -173,7 +173,7 @@ impl FastPath {
         let words = SharedWords::new("prp_routed", layout.words()).map_err(explain)?;
         let mut doors = Vec::new();
         for (index, (link, device)) in links.iter().zip(forwarder.devices()).enumerate() {
-            let exit = exit(link.io.as_fd(), link.name());
+            let exit = link.io.fds().next().and_then(|fd| exit(fd, link.name()));
             // Only frames of an Ethernet device meet a program.
             let hook = match (exit.filter(|_| index < DEVICES), device.addr.mac()) {
                 (Some(exit), Some(mac)) => {
@@ -216,7 +216,7 @@ impl FastPath {
 impl Door {
     /// Sees what the device is now.
     fn look(&mut self, link: &Link) {
-        let exit = exit(link.io.as_fd(), &self.name);
+        let exit = link.io.fds().next().and_then(|fd| exit(fd, &self.name));
         let number = |exit: &Option<Exit>| exit.map(|exit| exit.index);
         if number(&exit) != number(&self.exit) && self.hook.take().is_some() {
             // The kernel took the program away with the device.

@@ -34,7 +34,7 @@ impl RouterNodePort {
             let message = format!("node {node} has a router on UDP, {own}: end that one");
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         };
-        let (owners, port) = (UdpOwners::new(node)?, device.take_node_port());
+        let (owners, port) = (UdpOwners::new(node)?, device.take_node_ports().next().flatten());
         let seek_at = Instant::ZERO;
         Ok(Self { own, offset, owners, _name: name, port, seek_at })
     }

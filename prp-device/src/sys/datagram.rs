@@ -95,15 +95,16 @@ impl<A: Copy> Loaded<'_, '_, A> {
         (entry.to, entry.len)
     }
 
-    /// Sends the datagrams of `range` to `to` by one call, without blocking: one alone, or a train
-    /// of datagrams that all have the size of the first but the last, which may be shorter.
+    /// Sends the datagrams of `range` to `to`, or to whom the socket is connected, by one call,
+    /// without blocking: one alone, or a train of datagrams that all have the size of the first but
+    /// the last, which may be shorter.
     ///
     /// # Errors
     /// What happened to them: none has left.
     pub(crate) fn send(
         &mut self,
         fd: BorrowedFd<'_>,
-        to: &SockAddr,
+        to: Option<&SockAddr>,
         range: Range<usize>,
     ) -> io::Result<()> {
         let first = &self.list.entries[range.start];
@@ -112,8 +113,10 @@ impl<A: Copy> Loaded<'_, '_, A> {
         let mut segment: SegmentSize = unsafe { std::mem::zeroed() };
         // SAFETY: all-zero bytes are a valid `msghdr`: integers and null pointers.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_name = to.as_ptr().cast_mut().cast();
-        message.msg_namelen = to.len();
+        if let Some(to) = to {
+            message.msg_name = to.as_ptr().cast_mut().cast();
+            message.msg_namelen = to.len();
+        }
         message.msg_iov = self.list.pieces[first.at..end].as_mut_ptr();
         message.msg_iovlen = (end - first.at) as _;
         if range.len() > 1 {
@@ -135,6 +138,28 @@ impl<A: Copy> Loaded<'_, '_, A> {
     }
 }
 
+/// Sends one datagram to `to`, or to whom the socket is connected, without blocking: for one this
+/// takes less than a message with a list of pieces, which the kernel would have to copy first.
+///
+/// # Errors
+/// What happened to it: it has not left.
+pub(crate) fn send_one(fd: BorrowedFd<'_>, to: Option<&SockAddr>, bytes: &[u8]) -> io::Result<()> {
+    let (name, len) = to.map_or((std::ptr::null(), 0), |to| (to.as_ptr(), to.len()));
+    // SAFETY: the bytes and the address are readable and outlive the call, which writes nothing.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            fd.as_raw_fd(),
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_DONTWAIT,
+            name,
+            len,
+        )
+    };
+    cvt(sent).map(drop)
+}
+
 /// What came by one system call from one sender: a datagram, or a train of them.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Train<'a> {
@@ -146,6 +171,9 @@ pub(crate) struct Train<'a> {
     pub(crate) segment: usize,
     /// It did not fit its buffer.
     pub(crate) is_truncated: bool,
+    /// How many datagrams have found no room at the socket, if the kernel says so; it begins again
+    /// at zero behind 2^32.
+    pub(crate) overflow: Option<u32>,
 }
 
 impl<'a> Train<'a> {
@@ -170,8 +198,6 @@ pub(crate) struct RecvList {
     pieces: Vec<libc::iovec>,
     /// Trains of the last call.
     received: usize,
-    /// Datagrams that found the socket's buffer full, as the kernel counted last.
-    overflow: u32,
 }
 
 // SAFETY: the raw pointers inside point at memory of the vectors beside them, and are only used
@@ -203,7 +229,6 @@ impl RecvList {
             headers: vec![header; Self::MAX],
             pieces: vec![piece; Self::MAX],
             received: 0,
-            overflow: 0,
         })
     }
 
@@ -258,11 +283,11 @@ impl RecvList {
     }
 
     /// Train `index` of the last [`Self::receive`]; none if it came from no IP address.
-    pub(crate) fn train(&mut self, index: usize) -> Option<Train<'_>> {
+    pub(crate) fn train(&self, index: usize) -> Option<Train<'_>> {
         let header = &self.headers[..self.received][index];
         let len = (header.msg_len as usize).min(Self::TRAIN);
         let is_truncated = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-        let (mut segment, mut overflow) = (len, self.overflow);
+        let (mut segment, mut overflow) = (len, None);
         // SAFETY: the kernel has filled in the header and the ancillary data it points at, which
         // the vectors still hold; `CMSG_NXTHDR` stays within `msg_controllen`.
         unsafe {
@@ -275,23 +300,16 @@ impl RecvList {
                         segment = usize::try_from(size).unwrap_or(len);
                     }
                     (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
-                        overflow = data.cast::<u32>().read_unaligned();
+                        overflow = Some(data.cast::<u32>().read_unaligned());
                     }
                     _ => {}
                 }
                 at = libc::CMSG_NXTHDR(&raw const header.msg_hdr, at);
             }
         }
-        self.overflow = overflow;
         let from = address(&self.names[index])?;
         let bytes = &self.buffer[index * Self::TRAIN..][..len];
-        Some(Train { from, bytes, segment, is_truncated })
-    }
-
-    /// Datagrams that found the socket's buffer full, as the kernel counted with the trains that
-    /// were looked at; it begins again at zero behind 2^32.
-    pub(crate) const fn overflow(&self) -> u32 {
-        self.overflow
+        Some(Train { from, bytes, segment, is_truncated, overflow })
     }
 }
 

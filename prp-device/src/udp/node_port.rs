@@ -14,9 +14,8 @@ use prp_node::fork::CloseOnFork;
 use socket2::Socket;
 
 use super::probe::{self, Tally};
-use super::{BUFFER_BYTES, MAX_TRAIN, answer, socket, train_length};
-use crate::sys::datagram::{RecvList, SendList, force_send_buffer};
-use crate::sys::packet::force_receive_buffer;
+use super::{MAX_TRAIN, answer, socket, train_length};
+use crate::sys::datagram::{RecvList, SendList};
 
 /// Bytes in front of a datagram that is handed on: the IP address it came from, IPv4's as an IPv6
 /// one (RFC 4291, 2.5.5.2), and the port.
@@ -42,8 +41,7 @@ impl NodePort {
     /// `AddrInUse` if another process of the node has it, what else the kernel says.
     pub fn open(own: SocketAddr) -> io::Result<Self> {
         let socket = socket::bind(own)?;
-        let _ = force_receive_buffer(socket.as_fd(), BUFFER_BYTES);
-        let _ = force_send_buffer(socket.as_fd(), BUFFER_BYTES);
+        socket::enlarge_buffers(&socket);
         let (sender, receiver) = (SendList::default(), RecvList::new()?);
         Ok(Self { socket: CloseOnFork::new(socket), own, sender, receiver })
     }
@@ -96,7 +94,7 @@ impl NodePort {
             let (offset, _) = loaded.datagram(next);
             let end = next + train_length(&loaded, next, most);
             let to = SocketAddr::new(own.ip(), own.port() + offset).into();
-            match loaded.send(socket.as_fd(), &to, next..end) {
+            match loaded.send(socket.as_fd(), Some(&to), next..end) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) if socket::take_errors(socket.as_fd()) > 0 => {}
                 Err(_) if end - next > 1 => most = 1,

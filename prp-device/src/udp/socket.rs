@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use pnet::datalink;
+use prp_proto::addr::UDP_PORTS;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::sys::{datagram, packet};
@@ -19,32 +20,64 @@ const IPV6_HEADERS: u32 = 48;
 /// Errors taken at a time: a flood of them holds nobody up.
 const MAX_ERRORS: u64 = 64;
 
-/// A socket on the first free one of the `ports - 1` ports that follow `own`.
-pub(super) fn bind_in_range(own: SocketAddr, ports: u16) -> io::Result<Socket> {
-    let mut refused = io::ErrorKind::AddrInUse.into();
-    for port in (own.port()..own.port().saturating_add(ports)).skip(1) {
-        let address = SocketAddr::new(own.ip(), port);
-        match bind(address) {
-            Ok(socket) => return Ok(socket),
+/// Bytes of a socket's buffers, as the kernel counts them: sixteen trains with what the kernel adds,
+/// twice what is to be under way.
+const BUFFER_BYTES: i32 = 4 * 1024 * 1024;
+
+/// A socket on each of the addresses `own` that this machine has, all at the same one of the ports
+/// that follow the node's own, the first that is free at all of them (SPEC PRP-UDP-2).
+pub(super) fn bind_all(own: &[SocketAddr]) -> io::Result<Vec<(SocketAddr, Socket)>> {
+    let mut refused = io::Error::from(io::ErrorKind::AddrInUse);
+    for offset in 1..UDP_PORTS {
+        match bind_behind(own, offset) {
             Err(e) if e.kind() == io::ErrorKind::AddrInUse => refused = e,
-            Err(e) => return Err(explain(&e, address)),
+            bound => return bound,
         }
     }
-    let last = own.port().saturating_add(ports - 1);
-    let text = format!("udp:{own}: all ports up to {last} are in use: {refused}");
+    let last = UDP_PORTS - 1;
+    let text = format!("{refused}; all ports up to {last} behind the node's own are in use");
     Err(io::Error::new(refused.kind(), text))
+}
+
+/// A socket on each of the addresses `own` that this machine has, `offset` ports behind the node's
+/// own.
+fn bind_behind(own: &[SocketAddr], offset: u16) -> io::Result<Vec<(SocketAddr, Socket)>> {
+    let mut absent = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let mut bound = Vec::new();
+    for &own in own {
+        let address = SocketAddr::new(own.ip(), own.port().saturating_add(offset));
+        match bind(address).map_err(|e| explain(&e, address)) {
+            Ok(socket) => bound.push((own, socket)),
+            Err(e) if e.kind() == absent.kind() => absent = e,
+            Err(e) => return Err(e),
+        }
+    }
+    if bound.is_empty() { Err(absent) } else { Ok(bound) }
 }
 
 /// A socket on `address`.
 pub(super) fn bind(address: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    if address.is_ipv6() {
+    let socket = new(address.ip())?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+/// A socket for addresses of the family of `ip`, set up.
+pub(super) fn new(ip: IpAddr) -> io::Result<Socket> {
+    let domain = if ip.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+    if ip.is_ipv6() {
         socket.set_only_v6(true)?;
     }
     socket.set_nonblocking(true)?;
-    datagram::set_up(socket.as_fd(), address.ip())?;
-    socket.bind(&address.into())?;
+    datagram::set_up(socket.as_fd(), ip)?;
     Ok(socket)
+}
+
+/// Gives a socket buffers for trains, as far as the system lets it.
+pub(super) fn enlarge_buffers(socket: &Socket) {
+    let _ = packet::force_receive_buffer(socket.as_fd(), BUFFER_BYTES);
+    let _ = datagram::force_send_buffer(socket.as_fd(), BUFFER_BYTES);
 }
 
 /// Names the address, and what to mend.

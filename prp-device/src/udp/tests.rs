@@ -3,19 +3,29 @@ use std::time::Duration;
 
 use super::*;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use prp_proto::addr::UdpPeer;
+use socket2::{Domain, Type};
 
 const ONE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 const TWO: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// A device on `ip`, at ports that no other test has.
 fn open(ip: IpAddr, port: u16) -> UdpDevice {
-    UdpDevice::open(SocketAddr::new(ip, port), &[ONE, TWO]).unwrap()
+    UdpDevice::open(&[SocketAddr::new(ip, port)], true, &[ONE, TWO]).unwrap()
+}
+
+fn first_fd(device: &UdpDevice) -> BorrowedFd<'_> {
+    device.fds().next().unwrap()
+}
+
+fn take_node_port(device: &mut UdpDevice) -> NodePort {
+    device.take_node_ports().next().flatten().unwrap()
 }
 
 fn wait(device: &UdpDevice) {
     let timeout = PollTimeout::try_from(Duration::from_secs(10)).unwrap();
-    let ready = poll(&mut [PollFd::new(device.as_fd(), PollFlags::POLLIN)], timeout).unwrap();
-    assert_eq!(ready, 1, "something comes");
+    let mut fds: Vec<_> = device.fds().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    assert!(poll(&mut fds, timeout).unwrap() > 0, "something comes");
 }
 
 /// Receives `count` datagrams.
@@ -83,17 +93,17 @@ fn peek__tells_how_much_waits() {
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
     let peek = two.peek();
     assert!(peek.room() >= 4 * peek.datagram_bytes(), "{peek:?}");
-    assert!(!peek.holds(two.as_fd(), 1));
+    assert!(!peek.holds(first_fd(&two), 1));
     let bytes = vec![7; peek.datagram_bytes()];
     for number in 1..=2 {
         assert_eq!(one.send([(to, [&bytes[..], &[], &[], &[]])].into_iter()).done, 1);
         wait(&two);
-        assert!(peek.holds(two.as_fd(), number));
+        assert!(peek.holds(first_fd(&two), number));
         // Expect: no more than there is, by what the kernel adds to each.
-        assert!(!peek.holds(two.as_fd(), 2 * number));
+        assert!(!peek.holds(first_fd(&two), 2 * number));
     }
     receive(&mut two, 2);
-    assert!(!peek.holds(two.as_fd(), 1));
+    assert!(!peek.holds(first_fd(&two), 1));
 }
 
 #[test]
@@ -145,10 +155,10 @@ fn open__takes_the_next_port_of_the_node_that_is_free() {
     assert_eq!((first.local_addr().port(), second.local_addr().port()), (15_531, 15_532));
     assert_eq!((first.offset(), second.offset()), (1, 2));
     // Expect: the node's own port is its first process's, until that gives it up.
-    assert!(first.node_port().is_some() && second.node_port().is_none());
-    drop(first.take_node_port());
+    assert!(first.has_node_ports() && !second.has_node_ports());
+    first.take_node_ports().for_each(drop);
     assert!(NodePort::open(second.own_addr()).is_ok());
-    let error = UdpDevice::open("192.0.2.1:5230".parse().unwrap(), &[]).unwrap_err();
+    let error = UdpDevice::open(&["192.0.2.1:5230".parse().unwrap()], true, &[]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
     assert!(error.to_string().contains("udp:192.0.2.1:5231"), "{error}");
 }
@@ -158,7 +168,7 @@ fn open__takes_the_next_port_of_the_node_that_is_free() {
 fn hand_on__datagrams_reach_their_processes_with_the_address_they_came_from() {
     let (mut one, mut first, mut second) =
         (open(ONE, 15_630), open(TWO, 15_630), open(TWO, 15_630));
-    let mut node_port = first.take_node_port().unwrap();
+    let mut node_port = take_node_port(&mut first);
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: 15_630 };
     let from = LinkAddr::Udp { peer: UdpPeer(0), port: one.local_addr().port() };
     let sizes = [700, 700, 700, 3, 1400, 1400];
@@ -186,7 +196,7 @@ fn hand_on__datagrams_reach_their_processes_with_the_address_they_came_from() {
 #[test]
 fn hand_on__strangers_stay_strangers() {
     let mut two = open(TWO, 15_730);
-    let mut node_port = two.take_node_port().unwrap();
+    let mut node_port = take_node_port(&mut two);
     let stranger = std::net::UdpSocket::bind("127.0.0.3:0").unwrap();
     stranger.send_to(b"hello", two.own_addr()).unwrap();
     let timeout = PollTimeout::try_from(Duration::from_secs(10)).unwrap();
@@ -208,6 +218,51 @@ fn handed_on__addresses_of_both_kinds_and_what_is_too_short() {
             assert_eq!(read_handed_on(&bytes[..short]), None);
         }
     }
+}
+
+/// Has `from` send `bytes` to `to`, which is `receiver`, and waits for it to come.
+fn pass(from: &mut UdpDevice, to: LinkAddr, receiver: &mut UdpDevice, bytes: &[u8]) {
+    assert_eq!(from.send_one(to, [&bytes[..1], &bytes[1..], &[], &[]]).done, 1);
+    assert_eq!(receive(receiver, 1)[0].1, bytes);
+}
+
+#[test]
+fn connect__to_whom_most_comes_from_and_to_others_as_well() {
+    let (mut one, mut two) = (open(ONE, 16_230), open(TWO, 16_230));
+    let mut other = open(ONE, 16_230);
+    let link = |peer, device: &UdpDevice| LinkAddr::Udp {
+        peer: UdpPeer(peer),
+        port: device.local_addr().port(),
+    };
+    let (to_one, to_two, to_other) = (link(0, &one), link(1, &two), link(0, &other));
+    let turns = |one: &mut UdpDevice, two: &mut UdpDevice, to_one| {
+        for turn in 0..200u8 {
+            pass(one, to_two, two, &[1, turn]);
+            pass(two, to_one, one, &[2, turn]);
+        }
+    };
+    turns(&mut one, &mut two, to_one);
+    assert_eq!((one.counters().connects, two.counters().connects), (1, 1));
+    // What one has sent comes by the connected socket, and what another one has by the other one.
+    one.send_one(to_two, [b"a", &[], &[], &[]]);
+    other.send_one(to_two, [b"b", &[], &[], &[]]);
+    for fd in two.fds() {
+        let timeout = PollTimeout::try_from(Duration::from_secs(10)).unwrap();
+        assert_eq!(poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], timeout), Ok(1));
+    }
+    let mut came: Vec<_> = receive(&mut two, 2);
+    came.sort();
+    assert_eq!(came, [(to_one, b"a".to_vec()), (to_other, b"b".to_vec())]);
+    // The other one says more from now on.
+    turns(&mut other, &mut two, to_other);
+    assert_eq!((two.counters().connects, other.counters().connects), (2, 1));
+    turns(&mut one, &mut two, to_one);
+    assert_eq!(two.counters().connects, 3);
+    // Expect: no other process of this user can have their address and port.
+    let third = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+    third.set_reuse_port(true).unwrap();
+    assert!(third.bind(&two.local_addr().into()).is_err());
+    assert_eq!(two.counters().strangers + two.counters().network_errors, 0);
 }
 
 /// A peer to which the first datagram of a train gets through, and no other one of it.
@@ -238,7 +293,7 @@ fn send__no_trains_where_they_do_not_get_through() {
 #[test]
 fn node_port__answers_probes() {
     let (one, mut two) = (std::net::UdpSocket::bind("127.0.0.1:0").unwrap(), open(TWO, 16_130));
-    let mut node_port = two.take_node_port().unwrap();
+    let mut node_port = take_node_port(&mut two);
     one.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let mut bytes = [0; 1472];
     probe::write_probe(&mut bytes, 7, 9);

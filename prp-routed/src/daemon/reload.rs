@@ -112,7 +112,7 @@ impl Daemon {
     fn open_udp(&self) -> io::Result<Option<(Device, UdpDevice, RouterNodePort)>> {
         let (hosts, local) = (self.table.file.hosts(), self.table.routes.local());
         let Some(&(own, addr)) = hosts.udp_addrs(local).first() else { return Ok(None) };
-        let mut io = UdpDevice::open(own, hosts.udp_peers())?;
+        let mut io = UdpDevice::open(&[own], false, hosts.udp_peers())?;
         let port = RouterNodePort::new(local, &mut io)?;
         Ok(Some((Device::udp(addr, io.mtu(), io.train()), io, port)))
     }
@@ -126,7 +126,8 @@ impl Daemon {
         for interface in added {
             if interface.name == UDP_DEVICE {
                 let Some((ours, io, port)) = self.open_udp()? else { continue };
-                let fd = io.as_fd().try_clone_to_owned()?;
+                let Some(fd) = io.fds().next() else { continue };
+                let fd = fd.try_clone_to_owned()?;
                 node_port = Some(port);
                 opened.push((ours, fd, Link::new(UDP_DEVICE, DeviceIo::Udp(Box::new(io)))));
                 continue;

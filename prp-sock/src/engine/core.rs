@@ -70,7 +70,7 @@ impl Core {
         for udp in devices.iter().filter_map(DeviceIo::udp) {
             claims.tell_udp_offset(udp.offset());
             // Requests come to that port.
-            may_be_steward &= udp.node_port().is_some();
+            may_be_steward &= udp.has_node_ports();
         }
         let steward = may_be_steward && claim.try_take();
         // Where somebody else was first, there are frames for him.
@@ -246,9 +246,9 @@ impl Core {
         !self.devices.iter().any(DeviceSlot::is_stalled)
     }
 
-    /// Whether a device holds frames it could not take.
-    pub(super) fn is_stalled(&self, device: usize) -> bool {
-        self.devices.get(device).is_some_and(DeviceSlot::is_stalled)
+    /// Which descriptor of a device that holds frames it could not take shows when it can.
+    pub(super) fn full_place(&self, device: usize) -> Option<usize> {
+        self.devices.get(device).filter(|slot| slot.is_stalled()).map(|slot| slot.io.full())
     }
 
     fn transmit(&mut self, now: Instant, lent: Option<&BorrowedWrite<'_>>) {

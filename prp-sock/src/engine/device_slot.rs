@@ -81,9 +81,11 @@ impl DeviceSlot {
     ) {
         let mut at = range.start;
         while at < range.end {
-            let sent = match &mut self.io {
-                DeviceIo::Frames(io) if at + 1 == range.end => io.send_one(frame(at).1),
-                io => io.send((at..range.end).map(frame)),
+            let sent = if at + 1 == range.end {
+                let (to, pieces) = frame(at);
+                self.io.send_one(to, pieces)
+            } else {
+                self.io.send((at..range.end).map(frame))
             };
             at += sent.done + usize::from(sent.too_big);
             self.counters.note(&sent);

@@ -143,9 +143,11 @@ impl Core {
     /// The node's own UDP addresses and ports, how many ports behind them this process receives,
     /// and the sockets there that its devices have opened.
     fn udp_places(&mut self) -> impl Iterator<Item = (SocketAddr, u16, Option<NodePort>)> {
-        self.device_ios().filter_map(DeviceIo::udp_mut).map(|udp| {
-            let port = udp.take_node_port();
-            (udp.own_addr(), udp.offset(), port)
+        self.device_ios().filter_map(DeviceIo::udp_mut).flat_map(|udp| {
+            let offset = udp.offset();
+            let own: Vec<_> = udp.own_addrs().collect();
+            let ports = udp.take_node_ports();
+            own.into_iter().zip(ports).map(move |(own, port)| (own, offset, port))
         })
     }
 }

@@ -17,7 +17,16 @@ use prp_device::{Peek, TcxRx};
 pub(super) struct RxHandles {
     peeks: Vec<Peek>,
     tcx_rx: Vec<Arc<TcxRx>>,
-    fds: Vec<CloseOnFork<OwnedFd>>,
+    fds: Vec<RxFd>,
+}
+
+/// A descriptor of a device.
+#[derive(Debug)]
+struct RxFd {
+    device: usize,
+    /// Which one of the device's.
+    place: usize,
+    fd: CloseOnFork<OwnedFd>,
 }
 
 impl RxHandles {
@@ -25,14 +34,20 @@ impl RxHandles {
         let peeks = devices.iter().map(|d| d.io.peek()).collect();
         let tcx_rx =
             devices.iter().filter_map(|d| d.io.kernel().map(|kernel| kernel.tcx_rx().clone()));
-        let fds = devices.iter().map(|d| d.io.as_fd().try_clone_to_owned().map(CloseOnFork::new));
         let tcx_rx = tcx_rx.collect();
-        Ok(Arc::new(Self { peeks, tcx_rx, fds: fds.collect::<io::Result<_>>()? }))
+        let mut fds = Vec::new();
+        for (device, slot) in devices.iter().enumerate() {
+            for (place, fd) in slot.io.fds().enumerate() {
+                let fd = CloseOnFork::new(fd.try_clone_to_owned()?);
+                fds.push(RxFd { device, place, fd });
+            }
+        }
+        Ok(Arc::new(Self { peeks, tcx_rx, fds }))
     }
 
-    /// A descriptor for each device, in order.
-    pub(super) fn fds(&self) -> impl ExactSizeIterator<Item = BorrowedFd<'_>> {
-        self.fds.iter().map(AsFd::as_fd)
+    /// Every descriptor: which device's it is, and which one of that device's.
+    pub(super) fn fds(&self) -> impl Iterator<Item = (usize, usize, BorrowedFd<'_>)> {
+        self.fds.iter().map(|rx| (rx.device, rx.place, rx.fd.as_fd()))
     }
 
     /// Whether a look into shared memory shows a frame, for a thread that is about to take it.
@@ -43,13 +58,12 @@ impl RxHandles {
 
     /// Whether at least `frames` frames wait at one device.
     pub(super) fn hold(&self, frames: u32) -> bool {
-        let holds = |(peek, fd): (&Peek, BorrowedFd<'_>)| match peek {
+        let holds = |(device, _, fd): (usize, usize, BorrowedFd<'_>)| match &self.peeks[device] {
             Peek::Ring(ring) => ring.holds(frames),
             Peek::Queue(queue) => queue.holds(fd, frames),
             Peek::Unknown => false,
         };
-        self.tcx_rx.iter().any(|tcx_rx| tcx_rx.holds(frames))
-            || self.peeks.iter().zip(self.fds()).any(holds)
+        self.tcx_rx.iter().any(|tcx_rx| tcx_rx.holds(frames)) || self.fds().any(holds)
     }
 
     /// Somebody is about to look, with the lock: frames may come in where nobody is woken.

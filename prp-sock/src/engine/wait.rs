@@ -438,8 +438,9 @@ impl Engine {
         let rx_handles = core.rx_handles.clone();
         let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
         // A device that is gone would end every sleep at once.
-        for (index, fd) in rx_handles.fds().enumerate().filter(|_| core.failed.is_none()) {
-            let room = if core.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
+        for (device, place, fd) in rx_handles.fds().filter(|_| core.failed.is_none()) {
+            let is_full = core.full_place(device) == Some(place);
+            let room = if is_full { PollFlags::POLLOUT } else { PollFlags::empty() };
             set.push(fd, PollFlags::POLLIN | room);
         }
         let devices = set.fds().len();

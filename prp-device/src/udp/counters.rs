@@ -1,0 +1,57 @@
+//! What a UDP device counts.
+
+/// What a UDP device counts.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct UdpCounters {
+    /// Trains of at least two datagrams that were sent.
+    pub trains_sent: u64,
+    /// Trains of at least two datagrams that came.
+    pub trains_received: u64,
+    /// Trains that the kernel refused, and that were sent again one datagram at a time.
+    pub trains_refused: u64,
+    /// Tests of trains that failed: datagrams that left alone came, and those of a train did not.
+    pub train_tests_failed: u64,
+    /// How often trains to a node were given up for a while because of such tests.
+    pub trains_withdrawn: u64,
+    /// Datagrams that did not fit the buffer for them.
+    pub truncated: u64,
+    /// Datagrams from addresses that prphosts does not list.
+    pub strangers: u64,
+    /// Errors of the network about what was sent: nobody at a port, no route.
+    pub network_errors: u64,
+    /// Datagrams that came to the node's own port, and by its holder here.
+    pub handed_on: u64,
+    /// How often a socket was connected to the process that most datagrams come from.
+    pub connects: u64,
+}
+
+impl UdpCounters {
+    /// Every counter by its name. Leaving one out does not compile.
+    pub fn counters(self) -> impl Iterator<Item = (&'static str, u64)> {
+        let Self {
+            trains_sent,
+            trains_received,
+            trains_refused,
+            train_tests_failed,
+            trains_withdrawn,
+            truncated,
+            strangers,
+            network_errors,
+            handed_on,
+            connects,
+        } = self;
+        [
+            ("trains_sent", trains_sent),
+            ("trains_received", trains_received),
+            ("trains_refused", trains_refused),
+            ("train_tests_failed", train_tests_failed),
+            ("trains_withdrawn", trains_withdrawn),
+            ("truncated", truncated),
+            ("strangers", strangers),
+            ("network_errors", network_errors),
+            ("handed_on", handed_on),
+            ("connects", connects),
+        ]
+        .into_iter()
+    }
+}

@@ -1,0 +1,334 @@
+//! The sockets of a device: one on each of the node's addresses, and beside each another one on the
+//! same address and port, which is connected to the process that most datagrams come from.
+//!
+//! To and from a connected socket the kernel looks up neither route nor socket: a datagram takes
+//! 80 % of the time. What comes goes to the one that is connected to its sender, else to the other
+//! one (`SO_REUSEPORT` would have the kernel divide it, so it is on only while the second socket is
+//! bound). Both are read: it does not matter which one has what.
+
+use std::io;
+use std::mem;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use prp_node::fork::CloseOnFork;
+use socket2::Socket;
+
+use super::majority::Majority;
+use super::{NodePort, socket};
+use crate::sys::datagram::RecvList;
+
+/// Once in so many calls to receive, all sockets have their turn before the one that had something
+/// last: no sender keeps others waiting. While a thread looks again and again this is a
+/// microsecond.
+const FAIR_TURNS: u32 = 8;
+
+/// A socket of a device: that of an address, or the connected one beside it.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) struct Place {
+    /// The number of the own address.
+    own: usize,
+    is_connected: bool,
+}
+
+/// The sockets on one of the node's addresses.
+#[derive(Debug)]
+struct End {
+    /// The node's own address and port, whose holder hands on what comes there.
+    own: SocketAddr,
+    local: SocketAddr,
+    node_port: Option<NodePort>,
+    socket: Inlet,
+    connected: Option<Connected>,
+}
+
+#[derive(Debug)]
+struct Inlet {
+    socket: CloseOnFork<Socket>,
+    /// The kernel's count of datagrams without room when it was looked at last.
+    overflow: u32,
+}
+
+/// The socket beside another one.
+#[derive(Debug)]
+struct Connected {
+    socket: Inlet,
+    binding: Binding,
+    to: Option<SocketAddr>,
+    majority: Majority,
+}
+
+/// Whether a socket has the address and port of the one beside it.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Binding {
+    NotYet,
+    Done,
+    /// The kernel does not allow it, as where the process has become another user.
+    Refused,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    ends: Vec<End>,
+    /// Which one had something last.
+    last: Place,
+    turn: u32,
+    /// Which one took no more when something was sent last.
+    full: Option<Place>,
+    /// Errors of the network that were taken.
+    pub(super) network_errors: u64,
+    /// How often one was connected.
+    pub(super) connects: u64,
+}
+
+impl Sockets {
+    /// Opens a socket on each of the addresses `own` that this machine has, all at the same number
+    /// of ports behind the node's own. With `connects` another one beside each.
+    pub(super) fn open(own: &[SocketAddr], connects: bool) -> io::Result<Self> {
+        let ends: io::Result<Vec<_>> = socket::bind_all(own)?
+            .into_iter()
+            .map(|(own, socket)| End::new(own, socket, connects))
+            .collect();
+        let last = Place { own: 0, is_connected: false };
+        Ok(Self { ends: ends?, last, turn: 0, full: None, network_errors: 0, connects: 0 })
+    }
+
+    /// The first of the node's own addresses, with its port.
+    pub(super) fn own_addr(&self) -> SocketAddr {
+        self.ends[0].own
+    }
+
+    /// The node's own addresses, with their ports.
+    pub(super) fn own_addrs(&self) -> impl Iterator<Item = SocketAddr> {
+        self.ends.iter().map(|end| end.own)
+    }
+
+    /// Where the first of them receives.
+    pub(super) fn local_addr(&self) -> SocketAddr {
+        self.ends[0].local
+    }
+
+    /// Whether the node's own port was free at each address.
+    pub(super) fn has_node_ports(&self) -> bool {
+        self.ends.iter().all(|end| end.node_port.is_some())
+    }
+
+    /// The sockets at the node's own ports, where they were free.
+    pub(super) fn node_ports(&mut self) -> impl Iterator<Item = &mut Option<NodePort>> {
+        self.ends.iter_mut().map(|end| &mut end.node_port)
+    }
+
+    /// Bytes of payload that all addresses take in a datagram.
+    pub(super) fn largest_payload(&self) -> u32 {
+        let payload = |end: &End| socket::largest_payload(end.socket.fd(), end.own.ip());
+        self.ends.iter().map(payload).min().unwrap_or(0)
+    }
+
+    /// Bytes of the smallest buffer for what is received.
+    pub(super) fn room(&self) -> io::Result<usize> {
+        let rooms = self.ends.iter().map(|end| end.socket.socket.recv_buffer_size());
+        rooms.collect::<io::Result<Vec<_>>>().map(|rooms| rooms.into_iter().min().unwrap_or(0))
+    }
+
+    /// Every descriptor, and where it is. They stay the same.
+    pub(super) fn places(&self) -> impl Iterator<Item = (Place, BorrowedFd<'_>)> {
+        self.ends.iter().enumerate().flat_map(|(own, end)| {
+            let beside = end.connected.as_ref().map(|connected| &connected.socket);
+            let all = [(false, Some(&end.socket)), (true, beside)];
+            all.into_iter().filter_map(move |(is_connected, inlet)| {
+                Some((Place { own, is_connected }, inlet?.fd()))
+            })
+        })
+    }
+
+    /// Which one is waited for to take more.
+    pub(super) fn full(&self) -> Option<Place> {
+        self.full
+    }
+
+    /// The socket that sends from the own address `own` to `to`, and whether it is connected to
+    /// that.
+    pub(super) fn toward(&self, own: usize, to: SocketAddr) -> Place {
+        let own = own.min(self.ends.len() - 1);
+        let connected = self.ends[own].connected.as_ref();
+        Place { own, is_connected: connected.is_some_and(|c| c.to == Some(to)) }
+    }
+
+    /// The socket at `place`.
+    pub(super) fn socket(&self, place: Place) -> &Socket {
+        &self.inlet(place).socket
+    }
+
+    /// The socket at `place` takes no more.
+    pub(super) fn note_full(&mut self, place: Place) {
+        self.full = Some(place);
+    }
+
+    /// Receives up to `most` trains from one of the sockets without blocking; how many. Unless
+    /// `everywhere`, mostly only where something was last.
+    pub(super) fn receive(
+        &mut self,
+        list: &mut RecvList,
+        most: usize,
+        everywhere: bool,
+    ) -> io::Result<usize> {
+        self.turn = self.turn.wrapping_add(1);
+        let is_last_one_last = self.turn.is_multiple_of(FAIR_TURNS);
+        if !is_last_one_last {
+            let got = self.receive_at(self.last, list, most)?;
+            if got > 0 || !everywhere {
+                return Ok(got);
+            }
+        }
+        let count = 2 * self.ends.len();
+        let last = 2 * self.last.own + usize::from(self.last.is_connected);
+        for step in 1..count + usize::from(is_last_one_last) {
+            let at = (last + step) % count;
+            let place = Place { own: at / 2, is_connected: at % 2 == 1 };
+            if place.is_connected && !self.ends[place.own].has_second() {
+                continue;
+            }
+            let got = self.receive_at(place, list, most)?;
+            if got > 0 {
+                self.last = place;
+                return Ok(got);
+            }
+        }
+        Ok(0)
+    }
+
+    fn receive_at(&mut self, at: Place, list: &mut RecvList, most: usize) -> io::Result<usize> {
+        loop {
+            let fd = self.inlet(at).fd();
+            match list.receive(fd, most) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => match socket::take_errors(fd) {
+                    0 => return Err(e),
+                    taken => self.network_errors += taken,
+                },
+                received => return received,
+            }
+        }
+    }
+
+    /// The node's own address and port where the trains came that were received last.
+    pub(super) fn last_own(&self) -> SocketAddr {
+        self.ends[self.last.own].own
+    }
+
+    /// The socket, connected to nobody, of the address where trains were received last.
+    pub(super) fn last_socket(&self) -> &Socket {
+        &self.ends[self.last.own].socket.socket
+    }
+
+    /// How many more datagrams found no room where trains were received last, by the kernel's
+    /// count, `overflow`.
+    pub(super) fn overruns(&mut self, overflow: u32) -> u64 {
+        let inlet = self.inlet_mut(self.last);
+        u64::from(overflow.wrapping_sub(mem::replace(&mut inlet.overflow, overflow)))
+    }
+
+    /// A neighbour has sent what was received last from `from`.
+    #[inline]
+    pub(super) fn note_sender(&mut self, from: SocketAddr) {
+        let end = &mut self.ends[self.last.own];
+        let Some(connected) = &mut end.connected else { return };
+        if connected.to == Some(from) {
+            connected.majority.note_other();
+        } else if connected.majority.note(from) {
+            self.connects += u64::from(end.connect(from));
+        }
+    }
+
+    /// Takes the errors that the kernel keeps for the socket at `place`; how many there were.
+    pub(super) fn take_errors_at(&mut self, place: Place) -> u64 {
+        let taken = socket::take_errors(self.inlet(place).fd());
+        self.network_errors += taken;
+        taken
+    }
+
+    /// Takes the errors that the kernel keeps for the sockets.
+    pub(super) fn take_errors(&mut self) {
+        let taken: u64 = self.places().map(|(_, fd)| socket::take_errors(fd)).sum();
+        self.network_errors += taken;
+    }
+
+    fn inlet(&self, place: Place) -> &Inlet {
+        let end = &self.ends[place.own];
+        let beside = end.connected.as_ref().filter(|_| place.is_connected);
+        beside.map_or(&end.socket, |connected| &connected.socket)
+    }
+
+    fn inlet_mut(&mut self, place: Place) -> &mut Inlet {
+        let End { socket, connected, .. } = &mut self.ends[place.own];
+        let beside = connected.as_mut().filter(|_| place.is_connected);
+        beside.map_or(socket, |connected| &mut connected.socket)
+    }
+}
+
+impl Place {
+    /// Whether it is connected to whom it sends to.
+    pub(super) const fn is_connected(self) -> bool {
+        self.is_connected
+    }
+}
+
+impl End {
+    fn new(own: SocketAddr, socket: Socket, connects: bool) -> io::Result<Self> {
+        socket::enlarge_buffers(&socket);
+        let local = socket.local_addr()?.as_socket().unwrap_or(own);
+        // Another process has it, most likely. Why else it cannot be had is said elsewhere.
+        let node_port = NodePort::open(own).ok();
+        let connected = if connects { Connected::new(own.ip()).ok() } else { None };
+        Ok(Self { own, local, node_port, socket: Inlet::new(socket), connected })
+    }
+
+    /// Whether its second socket may have something.
+    fn has_second(&self) -> bool {
+        self.connected.as_ref().is_some_and(|connected| connected.binding == Binding::Done)
+    }
+
+    /// Connects its second socket to `peer`; whether it could be.
+    #[cold]
+    fn connect(&mut self, peer: SocketAddr) -> bool {
+        let Some(connected) = &mut self.connected else { return false };
+        connected.majority = Majority::default();
+        let (first, second) = (&self.socket.socket, &connected.socket.socket);
+        if connected.binding == Binding::NotYet {
+            // Another process of the user could bind the port as well while this is on, if it had
+            // a mind to: PRP's do not.
+            let bound = first.set_reuse_port(true).and_then(|()| second.set_reuse_port(true));
+            let bound = bound.and_then(|()| second.bind(&self.local.into()));
+            let closed = first.set_reuse_port(false).and_then(|()| second.set_reuse_port(false));
+            let is_done = bound.is_ok() && closed.is_ok();
+            connected.binding = if is_done { Binding::Done } else { Binding::Refused };
+        }
+        // Where that fails, it stays connected to whom it was.
+        let connects = connected.binding == Binding::Done && second.connect(&peer.into()).is_ok();
+        if connects {
+            connected.to = Some(peer);
+        }
+        connects
+    }
+}
+
+impl Connected {
+    /// Not bound, and connected to nobody.
+    fn new(ip: IpAddr) -> io::Result<Self> {
+        let socket = socket::new(ip)?;
+        socket::enlarge_buffers(&socket);
+        let (to, majority) = (None, Majority::default());
+        Ok(Self { socket: Inlet::new(socket), binding: Binding::NotYet, to, majority })
+    }
+}
+
+impl Inlet {
+    fn new(socket: Socket) -> Self {
+        Self { socket: CloseOnFork::new(socket), overflow: 0 }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
