@@ -36,8 +36,8 @@ use sockets::{Place, Sockets};
 /// Datagrams of a train at most, as kernels before 6.2 have it.
 const MAX_TRAIN: usize = 64;
 
-/// A datagram up to this size that leaves alone is put together before: copying so little costs less
-/// than the kernel's way through a list of pieces.
+/// A datagram up to this size that leaves alone is put together before: copying so little costs
+/// less than the kernel's way through a list of pieces.
 const SMALL: usize = 512;
 
 /// UDP sockets on the node's addresses.
@@ -146,8 +146,8 @@ impl UdpDevice {
         self.offload.forget_paths();
     }
 
-    /// Receives what is there, mostly by one system call, for the next [`Self::receive`], unless that
-    /// has been done; whether there is something. What is wrong with the socket that says.
+    /// Receives what is there, mostly by one system call, for the next [`Self::receive`], unless
+    /// that has been done; whether there is something. What is wrong with the socket that says.
     pub fn look(&mut self) -> bool {
         if self.waiting > 0 {
             return true;
