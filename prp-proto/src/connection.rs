@@ -19,6 +19,7 @@ mod header_prediction;
 mod inspect;
 mod next_to_send;
 mod parts;
+mod path_change;
 mod path_size;
 mod receive;
 mod send_slot;
@@ -240,12 +241,6 @@ impl Connection {
             queued_staying: false,
             queued_deadlines: QueuedDeadlines::default(),
         })
-    }
-
-    /// Whether its way may change on a suspicion: frames that overtake others on the new one end a
-    /// connection that does not repeat (SPEC PRP-WAY-6).
-    pub(crate) fn may_change_path(&self) -> bool {
-        self.state == State::ConnWait || self.terms.policy().retains()
     }
 
     /// Why it ended, if nobody was told yet.

@@ -208,6 +208,9 @@ impl Connection {
             }
             self.find_missing(now, asked, timeouts);
         }
+        if let Some(block) = block {
+            self.note_path_answer(block);
+        }
         self.find_losses(now, block.is_some_and(|b| b.gap));
         self.arm_loss();
         self.arm_persist(now);
@@ -302,7 +305,7 @@ impl Connection {
         let held = Duration::from_nanos(u64::from(echo.held_ns));
         // Clocks are read once for many frames. Nothing takes no time.
         let round = now.since(segment.sent).checked_sub(held).filter(|r| !r.is_zero());
-        round.filter(|_| clear)
+        round.filter(|_| clear && !echo.is_long_ago())
     }
 
     /// The original of a segment we had taken for lost and sent again has arrived after all.

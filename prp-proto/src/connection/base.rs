@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::ack_state::ACK_DELAY;
 use super::{Connection, Pending, Request};
-use crate::config::Keepalive;
+use crate::config::{Classic, Keepalive};
 use crate::error::ConnError;
 use crate::event::Readiness;
 use crate::seq::Seq;
@@ -89,10 +89,12 @@ impl Connection {
     }
 
     /// A hop limit below the highest starts the count as if routers had been crossed already.
-    /// Classic peers get the paper's header, without a count.
+    /// Classic peers get the paper's header, without a count, and so does who may be one.
     pub(super) fn with_hops(&self, flags: Flags) -> Flags {
         let limit = self.config.hop_limit.clamp(1, Flags::MAX_HOPS);
-        flags.with_hops(if self.terms.extended { Flags::MAX_HOPS - limit } else { 0 })
+        let asks = self.state == State::ConnWait && self.config.classic == Classic::Refuse;
+        let extended = self.terms.extended || asks;
+        flags.with_hops(if extended { Flags::MAX_HOPS - limit } else { 0 })
     }
 
     /// The request is granted, on the terms that were adopted; the server's first segment will be
@@ -105,6 +107,7 @@ impl Connection {
         self.pending.request = false;
         self.ready.connected = true;
         self.ready.writable = true;
+        self.ask_if_path_changed();
         self.hear(now);
     }
 

@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use super::Connection;
-use super::sender::{Asked, Sender};
 use crate::error::ConnError;
 use crate::state::State;
 use crate::time::Instant;
@@ -72,8 +71,7 @@ impl Connection {
     /// Asks by a probe what has arrived. Only the answer says that something is lost: a link may be
     /// slow, and what is said twice to it takes its time twice.
     fn ask(&mut self) {
-        let Sender { asked, probes: number, flight, .. } = &mut self.send;
-        asked.get_or_insert_with(|| Asked { number: *number, order: flight.next_order() });
+        self.send.ask();
         self.pending.probe = true;
     }
 
@@ -83,7 +81,7 @@ impl Connection {
             return;
         }
         self.pending.probe = true;
-        self.send.backoff += 1;
+        self.lost |= self.send.ask_for_window(LOST_AFTER);
         self.lost |= now.since(self.heard) >= self.send.rtt.rto(LOST_AFTER);
         self.arm_persist(now);
         self.grow_for_writer(spare);

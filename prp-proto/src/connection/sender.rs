@@ -10,7 +10,7 @@ use crate::buffer::{Ending, SendBuffer};
 use crate::congestion::{AckSample, Congestion, Controller};
 use crate::flight::Flight;
 use crate::recovery::RecoveryState;
-use crate::rtt::Rtt;
+use crate::rtt::{MAX_RTO, Rtt};
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::wire::CLASSIC_MSS;
@@ -27,6 +27,21 @@ const BRIEF: u16 = 128;
 /// 90 % of frames are lost, and those of all sizes alike, a segment gets through before.
 const VAIN_ANSWERS: u8 = 8;
 
+/// Answers to more probes than these before the last one are not waited for: numbers of a byte tell
+/// 128 that came before from 127 to come.
+const AWAITED: u8 = 64;
+
+/// Whether probe `number` was sent after probe `other`, if both are not too long ago.
+pub(super) const fn later_than(number: u8, other: u8) -> bool {
+    other.wrapping_sub(number).cast_signed() < 0
+}
+
+/// The probe from which on answers are waited for, where that was `first` until now, and `next` is
+/// about to go.
+const fn awaited(first: u8, next: u8) -> u8 {
+    if next.wrapping_sub(first) > AWAITED { next.wrapping_sub(AWAITED) } else { first }
+}
+
 /// A probe that asks what of what was sent before it has arrived.
 #[derive(Copy, Clone, Debug, Hash)]
 pub(super) struct Asked {
@@ -38,7 +53,7 @@ pub(super) struct Asked {
 impl Asked {
     /// Whether the answer to probe `number` answers it: a later one does as well.
     pub(super) const fn is_answered_by(self, number: u8) -> bool {
-        number.wrapping_sub(self.number).cast_signed() >= 0
+        !later_than(self.number, number)
     }
 }
 
@@ -69,6 +84,8 @@ pub(crate) struct Sender {
     pub(super) probes: u8,
     /// The first probe that asked for what was in flight and is not answered yet.
     pub(super) asked: Option<Asked>,
+    /// The first probe by a way of which nothing is known: segments wait for its answer.
+    pub(super) path_probe: Option<u8>,
     /// Probes answered since the last news, of segments that the answers lack: saturating.
     pub(super) vain_answers: u8,
     /// Timeouts in a row.
@@ -111,6 +128,7 @@ impl Sender {
             tail_probes: 0,
             probes: 0,
             asked: None,
+            path_probe: None,
             vain_answers: 0,
             backoff: 0,
             waiting_since: seed.now,
@@ -245,13 +263,32 @@ impl Sender {
     pub(super) fn note_paced(&mut self, now: Instant, cost: usize) {
         let Some(rate) = self.congestion.pacing_rate() else { return };
         let nanos = (cost as u64).saturating_mul(1_000_000_000) / rate.max(1);
-        let time = Duration::from_nanos(nanos);
+        // What a rate of long ago would have taken holds nothing back (SPEC PRP-CC-3).
+        let time = Duration::from_nanos(nanos).min(MAX_RTO);
         // Timers are late; what that costs may be made up for, so that the rate is kept.
         self.sent_until = self.sent_until.max(now - time.min(MADE_UP_FOR)) + time;
     }
 
+    /// Whether the peer has room for another segment, as far as is known by the present way.
     pub(super) fn window_open(&self) -> bool {
-        self.flight.next().before(self.right_edge)
+        self.flight.next().before(self.right_edge) && self.path_probe.is_none()
+    }
+
+    /// A probe goes out, and asks what was sent before it.
+    pub(super) fn ask(&mut self) {
+        let Self { asked, probes: next, flight, .. } = self;
+        let asked =
+            asked.get_or_insert_with(|| Asked { number: *next, order: flight.next_order() });
+        asked.number = awaited(asked.number, *next);
+    }
+
+    /// A probe goes out while segments wait: for the peer to have room, or to answer by a way of
+    /// which nothing is known. Whether that way has carried nothing by `enough` timeouts.
+    pub(super) fn ask_for_window(&mut self, enough: u32) -> bool {
+        self.backoff += 1;
+        let next = self.probes;
+        self.path_probe = self.path_probe.map(|first| awaited(first, next));
+        self.path_probe.is_some() && self.backoff >= enough
     }
 
     /// The probe is answered, and what was asked for is not there.

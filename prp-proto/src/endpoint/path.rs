@@ -86,6 +86,7 @@ impl Endpoint {
         let lost = core::mem::take(&mut conn.lost) && conn.may_change_path();
         if lost && self.routes.lookup(conn.remote.node).next_hops().len() > 1 {
             conn.path_attempts = conn.path_attempts.wrapping_add(1);
+            conn.on_path_change();
             self.apply_path(handle);
         }
     }
@@ -129,6 +130,7 @@ impl Endpoint {
         {
             let path = Path { device, own: ours.addr, to, ..conn.path };
             Self::take_path(conn, path, &mut self.connection_traces);
+            conn.on_path_change();
         }
     }
 

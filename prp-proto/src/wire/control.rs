@@ -69,6 +69,13 @@ pub struct Echo {
     pub held_ns: u32,
 }
 
+impl Echo {
+    /// Whether the arrival was so long ago that the time since then is not known.
+    pub const fn is_long_ago(&self) -> bool {
+        self.held_ns == u32::MAX
+    }
+}
+
 /// A full acknowledgement.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub struct AckBlock {

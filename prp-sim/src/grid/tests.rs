@@ -15,6 +15,20 @@ fn run__breaks_no_rule() {
     assert!(report.tally.errors.len() >= 6, "{}", report.tally);
 }
 
+/// Seeds that soaks have found, each of which broke a rule once.
+#[test]
+fn run__breaks_no_rule_that_a_soak_has_seen_broken() {
+    for (seed, what) in [
+        (771_019_989, "requests without repeats leave by a way longer than the hop limit"),
+        (771_029_541, "the same, and the server has data"),
+        (771_058_824, "a cable is cut, and the detour is longer than the hop limit"),
+        (771_064_106, "a time that does not fit an acknowledgement is taken for a round trip"),
+    ] {
+        let outcome = run_one(seed, Recorder::default());
+        assert!(outcome.violation.is_none(), "seed {seed}: {what}: {:?}", outcome.violation);
+    }
+}
+
 #[test]
 fn run__the_same_whatever_the_threads() {
     let reports = [1, 2, 5].map(|threads| run(0..120, threads, |_| ()));

@@ -25,7 +25,7 @@ pub(super) fn traffic(
     profile: FaultProfile,
     topology: &Topology,
 ) -> (Vec<ListenPlan>, Vec<FlowPlan>) {
-    let settings = Settings::draw(rng, profile, topology.diameter());
+    let settings = Settings::draw(rng, profile, most_routers(profile, topology));
     let many = rng.one_in(12) && profile != FaultProfile::Classic;
     let listeners = listeners(rng, profile, topology, &settings, many);
     let count = if many { rng.spread(20, 100) } else { rng.spread(1, 10) };
@@ -40,6 +40,15 @@ pub(super) fn traffic(
         })
         .collect();
     (listeners, flows)
+}
+
+/// Routers that frames must be able to cross: where a cable is cut for good, on the longest detour.
+fn most_routers(profile: FaultProfile, topology: &Topology) -> usize {
+    if profile == FaultProfile::Cut && topology.switches() == 0 {
+        topology.nodes() - 2
+    } else {
+        topology.diameter()
+    }
 }
 
 fn listeners(

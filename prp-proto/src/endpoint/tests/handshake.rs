@@ -82,6 +82,23 @@ fn connect__times_out_with_backed_off_repeats() {
     assert_eq!(pair.trace.unwrap().len(), 8);
 }
 
+/// PRP-HOPS-1: a hop limit holds for the request as well, except where a classic peer would be
+/// taken.
+#[test]
+fn connect__counts_routers_from_the_hop_limit_on() {
+    for (classic, limit, hops) in
+        [(Classic::Refuse, 15, 0), (Classic::Refuse, 1, 14), (Classic::Allow, 1, 0)]
+    {
+        let mut pair = Pair::default();
+        let mut batch = crate::TransmitBatch::new(1, 2000);
+        pair.connect(80, ConnConfig { classic, hop_limit: limit, ..ConnConfig::default() });
+        assert_eq!(pair.client.endpoint.poll_transmit(pair.time, &mut batch), 1);
+        let request = pair.client.endpoint.frame(&batch, 0).concat();
+        assert!(flags(&request).contains(Flags::CREQ));
+        assert_eq!(flags(&request).hops(), hops, "{classic:?} {limit}");
+    }
+}
+
 #[test]
 fn connect__no_route_is_known_at_once() {
     let mut pair = Pair::default();

@@ -166,6 +166,66 @@ fn path__a_request_finds_the_one_that_is_not_dead() {
     assert!(net.transfer(1, s, c, 100_000));
 }
 
+fn without_repeats() -> ConnConfig {
+    ConnConfig { reliability: ReliabilitySet::only(Reliability::Detect), ..ConnConfig::default() }
+}
+
+/// PRP-WAY-6: a request goes by both ways in turn. The answer comes when the client is at the one
+/// that is dead, or about to die.
+#[test]
+fn way__without_repeats_the_one_after_a_request_is_asked_for() {
+    let mut net = Net::new([1500; 2]);
+    net.dead = [true; 2];
+    let listener = net.ends[1].listen(Port::new(80), 4, without_repeats()).expect("free");
+    let to = Pair::server_addr(80);
+    let c = net.ends[0].connect(net.time, to, None, without_repeats(), |_| true).expect("a way");
+    assert!(net.until(Duration::from_secs(1), |net| net.current_path(0, c) == 1));
+    // Its request passes, and nothing else by that way.
+    net.dead = [false; 2];
+    assert!(net.until(Duration::from_secs(9), |net| net.ends[1].pending(listener) > 0));
+    net.dead = [false, true];
+    assert!(net.until(Duration::from_secs(9), |net| net.ends[0].state(c) != State::ConnWait));
+    let s = net.ends[1].accept(net.time, listener).expect("pending");
+    assert_eq!(net.current_path(0, c), 1, "at the way that is dead");
+    assert!(net.transfer(0, c, s, 100_000));
+    assert_eq!(net.current_path(0, c), 0);
+}
+
+/// PRP-WAY-6: with nothing under way, a dead way is left as any other connection leaves it.
+#[test]
+fn way__without_repeats_a_dead_one_is_left_while_nothing_is_under_way() {
+    for from in 0..2 {
+        let mut net = Net::new([1500; 2]);
+        let keepalive = Keepalive { idle: 50 * MS, interval: 20 * MS, probes: 20 };
+        let config = ConnConfig { keepalive: Some(keepalive), ..without_repeats() };
+        let (c, s) = net.established_with(config);
+        assert!(net.transfer(0, c, s, 10_000) && net.transfer(1, s, c, 10_000));
+        let (ours, theirs) = if from == 0 { (c, s) } else { (s, c) };
+        assert!(net.until(Duration::from_secs(1), |net| {
+            net.ends[0].is_flushed(c) && net.ends[1].is_flushed(s)
+        }));
+        net.dead[0] = true;
+        assert!(net.until(Duration::from_secs(2), |net| {
+            (net.current_path(0, c), net.current_path(1, s)) == (1, 1)
+        }));
+        assert!(net.transfer(from, ours, theirs, 100_000), "from {from}");
+    }
+}
+
+/// PRP-WAY-6: while a segment is under way the way stays.
+#[test]
+fn way__without_repeats_stays_while_a_segment_is_under_way() {
+    let mut net = Net::new([1500; 2]);
+    let (c, s) = net.established_with(without_repeats());
+    assert!(net.transfer(0, c, s, 10_000));
+    net.dead[0] = true;
+    assert!(!net.transfer(0, c, s, 10));
+    assert_eq!((net.current_path(0, c), net.sent[1]), (0, 0));
+    net.dead[0] = false;
+    let gone = |net: &mut Net| net.ends[0].state(c) == State::Close;
+    assert!(net.until(Duration::from_secs(5), gone), "the loss is found");
+}
+
 /// PRP-WAY-1, 4: what is known is followed at once, without a loss; and without a way, the best
 /// will do.
 #[test]
