@@ -13,9 +13,16 @@ use crate::wire::ResetReason;
 /// PRP-WAY-2). One may be a queue that was full.
 const LOST_AFTER: u32 = 2;
 
-/// After so long without confirmation another request of the node may have a connection's place:
-/// its client was probed a second ago at least, and an answer takes a round trip.
+/// After so long without confirmation, and [`EARLY_PROBES`] without an answer, another request of
+/// the node may have a connection's place: an answer takes a round trip.
 const OVERDUE: Duration = Duration::from_secs(2);
+
+/// Probes of an unconfirmed connection that follow each other closely: one, or its answer, may be
+/// lost.
+const EARLY_PROBES: u8 = 3;
+
+/// Time between these: the last of them goes out 0.4 s before the connection is overdue.
+const EARLY_INTERVAL: Duration = Duration::from_millis(300);
 
 impl Connection {
     /// Acts on every timer that is due. The send buffer may grow by `spare` bytes.
@@ -127,7 +134,8 @@ impl Connection {
 
     /// Whether a client that knows of this connection would have confirmed it by now.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
-        !self.confirmed && now.since(self.heard) >= OVERDUE
+        let is_asked = self.probes_unanswered >= EARLY_PROBES;
+        !self.confirmed && is_asked && now.since(self.heard) >= OVERDUE
     }
 
     /// Ends a connection that nobody has confirmed: its place is wanted.
@@ -155,7 +163,9 @@ impl Connection {
             self.probes_unanswered += 1;
             self.lost |= u32::from(self.probes_unanswered) > LOST_AFTER;
             self.pending.probe = true;
-            self.timers.set(Timer::Keepalive, now + keepalive.interval);
+            let is_early = !self.confirmed && self.probes_unanswered < EARLY_PROBES;
+            let interval = if is_early { EARLY_INTERVAL } else { keepalive.interval };
+            self.timers.set(Timer::Keepalive, now + interval);
         }
     }
 

@@ -47,6 +47,28 @@ fn connect__many_in_a_row_without_data() {
     assert!(pair.time.since(begun) < 20 * MS, "no request had to be repeated");
 }
 
+/// PRP-CONN-6: a lost probe, or answer, costs no client its connection where its place is wanted.
+#[test]
+fn connect__many_in_a_row_where_two_probes_of_each_are_lost() {
+    let mut pair = Pair::default();
+    let listener =
+        pair.server.endpoint.listen(Port::new(80), 1000, ConnConfig::default()).unwrap();
+    pair.rule = Box::new(|direction, bytes| {
+        let is_request = flags(bytes).contains(Flags::CREQ);
+        if direction == ToServer && !is_request { Verdict::Drop } else { Verdict::Pass }
+    });
+    for _ in 0..128 {
+        pair.connect(80, ConnConfig::default());
+    }
+    pair.drive_for(1500 * MS);
+    pair.rule = Box::new(|_, _| Verdict::Pass);
+    pair.drive_for(550 * MS);
+    let last = pair.connect(80, ConnConfig::default());
+    assert!(pair.drive_until(|p| p.client.endpoint.state(last) == State::OPEN));
+    pair.drive_for(3000 * MS);
+    assert_eq!(pair.server.endpoint.pending(listener), 129);
+}
+
 #[test]
 fn connect__refused_at_once_where_nobody_listens() {
     let mut pair = Pair::default();
