@@ -51,8 +51,7 @@ fn connect__many_in_a_row_without_data() {
 #[test]
 fn connect__many_in_a_row_where_two_probes_of_each_are_lost() {
     let mut pair = Pair::default();
-    let listener =
-        pair.server.endpoint.listen(Port::new(80), 1000, ConnConfig::default()).unwrap();
+    let listener = pair.server.endpoint.listen(Port::new(80), 1000, ConnConfig::default()).unwrap();
     pair.rule = Box::new(|direction, bytes| {
         let is_request = flags(bytes).contains(Flags::CREQ);
         if direction == ToServer && !is_request { Verdict::Drop } else { Verdict::Pass }
