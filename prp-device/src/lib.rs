@@ -9,6 +9,7 @@
 //! | `packet` | a packet socket, with a ring shared with the kernel |
 //! | `device_io` | a device of either carrier |
 //! | `udp` | a UDP socket, whose datagrams travel in trains |
+//! | `capture` | a packet socket that sees what all devices send and receive |
 //! | `filter` | the classic BPF program that passes frames for a process or a router |
 //! | `tx_backlog` | what a device did not take yet |
 //! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` looks after them |
@@ -22,6 +23,8 @@
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod assembler;
+#[cfg(feature = "raw")]
+mod capture;
 mod carrier;
 #[cfg(feature = "fast-paths")]
 mod conflicts;

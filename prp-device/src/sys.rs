@@ -4,6 +4,8 @@
 #![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
 
 pub(crate) mod bpf;
+#[cfg(feature = "raw")]
+pub(crate) mod capture_ring;
 pub(crate) mod datagram;
 mod memory;
 pub(crate) mod mmsg;

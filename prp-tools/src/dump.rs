@@ -18,7 +18,7 @@ use nix::sys::signal::Signal;
 use prp_node::environment::is_privileged;
 use prp_proto::wire::ETHERTYPE;
 
-use crate::exit::{Code, Failure, help, printable, say, tell, unwritten};
+use crate::exit::{Code, Failure, help, printable, say, unwritten};
 use crate::hosts;
 use crate::signals::Signals;
 use filter::Filter;
@@ -107,10 +107,14 @@ fn from_file(
     let failed = |e: io::Error| Failure::local(path.display(), &e);
     let mut reader = Reader::open(path).map_err(failed)?;
     while let Some(packet) = reader.next().map_err(failed)? {
-        if !sink.take(&packet, ethertype, filter)? {
+        if !sink.take(&packet, ethertype, filter) {
             break;
         }
+        if sink.has_much() {
+            sink.write()?;
+        }
     }
+    sink.write()?;
     sink.end();
     Ok(())
 }
@@ -128,7 +132,7 @@ fn live(
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     let mut live = Live::open(ethertype, &args.interface)
         .map_err(|e| Failure::network("listening to all devices", &e))?;
-    let (shown, dropped) = (sink.count.clone(), live.dropped());
+    let (shown, dropped) = (sink.written.clone(), live.dropped());
     let summary = move || {
         let (shown, dropped) = (shown.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed));
         say(format_args!("{shown} frames; {dropped} more were lost before they could be read"));
@@ -140,13 +144,11 @@ fn live(
             process::exit(0);
         }
     });
-    loop {
-        let packet = live.next().map_err(|e| Failure::network("listening", &e))?;
-        if let Some(packet) = packet
-            && !sink.take(&packet, ethertype, filter)?
-        {
-            break;
-        }
+    let mut wants_more = true;
+    while wants_more {
+        live.receive(&mut |packet| wants_more = wants_more && sink.take(packet, ethertype, filter))
+            .map_err(|e| Failure::network("listening", &e))?;
+        sink.write()?;
     }
     signals.tell_nobody();
     sink.end();
@@ -154,12 +156,19 @@ fn live(
     Ok(())
 }
 
+/// So many bytes of text are written at once, where frames come from a file.
+const MUCH: usize = 1 << 16;
+
 /// Where frames go.
 struct Sink<'a> {
     args: &'a DumpArgs,
-    count: Arc<AtomicU64>,
+    count: u64,
+    /// How many of those are written, for a signal's handler.
+    written: Arc<AtomicU64>,
     writer: Option<Writer>,
     follower: Option<Follower>,
+    /// For standard output.
+    text: Vec<u8>,
 }
 
 impl<'a> Sink<'a> {
@@ -169,30 +178,50 @@ impl<'a> Sink<'a> {
             file.map_err(|e| Failure::local(path.display(), &e))
         });
         let follower = args.follow.then(|| Follower::new(args.port));
-        Ok(Self { args, count: Arc::default(), writer: writer.transpose()?, follower })
+        let writer = writer.transpose()?;
+        Ok(Self { args, count: 0, written: Arc::default(), writer, follower, text: Vec::new() })
     }
 
     /// Takes a frame if it passes the filter; whether more are wanted.
-    fn take(&mut self, packet: &Packet, ethertype: u16, filter: &Filter) -> Result<bool, Failure> {
-        let Some(frame) = packet.parse(ethertype) else { return Ok(true) };
+    fn take(&mut self, packet: &Packet, ethertype: u16, filter: &Filter) -> bool {
+        let Some(frame) = packet.parse(ethertype) else { return true };
         if !filter.takes(frame.as_ref().ok()) {
-            return Ok(true);
+            return true;
         }
         if let Some(writer) = &mut self.writer {
-            writer.put(packet).map_err(|e| Failure::local("the capture file", &e))?;
+            writer.put(packet);
         } else if let Some(follower) = &mut self.follower {
             if let Ok(frame) = &frame {
-                let bytes = follower.take(frame);
-                let mut out = io::stdout().lock();
-                out.write_all(&bytes).and_then(|()| out.flush()).map_err(|e| unwritten(&e))?;
+                self.text.extend(follower.take(frame));
             }
-        } else if self.args.json {
-            tell(packet.json(frame.as_ref().ok()))?;
         } else {
-            tell(printable(&packet.line(ethertype)))?;
+            let line = if self.args.json {
+                packet.json(frame.as_ref().ok())
+            } else {
+                printable(&packet.line(ethertype))
+            };
+            self.text.extend_from_slice(line.as_bytes());
+            self.text.push(b'\n');
         }
-        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
-        Ok(self.args.count.is_none_or(|wanted| count < wanted))
+        self.count += 1;
+        self.args.count.is_none_or(|wanted| self.count < wanted)
+    }
+
+    /// Whether there is so much that it should be written.
+    const fn has_much(&self) -> bool {
+        self.text.len() >= MUCH
+    }
+
+    /// Writes what was taken.
+    fn write(&mut self) -> Result<(), Failure> {
+        if let Some(writer) = &mut self.writer {
+            writer.write().map_err(|e| Failure::local("the capture file", &e))?;
+        }
+        let mut out = io::stdout().lock();
+        out.write_all(&self.text).and_then(|()| out.flush()).map_err(|e| unwritten(&e))?;
+        self.text.clear();
+        self.written.store(self.count, Ordering::Relaxed);
+        Ok(())
     }
 
     /// All frames have been taken.

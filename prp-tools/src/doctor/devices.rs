@@ -87,6 +87,13 @@ mod tests {
     }
 
     #[test]
+    fn of_kind__a_vlan_is_noted() {
+        assert_eq!(of_kind(&eth0()), None);
+        let vlan = DeviceState { kind: Some("vlan".into()), ..eth0() };
+        assert!(of_kind(&vlan).is_some_and(|found| found.cause.contains("eth0 is a VLAN")));
+    }
+
+    #[test]
     fn of_mtu__no_more_than_the_device_takes() {
         assert_eq!(of_mtu(&eth0(), None), None);
         assert_eq!(of_mtu(&eth0(), Some(1500)), None);

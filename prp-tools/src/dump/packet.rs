@@ -17,7 +17,7 @@ const TAG: usize = 4;
 const ADDRESSES: usize = 12;
 
 /// A frame as it was captured.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Packet {
     /// Since the beginning of 1970, UTC.
     pub(super) time: Duration,
@@ -115,11 +115,26 @@ impl Packet {
     }
 
     /// As it was captured, without a VLAN's tag.
-    pub(super) fn untagged(time: Duration, device: String, mut bytes: Vec<u8>) -> Self {
-        if bytes.get(ADDRESSES..ETHERNET_LEN) == Some(&VLAN[..]) && bytes.len() >= ADDRESSES + TAG {
-            bytes.drain(ADDRESSES..ADDRESSES + TAG);
+    pub(super) fn untagged(time: Duration, device: &str, bytes: &[u8]) -> Self {
+        let mut packet = Self { time, ..Self::default() };
+        packet.set(time, device, bytes);
+        packet
+    }
+
+    /// Makes it another one, in the same memory.
+    pub(super) fn set(&mut self, time: Duration, device: &str, bytes: &[u8]) {
+        self.time = time;
+        self.device.clear();
+        self.device.push_str(device);
+        self.bytes.clear();
+        let is_tagged = bytes.get(ADDRESSES..ETHERNET_LEN) == Some(&VLAN[..]);
+        match bytes.split_at_checked(ADDRESSES + TAG).filter(|_| is_tagged) {
+            Some((head, rest)) => {
+                self.bytes.extend_from_slice(&head[..ADDRESSES]);
+                self.bytes.extend_from_slice(rest);
+            }
+            None => self.bytes.extend_from_slice(bytes),
         }
-        Self { time, device, bytes }
     }
 
     /// For people.

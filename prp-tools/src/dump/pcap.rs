@@ -81,7 +81,7 @@ impl Reader {
             };
             self.reader.consume(offset);
             if let Some((time, bytes)) = packet.filter(|_| self.is_ethernet) {
-                return Ok(Some(Packet::untagged(time, String::new(), bytes)));
+                return Ok(Some(Packet::untagged(time, "", &bytes)));
             }
         }
     }
@@ -98,12 +98,14 @@ fn invalid(error: &PcapError<&[u8]>) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("no capture file, or a damaged one: {error}"))
 }
 
-/// A pcapng file that is written, whole after each frame.
+/// A pcapng file that is written, whole after each piece.
 #[derive(Debug)]
 pub(super) struct Writer {
     file: File,
     /// Devices, in the order of their descriptions.
     devices: Vec<String>,
+    /// Frames that are not in the file yet.
+    piece: Vec<u8>,
 }
 
 impl Writer {
@@ -117,28 +119,39 @@ impl Writer {
         body.extend([1, 0, 0, 0]);
         body.extend(u64::MAX.to_le_bytes());
         file.write_all(&block(0x0a0d_0d0a, &body))?;
-        Ok(Self { file, devices: Vec::new() })
+        Ok(Self { file, devices: Vec::new(), piece: Vec::new() })
     }
 
-    /// Adds a frame.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub(super) fn put(&mut self, packet: &Packet) -> io::Result<()> {
-        let mut bytes = Vec::new();
+    /// Adds a frame to the piece that is written next.
+    pub(super) fn put(&mut self, packet: &Packet) {
         let known = self.devices.iter().position(|device| *device == packet.device);
         let interface = known.unwrap_or_else(|| {
-            bytes.extend(block(1, &description(&packet.device)));
+            self.piece.extend(block(1, &description(&packet.device)));
             self.devices.push(packet.device.clone());
             self.devices.len() - 1
         });
         let nanos = packet.time.as_nanos() as u64;
-        let len = packet.bytes.len() as u32;
-        let words = [interface as u32, (nanos >> 32) as u32, nanos as u32, len, len];
-        let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        body.extend(&packet.bytes);
-        bytes.extend(block(6, &body));
-        self.file.write_all(&bytes)
+        let len = packet.bytes.len();
+        let padded = len.next_multiple_of(4);
+        let block_len = padded as u32 + 32;
+        let words = [6, block_len, interface as u32, (nanos >> 32) as u32, nanos as u32];
+        for word in words.into_iter().chain([len as u32; 2]) {
+            self.piece.extend_from_slice(&word.to_le_bytes());
+        }
+        self.piece.extend_from_slice(&packet.bytes);
+        self.piece.resize(self.piece.len() + padded - len, 0);
+        self.piece.extend_from_slice(&block_len.to_le_bytes());
+    }
+
+    /// Writes what was added.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn write(&mut self) -> io::Result<()> {
+        // By one call: a signal may end the program after it, and not within.
+        let written = self.file.write_all(&self.piece);
+        self.piece.clear();
+        written
     }
 }
 
@@ -190,7 +203,8 @@ mod tests {
             packet("eth1", 1_700_000_001_000_000_000, &[8; 60]),
             packet("eth0", 1_700_000_002_000_000_001, &[9; 1]),
         ];
-        packets.iter().for_each(|packet| writer.put(packet).expect("room"));
+        packets.iter().for_each(|packet| writer.put(packet));
+        writer.write().expect("room");
         let mut reader = Reader::open(file.path()).expect("a capture");
         for expected in &packets {
             let found = reader.next().expect("whole").expect("another one");
