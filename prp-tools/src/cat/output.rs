@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::dup2_stdout;
@@ -24,9 +24,14 @@ impl Output {
         Ok(Self::new(file))
     }
 
-    /// For what nobody wants.
+    /// For what nobody wants. An empty root has no /dev/null: there it is a pipe without a reader.
     pub(super) fn nowhere() -> io::Result<Self> {
-        File::options().write(true).open("/dev/null").map(Self::new)
+        match File::options().write(true).open("/dev/null") {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                Ok(Self::of_command(OwnedFd::from(io::pipe()?.1).into()))
+            }
+            opened => opened.map(Self::new),
+        }
     }
 
     /// What goes to `file`.
