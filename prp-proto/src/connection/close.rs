@@ -79,6 +79,8 @@ impl Connection {
         }
         let told = matches!(self.state, State::Established { .. }) && self.terms.extended;
         self.pending.reset = told.then_some(reason);
+        // A frame may be lost, and a process that ends leaves nobody to answer what the peer sends.
+        self.owes_farewell = told;
         self.step(StateEvent::Abort);
         self.finish(ConnError::Aborted);
     }

@@ -160,3 +160,24 @@ fn leave__writing_to_a_peer_that_has_left_fails() {
     let write = server.write(pair.time, s, b"x", Ending::Write);
     assert_eq!(write, Err(WriteError::Conn(ConnError::PeerClosed)));
 }
+
+/// A process that ends with data unread resets its connections, and each RST may be lost.
+#[test]
+fn leave__a_lost_reset_is_followed_by_another_one() {
+    for lost in 0..2 {
+        let mut pair = Pair::default();
+        let (c, s) = pair.established();
+        pair.write_all(ToClient, s, b"unread");
+        pair.drive();
+        let mut frames = 0;
+        pair.rule = Box::new(move |_, _| {
+            frames += 1;
+            if frames == lost + 1 { Verdict::Drop } else { Verdict::Pass }
+        });
+        pair.client.endpoint.release(pair.time, c, false);
+        pair.client.endpoint.leave(pair.time);
+        assert!(pair.drive_until(|p| p.client.endpoint.may_end()));
+        pair.drive();
+        assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::Reset), "frame {lost}");
+    }
+}
