@@ -1,12 +1,14 @@
 //! The descriptors of this process that stand for streams and listeners of PRP.
 
+use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use prp_sock::{PrpAddr, PrpListener, PrpStream};
 
 use crate::report;
@@ -14,9 +16,14 @@ use crate::report;
 /// What a descriptor stands for.
 #[derive(Debug)]
 pub(crate) enum Descriptor {
-    /// A port that takes connections. The kernel's socket is kept, since the kernel gives out the
-    /// port numbers.
-    Listener { listener: PrpListener, _port: OwnedFd, flags: Flags },
+    /// A port that takes connections, and those that `poll` has found. The kernel's socket is kept,
+    /// since the kernel gives out the port numbers.
+    Listener {
+        listener: PrpListener,
+        found: Mutex<VecDeque<(PrpStream, PrpAddr)>>,
+        _port: OwnedFd,
+        flags: Flags,
+    },
     /// A connection.
     Stream { stream: PrpStream, flags: Flags },
 }
@@ -45,17 +52,9 @@ impl Flags {
 
 impl Descriptor {
     /// A listener.
-    ///
-    /// # Errors
-    /// Those of the listener.
-    pub(crate) fn listener(
-        listener: PrpListener,
-        port: OwnedFd,
-        bits: c_int,
-    ) -> io::Result<Arc<Self>> {
-        let made = Self::Listener { listener, _port: port, flags: Flags::new(bits) };
-        made.set_flags(bits)?;
-        Ok(Arc::new(made))
+    pub(crate) fn listener(listener: PrpListener, port: OwnedFd, bits: c_int) -> Arc<Self> {
+        let flags = Flags::new(bits);
+        Arc::new(Self::Listener { listener, found: Mutex::default(), _port: port, flags })
     }
 
     /// A stream.
@@ -79,6 +78,41 @@ impl Descriptor {
         }
     }
 
+    /// The next connection of a listener.
+    ///
+    /// # Errors
+    /// `WouldBlock` if calls do not wait and there is none; `InvalidInput` for a stream.
+    pub(crate) fn accept(&self) -> io::Result<(PrpStream, PrpAddr)> {
+        let Self::Listener { listener, found, .. } = self else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        if let Some(found) = found.lock().pop_front() {
+            return Ok(found);
+        }
+        if self.is_nonblocking() {
+            accept_within(listener, Duration::ZERO)
+        } else {
+            listener.accept()
+        }
+    }
+
+    /// Whether `accept` would not wait, after waiting for that for `timeout`; not for a stream.
+    ///
+    /// A listener has a descriptor that shows it. But where a descriptor of the process is waited
+    /// for, a background thread takes in frames between any two calls of this one.
+    pub(crate) fn has_connection(&self, timeout: Duration) -> bool {
+        let Self::Listener { listener, found, .. } = self else { return false };
+        let mut found = found.lock();
+        if found.is_empty() {
+            match accept_within(listener, timeout) {
+                Ok(connection) => found.push_back(connection),
+                // What is wrong is for `accept` to tell.
+                Err(e) => return e.kind() != io::ErrorKind::WouldBlock,
+            }
+        }
+        true
+    }
+
     /// The flags of `fcntl`.
     pub(crate) fn flags(&self) -> c_int {
         match self {
@@ -98,9 +132,9 @@ impl Descriptor {
     pub(crate) fn set_flags(&self, bits: c_int) -> io::Result<()> {
         let nonblocking = bits & libc::O_NONBLOCK != 0;
         match self {
-            Self::Listener { listener, flags, .. } => {
+            Self::Listener { flags, .. } => {
                 flags.set(bits);
-                listener.set_nonblocking(nonblocking)
+                Ok(())
             }
             Self::Stream { stream, flags } => {
                 flags.set(bits);
@@ -119,6 +153,14 @@ impl Descriptor {
             Self::Stream { stream, .. } => stream.local_addr(),
         }
     }
+}
+
+/// As `accept` that waits for so long, and then does not wait.
+fn accept_within(listener: &PrpListener, timeout: Duration) -> io::Result<(PrpStream, PrpAddr)> {
+    listener.accept_timeout(timeout).map_err(|e| match e.kind() {
+        io::ErrorKind::TimedOut => io::ErrorKind::WouldBlock.into(),
+        _ => e,
+    })
 }
 
 /// By number.

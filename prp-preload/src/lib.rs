@@ -7,7 +7,7 @@
 //! | `connect`, `listen`, `accept`, `accept4` | a `PrpStream` or `PrpListener` for addresses of the network |
 //! | `read`, `readv`, `recv`, `recvfrom`, `recvmsg`, and to send | data of that stream |
 //! | `poll` | the calling thread does the work of the streams while it waits |
-//! | `epoll_ctl` | the stream's readiness descriptor takes the place of the socket |
+//! | `epoll_ctl` | the readiness descriptor takes the place of the socket |
 //! | `getsockname`, `getpeername`, `getsockopt`, `setsockopt`, `fcntl`, `ioctl`, `shutdown`, `close` | as of the socket |
 //!
 //! `PRP_PRELOAD_NETWORK=10.99.0.0/24` says which addresses are nodes: the rest of the address is

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 
 use libc::{sockaddr, socklen_t};
 use prp_sock::{Builder, Port, PrpStream};
@@ -50,8 +50,7 @@ pub(super) unsafe fn connect(
     Some(connect())
 }
 
-/// `listen` on an address of the network, or on all addresses, becomes a listener. It shows the
-/// kernel's descriptor what it is ready for: nobody is in a hurry to accept.
+/// `listen` on an address of the network, or on all addresses, becomes a listener.
 ///
 /// # Safety
 /// As for `listen`.
@@ -73,9 +72,7 @@ pub(super) unsafe fn listen(fd: c_int, _backlog: c_int) -> Option<io::Result<c_i
         // SAFETY: the kernel has just made this descriptor, and nobody else knows of it.
         let port =
             unsafe { OwnedFd::from_raw_fd(checked(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0))?) };
-        // SAFETY: both are open descriptors.
-        checked(unsafe { libc::dup2(listener.readiness()?.as_raw_fd(), fd) })?;
-        descriptor::insert(fd, Descriptor::listener(listener, port, bits)?);
+        descriptor::insert(fd, Descriptor::listener(listener, port, bits));
         super::report_at_exit();
         Ok(0)
     };
@@ -107,10 +104,7 @@ pub(super) unsafe fn accept4(
 ) -> Option<io::Result<c_int>> {
     let known = descriptor::find(fd)?;
     let accept = || {
-        let Descriptor::Listener { listener, .. } = &*known else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        let (stream, peer) = listener.accept()?;
+        let (stream, peer) = known.accept()?;
         if let Some(network) = network::of_process()?
             && let Some(peer) = network.address(peer)
         {

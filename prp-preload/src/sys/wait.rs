@@ -13,11 +13,11 @@ use prp_sock::{Awaited, PrpStream, wait_any};
 use super::socket_address::checked;
 use crate::descriptor::{self, Descriptor};
 
-/// How long the thread does the work of streams before it asks the kernel about other descriptors:
-/// what comes on those is of the start and the end of a job.
+/// How long the thread does the work of one kind of descriptor before it asks about the others: what
+/// comes on those is of the start and the end of a job.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// `poll` of descriptors of which some are streams.
+/// `poll` of descriptors of which some are of PRP.
 ///
 /// # Safety
 /// As for `poll`.
@@ -32,7 +32,7 @@ pub(super) unsafe fn poll(
     // SAFETY: the caller has passed an array of that many.
     let fds = unsafe { slice::from_raw_parts_mut(fds, count as usize) };
     let known: Vec<_> = fds.iter().map(|fd| descriptor::find(fd.fd)).collect();
-    if !known.iter().flatten().any(|d| d.as_stream().is_ok()) {
+    if known.iter().all(Option::is_none) {
         return None;
     }
     let timeout = u64::try_from(timeout).ok().map(Duration::from_millis);
@@ -47,18 +47,41 @@ fn poll_until(
 ) -> io::Result<c_int> {
     let streams: Vec<Option<&PrpStream>> =
         known.iter().map(|d| d.as_ref()?.as_stream().ok()).collect();
+    let has_streams = streams.iter().any(Option::is_some);
     let has_others = fds.iter().zip(&streams).any(|(fd, stream)| fd.fd >= 0 && stream.is_none());
     loop {
+        for fd in &mut *fds {
+            fd.revents = 0;
+        }
         let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
         let slice = if has_others { Some(left.map_or(SLICE, |l| l.min(SLICE))) } else { left };
-        let mut ready = poll_streams(fds, &streams, slice)?;
-        if has_others {
-            ready += poll_others(fds, &streams)?;
+        let mut ready = if has_streams { poll_streams(fds, &streams, slice)? } else { 0 };
+        // What is ready is told at once; the others' turn comes when nothing is.
+        if has_others && ready == 0 {
+            let slice = if has_streams { Duration::ZERO } else { slice.unwrap_or(SLICE) };
+            ready = poll_listeners(fds, known, slice) + poll_others(fds, known)?;
         }
         if ready > 0 || left.is_some_and(|l| l.is_zero()) {
             return Ok(ready);
         }
     }
+}
+
+/// Waits for listeners, each for so long, and notes which have a connection.
+fn poll_listeners(
+    fds: &mut [pollfd],
+    known: &[Option<Arc<Descriptor>>],
+    timeout: Duration,
+) -> c_int {
+    let mut ready = 0;
+    for (fd, known) in fds.iter_mut().zip(known) {
+        let Some(known) = known else { continue };
+        if fd.events & libc::POLLIN != 0 && known.has_connection(timeout) {
+            fd.revents = libc::POLLIN;
+            ready += 1;
+        }
+    }
+    ready
 }
 
 /// Waits for the streams, and notes what they are ready for.
@@ -69,9 +92,8 @@ fn poll_streams(
 ) -> io::Result<c_int> {
     let mut places = Vec::with_capacity(fds.len());
     let mut awaited = Vec::with_capacity(fds.len());
-    for (at, (fd, stream)) in fds.iter_mut().zip(streams).enumerate() {
+    for (at, (fd, stream)) in fds.iter().zip(streams).enumerate() {
         let Some(stream) = stream else { continue };
-        fd.revents = 0;
         if fd.events & libc::POLLIN != 0 {
             places.push((at, libc::POLLIN));
             awaited.push(Awaited::read(stream));
@@ -94,25 +116,28 @@ fn poll_streams(
     Ok(ready)
 }
 
-/// Asks the kernel about the others, without waiting.
-fn poll_others(fds: &mut [pollfd], streams: &[Option<&PrpStream>]) -> io::Result<c_int> {
+/// Asks the kernel about its own descriptors, without waiting.
+fn poll_others(fds: &mut [pollfd], known: &[Option<Arc<Descriptor>>]) -> io::Result<c_int> {
+    if known.iter().all(Option::is_some) {
+        return Ok(0);
+    }
     let mut others: Vec<_> = fds
         .iter()
-        .zip(streams)
+        .zip(known)
         // A descriptor below 0 is one that the kernel leaves out.
-        .map(|(fd, stream)| if stream.is_some() { pollfd { fd: -1, ..*fd } } else { *fd })
+        .map(|(fd, known)| if known.is_some() { pollfd { fd: -1, ..*fd } } else { *fd })
         .collect();
     // SAFETY: an array of that many.
     let ready = checked(unsafe { libc::poll(others.as_mut_ptr(), others.len() as nfds_t, 0) })?;
     for ((fd, other), _) in
-        fds.iter_mut().zip(&others).zip(streams).filter(|(_, stream)| stream.is_none())
+        fds.iter_mut().zip(&others).zip(known).filter(|(_, known)| known.is_none())
     {
         fd.revents = other.revents;
     }
     Ok(ready)
 }
 
-/// `epoll_ctl`: the descriptor that shows what a stream is ready for takes the place of the socket
+/// `epoll_ctl`: the descriptor that shows what a stream or listener is ready for takes the place of the socket
 /// before the kernel is told to wait for it.
 ///
 /// # Safety
@@ -127,8 +152,11 @@ pub(super) unsafe fn epoll_ctl(
     if operation != libc::EPOLL_CTL_ADD {
         return None;
     }
-    let stream = known.as_stream().ok()?;
-    let shown = stream.readiness().and_then(|readiness| {
+    let readiness = match &*known {
+        Descriptor::Stream { stream, .. } => stream.readiness(),
+        Descriptor::Listener { listener, .. } => listener.readiness(),
+    };
+    let shown = readiness.and_then(|readiness| {
         // SAFETY: both are open descriptors.
         checked(unsafe { libc::dup2(readiness.as_raw_fd(), fd) })
     });
