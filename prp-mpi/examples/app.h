@@ -135,6 +135,14 @@ static inline double app_begin(void)
     return MPI_Wtime();
 }
 
+/* The mean of a number of every rank. */
+static inline double app_mean(const struct app *app, double mine)
+{
+    double sum;
+    MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return sum / app->ranks;
+}
+
 /* Gathers the rows of all ranks, `width` doubles each, at rank 0. */
 static inline void app_gather(const struct app *app, const double *rows, long total, long width,
                               double *all)

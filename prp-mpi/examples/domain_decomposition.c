@@ -1,7 +1,8 @@
 /* Poisson's equation on a square, divided into boxes: the pattern of figure 15 of "The hyperbolic
  * model". In an iteration of preconditioned conjugate gradients a rank sends an edge to each of its
  * four neighbours (message A), adds single numbers with all others (B), and takes part in a coarse
- * problem of one unknown a box, which rank 0 solves (C). */
+ * problem of one unknown a box, which rank 0 solves (C). In form 2 all ranks meet before each
+ * exchange of edges, so that the time of the exchange can be told from that of waiting. */
 #include "app.h"
 
 struct box {
@@ -10,6 +11,9 @@ struct box {
     int north, south, west, east;
     MPI_Datatype column;
     MPI_Comm grid;
+    /* Whether all meet before edges are exchanged; seconds in exchanges, and in all messages. */
+    int meets;
+    double edges, messages;
 };
 
 static struct box box_new(const struct app *app)
@@ -38,8 +42,11 @@ static double *vector_new(const struct box *box)
 }
 
 /* Message A: an edge to each neighbour, and theirs. */
-static void exchange(const struct box *box, double *x)
+static void exchange(struct box *box, double *x)
 {
+    if (box->meets)
+        MPI_Barrier(box->grid);
+    double start = MPI_Wtime();
     long width = box->width, rows = box->rows, columns = box->columns;
     double *first = x + width + 1;
     MPI_Request requests[8];
@@ -52,9 +59,11 @@ static void exchange(const struct box *box, double *x)
     MPI_Isend(first, 1, box->column, box->west, 3, box->grid, &requests[6]);
     MPI_Isend(x + width + columns, 1, box->column, box->east, 2, box->grid, &requests[7]);
     MPI_Waitall(8, requests, MPI_STATUSES_IGNORE);
+    box->edges += MPI_Wtime() - start;
+    box->messages += MPI_Wtime() - start;
 }
 
-static void multiply(const struct box *box, double *x, double *y)
+static void multiply(struct box *box, double *x, double *y)
 {
     exchange(box, x);
     for (long i = 1; i <= box->rows; i++)
@@ -74,10 +83,11 @@ static double sum_of(const struct box *box, const double *a, const double *b)
 }
 
 /* Message B: the sum of a number of every rank. */
-static double total(const struct box *box, double mine)
+static double total(struct box *box, double mine)
 {
-    double sum;
+    double sum, start = MPI_Wtime();
     MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, box->grid);
+    box->messages += MPI_Wtime() - start;
     return sum;
 }
 
@@ -96,15 +106,16 @@ static void solve_coarse(const struct box *box, const double *right, double *val
 }
 
 /* z = a preconditioned r: the diagonal, and message C, what the coarse problem says of this box. */
-static void precondition(const struct app *app, const struct box *box, const double *r, double *z,
+static void precondition(const struct app *app, struct box *box, const double *r, double *z,
                          double *boxes)
 {
     double mine = sum_of(box, r, NULL) / (double)box->rows, correction;
-    double *values = boxes + app->ranks;
+    double *values = boxes + app->ranks, start = MPI_Wtime();
     MPI_Gather(&mine, 1, MPI_DOUBLE, boxes, 1, MPI_DOUBLE, 0, box->grid);
     if (app->rank == 0)
         solve_coarse(box, boxes, values);
     MPI_Scatter(values, 1, MPI_DOUBLE, &correction, 1, MPI_DOUBLE, 0, box->grid);
+    box->messages += MPI_Wtime() - start;
     for (long i = 1; i <= box->rows; i++)
         for (long j = 1; j <= box->columns; j++)
             z[i * box->width + j] = r[i * box->width + j] / 4 + correction / (double)box->rows;
@@ -120,7 +131,7 @@ static void add(const struct box *box, double *a, double own, double factor, con
 }
 
 /* Until the residual has fallen by 1e-10, or so many iterations; how many there were. */
-static long solve(const struct app *app, const struct box *box, double *x, double *r)
+static long solve(const struct app *app, struct box *box, double *x, double *r)
 {
     double *z = vector_new(box), *p = vector_new(box), *q = vector_new(box);
     double *boxes = app_memory((size_t)app->ranks * 2, sizeof *boxes);
@@ -155,42 +166,77 @@ static double solution(const struct app *app, long row, long column)
     return app_random(app->seed, (uint64_t)(row * app->size + column));
 }
 
-int main(int argc, char **argv)
+/* The right side of that solution, at each point of the box. */
+static void set_right(const struct app *app, const struct box *box, double *r)
 {
-    struct app app = app_start(argc, argv, "domain_decomposition", 96, 500);
-    struct box box = box_new(&app);
-    double *x = vector_new(&box), *r = vector_new(&box), off = 0, largest;
-    long top = box.at[0] * box.rows, left = box.at[1] * box.columns;
-    for (long i = 1; i <= box.rows; i++)
-        for (long j = 1; j <= box.columns; j++) {
+    long top = box->at[0] * box->rows, left = box->at[1] * box->columns;
+    for (long i = 1; i <= box->rows; i++)
+        for (long j = 1; j <= box->columns; j++) {
             long row = top + i - 1, column = left + j - 1;
-            r[i * box.width + j] = 4 * solution(&app, row, column) - solution(&app, row - 1, column) -
-                                   solution(&app, row + 1, column) - solution(&app, row, column - 1) -
-                                   solution(&app, row, column + 1);
+            r[i * box->width + j] = 4 * solution(app, row, column) - solution(app, row - 1, column) -
+                                    solution(app, row + 1, column) - solution(app, row, column - 1) -
+                                    solution(app, row, column + 1);
         }
-    double start = app_begin();
-    long iterations = solve(&app, &box, x, r);
-    double time = app_elapsed(start);
-    for (long i = 1; i <= box.rows; i++)
-        for (long j = 1; j <= box.columns; j++) {
-            double difference = fabs(x[i * box.width + j] - solution(&app, top + i - 1, left + j - 1));
+}
+
+/* How far the result is from the solution, on all ranks. */
+static double distance(const struct app *app, const struct box *box, const double *x)
+{
+    long top = box->at[0] * box->rows, left = box->at[1] * box->columns;
+    double off = 0, largest;
+    for (long i = 1; i <= box->rows; i++)
+        for (long j = 1; j <= box->columns; j++) {
+            double difference = fabs(x[i * box->width + j] - solution(app, top + i - 1, left + j - 1));
             if (!(difference <= off))
                 off = difference;
         }
-    MPI_Reduce(&off, &largest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (app.rank == 0) {
-        app_check(&app, "solution", largest, 1e-6);
-        app_value(&app, "time_s", time);
-        app_value(&app, "iterations", (double)iterations);
-        app_value(&app, "time_of_iteration_us", 1e6 * time / (double)(iterations ? iterations : 1));
-        app_value(&app, "message_bytes", (double)box.columns * sizeof *x);
-        app_value(&app, "edges_per_iteration",
-                  2.0 * ((box.dims[0] - 1) * box.dims[1] + box.dims[0] * (box.dims[1] - 1)));
-        app_value(&app, "sums_per_iteration", 3);
+    MPI_Allreduce(&off, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return largest;
+}
+
+/* One of both forms: solved, checked, reported. */
+static void run(struct app *app, int form)
+{
+    struct box box = box_new(app);
+    double *x = vector_new(&box), *r = vector_new(&box);
+    box.meets = form == 2;
+    set_right(app, &box, r);
+    double start = app_begin();
+    long iterations = solve(app, &box, x, r);
+    double time = app_elapsed(start), off = distance(app, &box, x);
+    double each = 1e6 / (double)(iterations ? iterations : 1);
+    double edges = app_mean(app, box.edges * each), messages = app_mean(app, box.messages * each);
+    if (app->rank == 0) {
+        char key[32];
+        snprintf(key, sizeof key, "solution.form%d", form);
+        app_check(app, key, off, 1e-6);
+        snprintf(key, sizeof key, "time_s.form%d", form);
+        app_value(app, key, time);
+        snprintf(key, sizeof key, "edges_us.form%d", form);
+        app_value(app, key, edges);
+        snprintf(key, sizeof key, "messages_us.form%d", form);
+        app_value(app, key, messages);
+        if (form == 1) {
+            app_value(app, "time_s", time);
+            app_value(app, "iterations", (double)iterations);
+            app_value(app, "time_of_iteration_us", time * each);
+            app_value(app, "message_bytes", (double)box.columns * sizeof *x);
+            app_value(app, "edges_per_iteration",
+                      2.0 * ((box.dims[0] - 1) * box.dims[1] + box.dims[0] * (box.dims[1] - 1)));
+            app_value(app, "sums_per_iteration", 3);
+        }
     }
     MPI_Type_free(&box.column);
     MPI_Comm_free(&box.grid);
     free(x);
     free(r);
+}
+
+int main(int argc, char **argv)
+{
+    struct app app = app_start(argc, argv, "domain_decomposition", 96, 500);
+    for (int form = 1; form <= 2; form++)
+        if (app.form == ALL_FORMS || app.form == form)
+            run(&app, form);
     return app_finish(&app);
 }

@@ -9,6 +9,8 @@ static const double RX = 0.2, RY = 0.2;
 struct grid {
     long rows, width;
     double *now, *next;
+    /* Seconds that starting transfers has taken. */
+    double starting;
 };
 
 static double initial(const struct app *app, long row, long column)
@@ -111,9 +113,13 @@ static void step(const struct app *app, struct grid *grid, int form)
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         break;
     default:
+        grid->starting -= MPI_Wtime();
         start_receiving(app, grid, requests);
+        grid->starting += MPI_Wtime();
         compute_edges(grid);
+        grid->starting -= MPI_Wtime();
         send_edges(app, grid, requests + 2);
+        grid->starting += MPI_Wtime();
         compute(grid, 2, grid->rows - 1);
         MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
     }
@@ -121,7 +127,7 @@ static void step(const struct app *app, struct grid *grid, int form)
 }
 
 /* The time of one form, and what it has computed, at rank 0. */
-static double run(const struct app *app, int form, double *all)
+static double run(const struct app *app, int form, double *all, double *starting)
 {
     long first, rows = app_share(app, app->size, app->rank, &first);
     struct grid grid = grid_new(app, first, rows);
@@ -129,6 +135,7 @@ static double run(const struct app *app, int form, double *all)
     for (long i = 0; i < app->iterations; i++)
         step(app, &grid, form);
     double time = app_elapsed(start);
+    *starting = app_mean(app, grid.starting);
     app_gather(app, grid.now + grid.width, app->size, grid.width, all);
     grid_free(&grid);
     return time;
@@ -153,7 +160,7 @@ int main(int argc, char **argv)
 {
     struct app app = app_start(argc, argv, "heat", 256, 50);
     app_require(&app, app.size >= app.ranks, "the size must be at least the number of ranks");
-    double *sequential = NULL, *all = NULL, alone = 0, times[FORMS + 1] = {0};
+    double *sequential = NULL, *all = NULL, alone = 0, times[FORMS + 1] = {0}, starting = 0;
     size_t cells = (size_t)(app.size * (app.size + 2));
     if (app.rank == 0) {
         struct grid grid = grid_new(&app, 0, app.size);
@@ -172,7 +179,7 @@ int main(int argc, char **argv)
     for (int form = 1; form <= FORMS; form++) {
         if (app.form != ALL_FORMS && app.form != form)
             continue;
-        times[form] = run(&app, form, all);
+        times[form] = run(&app, form, all, &starting);
         if (app.rank != 0)
             continue;
         char key[32];
@@ -185,6 +192,8 @@ int main(int argc, char **argv)
         app_value(&app, "calculation_s", calc);
         if (times[1] > calc)
             app_value(&app, "gamma", calc / (times[1] - calc));
+        if (times[FORMS] > 0)
+            app_value(&app, "overhead", starting / calc);
         app_value(&app, "message_bytes", (double)(app.size + 2) * sizeof(double));
         app_value(&app, "messages_per_iteration", 2.0 * (app.ranks - 1));
     }

@@ -1,7 +1,7 @@
 /* A flow in time by implicit steps, each solved by multigrid, several steps at once: the pattern
  * of figure 18 of "The hyperbolic model". A plane is one step in time. Ranks of one plane send
  * edges of their strips to each other in every sweep (IL and IR); a rank sends its strip to the
- * next plane after every cycle (G). Form 1 has one rank a plane, form 2 two, form 3 all ranks in
+ * next plane after every cycle (G), with the time at which it was sent. Form 1 has one rank a plane, form 2 two, form 3 all ranks in
  * one plane. */
 #include "app.h"
 
@@ -31,7 +31,8 @@ static void plane_grids(struct plane *p, long size)
     for (p->levels = 0; p->levels < MOST_LEVELS; p->levels++) {
         struct level *l = &p->level[p->levels];
         *l = (struct level){.rows = rows, .size = size, .width = size + 2, .coupling = coupling};
-        size_t cells = (size_t)((rows + 2) * l->width);
+        /* One more, for the time at which a plane is sent. */
+        size_t cells = (size_t)((rows + 2) * l->width + 1);
         l->u = app_memory(cells, sizeof(double));
         l->right = app_memory(cells, sizeof(double));
         l->scratch = app_memory(cells, sizeof(double));
@@ -162,25 +163,34 @@ static void set_right(const struct app *app, struct plane *p, const double *befo
 }
 
 /* All steps, by planes of `strips` ranks each; the last step's strips, gathered at rank 0. */
-static double run(const struct app *app, int strips, double *all)
+static double run(const struct app *app, int strips, double *all, double *plane_us)
 {
     int planes = app->ranks / strips, mine = app->rank / strips, last = planes - 1;
     struct plane p = {.strip = app->rank % strips, .strips = strips};
     MPI_Comm_split(MPI_COMM_WORLD, mine, app->rank, &p.comm);
     plane_grids(&p, app->size);
     struct level *l = &p.level[0];
-    int count = (int)((l->rows + 2) * l->width), next = app->rank + strips, before = app->rank - strips;
-    double *start = app_memory((size_t)count, sizeof *start), begin = app_begin();
+    int count = (int)((l->rows + 2) * l->width), waited = 0, next = app->rank + strips, before = app->rank - strips;
+    double *start = app_memory((size_t)count + 1, sizeof *start), taken = 0, begin = app_begin();
     for (long first = 0; first < app->ranks; first += planes) {
         memset(l->u, 0, (size_t)count * sizeof *l->u);
         for (long i = 0; i < app->iterations; i++) {
             /* G: the plane before this one, as it is after as many cycles. */
-            if (mine > 0)
-                MPI_Recv(start, count, MPI_DOUBLE, before, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (mine > 0) {
+                double posted = MPI_Wtime();
+                MPI_Recv(start, count + 1, MPI_DOUBLE, before, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                /* The ranks of the measurement share a clock. What was late for is not counted. */
+                if (start[count] >= posted) {
+                    taken += MPI_Wtime() - start[count];
+                    waited++;
+                }
+            }
             set_right(app, &p, start, first + mine);
             cycle(&p, 0);
-            if (mine < last)
-                MPI_Send(l->u, count, MPI_DOUBLE, next, 2, MPI_COMM_WORLD);
+            if (mine < last) {
+                l->u[count] = MPI_Wtime();
+                MPI_Send(l->u, count + 1, MPI_DOUBLE, next, 2, MPI_COMM_WORLD);
+            }
         }
         /* The last plane is where the first one goes on. */
         if (planes == 1)
@@ -191,7 +201,9 @@ static double run(const struct app *app, int strips, double *all)
             MPI_Recv(start, count, MPI_DOUBLE, last * strips + p.strip, 3, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
     }
-    double time = app_elapsed(begin);
+    double time = app_elapsed(begin), messages = app_mean(app, waited) * app->ranks;
+    taken = app_mean(app, taken) * app->ranks;
+    *plane_us = messages > 0 ? 1e6 * taken / messages : 0;
     if (mine == 0)
         MPI_Gather(start + l->width, (int)(l->rows * l->width), MPI_DOUBLE, all,
                    (int)(l->rows * l->width), MPI_DOUBLE, 0, p.comm);
@@ -236,7 +248,7 @@ int main(int argc, char **argv)
         int strips = form == 3 ? app.ranks : form;
         if ((app.form != ALL_FORMS && app.form != form) || app.ranks % strips)
             continue;
-        double time = run(&app, strips, all);
+        double plane_us, time = run(&app, strips, all, &plane_us);
         if (app.rank != 0)
             continue;
         char key[32];
@@ -248,7 +260,11 @@ int main(int argc, char **argv)
         app_check(&app, key, off, 1e-8);
         app_form(&app, form, time, alone, 0);
         snprintf(key, sizeof key, "plane_bytes.form%d", form);
-        app_value(&app, key, (double)((app.size / strips + 2) * (app.size + 2)) * sizeof(double));
+        app_value(&app, key, (double)((app.size / strips + 2) * (app.size + 2) + 1) * sizeof(double));
+        if (plane_us > 0) {
+            snprintf(key, sizeof key, "plane_us.form%d", form);
+            app_value(&app, key, plane_us);
+        }
     }
     if (app.rank == 0) {
         app_value(&app, "sequential_s", alone);
