@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # MPI programs on the nodes of a topology: over PRP by prp-mpirun, over TCP by MPICH and Open MPI
-# where those can be installed, and by an MPICH with the preload library before it over PRP. A script that sources this has $here, $INSTANCE and a scratch
-# folder $DIR.
+# where those can be installed, and by an MPICH with the preload library before it over PRP. A
+# script that sources this has $here, $INSTANCE and a scratch folder $DIR.
 
 # Each node has a part of the machine to itself: what the scheduler would do with ranks that talk to
 # each other changes from one second to the next.
@@ -131,8 +131,8 @@ build_c() {
     done
 }
 
-# The same for each: RANKS NODES PROGRAM WORDS..., on the nodes from 1 on, or all here if NODES is 1.
-# Peers know two nodes.
+# The same for each: RANKS NODES PROGRAM WORDS..., on the nodes from 1 on, or all here if NODES is
+# 1. Peers know two nodes.
 
 run_prp_mpi() {
     local ranks=$1 nodes=$2

@@ -1,8 +1,8 @@
 /* A flow in time by implicit steps, each solved by multigrid, several steps at once: the pattern
  * of figure 18 of "The hyperbolic model". A plane is one step in time. Ranks of one plane send
  * edges of their strips to each other in every sweep (IL and IR); a rank sends its strip to the
- * next plane after every cycle (G), with the time at which it was sent. Form 1 has one rank a plane, form 2 two, form 3 all ranks in
- * one plane. */
+ * next plane after every cycle (G), with the time at which it was sent. Form 1 has one rank a
+ * plane, form 2 two, form 3 all ranks in one plane. */
 #include "app.h"
 
 enum { MOST_LEVELS = 16, SWEEPS = 2, COARSEST_SWEEPS = 30 };

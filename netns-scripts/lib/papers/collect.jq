@@ -27,9 +27,9 @@ def early:
     | sort_by([.program, .size, .rate]);
 
 def hiding:
-    [labels("hiding")[] | .[1] as $size | "hiding/\($size)" as $at
+    [labels("hiding")[] | .[1:3] as [$size, $rate] | "hiding/\($size)/\($rate)" as $at
         | of($at; "gain.form3") as $gain
-        | {size: ($size | tonumber), gamma: (of($at; "gamma") | round3),
+        | {size: ($size | tonumber), rate: $rate, gamma: (of($at; "gamma") | round3),
            overhead: (of($at; "overhead") | round3), gain_a2: (of($at; "gain.form2") | round3),
            gain_a3: ($gain | round3), predicted_a3: ($gain_of[$size] | round3),
            error_percent: error($gain; $gain_of[$size])}]

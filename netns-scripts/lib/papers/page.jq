@@ -75,11 +75,11 @@ def plain($head): ($head | line), ($head | map("---") | line), (.[] | line), "";
         ["program", "size", "rate", "message_bytes", "off_s", "on_s", "speedup"])),
     picture("early"; "Speedup by program")),
 (select(.hiding) | "## Latency hiding (figures 21 to 23)", "",
-    "The heat equation by points a side, on a link of 10 Mbit/s. The granularity gamma is the time",
+    "The heat equation by points a side, on a link of the rate. The granularity gamma is the time",
     "of the calculation by that of the communication in form A.1, the overhead Omega what starting",
     "the transfers takes of the calculation. The prediction is `prp model gain` of both.", "",
-    (.hiding | rows(["side", "gamma", "Omega", "gain of A.2", "gain of A.3", "predicted", "error, %"];
-        ["size", "gamma", "overhead", "gain_a2", "gain_a3", "predicted_a3", "error_percent"])),
+    (.hiding | rows(["side", "rate", "gamma", "Omega", "gain of A.2", "gain of A.3", "predicted", "error, %"];
+        ["size", "rate", "gamma", "overhead", "gain_a2", "gain_a3", "predicted_a3", "error_percent"])),
     picture("hiding"; "Gain of A.3 over A.1, measured and predicted")),
 (select(.models) | "## Predicted communication (hyperbolic model, figures 11 to 19)", "",
     "Processes on the nodes of a star, one each, on links of 100 Mbit/s. Workstation and network are",

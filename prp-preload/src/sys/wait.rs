@@ -13,8 +13,8 @@ use prp_sock::{Awaited, PrpStream, wait_any};
 use super::socket_address::checked;
 use crate::descriptor::{self, Descriptor};
 
-/// How long the thread does the work of one kind of descriptor before it asks about the others: what
-/// comes on those is of the start and the end of a job.
+/// How long the thread does the work of one kind of descriptor before it asks about the others:
+/// what comes on those is of the start and the end of a job.
 const SLICE: Duration = Duration::from_millis(1);
 
 /// `poll` of descriptors of which some are of PRP.
@@ -137,8 +137,8 @@ fn poll_others(fds: &mut [pollfd], known: &[Option<Arc<Descriptor>>]) -> io::Res
     Ok(ready)
 }
 
-/// `epoll_ctl`: the descriptor that shows what a stream or listener is ready for takes the place of the socket
-/// before the kernel is told to wait for it.
+/// `epoll_ctl`: the descriptor that shows what a stream or listener is ready for takes the place of
+/// the socket before the kernel is told to wait for it.
 ///
 /// # Safety
 /// As for `epoll_ctl`.
