@@ -182,9 +182,9 @@ run_mpich3() {
 run_mpich_prp() {
     local ranks=$1 nodes=$2
     shift 2
-    rm -f -- "$DIR/preload"
+    : >"$DIR/preload"
     run_hydra3 "$ranks" "$nodes" "preload=$BIN/libprp_preload.so" "$@" || return
-    if (($(grep -c 'bytes_sent [1-9]' "$DIR/preload" 2>/dev/null || true) < ranks)); then
+    if (($(grep -c 'bytes_sent [1-9]' "$DIR/preload" || true) < ranks)); then
         echo "not every rank has sent over PRP: $(cat "$DIR/preload" 2>&1)" >&2
         return 1
     fi
