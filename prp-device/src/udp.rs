@@ -155,10 +155,6 @@ impl UdpDevice {
         match self.sockets.receive(&mut self.receiver, self.expected, false) {
             Ok(got) => {
                 self.waiting = got;
-                if got == 0 {
-                    // What comes next probably comes alone.
-                    self.expected = 1;
-                }
                 got > 0
             }
             Err(_) => true,
