@@ -7,10 +7,10 @@ use std::process::Command;
 /// Whether `arguments` are refused, with a list that has `name` in it.
 fn lists(arguments: [&str; 3], name: &str) {
     let output = Command::new(env!("CARGO_BIN_EXE_prp-check")).args(arguments).output().unwrap();
-    let (said, told) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
-    assert_eq!((said.as_deref(), output.status.code()), (Ok(""), Some(2)));
-    let told = told.unwrap();
-    assert!(told.contains(arguments[2]) && told.contains(name), "{told}");
+    let (stdout, stderr) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+    assert_eq!((stdout.as_deref(), output.status.code()), (Ok(""), Some(2)));
+    let stderr = stderr.unwrap();
+    assert!(stderr.contains(arguments[2]) && stderr.contains(name), "{stderr}");
 }
 
 #[test]

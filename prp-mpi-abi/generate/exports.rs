@@ -39,8 +39,8 @@ fn target<'a>(
     }
 }
 
-/// How a function is done in Rust.
-struct Way {
+/// The Rust function behind a C function.
+struct Binding {
     function: String,
     /// Parameters that are for the call behind it, and that call.
     left_out: &'static [&'static str],
@@ -48,13 +48,13 @@ struct Way {
 }
 
 /// By a function of its name; a collective call by a plan, which is run, begun or kept.
-fn way(target: &str, implemented: &BTreeSet<String>) -> Option<Way> {
+fn binding(target: &str, implemented: &BTreeSet<String>) -> Option<Binding> {
     if implemented.contains(target) {
-        return Some(Way { function: target.to_owned(), left_out: &[], then: "" });
+        return Some(Binding { function: target.to_owned(), left_out: &[], then: "" });
     }
     let plan = |base: &str, left_out, then| {
         let function = format!("plan_{base}");
-        implemented.contains(&function).then_some(Way { function, left_out, then })
+        implemented.contains(&function).then_some(Binding { function, left_out, then })
     };
     let now = plan(target, &[][..], "?.run()");
     let begun = target.strip_prefix('i').and_then(|b| plan(b, &["request"], "?.begin(_request)"));
@@ -117,8 +117,8 @@ pub(crate) fn exports(prototypes: &[Prototype], implemented: &BTreeSet<String>) 
     for prototype in prototypes {
         let (target, other) = target(prototype, &all);
         for name in [prototype.name.clone(), format!("P{}", prototype.name)] {
-            if let Some(way) = way(&target, implemented) {
-                export(&mut text, prototype, other, &name, &way);
+            if let Some(binding) = binding(&target, implemented) {
+                export(&mut text, prototype, other, &name, &binding);
             } else {
                 let _ = writeln!(
                     text,
@@ -136,7 +136,7 @@ fn export(
     prototype: &Prototype,
     other: Option<&Prototype>,
     name: &str,
-    way: &Way,
+    binding: &Binding,
 ) {
     let mut parameters = String::new();
     let mut arguments = String::new();
@@ -144,13 +144,13 @@ fn export(
         let of_other = other.map(|o| o.parameters[i].0.as_str());
         let (rust, argument) = parameter(kind, of_other, word);
         let _ = write!(parameters, "_{word}: {rust}, ");
-        if !way.left_out.contains(&word.as_str()) {
+        if !binding.left_out.contains(&word.as_str()) {
             let _ = write!(arguments, "{argument}, ");
         }
     }
     let is_value = prototype.result != "int" || prototype.name.ends_with("_toint");
     let result = rust_type(&prototype.result);
-    let does = format!("api::{}({arguments}){}", way.function, way.then);
+    let does = format!("api::{}({arguments}){}", binding.function, binding.then);
     let body = if is_value { does } else { format!("call({:?}, || {does})", prototype.name) };
     let _ = writeln!(
         text,
@@ -163,7 +163,7 @@ pub(crate) fn table(prototypes: &[Prototype], implemented: &BTreeSet<String>) ->
     let all: BTreeMap<&str, &Prototype> = prototypes.iter().map(|p| (p.name.as_str(), p)).collect();
     let mut text = String::new();
     for prototype in prototypes {
-        let is_there = way(&target(prototype, &all).0, implemented).is_some();
+        let is_there = binding(&target(prototype, &all).0, implemented).is_some();
         let _ = writeln!(text, "{} {}", if is_there { "yes" } else { "no " }, prototype.name);
     }
     text

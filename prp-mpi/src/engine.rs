@@ -246,7 +246,7 @@ impl Engine {
             engine.matching.unexpected_bytes() < HELD || engine.matching.is_awaited(header)
         });
         let Some(link) = self.links[from].as_mut() else { return false };
-        link.look_again();
+        link.mark_readable();
         let mut moved = link.wants_room() && link.flush(|r| self.requests.advance(r)) > 0;
         while let Some(link) = self.links[from].as_mut().filter(|l| l.is_open()) {
             let matching = &mut self.matching;
@@ -367,7 +367,7 @@ impl Engine {
     }
 
     /// Tells all others that nothing more comes.
-    pub fn say_goodbye(&mut self) {
+    pub fn send_goodbye(&mut self) {
         let header = Header {
             kind: Kind::Goodbye,
             source: self.me as i32,

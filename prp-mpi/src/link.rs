@@ -190,8 +190,8 @@ impl Link {
         self.is_over || self.has_left && !self.wants_room()
     }
 
-    /// There may be more to read by now.
-    pub(crate) const fn look_again(&mut self) {
+    /// Notes that there may be more to read by now.
+    pub(crate) const fn mark_readable(&mut self) {
         self.is_drained = false;
     }
 

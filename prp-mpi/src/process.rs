@@ -110,7 +110,7 @@ impl Process {
         let mut content = status.to_le_bytes().to_vec();
         content.extend_from_slice(reason.as_bytes());
         if let Launcher::Agent(_) = self.launcher {
-            self.tell(&Frame::new(Topic::Abort, self.rank, content));
+            self.send_frame(&Frame::new(Topic::Abort, self.rank, content));
         } else if !reason.is_empty() {
             eprintln!("prp-mpi: rank {}: {reason}", self.rank);
         }
@@ -120,8 +120,8 @@ impl Process {
         std::process::exit(status);
     }
 
-    /// Says something to the agent. When it is gone the control thread ends the process.
-    fn tell(&self, frame: &Frame) {
+    /// Sends a frame to the agent. When it is gone the control thread ends the process.
+    fn send_frame(&self, frame: &Frame) {
         if let Launcher::Agent(control) = &self.launcher {
             let _ = frame.write(&mut *control.lock());
         }
@@ -134,10 +134,10 @@ impl Process {
     /// None yet: those of the agent's socket are the control thread's.
     pub fn finalize(&self) -> io::Result<()> {
         self.complete_released();
-        self.engine().say_goodbye();
+        self.engine().send_goodbye();
         let what = || Waiting::new("MPI_Finalize", "MPI_COMM_WORLD".into(), String::new());
         self.wait(&what, |engine| engine.all_have_left().then_some(()));
-        self.tell(&Frame::new(Topic::Finalized, self.rank, []));
+        self.send_frame(&Frame::new(Topic::Finalized, self.rank, []));
         if let Launcher::Manager(manager) = &self.launcher {
             manager.lock().finish();
         }

@@ -52,13 +52,13 @@ impl Order {
     }
 }
 
-/// Says something to the launcher.
+/// Sends frames to the launcher.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Launcher(Arc<Mutex<()>>);
 
 impl Launcher {
-    pub(crate) fn tell(&self, frame: &Frame) {
-        let _turn = self.0.lock();
+    pub(crate) fn send(&self, frame: &Frame) {
+        let _guard = self.0.lock();
         // A launcher that is gone is noticed where it is listened to.
         let _ = frame.write(&mut stdout());
     }
@@ -67,7 +67,7 @@ impl Launcher {
 /// Does what the launcher says until it is gone.
 pub(crate) fn run() -> io::Result<u8> {
     let launcher = Launcher::default();
-    launcher.tell(&Frame::new(Topic::Ready, 0, []));
+    launcher.send(&Frame::new(Topic::Ready, 0, []));
     let mut ranks: Option<Ranks> = None;
     while let Some(frame) = Frame::read(&mut stdin())? {
         match (frame.topic, &ranks) {
@@ -76,7 +76,7 @@ pub(crate) fn run() -> io::Result<u8> {
                     Order::from_content(&frame.content).ok_or(io::ErrorKind::InvalidData)?;
                 ranks = Some(Ranks::start(&order, &launcher)?);
             }
-            (Topic::Cards | Topic::RollCall, Some(ranks)) => ranks.tell_all(&frame),
+            (Topic::Cards | Topic::RollCall, Some(ranks)) => ranks.send_all(&frame),
             (Topic::Signal, Some(ranks)) => ranks.signal(frame.rank),
             (Topic::Input, Some(ranks)) => ranks.feed(&frame),
             _ => {}

@@ -143,7 +143,7 @@ impl Job<'_> {
     fn attend(&mut self) -> u8 {
         loop {
             match self.events.recv_timeout(Duration::from_millis(50)) {
-                Ok(Event::Frame(agent, frame)) => self.hear(agent, &frame),
+                Ok(Event::Frame(agent, frame)) => self.receive(agent, &frame),
                 Ok(Event::Gone(agent)) => self.lose(agent),
                 Ok(Event::Signal(Signal::SIGQUIT)) => self.call_roll(false),
                 Ok(Event::Signal(signal)) => {
@@ -155,7 +155,7 @@ impl Job<'_> {
             self.finish_roll();
             self.check_start();
             if let Some(signal) = self.ending.due() {
-                self.tell_all(&Frame::new(Topic::Signal, signal as usize, []));
+                self.send_all(&Frame::new(Topic::Signal, signal as usize, []));
             }
             if self.ranks.iter().all(|r| r.has_ended) || self.ending.is_over() {
                 break;
@@ -173,7 +173,7 @@ impl Job<'_> {
         self.ending.status()
     }
 
-    fn tell(&mut self, agent: usize, frame: &Frame) {
+    fn send(&mut self, agent: usize, frame: &Frame) {
         if let Some(input) = &mut self.agents[agent].input
             && frame.write(input).is_err()
         {
@@ -181,27 +181,27 @@ impl Job<'_> {
         }
     }
 
-    fn tell_all(&mut self, frame: &Frame) {
-        (0..self.agents.len()).for_each(|agent| self.tell(agent, frame));
+    fn send_all(&mut self, frame: &Frame) {
+        (0..self.agents.len()).for_each(|agent| self.send(agent, frame));
     }
 
-    /// An agent has said something.
-    fn hear(&mut self, agent: usize, frame: &Frame) {
+    /// Handles a frame of an agent.
+    fn receive(&mut self, agent: usize, frame: &Frame) {
         let rank = frame.rank as usize;
         match frame.topic {
             Topic::Ready => {
                 self.agents[agent].is_ready = true;
                 let order = self.order(agent);
-                self.tell(agent, &Frame::new(Topic::Start, 0, order.to_content()));
+                self.send(agent, &Frame::new(Topic::Start, 0, order.to_content()));
             }
-            Topic::Input => self.tell(0, frame),
+            Topic::Input => self.send(0, frame),
             _ if rank >= self.ranks.len() => {}
             Topic::Hello => self.ranks[rank].has_begun = true,
             Topic::Card => {
                 self.ranks[rank].card = Some(frame.text());
                 let cards: Option<Vec<_>> = self.ranks.iter().map(|r| r.card.clone()).collect();
                 if let Some(cards) = cards {
-                    self.tell_all(&Frame::new(Topic::Cards, 0, cards.join("\n")));
+                    self.send_all(&Frame::new(Topic::Cards, 0, cards.join("\n")));
                 }
             }
             Topic::Finalized => self.ranks[rank].is_finalized = true,
@@ -320,7 +320,7 @@ impl Job<'_> {
     fn call_roll(&mut self, ends: bool) {
         if self.roll.is_none() && !self.ending.has_begun() {
             self.roll = Some((Instant::now(), ends, BTreeMap::new()));
-            self.tell_all(&Frame::new(Topic::RollCall, 0, []));
+            self.send_all(&Frame::new(Topic::RollCall, 0, []));
         }
     }
 
@@ -346,8 +346,8 @@ impl Job<'_> {
         }
         let all_wait = answers.values().all(|a| a.starts_with("MPI_"));
         eprint!("prp-mpirun: where the ranks are:\n{}", roll_call::report(&answers));
-        let is_told = std::env::var_os(environment::HANG_SECONDS).is_some();
-        if ends && (all_wait || is_told) {
+        let has_limit = std::env::var_os(environment::HANG_SECONDS).is_some();
+        if ends && (all_wait || has_limit) {
             self.fail(HUNG, "the ranks wait for each other: the job ends");
         }
     }

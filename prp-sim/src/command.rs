@@ -12,7 +12,7 @@ pub(crate) use grid::{GridArgs, SoakArgs, grid, soak};
 pub(crate) use replay::{ReplayArgs, replay};
 
 /// Prints to standard output. The program that reads it may have seen enough and gone.
-fn say(text: impl fmt::Display) {
+fn print_line(text: impl fmt::Display) {
     // Nobody is left to be told that nobody listens.
     let _ = writeln!(io::stdout().lock(), "{text}");
 }

@@ -10,7 +10,7 @@ use prp_proto::time::Instant;
 use prp_proto::wire::{Reliability, ReliabilitySet};
 
 use crate::hosts;
-use crate::link::{Harm, QueueLimit, WireConfig};
+use crate::link::{Harm, LinkConfig, QueueLimit};
 use crate::plan::{
     Closing, FlowPlan, Item, ListenPlan, NodePlan, Plan, ReadCall, Reading, Script, Writing,
 };
@@ -28,7 +28,7 @@ const PORT: Port = Port::new(80);
 /// allows.
 const TOLERANCE: u64 = 100;
 
-/// Payload that a wire carries at most, of a thousand bits on it: 1484 of 1514 and 24 bytes.
+/// Payload that a link carries at most, of a thousand bits on it: 1484 of 1514 and 24 bytes.
 const PAYLOAD: u64 = 1_000_000 * 1484 / 1538;
 
 /// A measurement to make.
@@ -124,26 +124,26 @@ impl Experiment {
                 ..NodePlan::default()
             })
             .collect();
-        let wire = WireConfig {
+        let link = LinkConfig {
             bits_per_second: self.rate,
             delay: self.delay,
             harm: Harm { loss: self.loss, ..Harm::default() },
             healed: NEVER,
-            ..WireConfig::default()
+            ..LinkConfig::default()
         };
         // The receiver is the first node, and hangs on the first cable.
-        let to_receiver = WireConfig { queue: self.queue, ..wire.clone() };
-        let mut wires = vec![[wire.clone(), wire]; topology.cables().len()];
+        let to_receiver = LinkConfig { queue: self.queue, ..link.clone() };
+        let mut links = vec![[link.clone(), link]; topology.cables().len()];
         // No two clocks are alike. In exact step with the receiver's cable a sender could fill each
         // place in the queue at the moment it becomes free, and keep all others out for ever.
-        for [up, down] in &mut wires {
-            for wire in [up, down] {
+        for [up, down] in &mut links {
+            for link in [up, down] {
                 let parts = rng.below(2 * TOLERANCE + 1);
-                wire.bits_per_second =
+                link.bits_per_second =
                     self.rate - self.rate * TOLERANCE / 1_000_000 + self.rate * parts / 1_000_000;
             }
         }
-        wires[0][1] = to_receiver;
+        links[0][1] = to_receiver;
         let config = ConnConfig {
             reliability: ReliabilitySet::only(self.reliability),
             congestion: self.controller,
@@ -152,7 +152,7 @@ impl Experiment {
         Plan {
             seed: self.seed,
             topology,
-            wires,
+            links,
             learning: false,
             nodes,
             listeners: vec![ListenPlan {

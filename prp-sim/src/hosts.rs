@@ -25,19 +25,19 @@ pub fn text(topology: &Topology, node: usize, style: Style, rng: &mut SimRng) ->
         .collect();
     let mut out = String::from("# node, ways, name\n");
     for target in 0..topology.nodes() {
-        let ways = if target == node {
+        let routes = if target == node {
             let own = 0..topology.ports(Place::Node(node));
             own.map(|device| format!("{} eth{device}", mac(node, device))).collect()
         } else {
-            ways(&beyond, target, rng)
+            routes_to(&beyond, target, rng)
         };
-        if ways.is_empty() {
+        if routes.is_empty() {
             continue;
         }
         let number = node_id(target);
         let mtu = style.mtu.map(|mtu| format!(" mtu={mtu}")).unwrap_or_default();
         // Writing to a string does not fail.
-        let _ = writeln!(out, "{number} {} n{number}{mtu}", ways.join(", "));
+        let _ = writeln!(out, "{number} {} n{number}{mtu}", routes.join(", "));
     }
     out
 }
@@ -60,7 +60,7 @@ impl Beyond {
     }
 }
 
-fn ways(beyond: &[Beyond], target: usize, rng: &mut SimRng) -> Vec<String> {
+fn routes_to(beyond: &[Beyond], target: usize, rng: &mut SimRng) -> Vec<String> {
     let mut found: Vec<(usize, Neighbour)> =
         beyond.iter().filter_map(|b| Some((*b.hops.get(&target)?, b.neighbour))).collect();
     found.sort_by_key(|(distance, _)| *distance);
@@ -68,7 +68,7 @@ fn ways(beyond: &[Beyond], target: usize, rng: &mut SimRng) -> Vec<String> {
     // A neighbour's own line names no other node, or lines would go round in circles.
     let direct = found.first().is_some_and(|(distance, _)| *distance == 0);
     let by_node = !direct && rng.one_in(2);
-    let way = |(distance, n): &(usize, Neighbour)| {
+    let route = |(distance, n): &(usize, Neighbour)| {
         let to = if by_node {
             format!("via {}", node_id(n.node))
         } else {
@@ -76,7 +76,7 @@ fn ways(beyond: &[Beyond], target: usize, rng: &mut SimRng) -> Vec<String> {
         };
         if *distance == 0 { to } else { format!("{to} metric {distance}") }
     };
-    found.iter().map(way).collect()
+    found.iter().map(route).collect()
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
     /// Every shape: frames reach every node along best hops in the least number of steps, and every
     /// node on the way takes them for genuine.
     #[test]
-    fn text__leads_everywhere_by_ways_that_pass_the_source_check() {
+    fn text__leads_everywhere_by_routes_that_pass_the_source_check() {
         let shapes =
             [Shape::Pair, Shape::Star(6), Shape::Chain(5), Shape::Ring(6), Shape::Hypercube(3)];
         for (shape, seed) in shapes.into_iter().flat_map(|s| [(s, 1), (s, 2), (s, 3)]) {

@@ -7,13 +7,13 @@ use prp_proto::time::Instant;
 
 use crate::rng::SimRng;
 
-/// Bytes every frame costs on the wire beside its own: preamble and start 8, FCS 4, gap 12.
+/// Bytes every frame costs on the link beside its own: preamble and start 8, FCS 4, gap 12.
 const WIRE_OVERHEAD: u64 = 24;
 
-/// Least frame on the wire, without FCS.
+/// Least frame on the link, without FCS.
 const LEAST_FRAME: u64 = 60;
 
-/// How much may wait in front of a wire.
+/// How much may wait in front of a link.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum QueueLimit {
     /// Bytes, as in a switch with shared memory.
@@ -22,7 +22,7 @@ pub enum QueueLimit {
     Frames(usize),
 }
 
-/// What a wire does to frames beside carrying them, in parts per million of frames.
+/// What a link does to frames beside carrying them, in parts per million of frames.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
 pub struct Harm {
     /// Frames that vanish.
@@ -48,7 +48,7 @@ impl Harm {
 
 /// One direction of a link.
 #[derive(Clone, Eq, PartialEq, Debug)]
-pub struct WireConfig {
+pub struct LinkConfig {
     /// Its rate.
     pub bits_per_second: u64,
     /// Time from the last bit in to the last bit out.
@@ -67,7 +67,7 @@ pub struct WireConfig {
     pub healed: Instant,
 }
 
-impl Default for WireConfig {
+impl Default for LinkConfig {
     /// A clean gigabit cable of a hundred metres behind a queue that Linux would give it.
     fn default() -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Default for WireConfig {
     }
 }
 
-/// What became of a frame that was put on a wire.
+/// What became of a frame that was put on a link.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum Fate {
     /// It will arrive.
@@ -96,11 +96,11 @@ pub enum Fate {
     Corrupted,
     /// It vanishes.
     Lost,
-    /// The wire is down.
+    /// The link is down.
     Down,
     /// The queue is full.
     QueueFull,
-    /// It is longer than the wire takes.
+    /// It is longer than the link takes.
     TooLong,
 }
 
@@ -132,10 +132,10 @@ impl Fate {
     }
 }
 
-/// A wire at work.
+/// A link with its queue.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    pub(crate) config: WireConfig,
+pub(crate) struct Link {
+    pub(crate) config: LinkConfig,
     /// Frames that have not left the queue: when they will have, and their bytes.
     queued: VecDeque<(Instant, usize)>,
     queued_bytes: usize,
@@ -144,8 +144,8 @@ pub(crate) struct Wire {
     losing: u32,
 }
 
-impl Wire {
-    pub(crate) const fn new(config: WireConfig) -> Self {
+impl Link {
+    pub(crate) const fn new(config: LinkConfig) -> Self {
         Self {
             config,
             queued: VecDeque::new(),
@@ -155,8 +155,8 @@ impl Wire {
         }
     }
 
-    /// Puts `frame` on the wire; `arrive` is called for every copy that will arrive, with the time.
-    pub(crate) fn offer(
+    /// Puts `frame` on the link; `arrive` is called for every copy that will arrive, with the time.
+    pub(crate) fn transmit(
         &mut self,
         now: Instant,
         mut frame: Vec<u8>,
@@ -278,56 +278,57 @@ mod tests {
         Instant::from_nanos(ns)
     }
 
-    fn offer(wire: &mut Wire, now: u64, len: usize) -> (Fate, Vec<u64>) {
+    fn transmit(link: &mut Link, now: u64, len: usize) -> (Fate, Vec<u64>) {
         let mut rng = SimRng::new(1, Purpose::Links);
         let mut times = Vec::new();
-        let fate = wire.offer(at(now), vec![0; len], &mut rng, |at, _| times.push(at.as_nanos()));
+        let fate =
+            link.transmit(at(now), vec![0; len], &mut rng, |at, _| times.push(at.as_nanos()));
         (fate, times)
     }
 
     #[test]
-    fn offer__frames_follow_each_other_at_the_rate_of_the_wire() {
-        let mut wire = Wire::new(WireConfig::default());
+    fn transmit__frames_follow_each_other_at_the_rate_of_the_link() {
+        let mut link = Link::new(LinkConfig::default());
         // 1514 + 24 bytes at 1 Gbit/s are 12,304 ns.
-        assert_eq!(offer(&mut wire, 0, 1514), (Fate::Sent, vec![12_804]));
-        assert_eq!(offer(&mut wire, 0, 1514), (Fate::Sent, vec![25_108]));
-        assert_eq!(wire.waiting(at(12_303)), 2);
-        assert_eq!(wire.waiting(at(12_304)), 1);
-        // Short frames are padded: 84 bytes on the wire.
-        assert_eq!(offer(&mut wire, 100_000, 30), (Fate::Sent, vec![101_172]));
+        assert_eq!(transmit(&mut link, 0, 1514), (Fate::Sent, vec![12_804]));
+        assert_eq!(transmit(&mut link, 0, 1514), (Fate::Sent, vec![25_108]));
+        assert_eq!(link.waiting(at(12_303)), 2);
+        assert_eq!(link.waiting(at(12_304)), 1);
+        // Short frames are padded: 84 bytes on the link.
+        assert_eq!(transmit(&mut link, 100_000, 30), (Fate::Sent, vec![101_172]));
     }
 
     #[test]
-    fn offer__a_wire_that_shrinks_takes_no_full_frames_from_then_on() {
+    fn transmit__a_link_that_shrinks_takes_no_full_frames_from_then_on() {
         let shrinks = Some((at(50_000), 1300));
-        let mut wire = Wire::new(WireConfig { shrinks, ..WireConfig::default() });
-        assert_eq!(offer(&mut wire, 49_999, 1514).0, Fate::Sent);
-        assert_eq!(offer(&mut wire, 50_000, 1315).0, Fate::TooLong);
-        assert_eq!(offer(&mut wire, 50_000, 1314).0, Fate::Sent);
+        let mut link = Link::new(LinkConfig { shrinks, ..LinkConfig::default() });
+        assert_eq!(transmit(&mut link, 49_999, 1514).0, Fate::Sent);
+        assert_eq!(transmit(&mut link, 50_000, 1315).0, Fate::TooLong);
+        assert_eq!(transmit(&mut link, 50_000, 1314).0, Fate::Sent);
     }
 
     #[test]
-    fn offer__a_full_queue_drops_by_bytes_or_frames() {
+    fn transmit__a_full_queue_drops_by_bytes_or_frames() {
         for queue in [QueueLimit::Bytes(3028), QueueLimit::Frames(2)] {
-            let mut wire = Wire::new(WireConfig { queue, ..WireConfig::default() });
-            let fates = [0; 3].map(|_| offer(&mut wire, 0, 1514).0);
+            let mut link = Link::new(LinkConfig { queue, ..LinkConfig::default() });
+            let fates = [0; 3].map(|_| transmit(&mut link, 0, 1514).0);
             assert_eq!(fates, [Fate::Sent, Fate::Sent, Fate::QueueFull]);
-            assert_eq!(wire.waits_no_more_than(1), at(12_304));
-            assert_eq!(offer(&mut wire, 12_304, 1514).0, Fate::Sent);
+            assert_eq!(link.waits_no_more_than(1), at(12_304));
+            assert_eq!(transmit(&mut link, 12_304, 1514).0, Fate::Sent);
         }
     }
 
     #[test]
-    fn offer__what_is_too_long_or_leaves_during_an_outage_is_gone() {
+    fn transmit__what_is_too_long_or_leaves_during_an_outage_is_gone() {
         let outages = vec![(at(20_000), at(40_000))];
-        let mut wire = Wire::new(WireConfig { outages, ..WireConfig::default() });
-        assert_eq!(offer(&mut wire, 0, 1515).0, Fate::TooLong);
-        let fates = [0; 4].map(|_| offer(&mut wire, 0, 1514).0);
+        let mut link = Link::new(LinkConfig { outages, ..LinkConfig::default() });
+        assert_eq!(transmit(&mut link, 0, 1515).0, Fate::TooLong);
+        let fates = [0; 4].map(|_| transmit(&mut link, 0, 1514).0);
         assert_eq!(fates, [Fate::Sent, Fate::Down, Fate::Down, Fate::Sent]);
     }
 
     #[test]
-    fn offer__harm_comes_in_its_share_and_ends_with_healing() {
+    fn transmit__harm_comes_in_its_share_and_ends_with_healing() {
         let harm = Harm {
             loss: 50_000,
             burst: 3,
@@ -336,13 +337,13 @@ mod tests {
             corrupt: 100_000,
             late_by: Duration::from_millis(1),
         };
-        let config = WireConfig { harm, healed: at(1 << 40), ..WireConfig::default() };
-        let mut wire = Wire::new(config);
+        let config = LinkConfig { harm, healed: at(1 << 40), ..LinkConfig::default() };
+        let mut link = Link::new(config);
         let mut rng = SimRng::new(1, Purpose::Links);
         let mut count = [0; Fate::ALL.len()];
         for i in 0..20_000 {
             let mut copies = Vec::new();
-            let fate = wire.offer(at(i * 20_000), vec![7; 100], &mut rng, |_, f| copies.push(f));
+            let fate = link.transmit(at(i * 20_000), vec![7; 100], &mut rng, |_, f| copies.push(f));
             count[fate as usize] += 1;
             let clean = copies.iter().filter(|f| **f == [7; 100]).count();
             let expected = match fate {
@@ -355,6 +356,6 @@ mod tests {
         }
         assert!((2000..3500).contains(&count[Fate::Lost as usize]), "{count:?}");
         assert!((1200..2000).contains(&count[Fate::Duplicated as usize]), "{count:?}");
-        assert_eq!(wire.offer(at(1 << 40), vec![7; 100], &mut rng, |_, _| ()), Fate::Sent);
+        assert_eq!(link.transmit(at(1 << 40), vec![7; 100], &mut rng, |_, _| ()), Fate::Sent);
     }
 }

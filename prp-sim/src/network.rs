@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use prp_proto::time::Instant;
 
-use crate::link::{Fate, Wire, WireConfig};
+use crate::link::{Fate, Link, LinkConfig};
 use crate::plan::Plan;
 use crate::queue::EventQueue;
 use crate::recorder::Recorder;
@@ -27,10 +27,10 @@ pub(crate) struct Network {
     rng: SimRng,
 }
 
-/// The near end of a wire.
+/// The near end of a link.
 #[derive(Debug)]
 struct Outlet {
-    wire: Wire,
+    link: Link,
     to: PortRef,
 }
 
@@ -40,10 +40,10 @@ impl Network {
         let places = topology.nodes() + topology.switches();
         let mut outlets: Vec<Vec<Outlet>> = (0..places).map(|_| Vec::new()).collect();
         // Ports are numbered in the order of the cables.
-        for ((a, b), [there, back]) in topology.cables().iter().zip(&plan.wires) {
+        for ((a, b), [there, back]) in topology.cables().iter().zip(&plan.links) {
             for (from, to, config) in [(a, b, there), (b, a, back)] {
                 let at = index(topology.nodes(), from.place);
-                outlets[at].push(Outlet { wire: Wire::new(config.clone()), to: *to });
+                outlets[at].push(Outlet { link: Link::new(config.clone()), to: *to });
             }
         }
         let switches = (0..topology.switches())
@@ -53,17 +53,17 @@ impl Network {
         Self { outlets, nodes: topology.nodes(), switches, rng }
     }
 
-    /// The wire out of a node's device.
-    pub(crate) fn wire(&mut self, node: usize, device: usize) -> Option<&mut Wire> {
-        self.outlets.get_mut(node)?.get_mut(device).map(|outlet| &mut outlet.wire)
+    /// The link out of a node's device.
+    pub(crate) fn link(&mut self, node: usize, device: usize) -> Option<&mut Link> {
+        self.outlets.get_mut(node)?.get_mut(device).map(|outlet| &mut outlet.link)
     }
 
-    /// What the wire out of a node's device is like; none for the loopback device.
-    pub(crate) fn config(&self, node: usize, device: usize) -> Option<&WireConfig> {
-        self.outlets.get(node)?.get(device).map(|outlet| &outlet.wire.config)
+    /// What the link out of a node's device is like; none for the loopback device.
+    pub(crate) fn config(&self, node: usize, device: usize) -> Option<&LinkConfig> {
+        self.outlets.get(node)?.get(device).map(|outlet| &outlet.link.config)
     }
 
-    /// Puts a frame on the wire at `from`. A node's port without a wire is its loopback device.
+    /// Puts a frame on the link at `from`. A node's port without a link is its loopback device.
     pub(crate) fn send(&mut self, now: Instant, from: PortRef, frame: Vec<u8>, ctx: &mut Ctx<'_>) {
         let at = index(self.nodes, from.place);
         let Some(outlet) = self.outlets.get_mut(at).and_then(|ports| ports.get_mut(from.port))
@@ -76,7 +76,7 @@ impl Network {
         };
         let seen = ctx.recorder.summarize(&frame);
         let to = outlet.to;
-        let fate = outlet.wire.offer(now, frame, &mut self.rng, |when, frame| {
+        let fate = outlet.link.transmit(now, frame, &mut self.rng, |when, frame| {
             ctx.tally.in_flight += 1;
             ctx.queue.push(when, SimEvent::Arrive { at: to, frame });
         });

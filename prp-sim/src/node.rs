@@ -21,9 +21,9 @@ use crate::topology::{Place, PortRef, mac, node_id};
 use crate::world::{SimEvent, World};
 use apps::Apps;
 
-/// Frames a process takes from its devices before it looks at anything else, and frames it hands to
+/// Frames a process takes from its devices before it does anything else, and frames it hands to
 /// them at once: as the engine of prp-sock does.
-const TURN: usize = 32;
+const BATCH_FRAMES: usize = 32;
 
 /// Bytes of a batch of frames.
 const BATCH_BYTES: usize = 128 * 1024;
@@ -47,8 +47,8 @@ pub(crate) struct Node {
     wake_at: Option<Instant>,
     busy_until: Instant,
     batch: TransmitBatch,
-    /// Connections whose memory has been looked at, to look at others next.
-    looks: usize,
+    /// Checks of memory so far: each is of another connection.
+    memory_checks: usize,
 }
 
 impl Node {
@@ -78,8 +78,8 @@ impl Node {
             apps: Apps::default(),
             wake_at: None,
             busy_until: Instant::ZERO,
-            batch: TransmitBatch::new(TURN, BATCH_BYTES),
-            looks: 0,
+            batch: TransmitBatch::new(BATCH_FRAMES, BATCH_BYTES),
+            memory_checks: 0,
         }
     }
 
@@ -148,7 +148,7 @@ impl Node {
             self.endpoint.handle_idle(now);
             self.transmit(now, world);
         }
-        self.look_at_memory()?;
+        self.check_memory()?;
         self.sleep(now, world);
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Node {
         let mut lent = vec![0; lender.map_or(0, |(_, size)| size)];
         let mut sink = lender.map(|(conn, _)| Sink::new(conn, &mut lent));
         let mut count = 0;
-        while count < TURN as u32
+        while count < BATCH_FRAMES as u32
             && let Some((device, frame)) = self.ring.pop_front()
         {
             count += 1;
@@ -238,11 +238,11 @@ impl Node {
             return None;
         }
         let full = |device| {
-            let wire = world.network.wire(self.index, device)?;
-            let QueueLimit::Frames(limit) = wire.config.queue else { return None };
+            let link = world.network.link(self.index, device)?;
+            let QueueLimit::Frames(limit) = link.config.queue else { return None };
             // A whole batch must fit.
-            let enough = limit.saturating_sub(TURN);
-            (wire.waiting(now) > enough).then(|| wire.waits_no_more_than(enough / 2))
+            let enough = limit.saturating_sub(BATCH_FRAMES);
+            (link.waiting(now) > enough).then(|| link.waits_no_more_than(enough / 2))
         };
         (0..self.forwarder.devices().len()).filter_map(full).max()
     }
@@ -290,15 +290,17 @@ impl Node {
         }
     }
 
-    /// A connection holds no more than its buffers may: looks at one connection a time.
-    fn look_at_memory(&mut self) -> Result<(), String> {
-        self.looks += 1;
+    /// A connection holds no more than its buffers may: checks one connection a time.
+    fn check_memory(&mut self) -> Result<(), String> {
+        self.memory_checks += 1;
         // Every thirty-second turn: it costs a walk over the table.
-        if !self.looks.is_multiple_of(32) {
+        if !self.memory_checks.is_multiple_of(32) {
             return Ok(());
         }
         let handles = self.endpoint.handles();
-        let Some(conn) = handles.get(self.looks / 32 % handles.len().max(1)) else { return Ok(()) };
+        let Some(conn) = handles.get(self.memory_checks / 32 % handles.len().max(1)) else {
+            return Ok(());
+        };
         let Some((_, held)) = self.endpoint.memory(*conn) else { return Ok(()) };
         let Some(config) = self.endpoint.conn_config(*conn) else { return Ok(()) };
         let mss = self.endpoint.terms(*conn).map_or(0, |t| usize::from(t.mss));

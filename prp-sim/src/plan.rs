@@ -7,7 +7,7 @@ use prp_proto::addr::Port;
 use prp_proto::config::ConnConfig;
 use prp_proto::time::Instant;
 
-use crate::link::WireConfig;
+use crate::link::LinkConfig;
 use crate::topology::Topology;
 
 /// A run, before it runs.
@@ -19,7 +19,7 @@ pub struct Plan {
     pub topology: Topology,
     /// Both directions of every cable, in the topology's order: from its first end, from its
     /// second.
-    pub wires: Vec<[WireConfig; 2]>,
+    pub links: Vec<[LinkConfig; 2]>,
     /// Whether switches learn addresses, rather than knowing them.
     pub learning: bool,
     /// The nodes, by index.
@@ -198,7 +198,7 @@ pub enum Closing {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.topology.shape())?;
-        if let Some([wire, _]) = self.wires.first() {
+        if let Some([wire, _]) = self.links.first() {
             let (mbit, harm) = (wire.bits_per_second / 1_000_000, wire.harm);
             write!(f, ", {mbit} Mbit/s, {:?}, MTU {}, {:?}", wire.delay, wire.mtu, wire.queue)?;
             if !harm.is_none() {
@@ -209,11 +209,11 @@ impl fmt::Display for Plan {
                 )?;
             }
         }
-        let outages: usize = self.wires.iter().flatten().map(|wire| wire.outages.len()).sum();
+        let outages: usize = self.links.iter().flatten().map(|wire| wire.outages.len()).sum();
         let count = |of: fn(&NodePlan) -> usize| self.nodes.iter().map(of).sum::<usize>();
         let (absences, restarts) = (count(|n| n.absences.len()), count(|n| n.restarts.len()));
         write!(f, "; {outages} outages, {absences} stops, {restarts} restarts")?;
-        for (from, mtu) in self.wires.iter().flatten().filter_map(|wire| wire.shrinks) {
+        for (from, mtu) in self.links.iter().flatten().filter_map(|wire| wire.shrinks) {
             write!(f, "; MTU {mtu} from {from:?}")?;
         }
         let (flows, listeners) = (self.flows.len(), self.listeners.len());

@@ -28,7 +28,7 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// A frame about to be put on a wire, as far as the recorder wants it.
+/// A frame about to be put on a link, as far as the recorder wants it.
 pub(crate) struct FrameSummary {
     sum: u32,
     bytes: Option<Vec<u8>>,
@@ -70,13 +70,13 @@ impl Recorder {
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// Looks at a frame before the wire takes it.
+    /// Looks at a frame before the link takes it.
     pub(crate) fn summarize(&self, frame: &[u8]) -> FrameSummary {
         let wanted = self.text.is_some() || self.pcap.is_some();
         FrameSummary { sum: crc32fast::hash(frame), bytes: wanted.then(|| frame.to_vec()) }
     }
 
-    /// A frame was put on a wire.
+    /// A frame was put on a link.
     pub(crate) fn frame(
         &mut self,
         now: Instant,

@@ -54,16 +54,16 @@ pub fn plan(seed: u64) -> Plan {
     let profile = rng.weighted(&PROFILES);
     let topology = Topology::new(shape(&mut rng, profile));
     let healed = healed(&mut rng, profile);
-    let (mut wires, mtu) = links::wires(&mut rng, profile, &topology, healed);
+    let (mut links, mtu) = links::plan_links(&mut rng, profile, &topology, healed);
     let mut nodes = processes::nodes(&mut rng, profile, topology.nodes());
-    let healed = healed.max(faults::add(&mut rng, profile, &topology, &mut wires, &mut nodes));
+    let healed = healed.max(faults::add(&mut rng, profile, &topology, &mut links, &mut nodes));
     let style = hosts::Style { mtu };
     for (index, node) in nodes.iter_mut().enumerate() {
         node.hosts = hosts::text(&topology, index, style, &mut rng);
     }
     let (listeners, flows) = traffic::traffic(&mut rng, profile, &topology);
     let learning = rng.one_in(2);
-    Plan { seed, topology, wires, learning, nodes, listeners, flows, healed }
+    Plan { seed, topology, links, learning, nodes, listeners, flows, healed }
 }
 
 fn shape(rng: &mut SimRng, profile: FaultProfile) -> Shape {

@@ -190,11 +190,11 @@ impl Session {
         self.record.how = How::Killed;
     }
 
-    /// Notes what has been delivered, if the connection stands: one that has ended is "flushed"
-    /// because nothing more will be.
+    /// Notes what has been delivered, if the connection is established: one that has ended is
+    /// "flushed" because nothing more will be.
     fn note_flushed(&mut self, endpoint: &Endpoint) {
-        let stands = matches!(endpoint.state(self.conn), State::Established { .. });
-        if stands && endpoint.is_flushed(self.conn) {
+        let is_established = matches!(endpoint.state(self.conn), State::Established { .. });
+        if is_established && endpoint.is_flushed(self.conn) {
             self.record.flushed = self.record.wrote;
         }
     }

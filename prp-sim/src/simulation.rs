@@ -139,7 +139,7 @@ impl<'a> Simulation<'a> {
         self.now = at;
         self.world.tally.happenings += 1;
         self.happen(what)?;
-        self.look_around()
+        self.check_completion()
     }
 
     fn happen(&mut self, what: SimEvent) -> Result<(), String> {
@@ -194,9 +194,9 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sees whether applications are through, then whether connections are: then listeners close,
+    /// Checks whether applications are through, then whether connections are: then listeners close,
     /// and the network should fall silent.
-    fn look_around(&mut self) -> Result<(), String> {
+    fn check_completion(&mut self) -> Result<(), String> {
         if self.silence.is_some() || !self.world.ledger.is_over() {
             // A late request may have brought somebody back.
             self.over = self.over.filter(|_| self.silence.is_some());

@@ -1,4 +1,4 @@
-//! A switch: stores, looks the address up, forwards. Its queues are those of the wires behind its
+//! A switch: stores, looks the address up, forwards. Its queues are those of the links behind its
 //! ports.
 
 use std::collections::BTreeMap;

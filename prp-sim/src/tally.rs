@@ -17,11 +17,11 @@ pub struct Tally {
     pub nanos: u64,
     /// Things that happened: arrivals, wakeups and so on.
     pub happenings: u64,
-    /// Frames that endpoints sent, each once however many wires it crossed.
+    /// Frames that endpoints sent, each once however many links it crossed.
     pub frames: u64,
     /// Segments among them that had been sent before.
     pub repeats: u64,
-    /// Frames put on wires, by what became of them.
+    /// Frames put on links, by what became of them.
     pub fates: [u64; Fate::ALL.len()],
     /// Frames that found a node's receive ring full, or were in it when the process was replaced.
     pub ring_lost: u64,
@@ -39,7 +39,7 @@ pub struct Tally {
     pub errors: BTreeMap<&'static str, u64>,
     /// Bytes applications read.
     pub bytes: u64,
-    /// Frames on wires and in rings now.
+    /// Frames on links and in rings now.
     pub(crate) in_flight: u64,
 }
 

@@ -59,7 +59,7 @@ impl World {
         }
     }
 
-    /// Puts a frame on the wire at `from`.
+    /// Puts a frame on the link at `from`.
     pub(crate) fn send(&mut self, now: Instant, from: PortRef, frame: Vec<u8>) {
         let Self { network, queue, recorder, tally, .. } = self;
         network.send(now, from, frame, &mut Ctx { queue, recorder, tally });

@@ -28,23 +28,23 @@ pub(super) struct App {
     shut: bool,
     ended: bool,
     /// The process that wrote what was read, and how many segments of it have come.
-    pub(super) heard: Option<(u8, u8)>,
+    pub(super) received: Option<(u8, u8)>,
     pub(super) outcome: Option<Outcome>,
 }
 
 impl App {
     pub(super) fn new(conn: ConnHandle, node: usize, incarnation: u8, index: usize) -> Self {
         let tag = (node as u8 + 1) << 6 | incarnation << 4 | index as u8;
-        Self { conn, tag, wrote: false, shut: false, ended: false, heard: None, outcome: None }
+        Self { conn, tag, wrote: false, shut: false, ended: false, received: None, outcome: None }
     }
 
-    /// Whether it has something to write, and the connection stands.
+    /// Whether it has something to write, and the connection is established.
     pub(super) fn may_write(&self, endpoint: &Endpoint) -> bool {
-        let stands = matches!(endpoint.state(self.conn), State::Established { .. });
-        self.outcome.is_none() && !self.wrote && stands
+        let is_established = matches!(endpoint.state(self.conn), State::Established { .. });
+        self.outcome.is_none() && !self.wrote && is_established
     }
 
-    /// Whether it has nothing more to write and has not said so.
+    /// Whether it has nothing more to write and has not shut down its direction.
     pub(super) fn may_shut(&self) -> bool {
         self.outcome.is_none() && self.wrote && !self.shut
     }
@@ -74,7 +74,7 @@ impl App {
         endpoint.shutdown_send(now, self.conn);
     }
 
-    /// Reads what has come and lets go of the connection when all is said and heard. The peer
+    /// Reads what has come and lets go of the connection when all is written and read. The peer
     /// writes `expected` segments of `length` bytes before it closes.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl App {
             match endpoint.read(now, self.conn, buf) {
                 Ok(0) => {
                     self.ended = true;
-                    let came = self.heard.map_or(0, |(_, count)| count);
+                    let came = self.received.map_or(0, |(_, count)| count);
                     if came != expected {
                         return Err(format!(
                             "{:x} read the end of the stream after {came} segments of {expected}",
@@ -100,7 +100,7 @@ impl App {
                         ));
                     }
                 }
-                Ok(_) => self.hear([buf[0], buf[1]])?,
+                Ok(_) => self.receive([buf[0], buf[1]])?,
                 Err(ReadError::Blocked) => break,
                 Err(ReadError::Conn(error)) => self.outcome = Some(Outcome::Failed(error)),
             }
@@ -120,15 +120,15 @@ impl App {
         Ok(())
     }
 
-    fn hear(&mut self, [tag, index]: [u8; 2]) -> Result<(), String> {
-        let (from, count) = self.heard.unwrap_or((tag, 0));
+    fn receive(&mut self, [tag, index]: [u8; 2]) -> Result<(), String> {
+        let (from, count) = self.received.unwrap_or((tag, 0));
         if (tag, index) != (from, count) {
             return Err(format!(
                 "{:x} read segment {index} of {tag:x} where segment {count} of {from:x} was next",
                 self.tag
             ));
         }
-        self.heard = Some((from, count + 1));
+        self.received = Some((from, count + 1));
         Ok(())
     }
 }

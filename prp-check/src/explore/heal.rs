@@ -36,8 +36,9 @@ impl World {
 
     fn is_over(&self) -> bool {
         let quiet = self.wires.iter().all(|wire| wire.is_empty());
-        let told = self.nodes.iter().flat_map(|node| &node.apps).all(|app| app.outcome.is_some());
-        quiet && told && self.nodes.iter().all(|node| node.endpoint.connections() == 0)
+        let all_ended =
+            self.nodes.iter().flat_map(|node| &node.apps).all(|app| app.outcome.is_some());
+        quiet && all_ended && self.nodes.iter().all(|node| node.endpoint.connections() == 0)
     }
 
     fn check_end(&self) -> Result<(), String> {
@@ -60,7 +61,7 @@ impl World {
             // A request that arrives again after all is over makes a connection, which nobody uses
             // and the client disowns (SPEC PRP-CONN-8).
             let (made, ghosts) = server.apps.split_at(server.apps.len().min(1));
-            let disowned = ghosts.iter().all(|app| app.heard.is_none());
+            let disowned = ghosts.iter().all(|app| app.received.is_none());
             let one = client.apps.len() == 1 && made.len() == 1 && disowned;
             if !(one && all_fine(&client.apps) && all_fine(made)) {
                 return Err(self.outcomes("a loss was not made good"));
@@ -74,14 +75,14 @@ impl World {
         self.check_agreement(SERVER)
     }
 
-    /// An application that ended well was heard to the end, unless the listener's process was
-    /// replaced.
+    /// What an application that ended well wrote was read to the end, unless the listener's process
+    /// was replaced.
     fn check_agreement(&self, node: usize) -> Result<(), String> {
         let (speakers, listeners) = (&self.nodes[node], &self.nodes[1 - node]);
         let fine = speakers.apps.iter().filter(|app| app.outcome == Some(Outcome::Fine));
         for speaker in fine {
-            let heard = (speaker.tag, self.scene().segments[node]);
-            let all = listeners.apps.iter().any(|app| app.heard == Some(heard));
+            let received = (speaker.tag, self.scene().segments[node]);
+            let all = listeners.apps.iter().any(|app| app.received == Some(received));
             if !all && listeners.incarnation == 0 {
                 return Err(self.outcomes("bytes were acknowledged and nobody read them"));
             }
@@ -90,10 +91,10 @@ impl World {
     }
 
     fn outcomes(&self, what: &str) -> String {
-        let told = self.nodes.iter().flat_map(|node| &node.apps);
-        let told: Vec<_> = told
-            .map(|app| format!("{:x}: heard {:x?}, {:?}", app.tag, app.heard, app.outcome))
+        let apps = self.nodes.iter().flat_map(|node| &node.apps);
+        let apps: Vec<_> = apps
+            .map(|app| format!("{:x}: heard {:x?}, {:?}", app.tag, app.received, app.outcome))
             .collect();
-        format!("{what}: {}", told.join("; "))
+        format!("{what}: {}", apps.join("; "))
     }
 }

@@ -252,13 +252,13 @@ impl World {
         Ok(())
     }
 
-    /// Two applications that heard each other heard nobody else.
+    /// Two applications that received from each other received from nobody else.
     fn check_pairs(&self) -> Result<(), String> {
         for client in &self.nodes[CLIENT].apps {
             for server in &self.nodes[SERVER].apps {
-                let heard = client.heard.is_some_and(|(tag, _)| tag == server.tag);
-                let by = server.heard.map(|(tag, _)| tag);
-                if heard && by.is_some_and(|tag| tag != client.tag) {
+                let received = client.received.is_some_and(|(tag, _)| tag == server.tag);
+                let by = server.received.map(|(tag, _)| tag);
+                if received && by.is_some_and(|tag| tag != client.tag) {
                     return Err(format!(
                         "{:x} hears {:x}, which hears somebody else",
                         client.tag, server.tag

@@ -61,11 +61,11 @@ fn evidence(text: &str) -> String {
     failed.sort_unstable();
     failed.dedup();
     if failed.is_empty() {
-        let told =
+        let message =
             text.lines().rfind(|line| !line.trim().is_empty() && !line.starts_with("error:"));
-        let told = told.unwrap_or("a failure without a word");
+        let message = message.unwrap_or("a failure without a word");
         // The outcomes that follow a colon name applications of that one run.
-        return told.split(": ").next().unwrap_or(told).to_owned();
+        return message.split(": ").next().unwrap_or(message).to_owned();
     }
     let more = failed.len().saturating_sub(NAMED);
     let mut names =

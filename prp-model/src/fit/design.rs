@@ -80,9 +80,9 @@ impl Design {
             .collect();
         let has_hops = samples.iter().any(|sample| sample.hops.is_some_and(|h| h > Hops::new(0.0)));
         let differs = |pair: &[Setting]| pair[0].hops != pair[1].hops;
-        let ways: Vec<Setting> =
+        let one_way: Vec<Setting> =
             settings.iter().filter(|at| at.kind == Kind::OneWay).copied().collect();
-        let hops_differ = ways.windows(2).any(differs);
+        let hops_differ = one_way.windows(2).any(differs);
         Self { settings, rows, groups, has_hops, hops_differ }
     }
 

@@ -16,7 +16,7 @@ use super::solve::Solver;
 use super::start::start;
 use crate::unit::{Hops, Seconds};
 
-/// Why a break, and what is below it, is not told.
+/// Why a break, and what is below it, is not determined.
 const NO_BREAK: &str = "no break stands out from the scatter";
 
 /// A fitted model.
@@ -30,15 +30,15 @@ pub struct Fit {
     pub parameters: Vec<Estimate>,
     /// What follows from them.
     pub derived: Vec<Estimate>,
-    /// The parameters that the measurements do not tell.
+    /// The parameters that the measurements do not determine.
     pub not_identified: Vec<NotIdentified>,
     /// Akaike's criterion; the difference to that of another model of the same measurements says
     /// which predicts better: the smaller one.
     pub aic: f64,
     /// How it was made.
     pub options: Options,
-    /// The parameters of which it tells a value.
-    pub(super) told: Mask,
+    /// The parameters whose values the measurements determine.
+    pub(super) determined: Mask,
     pub(super) solver: Solver,
     pub(super) design: Design,
     pub(super) settled: Settled,
@@ -55,7 +55,7 @@ pub fn fit(model: Model, samples: &[Sample], options: Options) -> Result<Fit, Fi
     check(model, samples)?;
     let design = Design::of(samples);
     let begin = start(model, &design);
-    let Identified { fitted: mask, told } = identify(model, &design, &begin)?;
+    let Identified { fitted: mask, determined } = identify(model, &design, &begin)?;
     // What is not looked for is not there.
     let begin = std::array::from_fn(|at| if mask[at] { begin[at] } else { 0.0 });
     let solver = Solver::new(model, &design.settings, mask);
@@ -73,14 +73,14 @@ pub fn fit(model: Model, samples: &[Sample], options: Options) -> Result<Fit, Fi
         not_identified: Vec::new(),
         aic,
         options,
-        told,
+        determined,
         solver,
         design,
         settled,
         scale,
         spread,
     };
-    fit.tell();
+    fit.fill_estimates();
     Ok(fit)
 }
 
@@ -134,7 +134,7 @@ fn check(model: Model, samples: &[Sample]) -> Result<(), FitError> {
 
 /// The parameters that are looked for.
 fn identify(model: Model, design: &Design, begin: &Vector) -> Result<Identified, FitError> {
-    // As if every parameter could be told.
+    // As if every parameter could be determined.
     let solver = Solver::new(model, &design.settings, mask(model, design));
     if matches!(model, Model::Packet | Model::Prp) && solver.shapes().all(1).is_empty() {
         return Err(FitError::NoShape);
@@ -151,19 +151,19 @@ fn identify(model: Model, design: &Design, begin: &Vector) -> Result<Identified,
 }
 
 impl Fit {
-    /// Fills in what it tells, and what it does not.
-    fn tell(&mut self) {
+    /// Fills in the estimates, and what has none.
+    fn fill_estimates(&mut self) {
         let shape = self.shape();
         let has_break = !shape.is_some_and(|shape| shape.may_be_none);
         let router = [ROUTER];
         let routers = if self.has_routers() { &router[..] } else { &[] };
         for quantity in self.model.quantities().iter().chain(routers) {
-            let told = match quantity.rule {
+            let estimate = match quantity.rule {
                 _ if quantity.needs_break && !has_break => Err(NO_BREAK.into()),
                 Rule::Shape => Ok(self.shape_estimate(quantity, shape)),
                 _ => self.estimate(quantity),
             };
-            match told {
+            match estimate {
                 Ok(estimate) => self.parameters.push(estimate),
                 Err(why) => self.not_identified.push(NotIdentified { name: quantity.name, why }),
             }
@@ -187,13 +187,13 @@ impl Fit {
     /// What the measurements say of a quantity that is no shape, or why they say nothing.
     fn estimate(&self, quantity: &Quantity) -> Result<Estimate, String> {
         let theta = &self.settled.theta;
-        if let Some(missing) = quantity.needs.iter().find(|at| !self.told[**at]) {
+        if let Some(missing) = quantity.needs.iter().find(|at| !self.determined[**at]) {
             return Err(self.why_not(*missing));
         }
         if let Some(idle) = quantity.needs.iter().find(|at| self.is_idle(**at)) {
             return Err(self.why_idle(*idle));
         }
-        self.stands_out(quantity)?;
+        self.ensure_significant(quantity)?;
         let interval = |of| self.interval(of);
         let (value, interval) = match quantity.rule {
             Rule::Value(of) => (of(theta).0, interval(of).map(not_negative)),
@@ -202,12 +202,12 @@ impl Fit {
                 if cost <= 0.0 {
                     return Err("a byte's cost does not stand out from the scatter".into());
                 }
-                // Where a byte may cost nothing the bandwidth has no upper end. To tell it only
-                // where the cost stands out would tell it mostly where scatter has made the cost
+                // Where a byte may cost nothing the bandwidth has no upper end. To give it only
+                // where the cost stands out would give it mostly where scatter has made the cost
                 // too large.
                 let most = |cost: f64| if cost > 0.0 { 1.0 / cost } else { f64::INFINITY };
-                let turned = |i: Interval| Interval { low: 1.0 / i.high, high: most(i.low) };
-                (1.0 / cost, interval.map(turned))
+                let reciprocal = |i: Interval| Interval { low: 1.0 / i.high, high: most(i.low) };
+                (1.0 / cost, interval.map(reciprocal))
             }
             Rule::Exponential(of) => {
                 let log = of(theta).0;

@@ -1,4 +1,4 @@
-//! Which parameters the measurements tell at all: those whose column is no sum of the others.
+//! Which parameters the measurements determine: those whose column is no sum of the others.
 
 use super::algebra::{Mask, Vector, WIDTH};
 use super::design::Design;
@@ -8,14 +8,14 @@ use super::family::{HOPS, Model};
 /// more than rounding, and far less than a measurement could tell.
 const NOTHING: f64 = 1e-7;
 
-/// Which parameters measurements tell.
+/// Which parameters measurements determine.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Identified {
     /// As many as the measurements can tell apart: with the others at 0 they make every curve that
     /// all of them could make at the settings measured.
     pub(crate) fitted: Mask,
     /// Those whose values are the same whichever others are left out.
-    pub(crate) told: Mask,
+    pub(crate) determined: Mask,
 }
 
 /// All parameters that a model has for these measurements: a router's delay among them where
@@ -26,10 +26,11 @@ pub(crate) fn mask(model: Model, design: &Design) -> Mask {
     mask
 }
 
-/// The parameters that a fit looks for, and those of which it tells a value.
+/// The parameters that a fit looks for, and those whose values it determines.
 ///
-/// A start-up time takes up what it cannot be told from: alpha has the routers that every message
-/// passed, L the overheads of both ends. Of other columns that depend on each other none is told.
+/// A start-up time takes up what cannot be separated from it: alpha has the routers that every
+/// message passed, L the overheads of both ends. Of other columns that depend on each other none is
+/// determined.
 pub(crate) fn identified(model: Model, design: &Design, columns: &[Vector]) -> Identified {
     let mut mask = mask(model, design);
     let takes_up: &[usize] = match model {
@@ -50,13 +51,14 @@ pub(crate) fn identified(model: Model, design: &Design, columns: &[Vector]) -> I
         let before = std::array::from_fn(|other| other < at && fitted[other]);
         fitted[at] = own_part(columns, at, &before) > NOTHING;
     }
-    let told = mask;
-    for at in (0..WIDTH).filter(|at| told[*at] && !model.is_shape(*at)) {
-        let mut others: Mask = std::array::from_fn(|other| told[other] && !model.is_shape(other));
+    let determined = mask;
+    for at in (0..WIDTH).filter(|at| determined[*at] && !model.is_shape(*at)) {
+        let mut others: Mask =
+            std::array::from_fn(|other| determined[other] && !model.is_shape(other));
         others[at] = false;
         mask[at] = own_part(columns, at, &others) > NOTHING;
     }
-    Identified { fitted, told: mask }
+    Identified { fitted, determined: mask }
 }
 
 /// The length of a column without what the others say, as a part of its length.

@@ -24,7 +24,7 @@ pub(crate) struct Quantity {
     pub(crate) unit: &'static str,
     pub(crate) rule: Rule,
     pub(crate) needs: &'static [usize],
-    /// Whether it is only told together with the break of the curve.
+    /// Whether it is only determined together with the break of the curve.
     pub(crate) needs_break: bool,
 }
 

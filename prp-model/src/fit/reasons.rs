@@ -6,7 +6,7 @@ use super::estimate::Fit;
 use super::family::{HOPS, Model};
 use super::quantity::Quantity;
 
-/// Why a workstation's time for a byte is not told.
+/// Why a workstation's time for a byte is not determined.
 const NETWORK_ALWAYS: &str =
     "the network is the bottleneck at every number of pairs: no more than b_c";
 
@@ -25,14 +25,14 @@ impl Fit {
         }
     }
 
-    /// Of a parameter that only shows where it is larger than another one: whether it is.
-    pub(super) fn stands_out(&self, quantity: &Quantity) -> Result<(), String> {
+    /// Checks that a parameter which only shows where it is larger than another one is larger.
+    pub(super) fn ensure_significant(&self, quantity: &Quantity) -> Result<(), String> {
         type Of = fn(&Vector) -> (f64, Vector);
         let (more, why): (Of, _) = match (self.model, quantity.name) {
             (Model::Blocks, "b") if !self.is_idle(3) => {
                 (|t| (t[1] - t[3], [0.0, 1.0, 0.0, -1.0, 0.0]), NETWORK_ALWAYS)
             }
-            (Model::LogP | Model::LogGp, "g") if self.told[1] => (
+            (Model::LogP | Model::LogGp, "g") if self.determined[1] => (
                 |t| (t[2] - t[1], [0.0, -1.0, 1.0, 0.0, 0.0]),
                 "messages follow each other as fast as the processor makes them: no more than o",
             ),
@@ -42,7 +42,7 @@ impl Fit {
         if is_more { Ok(()) } else { Err(why.into()) }
     }
 
-    /// Why a parameter is not told.
+    /// Why a parameter is not determined.
     pub(super) fn why_not(&self, parameter: usize) -> String {
         match (self.model, parameter) {
             (Model::Linear, 2) if self.design.has_hops => {
@@ -62,7 +62,7 @@ impl Fit {
 
     /// What a parameter stands for, if that is more than its name says.
     pub(super) fn means(&self, name: &str) -> Option<String> {
-        let mask = &self.told;
+        let mask = &self.determined;
         match (self.model, name) {
             (Model::Linear, "alpha") if !mask[2] && self.design.has_hops => {
                 let hops = self.design.settings.first()?.hops.number();

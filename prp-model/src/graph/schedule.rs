@@ -120,29 +120,29 @@ pub(super) fn small_schedule(graph: &Graph) -> (Timeline, Option<Small>) {
     // What can begin first begins first; of several the one that is written first.
     let begins = |event: &Ready, free: &[Free]| {
         let message = &graph.messages[event.at];
-        let who = index(if event.is_receive { &message.to } else { &message.from });
-        (who, event.when.max(free[who].when))
+        let process = index(if event.is_receive { &message.to } else { &message.from });
+        (process, event.when.max(free[process].when))
     };
     while let Some(next) = (0..ready.len()).min_by(|l, r| {
         let order = |at: &usize| (begins(&ready[*at], &free).1, ready[*at].when, ready[*at].at);
         order(l).partial_cmp(&order(r)).unwrap_or(std::cmp::Ordering::Equal)
     }) {
         let event = ready.swap_remove(next);
-        let (who, from) = begins(&event, &free);
+        let (process, from) = begins(&event, &free);
         let message = &graph.messages[event.at];
-        let waited = free[who].when > event.when;
-        let begun = if waited { free[who].made_of.clone() } else { event.made_of.clone() };
+        let waited = free[process].when > event.when;
+        let begun = if waited { free[process].made_of.clone() } else { event.made_of.clone() };
         let Legs([send, between, receive]) = Legs::of(graph, &message.via);
         let own = if event.is_receive { receive } else { send };
         let (to, made_of) = own.pass(from, begun);
         bars.push(Bar {
-            process: processes[who].to_owned(),
+            process: processes[process].to_owned(),
             message: message.name.clone(),
             is_receive: event.is_receive,
             from,
             to,
         });
-        free[who] = Free { when: to, made_of: made_of.clone() };
+        free[process] = Free { when: to, made_of: made_of.clone() };
         if !event.is_receive {
             let (when, made_of) = between.pass(to, made_of);
             ready.push(Ready { is_receive: true, when, made_of, ..event });

@@ -47,8 +47,8 @@ impl TwoPiece {
     /// How long a message of `size` takes.
     #[must_use]
     pub fn time(&self, size: Bytes) -> Seconds {
-        let on_wire = size.number().max(self.n_min.number());
-        let network = self.network.number() * on_wire;
+        let padded = size.number().max(self.n_min.number());
+        let network = self.network.number() * padded;
         Seconds::new(self.constant.number() + network + self.processor.number() * size.number())
     }
 

@@ -88,7 +88,7 @@ pub(crate) fn keyval_free(key: Ptr<c_int>) -> Outcome {
     comm_free_keyval(key)
 }
 
-fn said(code: c_int, of: Handle) -> Outcome {
+fn callback_outcome(code: c_int, of: Handle) -> Outcome {
     if code == 0 {
         return Ok(());
     }
@@ -101,7 +101,7 @@ fn delete_one(of: Handle, key: c_int, value: usize) -> Outcome {
     if found.delete.is_null() {
         return Ok(());
     }
-    said(found.delete.delete(of, key, value, found.extra), of)
+    callback_outcome(found.delete.delete(of, key, value, found.extra), of)
 }
 
 pub(crate) fn comm_set_attr(comm: Handle, key: c_int, value: Address) -> Outcome {
@@ -170,7 +170,7 @@ fn copied(
             continue;
         }
         let (code, copy) = found.copy.copy(of, key, found.extra, value);
-        said(code, comm)?;
+        callback_outcome(code, comm)?;
         copies.extend(copy.map(|copy| (key, copy)));
     }
     Ok(copies)

@@ -31,7 +31,7 @@ pub(crate) fn is_on() -> bool {
 
 /// Lets receives be released early. Where that is not possible the first rank says why, and
 /// receives end as always.
-pub(crate) fn turn_on(process: &Arc<Process>, is_everywhere: bool) {
+pub(crate) fn enable(process: &Arc<Process>, is_everywhere: bool) {
     let outcome = if wrapped::are_in_place() {
         process.release_early()
     } else {
@@ -54,7 +54,7 @@ pub(crate) fn take_hint(comm: &Comm, info: &Info) {
         && is_early
         && !is_on()
     {
-        turn_on(process, false);
+        enable(process, false);
     }
     comm.is_early.store(is_early, Ordering::Relaxed);
 }

@@ -65,7 +65,7 @@ pub(crate) fn begin() -> Outcome {
         }
     }
     if std::env::var_os(prp_mpi::control::environment::EARLY_RELEASE).is_some_and(|v| v != "0") {
-        super::early::turn_on(&process, true);
+        super::early::enable(&process, true);
     }
     let _ = UNIVERSE.set(Universe { process, world: Arc::new(world), own: Arc::new(own) });
     Ok(())

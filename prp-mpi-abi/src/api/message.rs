@@ -177,8 +177,8 @@ pub(crate) fn waiting(handle: Handle, detail: Detail) -> Waiting {
             peer => peer.to_string(),
         };
         let tag = if detail.tag == ANY_TAG { "any".to_owned() } else { detail.tag.to_string() };
-        let way = if detail.is_receive { "from" } else { "to" };
-        text = format!("{way} {peer} tag {tag}, {} bytes", detail.bytes);
+        let direction = if detail.is_receive { "from" } else { "to" };
+        text = format!("{direction} {peer} tag {tag}, {} bytes", detail.bytes);
     }
     let mut waiting = Waiting::new(current_call(), name, text);
     let peer = usize::try_from(detail.peer).ok().filter(|_| !detail.is_collective);

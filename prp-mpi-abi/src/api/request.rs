@@ -45,8 +45,8 @@ fn take(handle: Handle) -> Result<Option<Done>, Failure> {
                 return Ok(None);
             }
             let mut status = status_of(&Ending::EMPTY);
-            let asked = said(own.query.query(own.extra, &mut status));
-            let freed = said(own.free.free(own.extra));
+            let asked = callback_outcome(own.query.query(own.extra, &mut status));
+            let freed = callback_outcome(own.free.free(own.extra));
             Done { status, failure: asked.and(freed).err(), is_gone: true }
         }
         other => match end_of(other)? {
@@ -58,8 +58,8 @@ fn take(handle: Handle) -> Result<Option<Done>, Failure> {
     Ok(Some(done))
 }
 
-/// What a function of a generalized request says.
-fn said(code: c_int) -> Outcome {
+/// The outcome that a callback of a generalized request returned.
+fn callback_outcome(code: c_int) -> Outcome {
     if code == 0 {
         return Ok(());
     }
@@ -164,12 +164,12 @@ fn wait_until(
             None => waiting(Handle::WORLD, NOTHING),
         }
     };
-    let mut has_looked = false;
+    let mut has_polled = false;
     process()?.wait(&what, |engine| {
         for (done, request) in done.iter_mut().zip(&requests) {
             *done = *done || request.as_ref().is_some_and(|r| is_done(engine, r));
         }
-        if let Some(is_ignored) = early.filter(|_| has_looked) {
+        if let Some(is_ignored) = early.filter(|_| has_polled) {
             let can = |r: &Req| is_done(engine, r) || can_release(engine, r, is_ignored);
             if requests.iter().flatten().all(can) {
                 for (done, request) in done.iter_mut().zip(&requests) {
@@ -177,7 +177,7 @@ fn wait_until(
                 }
             }
         }
-        has_looked = true;
+        has_polled = true;
         enough(&done).then_some(())
     });
     Ok(done)
@@ -232,7 +232,7 @@ pub(crate) fn test(request: Ptr<Handle>, flag: Ptr<c_int>, status: Ptr<Status>) 
         put_status(status, &Ending::EMPTY);
         return Ok(());
     }
-    let done = look(&[request.get()])?[0];
+    let done = poll(&[request.get()])?[0];
     flag.put(done.into());
     if !done {
         return Ok(());
@@ -241,7 +241,7 @@ pub(crate) fn test(request: Ptr<Handle>, flag: Ptr<c_int>, status: Ptr<Status>) 
 }
 
 /// Which of the requests are done now.
-fn look(handles: &[Handle]) -> Result<Vec<bool>, Failure> {
+fn poll(handles: &[Handle]) -> Result<Vec<bool>, Failure> {
     let requests: Vec<Option<Req>> = handles.iter().map(|&h| REQUESTS.at(h)).collect();
     let process = process()?;
     let mut done = vec![false; handles.len()];
@@ -305,7 +305,7 @@ pub(crate) fn testall(
     statuses: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    let done = look(&handles)?;
+    let done = poll(&handles)?;
     let all_done = handles.iter().zip(&done).all(|(&h, d)| *d || is_inactive(h));
     flag.put(all_done.into());
     if !all_done {
@@ -358,7 +358,7 @@ pub(crate) fn testany(
         flag.put(1);
         return Ok(());
     }
-    let first = active_among(&handles, &look(&handles)?).first().copied();
+    let first = active_among(&handles, &poll(&handles)?).first().copied();
     flag.put(first.is_some().into());
     let Some(first) = first else {
         index.put(UNDEFINED);
@@ -412,7 +412,7 @@ pub(crate) fn testsome(
         outcount.put(UNDEFINED);
         return Ok(());
     }
-    let done = look(&handles)?;
+    let done = poll(&handles)?;
     some(requests, &handles, &done, outcount, indices, statuses)
 }
 
@@ -444,7 +444,7 @@ pub(crate) fn request_free(request: Ptr<Handle>) -> Outcome {
     };
     match active {
         Req::Active(id, ..) => process()?.engine().free(id),
-        Req::Generalized(own) => said(own.free.free(own.extra))?,
+        Req::Generalized(own) => callback_outcome(own.free.free(own.extra))?,
         Req::Done(_) | Req::Persistent(..) => {}
     }
     Ok(())
@@ -460,7 +460,7 @@ pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
         Req::Active(id, ..) => process()?.engine().cancel(id),
         Req::Generalized(own) => {
             let is_done = own.is_done.load(Ordering::SeqCst) != 0;
-            said(own.cancel.cancel(own.extra, is_done))?;
+            callback_outcome(own.cancel.cancel(own.extra, is_done))?;
         }
         Req::Done(_) | Req::Persistent(..) => {}
     }

@@ -26,8 +26,8 @@ use crate::engine::Engine;
 use crate::link::Stream;
 use crate::sys::shared::Bell;
 
-/// How often the control thread looks whether a rank waits too long.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often the control thread checks whether a rank waits too long.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Variables of launchers that this library does not speak with, and what to use.
 const FOREIGN: [(&str, &str); 4] = [
@@ -123,11 +123,11 @@ impl Process {
         })
     }
 
-    /// Answers the agent, and tells it when this rank waits too long. Ends the process when the
+    /// Answers the agent, and reports when this rank waits too long. Ends the process when the
     /// agent is gone.
     fn attend(&self, mut control: UnixStream) {
-        let _ = control.set_read_timeout(Some(LOOK));
-        let mut told: Option<Instant> = None;
+        let _ = control.set_read_timeout(Some(CHECK_INTERVAL));
+        let mut reported: Option<Instant> = None;
         let mut first = [0];
         loop {
             match control.read(&mut first) {
@@ -135,19 +135,19 @@ impl Process {
                 Ok(_) => {
                     let _ = control.set_read_timeout(None);
                     let frame = Frame::read(&mut first.as_slice().chain(&control));
-                    let _ = control.set_read_timeout(Some(LOOK));
+                    let _ = control.set_read_timeout(Some(CHECK_INTERVAL));
                     let Ok(Some(frame)) = frame else { break };
                     if frame.topic == Topic::RollCall {
                         let text = self.whereabouts();
-                        self.tell(&Frame::new(Topic::Whereabouts, self.rank, text));
+                        self.send_frame(&Frame::new(Topic::Whereabouts, self.rank, text));
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
-            if self.waits_too_long(&mut told) {
-                self.tell(&Frame::new(Topic::Stuck, self.rank, []));
+            if self.waits_too_long(&mut reported) {
+                self.send_frame(&Frame::new(Topic::Stuck, self.rank, []));
             }
         }
         let _ = kill(Pid::this(), Signal::SIGKILL);
@@ -155,10 +155,10 @@ impl Process {
 
     /// Says where this rank is when it waits too long: a process manager calls no roll.
     fn watch(&self) {
-        let mut told = None;
+        let mut reported = None;
         loop {
-            thread::sleep(LOOK);
-            if self.waits_too_long(&mut told) {
+            thread::sleep(CHECK_INTERVAL);
+            if self.waits_too_long(&mut reported) {
                 let text = self.whereabouts();
                 let lines: Vec<_> = text.lines().take(2).collect();
                 eprintln!("prp-mpi: rank {}: {}", self.rank, lines.join(", since "));
@@ -167,14 +167,14 @@ impl Process {
     }
 
     /// Whether a thread of this rank waits for longer than the limit, once for each such wait.
-    fn waits_too_long(&self, told: &mut Option<Instant>) -> bool {
+    fn waits_too_long(&self, reported: &mut Option<Instant>) -> bool {
         let oldest = self.waiting.lock().iter().map(|w| w.since).min();
         let is_new = self
             .hang
             .zip(oldest)
-            .is_some_and(|(hang, oldest)| oldest.elapsed() >= hang && *told != Some(oldest));
+            .is_some_and(|(hang, oldest)| oldest.elapsed() >= hang && *reported != Some(oldest));
         if is_new {
-            *told = oldest;
+            *reported = oldest;
         }
         is_new
     }

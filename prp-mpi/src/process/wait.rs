@@ -16,8 +16,8 @@ use crate::link::Stream;
 use crate::request::{RequestId, Status};
 use crate::sys::shared::Bell;
 
-/// How long a rank looks before it sleeps: some times what a message takes from node to node.
-const LOOK: Duration = Duration::from_micros(30);
+/// How long a rank spins before it sleeps: some times what a message takes from node to node.
+const SPIN: Duration = Duration::from_micros(30);
 
 /// How often a rank yields before it sleeps where a node has more ranks than processors: each yield
 /// lets another rank run, whose message is what this one waits for.
@@ -26,7 +26,7 @@ const YIELDS: u32 = 4;
 /// Longest sleep where several threads wait: one may have received what another waits for.
 const SHARED_SLEEP: Duration = Duration::from_millis(1);
 
-/// Longest sleep of a thread alone: after that it looks whether something was held back.
+/// Longest sleep of a thread alone: after that it checks whether something was held back.
 const SLEEP: Duration = Duration::from_millis(100);
 
 /// How long a rank waits before it notes that it does, for reports: long compared to what a message
@@ -52,7 +52,7 @@ impl Process {
         let mut noted = None;
         let out = loop {
             if let Some(from) = engine.only_remote().filter(|_| self.is_alone()) {
-                // Reads what is there, too: another look before would cost as much as the message.
+                // Reads what is there, too: another poll before would cost as much as the message.
                 let patience = if noted.is_none() { SOON } else { LONG };
                 if !engine.progress_patiently(from, patience) && noted.is_none() {
                     noted = Some(self.note(what()));
@@ -72,7 +72,7 @@ impl Process {
             if moved {
                 continue;
             }
-            // The streams' own waiting looks for a while, too.
+            // The streams' own waiting spins for a while, too.
             if noted.is_none() && !engine.has_local() {
                 let found;
                 (engine, found) = self.sleep(engine, SOON);
@@ -81,8 +81,8 @@ impl Process {
                 }
                 continue;
             }
-            let (seen, looked) = self.look(engine, &mut ready);
-            engine = looked;
+            let (seen, relocked) = self.spin(engine, &mut ready);
+            engine = relocked;
             if let Some(out) = seen {
                 break out;
             }
@@ -99,14 +99,14 @@ impl Process {
         out
     }
 
-    /// Takes a request that is done by now, without a look at any stream.
+    /// Takes a request that is done by now, without polling any stream.
     pub fn take_done(&self, request: RequestId) -> Option<Status> {
         let mut engine = self.engine();
         self.check(&mut engine);
         engine.take(request)
     }
 
-    /// Looks once, without waiting; a rank that looks in vain lets others run.
+    /// Polls once, without waiting; a rank that polls in vain lets others run.
     pub fn try_now<T>(&self, mut ready: impl FnMut(&mut Engine) -> Option<T>) -> Option<T> {
         let mut engine = self.engine();
         self.check(&mut engine);
@@ -132,8 +132,8 @@ impl Process {
         since
     }
 
-    /// Looks again and again, for a while.
-    fn look<'a, T>(
+    /// Polls again and again, for a while.
+    fn spin<'a, T>(
         &'a self,
         mut engine: MutexGuard<'a, Engine>,
         ready: &mut impl FnMut(&mut Engine) -> Option<T>,
@@ -153,7 +153,7 @@ impl Process {
             }
             yields += 1;
             let enough =
-                if self.is_oversubscribed { yields >= YIELDS } else { begun.elapsed() >= LOOK };
+                if self.is_oversubscribed { yields >= YIELDS } else { begun.elapsed() >= SPIN };
             if enough {
                 return (None, engine);
             }

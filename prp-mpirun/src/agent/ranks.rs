@@ -66,7 +66,7 @@ impl Ranks {
                 Err(e) => {
                     let program = order.program.first().map_or("", String::as_str);
                     let text = format!("not started: {program}: {e}");
-                    launcher.tell(&Frame::new(Topic::Exited, rank, text));
+                    launcher.send(&Frame::new(Topic::Exited, rank, text));
                 }
             }
         }
@@ -138,12 +138,12 @@ impl Ranks {
                 thread::sleep(Duration::from_millis(1));
             }
             let text = status.map_or_else(|e| format!("lost: {e}"), ending);
-            launcher.tell(&Frame::new(Topic::Exited, rank, text));
+            launcher.send(&Frame::new(Topic::Exited, rank, text));
         });
     }
 
-    /// Says something to every rank that listens.
-    pub(crate) fn tell_all(&self, frame: &Frame) {
+    /// Sends a frame to every rank that listens.
+    pub(crate) fn send_all(&self, frame: &Frame) {
         for stream in self.streams.lock().values_mut() {
             let _ = frame.write(stream);
         }
@@ -188,11 +188,11 @@ fn admit(
     let hello = Frame::read(&mut stream)?.filter(|f| f.topic == Topic::Hello);
     let hello = hello.ok_or(io::ErrorKind::InvalidData)?;
     streams.lock().insert(hello.rank, stream.try_clone()?);
-    launcher.tell(&hello);
+    launcher.send(&hello);
     let (rank, launcher, streams) = (hello.rank, launcher.clone(), streams.clone());
     let reader = thread::spawn(move || {
         while let Ok(Some(frame)) = Frame::read(&mut stream) {
-            launcher.tell(&Frame { rank, ..frame });
+            launcher.send(&Frame { rank, ..frame });
         }
         streams.lock().remove(&rank);
     });
@@ -211,7 +211,7 @@ fn pump(
     thread::spawn(move || {
         let mut piece = [0; 16 << 10];
         while let Ok(n @ 1..) = from.read(&mut piece) {
-            launcher.tell(&Frame::new(topic, rank, &piece[..n]));
+            launcher.send(&Frame::new(topic, rank, &piece[..n]));
         }
     })
 }

@@ -20,7 +20,7 @@ pub(super) unsafe fn getsockname(
 ) -> Option<io::Result<c_int>> {
     let known = descriptor::find(fd)?;
     // SAFETY: as the caller says.
-    Some(known.local_addr().and_then(|own| unsafe { tell(own, address, len) }))
+    Some(known.local_addr().and_then(|own| unsafe { write_address(own, address, len) }))
 }
 
 /// `getpeername` of a stream.
@@ -35,10 +35,14 @@ pub(super) unsafe fn getpeername(
     let known = descriptor::find(fd)?;
     let peer = known.as_stream().and_then(|stream| stream.peer_addr());
     // SAFETY: as the caller says.
-    Some(peer.and_then(|peer| unsafe { tell(peer, address, len) }))
+    Some(peer.and_then(|peer| unsafe { write_address(peer, address, len) }))
 }
 
-unsafe fn tell(node: PrpAddr, address: *mut sockaddr, len: *mut socklen_t) -> io::Result<c_int> {
+unsafe fn write_address(
+    node: PrpAddr,
+    address: *mut sockaddr,
+    len: *mut socklen_t,
+) -> io::Result<c_int> {
     let known = network::of_process()?.and_then(|network| network.address(node));
     let known = known.ok_or(io::ErrorKind::AddrNotAvailable)?;
     // SAFETY: as the caller says.

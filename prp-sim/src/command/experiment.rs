@@ -8,7 +8,7 @@ use prp_proto::wire::Reliability;
 use prp_sim::experiment::Experiment;
 use prp_sim::link::QueueLimit;
 
-use super::say;
+use super::print_line;
 
 /// Measure many senders to one receiver over a switch, in virtual time
 #[derive(Debug, Args)]
@@ -65,8 +65,8 @@ impl Common {
 }
 
 pub(crate) fn incast(args: &IncastArgs) -> Result<bool, String> {
-    say("| senders | queue KiB | controller | goodput | fairness | slowest | repeats |");
-    say("| --- | --- | --- | --- | --- | --- | --- |");
+    print_line("| senders | queue KiB | controller | goodput | fairness | slowest | repeats |");
+    print_line("| --- | --- | --- | --- | --- | --- | --- |");
     for senders in &args.senders {
         for queue in &args.queue {
             for controller in &args.common.controller {
@@ -76,7 +76,7 @@ pub(crate) fn incast(args: &IncastArgs) -> Result<bool, String> {
                     ..args.common.experiment(*controller)
                 };
                 let found = experiment.run().map_err(|e| e.to_string())?;
-                say(format_args!(
+                print_line(format_args!(
                     "| {senders} | {queue} | {controller} | {:.1} % | {:.3} | {:.2} | {:.1} % |",
                     100.0 * found.share,
                     found.fairness,
@@ -90,8 +90,8 @@ pub(crate) fn incast(args: &IncastArgs) -> Result<bool, String> {
 }
 
 pub(crate) fn loss(args: &LossArgs) -> Result<bool, String> {
-    say("| loss | policy | controller | goodput | of the link | repeats |");
-    say("| --- | --- | --- | --- | --- | --- |");
+    print_line("| loss | policy | controller | goodput | of the link | repeats |");
+    print_line("| --- | --- | --- | --- | --- | --- |");
     for percent in &args.percent {
         for reliability in [Reliability::SelectiveRepeat, Reliability::GoBackN] {
             for controller in &args.common.controller {
@@ -102,7 +102,7 @@ pub(crate) fn loss(args: &LossArgs) -> Result<bool, String> {
                     ..args.common.experiment(*controller)
                 };
                 let found = experiment.run().map_err(|e| e.to_string())?;
-                say(format_args!(
+                print_line(format_args!(
                     "| {percent} % | {reliability} | {controller} | {:.0} Mbit/s | {:.1} % | {:.1} % |",
                     found.goodput / 1e6,
                     100.0 * found.share,

@@ -9,7 +9,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use prp_sim::grid::{self, Failure, Report};
 
-use super::say;
+use super::print_line;
 
 /// Runs that a soak makes between two looks at the clock.
 const SOAK_STEP: u64 = 2000;
@@ -71,7 +71,7 @@ pub(crate) fn soak(args: &SoakArgs) -> bool {
         bar.set_message(format!("{} runs, seed {seed}", report.tally.runs));
     }
     bar.finish_and_clear();
-    say(format_args!("seeds {} to {}", args.from, seed.saturating_sub(1)));
+    print_line(format_args!("seeds {} to {}", args.from, seed.saturating_sub(1)));
     conclude(&report, begun.elapsed())
 }
 
@@ -86,10 +86,13 @@ fn step(bar: &ProgressBar, failure: Option<&Failure>) {
 /// Prints what came of it.
 fn conclude(report: &Report, took: Duration) -> bool {
     let (tally, failed, hash) = (&report.tally, report.failed, report.hash);
-    say(format_args!("{tally}{failed:>12} broke a rule; {took:.1?}; trace {hash:016x}"));
+    print_line(format_args!("{tally}{failed:>12} broke a rule; {took:.1?}; trace {hash:016x}"));
     for failure in &report.failures {
-        say(format_args!("\nseed {}: {}", failure.seed, failure.violation));
-        say(format_args!("  cargo run --release -p prp-sim -- replay {} --trace", failure.seed));
+        print_line(format_args!("\nseed {}: {}", failure.seed, failure.violation));
+        print_line(format_args!(
+            "  cargo run --release -p prp-sim -- replay {} --trace",
+            failure.seed
+        ));
     }
     report.failed == 0
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use prp_sim::recorder::Recorder;
 use prp_sim::{grid, scenario};
 
-use super::say;
+use super::print_line;
 
 /// Run one seed again: the same happens, to the last frame
 #[derive(Debug, Args)]
@@ -31,13 +31,13 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<bool, String> {
         let opened = recorder.with_pcap(path);
         recorder = opened.map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
-    say(format_args!("seed {}: {}", args.seed, scenario::plan(args.seed)));
+    print_line(format_args!("seed {}: {}", args.seed, scenario::plan(args.seed)));
     let outcome = grid::run_one(args.seed, recorder);
     let hash = outcome.recorder.hash();
     outcome.recorder.finish().map_err(|e| format!("the record is incomplete: {e}"))?;
-    say(format_args!("{}       trace {hash:016x}", outcome.tally));
+    print_line(format_args!("{}       trace {hash:016x}", outcome.tally));
     if let Some(violation) = &outcome.violation {
-        say(format_args!("broken: {violation}"));
+        print_line(format_args!("broken: {violation}"));
     }
     Ok(outcome.violation.is_none())
 }

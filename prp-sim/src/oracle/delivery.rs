@@ -20,8 +20,8 @@ const fn other(role: Role) -> Role {
 /// and ended its direction.
 pub(super) fn check_ends(record: &FlowRecord) -> Result<(), String> {
     for end in record.ends.iter().filter(|end| end.eof) {
-        let told = |peer: &EndRecord| peer.wrote == end.read && peer.how != How::Aborted;
-        if !record.ends(other(end.role)).any(told) {
+        let matches = |peer: &EndRecord| peer.wrote == end.read && peer.how != How::Aborted;
+        if !record.ends(other(end.role)).any(matches) {
             let peers: Vec<_> = record.ends(other(end.role)).map(|p| (p.wrote, p.how)).collect();
             let role = end.role;
             return Err(format!(
@@ -78,8 +78,8 @@ pub(super) fn check_flushed(
 /// Both ends hold the same terms, and those that follow from what each of them wanted.
 pub(super) fn check_terms(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> Result<(), String> {
     let Some(listener) = flow.listener.map(|l| &plan.listeners[l]) else { return Ok(()) };
-    let stood = record.ends(Role::Client).any(|client| client.terms.is_some());
-    if record.ends(Role::Server).count() > 1 || !stood {
+    let established = record.ends(Role::Client).any(|client| client.terms.is_some());
+    if record.ends(Role::Server).count() > 1 || !established {
         // One of them was granted to a request of an earlier flow, or of an earlier process.
         return Ok(());
     }

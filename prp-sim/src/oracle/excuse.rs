@@ -119,7 +119,7 @@ fn gap(plan: &Plan, flow: &FlowPlan, end: &EndRecord, tally: &Tally) -> bool {
 fn silence(plan: &Plan, flow: &FlowPlan) -> bool {
     // Routers between the two may be away too.
     let absences = plan.nodes.iter().flat_map(|node| &node.absences);
-    let outages = plan.wires.iter().flatten().flat_map(|wire| &wire.outages);
+    let outages = plan.links.iter().flatten().flat_map(|link| &link.outages);
     let spans = absences.chain(outages).map(|(from, until)| until.since(*from));
     !nodes_stay(plan, flow) || spans.fold(Duration::ZERO, Duration::saturating_add) >= LEAST_TIMEOUT
 }

@@ -48,7 +48,7 @@ fn limit(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, harmed: bool) -> Dur
     let gone = !record.ends.is_empty()
         && (harmed || record.ends.iter().any(|end| breaks_off(flow, end.role)));
     let closes = listening_ends(plan, flow);
-    let cut_off = plan.wires.iter().flatten().flat_map(|w| &w.outages).any(|o| o.1 > plan.healed);
+    let cut_off = plan.links.iter().flatten().flat_map(|w| &w.outages).any(|o| o.1 > plan.healed);
     if gone || closes || cut_off || !nodes_stay(plan, flow) {
         DEATH_WITHIN
     } else {

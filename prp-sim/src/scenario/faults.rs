@@ -5,7 +5,7 @@ use core::time::Duration;
 use prp_proto::time::Instant;
 
 use super::FaultProfile;
-use crate::link::WireConfig;
+use crate::link::LinkConfig;
 use crate::plan::NodePlan;
 use crate::rng::SimRng;
 use crate::topology::Topology;
@@ -25,7 +25,7 @@ pub(super) fn add(
     rng: &mut SimRng,
     profile: FaultProfile,
     topology: &Topology,
-    wires: &mut [[WireConfig; 2]],
+    links: &mut [[LinkConfig; 2]],
     nodes: &mut [NodePlan],
 ) -> Instant {
     let mut ended = Instant::ZERO;
@@ -35,8 +35,8 @@ pub(super) fn add(
                 let span = span(rng);
                 ended = ended.max(span.1);
                 if rng.one_in(2) {
-                    let cable = rng.below(wires.len() as u64) as usize;
-                    cut(rng, &mut wires[cable], span);
+                    let cable = rng.below(links.len() as u64) as usize;
+                    cut(rng, &mut links[cable], span);
                 } else {
                     let node = rng.below(topology.nodes() as u64) as usize;
                     nodes[node].absences.push(span);
@@ -53,14 +53,14 @@ pub(super) fn add(
             }
         }
         FaultProfile::Cut => {
-            let cable = rng.below(wires.len() as u64) as usize;
+            let cable = rng.below(links.len() as u64) as usize;
             let span = (begins(rng), NEVER);
-            cut(rng, &mut wires[cable], span);
+            cut(rng, &mut links[cable], span);
         }
         FaultProfile::Shrinking => {
-            let cable = rng.below(wires.len() as u64) as usize;
+            let cable = rng.below(links.len() as u64) as usize;
             ended = begins(rng);
-            shrink(rng, &mut wires[cable], ended);
+            shrink(rng, &mut links[cable], ended);
         }
         FaultProfile::Calm
         | FaultProfile::Lossy
@@ -71,7 +71,7 @@ pub(super) fn add(
 }
 
 /// Takes a cable down, one direction of it in one case of three.
-fn cut(rng: &mut SimRng, cable: &mut [WireConfig; 2], span: (Instant, Instant)) {
+fn cut(rng: &mut SimRng, cable: &mut [LinkConfig; 2], span: (Instant, Instant)) {
     let directions = rng.pick(&[&[0][..], &[1], &[0, 1], &[0, 1], &[0, 1], &[0, 1]]);
     for direction in directions {
         cable[*direction].outages.push(span);
@@ -80,10 +80,10 @@ fn cut(rng: &mut SimRng, cable: &mut [WireConfig; 2], span: (Instant, Instant)) 
 
 /// Has a cable take frames only that are smaller than its ends believe, but as large as every path
 /// is taken to carry (SPEC PRP-SIZE-4).
-fn shrink(rng: &mut SimRng, cable: &mut [WireConfig; 2], from: Instant) {
-    for wire in cable.iter_mut().filter(|wire| wire.mtu > LEAST_MTU) {
-        let mtu = rng.between(u64::from(LEAST_MTU), u64::from(wire.mtu) - 1) as u32;
-        wire.shrinks = Some((from, mtu));
+fn shrink(rng: &mut SimRng, cable: &mut [LinkConfig; 2], from: Instant) {
+    for link in cable.iter_mut().filter(|link| link.mtu > LEAST_MTU) {
+        let mtu = rng.between(u64::from(LEAST_MTU), u64::from(link.mtu) - 1) as u32;
+        link.shrinks = Some((from, mtu));
     }
 }
 

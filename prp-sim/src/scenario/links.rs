@@ -5,7 +5,7 @@ use core::time::Duration;
 use prp_proto::time::Instant;
 
 use super::FaultProfile;
-use crate::link::{Harm, QueueLimit, WireConfig};
+use crate::link::{Harm, LinkConfig, QueueLimit};
 use crate::rng::SimRng;
 use crate::topology::{Place, PortRef, Topology};
 
@@ -14,17 +14,17 @@ use crate::topology::{Place, PortRef, Topology};
 const MOST_LOSS: u64 = 100_000;
 
 /// Both directions of all cables, and what prphosts says of their MTU.
-pub(super) fn wires(
+pub(super) fn plan_links(
     rng: &mut SimRng,
     profile: FaultProfile,
     topology: &Topology,
     healed: Instant,
-) -> (Vec<[WireConfig; 2]>, Option<u32>) {
+) -> (Vec<[LinkConfig; 2]>, Option<u32>) {
     let rate = rng.pick(&[10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000]);
     let far = rng.one_in(8);
     let most = Duration::from_micros(if far { 20_000 } else { 500 });
     let delay = rng.span(Duration::from_nanos(300), most);
-    // Every wire its own, or all alike.
+    // Every link its own, or all alike.
     let uneven = rng.one_in(3) && profile != FaultProfile::Classic;
     let mtu = if profile == FaultProfile::Classic { Mtu::All(1500) } else { pick_mtu(rng) };
     let on_path = topology.diameter() + 1 + topology.switches();
@@ -35,7 +35,7 @@ pub(super) fn wires(
             Mtu::All(mtu) => mtu,
             Mtu::Mixed => rng.pick(&[1500, 9000]),
         };
-        let wire = |rng: &mut SimRng, from: &PortRef, to: &PortRef| WireConfig {
+        let link = |rng: &mut SimRng, from: &PortRef, to: &PortRef| LinkConfig {
             bits_per_second: if uneven { rate * rng.between(1, 4) } else { rate },
             delay: if uneven { delay + rng.span(Duration::ZERO, delay) } else { delay },
             queue: queue(rng, profile, from, mtu),
@@ -45,14 +45,14 @@ pub(super) fn wires(
             outages: Vec::new(),
             healed,
         };
-        cables.push([wire(rng, a, b), wire(rng, b, a)]);
+        cables.push([link(rng, a, b), link(rng, b, a)]);
     }
-    let said = match mtu {
+    let stated_mtu = match mtu {
         Mtu::All(mtu) => mtu,
         // What is said must be true of all paths.
         Mtu::Mixed => 1500,
     };
-    (cables, rng.one_in(4).then_some(said))
+    (cables, rng.one_in(4).then_some(stated_mtu))
 }
 
 #[derive(Copy, Clone)]
@@ -87,7 +87,7 @@ fn queue(rng: &mut SimRng, profile: FaultProfile, from: &PortRef, mtu: u32) -> Q
     }
 }
 
-/// What is done to the frames of a path, shared out among its `on_path` wires.
+/// What is done to the frames of a path, shared out among its `on_path` links.
 fn harm(rng: &mut SimRng, profile: FaultProfile, on_path: u64) -> Harm {
     let mut some = |most: u64, one_in: u64| {
         if rng.one_in(one_in) { 0 } else { (rng.spread(100, most) / on_path) as u32 }
@@ -114,9 +114,9 @@ fn harm(rng: &mut SimRng, profile: FaultProfile, on_path: u64) -> Harm {
     }
 }
 
-/// Bits flip in the memory of hosts, where no FCS looks. A switch drops what the wire before it has
-/// spoilt, and must: one bit can turn one station's address into another's, and would teach it a
-/// lie.
+/// Bits flip in the memory of hosts, where no FCS protects them. A switch drops what the link
+/// before it has spoilt, and must: one bit can turn one station's address into another's, and would
+/// teach it a lie.
 fn harm_toward(harm: Harm, to: &PortRef, mtu: u32) -> Harm {
     // A CRC-32 is sure to find three flipped bits in 11 KB, not in more.
     let protected = matches!(to.place, Place::Node(_)) && mtu <= 9000;

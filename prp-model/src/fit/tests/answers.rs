@@ -88,13 +88,13 @@ fn loggp__a_ping_pong_tells_neither_o_nor_g() {
     }
     let fit = found(Model::LogGp, &samples);
     assert!(holds(&fit, "L", 26e-6) && holds(&fit, "G", 10e-9));
-    // What is not told is in no prediction either.
+    // What is not determined is in no prediction either.
     let one = fit.predict(&Setting::one_way(Bytes::new(1.0))).0.number();
     assert!((one / parameter(&fit, "L").value - 1.0).abs() < 1e-12, "{one}");
 }
 
 #[test]
-fn loggp__a_gap_no_larger_than_the_overhead_is_not_told() {
+fn loggp__a_gap_no_larger_than_the_overhead_is_not_determined() {
     let rows =
         [1, 2, 4, 8].map(|messages| Setting { messages, ..Setting::one_way(Bytes::new(1.0)) });
     let send = Setting { kind: Kind::Send, ..rows[0] };
@@ -112,7 +112,7 @@ fn loggp__a_gap_no_larger_than_the_overhead_is_not_told() {
 }
 
 #[test]
-fn linear__hops_are_told_where_they_differ() {
+fn linear__hops_are_determined_where_they_differ() {
     let samples = ping_pong(4, |n| 20e-6 + 10e-9 * n);
     let fit = found(Model::Linear, &samples);
     assert_eq!(not_identified(&fit), ["gamma"]);
@@ -128,7 +128,7 @@ fn linear__hops_are_told_where_they_differ() {
 /// Every model of one message has a router's delay where messages passed different numbers of
 /// routers: without it their times would be those of the mean number.
 #[test]
-fn hops__are_told_from_the_parameters_of_every_model() {
+fn hops__are_distinguished_from_the_parameters_of_every_model() {
     type Law<'a> = &'a dyn Fn(f64) -> f64;
     type Truth<'a> = &'a [(&'static str, f64)];
     let (start, router) = (20e-6, 4e-6);
@@ -199,7 +199,7 @@ fn linear__one_size_tells_nothing() {
 }
 
 #[test]
-fn blocks__a_workstation_quicker_than_the_network_is_not_told() {
+fn blocks__a_workstation_quicker_than_the_network_is_not_determined() {
     let settings: Vec<Setting> = [1, 2, 4]
         .into_iter()
         .flat_map(|pairs| one_way(&powers()).into_iter().map(move |at| Setting { pairs, ..at }))
@@ -218,7 +218,7 @@ fn blocks__a_workstation_quicker_than_the_network_is_not_told() {
 }
 
 #[test]
-fn blocks__a_network_that_is_never_the_bottleneck_is_not_told() {
+fn blocks__a_network_that_is_never_the_bottleneck_is_not_determined() {
     let settings: Vec<Setting> = [1, 2, 4]
         .into_iter()
         .flat_map(|pairs| one_way(&powers()).into_iter().map(move |at| Setting { pairs, ..at }))
@@ -295,7 +295,7 @@ fn fit__a_few_measurements_far_off_move_nothing() {
     }
 }
 
-/// What is common to a round is told by the number of rounds, not by that of messages.
+/// What is common to a round is determined by the number of rounds, not by that of messages.
 #[test]
 fn fit__rounds_are_what_is_independent() {
     let mut held = 0;

@@ -136,7 +136,7 @@ fn planted__prp() {
 /// The frame that is filled takes 2.7 us, little more than the scatter, so that B0 hardly stands
 /// out.
 #[test]
-fn planted__prp_with_a_break_that_hardly_stands_out() {
+fn planted__prp_with_a_break_that_is_hardly_significant() {
     let (network, both, n_min) = (1.0 / 12.5e6, 1.0 / 6.6e6, 34.0);
     let (constant, processor) = (74e-6 - n_min * network, both - network);
     let law = TwoPiece {

@@ -2,7 +2,7 @@
 
 use toml::Spanned;
 
-use super::schema::{Block, File, Message, Network, Pattern, Primitive, Way};
+use super::schema::{Block, File, Message, Network, PathPart, Pattern, Primitive};
 use super::{GraphError, line_of};
 use crate::graph::algebra;
 use crate::graph::definition::{self, Graph, Node, Path};
@@ -124,8 +124,8 @@ impl Checker<'_> {
             return self.wrong(&message.via, what, "name at least one");
         }
         let mut via = Vec::new();
-        for way in message.via.get_ref() {
-            via.push(self.way(way, way.get_ref(), true, blocks)?);
+        for part in message.via.get_ref() {
+            via.push(self.path_part(part, part.get_ref(), true, blocks)?);
         }
         let mut after = Vec::new();
         for wait in &message.after {
@@ -146,16 +146,16 @@ impl Checker<'_> {
         Ok(definition::Message { name, from, to, size, via: Path::Serial(via), after })
     }
 
-    /// A part of a path. In a row, several are alternatives; among alternatives, a row.
-    fn way(
+    /// A part of a path. In series, several are alternatives; among alternatives, a series.
+    fn path_part(
         &self,
-        place: &Spanned<Way>,
-        way: &Way,
-        in_row: bool,
+        place: &Spanned<PathPart>,
+        part: &PathPart,
+        in_series: bool,
         blocks: &[Node],
     ) -> Result<Path, GraphError> {
-        match way {
-            Way::Block(name) => {
+        match part {
+            PathPart::Block(name) => {
                 let Some(at) = blocks.iter().position(|node| node.name == *name) else {
                     let known: Vec<&str> = blocks.iter().map(|node| node.name.as_str()).collect();
                     let mend = match &known[..] {
@@ -166,13 +166,14 @@ impl Checker<'_> {
                 };
                 Ok(Path::Block(at))
             }
-            Way::Several(ways) if ways.is_empty() => {
+            PathPart::Several(parts) if parts.is_empty() => {
                 self.wrong(place, "alternatives without any", "name at least one block")
             }
-            Way::Several(ways) => {
-                let parts = ways.iter().map(|way| self.way(place, way, !in_row, blocks));
+            PathPart::Several(parts) => {
+                let parts =
+                    parts.iter().map(|part| self.path_part(place, part, !in_series, blocks));
                 let parts = parts.collect::<Result<_, _>>()?;
-                Ok(if in_row { Path::Parallel(parts) } else { Path::Serial(parts) })
+                Ok(if in_series { Path::Parallel(parts) } else { Path::Serial(parts) })
             }
         }
     }

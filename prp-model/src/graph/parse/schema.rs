@@ -41,17 +41,17 @@ pub(super) struct Message {
     pub(super) name: Spanned<String>,
     pub(super) from: String,
     pub(super) to: Spanned<String>,
-    pub(super) via: Spanned<Vec<Spanned<Way>>>,
+    pub(super) via: Spanned<Vec<Spanned<PathPart>>>,
     pub(super) size: Option<Spanned<f64>>,
     #[serde(default)]
     pub(super) after: Vec<Spanned<String>>,
 }
 
-/// A block, or several; in a row of blocks several stand for one of them, and in those again for a
-/// row.
+/// A block, or several: among blocks in series several are alternatives, and among alternatives
+/// they are in series.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Way {
+pub(super) enum PathPart {
     Block(String),
     Several(Vec<Self>),
 }

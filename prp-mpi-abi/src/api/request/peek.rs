@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{active_among, element, is_inactive, look, none_is_active, said};
+use super::{active_among, callback_outcome, element, is_inactive, none_is_active, poll};
 use crate::api::UNDEFINED;
 use crate::api::environment::process;
 use crate::api::error::Outcome;
@@ -21,7 +21,7 @@ pub(crate) fn request_get_status(
         put_status(status, &Ending::EMPTY);
         return Ok(());
     }
-    let done = look(&[request])?[0];
+    let done = poll(&[request])?[0];
     flag.put(done.into());
     if !done {
         return Ok(());
@@ -38,7 +38,7 @@ pub(crate) fn request_get_status(
         }
         Some(Req::Generalized(own)) => {
             let mut filled = status_of(&Ending::EMPTY);
-            said(own.query.query(own.extra, &mut filled))?;
+            callback_outcome(own.query.query(own.extra, &mut filled))?;
             status.put(filled);
         }
         Some(Req::Persistent(..)) | None => {}
@@ -53,7 +53,7 @@ pub(crate) fn request_get_status_all(
     statuses: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    let done = look(&handles)?;
+    let done = poll(&handles)?;
     let all_done = handles.iter().zip(&done).all(|(&h, d)| *d || is_inactive(h));
     flag.put(all_done.into());
     if all_done {
@@ -67,7 +67,7 @@ pub(crate) fn request_get_status_all(
 
 /// Which of the requests are active and done.
 fn done_of(handles: &[Handle]) -> Result<Vec<usize>, crate::api::error::Failure> {
-    Ok(active_among(handles, &look(handles)?))
+    Ok(active_among(handles, &poll(handles)?))
 }
 
 pub(crate) fn request_get_status_any(

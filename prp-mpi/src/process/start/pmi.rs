@@ -129,8 +129,8 @@ impl Pmi {
     pub(crate) fn abort(&mut self, status: i32) {
         let status = status.to_string();
         let _ = match self.version {
-            Version::One => self.tell("abort", &[("exitcode", &status)]),
-            Version::Two => self.tell("abort", &[("isworld", "TRUE"), ("msg", &status)]),
+            Version::One => self.send("abort", &[("exitcode", &status)]),
+            Version::Two => self.send("abort", &[("isworld", "TRUE"), ("msg", &status)]),
         };
     }
 
@@ -139,7 +139,7 @@ impl Pmi {
         command: &str,
         fields: &[(&str, &str)],
     ) -> io::Result<HashMap<String, String>> {
-        self.tell(command, fields)?;
+        self.send(command, fields)?;
         let answer = match self.version {
             Version::One => {
                 let mut line = String::new();
@@ -166,7 +166,7 @@ impl Pmi {
         }
     }
 
-    fn tell(&mut self, command: &str, fields: &[(&str, &str)]) -> io::Result<()> {
+    fn send(&mut self, command: &str, fields: &[(&str, &str)]) -> io::Result<()> {
         let between = if self.version == Version::One { ' ' } else { ';' };
         let mut text = format!("cmd={command}");
         for (key, value) in fields {

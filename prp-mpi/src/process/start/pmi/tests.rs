@@ -8,13 +8,13 @@ use super::*;
 struct Manager {
     values: Mutex<HashMap<String, String>>,
     all: Barrier,
-    said: Mutex<Vec<String>>,
+    commands: Mutex<Vec<String>>,
 }
 
 impl Manager {
     fn new(size: usize) -> Arc<Self> {
-        let (values, said) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { values, all: Barrier::new(size), said })
+        let (values, commands) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { values, all: Barrier::new(size), commands })
     }
 
     /// The answer to what a rank has said, without `cmd=`; none if the rank waits for none.
@@ -69,7 +69,7 @@ impl Manager {
                 return;
             }
             let asked = parsed(&text, if speaks_two { ';' } else { ' ' });
-            self.said.lock().unwrap().push(text);
+            self.commands.lock().unwrap().push(text);
             let Some(answer) = self.answer(&asked) else { continue };
             let answer = if speaks_two {
                 format!("{:6}cmd={answer};", answer.len() + 5)
@@ -120,7 +120,7 @@ fn abort__tells_the_manager_and_waits_for_nothing() {
         let mut pmi = joined(&manager, version, 0, 1);
         pmi.abort(9);
         let begun = std::time::Instant::now();
-        while !manager.said.lock().unwrap().iter().any(|text| text.contains(words)) {
+        while !manager.commands.lock().unwrap().iter().any(|text| text.contains(words)) {
             assert!(begun.elapsed().as_secs() < 20, "nothing was said");
             thread::yield_now();
         }
