@@ -287,7 +287,7 @@ mod tests {
     /// Against what other assemblers make of the same.
     #[test]
     fn finish__each_instruction_as_the_rfc_has_it() {
-        let said = bytes(|a| {
+        let emitted = bytes(|a| {
             a.load(Size::Half, Reg::R1, Reg::R10, -18);
             a.store(Size::Double, Reg::R10, -32, Reg::R2);
             a.add_atomically(Reg::R9, 8, Reg::R1);
@@ -321,12 +321,12 @@ mod tests {
             [0x85, 0, 0, 0, 23, 0, 0, 0],
             [0x95, 0, 0, 0, 0, 0, 0, 0],
         ];
-        assert_eq!(said, expected);
+        assert_eq!(emitted, expected);
     }
 
     #[test]
-    fn finish__jumps_lead_to_their_labels_both_ways() {
-        let said = bytes(|a| {
+    fn finish__jumps_lead_to_their_labels_in_both_directions() {
+        let emitted = bytes(|a| {
             let (back, ahead) = (a.label(), a.label());
             a.bind(back);
             a.jump_if(When::Ne, Reg::R1, Reg::R2, ahead);
@@ -335,8 +335,8 @@ mod tests {
             a.bind(ahead);
             a.exit();
         });
-        assert_eq!(said[0], [0x5d, 0x21, 2, 0, 0, 0, 0, 0]);
-        assert_eq!(said[1], [0x35, 0x01, 0xfe, 0xff, 0xf0, 0, 0, 0]);
-        assert_eq!(said[2], [0x05, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(emitted[0], [0x5d, 0x21, 2, 0, 0, 0, 0, 0]);
+        assert_eq!(emitted[1], [0x35, 0x01, 0xfe, 0xff, 0xf0, 0, 0, 0]);
+        assert_eq!(emitted[2], [0x05, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

@@ -48,7 +48,7 @@ pub struct Carrier {
 }
 
 impl Carrier {
-    /// Asks for the state of all devices, and to be told of changes.
+    /// Asks for the state of all devices, and to be notified of changes.
     ///
     /// # Errors
     /// The kernel gives no such socket.
@@ -104,24 +104,24 @@ impl AsFd for Carrier {
     }
 }
 
-/// Notes what a packet of netlink messages says.
+/// Records what a packet of netlink messages states.
 fn note(devices: &mut HashMap<String, LinkState>, packet: &[u8]) {
     for (kind, body) in messages(packet).filter(|(kind, _)| matches!(*kind, NEW_LINK | DEL_LINK)) {
-        let told = body.get(LINK_INFO..).unwrap_or_default();
+        let info = body.get(LINK_INFO..).unwrap_or_default();
         let (Some(name), Some(index), Some(flags)) =
-            (text(told, IF_NAME), u32_at(body, 4), u32_at(body, 8))
+            (text(info, IF_NAME), u32_at(body, 4), u32_at(body, 8))
         else {
             continue;
         };
         // Whatever it was called before, it is not called that any more.
         devices.retain(|other, link| other == name || link.index != Some(index));
         let there = kind == NEW_LINK;
-        let mac = attribute(told, ADDRESS).and_then(|mac| mac.try_into().ok());
+        let mac = attribute(info, ADDRESS).and_then(|mac| mac.try_into().ok());
         let link = LinkState {
             index: there.then_some(index),
             up: there && flags & USABLE == USABLE,
             mac: mac.map_or(MacAddr::ZERO, MacAddr),
-            mtu: attribute(told, MTU).and_then(|mtu| u32_at(mtu, 0)).unwrap_or_default(),
+            mtu: attribute(info, MTU).and_then(|mtu| u32_at(mtu, 0)).unwrap_or_default(),
         };
         // The end of a device says nothing of another one that has taken its name meanwhile.
         if there || devices.get(name).is_none_or(|known| known.index == Some(index)) {
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn note__follows_a_name_from_device_to_device() {
         let mut devices = HashMap::new();
-        let mut hear = |kind, name, index| {
+        let mut receive = |kind, name, index| {
             note(&mut devices, &numbered(kind, name, index, USABLE, 0));
             let mut known: Vec<_> =
                 devices.iter().map(|(name, link)| (name.clone(), link.index)).collect();
@@ -183,12 +183,12 @@ mod tests {
         let known = |all: &[(&str, Option<u32>)]| {
             all.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect::<Vec<_>>()
         };
-        hear(NEW_LINK, "eth0", 2);
-        assert_eq!(hear(NEW_LINK, "old", 2), known(&[("old", Some(2))]));
-        assert_eq!(hear(NEW_LINK, "eth0", 3), known(&[("eth0", Some(3)), ("old", Some(2))]));
+        receive(NEW_LINK, "eth0", 2);
+        assert_eq!(receive(NEW_LINK, "old", 2), known(&[("old", Some(2))]));
+        assert_eq!(receive(NEW_LINK, "eth0", 3), known(&[("eth0", Some(3)), ("old", Some(2))]));
         // Expect: the end of the one that was called so before is not the end of this one.
-        assert_eq!(hear(DEL_LINK, "eth0", 2), known(&[("eth0", Some(3))]));
-        assert_eq!(hear(DEL_LINK, "eth0", 3), known(&[("eth0", None)]));
+        assert_eq!(receive(DEL_LINK, "eth0", 2), known(&[("eth0", Some(3))]));
+        assert_eq!(receive(DEL_LINK, "eth0", 3), known(&[("eth0", None)]));
     }
 
     #[test]

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn is_present__not_where_peers_take_turns() {
+    fn is_present__not_where_peers_alternate() {
         let (mut contention, at) = (CpuContention::default(), Instant::from_nanos(1 << 40));
         for micros in [3, 499, 200, 700, 499, 700] {
             yielded(&mut contention, at, Duration::from_micros(micros));

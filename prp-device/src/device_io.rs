@@ -60,11 +60,11 @@ impl DeviceIo {
         }
     }
 
-    /// Whether something waits that no look into shared memory shows, by a system call. A datagram
+    /// Whether something waits that shared memory does not show, by a system call. A datagram
     /// is received by it, for the next [`UdpDevice::receive`].
-    pub fn look(&mut self) -> bool {
+    pub fn poll_once(&mut self) -> bool {
         match self {
-            Self::Udp(io) => io.look(),
+            Self::Udp(io) => io.poll_once(),
             Self::Frames(io) => {
                 let mut fds = [PollFd::new(io.as_fd(), PollFlags::POLLIN)];
                 matches!(io.peek(), Peek::Unknown)

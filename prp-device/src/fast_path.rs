@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn service__leaves_a_way_that_is_not_free() {
+    fn service__leaves_a_path_that_is_not_free() {
         let (fast_path, now) = open(3);
         fast_path.note(FLOW);
         let blocked = |_: &Netdev| Err(io::ErrorKind::WouldBlock.into());

@@ -66,24 +66,24 @@ pub fn device_states() -> io::Result<Vec<DeviceState>> {
     Ok(states)
 }
 
-/// What a message of the kernel's says of a device, if it is about one.
+/// What a message of the kernel's states of a device, if it is about one.
 fn state(kind: u16, body: &[u8]) -> Option<DeviceState> {
-    let told = body.get(LINK_INFO..).filter(|_| kind == NEW_LINK)?;
+    let info = body.get(LINK_INFO..).filter(|_| kind == NEW_LINK)?;
     let (index, flags) = (u32_at(body, 4)?, u32_at(body, 8)?);
-    let mac = attribute(told, ADDRESS).and_then(|mac| mac.try_into().ok());
-    let properties = attributes(attribute(told, PROPERTIES).unwrap_or_default());
+    let mac = attribute(info, ADDRESS).and_then(|mac| mac.try_into().ok());
+    let properties = attributes(attribute(info, PROPERTIES).unwrap_or_default());
     let alternatives = properties.filter(|(kind, _)| *kind == ALTERNATIVE_NAME);
     Some(DeviceState {
-        name: text(told, IF_NAME)?.to_owned(),
+        name: text(info, IF_NAME)?.to_owned(),
         index,
         mac: mac.map_or(MacAddr::ZERO, MacAddr),
         loopback: flags & LOOPBACK != 0,
         up: flags & UP != 0,
         carrier: flags & LOWER_UP != 0,
-        mtu: attribute(told, MTU).and_then(|mtu| u32_at(mtu, 0)).unwrap_or(0),
-        qdisc: text(told, QDISC).map(str::to_owned),
-        kind: attribute(told, DETAILS).and_then(|it| text(it, KIND)).map(str::to_owned),
-        master: attribute(told, MASTER).and_then(|master| u32_at(master, 0)),
+        mtu: attribute(info, MTU).and_then(|mtu| u32_at(mtu, 0)).unwrap_or(0),
+        qdisc: text(info, QDISC).map(str::to_owned),
+        kind: attribute(info, DETAILS).and_then(|it| text(it, KIND)).map(str::to_owned),
+        master: attribute(info, MASTER).and_then(|master| u32_at(master, 0)),
         alternatives: alternatives.filter_map(|(_, name)| Some(until_zero(name)?.into())).collect(),
     })
 }

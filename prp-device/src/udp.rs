@@ -148,7 +148,7 @@ impl UdpDevice {
 
     /// Receives what is there, mostly by one system call, for the next [`Self::receive`], unless
     /// that has been done; whether there is something. What is wrong with the socket that says.
-    pub fn look(&mut self) -> bool {
+    pub fn poll_once(&mut self) -> bool {
         if self.waiting > 0 {
             return true;
         }

@@ -111,7 +111,7 @@ impl PortClaims {
 
     /// Tells of every port from now on that its owner is `offset` UDP ports behind the node's own
     /// (SPEC PRP-UDP-2).
-    pub const fn tell_udp_offset(&mut self, offset: u16) {
+    pub const fn set_udp_offset(&mut self, offset: u16) {
         self.udp_offset = Some(offset);
     }
 

@@ -18,13 +18,13 @@ use nix::cmsg_space;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
 pub use down_hops::{DownHop, DownHops};
-pub use ledger::{Ledger, LedgerReader, MAX_ROWS};
+pub use ledger::{Ledger, LedgerReader, MAX_RECORDS};
 
 /// What comes with a ledger: a mark, and the version of all this.
 const HELLO: [u8; 8] = *b"PRPreg\0\x02";
 
-/// Bytes taken in at once. A router says little; what it says later is taken in later.
-const TURN: usize = 4096;
+/// Bytes read at once. A router sends little; what it sends later is read later.
+const READ_BYTES: usize = 4096;
 
 /// Hands the process at the other end of `link` its ledger; what the router keeps of it.
 ///
@@ -48,12 +48,12 @@ pub struct Registration {
     bytes: Vec<u8>,
 }
 
-/// What a router has said.
+/// What a router has sent.
 #[derive(Debug, Default)]
 pub struct News {
     /// At first: where to write down connections.
     pub ledger: Option<Ledger>,
-    /// The last of what it has said about next hops.
+    /// The last of what it has sent about next hops.
     pub down: Option<DownHops>,
 }
 
@@ -63,13 +63,13 @@ impl Registration {
         Self { link, greeted: false, bytes: Vec::new() }
     }
 
-    /// Takes in some of what the router has said, without waiting.
+    /// Reads some of what the router has sent, without waiting.
     ///
     /// # Errors
-    /// The router has ended, or what it says makes no sense.
+    /// The router has ended, or what it sends makes no sense.
     pub fn receive(&mut self) -> io::Result<News> {
         let mut news = News::default();
-        let mut buffer = [0; TURN];
+        let mut buffer = [0; READ_BYTES];
         let (received, file) = match self.receive_bytes(&mut buffer) {
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return Ok(news);

@@ -31,7 +31,7 @@ struct Member {
     routes: RouteTable,
 }
 
-/// Two nodes whose frames take another way back than there.
+/// Two nodes whose frames take another path back than there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asymmetry {
     /// The nodes frames pass from the one to the other, both included.
@@ -100,7 +100,7 @@ impl Cluster {
         pairs.filter_map(|(from, to)| self.follow(from, to).err()).collect()
     }
 
-    /// Pairs of nodes whose frames take another way back than there. Nothing is wrong with that,
+    /// Pairs of nodes whose frames take another path back than there. Nothing is wrong with that,
     /// but what one measures of it is the sum of two.
     pub fn asymmetries(&self) -> Vec<Asymmetry> {
         let nodes = || self.members.keys().copied();
@@ -123,13 +123,13 @@ impl Cluster {
         if from == to && self.line(to, to).is_none() {
             return Err(fault(to, FaultKind::Missing));
         }
-        let mut way = Vec::from([from]);
+        let mut path = Vec::from([from]);
         let mut at = from;
         let mut came: Option<Neighbour> = None;
         while at != to {
             let Some(member) = self.members.get(&at) else {
                 // It is the next hop of the node before it, since `from` has a file.
-                let before = way[way.len().saturating_sub(2)];
+                let before = path[path.len().saturating_sub(2)];
                 return Err(fault(before, FaultKind::NoFile { next: at }));
             };
             let route = member.routes.lookup(to);
@@ -137,11 +137,11 @@ impl Cluster {
             let onward = hops.iter().find(|hop| Some((hop.device, hop.addr)) != came);
             let Some(next) = onward.or_else(|| hops.first()) else {
                 let missing = route == Route::NoRoute(NoRoute::Unknown);
-                let what = if missing { FaultKind::Missing } else { FaultKind::NoWay };
+                let what = if missing { FaultKind::Missing } else { FaultKind::NoRoute };
                 return Err(fault(at, what));
             };
-            let again = way.contains(&next.node);
-            if way.len() > usize::from(Flags::MAX_HOPS) + 1 {
+            let again = path.contains(&next.node);
+            if path.len() > usize::from(Flags::MAX_HOPS) + 1 {
                 let back = FaultKind::Loop { back: next.node };
                 return Err(fault(at, if again { back } else { FaultKind::TooFar }));
             }
@@ -152,9 +152,9 @@ impl Cluster {
                 if again { fault(at, back) } else { fault(next.node, what) }
             })?;
             at = next.node;
-            way.push(at);
+            path.push(at);
         }
-        Ok(way)
+        Ok(path)
     }
 
     /// Whether frames of `member` reach the next hop they are sent to.

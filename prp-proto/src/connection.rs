@@ -144,7 +144,7 @@ pub(crate) struct Connection {
     pub(crate) is_logged: bool,
     pub(crate) traced: Traced,
     /// When a credible frame last came.
-    pub(crate) heard: Instant,
+    pub(crate) last_received: Instant,
     /// Probes sent since.
     probes_unanswered: u8,
     /// When the peer was last asked whether it had sent something we did not believe.
@@ -224,7 +224,7 @@ impl Connection {
             confirmed: false,
             is_logged: false,
             traced: Traced::default(),
-            heard: seed.now,
+            last_received: seed.now,
             probes_unanswered: 0,
             challenged: None,
             quiet_wanted: false,

@@ -302,8 +302,8 @@ impl Endpoint {
         conn.arm_quiet(now);
         self.connection_log.note(conn);
         self.connection_traces.note(conn);
-        let heard_of = conn.accepted && !conn.orphan;
-        if conn.ready.any() && !conn.queued_event && heard_of {
+        let is_known = conn.accepted && !conn.orphan;
+        if conn.ready.any() && !conn.queued_event && is_known {
             conn.queued_event = true;
             self.event_queue.push_back(Event::Conn(handle, crate::event::Readiness::default()));
         }

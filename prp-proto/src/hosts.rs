@@ -18,7 +18,7 @@
 //! `self 3` and `ethertype 0x88b5` stand on lines of their own. This module reads text it is given;
 //! the caller reads the file, and knows which hardware addresses are this machine's.
 //!
-//! A cluster may have 65,534 nodes, so all of it lies in a few flat vectors: rows, hops, and one
+//! A cluster may have 65,534 nodes, so all of it lies in a few flat vectors: entries, hops, and one
 //! string that holds every name.
 
 mod entry;
@@ -44,7 +44,7 @@ pub use entry::{Entry, Hop, Reach};
 pub use error::{HostsError, HostsErrors, Mistake};
 pub use local::{Candidate, LocalNodeError};
 
-pub(crate) use entry::{Row, StoredHop, StoredReach};
+pub(crate) use entry::{StoredEntry, StoredHop, StoredReach};
 pub(crate) use graph::{Visit, walk};
 use names::Names;
 
@@ -61,8 +61,8 @@ pub const MIN_MTU: u16 =
 /// What the UDP carrier is called among devices: no line of prphosts may name a device so.
 pub const UDP_DEVICE: &str = "udp";
 
-/// Marks a node without a row; 65,534 rows end at index 65,533.
-const NO_ROW: u16 = u16::MAX;
+/// Marks a node without an entry; 65,534 entries end at index 65,533.
+const NO_ENTRY: u16 = u16::MAX;
 
 /// A parsed prphosts file.
 ///
@@ -73,10 +73,10 @@ pub struct Hosts {
     ethertype: u16,
     self_node: Option<NodeId>,
     /// In file order.
-    rows: Vec<Row>,
-    /// By node number: an index into `rows`, or [`NO_ROW`].
-    row_of: Vec<u16>,
-    /// Of all rows, in row order.
+    stored_entries: Vec<StoredEntry>,
+    /// By node number: an index into `stored_entries`, or [`NO_ENTRY`].
+    entry_of: Vec<u16>,
+    /// Of all entries, in their order.
     hops: Vec<StoredHop>,
     /// Distinct, in order of first mention.
     devices: Vec<String>,
@@ -91,8 +91,8 @@ impl Default for Hosts {
         Self {
             ethertype: wire::ETHERTYPE,
             self_node: None,
-            rows: Vec::new(),
-            row_of: Vec::new(),
+            stored_entries: Vec::new(),
+            entry_of: Vec::new(),
             hops: Vec::new(),
             devices: Vec::new(),
             udp_peers: Vec::new(),
@@ -122,27 +122,27 @@ impl Hosts {
 
     /// How many nodes the file lists.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.stored_entries.len()
     }
 
     /// Whether it lists none.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.stored_entries.is_empty()
     }
 
     /// The line of `node`.
     pub fn entry(&self, node: NodeId) -> Option<Entry<'_>> {
-        self.row_index(node).map(|row| Entry::new(self, row))
+        self.entry_index(node).map(|entry| Entry::new(self, entry))
     }
 
     /// All lines, in file order.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = Entry<'_>> + '_ {
-        (0..self.rows.len()).map(|row| Entry::new(self, row))
+        (0..self.stored_entries.len()).map(|entry| Entry::new(self, entry))
     }
 
     /// All nodes, in file order.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
-        self.rows.iter().map(|row| row.node)
+        self.stored_entries.iter().map(|entry| entry.node)
     }
 
     /// The devices the file mentions, each once, in order of first mention.
@@ -159,7 +159,7 @@ impl Hosts {
     /// The UDP addresses on the line of `node`, the best first, as the file has them and as routes
     /// and the endpoint know them.
     pub fn udp_addrs(&self, node: NodeId) -> Vec<(SocketAddr, LinkAddr)> {
-        let hops = self.row_index(node).map_or(&[][..], |row| self.stored_hops(row));
+        let hops = self.entry_index(node).map_or(&[][..], |entry| self.stored_hops(entry));
         let udp = |hop: &StoredHop| {
             let addr = hop.reach.addr().filter(|addr| addr.is_udp())?;
             Some((hop.metric, (self.socket_addr(addr)?, addr)))
@@ -188,8 +188,8 @@ impl Hosts {
         if !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()) {
             return name.parse().ok();
         }
-        let row = self.names.find(name)?;
-        self.rows.get(row).map(|row| row.node)
+        let entry = self.names.find(name)?;
+        self.stored_entries.get(entry).map(|entry| entry.node)
     }
 
     /// The names of `node`, in the order of its line.
@@ -204,8 +204,8 @@ impl Hosts {
 
     /// Heap bytes held: capacities times element sizes, without the allocator's own overhead.
     pub fn heap_size(&self) -> usize {
-        self.rows.capacity() * size_of::<Row>()
-            + self.row_of.capacity() * size_of::<u16>()
+        self.stored_entries.capacity() * size_of::<StoredEntry>()
+            + self.entry_of.capacity() * size_of::<u16>()
             + self.hops.capacity() * size_of::<StoredHop>()
             + self.devices.capacity() * size_of::<String>()
             + self.devices.iter().map(String::capacity).sum::<usize>()
@@ -213,40 +213,43 @@ impl Hosts {
             + self.names.heap_size()
     }
 
-    pub(crate) fn rows(&self) -> &[Row] {
-        &self.rows
+    pub(crate) fn stored_entries(&self) -> &[StoredEntry] {
+        &self.stored_entries
     }
 
-    pub(crate) fn row_index(&self, node: NodeId) -> Option<usize> {
-        let row = *self.row_of.get(usize::from(node.number()))?;
-        (row != NO_ROW).then_some(usize::from(row))
+    pub(crate) fn entry_index(&self, node: NodeId) -> Option<usize> {
+        let entry = *self.entry_of.get(usize::from(node.number()))?;
+        (entry != NO_ENTRY).then_some(usize::from(entry))
     }
 
-    /// The hops of row `row`: from its first to the next row's first.
-    pub(crate) fn stored_hops(&self, row: usize) -> &[StoredHop] {
-        let bounds = self.rows.get(row).map(|r| {
-            let end = self.rows.get(row + 1).map_or(self.hops.len(), |next| next.hops as usize);
+    /// The hops of the stored entry: from its first to the next one's first.
+    pub(crate) fn stored_hops(&self, entry: usize) -> &[StoredHop] {
+        let bounds = self.stored_entries.get(entry).map(|r| {
+            let end = self
+                .stored_entries
+                .get(entry + 1)
+                .map_or(self.hops.len(), |next| next.hops as usize);
             r.hops as usize..end
         });
         bounds.and_then(|range| self.hops.get(range)).unwrap_or_default()
     }
 
     /// Appends a line for `node`, which has none yet, still without hops and names.
-    fn add_row(&mut self, node: NodeId, line: u32) -> usize {
-        let row = self.rows.len();
+    fn add_entry(&mut self, node: NodeId, line: u32) -> usize {
+        let entry = self.stored_entries.len();
         let number = usize::from(node.number());
-        if self.row_of.len() <= number {
-            self.row_of.resize(number + 1, NO_ROW);
+        if self.entry_of.len() <= number {
+            self.entry_of.resize(number + 1, NO_ENTRY);
         }
-        self.row_of[number] = row as u16;
+        self.entry_of[number] = entry as u16;
         let (hops, names) = (self.hops.len() as u32, self.names.len() as u32);
-        self.rows.push(Row { node, mtu: None, line, hops, names });
-        row
+        self.stored_entries.push(StoredEntry { node, mtu: None, line, hops, names });
+        entry
     }
 
     fn shrink(&mut self) {
-        self.rows.shrink_to_fit();
-        self.row_of.shrink_to_fit();
+        self.stored_entries.shrink_to_fit();
+        self.entry_of.shrink_to_fit();
         self.hops.shrink_to_fit();
         self.devices.shrink_to_fit();
         self.udp_peers.shrink_to_fit();

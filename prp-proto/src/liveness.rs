@@ -1,9 +1,9 @@
 //! Is a neighbour's router alive? A session of probes with it, after the state machine of BFD (RFC
 //! 5880, asynchronous mode, section 6.8), without authentication, echo and demand (SPEC PRP-LIVE).
 //!
-//! Both ends send a probe every interval, and say in it what they have heard. A session is up when
-//! each end has heard that the other hears it, and goes down when nothing has come for the
-//! detection time: the interval times the multiplier of the end that sends.
+//! Both ends send a probe every interval, which states what they have received. A session is up
+//! when each end knows that the other receives its probes, and goes down when nothing has come for
+//! the detection time: the interval times the multiplier of the end that sends.
 
 use core::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::wire::LivenessBlock;
 pub enum LivenessState {
     /// The other end has said that it stops on purpose.
     AdminDown,
-    /// Nothing has been heard, or no longer.
+    /// Nothing has been received, or no longer.
     #[default]
     Down,
-    /// The other end is heard, and does not say that it hears us.
+    /// The other end's probes arrive, and do not state that ours do.
     Init,
     /// Each end hears the other.
     Up,
@@ -83,7 +83,7 @@ pub struct Session {
     their_least: Duration,
     /// How long we wait for its next probe.
     detection: Duration,
-    heard: Option<Instant>,
+    last_received: Option<Instant>,
     next_send: Instant,
 }
 
@@ -98,7 +98,7 @@ impl Session {
             theirs: 0,
             their_least: Duration::ZERO,
             detection: config.interval * u32::from(config.multiplier),
-            heard: None,
+            last_received: None,
             next_send: now,
         }
     }
@@ -127,7 +127,7 @@ impl Session {
         self.their_least = micros(probe.least_us);
         let interval = self.config.interval.max(micros(probe.interval_us));
         self.detection = interval * u32::from(probe.multiplier);
-        self.heard = Some(now);
+        self.last_received = Some(now);
         let before = self.state;
         self.state = match (self.state, probe.state) {
             (LivenessState::Up | LivenessState::Init, LivenessState::AdminDown)
@@ -151,14 +151,14 @@ impl Session {
 
     /// Lets time act; whether the state has changed (RFC 5880, 6.8.4).
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
-        let silent = self.heard.is_some_and(|at| now >= at + self.detection);
+        let silent = self.last_received.is_some_and(|at| now >= at + self.detection);
         let listening = matches!(self.state, LivenessState::Up | LivenessState::Init);
         if !silent || !listening {
             return false;
         }
         self.state = LivenessState::Down;
         self.theirs = 0;
-        self.heard = None;
+        self.last_received = None;
         self.next_send = now;
         true
     }
@@ -184,7 +184,7 @@ impl Session {
     /// When [`Self::poll`] or [`Self::handle_timeout`] has something to do.
     pub fn next_timeout(&self) -> Instant {
         let listening = matches!(self.state, LivenessState::Up | LivenessState::Init);
-        let silence = self.heard.filter(|_| listening).map(|at| at + self.detection);
+        let silence = self.last_received.filter(|_| listening).map(|at| at + self.detection);
         silence.map_or(self.next_send, |at| at.min(self.next_send))
     }
 

@@ -1,14 +1,14 @@
 //! Plans of clusters: from the shape of a network to each node's prphosts.
 //!
 //! A [`Plan`] is a list of links between nodes, or between nodes and a switch. Devices, hardware
-//! addresses and all ways from node to node follow from it, by the same rules as in
+//! addresses and all routes from node to node follow from it, by the same rules as in
 //! `netns-scripts/topo`:
 //!
 //! - a node's devices are `eth0`, `eth1`, … in the order of the links;
 //! - hardware addresses are `02:NN:LL:SS:ll:nn`: node, link, and the number of the switch for its
 //!   ports;
-//! - there is a way by each neighbour from which a node is reached without coming back; between
-//!   nodes on one switch the direct one only. A way that is a link longer weighs 16 more; among
+//! - there is a route by each neighbour from which a node is reached without coming back; between
+//!   nodes on one switch the direct one only. A route that is a link longer weighs 16 more; among
 //!   equally long ones the order of the links decides, which in a hypercube is that of the
 //!   dimensions (e-cube order).
 
@@ -28,10 +28,10 @@ pub const MAX_NODES: u16 = 1024;
 /// PRP-HOPS-2).
 pub const MAX_LINKS: u16 = 16;
 
-/// Most neighbours: as many as a line of prphosts may have ways (SPEC PRP-HOSTS-3).
+/// Most neighbours: as many as a line of prphosts may have routes (SPEC PRP-HOSTS-3).
 const MAX_DEGREE: u16 = 16;
 
-/// What a longer way weighs, per link: more than any order of links.
+/// What a longer route weighs, per link: more than any order of links.
 const LINK_WEIGHT: u32 = 16;
 
 /// One end of a link.
@@ -70,9 +70,9 @@ impl core::fmt::Display for SizeError {
 
 impl core::error::Error for SizeError {}
 
-/// A way from one node to another: the first hop's two interfaces, and its metric.
+/// A route from one node to another: the first hop's two interfaces, and its metric.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-struct Way {
+struct Route {
     own: usize,
     theirs: usize,
     metric: u32,
@@ -195,41 +195,47 @@ impl Plan {
     /// # Panics
     /// If the plan has no such node.
     pub fn hosts(&self, node: u16) -> String {
-        let ways = self.ways(node);
+        let routes = self.routes(node);
         let mut text = String::new();
-        for (other, ways) in (1..).zip(&ways) {
+        for (other, routes) in (1..).zip(&routes) {
             // Writing to a string does not fail.
-            let _ = self.line(&mut text, node, other, ways);
+            let _ = self.line(&mut text, node, other, routes);
         }
         text
     }
 
-    fn line(&self, text: &mut String, node: u16, other: u16, ways: &[Way]) -> core::fmt::Result {
+    fn line(
+        &self,
+        text: &mut String,
+        node: u16,
+        other: u16,
+        routes: &[Route],
+    ) -> core::fmt::Result {
         if other == node {
             let own = self.neighbours[usize::from(node) - 1][0].0;
             let Interface { mac, device, .. } = &self.interfaces[own];
             return writeln!(text, "{other} {mac} {device} node{other}");
         }
-        let Some(best) = ways.first() else { return Ok(()) };
+        let Some(best) = routes.first() else { return Ok(()) };
         // Two neighbours may not be `via` each other, so theirs are hardware addresses.
         let beside = self.interfaces[best.theirs].at == Vertex::Node(other);
         write!(text, "{other}")?;
-        for (i, way) in ways.iter().enumerate() {
+        for (i, route) in routes.iter().enumerate() {
             text.push_str(if i == 0 { " " } else { ", " });
-            let theirs = &self.interfaces[way.theirs];
+            let theirs = &self.interfaces[route.theirs];
             match theirs.at {
                 Vertex::Node(next) if !beside => write!(text, "via {next}")?,
-                _ => write!(text, "{} {}", theirs.mac, self.interfaces[way.own].device)?,
+                _ => write!(text, "{} {}", theirs.mac, self.interfaces[route.own].device)?,
             }
-            if way.metric != 0 {
-                write!(text, " metric {}", way.metric)?;
+            if route.metric != 0 {
+                write!(text, " metric {}", route.metric)?;
             }
         }
         writeln!(text, " node{other}")
     }
 
-    /// The ways from `node` to all nodes, by number from 1, best first.
-    fn ways(&self, node: u16) -> Vec<Vec<Way>> {
+    /// The routes from `node` to all nodes, by number from 1, best first.
+    fn routes(&self, node: u16) -> Vec<Vec<Route>> {
         let neighbours = &self.neighbours[usize::from(node) - 1];
         // Nodes on the same switch, which are reached directly and not through a router.
         let beside: BTreeSet<u16> = neighbours
@@ -238,16 +244,16 @@ impl Plan {
             .filter_map(|(_, theirs)| self.node_at(*theirs))
             .collect();
         let none = BTreeSet::new();
-        let mut found: Vec<Vec<(u32, u32, Way)>> = vec![Vec::new(); usize::from(self.nodes)];
+        let mut found: Vec<Vec<(u32, u32, Route)>> = vec![Vec::new(); usize::from(self.nodes)];
         for (rank, (own, theirs)) in (0..).zip(neighbours) {
             let Some(next) = self.node_at(*theirs) else { continue };
             let barred = if beside.contains(&next) { &beside } else { &none };
             for (at, distance) in self.distances(node, next, barred).into_iter().enumerate() {
                 let Some(distance) = distance else { continue };
-                found[at].push((distance, rank, Way { own: *own, theirs: *theirs, metric: 0 }));
+                found[at].push((distance, rank, Route { own: *own, theirs: *theirs, metric: 0 }));
             }
         }
-        found.into_iter().map(rank_ways).collect()
+        found.into_iter().map(rank_routes).collect()
     }
 
     /// How many links from `from` to each node, without `node` and those `barred`.
@@ -276,13 +282,13 @@ impl Plan {
     }
 }
 
-fn rank_ways(mut found: Vec<(u32, u32, Way)>) -> Vec<Way> {
+fn rank_routes(mut found: Vec<(u32, u32, Route)>) -> Vec<Route> {
     found.sort_unstable_by_key(|(distance, rank, _)| (*distance, *rank));
     found.truncate(usize::from(MAX_DEGREE));
     let shortest = found.first().map_or(0, |best| best.0);
-    let ranked = found.into_iter().enumerate().map(|(i, (distance, rank, way))| Way {
+    let ranked = found.into_iter().enumerate().map(|(i, (distance, rank, route))| Route {
         metric: if i == 0 { 0 } else { LINK_WEIGHT * (distance - shortest) + rank },
-        ..way
+        ..route
     });
     ranked.collect()
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use prp_node::ServiceListener;
 use prp_proto::time::Instant;
 
-/// Connections accepted in one turn.
-const TURN: usize = 16;
+/// Connections accepted by one call.
+const MAX_ACCEPTS: usize = 16;
 
-/// How long the listener rests after a full turn, or after an error: 16,000 connections a
+/// How long the listener rests after a full batch, or after an error: 16,000 connections a
 /// second cost 10 % of a processor, however fast a process connects. The rest wait in the
 /// kernel's queue.
 const REST: Duration = Duration::from_millis(1);
@@ -42,12 +42,12 @@ impl Acceptor {
     }
 
     /// Hands some of the connections that wait, each with its user, to `take`.
-    pub fn turn(&mut self, now: Instant, mut take: impl FnMut(UnixStream, u32)) {
+    pub fn poll(&mut self, now: Instant, mut take: impl FnMut(UnixStream, u32)) {
         if self.rests_until.is_some_and(|until| until > now) {
             return;
         }
         self.rests_until = None;
-        for _ in 0..TURN {
+        for _ in 0..MAX_ACCEPTS {
             match self.listener.accept() {
                 Ok((stream, user)) => take(stream, user),
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return,

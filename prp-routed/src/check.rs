@@ -79,10 +79,10 @@ impl Finding {
         Self { file: path.display().to_string(), what: what.into(), ..Self::default() }
     }
 
-    /// Of `path`, what was said with its name before it.
-    fn said(path: &Path, said: &str) -> Self {
+    /// Of `path`, from a message that has its name before it.
+    fn of_message(path: &Path, message: &str) -> Self {
         let prefix = format!("{}: ", path.display());
-        Self::new(path, said.strip_prefix(&prefix).unwrap_or(said))
+        Self::new(path, message.strip_prefix(&prefix).unwrap_or(message))
     }
 }
 
@@ -129,8 +129,9 @@ impl Report {
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.ok &= other.ok;
-        let said = [self.summary, other.summary].into_iter().filter(|summary| !summary.is_empty());
-        self.summary = said.collect::<Vec<_>>().join("\n");
+        let summaries =
+            [self.summary, other.summary].into_iter().filter(|summary| !summary.is_empty());
+        self.summary = summaries.collect::<Vec<_>>().join("\n");
         self.faults.extend(other.faults);
         self.notes.extend(other.notes);
         self
@@ -142,8 +143,8 @@ fn read(path: &Path) -> Result<Hosts, Vec<Finding>> {
     let bytes = std::fs::read(path).map_err(|e| vec![Finding::new(path, e.to_string())])?;
     Hosts::parse(&bytes).map_err(|errors| {
         let finding = |e: &HostsError| {
-            let (line, column, said) = (e.line(), e.column(), e.to_string());
-            let what = said.strip_prefix(&format!("{line}:{column}: ")).unwrap_or(&said);
+            let (line, column, message) = (e.line(), e.column(), e.to_string());
+            let what = message.strip_prefix(&format!("{line}:{column}: ")).unwrap_or(&message);
             Finding { line: Some(line), column: Some(column), ..Finding::new(path, what) }
         };
         let mut all: Vec<_> = errors.iter().map(finding).collect();
@@ -200,7 +201,7 @@ pub fn troubles(file: &HostsFile, own: NodeId) -> Vec<String> {
 fn here(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> Findings {
     let (path, hosts) = (file.path(), file.hosts());
     let fault = |e: &io::Error| Findings {
-        faults: vec![Finding::said(path, &e.to_string())],
+        faults: vec![Finding::of_message(path, &e.to_string())],
         ..Findings::default()
     };
     let machine = Machine::here();
@@ -260,11 +261,11 @@ fn local_node(file: &HostsFile) -> io::Result<NodeId> {
 fn load(path: &Path) -> Result<HostsFile, Report> {
     HostsFile::load(path).map_err(|e| {
         if e.kind() != ErrorKind::InvalidData {
-            return Report::failed("", Finding::said(path, &e.to_string()));
+            return Report::failed("", Finding::of_message(path, &e.to_string()));
         }
-        // It may have been mended meanwhile; then what was said of it is told as it was said.
-        let said = || vec![Finding::said(path, &e.to_string())];
-        Report::new("", read(path).err().unwrap_or_else(said), Vec::new())
+        // It may have been mended meanwhile; then the message is reported as it was.
+        let as_reported = || vec![Finding::of_message(path, &e.to_string())];
+        Report::new("", read(path).err().unwrap_or_else(as_reported), Vec::new())
     })
 }
 
@@ -279,8 +280,8 @@ fn of_file(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> Report
         _ => format!("devices {}", devices.join(" ")),
     };
     let (nodes, names) = (count(hosts.len(), "node"), count(names, "name"));
-    let (path, who) = (file.path().display(), whoami(file, local, place));
-    Report::new(format!("{path}: {nodes}, {names}, {devices}{who}"), Vec::new(), Vec::new())
+    let (path, identity) = (file.path().display(), whoami(file, local, place));
+    Report::new(format!("{path}: {nodes}, {names}, {devices}{identity}"), Vec::new(), Vec::new())
 }
 
 /// Which node this machine is, or why that cannot be told, unless that is a fault and told as one.
@@ -289,7 +290,7 @@ fn whoami(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> String 
         Ok(node) => *node,
         Err(_) if place == Place::Here => return String::new(),
         Err(e) => {
-            let why = Finding::said(file.path(), &e.to_string()).what;
+            let why = Finding::of_message(file.path(), &e.to_string()).what;
             return format!("; which node this machine is cannot be told: {why}");
         }
     };
@@ -320,7 +321,7 @@ pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
     };
     match Settings::parse(&text) {
         Ok(settings) => {
-            let user = settings.user.as_deref().map(Identity::look_up).transpose();
+            let user = settings.user.as_deref().map(Identity::by_name).transpose();
             if let Err(e) = user {
                 return (Report::failed("", Finding::new(path, e.to_string())), Some(settings));
             }
@@ -359,7 +360,7 @@ pub fn daemon(settings: &Settings) -> Report {
 
 fn fault_of_table(path: &Path, error: &io::Error) -> Finding {
     let mend = "say which node it is: `node` in the settings, `self` in prphosts, or its line";
-    Finding { mend: Some(mend.into()), ..Finding::said(path, &error.to_string()) }
+    Finding { mend: Some(mend.into()), ..Finding::of_message(path, &error.to_string()) }
 }
 
 fn own_summary(path: &Path, table: &Table) -> String {

@@ -77,7 +77,7 @@ impl Control {
     }
 
     /// Reads and writes what goes without waiting; the questions that have come.
-    pub fn turn(&mut self, now: Instant) -> Vec<Asked> {
+    pub fn poll(&mut self, now: Instant) -> Vec<Asked> {
         let own = geteuid().as_raw();
         let mut asked = Vec::new();
         self.clients.retain_mut(|client| {
@@ -135,8 +135,8 @@ pub fn ask_within(
     let mut line = serde_json::to_vec(question)?;
     line.push(b'\n');
     stream.write_all(&line)?;
-    let mut said = String::new();
-    let read = BufReader::new(stream).read_line(&mut said).map_err(|e| {
+    let mut line = String::new();
+    let read = BufReader::new(stream).read_line(&mut line).map_err(|e| {
         let kind = if e.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut } else { e.kind() };
         io::Error::new(kind, format!("prp-routed of node {node} does not answer: {e}"))
     })?;
@@ -144,7 +144,7 @@ pub fn ask_within(
         let message = format!("prp-routed of node {node} has no place for another question now");
         return Err(io::Error::new(ErrorKind::ConnectionReset, message));
     }
-    match serde_json::from_str(&said)? {
+    match serde_json::from_str(&line)? {
         Reply::Ok(value) => Ok(value),
         Reply::Error(why) => Err(io::Error::other(why)),
     }

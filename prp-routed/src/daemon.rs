@@ -35,7 +35,7 @@ use crate::settings::Settings;
 use crate::table::Table;
 use loader::{Loader, ReloadRequest};
 
-/// How often a router that is always busy looks after everything else.
+/// How often a router that is always busy does everything else.
 const CHORES: Duration = Duration::from_millis(5);
 
 /// A router that is to look for frames for longer than this does so without a break.
@@ -56,8 +56,8 @@ pub struct Daemon {
     contention: CpuContention,
     /// The processes of the node.
     service: ServiceHandle,
-    /// What they were told last.
-    told: DownHops,
+    /// What was announced to them last.
+    announced: DownHops,
     signals: SignalFd,
     loader: Loader,
     manager: Manager,
@@ -84,15 +84,15 @@ impl Daemon {
         loop {
             let now = self.clock.now();
             self.manager.beat(now);
-            let busy = self.router.turn(now)? > 0;
+            let busy = self.router.poll(now)? > 0;
             let is_streaming = self.rate_meter.note(now, self.router.forwarder.stats().bytes);
-            self.look_after_neighbours(now);
+            self.update_neighbours(now);
             self.router.instruct_kernel();
             if busy {
                 last_frame = now;
             }
             let awake =
-                is_streaming || self.looks(now) && now.since(last_frame) < self.settings.spin;
+                is_streaming || self.may_poll(now) && now.since(last_frame) < self.settings.spin;
             if (busy || awake) && now.since(last_chores) < CHORES {
                 if !busy && is_streaming && self.settings.spin < SPINS {
                     std::thread::sleep(NAP);
@@ -113,8 +113,8 @@ impl Daemon {
         }
     }
 
-    /// Whether to look for frames at all: not where others compute, unless it is told to.
-    fn looks(&self, now: Instant) -> bool {
+    /// Whether to poll for frames at all: not where others compute, unless that is configured.
+    fn may_poll(&self, now: Instant) -> bool {
         self.settings.spin >= SPINS || !self.contention.is_present(now)
     }
 
@@ -140,21 +140,21 @@ impl Daemon {
     }
 
     /// Probes in and out, and what follows from them and from time.
-    fn look_after_neighbours(&mut self, now: Instant) {
+    fn update_neighbours(&mut self, now: Instant) {
         let due = self.neighbours.next_timeout().is_some_and(|at| at <= now);
-        if !due && self.router.heard.is_empty() && !self.carrier_news {
+        if !due && self.router.probes.is_empty() && !self.carrier_news {
             return;
         }
         self.carrier_news = false;
-        for (device, mac, block) in std::mem::take(&mut self.router.heard) {
-            self.neighbours.hear(now, device, mac, &block);
+        for (device, mac, block) in std::mem::take(&mut self.router.probes) {
+            self.neighbours.receive(now, device, mac, &block);
         }
         let names = self.router.links.iter().map(Link::name);
         let down: Vec<bool> = names.map(|name| !self.carrier.is_up(name)).collect();
         let up = |device: DeviceId| down.get(usize::from(device.0)).is_none_or(|down| !down);
         let mut probes = Vec::new();
         let forwarder = &mut self.router.forwarder;
-        self.neighbours.turn(
+        self.neighbours.poll(
             now,
             forwarder,
             up,
@@ -165,20 +165,20 @@ impl Daemon {
             },
         );
         probes.iter().for_each(|probe| self.router.probe(probe));
-        self.tell_processes();
+        self.announce_down_hops();
     }
 
-    /// Tells the node's processes which neighbours not to use.
-    fn tell_processes(&mut self) {
+    /// Announces to the node's processes which neighbours not to use.
+    fn announce_down_hops(&mut self) {
         let down = self.neighbours.iter().filter(|neighbour| !neighbour.usable);
         let hop = |neighbour: &Neighbour| {
             let link = self.router.links.get(usize::from(neighbour.hop.device.0))?;
             Some(DownHop { device: link.name().to_owned(), addr: neighbour.hop.addr })
         };
         let down = DownHops(down.filter_map(hop).collect());
-        if down != self.told {
-            self.told = down.clone();
-            self.service.tell(down);
+        if down != self.announced {
+            self.announced = down.clone();
+            self.service.announce(down);
         }
     }
 

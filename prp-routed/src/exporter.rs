@@ -46,7 +46,7 @@ const BUFFER: usize = 8192;
 /// Most headers: those of browsers are half as many.
 const HEADERS: usize = 48;
 
-/// How long what the daemon has said is given to others who ask: shorter than any collector's
+/// How long what the daemon has answered is given to others who ask: shorter than any collector's
 /// interval.
 const FRESH: Duration = Duration::from_millis(250);
 
@@ -67,8 +67,8 @@ pub struct Exporter {
 struct Shared {
     dir: RunDir,
     node: NodeId,
-    /// What the daemon said last, and when.
-    said: Mutex<Option<(Instant, Result<Bytes, String>)>>,
+    /// What the daemon answered last, and when.
+    last_answer: Mutex<Option<(Instant, Result<Bytes, String>)>>,
 }
 
 impl Exporter {
@@ -99,7 +99,7 @@ impl Exporter {
             .thread_name("metrics-ask")
             .build()?;
         info!(address = %bound, "metrics");
-        let shared = Arc::new(Shared { dir, node, said: Mutex::default() });
+        let shared = Arc::new(Shared { dir, node, last_answer: Mutex::default() });
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
             if let Err(e) = runtime.block_on(accept(self.listener, shared)) {
                 warn!("metrics: {e}");
@@ -162,10 +162,10 @@ fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
 }
 
 impl Shared {
-    /// What the daemon says, or has just said.
+    /// What the daemon answers, or has just answered.
     async fn text(&self) -> Result<Bytes, String> {
-        let mut said = self.said.lock().await;
-        if let Some((at, text)) = &*said
+        let mut last_answer = self.last_answer.lock().await;
+        if let Some((at, text)) = &*last_answer
             && at.elapsed() < FRESH
         {
             return text.clone();
@@ -181,7 +181,7 @@ impl Shared {
         if let Err(why) = &text {
             warn!("metrics: {}", why.trim_end());
         }
-        *said = Some((Instant::now(), text.clone()));
+        *last_answer = Some((Instant::now(), text.clone()));
         text
     }
 }

@@ -151,7 +151,7 @@ impl Kernel {
     }
 
     /// Whether it forwards.
-    pub fn standing(&self) -> KernelStatus {
+    pub fn status(&self) -> KernelStatus {
         let denied =
             |why: &str| KernelStatus { why_not: Some(why.into()), ..KernelStatus::default() };
         match self {
@@ -199,7 +199,7 @@ impl FastPath {
         if std::mem::take(&mut self.stale) {
             let before: Vec<_> = self.doors.iter().map(|door| door.exit).collect();
             for (door, link) in self.doors.iter_mut().zip(links) {
-                door.look(link);
+                door.refresh(link);
             }
             if !self.doors.iter().map(|door| door.exit).eq(before) {
                 self.published = None;
@@ -214,8 +214,8 @@ impl FastPath {
 }
 
 impl Door {
-    /// Sees what the device is now.
-    fn look(&mut self, link: &Link) {
+    /// Updates what the device is now.
+    fn refresh(&mut self, link: &Link) {
         let exit = link.io.fds().next().and_then(|fd| exit(fd, &self.name));
         let number = |exit: &Option<Exit>| exit.map(|exit| exit.index);
         if number(&exit) != number(&self.exit) && self.hook.take().is_some() {

@@ -10,7 +10,7 @@
 //! | [`table`] | a reading of prphosts, and how it differs from another |
 //! | [`link`], [`batch`] | a device with its queue, frames on their way to it |
 //! | [`rate_meter`] | whether bytes pour in, so that frames may gather |
-//! | [`router`] | links and decision together: one *turn* of work |
+//! | [`router`] | links and decision together: one iteration of work |
 //! | [`kernel`] | the part that the kernel forwards by itself |
 //! | [`neighbours`] | whom frames are sent to, and whether they live |
 //! | [`local_service`], [`acceptor`] | the thread that serves the processes of the node |

@@ -51,7 +51,7 @@ pub enum Event {
 #[derive(Debug)]
 enum Order {
     Answer(ClientId, Reply),
-    Tell(DownHops),
+    Announce(DownHops),
 }
 
 /// The thread, as the loop sees it. It ends when this is dropped.
@@ -159,9 +159,9 @@ impl ServiceHandle {
         self.order(Order::Answer(asker, reply));
     }
 
-    /// Tells every process which next hops not to use.
-    pub fn tell(&self, down: DownHops) {
-        self.order(Order::Tell(down));
+    /// Announces to every process which next hops not to use.
+    pub fn announce(&self, down: DownHops) {
+        self.order(Order::Announce(down));
     }
 
     fn order(&self, order: Order) {
@@ -208,7 +208,7 @@ impl LocalService {
         loop {
             match self.orders.try_recv() {
                 Ok(Order::Answer(asker, reply)) => self.control.answer(now, asker, &reply),
-                Ok(Order::Tell(down)) => self.registry.tell(now, &down),
+                Ok(Order::Announce(down)) => self.registry.announce(now, &down),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
@@ -217,10 +217,10 @@ impl LocalService {
 
     fn work(&mut self, now: Instant) {
         let (control, registry) = (&mut self.control, &mut self.registry);
-        self.control_acceptor.turn(now, |stream, user| control.admit(now, stream, user));
-        self.registry_acceptor.turn(now, |link, user| registry.admit(link, user));
-        self.waiting.extend(control.turn(now).into_iter().map(Event::Asked));
-        registry.turn(now);
+        self.control_acceptor.poll(now, |stream, user| control.admit(now, stream, user));
+        self.registry_acceptor.poll(now, |link, user| registry.admit(link, user));
+        self.waiting.extend(control.poll(now).into_iter().map(Event::Asked));
+        registry.poll(now);
         // While the loop has not taken the last ones there are no more.
         if self.waiting.is_empty() && registry.next_timeout().is_some_and(|at| at <= now) {
             let resets = registry.resets(now, |port| self.owners.is_free(port));

@@ -59,17 +59,17 @@ fn counter(registry: &mut Registry, name: &str, help: &str, value: u64) {
 }
 
 fn totals(registry: &mut Registry, router: &Router, reloads: u64) {
-    let (stats, said) = (router.forwarder.stats(), router.said());
+    let (stats, presence) = (router.forwarder.stats(), router.presence_counters());
     let by_kernel = router.kernel.total();
     counter(registry, "forwarded_frames", "Frames sent on", stats.frames + by_kernel.frames);
     counter(registry, "forwarded_bytes", "Bytes of frames sent on", stats.bytes + by_kernel.bytes);
     let frames = by_kernel.frames;
     counter(registry, "kernel_forwarded_frames", "Of those, by the kernel itself", frames);
     counter(registry, "local_frames", "Frames for this node's control port", stats.local);
-    counter(registry, "echoes_answered", "Echoes answered", said.echoes);
-    counter(registry, "requests_refused", "Requests to ports nobody owns", said.refusals);
-    counter(registry, "connections_reset", "Resets in the name of dead processes", said.resets);
-    counter(registry, "answers_suppressed", "Answers beyond the limit", said.suppressed);
+    counter(registry, "echoes_answered", "Echoes answered", presence.echoes);
+    counter(registry, "requests_refused", "Requests to ports nobody owns", presence.refusals);
+    counter(registry, "connections_reset", "Resets in the name of dead processes", presence.resets);
+    counter(registry, "answers_suppressed", "Answers beyond the limit", presence.suppressed);
     counter(registry, "reloads", "Times prphosts was put in force again", reloads);
 }
 

@@ -117,7 +117,13 @@ impl Neighbours {
 
     /// A probe from a neighbour. One that we do not probe ourselves, since we reach nobody by it,
     /// may reach others by us.
-    pub fn hear(&mut self, now: Instant, device: DeviceId, addr: LinkAddr, block: &LivenessBlock) {
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        device: DeviceId,
+        addr: LinkAddr,
+        block: &LivenessBlock,
+    ) {
         let Some(at) = self.list.iter().position(|n| (n.hop.device, n.hop.addr) == (device, addr))
         else {
             return;
@@ -132,7 +138,7 @@ impl Neighbours {
 
     /// Lets time and carriers act on `forwarder`. Gives the probes that are due to `send`, and the
     /// neighbours whose use has changed to `changed`.
-    pub fn turn(
+    pub fn poll(
         &mut self,
         now: Instant,
         forwarder: &mut Forwarder,
@@ -170,7 +176,7 @@ impl Neighbours {
         })
     }
 
-    /// When [`Self::turn`] has something to do.
+    /// When [`Self::poll`] has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
         let timers = self.list.iter().flat_map(|neighbour| {
             let session = neighbour.session.as_ref().map(Session::next_timeout);

@@ -51,7 +51,7 @@ impl RouterNodePort {
 
     /// Hands on what is there, to the processes of the node and to the router itself, and takes the
     /// port if it has become free; how many datagrams there were.
-    pub fn turn(&mut self, now: Instant) -> usize {
+    pub fn poll(&mut self, now: Instant) -> usize {
         let Self { own, offset, owners, port, .. } = self;
         let Some(socket) = port else {
             if self.seek_at <= now {

@@ -1,6 +1,6 @@
 //! What the service manager is told, where there is one (sd_notify(3)), and its watchdog.
 //!
-//! The manager restarts a daemon that has said nothing for `WatchdogSec`. So the loop itself says
+//! The manager restarts a daemon that has sent nothing for `WatchdogSec`. So the loop itself says
 //! it, once each time round when it is due, and nobody else: a loop that hangs is silent.
 
 use std::ffi::OsStr;
@@ -40,25 +40,25 @@ impl Manager {
 
     /// The daemon routes, with these `words` as its state.
     pub fn ready(&self, words: &str) {
-        self.tell(&[NotifyState::Ready, NotifyState::Status(words)]);
+        self.send(&[NotifyState::Ready, NotifyState::Status(words)]);
     }
 
     /// It reads its files again; [`Self::ready`] is to follow.
     pub fn reloading(&self) {
         let Ok(now) = NotifyState::monotonic_usec_now() else { return };
-        self.tell(&[NotifyState::Reloading, now]);
+        self.send(&[NotifyState::Reloading, now]);
     }
 
     /// It ends.
     pub fn stopping(&self) {
-        self.tell(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+        self.send(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
     }
 
     /// The loop turns.
     pub fn beat(&mut self, now: Instant) {
         let Some(every) = self.every else { return };
         if self.due <= now {
-            self.tell(&[NotifyState::Watchdog]);
+            self.send(&[NotifyState::Watchdog]);
             self.due = now + every;
         }
     }
@@ -68,7 +68,7 @@ impl Manager {
         self.every.map(|_| self.due)
     }
 
-    fn tell(&self, states: &[NotifyState<'_>]) {
+    fn send(&self, states: &[NotifyState<'_>]) {
         let Some(socket) = &self.socket else { return };
         let lines: String = states.iter().map(|state| format!("{state}\n")).collect();
         // A manager that does not read is not waited for: frames are.
@@ -102,8 +102,8 @@ mod tests {
         (Manager::new(Some(ours), patience), theirs)
     }
 
-    /// What was said last, and only that.
-    fn heard(socket: &UnixDatagram) -> Option<String> {
+    /// What was sent last, and only that.
+    fn received(socket: &UnixDatagram) -> Option<String> {
         let mut buffer = [0; 256];
         let n = socket.recv(&mut buffer).ok()?;
         assert!(socket.recv(&mut [0; 256]).is_err(), "one message");
@@ -111,40 +111,40 @@ mod tests {
     }
 
     #[test]
-    fn beat__comes_twice_in_its_time_and_only_from_a_loop_that_turns() {
+    fn beat__comes_twice_in_its_time_and_only_from_a_loop_that_runs() {
         let (mut manager, socket) = pair(Some(Duration::from_millis(100)));
         manager.beat(at(7));
-        assert_eq!(heard(&socket).as_deref(), Some("WATCHDOG=1\n"));
+        assert_eq!(received(&socket).as_deref(), Some("WATCHDOG=1\n"));
         assert_eq!(manager.next_timeout(), Some(at(57)));
         for ms in 8..57 {
             manager.beat(at(ms));
         }
-        assert_eq!(heard(&socket), None);
+        assert_eq!(received(&socket), None);
         manager.beat(at(57));
-        assert!(heard(&socket).is_some());
+        assert!(received(&socket).is_some());
         // A loop that was held up says it once, not for all the time before.
         manager.beat(at(900));
-        assert!(heard(&socket).is_some());
+        assert!(received(&socket).is_some());
         assert_eq!(manager.next_timeout(), Some(at(950)));
     }
 
     #[test]
-    fn tell__what_the_manual_has() {
+    fn send__what_the_manual_has() {
         let (mut manager, socket) = pair(None);
         manager.ready("node 2");
-        assert_eq!(heard(&socket).as_deref(), Some("READY=1\nSTATUS=node 2\n"));
+        assert_eq!(received(&socket).as_deref(), Some("READY=1\nSTATUS=node 2\n"));
         manager.reloading();
-        let said = heard(&socket).expect("something");
-        let time = said.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("both lines");
+        let text = received(&socket).expect("something");
+        let time = text.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("both lines");
         assert!(time.trim_end().parse::<u64>().expect("a number") > 0);
         manager.stopping();
-        assert_eq!(heard(&socket).as_deref(), Some("STOPPING=1\nSTATUS=stopping\n"));
+        assert_eq!(received(&socket).as_deref(), Some("STOPPING=1\nSTATUS=stopping\n"));
         manager.beat(at(1));
-        assert_eq!((heard(&socket), manager.next_timeout()), (None, None), "nobody watches");
+        assert_eq!((received(&socket), manager.next_timeout()), (None, None), "nobody watches");
     }
 
     #[test]
-    fn tell__a_manager_that_does_not_read_is_not_waited_for() {
+    fn send__a_manager_that_does_not_read_is_not_waited_for() {
         let (manager, _socket) = pair(None);
         for _ in 0..10_000 {
             manager.ready("still here");
@@ -163,7 +163,7 @@ mod tests {
         Manager::new(open(OsStr::new(&format!("@{name}"))).ok(), None).ready("2");
         for (socket, word) in [(by_path, "1"), (by_name, "2")] {
             socket.set_nonblocking(true).expect("a socket");
-            assert_eq!(heard(&socket), Some(format!("READY=1\nSTATUS={word}\n")));
+            assert_eq!(received(&socket), Some(format!("READY=1\nSTATUS={word}\n")));
         }
         assert!(open(OsStr::new("/no/such/socket")).is_err());
     }

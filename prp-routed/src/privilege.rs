@@ -20,7 +20,7 @@ impl Identity {
     /// # Errors
     /// There is no such user; or this process may not become it.
     pub fn find(name: &str) -> io::Result<Self> {
-        let user = Self::look_up(name)?;
+        let user = Self::by_name(name)?;
         let own = geteuid();
         if !own.is_root() && own != user.uid {
             let what = format!(
@@ -36,7 +36,7 @@ impl Identity {
     ///
     /// # Errors
     /// There is no such user.
-    pub fn look_up(name: &str) -> io::Result<Self> {
+    pub fn by_name(name: &str) -> io::Result<Self> {
         let found = match name.parse() {
             Ok(number) => User::from_uid(Uid::from_raw(number)),
             Err(_) => User::from_name(name),
@@ -111,8 +111,8 @@ mod tests {
             assert_eq!(root.expect("there is one").name, "root");
             assert_eq!(Identity::find("root").expect("there is one").uid, Uid::from_raw(0));
         } else {
-            let said = root.expect_err("it is another user").to_string();
-            assert!(said.contains("only root may become another user"), "{said}");
+            let message = root.expect_err("it is another user").to_string();
+            assert!(message.contains("only root may become another user"), "{message}");
         }
         let own = geteuid().to_string();
         assert_eq!(Identity::find(&own).map(|found| found.uid).ok(), Some(geteuid()));
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn find__of_nobody_there_says_what_to_do() {
-        let said = Identity::find("no-such-user").expect_err("nobody has that name").to_string();
-        assert!(said.starts_with("user = \"no-such-user\": no such user; make it"), "{said}");
+        let message = Identity::find("no-such-user").expect_err("nobody has that name").to_string();
+        assert!(message.starts_with("user = \"no-such-user\": no such user; make it"), "{message}");
     }
 }

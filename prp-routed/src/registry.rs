@@ -1,5 +1,5 @@
-//! The processes of the node that have registered (docs/routing.md): what they are told while they
-//! live, and what is left of them when they are dead.
+//! The processes of the node that have registered (docs/routing.md): what is announced to them
+//! while they live, and what is left of them when they are dead.
 //!
 //! Nothing is received from a process. It has a ledger of the router's making, and its connection
 //! ends when it does.
@@ -44,8 +44,8 @@ pub struct ProcessRegistry {
     next: u64,
     dead: DeadProcesses,
     resets: TokenBucket,
-    /// What was told last.
-    told: Vec<u8>,
+    /// What was announced last.
+    announced: Vec<u8>,
 }
 
 /// One that lives.
@@ -68,7 +68,7 @@ impl ProcessRegistry {
             next: 0,
             dead: DeadProcesses::default(),
             resets: TokenBucket::new(RESETS_PER_SECOND),
-            told: DownHops::default().encode(),
+            announced: DownHops::default().encode(),
         })
     }
 
@@ -100,14 +100,14 @@ impl ProcessRegistry {
         let mut process = Process { link, user, ledger };
         // Only its end is an event: what it may send stays in the kernel, and is charged to it.
         let event = EpollEvent::new(EpollFlags::EPOLLRDHUP, self.next);
-        if process.tell(&self.told) && self.epoll.add(&process.link, event).is_ok() {
+        if process.send(&self.announced) && self.epoll.add(&process.link, event).is_ok() {
             self.processes.insert(self.next, process);
             self.next += 1;
         }
     }
 
     /// Notes which processes have ended.
-    pub fn turn(&mut self, now: Instant) {
+    pub fn poll(&mut self, now: Instant) {
         let mut events = [EpollEvent::empty(); EVENTS];
         let Ok(n) = self.epoll.wait(&mut events, EpollTimeout::ZERO) else { return };
         events[..n].iter().for_each(|event| self.part(now, event.data()));
@@ -121,15 +121,16 @@ impl ProcessRegistry {
         self.dead.add(process.user, process.ledger, now);
     }
 
-    /// Tells every process which next hops not to use, if that has changed.
-    pub fn tell(&mut self, now: Instant, down: &DownHops) {
-        let told = down.encode();
-        if told == self.told {
+    /// Announces to every process which next hops not to use, if that has changed.
+    pub fn announce(&mut self, now: Instant, down: &DownHops) {
+        let announced = down.encode();
+        if announced == self.announced {
             return;
         }
-        self.told = told;
-        let told = &self.told;
-        let deaf = self.processes.iter_mut().filter_map(|(n, p)| (!p.tell(told)).then_some(*n));
+        self.announced = announced;
+        let announced = &self.announced;
+        let deaf =
+            self.processes.iter_mut().filter_map(|(n, p)| (!p.send(announced)).then_some(*n));
         // They register again when they run again.
         deaf.collect::<Vec<_>>().into_iter().for_each(|number| self.part(now, number));
     }
@@ -151,10 +152,10 @@ impl ProcessRegistry {
 }
 
 impl Process {
-    /// Whether it has taken `said`: one that does not read for so long that it has not is sent
+    /// Whether it has taken `message`: one that does not read for so long that it has not is sent
     /// away.
-    fn tell(&mut self, said: &[u8]) -> bool {
-        matches!(self.link.write(said), Ok(n) if n == said.len())
+    fn send(&mut self, message: &[u8]) -> bool {
+        matches!(self.link.write(message), Ok(n) if n == message.len())
     }
 }
 

@@ -281,17 +281,17 @@ pub fn counters(router: &Router) -> serde_json::Value {
     let (stats, by_kernel) = (router.forwarder.stats(), router.kernel.total());
     let drops: serde_json::Map<_, _> =
         stats.drops.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
-    let said = router.said();
+    let presence = router.presence_counters();
     serde_json::json!({
         "forwarded_frames": stats.frames + by_kernel.frames,
         "forwarded_bytes": stats.bytes + by_kernel.bytes,
         "forwarded_by_kernel": by_kernel.frames,
         "local_frames": stats.local,
         "dropped": drops,
-        "echoes_answered": said.echoes,
-        "requests_refused": said.refusals,
-        "connections_reset": said.resets,
-        "answers_suppressed": said.suppressed,
+        "echoes_answered": presence.echoes,
+        "requests_refused": presence.refusals,
+        "connections_reset": presence.resets,
+        "answers_suppressed": presence.suppressed,
     })
 }
 
@@ -305,7 +305,10 @@ mod tests {
         stats.not_sent(1500, ForwardDrop::NoRoute);
         assert_eq!(oversized(&stats), None);
         stats.not_sent(1500, ForwardDrop::TooBig);
-        let said = oversized(&stats).expect("one was too large");
-        assert!(said.starts_with("1 frames were larger") && said.contains("mtu="), "{said}");
+        let message = oversized(&stats).expect("one was too large");
+        assert!(
+            message.starts_with("1 frames were larger") && message.contains("mtu="),
+            "{message}"
+        );
     }
 }

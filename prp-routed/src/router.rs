@@ -1,4 +1,4 @@
-//! Links and decision together: one turn of a router's work.
+//! Links and decision together: one iteration of a router's work.
 
 use std::io;
 
@@ -21,9 +21,9 @@ use crate::link::Link;
 use crate::neighbours::Probe;
 use crate::node_port::RouterNodePort;
 
-/// Frames received per turn from one device: half of what `sendmmsg` takes, so that two busy
+/// Frames received per iteration from one device: half of what `sendmmsg` takes, so that two busy
 /// devices fill one call to a third.
-const RECEIVE_TURN: usize = 32;
+const RECEIVE_BATCH: usize = 32;
 
 /// What may be said per second, of each kind: enough for every diagnosis, too little to harm
 /// anybody (SPEC PRP-NODE-4, PRP-RST-6).
@@ -41,21 +41,21 @@ pub struct Router {
     /// What the kernel forwards by itself.
     pub kernel: Kernel,
     /// Probes of neighbours that have come: from which device and address.
-    pub heard: Vec<(DeviceId, LinkAddr, LivenessBlock)>,
+    pub probes: Vec<(DeviceId, LinkAddr, LivenessBlock)>,
     batch: Batch,
     presence: Presence,
 }
 
-/// What this node says for itself.
+/// What this node sends for itself.
 #[derive(Debug)]
 struct Presence {
     owners: OwnerProbe,
     answers: TokenBucket,
     refusals: TokenBucket,
-    said: PresenceCounters,
+    counters: PresenceCounters,
 }
 
-/// What this node said for itself.
+/// Counters of what this node sent for itself.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct PresenceCounters {
     /// Echo replies, and answers about echoes that went no further.
@@ -64,7 +64,7 @@ pub struct PresenceCounters {
     pub refusals: u64,
     /// Resets in the name of dead processes.
     pub resets: u64,
-    /// What went unsaid because there was too much of it.
+    /// What was not sent because there was too much of it.
     pub suppressed: u64,
 }
 
@@ -78,16 +78,16 @@ impl Router {
             owners: OwnerProbe::new(forwarder.local())?,
             answers: TokenBucket::new(ANSWERS_PER_SECOND),
             refusals: TokenBucket::new(ANSWERS_PER_SECOND),
-            said: PresenceCounters::default(),
+            counters: PresenceCounters::default(),
         };
-        let (heard, batch) = (Vec::new(), Batch::default());
+        let (probes, batch) = (Vec::new(), Batch::default());
         let (kernel, node_port) = (Kernel::Off, None);
-        Ok(Self { forwarder, links, node_port, kernel, heard, batch, presence })
+        Ok(Self { forwarder, links, node_port, kernel, probes, batch, presence })
     }
 
-    /// What the node said for itself.
-    pub const fn said(&self) -> &PresenceCounters {
-        &self.presence.said
+    /// The counters of what the node sent for itself.
+    pub const fn presence_counters(&self) -> &PresenceCounters {
+        &self.presence.counters
     }
 
     /// Receives what is there, up to a batch per device, and sends what follows from it; how many
@@ -95,9 +95,9 @@ impl Router {
     ///
     /// # Errors
     /// A device is gone for good.
-    pub fn turn(&mut self, now: Instant) -> io::Result<usize> {
-        // What the router hands on to itself is there for its link's turn.
-        let mut frames = self.node_port.as_mut().map_or(0, |port| port.turn(now));
+    pub fn poll(&mut self, now: Instant) -> io::Result<usize> {
+        // What the router hands on to itself is there when its link is polled.
+        let mut frames = self.node_port.as_mut().map_or(0, |port| port.poll(now));
         for index in 0..self.links.len() {
             let n = match self.pass_on(now, index)? {
                 Some(n) => n,
@@ -113,15 +113,16 @@ impl Router {
     /// Forwards frames right from the memory that link `index` shares with the kernel; how many
     /// there were, or none if it shares none.
     fn pass_on(&mut self, now: Instant, index: usize) -> io::Result<Option<usize>> {
-        let Self { forwarder, links, heard, batch, presence, .. } = self;
+        let Self { forwarder, links, probes, batch, presence, .. } = self;
         let (before, rest) = links.split_at_mut(index);
         let Some((link, after)) = rest.split_first_mut() else { return Ok(None) };
-        let mut mind = Mind { now, id: DeviceId(index as u16), forwarder, batch, presence, heard };
+        let mut context =
+            LinkContext { now, id: DeviceId(index as u16), forwarder, batch, presence, probes };
         let mut passing: Vec<(Egress, &[u8])> = Vec::new();
         let DeviceIo::Frames(io) = &mut link.io else { return Ok(None) };
-        let held = io.hold(RECEIVE_TURN, &mut |bytes| match mind.judge(bytes) {
+        let held = io.hold(RECEIVE_BATCH, &mut |bytes| match context.judge(bytes) {
             // Its own socket is busy with the frames that are held.
-            Some(departure) if departure.device == mind.id => mind.copy(&departure, bytes),
+            Some(departure) if departure.device == context.id => context.copy(&departure, bytes),
             Some(departure) => passing.push((departure, &bytes[HEADER_LEN..])),
             None => {}
         });
@@ -133,7 +134,7 @@ impl Router {
                 let frames = passing.iter().filter(to);
                 let pieces =
                     frames.map(|(departure, rest)| (departure.to, [departure.head(), rest]));
-                other.send(pieces, mind.forwarder.stats_mut());
+                other.send(pieces, context.forwarder.stats_mut());
             }
         }
         let frames = held.frames();
@@ -143,18 +144,19 @@ impl Router {
 
     /// Receives from link `index`, and puts what is to go on into the batch.
     fn take_in(&mut self, now: Instant, index: usize) -> io::Result<usize> {
-        let Self { forwarder, links, heard, batch, presence, .. } = self;
-        let mut mind = Mind { now, id: DeviceId(index as u16), forwarder, batch, presence, heard };
+        let Self { forwarder, links, probes, batch, presence, .. } = self;
+        let mut context =
+            LinkContext { now, id: DeviceId(index as u16), forwarder, batch, presence, probes };
         match &mut links[index].io {
-            DeviceIo::Frames(io) => io.receive(RECEIVE_TURN, &mut |bytes| {
-                if let Some(departure) = mind.judge(bytes) {
-                    mind.copy(&departure, bytes);
+            DeviceIo::Frames(io) => io.receive(RECEIVE_BATCH, &mut |bytes| {
+                if let Some(departure) = context.judge(bytes) {
+                    context.copy(&departure, bytes);
                 }
             }),
-            DeviceIo::Udp(io) => io.receive(RECEIVE_TURN, &mut |from, bytes| {
-                if let Some(departure) = mind.judge_datagram(from, bytes) {
+            DeviceIo::Udp(io) => io.receive(RECEIVE_BATCH, &mut |from, bytes| {
+                if let Some(departure) = context.judge_datagram(from, bytes) {
                     let rest = &bytes[PACKET_HEADER_LEN..];
-                    mind.batch.push(departure.device, departure.to, departure.head(), rest);
+                    context.batch.push(departure.device, departure.to, departure.head(), rest);
                 }
             }),
         }
@@ -208,7 +210,7 @@ impl Router {
         let here = self.forwarder.local();
         for established in connections.iter().filter(|s| s.remote.node != here) {
             if let Some(reset) = reset(&self.forwarder, established) {
-                self.presence.said.resets += 1;
+                self.presence.counters.resets += 1;
                 self.batch.push(reset.device, reset.to, &reset.bytes, &[]);
             }
         }
@@ -224,7 +226,7 @@ impl Router {
         for established in inside {
             let frame = reset_here(&self.forwarder, established);
             let sent = device.send(&mut std::iter::once([frame.as_slice(), &[], &[], &[]]));
-            self.presence.said.resets += sent.done as u64;
+            self.presence.counters.resets += sent.done as u64;
         }
     }
 
@@ -241,16 +243,16 @@ impl Router {
 }
 
 /// What it takes to decide about the frames of one link.
-struct Mind<'a> {
+struct LinkContext<'a> {
     now: Instant,
     id: DeviceId,
     forwarder: &'a mut Forwarder,
     batch: &'a mut Batch,
     presence: &'a mut Presence,
-    heard: &'a mut Vec<(DeviceId, LinkAddr, LivenessBlock)>,
+    probes: &'a mut Vec<(DeviceId, LinkAddr, LivenessBlock)>,
 }
 
-impl Mind<'_> {
+impl LinkContext<'_> {
     /// How a frame goes on, if it does. What it is to this node itself is done.
     fn judge(&mut self, bytes: &[u8]) -> Option<Egress> {
         let outcome = self.forwarder.handle_frame(self.id, bytes);
@@ -267,12 +269,12 @@ impl Mind<'_> {
         match outcome {
             Outcome::Forward(departure) => return Some(departure),
             Outcome::Local(frame) => match LivenessBlock::of(&frame) {
-                Some(block) => self.heard.push((self.id, frame.from, block)),
-                None => self.presence.hear(self.now, self.forwarder, &frame, self.batch),
+                Some(block) => self.probes.push((self.id, frame.from, block)),
+                None => self.presence.handle(self.now, self.forwarder, &frame, self.batch),
             },
             Outcome::Dropped(why, Some(frame)) => {
-                let said = || answer(self.forwarder, &frame, Some(why));
-                self.presence.echo(self.now, said, self.batch);
+                let reply = || answer(self.forwarder, &frame, Some(why));
+                self.presence.echo(self.now, reply, self.batch);
             }
             Outcome::Dropped(_, None) => {}
         }
@@ -288,7 +290,13 @@ impl Mind<'_> {
 impl Presence {
     /// A frame for this node: an echo, or a request, grant or probe to a port nobody owns. All else
     /// is for others.
-    fn hear(&mut self, now: Instant, forwarder: &Forwarder, frame: &Frame<'_>, batch: &mut Batch) {
+    fn handle(
+        &mut self,
+        now: Instant,
+        forwarder: &Forwarder,
+        frame: &Frame<'_>,
+        batch: &mut Batch,
+    ) {
         let port = frame.head.transport.dst_port;
         if port == Port::CONTROL {
             return self.echo(now, || answer(forwarder, frame, None), batch);
@@ -296,24 +304,24 @@ impl Presence {
         if ResetBlock::owed_to(frame).is_none() {
             return;
         }
-        // First of all: a flood must not cost a look at the port for each frame.
+        // First of all: a flood must not cost a check of the port for each frame.
         if !self.refusals.take(now) {
-            self.said.suppressed += 1;
+            self.counters.suppressed += 1;
         } else if self.owners.is_free(port)
             && let Some(refusal) = refuse(forwarder, frame)
         {
-            self.said.refusals += 1;
+            self.counters.refusals += 1;
             batch.push(refusal.device, refusal.to, &refusal.bytes, &[]);
         }
     }
 
-    fn echo(&mut self, now: Instant, said: impl FnOnce() -> Option<Answer>, batch: &mut Batch) {
-        let Some(said) = said() else { return };
+    fn echo(&mut self, now: Instant, reply: impl FnOnce() -> Option<Answer>, batch: &mut Batch) {
+        let Some(reply) = reply() else { return };
         if self.answers.take(now) {
-            self.said.echoes += 1;
-            batch.push(said.device, said.to, &said.bytes, &[]);
+            self.counters.echoes += 1;
+            batch.push(reply.device, reply.to, &reply.bytes, &[]);
         } else {
-            self.said.suppressed += 1;
+            self.counters.suppressed += 1;
         }
     }
 }

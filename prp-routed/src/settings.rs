@@ -245,8 +245,8 @@ mod tests {
             ("[liveness]\nmultiplier = 1", "2 to 50"),
             ("[liveness]\nhold_ms = 60001", "at most"),
         ] {
-            let said = Settings::parse(text).unwrap_err().to_string();
-            assert!(said.contains(word), "{text}: {said}");
+            let message = Settings::parse(text).unwrap_err().to_string();
+            assert!(message.contains(word), "{text}: {message}");
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn load__names_the_file() {
-        let said = Settings::load(Path::new("/no/such.toml")).unwrap_err().to_string();
-        assert!(said.starts_with("/no/such.toml: "), "{said}");
+        let message = Settings::load(Path::new("/no/such.toml")).unwrap_err().to_string();
+        assert!(message.starts_with("/no/such.toml: "), "{message}");
     }
 }

@@ -160,9 +160,9 @@ mod tests {
         let mut file = NamedTempFile::new().expect("a temporary file");
         file.write_all(BEFORE.as_bytes()).expect("room for a few bytes");
         let settings = Settings { hosts: file.path().to_owned(), ..settings };
-        let said = Table::load(&settings, &ports()).unwrap_err().to_string();
-        assert!(said.ends_with("node 9, which this is, has no line"), "{said}");
-        let said = table("1 nonsense\n", &ports()).unwrap_err().to_string();
-        assert!(said.contains(":1:3: expected"), "{said}");
+        let message = Table::load(&settings, &ports()).unwrap_err().to_string();
+        assert!(message.ends_with("node 9, which this is, has no line"), "{message}");
+        let message = table("1 nonsense\n", &ports()).unwrap_err().to_string();
+        assert!(message.contains(":1:3: expected"), "{message}");
     }
 }

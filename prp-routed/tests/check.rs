@@ -74,8 +74,11 @@ fn help__has_examples_and_exit_codes() {
     for args in [&["--help"][..], &["check", "--help"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_prp-routed"));
         let output = command.args(args).output().expect("the program can be run");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{args:?}");
-        assert!(said.contains("Exit codes:") && said.contains("\n  prp-routed check"), "{said}");
+        assert!(
+            stdout.contains("Exit codes:") && stdout.contains("\n  prp-routed check"),
+            "{stdout}"
+        );
     }
 }

@@ -21,7 +21,7 @@ impl Room {
     }
 
     /// Sends a line to all members.
-    fn say(&self, line: &str) {
+    fn send(&self, line: &str) {
         self.members().retain_mut(|(_, member)| writeln!(member, "{line}").is_ok());
     }
 
@@ -37,12 +37,12 @@ fn serve(room: &Room, number: usize, stream: PrpStream) -> io::Result<()> {
     let mut lines = BufReader::new(stream).lines();
     let Some(name) = lines.next().transpose()? else { return Ok(()) };
     room.members().push((number, writer));
-    room.say(&format!("* {name} has come"));
+    room.send(&format!("* {name} has come"));
     for line in lines.map_while(Result::ok) {
-        room.say(&format!("{name}: {line}"));
+        room.send(&format!("{name}: {line}"));
     }
     room.leave(number);
-    room.say(&format!("* {name} has left"));
+    room.send(&format!("* {name} has left"));
     Ok(())
 }
 

@@ -138,8 +138,8 @@ impl Engine {
         }
     }
 
-    /// As [`Self::finish`], right after a turn at `now`, which has done most of it.
-    fn finish_turn(&self, core: CoreGuard<'_>, now: Instant) {
+    /// As [`Self::finish`], right after an iteration at `now`, which has done most of it.
+    fn finish_iteration(&self, core: CoreGuard<'_>, now: Instant) {
         if core.endpoint.has_news() || core.rx_handles.has_frame() {
             self.finish(core, now);
         } else {

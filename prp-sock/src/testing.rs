@@ -1,8 +1,8 @@
-//! Two nodes in one process, on a wire made of pipes: tests of streams and of what is built on
+//! Two nodes in one process, on a link made of pipes: tests of streams and of what is built on
 //! them, without any privileges. Everything above the devices is the real thing: endpoint, engine,
 //! threads.
 
-mod wire;
+mod faulty;
 
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
@@ -25,14 +25,14 @@ use crate::engine::{Engine, enlist};
 use crate::listener::PrpListener;
 use crate::stream::PrpStream;
 
-pub(crate) use wire::WireDevice;
-pub use wire::{Rule, Verdict};
+pub(crate) use faulty::FaultyDevice;
+pub use faulty::{Rule, Verdict};
 
 /// How long anything may take before it counts as stuck: far longer than the slowest, most loaded
 /// machine needs, and than every timeout of the protocol that a test does not mean to wait for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// MTU of a wire unless a test wants another.
+/// MTU of a link unless a test wants another.
 const MTU: u32 = 1500;
 
 /// Node numbers for pairs: away from those people give to machines.
@@ -133,7 +133,7 @@ pub enum Side {
     Beta,
 }
 
-/// A node: an engine of its own, with a wire to the other node and a loopback device.
+/// A node: an engine of its own, with a link to the other node and a loopback device.
 #[derive(Debug)]
 pub struct Node {
     number: NodeId,
@@ -141,11 +141,11 @@ pub struct Node {
 }
 
 impl Node {
-    /// The node that is `side` of `numbers`, with one end of a wire and devices that lead nowhere.
+    /// The node that is `side` of `numbers`, with one end of a link and devices that lead nowhere.
     pub(crate) fn new(
         numbers: &Numbers,
         side: Side,
-        wire: Box<dyn FrameIo>,
+        device: Box<dyn FrameIo>,
         others: Vec<Box<dyn FrameIo>>,
     ) -> Self {
         let Numbers { alpha, beta, .. } = numbers;
@@ -161,15 +161,15 @@ impl Node {
             vec![Device::ethernet(MacAddr([2, 0, 0, 0, 0, last]), MTU), Device::loopback(MTU)];
         let endpoint = Endpoint::new(EndpointConfig::default(), routes, devices, [last; 32]);
         let looped = PipeDevice::looped(MTU).expect("a socket");
-        let looped = WireDevice::new(looped, None, numbers.clone());
+        let looped = FaultyDevice::new(looped, None, numbers.clone());
         let looped: Box<dyn FrameIo> = Box::new(looped);
-        let io = [wire, looped].into_iter().chain(others).map(DeviceIo::Frames).collect();
+        let io = [device, looped].into_iter().chain(others).map(DeviceIo::Frames).collect();
         let names = vec!["eth0".into(), "lo".into()];
         let engine = Engine::start(endpoint, io, names, None).expect("an engine on pipes");
         Self { number, engine }
     }
 
-    /// The node at one end of a wire that leaves this process: `socket` is a datagram socket
+    /// The node at one end of a link that leaves this process: `socket` is a datagram socket
     /// connected to its peer's. Like an engine of the real world it delivers what is left when the
     /// process exits.
     ///
@@ -177,8 +177,8 @@ impl Node {
     /// If the operating system has no threads or descriptors left.
     pub fn on_socket(numbers: &Numbers, side: Side, socket: OwnedFd) -> Self {
         let pipe = PipeDevice::new(socket.into(), MTU).expect("a socket");
-        let wire = Box::new(WireDevice::new(pipe, None, numbers.clone()));
-        let node = Self::new(numbers, side, wire, Vec::new());
+        let device = Box::new(FaultyDevice::new(pipe, None, numbers.clone()));
+        let node = Self::new(numbers, side, device, Vec::new());
         enlist(&node.engine, &format!("prp-testing/{}", node.number));
         node
     }
@@ -219,7 +219,7 @@ impl Node {
     }
 }
 
-/// Two nodes and the wire between them.
+/// Two nodes and the link between them.
 #[derive(Debug)]
 pub struct Pair {
     /// The first node.
@@ -235,20 +235,20 @@ impl Default for Pair {
 }
 
 impl Pair {
-    /// Two nodes on a wire that loses nothing.
+    /// Two nodes on a link that loses nothing.
     pub fn new() -> Self {
         Self::with_rules(None, None)
     }
 
-    /// Two nodes on a wire that does with frames towards each what a rule says.
+    /// Two nodes on a link that does with frames towards each what a rule says.
     ///
     /// # Panics
     /// If the operating system has no threads or descriptors left.
     pub fn with_rules(to_alpha: Option<Rule>, to_beta: Option<Rule>) -> Self {
         let numbers = Numbers::reserve();
         let (a, b) = PipeDevice::pair(MTU).expect("a socket pair");
-        let a = Box::new(WireDevice::new(a, to_alpha, numbers.clone()));
-        let b = Box::new(WireDevice::new(b, to_beta, numbers.clone()));
+        let a = Box::new(FaultyDevice::new(a, to_alpha, numbers.clone()));
+        let b = Box::new(FaultyDevice::new(b, to_beta, numbers.clone()));
         Self {
             alpha: Node::new(&numbers, Side::Alpha, a, Vec::new()),
             beta: Node::new(&numbers, Side::Beta, b, Vec::new()),

@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn start__blocks_signals_there_and_not_here() {
         let before = mask();
-        let (tell, told) = channel();
-        start("test", move || tell.send(mask()).expect("somebody listens")).unwrap();
-        let there = told.recv().unwrap();
+        let (sender, receiver) = channel();
+        start("test", move || sender.send(mask()).expect("somebody listens")).unwrap();
+        let there = receiver.recv().unwrap();
         for signal in Signal::iterator() {
             let stays =
                 FAULTS.contains(&signal) || [Signal::SIGKILL, Signal::SIGSTOP].contains(&signal);

@@ -109,17 +109,17 @@ fn model(run: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Changes what somebody waits for, under the lock, and then calls them.
-fn tell(core: &Mutex<u32>, waiter: &Arc<Waiter>) {
+fn change_and_wake(core: &Mutex<u32>, waiter: &Arc<Waiter>) {
     *core.lock().unwrap() += 1;
     waiter.waker().wake();
 }
 
-/// Starts `n` threads that each tell `waiter` something.
-fn tellers(n: u32, core: &Arc<Mutex<u32>>, waiter: &Arc<Waiter>) -> Vec<thread::JoinHandle<()>> {
+/// Starts `n` threads that each change something and wake `waiter`.
+fn wakers(n: u32, core: &Arc<Mutex<u32>>, waiter: &Arc<Waiter>) -> Vec<thread::JoinHandle<()>> {
     (0..n)
         .map(|_| {
             let (core, waiter) = (core.clone(), waiter.clone());
-            thread::spawn(move || tell(&core, &waiter))
+            thread::spawn(move || change_and_wake(&core, &waiter))
         })
         .collect()
 }
@@ -141,14 +141,14 @@ fn drive_until(core: &Mutex<u32>, waiter: &Waiter, kick: &WakeFd, wanted: u32) -
 }
 
 #[test]
-fn park__two_calls_are_both_heard() {
+fn park__two_calls_are_both_noticed() {
     model(|| {
         let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(Arc::new(WakeFd::new())));
-        let tellers = tellers(2, &core, &waiter);
+        let threads = wakers(2, &core, &waiter);
         while *core.lock().unwrap() < 2 {
             waiter.park(None).unwrap();
         }
-        tellers.into_iter().for_each(|t| t.join().unwrap());
+        threads.into_iter().for_each(|t| t.join().unwrap());
     });
 }
 
@@ -156,23 +156,23 @@ fn park__two_calls_are_both_heard() {
 fn park__a_timeout_leaves_the_next_sleep_in_order() {
     model(|| {
         let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(Arc::new(WakeFd::new())));
-        let tellers = tellers(2, &core, &waiter);
+        let threads = wakers(2, &core, &waiter);
         waiter.park(Some(Duration::ZERO)).unwrap();
         while *core.lock().unwrap() < 2 {
             waiter.park(None).unwrap();
         }
-        tellers.into_iter().for_each(|t| t.join().unwrap());
+        threads.into_iter().for_each(|t| t.join().unwrap());
     });
 }
 
 #[test]
-fn poll__two_calls_are_both_heard() {
+fn poll__two_calls_are_both_noticed() {
     model(|| {
         let kick = Arc::new(WakeFd::new());
         let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
-        let tellers = tellers(2, &core, &waiter);
+        let threads = wakers(2, &core, &waiter);
         drive_until(&core, &waiter, &kick, 2);
-        tellers.into_iter().for_each(|t| t.join().unwrap());
+        threads.into_iter().for_each(|t| t.join().unwrap());
     });
 }
 
@@ -183,12 +183,12 @@ fn poll__a_late_kick_ends_one_sleep_and_not_all() {
     model(|| {
         let kick = Arc::new(WakeFd::new());
         let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
-        let tellers = tellers(1, &core, &waiter);
+        let threads = wakers(1, &core, &waiter);
         if !waiter.begin_poll() {
             waiter.end_poll(kick.is_readable());
         }
         drive_until(&core, &waiter, &kick, 1);
-        tellers.into_iter().for_each(|t| t.join().unwrap());
+        threads.into_iter().for_each(|t| t.join().unwrap());
         // Everything is told. How often would `poll` come back now?
         waiter.take_call();
         let mut in_vain = 0;
@@ -209,12 +209,12 @@ fn poll__drivers_that_follow_each_other_share_a_kick() {
         let kick = Arc::new(WakeFd::new());
         let (first, second) = (Waiter::new(kick.clone()), Waiter::new(kick.clone()));
         let (old, new) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
-        let late = tellers(1, &old, &first);
+        let late = wakers(1, &old, &first);
         // The first leader's own condition has come to hold with a frame.
         if !first.begin_poll() {
             first.end_poll(kick.is_readable());
         }
-        let mine = tellers(1, &new, &second);
+        let mine = wakers(1, &new, &second);
         let sleeps = drive_until(&new, &second, &kick, 1);
         assert!(sleeps <= 2, "{sleeps} sleeps for two calls");
         late.into_iter().chain(mine).for_each(|t| t.join().unwrap());
@@ -228,11 +228,11 @@ fn park__then_poll() {
     model(|| {
         let kick = Arc::new(WakeFd::new());
         let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
-        let tellers = tellers(2, &core, &waiter);
+        let threads = wakers(2, &core, &waiter);
         while *core.lock().unwrap() < 1 {
             waiter.park(None).unwrap();
         }
         drive_until(&core, &waiter, &kick, 2);
-        tellers.into_iter().for_each(|t| t.join().unwrap());
+        threads.into_iter().for_each(|t| t.join().unwrap());
     });
 }

@@ -11,7 +11,7 @@ const FORWARD: &str = "prp-proto/src/forward.rs";
 const LIVENESS: &str = "prp-proto/src/liveness.rs";
 const RESET: &str = "prp-proto/src/wire/reset.rs";
 const ROUTE: &str = "prp-proto/src/route.rs";
-const WAYS: &str = "prp-proto/src/route/unusable_hops.rs";
+const UNUSABLE_HOPS: &str = "prp-proto/src/route/unusable_hops.rs";
 
 /// Those of routers.
 pub(super) const ROUTERS: &[Mutation] = &[
@@ -115,7 +115,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
         Unit,
         "a frame goes back to where it came from",
         "routes",
-        WAYS,
+        UNUSABLE_HOPS,
         "hop.device != device || !hop.addr.covers(addr)",
         "hop.device != device || !hop.addr.covers(addr) || true",
     ),
@@ -123,7 +123,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
         Unit,
         "a worse way shares the load",
         "routes",
-        WAYS,
+        UNUSABLE_HOPS,
         ".filter(onward).filter(|hop| hop.metric == best.metric);",
         ".filter(onward).filter(|hop| hop.metric >= best.metric);",
     ),
@@ -131,7 +131,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
         Unit,
         "what is known of devices is ignored",
         "routes",
-        WAYS,
+        UNUSABLE_HOPS,
         "            && !self.devices.contains(&device)",
         "            && !self.devices.contains(&DeviceId(u16::MAX - device.0))",
     ),
@@ -139,7 +139,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
         Unit,
         "all routers divide flows alike",
         "routes",
-        WAYS,
+        UNUSABLE_HOPS,
         "mixed(flow ^ u64::from(router.number()).wrapping_mul(Self::SPREAD))",
         "mixed(flow ^ u64::from(router.number()) & Self::SPREAD & 1)",
     ),

@@ -3,12 +3,12 @@
 use super::mutation::Catcher::Unit;
 use super::mutation::{Mutation, mutation};
 
-const LANE: &str = "prp-proto/src/endpoint/peer_scheduler.rs";
+const PEER_SCHEDULER: &str = "prp-proto/src/endpoint/peer_scheduler.rs";
 const FAST_SEND: &str = "prp-proto/src/connection/fast_send.rs";
 const OUTPUT: &str = "prp-proto/src/endpoint/output.rs";
 const TABLE: &str = "prp-proto/src/endpoint/table.rs";
 const TIMER: &str = "prp-proto/src/timer.rs";
-const TURN: &str = "prp-proto/src/connection/send_slot.rs";
+const SEND_SLOT: &str = "prp-proto/src/connection/send_slot.rs";
 
 /// Those of the scheduler, and of what comes after.
 pub(super) const SCHEDULING: &[Mutation] = &[
@@ -16,7 +16,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
         Unit,
         "each connection has a window of its own in flight",
         "scheduling",
-        LANE,
+        PEER_SCHEDULER,
         "in_flight - send_slot.in_flight < SHARE",
         "in_flight - send_slot.in_flight < SHARE * 1000",
     ),
@@ -24,7 +24,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
         Unit,
         "a turn has no end",
         "scheduling",
-        TURN,
+        SEND_SLOT,
         "self.left = self.left.saturating_sub(cost);",
         "let _ = cost;",
     ),
@@ -32,7 +32,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
         Unit,
         "a turn is a segment",
         "scheduling",
-        TURN,
+        SEND_SLOT,
         "self.left = self.left.saturating_sub(cost);",
         "self.left = self.left.saturating_sub(cost * 1000);",
     ),
@@ -40,7 +40,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
         Unit,
         "a connection with little to send waits with those with much",
         "scheduling",
-        TURN,
+        SEND_SLOT,
         "let brief = unsent <= BRIEF as u64;",
         "let brief = unsent == u64::MAX;",
     ),
@@ -48,7 +48,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
         Unit,
         "a connection with little to send always passes",
         "scheduling",
-        LANE,
+        PEER_SCHEDULER,
         "queue.brief_was_last = brief;",
         "queue.brief_was_last = false;",
     ),
@@ -56,7 +56,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
         Unit,
         "nobody looks whose turn it is when data have arrived",
         "scheduling",
-        LANE,
+        PEER_SCHEDULER,
         "if in_flight < send_slot.in_flight && queue.has_waiting() {",
         "if in_flight > send_slot.in_flight && queue.has_waiting() {",
     ),
@@ -64,7 +64,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
         Unit,
         "the way to a node nobody is connected to is kept",
         "scheduling",
-        LANE,
+        PEER_SCHEDULER,
         "            self.free.push(send_slot.queue);\n",
         "",
     ),

@@ -104,7 +104,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
         "the loss timer is forgotten",
         "recovery",
         BASE,
-        "        self.timers.set(Timer::Loss, self.send.reorder_deadline.map_or(at, |look| look.min(at)));",
+        "        self.timers.set(Timer::Loss, self.send.reorder_deadline.map_or(at, |due| due.min(at)));",
         "        let _ = at;",
     ),
     mutation(

@@ -29,8 +29,8 @@ const TCX_INGRESS: u32 = 46;
 /// the room does.
 const LOG: usize = 1 << 20;
 
-/// Of that, what is worth telling: the verdict and the instructions before it.
-const LOG_TOLD: usize = 1500;
+/// Bytes of that which are reported: the verdict and the instructions before it.
+const LOG_REPORTED: usize = 1500;
 
 /// Calls bpf(2) with `attr`, the part of its union that goes with `command`.
 fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<libc::c_int> {
@@ -197,10 +197,10 @@ impl FrameProgram {
         let mut log = vec![0; LOG];
         let fd = attempt(&mut log).map_err(|e| {
             let end = log.iter().position(|byte| *byte == 0).unwrap_or(LOG);
-            let told = String::from_utf8_lossy(&log[end.saturating_sub(LOG_TOLD)..end]);
+            let excerpt = String::from_utf8_lossy(&log[end.saturating_sub(LOG_REPORTED)..end]);
             // Not as the kernel calls it, which is a lack of privilege.
             let kind = io::ErrorKind::InvalidData;
-            io::Error::new(kind, format!("{e}; the verifier: {}", told.trim()))
+            io::Error::new(kind, format!("{e}; the verifier: {}", excerpt.trim()))
         })?;
         Ok(Self { fd })
     }

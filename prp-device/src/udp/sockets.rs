@@ -18,10 +18,9 @@ use super::majority::Majority;
 use super::{NodePort, socket};
 use crate::sys::datagram::RecvList;
 
-/// Once in so many calls to receive, all sockets have their turn before the one that had something
-/// last: no sender keeps others waiting. While a thread looks again and again this is a
-/// microsecond.
-const FAIR_TURNS: u32 = 8;
+/// Once in so many calls to receive, all sockets are read before the one that had something last:
+/// no sender keeps others waiting. While a thread polls again and again this is a microsecond.
+const FAIR_CALLS: u32 = 8;
 
 /// A socket of a device: that of an address, or the connected one beside it.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -73,7 +72,7 @@ pub(super) struct Sockets {
     ends: Vec<End>,
     /// Which one had something last.
     last: Place,
-    turn: u32,
+    calls: u32,
     /// Which one took no more when something was sent last.
     full: Option<Place>,
     /// Errors of the network that were taken.
@@ -91,7 +90,7 @@ impl Sockets {
             .map(|(own, socket)| End::new(own, socket, connects))
             .collect();
         let last = Place { own: 0, is_connected: false };
-        Ok(Self { ends: ends?, last, turn: 0, full: None, network_errors: 0, connects: 0 })
+        Ok(Self { ends: ends?, last, calls: 0, full: None, network_errors: 0, connects: 0 })
     }
 
     /// The first of the node's own addresses, with its port.
@@ -173,8 +172,8 @@ impl Sockets {
         most: usize,
         everywhere: bool,
     ) -> io::Result<usize> {
-        self.turn = self.turn.wrapping_add(1);
-        let is_last_one_last = self.turn.is_multiple_of(FAIR_TURNS);
+        self.calls = self.calls.wrapping_add(1);
+        let is_last_one_last = self.calls.is_multiple_of(FAIR_CALLS);
         if !is_last_one_last {
             let got = self.receive_at(self.last, list, most)?;
             if got > 0 || !everywhere {

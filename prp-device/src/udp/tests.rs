@@ -32,7 +32,7 @@ fn wait(device: &UdpDevice) {
 fn receive(device: &mut UdpDevice, count: usize) -> Vec<(LinkAddr, Vec<u8>)> {
     let mut came = Vec::new();
     while came.len() < count {
-        if !device.look() {
+        if !device.poll_once() {
             wait(device);
         }
         device.receive(64, &mut |from, bytes| came.push((from, bytes.to_vec()))).unwrap();
@@ -46,7 +46,7 @@ fn trust_trains(one: &mut UdpDevice, two: &mut UdpDevice, to: LinkAddr) {
     while one.counters().trains_sent == 0 {
         one.send([(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
         wait(two);
-        while two.look() {
+        while two.poll_once() {
             two.receive(64, &mut |_, datagram| assert_eq!(datagram, bytes)).unwrap();
         }
         one.receive(64, &mut |_, _| panic!("reports are not handed out")).unwrap();
@@ -76,15 +76,15 @@ fn send__train_arrives_whole_and_in_order() {
 fn poll__what_it_has_received_is_handed_out_once_and_in_order() {
     let (mut one, mut two) = (open(ONE, 15_830), open(TWO, 15_830));
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
-    assert!(!two.look(), "nothing was sent");
+    assert!(!two.poll_once(), "nothing was sent");
     for number in 0..3u8 {
         assert_eq!(one.send([(to, [&[number][..], &[], &[], &[]])].into_iter()).done, 1);
     }
     wait(&two);
-    assert!(two.look() && two.look());
+    assert!(two.poll_once() && two.poll_once());
     let came: Vec<_> = receive(&mut two, 3).into_iter().map(|(_, bytes)| bytes[0]).collect();
     assert_eq!(came, [0, 1, 2]);
-    assert!(!two.look());
+    assert!(!two.poll_once());
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn open__takes_the_next_port_of_the_node_that_is_free() {
     assert!(error.to_string().contains("udp:192.0.2.1:5231"), "{error}");
 }
 
-/// Trains and single datagrams for two processes of a node, in turns.
+/// Trains and single datagrams for two processes of a node, alternately.
 #[test]
 fn hand_on__datagrams_reach_their_processes_with_the_address_they_came_from() {
     let (mut one, mut first, mut second) =
@@ -227,7 +227,7 @@ fn pass(from: &mut UdpDevice, to: LinkAddr, receiver: &mut UdpDevice, bytes: &[u
 }
 
 #[test]
-fn connect__to_whom_most_comes_from_and_to_others_as_well() {
+fn connect__to_the_peer_that_most_comes_from_and_to_others_as_well() {
     let (mut one, mut two) = (open(ONE, 16_230), open(TWO, 16_230));
     let mut other = open(ONE, 16_230);
     let link = |peer, device: &UdpDevice| LinkAddr::Udp {
@@ -235,13 +235,13 @@ fn connect__to_whom_most_comes_from_and_to_others_as_well() {
         port: device.local_addr().port(),
     };
     let (to_one, to_two, to_other) = (link(0, &one), link(1, &two), link(0, &other));
-    let turns = |one: &mut UdpDevice, two: &mut UdpDevice, to_one| {
-        for turn in 0..200u8 {
-            pass(one, to_two, two, &[1, turn]);
-            pass(two, to_one, one, &[2, turn]);
+    let exchange = |one: &mut UdpDevice, two: &mut UdpDevice, to_one| {
+        for round in 0..200u8 {
+            pass(one, to_two, two, &[1, round]);
+            pass(two, to_one, one, &[2, round]);
         }
     };
-    turns(&mut one, &mut two, to_one);
+    exchange(&mut one, &mut two, to_one);
     assert_eq!((one.counters().connects, two.counters().connects), (1, 1));
     // What one has sent comes by the connected socket, and what another one has by the other one.
     one.send_one(to_two, [b"a", &[], &[], &[]]);
@@ -254,9 +254,9 @@ fn connect__to_whom_most_comes_from_and_to_others_as_well() {
     came.sort();
     assert_eq!(came, [(to_one, b"a".to_vec()), (to_other, b"b".to_vec())]);
     // The other one says more from now on.
-    turns(&mut other, &mut two, to_other);
+    exchange(&mut other, &mut two, to_other);
     assert_eq!((two.counters().connects, other.counters().connects), (2, 1));
-    turns(&mut one, &mut two, to_one);
+    exchange(&mut one, &mut two, to_one);
     assert_eq!(two.counters().connects, 3);
     // Expect: no other process of this user can have their address and port.
     let third = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();

@@ -84,11 +84,11 @@ fn try_take__one_process_is_steward_and_the_next_one_when_it_ends() {
 }
 
 #[test]
-fn udp_offset__is_told_of_ports_for_as_long_as_they_are_owned() {
+fn udp_offset__is_known_of_ports_for_as_long_as_they_are_owned() {
     let port = Port::new(std::process::id() as u16);
     let mut claims = [3, 127].map(|offset| {
         let mut claims = PortClaims::new(node(7));
-        claims.tell_udp_offset(offset);
+        claims.set_udp_offset(offset);
         claims
     });
     let mut owners = UdpOwners::new(node(7)).unwrap();

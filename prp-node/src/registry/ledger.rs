@@ -10,21 +10,21 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use prp_proto::addr::{NodeId, Port, PrpAddr};
 use prp_proto::endpoint::{ConnectionChange, EstablishedId};
 
-/// Local port, peer's node and port, whether the row is in use, our id, the peer's.
-const ROW: usize = 16;
+/// Local port, peer's node and port, whether the record is in use, our id, the peer's.
+const RECORD_LEN: usize = 16;
 
-/// Connections of one process that are looked after: 256 KiB of rows, which the router's machine
+/// Connections of one process that are recorded: 256 KiB of records, which the router's machine
 /// keeps for as long as the process lives. Peers of further ones learn of its death as without a
 /// router.
-pub const MAX_ROWS: usize = 16_384;
+pub const MAX_RECORDS: usize = 16_384;
 
 const IN_USE: u16 = 1;
 
-/// A file for all rows, for the router to read and a process to write. Its size is sealed.
+/// A file for all records, for the router to read and a process to write. Its size is sealed.
 pub(super) fn make() -> io::Result<(LedgerReader, OwnedFd)> {
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
     let file = File::from(memfd_create(c"prp-ledger", flags)?);
-    file.set_len((MAX_ROWS * ROW) as u64)?;
+    file.set_len((MAX_RECORDS * RECORD_LEN) as u64)?;
     let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
     let theirs = file.try_clone()?.into();
@@ -46,12 +46,12 @@ impl Ledger {
     /// Writes down what has changed. Where there is no memory for it the peer learns of our death
     /// as without a router.
     pub fn note(&self, change: ConnectionChange) {
-        let (slot, row) = match change {
+        let (slot, record) = match change {
             ConnectionChange::Enter(slot, established) => (slot, encode(&established)),
-            ConnectionChange::Leave(slot) => (slot, [0; ROW]),
+            ConnectionChange::Leave(slot) => (slot, [0; RECORD_LEN]),
         };
-        if slot < MAX_ROWS {
-            let _ = self.file.write_all_at(&row, (slot * ROW) as u64);
+        if slot < MAX_RECORDS {
+            let _ = self.file.write_all_at(&record, (slot * RECORD_LEN) as u64);
         }
     }
 }
@@ -63,39 +63,41 @@ pub struct LedgerReader {
 }
 
 impl LedgerReader {
-    /// Rows read at once.
+    /// Records read at once.
     pub const CHUNK: usize = 256;
 
-    /// Adds the connections of some rows from row `at` on to `found`; the row to go on with, if
-    /// there are more.
+    /// Adds the connections of some records from record `at` on to `found`; the record to go on
+    /// with, if there are more.
     ///
     /// # Errors
     /// What reading memory can fail with.
     pub fn read(&self, at: usize, found: &mut Vec<EstablishedId>) -> io::Result<Option<usize>> {
-        let mut rows = [0; Self::CHUNK * ROW];
-        let n = self.file.read_at(&mut rows, (at * ROW) as u64)?;
-        let (whole, _) = rows[..n].as_chunks::<ROW>();
+        let mut records = [0; Self::CHUNK * RECORD_LEN];
+        let n = self.file.read_at(&mut records, (at * RECORD_LEN) as u64)?;
+        let (whole, _) = records[..n].as_chunks::<RECORD_LEN>();
         found.extend(whole.iter().filter_map(decode));
         let next = at + whole.len();
-        Ok((n == rows.len() && next < MAX_ROWS).then_some(next))
+        Ok((n == records.len() && next < MAX_RECORDS).then_some(next))
     }
 }
 
-fn encode(established: &EstablishedId) -> [u8; ROW] {
+fn encode(established: &EstablishedId) -> [u8; RECORD_LEN] {
     let EstablishedId { local, remote, own_id, peer_id } = established;
     let halves = [local.number(), remote.node.number(), remote.port.number(), IN_USE];
-    let mut row = [0; ROW];
-    for (place, half) in row[..8].as_chunks_mut::<2>().0.iter_mut().zip(halves) {
+    let mut record = [0; RECORD_LEN];
+    for (place, half) in record[..8].as_chunks_mut::<2>().0.iter_mut().zip(halves) {
         *place = half.to_ne_bytes();
     }
-    row[8..12].copy_from_slice(&own_id.to_ne_bytes());
-    row[12..].copy_from_slice(&peer_id.to_ne_bytes());
-    row
+    record[8..12].copy_from_slice(&own_id.to_ne_bytes());
+    record[12..].copy_from_slice(&peer_id.to_ne_bytes());
+    record
 }
 
-fn decode(row: &[u8; ROW]) -> Option<EstablishedId> {
-    let half = |at: usize| u16::from_ne_bytes([row[at], row[at + 1]]);
-    let word = |at: usize| u32::from_ne_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]);
+fn decode(record: &[u8; RECORD_LEN]) -> Option<EstablishedId> {
+    let half = |at: usize| u16::from_ne_bytes([record[at], record[at + 1]]);
+    let word = |at: usize| {
+        u32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
+    };
     if half(6) != IN_USE {
         return None;
     }

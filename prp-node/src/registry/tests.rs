@@ -33,7 +33,7 @@ fn ledger__has_what_was_entered_and_did_not_leave() {
     let (_registration, ledger, _link, reader) = registered();
     assert_eq!(all(&reader), []);
     // More than are read at once, with gaps, and beyond the last that counts.
-    for n in (0..3000).chain([MAX_ROWS]) {
+    for n in (0..3000).chain([MAX_RECORDS]) {
         ledger.note(ConnectionChange::Enter(n, established(n as u32)));
     }
     for n in (0..3000).filter(|n| n % 3 > 0) {
@@ -52,17 +52,17 @@ fn ledger__keeps_its_size_whatever_a_process_does_with_it() {
     let file = std::fs::File::from(theirs);
     assert!(file.set_len(1 << 40).is_err());
     assert!(file.set_len(0).is_err());
-    let row = (MAX_ROWS * 16) as u64;
-    assert!(std::os::unix::fs::FileExt::write_at(&file, &[1; 16], row).is_err());
+    let end = (MAX_RECORDS * 16) as u64;
+    assert!(std::os::unix::fs::FileExt::write_at(&file, &[1; 16], end).is_err());
     assert_eq!(all(&reader), []);
 }
 
 #[test]
 fn receive__a_router_that_makes_no_sense_is_left() {
-    for said in [&b"PRPreg\0\x01"[..], b"good day", b"x"] {
+    for greeting in [&b"PRPreg\0\x01"[..], b"good day", b"x"] {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut registration = Registration::new(ours);
-        theirs.write_all(said).unwrap();
+        theirs.write_all(greeting).unwrap();
         assert_eq!(registration.receive().unwrap_err().kind(), ErrorKind::InvalidData);
     }
     let (mut registration, _ledger, mut link, _reader) = registered();
@@ -73,20 +73,20 @@ fn receive__a_router_that_makes_no_sense_is_left() {
     assert_eq!(registration.receive().unwrap_err().kind(), ErrorKind::UnexpectedEof);
 }
 
-/// However much a router says: a turn takes a bounded part of it, and what is kept is one message.
+/// However much a router sends: a call reads a bounded part of it, and what is kept is one message.
 #[test]
 fn receive__takes_in_a_bounded_part_at_a_time() {
     let (mut registration, _ledger, link, _reader) = registered();
     link.set_nonblocking(true).unwrap();
     let flood = DownHops::default().encode().repeat(10_000);
     let sent = (&link).write(&flood).unwrap();
-    assert!(sent > 4 * TURN);
-    let mut turns = 0;
+    assert!(sent > 4 * READ_BYTES);
+    let mut reads = 0;
     while registration.receive().unwrap().down.is_some() {
-        assert!(registration.bytes.len() < TURN);
-        turns += 1;
+        assert!(registration.bytes.len() < READ_BYTES);
+        reads += 1;
     }
-    assert!(turns >= sent / TURN, "{turns} turns for {sent} bytes");
+    assert!(reads >= sent / READ_BYTES, "{reads} reads for {sent} bytes");
 }
 
 #[test]
@@ -95,17 +95,17 @@ fn down_hops__arrive_in_pieces_and_one_after_another() {
         device: device.into(),
         addr: MacAddr([2, 0, 0, 0, 0, last]).into(),
     };
-    let said = [
+    let messages = [
         DownHops::default(),
         DownHops(vec![hop("eth0", 1), hop("a-name-of-fif15", 2)]),
         DownHops(vec![hop("eth1", 3)]),
     ];
-    let wire: Vec<u8> = said.iter().flat_map(DownHops::encode).collect();
-    let (mut bytes, mut heard) = (Vec::new(), Vec::new());
-    for byte in wire {
+    let encoded: Vec<u8> = messages.iter().flat_map(DownHops::encode).collect();
+    let (mut bytes, mut received) = (Vec::new(), Vec::new());
+    for byte in encoded {
         bytes.push(byte);
-        heard.extend(DownHops::take(&mut bytes).unwrap());
+        received.extend(DownHops::take(&mut bytes).unwrap());
     }
-    assert_eq!(heard, said);
+    assert_eq!(received, messages);
     assert!(DownHops::take(&mut vec![0xff; 100]).is_err());
 }

@@ -54,14 +54,14 @@ fn bind__one_daemon_a_node_and_what_one_left_is_no_obstacle() {
 fn check__says_what_is_wrong_with_a_directory() {
     let (temporary, dir) = dir();
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
-    let said = dir.connect(node(1), Service::Control, PATIENCE).unwrap_err();
-    assert_eq!(said.kind(), ErrorKind::PermissionDenied);
-    assert!(said.to_string().contains("other users may write to it"), "{said}");
+    let error = dir.connect(node(1), Service::Control, PATIENCE).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert!(error.to_string().contains("other users may write to it"), "{error}");
     let link = temporary.path().join("link");
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
     std::os::unix::fs::symlink(dir.path(), &link).unwrap();
-    let said = RunDir::at(link).check().unwrap_err().to_string();
-    assert!(said.contains("it is no directory"), "{said}");
+    let error = RunDir::at(link).check().unwrap_err().to_string();
+    assert!(error.contains("it is no directory"), "{error}");
     let missing = RunDir::at(temporary.path().join("missing")).check().unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
 }
@@ -77,13 +77,13 @@ fn check__a_directory_of_another_user_is_not_believed() {
     if std::os::unix::fs::chown(dir.path(), Some(12_345), None).is_err() {
         return; // a user namespace with one user
     }
-    let said = dir.connect(node(1), Service::Registry, PATIENCE).unwrap_err();
-    assert!(said.to_string().contains("user 12345 owns it"), "{said}");
+    let error = dir.connect(node(1), Service::Registry, PATIENCE).unwrap_err();
+    assert!(error.to_string().contains("user 12345 owns it"), "{error}");
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody came");
 }
 
 #[test]
-fn connect__waits_no_longer_than_it_is_told_for_a_full_queue() {
+fn connect__waits_no_longer_than_its_timeout_for_a_full_queue() {
     let (_temporary, dir) = dir();
     let listener = ServiceListener::bind(&dir, node(1), Service::Registry).unwrap();
     let patience = Duration::from_millis(20);

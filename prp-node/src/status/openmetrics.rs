@@ -129,8 +129,8 @@ mod tests {
     /// Nothing may be there twice.
     #[test]
     fn openmetrics__adds_up_what_has_the_same_labels() {
-        let said = openmetrics(&[page(), page()]);
-        let sent = said.lines().filter(|line| line.starts_with("prp_frames_sent_total"));
+        let text = openmetrics(&[page(), page()]);
+        let sent = text.lines().filter(|line| line.starts_with("prp_frames_sent_total"));
         let values: Vec<_> = sent.filter_map(|line| line.rsplit(' ').next()).collect();
         assert_eq!(values, ["18"]);
     }

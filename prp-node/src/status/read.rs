@@ -15,7 +15,7 @@ use super::{HEAD, NAME, Record, RecordText, VERSION};
 const MAX_LEN: u64 = 64 << 20;
 
 /// How often to look whether a process has written its page: it takes some 100 us.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What a process says of itself.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ impl Found {
                 let records = Record::parse(&text.unwrap_or_default());
                 return Page { pid, program, node, is_stale: !is_new, records };
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

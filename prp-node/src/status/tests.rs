@@ -15,11 +15,11 @@ fn ours(patience: Duration) -> Vec<Page> {
 }
 
 /// Tests of this file find each other's pages.
-static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
 fn pages__are_written_when_somebody_asks() {
-    let _turn = TURN.lock();
+    let _guard = LOCK.lock();
     let mut page = page();
     assert!(!page.take_requests());
     let asker = thread::spawn(|| ours(Duration::from_secs(60)));
@@ -37,10 +37,10 @@ fn pages__are_written_when_somebody_asks() {
     assert_eq!(found.records[1].number("rto"), None);
 }
 
-/// A process that is stopped says what it said last.
+/// A process that is stopped has the page it wrote last.
 #[test]
 fn pages__of_silent_processes_are_stale() {
-    let _turn = TURN.lock();
+    let _guard = LOCK.lock();
     let mut page = page();
     // This process reads its own page, too.
     let reader = format!("/proc/self/fd/{}", page.file.as_fd().as_raw_fd());

@@ -121,13 +121,13 @@ impl ByteQueue {
             // What follows lies in one chunk and in warm cache lines.
             self.head = 0;
         } else if self.head >= self.front.len() {
-            self.turn_over();
+            self.recycle_front();
         }
     }
 
     /// Has the chunks in which nothing is held any more follow the others.
     #[inline(never)]
-    fn turn_over(&mut self) {
+    fn recycle_front(&mut self) {
         while self.head >= self.front.len()
             && let Some(next) = self.rest.pop_front()
         {

@@ -79,7 +79,7 @@ proptest! {
         let mut pool = BufferPool::default();
         let mut written = 0;
         let mut lent = Vec::new();
-        let mut under_way = VecDeque::new();
+        let mut in_flight = VecDeque::new();
         for op in ops {
             match op {
                 SendOp::Write(n) => {
@@ -98,11 +98,11 @@ proptest! {
                     if let Some(span) = send.peek_segment(mss, true) {
                         prop_assert!((1..=mss).contains(&span.len));
                         send.commit_segment(span);
-                        under_way.push_back(span);
+                        in_flight.push_back(span);
                     }
                 }
                 SendOp::Release(n) => {
-                    let last = under_way.drain(..n.min(under_way.len())).next_back();
+                    let last = in_flight.drain(..n.min(in_flight.len())).next_back();
                     send.release(last.map_or(0, |span: Span| span.at + u64::from(span.len)));
                 }
                 SendOp::Trade(n) => {
@@ -112,7 +112,7 @@ proptest! {
                 }
             }
             prop_assert_eq!(send.end(), written as u64);
-            for span in &under_way {
+            for span in &in_flight {
                 let pieces = send.slices(span.at, span.len, &lent).concat();
                 prop_assert!(pieces == stream(span.at as usize, usize::from(span.len)), "{span:?}");
             }

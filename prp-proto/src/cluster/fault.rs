@@ -25,7 +25,7 @@ pub enum FaultKind {
     /// The file has no line for the one it is to send to.
     Missing,
     /// There is a line, and still no way.
-    NoWay,
+    NoRoute,
     /// The next hop's own file is not there.
     NoFile {
         /// The next hop.
@@ -75,7 +75,7 @@ impl fmt::Display for Fault {
         write!(f, "from {from} to {to}: ")?;
         match what {
             FaultKind::Missing => write!(f, "node {at} has no line for {to}"),
-            FaultKind::NoWay => write!(f, "node {at} has no way to {to}"),
+            FaultKind::NoRoute => write!(f, "node {at} has no way to {to}"),
             FaultKind::NoFile { next } => {
                 write!(f, "node {at} sends to node {next}, whose prphosts is not there")
             }
@@ -111,7 +111,7 @@ impl fmt::Display for Mend<'_> {
                 write!(f, "add the node's own line, `{to} ADDRESS DEVICE`")
             }
             FaultKind::Missing => write!(f, "add a line, `{to} via NODE`"),
-            FaultKind::NoWay => f.write_str("name a neighbour: all its ways lead back to itself"),
+            FaultKind::NoRoute => f.write_str("name a neighbour: all its ways lead back to itself"),
             FaultKind::NoFile { next } => {
                 write!(f, "put node {next}'s file beside the others, or name another next hop")
             }

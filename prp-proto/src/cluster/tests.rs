@@ -9,7 +9,7 @@ fn cluster(files: &[(u16, &str)]) -> Cluster {
     }))
 }
 
-fn said(cluster: &Cluster) -> Vec<String> {
+fn descriptions(cluster: &Cluster) -> Vec<String> {
     cluster.faults().iter().map(ToString::to_string).collect()
 }
 
@@ -20,15 +20,15 @@ const THREE: &str = "1 via 2\n2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0
 #[test]
 fn faults__of_a_chain_that_is_right_are_none() {
     let cluster = cluster(&[(1, ONE), (2, TWO), (3, THREE)]);
-    assert_eq!(said(&cluster), [""; 0]);
+    assert_eq!(descriptions(&cluster), [""; 0]);
     assert_eq!(cluster.asymmetries(), []);
 }
 
 #[test]
-fn faults__missing_lines_and_missing_ways_back() {
+fn faults__missing_lines_and_missing_return_paths() {
     let short = "2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0\n";
     assert_eq!(
-        said(&cluster(&[(1, ONE), (2, TWO), (3, short)])),
+        descriptions(&cluster(&[(1, ONE), (2, TWO), (3, short)])),
         [
             "from 1 to 3: node 3 drops what comes by node 2: none of its ways to 1 leads there",
             "from 3 to 1: node 3 has no line for 1",
@@ -41,8 +41,8 @@ fn faults__circles_of_two_and_of_three() {
     let one = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n9 via 2\n";
     let two = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n9 via 1\n";
     let nine = "1 via 2\n2 02:00:00:00:00:02 eth0\n9 02:00:00:00:00:09 eth0\n";
-    let two_way = cluster(&[(1, one), (2, two), (9, nine)]);
-    let faults = two_way.faults();
+    let circle = cluster(&[(1, one), (2, two), (9, nine)]);
+    let faults = circle.faults();
     assert!(
         faults.iter().any(|f| matches!(f.what, FaultKind::Dropped { .. } | FaultKind::Loop { .. })),
         "{faults:?}"
@@ -69,34 +69,34 @@ fn faults__circles_of_two_and_of_three() {
 }
 
 #[test]
-fn asymmetric__ways_that_differ_there_and_back() {
+fn asymmetric__paths_that_differ_there_and_back() {
     let files: Vec<_> =
         (1..=4u16).map(|n| (n, crate::plan::Plan::hypercube(2).unwrap().hosts(n))).collect();
     let files: Vec<_> = files.iter().map(|(n, text)| (*n, text.as_str())).collect();
-    let ways = cluster(&files).asymmetries();
-    let numbers = |way: &[NodeId]| way.iter().map(|node| node.number()).collect::<Vec<_>>();
-    let ways: Vec<_> = ways.iter().map(|a| (numbers(&a.there), numbers(&a.back))).collect();
+    let paths = cluster(&files).asymmetries();
+    let numbers = |path: &[NodeId]| path.iter().map(|node| node.number()).collect::<Vec<_>>();
+    let paths: Vec<_> = paths.iter().map(|a| (numbers(&a.there), numbers(&a.back))).collect();
     // Expect: e-cube order goes round the other corner on the way back.
     let expected = [([1, 2, 4], [4, 3, 1]), ([2, 1, 3], [3, 4, 2])];
-    assert_eq!(ways, expected.map(|(there, back)| (there.to_vec(), back.to_vec())));
+    assert_eq!(paths, expected.map(|(there, back)| (there.to_vec(), back.to_vec())));
 }
 
 /// Lines and mends, for those who print them.
-fn told(cluster: &Cluster) -> Vec<String> {
+fn located_mends(cluster: &Cluster) -> Vec<String> {
     let line = |fault: &Fault| fault.line.map_or_else(|| "-".into(), |line| line.to_string());
-    let told = |fault: &Fault| alloc::format!("{}:{} {}", fault.at, line(fault), fault.mend());
-    cluster.faults().iter().map(told).collect()
+    let describe = |fault: &Fault| alloc::format!("{}:{} {}", fault.at, line(fault), fault.mend());
+    cluster.faults().iter().map(describe).collect()
 }
 
 #[test]
 fn faults__name_the_line_and_the_mend() {
     let short = "2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0\n";
-    let told_of = told(&cluster(&[(1, ONE), (2, TWO), (3, short)]));
-    assert_eq!(told_of, ["3:- add a line, `1 via 2`", "3:- add a line, `1 via NODE`"]);
+    let mends = located_mends(&cluster(&[(1, ONE), (2, TWO), (3, short)]));
+    assert_eq!(mends, ["3:- add a line, `1 via 2`", "3:- add a line, `1 via NODE`"]);
     // Node 3 knows the way to 1, and it is another one than that by which 1's frames come.
     let three = "1 02:00:00:00:00:09 eth1\n2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0\n";
-    let told_of = told(&cluster(&[(1, ONE), (2, TWO), (3, three)]));
-    assert!(told_of.contains(&"3:1 list the way back among its ways: `, via 2 metric 100`".into()));
+    let mends = located_mends(&cluster(&[(1, ONE), (2, TWO), (3, three)]));
+    assert!(mends.contains(&"3:1 list the way back among its ways: `, via 2 metric 100`".into()));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn faults__next_hops_that_are_not_there() {
     let cluster = cluster(&[(1, &one), (4, four)]);
     assert_eq!(cluster.nodes().len(), 4);
     assert_eq!(
-        said(&cluster),
+        descriptions(&cluster),
         [
             "from 1 to 3: node 1 sends to node 2, whose prphosts is not there",
             "from 1 to 4: node 4 drops what comes by node 1: none of its ways to 1 leads there",
@@ -117,7 +117,7 @@ fn faults__next_hops_that_are_not_there() {
         ]
     );
     assert_eq!(
-        told(&cluster)[0],
+        located_mends(&cluster)[0],
         "1:3 put node 2's file beside the others, or name another next hop"
     );
 }
@@ -126,26 +126,26 @@ fn faults__next_hops_that_are_not_there() {
 fn faults__hardware_addresses_of_others() {
     let swapped = ONE.replace("00:02 eth0", "00:03 eth0");
     let cluster = cluster(&[(1, &swapped), (2, TWO), (3, THREE)]);
-    let (said, told) = (said(&cluster), told(&cluster));
+    let (faults, mends) = (descriptions(&cluster), located_mends(&cluster));
     assert_eq!(
-        said[0],
+        faults[0],
         "from 1 to 2: node 1 sends to node 2 at a hardware address that is node 3's own"
     );
-    assert_eq!(told[0], "1:2 take the hardware address of the line for 2 from node 2");
+    assert_eq!(mends[0], "1:2 take the hardware address of the line for 2 from node 2");
     // Two nodes with one address, on segments of their own, are nobody's mistake.
     let same = THREE.replace("00:03 eth0", "00:01 eth0");
     let two = TWO.replace("00:03 eth1", "00:01 eth1");
-    assert_eq!(self::said(&self::cluster(&[(1, ONE), (2, &two), (3, &same)])), [""; 0]);
+    assert_eq!(descriptions(&self::cluster(&[(1, ONE), (2, &two), (3, &same)])), [""; 0]);
 }
 
 #[test]
 fn faults__nodes_of_another_ethertype_and_without_a_line_of_their_own() {
     let other = alloc::format!("ethertype 0x88b6\n{TWO}");
-    let told_of = told(&cluster(&[(1, ONE), (2, &other)]));
-    assert_eq!(told_of[0], "1:2 give node 2 and node 1 the same `ethertype`", "{told_of:?}");
+    let mends = located_mends(&cluster(&[(1, ONE), (2, &other)]));
+    assert_eq!(mends[0], "1:2 give node 2 and node 1 the same `ethertype`", "{mends:?}");
     let one = "2 02:00:00:00:00:02 eth0\n";
-    let said = said(&cluster(&[(1, one)]));
-    assert_eq!(said, ["from 1 to 1: node 1 has no line for 1"]);
+    let faults = descriptions(&cluster(&[(1, one)]));
+    assert_eq!(faults, ["from 1 to 1: node 1 has no line for 1"]);
 }
 
 #[test]
@@ -156,13 +156,13 @@ fn faults__a_chain_that_is_too_long() {
     let mac = |node: u16, side: u16| alloc::format!("02:00:00:00:{side:02x}:{node:02x}");
     let file = |own: u16| {
         let line = |node: u16| {
-            let way = match node {
+            let hop = match node {
                 _ if node == own => alloc::format!("{} eth0", mac(node, 0)),
                 _ if node + 1 == own => alloc::format!("{} eth0", mac(node, 1)),
                 _ if node == own + 1 => alloc::format!("{} eth1", mac(node, 0)),
                 _ => alloc::format!("via {}", if node < own { own - 1 } else { own + 1 }),
             };
-            alloc::format!("{node} {way}\n")
+            alloc::format!("{node} {hop}\n")
         };
         (1..=last).map(line).collect::<String>()
     };
@@ -174,7 +174,7 @@ fn faults__a_chain_that_is_too_long() {
 }
 
 #[test]
-fn faults__a_node_that_sends_back_is_a_loop_and_no_missing_way_back() {
+fn faults__a_node_that_sends_back_is_a_loop_and_no_missing_return_path() {
     let three = "1 via 2\n2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0\n9 via 2\n";
     let (one, two) = (alloc::format!("{ONE}9 via 2\n"), alloc::format!("{TWO}9 via 3\n"));
     let faults = cluster(&[(1, &one), (2, &two), (3, three)]).faults();

@@ -52,7 +52,7 @@ impl Connection {
         true
     }
 
-    /// Whether the peer should hear that there is more room than it knows of.
+    /// Whether the peer should learn that there is more room than it knows of.
     #[inline]
     fn owes_window(&self) -> bool {
         let known = self.recv.peer_known_edge.since(self.recv.next);
@@ -106,7 +106,7 @@ impl Connection {
             }),
             probe: self.recv.ack.probe.take(),
             finished: self.peer_left || self.state.is_finished(),
-            leaves: self.leaving && self.is_heard_out(),
+            leaves: self.leaving && self.is_fully_delivered(),
             received: if keeps { self.recv.bitmap() } else { Bitmap::EMPTY },
         };
         self.recv.last_advertised = block.window;

@@ -41,8 +41,8 @@ impl Connection {
     }
 
     /// Notes that the peer has shown itself.
-    pub(super) fn hear(&mut self, now: Instant) {
-        self.heard = now;
+    pub(super) fn note_received(&mut self, now: Instant) {
+        self.last_received = now;
         self.probes_unanswered = 0;
         if !self.confirmed {
             self.confirmed = true;
@@ -99,7 +99,7 @@ impl Connection {
 
     /// The request is granted, on the terms that were adopted; the server's first segment will be
     /// `first`.
-    pub(super) fn stand(&mut self, now: Instant, first: Seq) {
+    pub(super) fn establish(&mut self, now: Instant, first: Seq) {
         self.recv.start(first, &self.terms);
         self.step(StateEvent::Cack);
         self.timers.stop(Timer::Request);
@@ -108,7 +108,7 @@ impl Connection {
         self.ready.connected = true;
         self.ready.writable = true;
         self.ask_if_path_changed();
-        self.hear(now);
+        self.note_received(now);
     }
 
     /// Sets the request's timer to the next repeat, or to when a classic answer is to be taken.
@@ -148,7 +148,7 @@ impl Connection {
             rtt.rto(self.send.backoff)
         };
         let at = self.send.rto_base + wait;
-        self.timers.set(Timer::Loss, self.send.reorder_deadline.map_or(at, |look| look.min(at)));
+        self.timers.set(Timer::Loss, self.send.reorder_deadline.map_or(at, |due| due.min(at)));
     }
 
     /// Whether news may be asked for before the retransmission timeout. Not where it is the pace

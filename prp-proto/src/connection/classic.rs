@@ -47,7 +47,7 @@ impl Connection {
         let first = frame.head.transport.first_seq(SeqWidth::Bits16);
         if self.config.classic == Classic::Only {
             self.adopt_classic();
-            self.stand(now, first);
+            self.establish(now, first);
             return Ok(());
         }
         let refuses = self.config.classic == Classic::Refuse;

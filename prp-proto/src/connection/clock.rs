@@ -84,12 +84,12 @@ impl Connection {
 
     /// The window is still closed: has it opened and the news been lost?
     fn on_persist_timer(&mut self, now: Instant, spare: usize) {
-        if self.gives_up(now, self.heard) {
+        if self.gives_up(now, self.last_received) {
             return;
         }
         self.pending.probe = true;
         self.lost |= self.send.ask_for_window(LOST_AFTER);
-        self.lost |= now.since(self.heard) >= self.send.rtt.rto(LOST_AFTER);
+        self.lost |= now.since(self.last_received) >= self.send.rtt.rto(LOST_AFTER);
         self.arm_persist(now);
         self.grow_for_writer(spare);
     }
@@ -135,13 +135,13 @@ impl Connection {
     /// Whether a client that knows of this connection would have confirmed it by now.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
         let is_asked = self.probes_unanswered >= EARLY_PROBES;
-        !self.confirmed && is_asked && now.since(self.heard) >= OVERDUE
+        !self.confirmed && is_asked && now.since(self.last_received) >= OVERDUE
     }
 
     /// Ends a connection that nobody has confirmed: its place is wanted.
     pub(crate) fn give_up_unconfirmed(&mut self, now: Instant) {
         self.pending.reset = self.terms.extended.then_some(ResetReason::TimedOut);
-        self.fail(ConnError::TimedOut { waited: now.since(self.heard) });
+        self.fail(ConnError::TimedOut { waited: now.since(self.last_received) });
     }
 
     fn on_keepalive_timer(&mut self, now: Instant) {
@@ -149,10 +149,10 @@ impl Connection {
         if !matches!(self.state, State::Established { .. }) {
             return;
         }
-        let silent = now.since(self.heard);
+        let silent = now.since(self.last_received);
         if silent < keepalive.idle {
             // Frames came since the timer was set; it is not moved for each of them.
-            self.timers.set(Timer::Keepalive, self.heard + keepalive.idle);
+            self.timers.set(Timer::Keepalive, self.last_received + keepalive.idle);
         } else if self.probes_unanswered >= keepalive.probes {
             self.pending.reset = Some(ResetReason::TimedOut);
             self.fail(ConnError::TimedOut { waited: silent });

@@ -17,7 +17,8 @@ use crate::wire::{AckBlock, ResetBlock, ResetReason};
 const QUIET: Duration = Duration::from_millis(150);
 
 /// How long it stays, and asks, where its process is about to end: no longer than it takes a peer
-/// that has not heard the last acknowledgement to ask for it at the largest retransmission timeout.
+/// that has not received the last acknowledgement to ask for it at the largest retransmission
+/// timeout.
 const LEAVING_QUIET: Duration = MAX_RTO;
 
 /// How long a connection whose application is gone waits for the peer to close its side, once the
@@ -77,10 +78,10 @@ impl Connection {
         if self.state == State::Close {
             return;
         }
-        let told = matches!(self.state, State::Established { .. }) && self.terms.extended;
-        self.pending.reset = told.then_some(reason);
+        let notify = matches!(self.state, State::Established { .. }) && self.terms.extended;
+        self.pending.reset = notify.then_some(reason);
         // A frame may be lost, and a process that ends leaves nobody to answer what the peer sends.
-        self.owes_farewell = told;
+        self.owes_farewell = notify;
         self.step(StateEvent::Abort);
         self.finish(ConnError::Aborted);
     }
@@ -131,12 +132,12 @@ impl Connection {
     }
 
     /// Whether the peer is known to have all that was written, our EOC included.
-    pub(super) const fn is_heard_out(&self) -> bool {
+    pub(super) const fn is_fully_delivered(&self) -> bool {
         matches!(self.state, State::Established { send: SendSide::Closed, .. })
     }
 
     const fn is_to_take_leave(&self) -> bool {
-        self.leaving && self.terms.extended && self.is_heard_out()
+        self.leaving && self.terms.extended && self.is_fully_delivered()
     }
 
     /// Whether the process must not end yet, for the sake of the peer, once it was to leave.
@@ -193,7 +194,7 @@ impl Connection {
     }
 
     /// What tells the peer of a connection that has come to its end, and is no more, that it need
-    /// not stay on our account; `None` if it cannot, has told us so itself, or this was asked
+    /// not stay on our account; `None` if it cannot, has shown so itself, or this was asked
     /// before.
     pub(crate) fn take_farewell(&mut self) -> Option<ResetBlock> {
         let reason = ResetReason::NoConnection;
@@ -264,7 +265,7 @@ impl Connection {
             return Ok(());
         }
         if self.state.is_finished() {
-            // Everything was said and heard; the peer has just not waited as long as we do.
+            // Everything was sent and received; the peer has just not waited as long as we do.
             self.finish_quietly();
             return Ok(());
         }
@@ -276,7 +277,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether all is said and heard, but that the peer has not acknowledged our EOC.
+    /// Whether all is sent and received, but that the peer has not acknowledged our EOC.
     fn lacks_last_acknowledgement(&self) -> bool {
         let flight = &self.send.flight;
         let only_eoc = self.send.eoc_sent && flight.base() + 1 == flight.next();

@@ -36,7 +36,7 @@ impl Connection {
         }
         let outcome = self.on_segment(now, frame, sink);
         if matches!(outcome, Ok(()) | Err(DropReason::Duplicate | DropReason::OutOfOrder)) {
-            self.hear(now);
+            self.note_received(now);
         }
         outcome
     }
@@ -87,7 +87,7 @@ impl Connection {
         if control.to() != self.ids.local {
             return Err(DropReason::BadId);
         }
-        self.hear(now);
+        self.note_received(now);
         match control {
             Control::Ack { ack, .. } => {
                 self.stats.acks_received += 1;
@@ -119,7 +119,7 @@ impl Connection {
             return self.fail(ConnError::ClassicPeer);
         }
         self.adopt_classic();
-        self.stand(now, answer.first);
+        self.establish(now, answer.first);
         for bytes in &answer.early {
             // As if it came now. What becomes of it is counted there.
             if let Ok(frame) = Frame::parse(bytes, self.path.ethertype)

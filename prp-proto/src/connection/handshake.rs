@@ -169,7 +169,7 @@ impl Connection {
             return Err(DropReason::BadCrc);
         }
         self.agree(&offer)?;
-        self.stand(now, frame.head.transport.first_seq(self.terms.width()));
+        self.establish(now, frame.head.transport.first_seq(self.terms.width()));
         Ok(())
     }
 

@@ -55,7 +55,7 @@ impl Connection {
         self.stats.bytes_received += frame.payload.len() as u64;
         self.stats.segments_received += 1;
         self.note_in_order(now);
-        self.hear(now);
+        self.note_received(now);
         true
     }
 

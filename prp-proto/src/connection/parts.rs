@@ -65,7 +65,7 @@ impl Connection {
         if part.total > self.terms.mss {
             return Err(DropReason::TooLong);
         }
-        self.hear(now);
+        self.note_received(now);
         let parts = self.recv.parts.get_or_insert_default();
         if part.at == 0 {
             parts.seq = part.seq;

@@ -71,8 +71,8 @@ impl ConnectionTraces {
     fn note_state(&mut self, conn: &mut Connection) {
         let is_over = conn.state == State::Close || conn.state.is_finished();
         // A request that nobody confirms may be a forgery, and is no connection.
-        let stands = matches!(conn.state, State::Established { .. }) && conn.confirmed;
-        if conn.traced == Traced::Nothing && stands {
+        let is_established = matches!(conn.state, State::Established { .. }) && conn.confirmed;
+        if conn.traced == Traced::Nothing && is_established {
             conn.traced = Traced::Beginning;
             self.add(conn, TracePoint::Began);
         }

@@ -194,8 +194,8 @@ impl Endpoint {
             let was_waiting = conn.state == State::ConnWait;
             self.send_growth.pass_time(conn, now);
             // A classic answer may have been waited for.
-            let stands = was_waiting && matches!(conn.state, State::Established { .. });
-            self.stats.connected += u64::from(stands);
+            let is_established = was_waiting && matches!(conn.state, State::Established { .. });
+            self.stats.connected += u64::from(is_established);
             self.fail_over(handle);
             self.settle(handle, now);
         }

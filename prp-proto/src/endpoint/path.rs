@@ -13,8 +13,9 @@ use crate::time::Instant;
 use crate::transmit::Path;
 use crate::wire::{Control, Flags, Frame, Head, mss_for_mtu};
 
-/// How long a connection must have heard nothing before a repeat that comes by another way is taken
-/// for a sign that its own is dead: longer than repeats take to come where only frames are lost.
+/// How long a connection must have received nothing before a repeat that comes by another path is
+/// taken for a sign that its own is dead: longer than repeats take to come where only frames are
+/// lost.
 const SILENCE: Duration = Duration::from_millis(10);
 
 impl Endpoint {
@@ -108,7 +109,7 @@ impl Endpoint {
         (flags.intersects(Flags::RTX | Flags::CREQ) || Control::is_probe(frame))
             && self.table.get(handle).is_some_and(|conn| {
                 (conn.path.device != device || !conn.path.to.is_same_host(frame.from))
-                    && now.since(conn.heard) >= SILENCE
+                    && now.since(conn.last_received) >= SILENCE
                     && conn.may_change_path()
                     // A peer that asks us while we ask has not named our id.
                     && !(conn.state == State::ConnWait && flags.contains(Flags::CREQ))

@@ -108,7 +108,7 @@ fn head_with_len(src: u16, dst: u16, from: MacAddr, to: MacAddr, hops: u8, data:
 
 //= PRP-FWD-1, type=test
 #[test]
-fn handle_frame__believes_only_sources_it_would_send_to_that_way() {
+fn handle_frame__believes_only_sources_it_would_send_to_by_that_hop() {
     let mut router = router(MIDDLE, 5);
     let cases = [
         // Node 1 from node 2's address, and by the other device.
@@ -124,7 +124,7 @@ fn handle_frame__believes_only_sources_it_would_send_to_that_way() {
     for (device, head, why) in cases {
         assert_eq!(dropped(&mut router, device, &sealed(head, &[])), why, "{head:?}");
     }
-    // A backup way is a way: 9 may come from 2.
+    // A backup route is a route: 9 may come from 2.
     let (device, _) = forwarded(&mut router, 0, &sealed(head(9, 3, mac(2), mac(0xa0), 1), &[]));
     assert_eq!(device, 1);
 }
@@ -138,7 +138,7 @@ fn handle_frame__knows_its_own() {
 }
 
 #[test]
-fn handle_frame__without_a_way_or_room_drops() {
+fn handle_frame__without_a_route_or_room_drops() {
     let mut router = router(MIDDLE, 5);
     assert_eq!(dropped(&mut router, 0, &from_1(12, 0)), ForwardDrop::NoRoute);
     let long = sealed(head(1, 7, mac(1), mac(0xa0), 0), &[&[0; 1484]]);
@@ -166,7 +166,7 @@ fn next_hop__takes_the_best_that_is_usable() {
 #[test]
 fn next_hop__goes_back_only_where_no_other_is_left() {
     let mut router = router(MIDDLE, 5);
-    // 3 sends us what is for 9: our best way is 3 itself.
+    // 3 sends us what is for 9: our best route is 3 itself.
     let frame = sealed(head(7, 9, mac(3), mac(0xa1), 1), &[]);
     let (device, out) = forwarded(&mut router, 1, &frame);
     assert_eq!((device, &out[..6]), (0, &mac(2).0[..]));
@@ -177,7 +177,7 @@ fn next_hop__goes_back_only_where_no_other_is_left() {
 
 //= PRP-FWD-4, type=test
 #[test]
-fn next_hop__spreads_flows_over_equals_and_keeps_each_on_its_way() {
+fn next_hop__spreads_flows_over_equals_and_keeps_each_on_its_path() {
     let text = "5 02:00:00:00:00:a0 eth0\n1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n\
                 3 02:00:00:00:00:03 eth1\n9 via 2 metric 1, via 3 metric 1, via 1 metric 2\n";
     let router = router(text, 5);
@@ -196,19 +196,19 @@ fn next_hop__spreads_flows_over_equals_and_keeps_each_on_its_way() {
 #[test]
 fn next_hop__routers_in_a_row_do_not_divide_alike() {
     // The same neighbours, seen from two routers: were they to agree, the second one would see only
-    // flows that go one way for it.
+    // flows that have one next hop for it.
     let others = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n3 02:00:00:00:00:03 eth1\n\
                   9 via 2 metric 1, via 3 metric 1\n";
     let routers: Vec<_> = (10..26)
         .map(|own| router(&alloc::format!("{own} 02:00:00:00:00:a0 eth0\n{others}"), own))
         .collect();
-    let way = |at: usize, src_port| {
+    let next = |at: usize, src_port| {
         let flow = Flow { src: 1, dst: 9, src_port, dst_port: 80 };
         routers[at].next_hop(node(9), flow, None).unwrap().node
     };
     for first in 0..routers.len() {
         for second in 0..first {
-            let alike = (0..256).filter(|port| way(first, *port) == way(second, *port)).count();
+            let alike = (0..256).filter(|port| next(first, *port) == next(second, *port)).count();
             assert!((64..192).contains(&alike), "{first} and {second}: {alike} of 256");
         }
     }
@@ -295,7 +295,7 @@ fn answer__echoes_come_back_whole() {
 
 //= PRP-NODE-3, type=test
 #[test]
-fn answer__routers_say_where_echoes_ended() {
+fn answer__routers_report_where_echoes_ended() {
     let mut router = router(MIDDLE, 5);
     let kind = |router: &mut Forwarder, frame: &[u8]| answer_to(router, frame).map(|a| a.1.kind);
     assert_eq!(kind(&mut router, &echo(7, 15)), Some(NodeKind::TimeExceeded));
@@ -421,7 +421,7 @@ proptest! {
 
 /// A router with random ways to 9 by 1, 2, 3 and 4, of which some are down: metrics, and whether
 /// they are usable.
-fn arb_ways() -> impl Strategy<Value = [(u16, bool); 4]> {
+fn arb_hops() -> impl Strategy<Value = [(u16, bool); 4]> {
     proptest::array::uniform4((0..3u16, proptest::bool::weighted(0.7)))
 }
 
@@ -446,7 +446,7 @@ proptest! {
     //= PRP-FWD-3, PRP-FWD-4, type=test
     #[test]
     fn settled__is_what_every_frame_gets(
-        unusable in arb_ways(),
+        unusable in arb_hops(),
         mtu in 1000..2000u32,
         src_port in any::<u16>(),
     ) {

@@ -7,9 +7,9 @@ use core::num::NonZeroU16;
 use super::Hosts;
 use crate::addr::{LinkAddr, MacAddr, NodeId, UdpPeer};
 
-/// A node's line as stored. Its hops and names reach up to where the next row's begin.
+/// A node's line as stored. Its hops and names reach up to where the next entry's begin.
 #[derive(Copy, Clone)]
-pub(crate) struct Row {
+pub(crate) struct StoredEntry {
     pub(crate) node: NodeId,
     pub(crate) mtu: Option<NonZeroU16>,
     pub(super) line: u32,
@@ -49,7 +49,7 @@ impl StoredReach {
 #[derive(Copy, Clone)]
 pub struct Entry<'a> {
     hosts: &'a Hosts,
-    row: usize,
+    entry: usize,
 }
 
 /// One way to a node.
@@ -78,13 +78,13 @@ pub enum Reach<'a> {
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn new(hosts: &'a Hosts, row: usize) -> Self {
-        debug_assert!(row < hosts.rows.len());
-        Self { hosts, row }
+    pub(super) fn new(hosts: &'a Hosts, entry: usize) -> Self {
+        debug_assert!(entry < hosts.stored_entries.len());
+        Self { hosts, entry }
     }
 
-    fn stored(&self) -> &'a Row {
-        &self.hosts.rows[self.row]
+    fn stored(&self) -> &'a StoredEntry {
+        &self.hosts.stored_entries[self.entry]
     }
 
     /// The node.
@@ -104,8 +104,8 @@ impl<'a> Entry<'a> {
 
     /// The ways to it, in the order of the line.
     pub fn hops(self) -> impl ExactSizeIterator<Item = Hop<'a>> + 'a {
-        let Self { hosts, row } = self;
-        hosts.stored_hops(row).iter().map(|hop| Hop {
+        let Self { hosts, entry } = self;
+        hosts.stored_hops(entry).iter().map(|hop| Hop {
             reach: match hop.reach {
                 StoredReach::Direct { mac, device } => {
                     Reach::Direct { mac, device: &hosts.devices[device as usize] }
@@ -121,9 +121,12 @@ impl<'a> Entry<'a> {
 
     /// Its names, in the order of the line.
     pub fn names(self) -> impl ExactSizeIterator<Item = &'a str> + 'a {
-        let Self { hosts, row } = self;
+        let Self { hosts, entry } = self;
         let first = self.stored().names as usize;
-        let end = hosts.rows.get(row + 1).map_or(hosts.names.len(), |next| next.names as usize);
+        let end = hosts
+            .stored_entries
+            .get(entry + 1)
+            .map_or(hosts.names.len(), |next| next.names as usize);
         (first..end).map(|name| hosts.names.get(name))
     }
 

@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 
 use super::{Hosts, StoredReach};
 
-/// A row on the way from a root, and how many of its hops have been followed.
+/// An entry on the path from a root, and how many of its hops have been followed.
 pub(crate) struct Step {
-    pub(crate) row: usize,
+    pub(crate) entry: usize,
     followed: usize,
 }
 
 impl Step {
-    /// The hop of the row that leads to the next step.
+    /// The hop of the entry that leads to the next step.
     pub(super) fn hop(&self) -> usize {
         self.followed - 1
     }
@@ -27,40 +27,42 @@ enum Mark {
 
 /// What [`walk`] comes across.
 pub(crate) enum Visit<'a> {
-    /// All rows this one goes via have been visited, but for those of a loop.
+    /// All entries this one goes via have been visited, but for those of a loop.
     Done(usize),
-    /// The last step goes via this row, which is a step of the way already.
+    /// The last step goes via this entry, which is a step of the path already.
     Loop(&'a [Step], usize),
 }
 
-/// Visits every row once, in file order but after the rows it goes via. Iterative, since a chain
-/// may be as long as the file.
+/// Visits every entry once, in file order but after the entries it goes via. Iterative, since a
+/// chain may be as long as the file.
 pub(crate) fn walk(hosts: &Hosts, mut visit: impl FnMut(Visit<'_>)) {
-    let mut marks = vec![Mark::New; hosts.rows().len()];
-    let mut way: Vec<Step> = Vec::new();
+    let mut marks = vec![Mark::New; hosts.stored_entries().len()];
+    let mut path: Vec<Step> = Vec::new();
     for root in 0..marks.len() {
         if marks[root] == Mark::New {
             marks[root] = Mark::Open;
-            way.push(Step { row: root, followed: 0 });
+            path.push(Step { entry: root, followed: 0 });
         }
-        while let Some(step) = way.last_mut() {
-            let row = step.row;
-            let Some(hop) = hosts.stored_hops(row).get(step.followed) else {
-                marks[row] = Mark::Done;
-                visit(Visit::Done(row));
-                way.pop();
+        while let Some(step) = path.last_mut() {
+            let entry = step.entry;
+            let Some(hop) = hosts.stored_hops(entry).get(step.followed) else {
+                marks[entry] = Mark::Done;
+                visit(Visit::Done(entry));
+                path.pop();
                 continue;
             };
             step.followed += 1;
             let StoredReach::Via(gateway) = hop.reach else { continue };
-            // Unknown gateways and a row via itself are mistakes of their own.
-            let Some(next) = hosts.row_index(gateway).filter(|&next| next != row) else { continue };
+            // Unknown gateways and an entry via itself are mistakes of their own.
+            let Some(next) = hosts.entry_index(gateway).filter(|&next| next != entry) else {
+                continue;
+            };
             match marks[next] {
                 Mark::New => {
                     marks[next] = Mark::Open;
-                    way.push(Step { row: next, followed: 0 });
+                    path.push(Step { entry: next, followed: 0 });
                 }
-                Mark::Open => visit(Visit::Loop(&way, next)),
+                Mark::Open => visit(Visit::Loop(&path, next)),
                 Mark::Done => {}
             }
         }

@@ -24,8 +24,8 @@ pub(super) struct Names {
 #[derive(Copy, Clone)]
 struct Span {
     start: u32,
-    /// The row it names.
-    row: u32,
+    /// The entry it names.
+    entry: u32,
 }
 
 impl Names {
@@ -38,20 +38,20 @@ impl Names {
         slice(&self.text, &self.spans, index)
     }
 
-    /// The row that `name` names.
+    /// The entry that `name` names.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let found =
             self.table.find(hash(name), |&i| self.get(i as usize).eq_ignore_ascii_case(name));
-        found.map(|&i| self.spans[i as usize].row as usize)
+        found.map(|&i| self.spans[i as usize].entry as usize)
     }
 
-    /// Adds `name` for `row`, or says which row has it already.
-    pub(super) fn add(&mut self, name: &str, row: usize) -> Result<(), usize> {
+    /// Adds `name` for `entry`, or returns which entry has it already.
+    pub(super) fn add(&mut self, name: &str, entry: usize) -> Result<(), usize> {
         if let Some(owner) = self.find(name) {
             return Err(owner);
         }
         let index = self.spans.len() as u32;
-        self.spans.push(Span { start: self.text.len() as u32, row: row as u32 });
+        self.spans.push(Span { start: self.text.len() as u32, entry: entry as u32 });
         self.text.push_str(name);
         let (text, spans) = (&self.text, &self.spans);
         self.table.insert_unique(hash(name), index, |&i| hash(slice(text, spans, i as usize)));

@@ -116,19 +116,19 @@ impl Parser {
 
     fn node_line(&mut self, first: Word<'_>, words: &mut Words<'_>) -> Result<(), Stop> {
         let hops = self.hosts.hops.len();
-        let row = self.row(first, words)?;
-        let read = self.hops(words).and_then(|()| self.labels(row, words));
-        if row.is_none() {
-            // Hops of no row would become those of the row before.
+        let entry = self.entry(first, words)?;
+        let read = self.hops(words).and_then(|()| self.labels(entry, words));
+        if entry.is_none() {
+            // Hops of no entry would become those of the entry before.
             self.hosts.hops.truncate(hops);
             self.columns.truncate(hops);
         }
         read
     }
 
-    /// The new row of the node a line begins with; none if the number is wrong, but the rest of the
-    /// line is worth reading.
-    fn row(&mut self, first: Word<'_>, words: &Words<'_>) -> Result<Option<usize>, Stop> {
+    /// The new entry of the node a line begins with; none if the number is wrong, but the rest of
+    /// the line is worth reading.
+    fn entry(&mut self, first: Word<'_>, words: &Words<'_>) -> Result<Option<usize>, Stop> {
         let Ok(node) = fields::node(first.text) else {
             self.lost = true;
             let number = first.text.starts_with(|c: char| c.is_ascii_digit());
@@ -136,11 +136,11 @@ impl Parser {
             let stop = self.wrong(words, first, mistake);
             return if number { Ok(None) } else { Err(stop) };
         };
-        if let Some(row) = self.hosts.row_index(node) {
-            let first_line = self.hosts.rows[row].line;
+        if let Some(entry) = self.hosts.entry_index(node) {
+            let first_line = self.hosts.stored_entries[entry].line;
             return Err(self.wrong(words, first, Mistake::NodeAgain { first: first_line }));
         }
-        Ok(Some(self.hosts.add_row(node, self.line)))
+        Ok(Some(self.hosts.add_entry(node, self.line)))
     }
 
     /// `hop {, hop}` (SPEC PRP-HOSTS-3)
@@ -222,7 +222,7 @@ impl Parser {
     }
 
     /// `{NAME | OPTION}` to the end of the line; a wrong one does not hide the next.
-    fn labels(&mut self, row: Option<usize>, words: &mut Words<'_>) -> Result<(), Stop> {
+    fn labels(&mut self, entry: Option<usize>, words: &mut Words<'_>) -> Result<(), Stop> {
         let mut mtu = None;
         loop {
             let word = words.next();
@@ -233,7 +233,7 @@ impl Parser {
                 Some(("mtu", _)) if mtu.is_some() => Err(Mistake::OptionAgain),
                 Some(("mtu", value)) => fields::mtu(value).map(|value| mtu = Some(value)),
                 Some(_) => Err(Mistake::OptionName),
-                None => fields::name(word.text).and_then(|name| self.name(row, name)),
+                None => fields::name(word.text).and_then(|name| self.name(entry, name)),
             };
             if let Err(mistake) = read {
                 // Names that follow a hop without a comma, or a late metric, are none.
@@ -244,17 +244,17 @@ impl Parser {
                 }
             }
         }
-        if let Some(row) = row {
-            self.hosts.rows[row].mtu = mtu;
+        if let Some(entry) = entry {
+            self.hosts.stored_entries[entry].mtu = mtu;
         }
         Ok(())
     }
 
-    fn name(&mut self, row: Option<usize>, name: &str) -> Result<(), Mistake> {
-        let Some(row) = row else { return Ok(()) };
-        let rows = &self.hosts.rows;
-        let taken = |owner: usize| Mistake::NameAgain { first: rows[owner].line };
-        self.hosts.names.add(name, row).map_err(taken)
+    fn name(&mut self, entry: Option<usize>, name: &str) -> Result<(), Mistake> {
+        let Some(entry) = entry else { return Ok(()) };
+        let stored_entries = &self.hosts.stored_entries;
+        let taken = |owner: usize| Mistake::NameAgain { first: stored_entries[owner].line };
+        self.hosts.names.add(name, entry).map_err(taken)
     }
 
     /// The value of a field, or the line given up with a note of where `word` stands.
@@ -301,7 +301,7 @@ impl Parser {
     /// and PRP-HOSTS-9).
     fn references(&self, errors: &mut HostsErrors) {
         let hosts = &self.hosts;
-        let missing = |node| !self.lost && hosts.row_index(node).is_none();
+        let missing = |node| !self.lost && hosts.entry_index(node).is_none();
         let mut note = |line, column, mistake, node: NodeId| {
             errors.add(|| HostsError::new(line, column, mistake, Found::Node(node)));
         };
@@ -309,14 +309,14 @@ impl Parser {
         if let Some((at, node)) = directive.filter(|(_, node)| missing(*node)) {
             note(at.line, at.column, Mistake::NodeUnknown, node);
         }
-        for (index, row) in hosts.rows.iter().enumerate() {
+        for (index, entry) in hosts.stored_entries.iter().enumerate() {
             for (hop, column) in hosts.stored_hops(index).iter().zip(self.columns_of(index)) {
                 match hop.reach {
-                    StoredReach::Via(node) if node == row.node => {
-                        note(row.line, *column, Mistake::ViaItself, node);
+                    StoredReach::Via(node) if node == entry.node => {
+                        note(entry.line, *column, Mistake::ViaItself, node);
                     }
                     StoredReach::Via(node) if missing(node) => {
-                        note(row.line, *column, Mistake::NodeUnknown, node);
+                        note(entry.line, *column, Mistake::NodeUnknown, node);
                     }
                     _ => {}
                 }
@@ -329,10 +329,10 @@ impl Parser {
     fn overlaps(&self, errors: &mut HostsErrors) {
         let hosts = &self.hosts;
         let mut ports = Vec::new();
-        for (index, row) in hosts.rows.iter().enumerate() {
+        for (index, entry) in hosts.stored_entries.iter().enumerate() {
             for (hop, column) in hosts.stored_hops(index).iter().zip(self.columns_of(index)) {
                 if let StoredReach::Udp { peer, port } = hop.reach {
-                    ports.push((peer, port, row.line, *column));
+                    ports.push((peer, port, entry.line, *column));
                 }
             }
         }
@@ -355,30 +355,31 @@ impl Parser {
         }
     }
 
-    /// Ways that never end at a hardware address (SPEC PRP-HOSTS-6).
+    /// Routes that never end at a hardware address (SPEC PRP-HOSTS-6).
     fn loops(&self, errors: &mut HostsErrors) {
         let hosts = &self.hosts;
         walk(hosts, |visit| {
-            let Visit::Loop(way, back_to) = visit else { return };
+            let Visit::Loop(path, back_to) = visit else { return };
             errors.add(|| {
-                let from = way.iter().position(|step| step.row == back_to).unwrap_or(0);
-                self.describe_loop(&way[from..])
+                let from = path.iter().position(|step| step.entry == back_to).unwrap_or(0);
+                self.describe_loop(&path[from..])
             });
         });
     }
 
-    /// Tells a loop from the line that comes first in the file.
+    /// Describes a loop from the line that comes first in the file.
     fn describe_loop(&self, steps: &[Step]) -> HostsError {
-        let rows = &self.hosts.rows;
-        let first = steps.iter().enumerate().min_by_key(|(_, step)| step.row);
-        let (turn, row, hop) = first.map_or((0, 0, 0), |(i, step)| (i, step.row, step.hop()));
-        let (before, after) = steps.split_at(turn);
-        let nodes: Vec<_> = after.iter().chain(before).map(|step| rows[step.row].node).collect();
-        let column = self.columns_of(row).get(hop).copied().unwrap_or(1);
-        HostsError::new(rows[row].line, column, Mistake::ViaLoop, Found::Chain(&nodes))
+        let stored_entries = &self.hosts.stored_entries;
+        let first = steps.iter().enumerate().min_by_key(|(_, step)| step.entry);
+        let (start, entry, hop) = first.map_or((0, 0, 0), |(i, step)| (i, step.entry, step.hop()));
+        let (before, after) = steps.split_at(start);
+        let nodes: Vec<_> =
+            after.iter().chain(before).map(|step| stored_entries[step.entry].node).collect();
+        let column = self.columns_of(entry).get(hop).copied().unwrap_or(1);
+        HostsError::new(stored_entries[entry].line, column, Mistake::ViaLoop, Found::Chain(&nodes))
     }
 
-    fn columns_of(&self, row: usize) -> &[u32] {
-        self.columns.get(self.hosts.rows[row].hops as usize..).unwrap_or_default()
+    fn columns_of(&self, entry: usize) -> &[u32] {
+        self.columns.get(self.hosts.stored_entries[entry].hops as usize..).unwrap_or_default()
     }
 }

@@ -242,7 +242,7 @@ fn heap_size__of_a_full_cluster() {
     // Expect: nearer 4 MiB than the 32 MiB a node may spend on hosts and routes together.
     assert!(hosts.heap_size() < 5 << 20, "{}", hosts.heap_size());
     let names: usize = hosts.entries().flat_map(Entry::names).map(str::len).sum();
-    // Expect: no less than a row, its index, a hop, and the span and table slot of a name.
+    // Expect: no less than an entry, its index, a hop, and the span and table slot of a name.
     let least = 65534 * (16 + 2 + 16 + 8 + 5) + names;
     assert!(hosts.heap_size() >= least, "the estimate forgets something");
 }

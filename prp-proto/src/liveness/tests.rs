@@ -112,7 +112,7 @@ fn session__stopping_on_purpose_is_no_failure() {
 }
 
 #[test]
-fn session__one_that_restarted_is_heard_under_its_new_number() {
+fn session__one_that_restarted_is_accepted_under_its_new_number() {
     let mut pair = Pair::new(20, 20);
     pair.run(100);
     pair.ends[0] = Session::new(config(20), 9, pair.now);
@@ -159,8 +159,8 @@ fn handle__probes_that_make_no_sense_are_no_news_and_no_sign_of_life() {
         let mut session = fresh.clone();
         assert!(!session.handle(Instant::ZERO, &block), "{block:?}");
         assert_eq!(session.state(), LivenessState::Down, "{block:?}");
-        let said = session.poll(Instant::ZERO).expect("the first probe is due");
-        assert_eq!(said.yours, 0, "{block:?}: its number is not learnt");
+        let probe = session.poll(Instant::ZERO).expect("the first probe is due");
+        assert_eq!(probe.yours, 0, "{block:?}: its number is not learnt");
         // Nor does it keep a session alive, or change how long one waits.
         let mut session = up.clone();
         assert!(!session.handle(Instant::ZERO + 59 * MS, &block), "{block:?}");

@@ -32,7 +32,7 @@ fn hosts__make_clusters_without_a_fault() {
 }
 
 #[test]
-fn hosts__of_a_ring_have_the_way_round() {
+fn hosts__of_a_ring_have_the_path_around() {
     let expected = "1 02:00:00:00:00:01 eth0 node1\n\
         2 02:00:00:00:00:02 eth0, 02:00:00:00:04:05 eth1 metric 49 node2\n\
         3 via 2, via 5 metric 17 node3\n\

@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashTable};
 
 use super::{MAX_NEXT_HOPS, NextHop, NoRoute, RouteTable, Slot};
 use crate::addr::{DeviceId, LinkAddr, NodeId};
-use crate::hosts::{Hosts, MIN_MTU, Row, StoredReach, UDP_DEVICE, Visit, walk};
+use crate::hosts::{Hosts, MIN_MTU, StoredEntry, StoredReach, UDP_DEVICE, Visit, walk};
 
 /// Bytes of the IPv4 and the UDP header.
 const UDP_IPV4_LEN: u16 = 20 + 8;
@@ -55,8 +55,8 @@ pub(super) fn build(
     let mut found = Vec::new();
     walk(hosts, |visit| {
         // A parsed file has no loops.
-        if let Visit::Done(row) = visit {
-            builder.resolve(row, &mut found);
+        if let Visit::Done(entry) = visit {
+            builder.resolve(entry, &mut found);
         }
     });
     builder.slots[usize::from(local.number())] = Slot::Local;
@@ -73,17 +73,17 @@ impl Builder<'_> {
     /// Notes whose each hardware address is: a node's own stands on its line as the best way, a
     /// neighbour's as a backup (SPEC PRP-ROUTE-0).
     fn survey(&mut self) {
-        for (index, row) in self.hosts.rows().iter().enumerate() {
+        for (index, entry) in self.hosts.stored_entries().iter().enumerate() {
             for hop in self.hosts.stored_hops(index) {
                 let Some(addr) = hop.reach.addr() else { continue };
-                if row.node == self.local {
+                if entry.node == self.local {
                     self.own.push(addr);
                 }
                 if let Some(device) = self.device(hop.reach) {
                     let known = self.neighbours.entry((device, addr));
-                    let owner = known.or_insert((hop.metric, row.node));
+                    let owner = known.or_insert((hop.metric, entry.node));
                     if hop.metric < owner.0 {
-                        *owner = (hop.metric, row.node);
+                        *owner = (hop.metric, entry.node);
                     }
                 }
             }
@@ -101,12 +101,12 @@ impl Builder<'_> {
         }
     }
 
-    /// Works out the slot of row `index`, after those of the rows it goes via (SPEC PRP-ROUTE-2 to
-    /// PRP-ROUTE-4). `found` is scratch.
+    /// Works out the slot of entry `index`, after those of the entries it goes via (SPEC
+    /// PRP-ROUTE-2 to PRP-ROUTE-4). `found` is scratch.
     fn resolve(&mut self, index: usize, found: &mut Vec<NextHop>) {
-        let row = &self.hosts.rows()[index];
-        if row.node == self.local {
-            self.slots[usize::from(row.node.number())] = Slot::Local;
+        let entry = &self.hosts.stored_entries()[index];
+        if entry.node == self.local {
+            self.slots[usize::from(entry.node.number())] = Slot::Local;
             return;
         }
         found.clear();
@@ -116,11 +116,11 @@ impl Builder<'_> {
                 // A frame to its own sender's address comes back to nobody (SPEC PRP-ROUTE-3).
                 (_, Some(addr)) if self.own.contains(&addr) => {}
                 (reach, Some(addr)) => match self.device(reach) {
-                    Some(device) => found.push(self.next_hop(row, addr, device, hop.metric)),
+                    Some(device) => found.push(self.next_hop(entry, addr, device, hop.metric)),
                     None => missing = true,
                 },
                 (StoredReach::Via(gateway), None) => {
-                    missing |= self.inherit(row, gateway, hop.metric, found);
+                    missing |= self.inherit(entry, gateway, hop.metric, found);
                 }
                 (_, None) => {}
             }
@@ -130,18 +130,24 @@ impl Builder<'_> {
             [] => Slot::NoRoute(NoRoute::Ourselves),
             list => self.share(list),
         };
-        self.slots[usize::from(row.node.number())] = slot;
+        self.slots[usize::from(entry.node.number())] = slot;
     }
 
-    fn next_hop(&self, row: &Row, addr: LinkAddr, device: DeviceId, metric: u16) -> NextHop {
-        let node = self.neighbours.get(&(device, addr)).map_or(row.node, |owner| owner.1);
-        NextHop { node, device, addr, mtu: self.room(row, addr), metric: u32::from(metric) }
+    fn next_hop(
+        &self,
+        entry: &StoredEntry,
+        addr: LinkAddr,
+        device: DeviceId,
+        metric: u16,
+    ) -> NextHop {
+        let node = self.neighbours.get(&(device, addr)).map_or(entry.node, |owner| owner.1);
+        NextHop { node, device, addr, mtu: self.room(entry, addr), metric: u32::from(metric) }
     }
 
     /// What the `mtu` option of a line leaves for PRP on the way to `addr`: over UDP all but IP's
     /// header and UDP's (SPEC PRP-HOSTS-8).
-    fn room(&self, row: &Row, addr: LinkAddr) -> Option<u32> {
-        let mtu = row.mtu?.get();
+    fn room(&self, entry: &StoredEntry, addr: LinkAddr) -> Option<u32> {
+        let mtu = entry.mtu?.get();
         let headers = match self.hosts.socket_addr(addr) {
             None => 0,
             Some(SocketAddr::V4(_)) => UDP_IPV4_LEN,
@@ -150,8 +156,14 @@ impl Builder<'_> {
         Some(u32::from(mtu.saturating_sub(headers).max(MIN_MTU.min(mtu))))
     }
 
-    /// Adds the next hops of `gateway` for `row`; says whether it has none for want of a device.
-    fn inherit(&self, row: &Row, gateway: NodeId, metric: u16, found: &mut Vec<NextHop>) -> bool {
+    /// Adds the next hops of `gateway` for `entry`; says whether it has none for want of a device.
+    fn inherit(
+        &self,
+        entry: &StoredEntry,
+        gateway: NodeId,
+        metric: u16,
+        found: &mut Vec<NextHop>,
+    ) -> bool {
         let slot = self.slots[usize::from(gateway.number())];
         let Slot::Via { start, len } = slot else {
             return slot == Slot::NoRoute(NoRoute::DeviceMissing);
@@ -159,7 +171,7 @@ impl Builder<'_> {
         let list = &self.hops[start as usize..][..usize::from(len)];
         found.extend(list.iter().map(|hop| NextHop {
             metric: hop.metric.saturating_add(u32::from(metric)),
-            mtu: self.room(row, hop.addr).into_iter().chain(hop.mtu).min(),
+            mtu: self.room(entry, hop.addr).into_iter().chain(hop.mtu).min(),
             ..*hop
         }));
         false

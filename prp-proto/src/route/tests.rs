@@ -96,7 +96,7 @@ fn lookup__never_leads_through_the_machine_itself() {
 
 //= PRP-ROUTE-0, type=test
 #[test]
-fn lookup__a_neighbour_has_the_address_as_its_best_way() {
+fn lookup__a_neighbour_has_the_address_as_its_best_route() {
     // A ring of three: the line of 2 comes first and has the address of 3 as its backup.
     let text = "1 02:00:00:00:00:01 eth0\n\
                 2 02:00:00:00:00:02 eth0, 02:00:00:00:00:03 eth1 metric 17\n\
@@ -116,7 +116,7 @@ fn lookup__a_local_node_without_a_line_still_sees_the_others() {
 
 //= PRP-ROUTE-4, type=test
 #[test]
-fn lookup__ways_over_devices_this_machine_lacks_are_left_out() {
+fn lookup__routes_over_devices_this_machine_lacks_are_left_out() {
     let table = table(EXAMPLE, 1);
     assert_eq!(table.lookup(node(11)), Route::NoRoute(NoRoute::DeviceMissing));
     assert_eq!(table.lookup(node(12)), Route::Via(&[hop(3, 1, 0, None)]));
@@ -218,8 +218,12 @@ fn heap_size__of_a_full_cluster() {
 /// What sends and receives datagrams.
 const UDP: DeviceId = DeviceId(100);
 
-/// The ways to `to` as the file has them, best first, by plain recursion.
-fn ways(hosts: &Hosts, local: NodeId, to: NodeId) -> Vec<(u32, LinkAddr, u16, Option<u32>)> {
+/// The next hops to `to` as the file has them, best first, by plain recursion.
+fn expected_hops(
+    hosts: &Hosts,
+    local: NodeId,
+    to: NodeId,
+) -> Vec<(u32, LinkAddr, u16, Option<u32>)> {
     let own = |reach| {
         let mut hops = hosts.entry(local).into_iter().flat_map(|entry| entry.hops());
         hops.any(|hop| match (hop.reach, reach) {
@@ -233,39 +237,39 @@ fn ways(hosts: &Hosts, local: NodeId, to: NodeId) -> Vec<(u32, LinkAddr, u16, Op
         LinkAddr::Udp { .. } => mtu.map(|mtu| mtu.saturating_sub(28).max(u32::from(MIN_MTU))),
     };
     let entry = hosts.entry(to).unwrap();
-    let mut ways: Vec<(u32, LinkAddr, u16, Option<u32>)> = Vec::new();
+    let mut expected_hops: Vec<(u32, LinkAddr, u16, Option<u32>)> = Vec::new();
     if to == local {
-        return ways;
+        return expected_hops;
     }
     for hop in entry.hops() {
         match hop.reach {
             reach @ (Reach::Direct { .. } | Reach::Udp(_)) if own(reach) => {}
             Reach::Direct { mac, device } => {
                 let at = hosts.devices().position(|name| name == device).unwrap();
-                ways.push((u32::from(hop.metric), mac.into(), at as u16, entry.mtu()));
+                expected_hops.push((u32::from(hop.metric), mac.into(), at as u16, entry.mtu()));
             }
             Reach::Udp(addr) => {
                 let at = hosts.udp_peers().iter().position(|ip| *ip == addr.ip()).unwrap();
                 let addr = LinkAddr::Udp { peer: UdpPeer(at as u16), port: addr.port() };
                 let mtu = room(entry.mtu(), addr);
-                ways.push((u32::from(hop.metric), addr, UDP.0, mtu));
+                expected_hops.push((u32::from(hop.metric), addr, UDP.0, mtu));
             }
             Reach::Via(gateway) => {
-                for (metric, addr, device, mtu) in self::ways(hosts, local, gateway) {
+                for (metric, addr, device, mtu) in self::expected_hops(hosts, local, gateway) {
                     let mtu = match (mtu, room(entry.mtu(), addr)) {
                         (Some(a), Some(b)) => Some(a.min(b)),
                         (a, b) => a.or(b),
                     };
-                    ways.push((metric + u32::from(hop.metric), addr, device, mtu));
+                    expected_hops.push((metric + u32::from(hop.metric), addr, device, mtu));
                 }
             }
         }
     }
-    ways.sort_by_key(|way| way.0);
+    expected_hops.sort_by_key(|candidate| candidate.0);
     let mut kept: Vec<(u32, LinkAddr, u16, Option<u32>)> = Vec::new();
-    for way in ways {
-        if !kept.iter().any(|k| (k.1, k.2) == (way.1, way.2)) {
-            kept.push(way);
+    for candidate in expected_hops {
+        if !kept.iter().any(|k| (k.1, k.2) == (candidate.1, candidate.2)) {
+            kept.push(candidate);
         }
     }
     kept.truncate(MAX_NEXT_HOPS);
@@ -294,7 +298,7 @@ fn carriers(udp: Option<DeviceId>) -> RouteTable {
 //= PRP-HOSTS-8, type=test
 //= PRP-HOSTS-16, type=test
 #[test]
-fn build__ways_over_ethernet_and_over_udp() {
+fn build__routes_over_ethernet_and_over_udp() {
     let table = carriers(Some(DeviceId(1)));
     let to = |number| {
         let hops = table.lookup(node(number)).next_hops().iter();
@@ -339,7 +343,7 @@ proptest! {
         for to in nodes {
             let hops = table.lookup(to).next_hops();
             let got: Vec<_> = hops.iter().map(|h| (h.metric, h.addr, h.device.0, h.mtu)).collect();
-            prop_assert_eq!(got, ways(&hosts, local, to));
+            prop_assert_eq!(got, expected_hops(&hosts, local, to));
             for hop in hops {
                 prop_assert!(table.is_source(to, hop.device, hop.addr));
             }

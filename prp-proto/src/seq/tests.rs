@@ -10,7 +10,7 @@ fn since__wraps_at_32_bits() {
 }
 
 #[test]
-fn expand__crosses_the_16_bit_wrap_both_ways() {
+fn expand__crosses_the_16_bit_wrap_in_both_directions() {
     let near = Seq::new(0x1_0002);
     assert_eq!(Seq::expand(0xffff, SeqWidth::Bits16, near), Seq::new(0xffff));
     assert_eq!(Seq::expand(0x0001, SeqWidth::Bits16, Seq::new(0xffff)), Seq::new(0x1_0001));

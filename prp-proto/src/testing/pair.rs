@@ -19,7 +19,7 @@ use crate::time::Instant;
 use crate::transmit::TransmitBatch;
 use crate::wire::{ETHERTYPE, Frame, Pretty};
 
-/// Which way a frame goes.
+/// The direction of a frame.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum Direction {
     /// From the client to the server.
@@ -83,17 +83,17 @@ pub struct Pair {
     pub rule: Rule,
     /// How long a frame takes, from its last bit in to its last bit out.
     pub latency: Duration,
-    /// Bits that the wire takes in a second, each way, and bytes that it takes at once before that
-    /// (a token bucket); others wait. All at once if none.
+    /// Bits that the link takes in a second, in each direction, and bytes that it takes at once
+    /// before that (a token bucket); others wait. All at once if none.
     pub rate: Option<(u64, u64)>,
-    /// Bytes put on the wire, each way.
+    /// Bytes put on the link, in each direction.
     pub carried: [u64; 2],
     /// Every frame put on the wire, as text, if switched on.
     pub trace: Option<Vec<String>>,
     /// What became of frames, counted by reason.
     pub drops: Vec<DropReason>,
     wire: BTreeMap<(Instant, u64), (Direction, DeviceId, Vec<u8>)>,
-    /// When the wire has taken what waits for it, each way.
+    /// When the link has taken what waits for it, in each direction.
     busy_until: [Instant; 2],
     order: u64,
     config: EndpointConfig,
@@ -240,7 +240,7 @@ impl Pair {
         self.enqueue(self.time + self.latency, direction, DeviceId(0), bytes.to_vec());
     }
 
-    /// Lets things happen until no frame is under way and none wants to go: timers wait.
+    /// Lets things happen until no frame is in flight and none wants to go: timers wait.
     pub fn drive(&mut self) {
         self.flush();
         while let Some((at, _)) = self.wire.keys().next().copied() {
@@ -327,7 +327,7 @@ impl Pair {
                     .map(|i| (batch.device(i), endpoint.frame(&batch, i).concat()))
                     .collect();
                 for (device, frame) in frames {
-                    self.put_on_wire(direction, device, frame);
+                    self.put_on_link(direction, device, frame);
                 }
                 self.take_events(direction);
             }
@@ -346,7 +346,7 @@ impl Pair {
         }
     }
 
-    fn put_on_wire(&mut self, direction: Direction, device: DeviceId, frame: Vec<u8>) {
+    fn put_on_link(&mut self, direction: Direction, device: DeviceId, frame: Vec<u8>) {
         assert!(Frame::parse(&frame, ETHERTYPE).is_ok(), "we sent what we cannot parse");
         let at = self.time + self.latency;
         if device == DeviceId(1) {
@@ -357,7 +357,7 @@ impl Pair {
             };
             return self.enqueue(at, back, device, frame);
         }
-        let at = self.pass_wire(direction, frame.len()) + self.latency;
+        let at = self.pass_link(direction, frame.len()) + self.latency;
         let verdict = (self.rule)(direction, &frame);
         if let Some(trace) = &mut self.trace {
             let text = Pretty::new(&frame, ETHERTYPE).to_string();
@@ -385,14 +385,14 @@ impl Pair {
         }
     }
 
-    /// When a frame of `len` bytes that is sent now has passed the wire.
-    fn pass_wire(&mut self, direction: Direction, len: usize) -> Instant {
-        let way = usize::from(direction == Direction::ToClient);
-        self.carried[way] += len as u64;
+    /// When a frame of `len` bytes that is sent now has passed the link.
+    fn pass_link(&mut self, direction: Direction, len: usize) -> Instant {
+        let index = usize::from(direction == Direction::ToClient);
+        self.carried[index] += len as u64;
         let Some((rate, burst)) = self.rate else { return self.time };
         let time = |bytes: u64| Duration::from_nanos(bytes * 8 * 1_000_000_000 / rate);
-        let until = self.busy_until[way].max(self.time) + time(len as u64);
-        self.busy_until[way] = until;
+        let until = self.busy_until[index].max(self.time) + time(len as u64);
+        self.busy_until[index] = until;
         self.time.max(until - time(burst))
     }
 

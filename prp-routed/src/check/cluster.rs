@@ -20,7 +20,7 @@ pub fn cluster(folder: &Path) -> Report {
         Err(faults) => return Report::new("", faults, Vec::new()),
     };
     let cluster = Cluster::new(files);
-    let faults = told(&cluster, &paths);
+    let faults = fault_findings(&cluster, &paths);
     let asymmetries = cluster.asymmetries();
     let mut notes: Vec<_> =
         asymmetries.iter().take(MAX_NOTES).map(|a| note(&cluster, &paths, a)).collect();
@@ -31,13 +31,13 @@ pub fn cluster(folder: &Path) -> Report {
     let (files, nodes) = (cluster.len(), cluster.nodes().len());
     let pairs = files * files.saturating_sub(1) / 2;
     let summary = if faults.is_empty() {
-        let ways = match asymmetries.len() {
+        let asymmetric = match asymmetries.len() {
             0 => String::new(),
             n => format!("; {n} of them by another way back than there"),
         };
         let pairs = count(pairs, "pair");
         format!(
-            "{}: {}, all {pairs} reach each other{ways}",
+            "{}: {}, all {pairs} reach each other{asymmetric}",
             folder.display(),
             count(files, "node")
         )
@@ -49,7 +49,7 @@ pub fn cluster(folder: &Path) -> Report {
 }
 
 /// What is wrong, each once: a line that is wrong is so between many nodes.
-fn told(cluster: &Cluster, paths: &Paths) -> Vec<Finding> {
+fn fault_findings(cluster: &Cluster, paths: &Paths) -> Vec<Finding> {
     type Key = (NodeId, Option<u32>, Option<NodeId>, FaultKind);
     let mut seen: BTreeMap<Key, usize> = BTreeMap::new();
     let mut findings: Vec<Finding> = Vec::new();
@@ -76,9 +76,9 @@ fn note(cluster: &Cluster, paths: &Paths, asymmetry: &Asymmetry) -> Finding {
     Finding { line: cluster.line(from, to), ..Finding::new(path_of(paths, from), what) }
 }
 
-/// The nodes between the ends of a way.
-fn words(way: &[NodeId]) -> String {
-    match way {
+/// The nodes between the ends of a path.
+fn words(path: &[NodeId]) -> String {
+    match path {
         [_, between @ .., _] if !between.is_empty() => {
             let words: Vec<_> = between.iter().map(ToString::to_string).collect();
             words.join(" ")

@@ -161,8 +161,8 @@ impl Machine {
     /// from it.
     fn wrong_addresses(&self, path: &Path, own: Entry<'_>) -> Vec<Finding> {
         let best = own.hops().map(|hop| hop.metric).min();
-        let ways = own.hops().filter(|hop| Some(hop.metric) == best);
-        let wrong = ways.filter_map(|hop| {
+        let best_hops = own.hops().filter(|hop| Some(hop.metric) == best);
+        let wrong = best_hops.filter_map(|hop| {
             let Reach::Direct { mac, device } = hop.reach else { return None };
             let device = self.device(device).filter(|d| !d.loopback && d.mac != mac)?;
             let has_it = self.devices.iter().find(|d| d.mac == mac);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     /// Faults, and notes.
-    fn said(devices: &[DeviceState], text: &str) -> (Vec<String>, Vec<String>) {
+    fn findings_of(devices: &[DeviceState], text: &str) -> (Vec<String>, Vec<String>) {
         let hosts = Hosts::parse(text.as_bytes()).expect("no mistake");
         let machine = Machine { devices: devices.to_vec() };
         let found = machine.findings(Path::new("h"), &hosts, NodeId::MIN);
@@ -215,32 +215,32 @@ mod tests {
 
     #[test]
     fn findings__none_on_a_machine_as_it_should_be() {
-        assert_eq!(said(&[device("eth0", 1), device("eth1", 2)], TEXT), none());
+        assert_eq!(findings_of(&[device("eth0", 1), device("eth1", 2)], TEXT), none());
         // A port of what leaves it its frames.
         let vrf = DeviceState { kind: Some("vrf".into()), ..device("red", 9) };
         let eth0 = DeviceState { master: Some(9), ..device("eth0", 1) };
-        assert_eq!(said(&[vrf, eth0], TEXT), none());
+        assert_eq!(findings_of(&[vrf, eth0], TEXT), none());
     }
 
     #[test]
     fn findings__the_only_device_is_not_there_or_down() {
         let absent = "h: this machine has no device eth0; ways by it hold once it is there";
-        assert_eq!(said(&[device("eth1", 2)], TEXT), (vec![absent.into()], vec![]));
+        assert_eq!(findings_of(&[device("eth1", 2)], TEXT), (vec![absent.into()], vec![]));
         let down = DeviceState { up: false, carrier: false, ..device("eth0", 1) };
-        let (faults, notes) = said(std::slice::from_ref(&down), TEXT);
+        let (faults, notes) = findings_of(std::slice::from_ref(&down), TEXT);
         assert_eq!(faults, ["h: device eth0 is down; `ip link set eth0 up`"]);
         assert!(notes.is_empty());
         // Another one may do.
         let text = &TEXT.replace("02 eth0", "02 eth1");
-        let (faults, notes) = said(&[down, device("eth1", 2)], text);
+        let (faults, notes) = findings_of(&[down, device("eth1", 2)], text);
         assert_eq!((faults.len(), notes.len()), (0, 1), "{faults:?} {notes:?}");
-        assert!(said(&[device("eth1", 2)], text).0.is_empty());
+        assert!(findings_of(&[device("eth1", 2)], text).0.is_empty());
     }
 
     #[test]
     fn findings__without_a_carrier_is_a_note() {
         let dark = DeviceState { carrier: false, ..device("eth0", 1) };
-        let (faults, notes) = said(&[dark], TEXT);
+        let (faults, notes) = findings_of(&[dark], TEXT);
         assert!(faults.is_empty() && notes[0].contains("eth0 has no carrier"), "{notes:?}");
     }
 
@@ -249,7 +249,7 @@ mod tests {
         for kind in TAKE_FRAMES_OF_PORTS {
             let br0 = DeviceState { kind: Some(kind.into()), ..device("br0", 9) };
             let eth0 = DeviceState { master: Some(9), ..device("eth0", 1) };
-            let (faults, _) = said(&[br0, eth0], TEXT);
+            let (faults, _) = findings_of(&[br0, eth0], TEXT);
             assert_eq!(
                 faults,
                 [format!(
@@ -263,13 +263,13 @@ mod tests {
     #[test]
     fn findings__an_alternative_name_is_refused_with_the_name() {
         let eth0 = DeviceState { alternatives: vec!["lan0".into()], ..device("eth0", 1) };
-        let (faults, _) = said(&[eth0], &TEXT.replace("eth0", "lan0"));
+        let (faults, _) = findings_of(&[eth0], &TEXT.replace("eth0", "lan0"));
         assert_eq!(faults, ["h: lan0 is an alternative name of device eth0; write eth0"]);
     }
 
     #[test]
     fn findings__the_own_line_has_the_address_of_another_device() {
-        let (faults, _) = said(&[device("eth0", 3), device("eth1", 1)], TEXT);
+        let (faults, _) = findings_of(&[device("eth0", 3), device("eth1", 1)], TEXT);
         assert_eq!(
             faults,
             [
@@ -277,10 +277,10 @@ mod tests {
               that of eth1; write the address that eth0 has, here and in the files of others"
             ]
         );
-        let (faults, _) = said(&[device("eth0", 3)], TEXT);
+        let (faults, _) = findings_of(&[device("eth0", 3)], TEXT);
         assert!(faults[0].contains("and not 02:00:00:00:00:01; write"), "{faults:?}");
         // Its ways that are no better than others' are not its own (SPEC PRP-ROUTE-0).
         let text = TEXT.replace("01 eth0\n2", "01 eth0, 02:00:00:00:00:07 eth1 metric 5\n2");
-        assert_eq!(said(&[device("eth0", 1), device("eth1", 2)], &text), none());
+        assert_eq!(findings_of(&[device("eth0", 1), device("eth1", 2)], &text), none());
     }
 }

@@ -31,7 +31,7 @@ fn cluster__that_is_right() {
 }
 
 #[test]
-fn cluster__ways_that_differ_are_told_of_and_no_fault() {
+fn cluster__paths_that_differ_are_noted_and_no_fault() {
     let folder = folder(&Plan::hypercube(2).expect("a possible size"), |_, text| text);
     let report = cluster(folder.path());
     assert!(report.ok);
@@ -58,8 +58,8 @@ fn cluster__names_file_line_and_mend_and_each_once() {
     });
     let report = cluster(folder.path());
     assert!(!report.ok);
-    let said = words(&report.faults, &folder);
-    let has = |text: &str| assert!(said.iter().any(|s| s == text), "{text}: {said:#?}");
+    let checked = words(&report.faults, &folder);
+    let has = |text: &str| assert!(checked.iter().any(|s| s == text), "{text}: {checked:#?}");
     has("prphosts.4: from 4 to 1: node 4 has no line for 1; add a line, `1 via NODE`");
     has(
         "prphosts.3:4: from 1 to 4: frames go in a circle: node 3 sends them to node 2, where they have \
@@ -74,11 +74,11 @@ fn cluster__files_that_cannot_be_read_or_belong_to_nobody() {
     write("readme", "");
     write("prphosts.7", "1 here\n");
     write("again", "self 2\n2 02:00:00:00:00:02 eth0\n");
-    let said = words(&cluster(folder.path()).faults, &folder);
-    assert_eq!(said.len(), 3, "{said:?}");
-    assert!(said[0].starts_with("prphosts.2: of node 2, and so is "), "{said:?}");
-    assert!(said[1].starts_with("prphosts.7:1:3: expected "), "{said:?}");
-    assert!(said[2].starts_with("readme: whose is it?; call it prphosts.NODE"), "{said:?}");
+    let checked = words(&cluster(folder.path()).faults, &folder);
+    assert_eq!(checked.len(), 3, "{checked:?}");
+    assert!(checked[0].starts_with("prphosts.2: of node 2, and so is "), "{checked:?}");
+    assert!(checked[1].starts_with("prphosts.7:1:3: expected "), "{checked:?}");
+    assert!(checked[2].starts_with("readme: whose is it?; call it prphosts.NODE"), "{checked:?}");
     let empty = tempdir().expect("a temporary folder");
     assert!(!cluster(empty.path()).ok);
     assert!(!cluster(&empty.path().join("nowhere")).ok);
@@ -113,10 +113,13 @@ fn daemon__what_it_would_begin_with() {
     let report = daemon(&own);
     assert!(!report.ok, "it would have no device: {report:?}");
     assert!(report.summary.contains("as node 1, by no device, it reaches 0 other nodes"));
-    let said = words(&report.faults, &folder);
-    assert!(said[0].starts_with("prphosts: this machine has no device test0; "), "{said:?}");
-    let said = words(&report.notes, &folder);
-    assert!(said[0].starts_with("prphosts:3: node 2 is not reached: this machine"), "{said:?}");
+    let checked = words(&report.faults, &folder);
+    assert!(checked[0].starts_with("prphosts: this machine has no device test0; "), "{checked:?}");
+    let checked = words(&report.notes, &folder);
+    assert!(
+        checked[0].starts_with("prphosts:3: node 2 is not reached: this machine"),
+        "{checked:?}"
+    );
     let other = Settings { node: NodeId::new(9), ..own };
     let fault = daemon(&other).faults[0].to_string();
     assert!(fault.contains("node 9, which this is, has no line; say which"), "{fault}");
@@ -126,18 +129,18 @@ fn daemon__what_it_would_begin_with() {
 fn hosts__counts_and_names_this_node() {
     let folder = tempdir().expect("a temporary folder");
     let file = folder.path().join("prphosts");
-    let said = |text: &str| {
+    let checked = |text: &str| {
         fs::write(&file, text).expect("room");
         hosts(&file, Place::Anywhere)
     };
     let cluster = "self 2\n1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 eth0 beta b\n\
         9 via 2 metric 10, via 1 metric 20 epsilon\n";
-    let summary = said(cluster).summary;
+    let summary = checked(cluster).summary;
     let start = format!("{}: 3 nodes, 4 names, device eth0; this machine is", file.display());
     assert!(summary.starts_with(&start), "{summary}");
-    let summary = said("# nobody here\n").summary;
+    let summary = checked("# nobody here\n").summary;
     assert!(summary.contains(": 0 nodes, 0 names, no devices; which node this machine is"));
-    let report = said("1 02:00:00:00:00:01\n");
+    let report = checked("1 02:00:00:00:00:01\n");
     assert!(!report.ok && report.faults[0].column.is_some(), "{report:?}");
 }
 
@@ -145,17 +148,17 @@ fn hosts__counts_and_names_this_node() {
 fn hosts__tells_of_devices_that_are_not_here() {
     let folder = tempdir().expect("a temporary folder");
     let file = folder.path().join("prphosts");
-    let said = |text: &str| {
+    let checked = |text: &str| {
         fs::write(&file, text).expect("room");
         let report = hosts(&file, Place::Anywhere);
         assert!(report.ok, "{report:?}");
         words(&report.notes, &folder)
     };
-    let ours = said("self 1\n1 02:00:00:00:01:01 test0\n2 02:00:00:00:01:02 lo\n");
+    let ours = checked("self 1\n1 02:00:00:00:01:01 test0\n2 02:00:00:00:01:02 lo\n");
     assert_eq!(ours.len(), 1, "{ours:?}");
     assert!(ours[0].starts_with("prphosts: this machine has no device test0; "), "{ours:?}");
     // Of another machine, nobody knows here what it has.
-    assert!(said("1 02:00:00:00:01:01 test0\n2 02:00:00:00:01:02 test0\n").is_empty());
+    assert!(checked("1 02:00:00:00:01:01 test0\n2 02:00:00:00:01:02 test0\n").is_empty());
 }
 
 #[test]
@@ -170,11 +173,14 @@ fn hosts__in_force_here_is_wrong_where_no_program_can_work() {
         words(&report.faults, &folder)
     };
     let stranger = "1 02:00:00:00:01:01 test0\n";
-    let said = faults(stranger);
-    assert!(said[0].starts_with("prphosts: no line has an address of this machine"), "{said:?}");
+    let checked = faults(stranger);
+    assert!(
+        checked[0].starts_with("prphosts: no line has an address of this machine"),
+        "{checked:?}"
+    );
     assert!(faults("# nobody\n")[0].contains("no line has an address of this machine"));
-    let said = faults(&format!("self 1\n{stranger}"));
-    assert!(said[0].starts_with("prphosts: this machine has no device test0"), "{said:?}");
+    let checked = faults(&format!("self 1\n{stranger}"));
+    assert!(checked[0].starts_with("prphosts: this machine has no device test0"), "{checked:?}");
     assert_eq!(faults("self 1\n1 02:00:00:00:01:01 lo\n"), [""; 0]);
 }
 

@@ -38,8 +38,8 @@ impl Daemon {
         while !client.is_finished() {
             let now = self.clock.now();
             let control = &mut self.control;
-            self.acceptor.turn(now, |stream, user| control.admit(now, stream, user));
-            for asked in self.control.turn(now) {
+            self.acceptor.poll(now, |stream, user| control.admit(now, stream, user));
+            for asked in self.control.poll(now) {
                 times += 1;
                 let wrong = asked.question.err().map(Reply::Error);
                 self.control.answer(now, asked.asker, wrong.as_ref().unwrap_or(reply));
@@ -75,13 +75,13 @@ fn ask__gets_long_answers_and_errors() {
 fn ask__without_a_daemon_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let dir = RunDir::at(folder.path().join("run"));
-    let said = ask(&dir, node(), &Question::Status).unwrap_err();
-    assert_eq!(said.kind(), ErrorKind::NotFound);
-    assert!(said.to_string().contains("start it first"), "{said}");
+    let error = ask(&dir, node(), &Question::Status).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("start it first"), "{error}");
 }
 
 #[test]
-fn turn__survives_clients_that_ask_nonsense_or_too_much() {
+fn poll__survives_clients_that_ask_nonsense_or_too_much() {
     let mut daemon = Daemon::new();
     let dir = daemon.dir.clone();
     let client = thread::spawn(move || {
@@ -92,13 +92,13 @@ fn turn__survives_clients_that_ask_nonsense_or_too_much() {
         };
         let mut stream = connect();
         stream.write_all(b"{\"fly\": 1}\n").unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
         let mut endless = connect();
         // Ends with an error or not, depending on when the other end hangs up.
         let _ = endless.write_all(&[b'x'; 100_000]);
         let _ = endless.read(&mut [0; 1]);
-        said
+        reply
     });
     assert_eq!(daemon.serve(&client, &Reply::Ok(1.into())), 1);
     assert!(client.join().unwrap().contains("no such question"));
@@ -127,19 +127,19 @@ fn admit__some_places_are_always_root_s_and_each_other_user_s_own() {
 }
 
 #[test]
-fn turn__a_client_that_asks_nothing_loses_its_place() {
+fn poll__a_client_that_asks_nothing_loses_its_place() {
     let (mut control, now) = (Control::default(), Instant::ZERO);
     let _silent = admit(&mut control, now, 1000);
     let mut slow = admit(&mut control, now, 1000);
     slow.write_all(b"\"Status\"").unwrap();
-    assert!(control.turn(now).is_empty());
+    assert!(control.poll(now).is_empty());
     let over = control.next_timeout().expect("each has a time");
-    assert!(control.turn(over).is_empty());
+    assert!(control.poll(over).is_empty());
     assert_eq!(control.clients.len(), 0);
 }
 
 #[test]
-fn turn__only_root_and_the_daemon_s_user_may_change_things() {
+fn poll__only_root_and_the_daemon_s_user_may_change_things() {
     let (mut control, now) = (Control::default(), Instant::ZERO);
     let own = geteuid().as_raw();
     for (user, may) in [(ROOT, true), (own, true), (own + 1, false)] {
@@ -147,7 +147,7 @@ fn turn__only_root_and_the_daemon_s_user_may_change_things() {
         let mut line = serde_json::to_vec(&Question::Status).unwrap();
         line.push(b'\n');
         stream.write_all(&line).unwrap();
-        let asked = control.turn(now);
+        let asked = control.poll(now);
         assert_eq!(asked.iter().map(|a| a.may_change).collect::<Vec<_>>(), [may], "{user}");
     }
 }

@@ -74,7 +74,7 @@ impl Daemon {
             reloads: self.reloads,
             last_error: self.last_error.clone(),
             troubles: self.troubles.iter().cloned().chain(oversized).collect(),
-            kernel_forwarding: self.router.kernel.standing(),
+            kernel_forwarding: self.router.kernel.status(),
             processes: self.service.processes(),
             devices: report::devices(&mut self.router),
         }

@@ -24,11 +24,11 @@ impl Daemon {
             info!(device, "has come");
             self.wish(ReloadRequest { asker: None, dry_run: false });
         }
-        self.look_for_troubles();
+        self.warn_of_troubles();
     }
 
-    /// Says what keeps devices that prphosts names from use, once each time.
-    pub(super) fn look_for_troubles(&mut self) {
+    /// Logs what keeps devices that prphosts names from use, once each time.
+    pub(super) fn warn_of_troubles(&mut self) {
         let troubles = check::troubles(&self.table.file, self.table.routes.local());
         let is_new = |trouble: &&String| !self.troubles.contains(trouble);
         troubles.iter().filter(is_new).for_each(|trouble| warn!("{trouble}"));

@@ -91,7 +91,7 @@ impl Daemon {
         self.neighbours.follow(&self.table.routes, self.clock.now());
         self.carrier_news = true;
         self.reloads += 1;
-        self.look_for_troubles();
+        self.warn_of_troubles();
         Ok(())
     }
 

@@ -58,7 +58,7 @@ impl Daemon {
         daemon.manager.ready(&daemon.summary());
         let nodes = daemon.table.file.hosts().len();
         info!(node = daemon.node(), nodes, "routing");
-        daemon.look_for_troubles();
+        daemon.warn_of_troubles();
         Ok(daemon)
     }
 
@@ -93,7 +93,7 @@ impl Daemon {
             rate_meter: RateMeter::default(),
             contention: CpuContention::default(),
             service,
-            told: DownHops::default(),
+            announced: DownHops::default(),
             signals,
             loader: Loader::new()?,
             manager,

@@ -30,10 +30,10 @@ fn connect(address: SocketAddr) -> TcpStream {
 
 /// What comes until the other end closes.
 fn rest(mut stream: &TcpStream) -> String {
-    let mut said = Vec::new();
-    // Reset by a server that did not read everything: what it said before counts.
-    let _ = stream.read_to_end(&mut said);
-    String::from_utf8_lossy(&said).into_owned()
+    let mut response = Vec::new();
+    // Reset by a server that did not read everything: what it sent before counts.
+    let _ = stream.read_to_end(&mut response);
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 fn request(address: SocketAddr, line: &str) -> String {
@@ -87,8 +87,11 @@ fn serve__gives_what_the_daemon_says_and_nothing_else() {
 #[test]
 fn serve__without_a_daemon_says_so() {
     let (_place, address) = serve();
-    let said = request(address, "GET /metrics");
-    assert!(said.starts_with("HTTP/1.1 503") && said.contains("no prp-routed runs"), "{said}");
+    let response = request(address, "GET /metrics");
+    assert!(
+        response.starts_with("HTTP/1.1 503") && response.contains("no prp-routed runs"),
+        "{response}"
+    );
 }
 
 #[test]
@@ -123,8 +126,8 @@ fn serve__what_is_slow_or_too_large_is_cut_off() {
         // It may have closed before all of it is written.
         let _ = stream.write_all(text.as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
-        let said = rest(&stream);
-        assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{said}");
+        let response = rest(&stream);
+        assert!(response.is_empty() || response.starts_with("HTTP/1.1 4"), "{response}");
     }
     for stream in [silent, slow] {
         assert!(!rest(&stream).starts_with("HTTP/1.1 200"));

@@ -130,13 +130,13 @@ fn agrees(bench: &Bench, forwarder: &Forwarder, device: usize, frame: &[u8]) -> 
 
 /// Ways to 9 by each neighbour, and whether it is usable.
 fn arb_router() -> impl Strategy<Value = Forwarder> {
-    let ways = proptest::array::uniform4((0..4u16, proptest::bool::weighted(0.8)));
-    (ways, 172..1600u32).prop_map(|(ways, mtu)| {
+    let hops = proptest::array::uniform4((0..4u16, proptest::bool::weighted(0.8)));
+    (hops, 172..1600u32).prop_map(|(hops, mtu)| {
         let via: Vec<String> =
-            (1..).zip(ways).map(|(n, (metric, _))| format!("via {n} metric {metric}")).collect();
+            (1..).zip(hops).map(|(n, (metric, _))| format!("via {n} metric {metric}")).collect();
         let mut forwarder =
             router(&format!("9 {} mtu={mtu}\n4000 via 3\n60000 via 3\n", via.join(", ")));
-        for (n, (_, usable)) in (1..).zip(ways) {
+        for (n, (_, usable)) in (1..).zip(hops) {
             forwarder.set_usable(DeviceId(u16::from(n > 2)), mac(n), usable);
         }
         forwarder

@@ -54,7 +54,7 @@ impl Bench {
             let mut sent = Vec::new();
             let carrier = self.carrier;
             let up = |device: DeviceId| carrier[usize::from(device.0)];
-            self.neighbours.turn(self.now, &mut self.forwarder, up, |p| sent.push(p), |_| ());
+            self.neighbours.poll(self.now, &mut self.forwarder, up, |p| sent.push(p), |_| ());
             for probe in sent {
                 assert_ne!(probe.to.number(), 4, "4 routes for nobody");
                 self.exchange(&probe);
@@ -66,7 +66,7 @@ impl Bench {
                     (DeviceId(*number - 2), MacAddr([2, 0, 0, 0, 0, *number as u8]));
                 while let Some(block) = session.poll(self.now) {
                     if answering.contains(number) && carrier[usize::from(device.0)] {
-                        self.neighbours.hear(self.now, device, mac.into(), &block);
+                        self.neighbours.receive(self.now, device, mac.into(), &block);
                     }
                 }
             }
@@ -86,7 +86,7 @@ impl Bench {
     }
 
     /// The neighbour that frames for 9 go to.
-    fn way(&self) -> u16 {
+    fn next_node(&self) -> u16 {
         let flow = Flow { src: 1, dst: 9, src_port: 1, dst_port: 1 };
         self.forwarder.next_hop(node(9), flow, None).unwrap().node.number()
     }
@@ -97,60 +97,60 @@ impl Bench {
 }
 
 #[test]
-fn turn__neighbours_without_a_router_are_used_all_the_same() {
+fn poll__neighbours_without_a_router_are_used_all_the_same() {
     let mut bench = Bench::new();
     bench.run(5_000);
-    assert_eq!((bench.way(), bench.changes()), (2, vec![0; 3]));
+    assert_eq!((bench.next_node(), bench.changes()), (2, vec![0; 3]));
 }
 
 #[test]
-fn turn__a_lost_carrier_is_followed_at_once_and_a_found_one_after_a_pause() {
+fn poll__a_lost_carrier_is_followed_at_once_and_a_found_one_after_a_pause() {
     let mut bench = Bench::new();
     bench.run(10);
     bench.carrier[0] = false;
     bench.run(1);
-    assert_eq!(bench.way(), 3);
+    assert_eq!(bench.next_node(), 3);
     bench.carrier[0] = true;
     bench.run(999);
-    assert_eq!(bench.way(), 3);
+    assert_eq!(bench.next_node(), 3);
     bench.run(2);
-    assert_eq!(bench.way(), 2);
+    assert_eq!(bench.next_node(), 2);
 }
 
 #[test]
-fn turn__a_link_that_comes_and_goes_changes_the_way_once() {
+fn poll__a_link_that_comes_and_goes_changes_the_route_once() {
     let mut bench = Bench::new();
     for _ in 0..20 {
         bench.carrier[0] = !bench.carrier[0];
         bench.run(300);
     }
-    assert_eq!((bench.way(), bench.changes()[0]), (3, 1));
+    assert_eq!((bench.next_node(), bench.changes()[0]), (3, 1));
 }
 
 #[test]
-fn turn__silence_of_a_router_that_was_up_is_its_death() {
+fn poll__silence_of_a_router_that_was_up_is_its_death() {
     let mut bench = Bench::new();
     bench.answering = vec![2, 3];
     bench.run(2_000);
-    assert_eq!((bench.way(), bench.changes()), (2, vec![0; 3]));
+    assert_eq!((bench.next_node(), bench.changes()), (2, vec![0; 3]));
     bench.answering = vec![3];
     bench.run(301);
-    assert_eq!(bench.way(), 3, "three intervals of 100 ms");
+    assert_eq!(bench.next_node(), 3, "three intervals of 100 ms");
     bench.run(5_000);
-    assert_eq!(bench.way(), 3);
+    assert_eq!(bench.next_node(), 3);
     bench.answering = vec![2, 3];
     bench.run(4_000);
-    assert_eq!((bench.way(), bench.changes()), (2, vec![2, 0, 0]));
+    assert_eq!((bench.next_node(), bench.changes()), (2, vec![2, 0, 0]));
 }
 
 #[test]
-fn turn__a_router_that_says_goodbye_is_not_dead() {
+fn poll__a_router_that_announces_its_end_is_not_dead() {
     let mut bench = Bench::new();
     bench.answering = vec![2];
     bench.run(2_000);
     let goodbye = bench.peers[0].1.farewell();
     bench.answering.clear();
-    bench.neighbours.hear(bench.now, DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]).into(), &goodbye);
+    bench.neighbours.receive(bench.now, DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]).into(), &goodbye);
     bench.run(5_000);
-    assert_eq!((bench.way(), bench.changes()), (2, vec![0; 3]));
+    assert_eq!((bench.next_node(), bench.changes()), (2, vec![0; 3]));
 }

@@ -20,9 +20,9 @@ const SHORT_OF_TOKENS: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 pub(super) struct DeadProcesses {
     all: Vec<DeadProcess>,
-    /// How often each user of theirs had a turn: the user with the fewest is next, so that one with
+    /// How often each user of theirs was served: the user with the fewest is next, so that one with
     /// many dead processes does not keep the others waiting.
-    turns: HashMap<u32, u64>,
+    served: HashMap<u32, u64>,
 }
 
 impl DeadProcesses {
@@ -37,8 +37,8 @@ impl DeadProcesses {
     /// The process of `user` that kept `ledger` has just ended.
     pub(super) fn add(&mut self, user: u32, ledger: LedgerReader, now: Instant) {
         // A new user begins where the others are.
-        let least = self.turns.values().min().copied().unwrap_or_default();
-        self.turns.entry(user).or_insert(least);
+        let least = self.served.values().min().copied().unwrap_or_default();
+        self.served.entry(user).or_insert(least);
         let free = HashMap::new();
         self.all.push(DeadProcess { user, ledger, due: now, round: 0, at: 0, free });
     }
@@ -56,18 +56,18 @@ impl DeadProcesses {
         mut is_free: impl FnMut(Port) -> bool,
     ) -> Vec<EstablishedId> {
         let mut found = Vec::new();
-        let turns = &self.turns;
+        let served = &self.served;
         let due = self.all.iter().enumerate().filter(|(_, dead)| dead.due <= now);
-        let next = due.min_by_key(|(_, dead)| turns.get(&dead.user).copied().unwrap_or_default());
+        let next = due.min_by_key(|(_, dead)| served.get(&dead.user).copied().unwrap_or_default());
         let Some((at, _)) = next else { return found };
         let dead = &mut self.all[at];
-        *self.turns.entry(dead.user).or_default() += 1;
+        *self.served.entry(dead.user).or_default() += 1;
         if !tokens.take(now) {
             dead.due = now + SHORT_OF_TOKENS;
         } else if !dead.resets(now, tokens, &mut is_free, &mut found) {
             let user = self.all.swap_remove(at).user;
             if self.of_user(user) == 0 {
-                self.turns.remove(&user);
+                self.served.remove(&user);
             }
         }
         found

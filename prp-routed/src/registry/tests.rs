@@ -59,10 +59,10 @@ fn resets__what_a_dead_process_had_three_times_where_the_port_is_free() {
     let mut now = Instant::ZERO + 1000 * MS;
     let _lives = process_with(&mut registry, USER, &[1]);
     let dies = process_with(&mut registry, USER, &[10, 11, 12]);
-    registry.turn(now);
+    registry.poll(now);
     assert_eq!((registry.len(), registry.next_timeout()), (2, None));
     drop(dies);
-    registry.turn(now);
+    registry.poll(now);
     assert_eq!((registry.len(), registry.next_timeout()), (1, Some(now)));
     // Expect: port 11 has a new owner, or a dying process has it still, the first time.
     assert_eq!(resets(&mut registry, now, |port| port != 11), [10, 12]);
@@ -76,18 +76,18 @@ fn resets__what_a_dead_process_had_three_times_where_the_port_is_free() {
 
 /// Ledgers that somebody makes up do not make a router send without end, nor others wait.
 #[test]
-fn resets__no_more_than_so_many_a_second_and_each_user_in_turn() {
+fn resets__no_more_than_so_many_a_second_and_users_alternate() {
     let mut registry = registry();
     let mut now = Instant::ZERO + 5000 * MS;
     let ports: Vec<u16> = (1..=16_000).collect();
     let made_up: Vec<_> = (0..4).map(|_| process_with(&mut registry, USER, &ports)).collect();
     drop(made_up);
-    registry.turn(now);
-    let (mut sent, mut looked) = (0, 0);
+    registry.poll(now);
+    let (mut sent, mut checks) = (0, 0);
     let begun = now;
     while now.since(begun) < 1000 * MS {
         let some = registry.resets(now, |_| {
-            looked += 1;
+            checks += 1;
             true
         });
         sent += some.len();
@@ -95,22 +95,22 @@ fn resets__no_more_than_so_many_a_second_and_each_user_in_turn() {
             now = now + MS;
         }
     }
-    // A second's worth was left from before, and a turn's worth is taken on credit.
+    // A second's worth was left from before, and one call's worth is taken on credit.
     let most = 2 * RESETS_PER_SECOND as usize + LedgerReader::CHUNK;
     assert!((most / 2..=most).contains(&sent), "{sent} in a second");
-    assert!(looked <= most, "{looked} looks at ports");
+    assert!(checks <= most, "{checks} looks at ports");
     // Expect: another user's dead process does not wait for all of these.
     let other = process_with(&mut registry, USER + 1, &[20_000]);
     drop(other);
-    registry.turn(now);
-    let mut turns = 0;
+    registry.poll(now);
+    let mut polls = 0;
     let found = loop {
         let some = registry.resets(now, |_| true);
-        turns += 1;
+        polls += 1;
         if let Some(found) = some.iter().find(|established| established.local.number() == 20_000) {
             break *found;
         }
-        assert!(turns < 1000, "it waits");
+        assert!(polls < 1000, "it waits");
         now = now + MS;
     };
     assert_eq!(found.own_id, 5);
@@ -123,7 +123,7 @@ fn admit__no_user_takes_all_places_not_even_with_dead_processes() {
     let all: Vec<_> = (0..MAX_OF_USER + 5).map(|_| process(&mut registry, USER)).collect();
     assert_eq!(registry.len(), MAX_OF_USER);
     drop(all);
-    registry.turn(now);
+    registry.poll(now);
     assert_eq!((registry.len(), registry.dead.len()), (0, MAX_OF_USER));
     let _more: Vec<_> = (0..5).map(|_| process(&mut registry, USER)).collect();
     assert_eq!(registry.len(), 0);
@@ -134,34 +134,34 @@ fn admit__no_user_takes_all_places_not_even_with_dead_processes() {
 
 /// What a process says is never received, so it cannot fill anybody's memory.
 #[test]
-fn turn__a_process_that_talks_is_not_heard() {
+fn poll__a_process_that_sends_is_not_read() {
     let mut registry = registry();
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     theirs.set_nonblocking(true).unwrap();
     registry.admit(theirs, USER);
-    let mut said = 0;
+    let mut sent = 0;
     while let Ok(n) = ours.write(&[0; 4096]) {
-        said += n;
-        registry.turn(Instant::ZERO);
+        sent += n;
+        registry.poll(Instant::ZERO);
     }
-    assert!(said < 1 << 20, "{said} bytes are all that fit");
+    assert!(sent < 1 << 20, "{sent} bytes are all that fit");
     assert_eq!(registry.len(), 1);
     drop(ours);
-    registry.turn(Instant::ZERO);
+    registry.poll(Instant::ZERO);
     assert_eq!(registry.len(), 0);
 }
 
 #[test]
-fn tell__at_first_and_when_it_changes() {
+fn announce__at_first_and_when_it_changes() {
     let mut registry = registry();
     let now = Instant::ZERO;
     let mut process = process(&mut registry, USER);
     assert!(process.receive().unwrap().ledger.is_some());
     assert_eq!(process.receive().unwrap().down, Some(DownHops::default()));
     let down = DownHops(vec![DownHop { device: "eth0".into(), addr: MacAddr([2; 6]).into() }]);
-    registry.tell(now, &down);
+    registry.announce(now, &down);
     assert_eq!(process.receive().unwrap().down, Some(down.clone()));
-    registry.tell(now, &down);
+    registry.announce(now, &down);
     assert_eq!(process.receive().unwrap().down, None);
 }

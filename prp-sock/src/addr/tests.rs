@@ -24,8 +24,8 @@ fn refused(resolver: &Resolver, text: &str) -> String {
 fn address__what_tcp_programs_listen_at_is_pointed_to_self() {
     let (resolver, _) = resolver("listen");
     for text in ["0.0.0.0:7000", "127.0.0.1:7000", "[::]:7000", "[::1]:7000", "*:7000", ":7000"] {
-        let said = refused(&resolver, text);
-        assert!(said.contains("\"self:7000\""), "{text}: {said}");
+        let message = refused(&resolver, text);
+        assert!(message.contains("\"self:7000\""), "{text}: {message}");
     }
     let here = PrpAddr::new(NodeId::MIN, Port::new(7000));
     for text in ["self:7000", "localhost:7000", "alpha:7000", "1:7000"] {
@@ -35,12 +35,12 @@ fn address__what_tcp_programs_listen_at_is_pointed_to_self() {
 }
 
 #[test]
-fn address__unknown_nodes_are_said_to_be_so() {
+fn address__unknown_nodes_are_reported_as_such() {
     let (resolver, path) = resolver("unknown");
     let path = path.display();
     assert_eq!(resolver.node("9").unwrap_err().to_string(), format!("no node 9 in {path}"));
-    let said = refused(&resolver, "gamma:80");
-    assert_eq!(said, format!("no node called gamma in {path}"));
+    let message = refused(&resolver, "gamma:80");
+    assert_eq!(message, format!("no node called gamma in {path}"));
     assert!(refused(&resolver, "10.0.0.3:80").contains("an IP address"));
     assert!(refused(&resolver, " beta:80").contains("leave the blank out"));
 }

@@ -21,12 +21,12 @@ pub(super) struct ConnectionEvent {
 }
 
 impl ConnectionEvent {
-    /// Tells it to the subscriber of this thread. Not to be called under the engine's lock.
+    /// Emits it to the subscriber of this thread. Not to be called under the engine's lock.
     pub(super) fn emit(&self) {
         let ConnectionTrace { point, local, remote, is_server, device, next_hop } = self.trace;
         let device = self.device_names.get(usize::from(device.0)).map_or("", String::as_str);
         let role = if is_server { "accepted" } else { "connected" };
-        macro_rules! tell {
+        macro_rules! trace_event {
             ($level:ident, $($rest:tt)+) => {
                 tracing::$level!(
                     target: TARGET, %local, peer = %remote, role, device, %next_hop, $($rest)+
@@ -34,20 +34,20 @@ impl ConnectionEvent {
             };
         }
         match point {
-            TracePoint::Began => tell!(debug, "connection began"),
-            TracePoint::PathChanged => tell!(info, "connection changed its path"),
-            TracePoint::Ended(None) => tell!(debug, reason = "closed", "connection ended"),
+            TracePoint::Began => trace_event!(debug, "connection began"),
+            TracePoint::PathChanged => trace_event!(info, "connection changed its path"),
+            TracePoint::Ended(None) => trace_event!(debug, reason = "closed", "connection ended"),
             TracePoint::Ended(Some(ConnError::Aborted)) => {
-                tell!(debug, reason = "aborted", "connection ended");
+                trace_event!(debug, reason = "aborted", "connection ended");
             }
             TracePoint::Ended(Some(error)) => {
-                tell!(warn, reason = reason(error), %error, "connection ended");
+                trace_event!(warn, reason = reason(error), %error, "connection ended");
             }
             TracePoint::Failed(ConnError::Aborted) => {
-                tell!(debug, reason = "aborted", "connection failed");
+                trace_event!(debug, reason = "aborted", "connection failed");
             }
             TracePoint::Failed(error) => {
-                tell!(warn, reason = reason(error), %error, "connection failed");
+                trace_event!(warn, reason = reason(error), %error, "connection failed");
             }
         }
     }
@@ -71,19 +71,19 @@ const fn reason(error: ConnError) -> &'static str {
 }
 
 impl Core {
-    /// Tells events from now on. The devices are called `names`.
+    /// Emits events from now on. The devices are called `names`.
     pub(super) fn trace_connections(&mut self, names: &[String]) {
         self.endpoint.trace_connections();
         self.device_names = names.into();
     }
 
-    /// Has what happened to connections told when the lock is let go.
+    /// Has what happened to connections emitted when the lock is let go.
     pub(super) fn note_connection_events(&mut self) {
         while let Some(trace) = self.endpoint.poll_connection_trace() {
             // A subscriber does not outlive the handlers of an exiting process.
             if !self.lifetime.gone {
                 let device_names = self.device_names.clone();
-                self.waiting.calls.tell(ConnectionEvent { trace, device_names });
+                self.waiting.calls.emit_later(ConnectionEvent { trace, device_names });
             }
         }
     }

@@ -68,7 +68,7 @@ impl Core {
         let mut claim = StewardClaim::new(node);
         let mut may_be_steward = true;
         for udp in devices.iter().filter_map(DeviceIo::udp) {
-            claims.tell_udp_offset(udp.offset());
+            claims.set_udp_offset(udp.offset());
             // Requests come to that port.
             may_be_steward &= udp.has_node_ports();
         }
@@ -230,10 +230,10 @@ impl Core {
     /// within `grace`.
     pub(super) fn missed_deadline(&self, grace: Duration) -> Option<Instant> {
         // Mostly nobody sleeps, and that is the cheaper question.
-        let looks = self.timing.next_wakeup?;
+        let wakeup = self.timing.next_wakeup?;
         let due = self.next_timeout()?;
-        let looks = self.timing.background_wakeup.map_or(looks, |keeper| keeper.min(looks));
-        (due + grace < looks).then_some(due)
+        let wakeup = self.timing.background_wakeup.map_or(wakeup, |keeper| keeper.min(wakeup));
+        (due + grace < wakeup).then_some(due)
     }
 
     /// Whether something was sent or taken in later than `at`.
@@ -353,7 +353,7 @@ impl Core {
     pub(crate) fn exchange(&mut self, now: Instant, lent: &BorrowedWrite<'_>) {
         self.transmit(now, Some(lent));
         self.take_in(now, None);
-        // A thread that looks for frames is not away: the keeper need not.
+        // A thread that polls for frames is not away: the keeper need not.
         self.timing.left = now;
     }
 

@@ -52,9 +52,9 @@ impl DeferredCalls {
         self.discard.extend(waker);
     }
 
-    /// Tells `event` later.
+    /// Emits `event` later.
     #[cfg(feature = "tracing")]
-    pub(super) fn tell(&mut self, event: ConnectionEvent) {
+    pub(super) fn emit_later(&mut self, event: ConnectionEvent) {
         self.events.push(event);
     }
 

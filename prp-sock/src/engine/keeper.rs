@@ -2,7 +2,7 @@
 //! acknowledgements, incoming data, and what closed streams have left to deliver.
 //!
 //! It must not get in the way of application threads: each frame would wake two threads. So while
-//! one of them drives, the keeper only looks at the clock now and then, and less and less; when
+//! one of them drives, the keeper only reads the clock now and then, and less and less; when
 //! they have been away for a tick it takes over and sleeps in `poll` until one comes back.
 
 use std::io;
@@ -29,7 +29,7 @@ const WORTH_RETURNING: usize = 4 * 1024 * 1024;
 /// What leaders have left to the keeper since it looked at the time.
 #[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum TimerLoad {
-    /// Nothing: none has slept, and a thread that does not sleep looks itself.
+    /// Nothing: none has slept, and a thread that does not sleep checks itself.
     #[default]
     Nothing,
     /// Whatever there was, none of it soon due.
@@ -96,13 +96,13 @@ impl Core {
         timer_load.next_check(due, now)
     }
 
-    /// When a leader that falls asleep `now` has to look at the time for what is `due`: not for
+    /// When a leader that falls asleep `now` has to read the clock for what is `due`: not for
     /// what the keeper sees to, which needs no timer of his, that would cost more than the system
     /// call it is for.
     pub(super) fn leader_deadline(&self, due: Option<Instant>, now: Instant) -> Option<Instant> {
         // One that is overdue may have been put off.
-        let looks = self.timing.background_wakeup.filter(|at| *at >= now);
-        due.filter(|due| looks.is_none_or(|at| at > *due))
+        let wakeup = self.timing.background_wakeup.filter(|at| *at >= now);
+        due.filter(|due| wakeup.is_none_or(|at| at > *due))
     }
 }
 
@@ -156,7 +156,7 @@ impl Engine {
     }
 
     /// An application thread drives, or has until just now: sees to the timers of commands that
-    /// came meanwhile, and looks again at `latest`, or before. When all is `quiet`, the leader's
+    /// came meanwhile, and wakes again at `latest`, or before. When all is `quiet`, the leader's
     /// own look at the clock will do, unless it would come too late.
     fn watch<'a>(
         &'a self,
@@ -187,7 +187,7 @@ impl Engine {
     }
 
     /// Sleeps until called, for at most `nap`, and locks again. A thread that has the lock for long
-    /// then moves much, and looks at the time whenever it lets the lock go: to have it in between
+    /// then moves much, and reads the clock whenever it lets the lock go: to have it in between
     /// the keeper would stop that thread for as long as it takes to change threads twice. So it
     /// sleeps on instead, for longer and longer, up to a tick.
     fn relock_after(&self, mut nap: Option<Duration>) -> CoreGuard<'_> {

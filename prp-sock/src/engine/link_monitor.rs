@@ -27,12 +27,12 @@ pub(super) struct LinkMonitor {
 
 impl LinkMonitor {
     /// Puts in force what is known of the devices' `carrier`, if anything is, and what the router
-    /// has `said`; when to be called again by itself.
+    /// has `announced`; when to be called again by itself.
     pub(super) fn check(
         &mut self,
         engine: &Engine,
         carrier: Option<&Carrier>,
-        said: &DownHops,
+        announced: &DownHops,
     ) -> Option<Instant> {
         if !engine.lock().endpoint.routes().has_choice() {
             return None;
@@ -48,7 +48,8 @@ impl LinkMonitor {
             let at = engine.device_names().iter().position(|known| known == name)?;
             Some(DeviceId(at as u16))
         };
-        let hops = said.0.iter().filter_map(|hop| Some((id(&hop.device)?, hop.addr))).collect();
+        let hops =
+            announced.0.iter().filter_map(|hop| Some((id(&hop.device)?, hop.addr))).collect();
         let unusable = UnusableHops::without(hops, self.down.keys().copied().collect());
         if unusable != self.unusable {
             self.unusable = unusable.clone();

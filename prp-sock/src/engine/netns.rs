@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn current__is_the_same_whichever_way_it_is_found() {
+    fn current__is_the_same_however_it_is_found() {
         let found = by_directory().unwrap();
         assert_eq!(found, by_path().unwrap());
         assert_eq!(found, NetworkNamespace::current());

@@ -88,9 +88,9 @@ impl RxHandles {
 /// receives with a system call from a ring, and an error that nobody takes ends every `poll` at
 /// once. Whether there were any.
 pub(super) fn take_errors(polled: &[PollFd<'_>]) -> bool {
-    let told = |fd: &&PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
+    let has_error = |fd: &&PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
     let mut any = false;
-    for fd in polled.iter().filter(told) {
+    for fd in polled.iter().filter(has_error) {
         any = true;
         let _ = SockRef::from(&fd.as_fd()).take_error();
     }

@@ -172,9 +172,9 @@ mod tests {
         let contended = record.backoff(false);
         assert!(contended.is_contended());
         assert_eq!(record.budget(SpinPolicy::Adaptive, contended.last), Duration::ZERO);
-        // A thread that was told to poll does.
-        let told = Duration::from_micros(50);
-        assert_eq!(record.budget(SpinPolicy::Fixed(told), contended.last), told);
+        // A thread with a fixed budget polls.
+        let fixed = Duration::from_micros(50);
+        assert_eq!(record.budget(SpinPolicy::Fixed(fixed), contended.last), fixed);
         let later = contended.last + 100 * millisecond;
         assert_eq!(record.budget(SpinPolicy::Adaptive, later), SPIN_BUDGET);
     }

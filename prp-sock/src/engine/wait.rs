@@ -68,13 +68,13 @@ impl<'a> OtherFd<'a> {
         Self { fd, is_readable: Cell::new(false) }
     }
 
-    /// Whether it was readable when it was last looked at.
+    /// Whether it was readable when it was last polled.
     pub(crate) const fn is_readable(&self) -> bool {
         self.is_readable.get()
     }
 
-    /// Looks at it.
-    pub(crate) fn look(&self) -> bool {
+    /// Polls it.
+    pub(crate) fn poll(&self) -> bool {
         let mut fds = [PollFd::new(self.fd, PollFlags::POLLIN)];
         let polled = poll(&mut fds, PollTimeout::ZERO);
         self.is_readable.set(polled.is_ok() && fds[0].any() == Some(true));
@@ -104,16 +104,16 @@ impl WaitParams<'_> {
     /// descriptor.
     fn follow_time(&self, now: Instant) -> Option<Duration> {
         let left = self.deadline.map(|d| d.since(now));
-        let look = self.other.map(|_| OTHER_EVERY);
-        left.into_iter().chain(look).min()
+        let poll = self.other.map(|_| OTHER_EVERY);
+        left.into_iter().chain(poll).min()
     }
 
-    /// How long to sleep through what comes, if that is the thing to do: a reader that is not told
-    /// to spin, in a flow of data.
+    /// How long to sleep through what comes, if that is the thing to do: a reader that need not
+    /// spin, in a flow of data.
     fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
-        let told_to_spin = matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero());
+        let must_spin = matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero());
         let reads = matches!(self.interests, [Interest::Read(_)]);
-        if told_to_spin || !reads || !core.is_unstalled() {
+        if must_spin || !reads || !core.is_unstalled() {
             return None;
         }
         core.rx_coalescing.nap(now)
@@ -149,7 +149,7 @@ impl Engine {
     }
 
     /// As [`Self::wait`], for any of several things, or a descriptor. With one the thread does not
-    /// spin: nothing would look at the descriptor meanwhile.
+    /// spin: nothing would poll the descriptor meanwhile.
     pub(crate) fn wait_many<W: Wait>(
         &self,
         interests: &[Interest],
@@ -218,7 +218,7 @@ impl Engine {
         self.finish(core, now);
         let slept = parker.waiter.park(waiting.follow_time(self.now())).map(drop);
         if let Some(other) = waiting.other {
-            other.look();
+            other.poll();
         }
         let mut core = self.lock_as(lock_class);
         core.waiting.followers.retain(|f| !Arc::ptr_eq(f, &parker.waiter));
@@ -264,7 +264,7 @@ impl Engine {
         core.timing.left = now;
         core.timing.next_wakeup = None;
         self.pass_on(&mut core);
-        self.finish_turn(core, now);
+        self.finish_iteration(core, now);
         outcome
     }
 
@@ -378,9 +378,7 @@ impl Engine {
     ) -> Option<Instant> {
         let by_syscall = rx_handles.needs_syscall();
         let is_there = || {
-            me.is_called()
-                || rx_handles.has_frame()
-                || (by_syscall && self.lock().look_at_sockets())
+            me.is_called() || rx_handles.has_frame() || (by_syscall && self.lock().poll_sockets())
         };
         let mut acknowledged = false;
         let mut now = start;

@@ -33,7 +33,7 @@ fn code_of(error: &io::Error) -> Option<i32> {
 }
 
 #[test]
-fn conn__kinds_and_codes_are_those_a_tcp_program_looks_for() {
+fn conn__kinds_and_codes_are_those_a_tcp_program_expects() {
     for (cause, kind, code) in causes() {
         let error = conn(cause);
         assert_eq!(error.kind(), kind, "{cause}");

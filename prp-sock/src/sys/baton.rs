@@ -28,7 +28,7 @@ const SPINS: usize = if cfg!(test) { 0 } else { 64 };
 
 /// Brief holds in a row while somebody waits to have it for long. The longest are turns of a
 /// leader: he waits for a millisecond by that, mostly for some tens of microseconds.
-pub(crate) const IN_A_ROW: u32 = 16;
+pub(crate) const MAX_SHORT_HOLDS: u32 = 16;
 
 /// What somebody wants the lock for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -54,7 +54,7 @@ pub(crate) struct Baton {
     /// nothing.
     asleep: [Word; 2],
     /// Times it was handed on for a short use while somebody waited for a long one.
-    in_a_row: Word,
+    short_holds: Word,
 }
 
 impl Baton {
@@ -63,7 +63,7 @@ impl Baton {
         Self {
             state: Word::new(FREE),
             asleep: [Word::new(0), Word::new(0)],
-            in_a_row: Word::new(0),
+            short_holds: Word::new(0),
         }
     }
 
@@ -165,12 +165,12 @@ impl Baton {
     fn first_choice(&self) -> u32 {
         let asleep = |lock_class| self.asleep[lock_class as usize].load(Relaxed);
         if asleep(LockClass::Long) == 0 {
-            self.in_a_row.store(0, Relaxed);
+            self.short_holds.store(0, Relaxed);
             return ANYBODY;
         }
-        let in_a_row = self.in_a_row.load(Relaxed);
-        let brief = asleep(LockClass::Short) > 0 && in_a_row < IN_A_ROW;
-        self.in_a_row.store(if brief { in_a_row + 1 } else { 0 }, Relaxed);
+        let short_holds = self.short_holds.load(Relaxed);
+        let brief = asleep(LockClass::Short) > 0 && short_holds < MAX_SHORT_HOLDS;
+        self.short_holds.store(if brief { short_holds + 1 } else { 0 }, Relaxed);
         if brief { LockClass::Short.bits() } else { LockClass::Long.bits() }
     }
 }

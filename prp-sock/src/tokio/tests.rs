@@ -43,8 +43,8 @@ impl<F: Future> Task<F> {
     }
 
     /// Waits until it is woken.
-    fn wait_woken(&self, who: &str) {
-        wait_until(format_args!("{who} is woken"), || self.woken.0.load(Ordering::Relaxed) > 0);
+    fn wait_woken(&self, test: &str) {
+        wait_until(format_args!("{test} is woken"), || self.woken.0.load(Ordering::Relaxed) > 0);
     }
 }
 

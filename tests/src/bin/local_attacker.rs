@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, UnixAddr, sendmsg};
-use prp_node::registry::{MAX_ROWS, Registration};
+use prp_node::registry::{MAX_RECORDS, Registration};
 use prp_node::{RunDir, Service};
 use prp_proto::addr::{NodeId, Port, PrpAddr};
 use prp_proto::endpoint::{ConnectionChange, EstablishedId};
@@ -132,8 +132,8 @@ impl Attack {
     fn flood(&self) -> usize {
         begin();
         let services = [Service::Registry, Service::Control];
-        let turns = services.iter().cycle().take(ATTEMPTS).take_while(|_| !self.is_over());
-        turns.filter(|service| self.connect(**service).is_ok()).count()
+        let attempts = services.iter().cycle().take(ATTEMPTS).take_while(|_| !self.is_over());
+        attempts.filter(|service| self.connect(**service).is_ok()).count()
     }
 
     fn hold(&self) -> usize {
@@ -214,7 +214,7 @@ impl Attack {
         let mut made = 0;
         for n in 0..MADE_UP {
             let Some(ledger) = self.registered() else { continue };
-            for slot in 0..MAX_ROWS {
+            for slot in 0..MAX_RECORDS {
                 let local = Port::new(20_000 + slot as u16);
                 let established = EstablishedId { local, remote, own_id: n as u32 + 1, peer_id: 7 };
                 ledger.1.note(ConnectionChange::Enter(slot, established));

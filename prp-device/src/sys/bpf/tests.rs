@@ -23,7 +23,7 @@ fn denied<T>(result: io::Result<T>) -> Option<T> {
 
 #[cfg(target_endian = "little")]
 #[test]
-fn load__says_what_the_verifier_said() {
+fn load__reports_what_the_verifier_wrote() {
     // r0 is never set.
     let wrong = [op(0x95, 0, 0, 0)];
     match FrameProgram::load("wrong", &wrong) {

@@ -49,8 +49,8 @@ fn in_one_piece__says_how_long_each_frame_is() {
             assert_eq!(rest, frame.concat());
             // The kernel keeps a small frame in one piece by itself.
             let copied = at == 0 && rest.len() <= SMALL;
-            let told = if copied { 0 } else { rest.len() as u16 };
-            assert_eq!(prefix[2..4], told.to_ne_bytes());
+            let expected = if copied { 0 } else { rest.len() as u16 };
+            assert_eq!(prefix[2..4], expected.to_ne_bytes());
             assert_eq!([&prefix[..2], &prefix[4..]].concat(), [0; 8]);
         }
     }

@@ -21,7 +21,7 @@ use crate::wire::{
 };
 
 /// An endpoint as it decides what happens next, with what it has counted for a connection.
-fn told(endpoint: &Endpoint, conn: ConnHandle) -> (u64, String) {
+fn observed(endpoint: &Endpoint, conn: ConnHandle) -> (u64, String) {
     let mut state = foldhash::quality::FixedState::default().build_hasher();
     endpoint.fingerprint(&mut state);
     let counted = format!("{:?} {:?}", endpoint.conn_stats(conn), endpoint.next_deadline());
@@ -46,7 +46,7 @@ fn handle_unexpected(endpoint: &mut Endpoint, now: Instant, bytes: &[u8], sink: 
 }
 
 /// What is under way between two endpoints that write, read, lose, repeat and reorder at random.
-struct Wire {
+struct Channel {
     rng: ChaCha8Rng,
     frames: [VecDeque<Vec<u8>>; 2],
     batch: TransmitBatch,
@@ -63,7 +63,7 @@ struct Seen {
     sent_slowly: usize,
 }
 
-impl Wire {
+impl Channel {
     fn pick(&mut self, below: u32) -> u32 {
         self.rng.next_u32() % below
     }
@@ -96,10 +96,10 @@ impl Wire {
         ending: Ending,
     ) {
         let mut slow = side.endpoint.clone();
-        let before = told(&slow, conn);
+        let before = observed(&slow, conn);
         self.batch.clear();
         if !side.endpoint.try_send_now(now, conn, bytes, ending, &mut self.batch) {
-            assert_eq!(told(&side.endpoint, conn), before);
+            assert_eq!(observed(&side.endpoint, conn), before);
             self.seen.sent_slowly += 1;
             let _ = side.endpoint.write(now, conn, bytes, ending);
             return;
@@ -111,11 +111,11 @@ impl Wire {
         assert_eq!(self.batch.len(), 1);
         let sent = side.endpoint.frame(&self.batch, 0).concat();
         assert_eq!(sent, slow.frame(&batch, 0).concat());
-        assert_eq!(told(&side.endpoint, conn), told(&slow, conn));
+        assert_eq!(observed(&side.endpoint, conn), observed(&slow, conn));
         assert_eq!(side.endpoint.stats(), slow.stats());
         slow.handle_sent(now);
         side.endpoint.handle_sent(now);
-        assert_eq!(told(&side.endpoint, conn), told(&slow, conn));
+        assert_eq!(observed(&side.endpoint, conn), observed(&slow, conn));
         self.frames[at].push_back(sent);
     }
 
@@ -137,7 +137,7 @@ impl Wire {
         side.endpoint.handle_frame(now, DeviceId(0), &frame, Some(&mut sink));
         handle_unexpected(&mut slow, now, &frame, &mut same);
         assert_eq!(sink.filled(), same.filled());
-        assert_eq!(told(&side.endpoint, conn), told(&slow, conn));
+        assert_eq!(observed(&side.endpoint, conn), observed(&slow, conn));
         // A deadline that nobody is called for would be none.
         if let Some(deadline) = side.endpoint.next_deadline() {
             assert!(side.endpoint.poll_timeout().is_some_and(|at| at <= deadline));
@@ -173,7 +173,7 @@ fn run(seed: u64, policy: Reliability) -> Seen {
     let (client, server) = pair.established_with(config, config);
     pair.drive_for(Duration::from_millis(1));
     let conns = [client, server];
-    let mut wire = Wire {
+    let mut channel = Channel {
         rng: ChaCha8Rng::seed_from_u64(seed),
         frames: Default::default(),
         batch: TransmitBatch::new(32, 1 << 20),
@@ -185,42 +185,42 @@ fn run(seed: u64, policy: Reliability) -> Seen {
     // Most of the time one message goes to and fro, which is what is expected.
     let mut send_slot = 0;
     for _ in 0..600 {
-        now = now + Duration::from_nanos(u64::from(wire.pick(4000)));
-        let at = if wire.now_and_then(5) { wire.pick(2) as usize } else { send_slot };
+        now = now + Duration::from_nanos(u64::from(channel.pick(4000)));
+        let at = if channel.now_and_then(5) { channel.pick(2) as usize } else { send_slot };
         let (me, conn) =
             if at == 0 { (&mut pair.client, conns[0]) } else { (&mut pair.server, conns[1]) };
-        let ending = if wire.now_and_then(3) { Ending::Message } else { Ending::Write };
+        let ending = if channel.now_and_then(3) { Ending::Message } else { Ending::Write };
         let most =
-            if wire.now_and_then(if has_small_buffers { 3 } else { 10 }) { 6000 } else { 200 };
-        let len = wire.pick(most) as usize;
-        let ending = if wire.now_and_then(20) { Ending::More } else { ending };
-        wire.write(now, (&mut *me, at), conn, &[at as u8; 6000][..len], ending);
-        wire.carry(now, me, at);
-        if wire.now_and_then(40) {
-            now = now + Duration::from_millis(u64::from(wire.pick(30)));
+            if channel.now_and_then(if has_small_buffers { 3 } else { 10 }) { 6000 } else { 200 };
+        let len = channel.pick(most) as usize;
+        let ending = if channel.now_and_then(20) { Ending::More } else { ending };
+        channel.write(now, (&mut *me, at), conn, &[at as u8; 6000][..len], ending);
+        channel.carry(now, me, at);
+        if channel.now_and_then(40) {
+            now = now + Duration::from_millis(u64::from(channel.pick(30)));
         }
         for side in [1 - at, at] {
             let (me, conn) =
                 if side == 0 { (&mut pair.client, conns[0]) } else { (&mut pair.server, conns[1]) };
-            for _ in 0..=wire.pick(4) {
-                wire.deliver(now, me, 1 - side, conn);
+            for _ in 0..=channel.pick(4) {
+                channel.deliver(now, me, 1 - side, conn);
             }
-            if wire.now_and_then(8) {
+            if channel.now_and_then(8) {
                 me.endpoint.handle_idle(now);
             }
-            if wire.now_and_then(if has_small_buffers { 4 } else { 1 }) {
+            if channel.now_and_then(if has_small_buffers { 4 } else { 1 }) {
                 let _ = me.endpoint.read(now, conn, &mut [0; 8000]);
                 me.endpoint.note_read(now, conn);
             }
             me.endpoint.handle_timeout(now);
-            if side != at || wire.now_and_then(2) {
-                wire.carry(now, me, side);
+            if side != at || channel.now_and_then(2) {
+                channel.carry(now, me, side);
             }
             while me.endpoint.poll_event().is_some() {}
         }
         send_slot = 1 - at;
     }
-    wire.seen
+    channel.seen
 }
 
 /// SPEC PRP-SEG-1 to 5, PRP-ACK-1 to 8: an expected frame and a message on an idle connection do

@@ -29,7 +29,7 @@ fn serve(scheduler: &mut PeerScheduler) -> Option<u32> {
 }
 
 #[test]
-fn next__brief_ones_pass_bulky_ones_but_for_every_second_turn() {
+fn next__brief_ones_pass_bulky_ones_but_for_every_second_time() {
     let mut scheduler = scheduler();
     for index in 0..6 {
         let unsent = if index < 3 { 1 << 20 } else { 100 };
@@ -41,7 +41,7 @@ fn next__brief_ones_pass_bulky_ones_but_for_every_second_turn() {
 }
 
 #[test]
-fn next__nodes_take_turns() {
+fn next__nodes_alternate() {
     let mut scheduler = scheduler();
     for index in 0..4 {
         enqueue(&mut scheduler, index, 1 + index as u16 / 2, 1 << 20);

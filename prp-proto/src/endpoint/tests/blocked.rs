@@ -64,7 +64,7 @@ fn blocked__by_the_pace() {
 }
 
 #[test]
-fn blocked__by_what_others_have_under_way() {
+fn blocked__by_what_others_have_in_flight() {
     let mut pair = Pair::default();
     let conns: Vec<_> = (0..60).map(|_| pair.established().0).collect();
     // All of them together have more to say than may be under way to one node.

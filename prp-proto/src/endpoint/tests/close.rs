@@ -149,7 +149,7 @@ fn close__data_for_a_closed_stream_resets() {
 /// PRP-CLOSE-7: an application that has shut both directions down has closed the stream, handle or
 /// not.
 #[test]
-fn shutdown__both_ways_then_data_resets() {
+fn shutdown__both_directions_then_data_resets() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     pair.server.endpoint.shutdown_receive(pair.time, s);

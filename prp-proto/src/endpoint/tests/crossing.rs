@@ -19,7 +19,7 @@ fn cross(pair: &mut Pair, configs: [ConnConfig; 2]) -> [ConnHandle; 2] {
     })
 }
 
-fn stand(pair: &Pair, [c, s]: [ConnHandle; 2]) -> bool {
+fn both_established(pair: &Pair, [c, s]: [ConnHandle; 2]) -> bool {
     pair.client.endpoint.state(c) == State::OPEN && pair.server.endpoint.state(s) == State::OPEN
 }
 
@@ -28,7 +28,7 @@ fn requests__that_cross_connect_both_ends() {
     let mut pair = Pair::default().traced();
     let ends = cross(&mut pair, [ConnConfig::default(); 2]);
     pair.drive();
-    assert!(stand(&pair, ends));
+    assert!(both_established(&pair, ends));
     // Two requests, two grants.
     assert_eq!(pair.trace.as_ref().unwrap().len(), 4, "{:#?}", pair.trace);
     let [c, s] = ends;
@@ -57,12 +57,12 @@ fn requests__that_cross_survive_lost_and_doubled_frames() {
             if n <= 8 && lost >> (n - 1) & 1 == 1 { Verdict::Drop } else { Verdict::Duplicate }
         });
         let ends = cross(&mut pair, [ConnConfig::default(); 2]);
-        assert!(pair.drive_until(|p| stand(p, ends)), "{lost:b}");
+        assert!(pair.drive_until(|p| both_established(p, ends)), "{lost:b}");
         let [c, s] = ends;
         assert_eq!(transfer(&mut pair, ToServer, c, s, b"hello"), b"hello");
         assert_eq!(transfer(&mut pair, ToClient, s, c, b"you too"), b"you too");
         pair.drive_for(100 * MS);
-        assert!(stand(&pair, ends), "{lost:b}");
+        assert!(both_established(&pair, ends), "{lost:b}");
     }
 }
 

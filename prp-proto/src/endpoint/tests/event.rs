@@ -7,7 +7,7 @@ use crate::endpoint::Sink;
 use crate::event::Readiness;
 
 /// What the events of one side since the last time said of `conn`.
-fn told(pair: &mut Pair, direction: Direction, conn: ConnHandle) -> Readiness {
+fn take_readiness(pair: &mut Pair, direction: Direction, conn: ConnHandle) -> Readiness {
     let mut all = Readiness::default();
     for event in pair.sender(direction).events.drain(..) {
         if let Event::Conn(of, ready) = event
@@ -38,7 +38,7 @@ fn readable__not_for_what_a_reader_has_got_already() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     for (message, news) in [(64, false), (65, true), (0, true)] {
-        told(&mut pair, ToClient, s);
+        take_readiness(&mut pair, ToClient, s);
         let now = pair.time;
         let data = pattern(message);
         pair.client.endpoint.write(now, c, &data, Ending::Message).expect("there is room");
@@ -48,7 +48,7 @@ fn readable__not_for_what_a_reader_has_got_already() {
         while let Some(event) = pair.server.endpoint.poll_event() {
             pair.server.events.push(event);
         }
-        assert_eq!(told(&mut pair, ToClient, s).readable, news, "{message} bytes");
+        assert_eq!(take_readiness(&mut pair, ToClient, s).readable, news, "{message} bytes");
         pair.read_available(ToServer, s);
         while pair.server.endpoint.read_message(now, s, &mut [0; 64]).is_ok_and(|m| m.is_some()) {}
     }
@@ -60,13 +60,13 @@ fn writable__only_after_a_write_that_left_little_room() {
     let config = ConnConfig { send_buffer: 8192, ..ConnConfig::default() };
     let (c, s) = pair.established_with(config, ConnConfig::default());
     for (size, news) in [(64, false), (4096, false), (8192, true), (4097, true)] {
-        told(&mut pair, ToServer, c);
+        take_readiness(&mut pair, ToServer, c);
         pair.write_all(ToServer, c, &pattern(size));
         pair.drive();
         assert_eq!(pair.read_available(ToServer, s).len(), size);
         // Expect: all of it acknowledged, some milliseconds later.
         assert!(pair.drive_until(|p| p.client.endpoint.is_flushed(c)));
-        assert_eq!(told(&mut pair, ToServer, c).writable, news, "{size} bytes");
+        assert_eq!(take_readiness(&mut pair, ToServer, c).writable, news, "{size} bytes");
     }
 }
 
@@ -77,11 +77,11 @@ fn writable__after_messages_without_bytes() {
     let mut pair = Pair::default();
     let config = ConnConfig { send_buffer: 2048, ..ConnConfig::default() };
     let (c, _) = pair.established_with(config, ConnConfig::default());
-    told(&mut pair, ToServer, c);
+    take_readiness(&mut pair, ToServer, c);
     let now = pair.time;
     while pair.client.endpoint.write(now, c, &[], Ending::Message).is_ok() {}
     pair.drive_for(100 * MS);
-    assert!(told(&mut pair, ToServer, c).writable);
+    assert!(take_readiness(&mut pair, ToServer, c).writable);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn flushed__only_for_a_thread_that_asked() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     for asks in [false, true, false] {
-        told(&mut pair, ToServer, c);
+        take_readiness(&mut pair, ToServer, c);
         pair.write_all(ToServer, c, &pattern(100));
         if asks {
             assert!(!pair.client.endpoint.await_flushed(c));
@@ -97,7 +97,7 @@ fn flushed__only_for_a_thread_that_asked() {
         pair.drive();
         assert_eq!(pair.read_available(ToServer, s).len(), 100);
         assert!(pair.drive_until(|p| p.client.endpoint.is_flushed(c)));
-        assert_eq!(told(&mut pair, ToServer, c).flushed, asks);
+        assert_eq!(take_readiness(&mut pair, ToServer, c).flushed, asks);
         assert!(pair.client.endpoint.await_flushed(c), "it is");
     }
 }

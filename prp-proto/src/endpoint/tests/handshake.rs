@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn connect__takes_two_frames_and_both_ends_stand() {
+fn connect__takes_two_frames_and_establishes_both_ends() {
     let mut pair = Pair::default().traced();
     let (c, s) = pair.established();
     assert_eq!(pair.client.endpoint.state(c), State::OPEN);
@@ -208,7 +208,7 @@ fn accept__unconfirmed_connection_does_not_stay() {
 
 /// PRP-CONN-7: the peer restarted: its request ends the old connection and then makes the new one.
 #[test]
-fn restart__old_connection_is_reset_and_the_new_one_stands() {
+fn restart__old_connection_is_reset_and_the_new_one_is_established() {
     let mut pair = Pair::default();
     let (_, s) = pair.established();
     let listener = pair.listen(80, ConnConfig::default());

@@ -164,7 +164,7 @@ fn acknowledgement__of_what_was_long_ago_is_dropped() {
 
 /// PRP-SEG-4: the first number that was not offered is beyond the window, the last one is not.
 #[test]
-fn window__ends_where_it_was_said_to() {
+fn window__ends_where_it_was_announced() {
     let mut pair = Pair::default();
     let small = ConnConfig { recv_buffer: 10 * 1484, ..plain() };
     let (c, s, [ours, theirs]) = overheard(&mut pair, small);

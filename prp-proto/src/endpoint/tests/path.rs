@@ -173,7 +173,7 @@ fn without_repeats() -> ConnConfig {
 /// PRP-WAY-6: a request goes by both ways in turn. The answer comes when the client is at the one
 /// that is dead, or about to die.
 #[test]
-fn way__without_repeats_the_one_after_a_request_is_asked_for() {
+fn path__without_repeats_the_one_after_a_request_is_asked_for() {
     let mut net = Net::new([1500; 2]);
     net.dead = [true; 2];
     let listener = net.ends[1].listen(Port::new(80), 4, without_repeats()).expect("free");
@@ -193,7 +193,7 @@ fn way__without_repeats_the_one_after_a_request_is_asked_for() {
 
 /// PRP-WAY-6: with nothing under way, a dead way is left as any other connection leaves it.
 #[test]
-fn way__without_repeats_a_dead_one_is_left_while_nothing_is_under_way() {
+fn path__without_repeats_a_dead_one_is_left_while_nothing_is_in_flight() {
     for from in 0..2 {
         let mut net = Net::new([1500; 2]);
         let keepalive = Keepalive { idle: 50 * MS, interval: 20 * MS, probes: 20 };
@@ -214,7 +214,7 @@ fn way__without_repeats_a_dead_one_is_left_while_nothing_is_under_way() {
 
 /// PRP-WAY-6: while a segment is under way the way stays.
 #[test]
-fn way__without_repeats_stays_while_a_segment_is_under_way() {
+fn path__without_repeats_stays_while_a_segment_is_in_flight() {
     let mut net = Net::new([1500; 2]);
     let (c, s) = net.established_with(without_repeats());
     assert!(net.transfer(0, c, s, 10_000));
@@ -265,7 +265,7 @@ fn path__segments_fit_every_one() {
 
 /// PRP-WAY-3: a repeat that is not believed, stale or forged, turns nobody.
 #[test]
-fn path__is_not_turned_by_a_repeat_that_is_not_believed() {
+fn path__is_not_changed_by_a_repeat_that_is_not_believed() {
     for crc in [false, true] {
         let mut net = Net::new([1500; 2]);
         let (c, s) = net.established_with(ConnConfig { crc, ..ConnConfig::default() });

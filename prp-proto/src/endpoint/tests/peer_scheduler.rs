@@ -7,7 +7,7 @@ use super::*;
 const SHARE: usize = 512 * 1024 / (1484 + 64) + 1;
 
 /// Most segments a connection sends in one turn.
-const TURN: usize = 64 * 1024 / (1484 + 64) + 1;
+const QUANTUM: usize = 64 * 1024 / (1484 + 64) + 1;
 
 fn many(pair: &mut Pair, number: usize) -> Vec<(ConnHandle, ConnHandle)> {
     (0..number).map(|_| pair.established()).collect()
@@ -59,7 +59,7 @@ fn schedule__many_connections_share_the_window_of_one() {
     pair.drive_for(9 * MS);
     // Ten segments each, as many as a new connection may send, would be 640.
     let sent = sent.load(Relaxed);
-    assert!((SHARE..SHARE + TURN).contains(&sent), "{sent}");
+    assert!((SHARE..SHARE + QUANTUM).contains(&sent), "{sent}");
     arrives(&mut pair, &conns, &data);
     assert_eq!(pair.drops, []);
 }
@@ -70,8 +70,8 @@ fn schedule__a_connection_sends_on_for_its_whole_quantum() {
     let conns = many(&mut pair, 8);
     let data = pattern(300_000);
     warm_up(&mut pair, &conns, &data);
-    let (frames, turns) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (count, changes) = (frames.clone(), turns.clone());
+    let (frames, quanta) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (count, changes) = (frames.clone(), quanta.clone());
     let mut last = 0;
     pair.rule = Box::new(move |direction, bytes| {
         if direction == ToServer && is_data(bytes) {
@@ -83,10 +83,10 @@ fn schedule__a_connection_sends_on_for_its_whole_quantum() {
     });
     write_each(&mut pair, &conns, &data);
     arrives(&mut pair, &conns, &data);
-    let (frames, turns) = (frames.load(Relaxed), turns.load(Relaxed));
+    let (frames, quanta) = (frames.load(Relaxed), quanta.load(Relaxed));
     // The first segment of each goes at once.
-    assert!(turns - conns.len() <= 2 * frames / TURN, "{frames} frames in {turns} turns");
-    assert!(frames / turns < TURN, "and then others have theirs");
+    assert!(quanta - conns.len() <= 2 * frames / QUANTUM, "{frames} frames in {quanta} quanta");
+    assert!(frames / quanta < QUANTUM, "and then others have theirs");
 }
 
 #[test]

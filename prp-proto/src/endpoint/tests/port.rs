@@ -239,7 +239,7 @@ fn stay__connections_in_a_row_take_few_ports() {
 }
 
 /// The last acknowledgement of one that had to go early was lost: its peer is told, and the next
-/// connection of the same ends stands all the same.
+/// connection of the same ends is established all the same.
 #[test]
 fn time_wait__an_end_that_goes_early_leaves_the_peer_no_ghost() {
     let mut pair = Pair::default();
@@ -258,7 +258,7 @@ fn time_wait__an_end_that_goes_early_leaves_the_peer_no_ghost() {
     let again =
         pair.client.endpoint.connect(now, remote, Some(port), ConnConfig::default(), |_| true);
     let again = again.unwrap();
-    let stands = pair.drive_until(|pair| pair.client.endpoint.state(again) == State::OPEN);
-    assert!(stands);
+    let is_established = pair.drive_until(|pair| pair.client.endpoint.state(again) == State::OPEN);
+    assert!(is_established);
     assert_eq!(pair.server.endpoint.connections(), 1);
 }

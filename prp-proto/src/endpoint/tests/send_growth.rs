@@ -51,7 +51,7 @@ fn both_ends__write_megabytes_before_either_reads() {
 
 /// A writer that waits for room is told when it has grown.
 #[test]
-fn writer__is_told_of_room_that_has_grown() {
+fn writer__is_notified_of_room_that_has_grown() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     write_for(&mut pair, (c, s), &pattern(2 * BEFORE), false, 5 * MS);

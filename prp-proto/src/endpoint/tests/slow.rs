@@ -44,7 +44,7 @@ const POLICIES: [Reliability; 2] = [Reliability::SelectiveRepeat, Reliability::G
 /// The first round trips may be short, where there is room for some frames before the slow part of
 /// the way, or all of them long.
 #[test]
-fn rate__of_slow_links_is_used_and_nothing_is_said_twice() {
+fn rate__of_slow_links_is_used_and_nothing_is_sent_twice() {
     for policy in POLICIES {
         for (rate, bytes) in [(64_000, 100 << 10), (256_000, 300 << 10), (1_000_000, 1 << 20)] {
             for burst in [0, 2048, 15_000] {

@@ -100,7 +100,7 @@ fn messages__keep_their_ends() {
 /// The device gets frames before anything is done about them; then their deadlines stand, whether
 /// the driver says that they are sent or asks whether there are more.
 #[test]
-fn sent__deadlines_stand_once_the_device_has_the_frames() {
+fn sent__deadlines_are_set_once_the_device_has_the_frames() {
     for says_so in [true, false] {
         let mut pair = Pair::default();
         let (c, _) = pair.established();

@@ -151,7 +151,7 @@ fn udp__other_addresses_and_ports_are_nobody() {
 
 //= PRP-UDP-4, type=test
 #[test]
-fn udp__a_packet_that_is_not_believed_turns_no_connection() {
+fn udp__a_packet_that_is_not_believed_redirects_no_connection() {
     let mut net = Net::new(HOSTS);
     let (client, _) = net.established();
     net.ends[0].write(net.time, client, b"data", Ending::Write).unwrap();

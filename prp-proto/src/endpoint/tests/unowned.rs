@@ -68,7 +68,7 @@ fn segment__for_a_process_that_has_ended_is_followed_by_a_probe() {
 /// Finding out which process owns a port costs system calls: how often is limited before anybody is
 /// asked (PRP-RST-6).
 #[test]
-fn flood__has_few_ports_looked_up() {
+fn flood__has_few_ports_checked() {
     let offer = Offer {
         id: 1,
         echo: 0,
@@ -110,7 +110,7 @@ fn flood__has_few_ports_looked_up() {
 
 /// Data is not: the end that repeats it asks, and most of it is for other processes.
 #[test]
-fn frames__that_wait_for_no_answer_have_no_port_looked_up() {
+fn frames__that_wait_for_no_answer_have_no_port_checked() {
     let mut pair = Pair::default();
     pair.server.endpoint.report_unowned_ports(true);
     let (from, to) = (PrpAddr::new(NodeId::new(1).unwrap(), Port::new(7)), Pair::server_addr(80));

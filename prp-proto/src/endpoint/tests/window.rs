@@ -33,20 +33,20 @@ fn window__a_reader_that_sleeps_stops_the_sender() {
 /// Reading says that the window has opened by a quarter, long before it was shut, and says nothing
 /// of less.
 #[test]
-fn window__a_quarter_is_told_and_no_less() {
+fn window__a_quarter_is_announced_and_no_less() {
     let mut pair = Pair::default();
     let (c, s) = pair.established_with(ConnConfig::default(), small_buffer());
     // Six of the thirteen segments that there is room for.
     pair.client.endpoint.write(pair.time, c, &pattern(6 * 1484), Ending::Write).unwrap();
     pair.drive_for(10 * MS);
-    let told = |pair: &Pair| pair.server.endpoint.conn_stats(s).unwrap().acks_sent;
-    let before = told(&pair);
+    let acks_sent = |pair: &Pair| pair.server.endpoint.conn_stats(s).unwrap().acks_sent;
+    let before = acks_sent(&pair);
     let mut segment = [0; 1484];
     for more in [0, 0, 1] {
         let now = pair.time;
         assert_eq!(pair.server.endpoint.read(now, s, &mut segment), Ok(1484));
         pair.drive_for(10 * MS);
-        assert_eq!(told(&pair), before + more);
+        assert_eq!(acks_sent(&pair), before + more);
     }
 }
 
@@ -90,7 +90,7 @@ fn window__closed_for_minutes_keeps_the_connection() {
 
 /// PRP-WIN-4: an acknowledgement on data promises no room that is not there.
 #[test]
-fn window__both_ways_with_a_slow_reader() {
+fn window__both_directions_with_a_slow_reader() {
     let mut pair = Pair::default();
     let (c, s) = pair.established_with(small_buffer(), small_buffer());
     let data = pattern(400_000);
@@ -219,7 +219,7 @@ fn window__written_into_after_the_lost_update() {
 
 /// PRP-WIN-4: data sent back at the moment the window opens does not swallow the news of it.
 #[test]
-fn window__update_is_told_beside_data() {
+fn window__update_is_sent_beside_data() {
     let mut pair = Pair::default();
     let (c, s) = pair.established_with(ConnConfig::default(), small_buffer());
     pair.write_all(ToServer, c, &pattern(FILLS));

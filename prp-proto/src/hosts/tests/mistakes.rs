@@ -271,7 +271,7 @@ fn loops__of_two_backups_for_each_other_is_one() {
 }
 
 #[test]
-fn loops__are_told_from_their_first_line_even_if_found_from_outside() {
+fn loops__are_reported_from_their_first_line_even_if_found_from_outside() {
     let shown = only("1 via 3\n2 via 3\n3 via 2");
     assert!(shown.starts_with("2:7: ") && shown.contains("loop 2 via 3 via 2;"), "{shown}");
 }

@@ -92,7 +92,7 @@ fn local_node__the_line_with_an_ip_address_of_this_machine() {
 }
 
 #[test]
-fn parse__more_addresses_than_can_be_told_apart() {
+fn parse__more_addresses_than_can_be_distinguished() {
     let mut text = alloc::string::String::new();
     for number in 0..=u32::from(u16::MAX) {
         let [_, a, b, c] = number.to_be_bytes();

@@ -16,18 +16,18 @@ use crate::stream::PrpStream;
 use crate::testing::{Pair, wait_until, within_patience};
 
 /// An event with the text of its fields; `level` and `message` are among them.
-type Told = BTreeMap<&'static str, String>;
+type Recorded = BTreeMap<&'static str, String>;
 
-/// What the subscriber has heard: of all tests of this program, which have nodes of their own.
-static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
+/// What the subscriber has received: of all tests of this program, which have nodes of their own.
+static RECORDED: Mutex<Vec<Recorded>> = Mutex::new(Vec::new());
 
 /// A stream that the subscriber uses at each event.
 static USED: Mutex<Option<PrpStream>> = Mutex::new(None);
 
-/// Writes down what it is told.
+/// Writes down each event.
 struct Recorder;
 
-struct Fields(Told);
+struct Fields(Recorded);
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
@@ -48,10 +48,10 @@ impl Subscriber for Recorder {
         if let Some(stream) = &*USED.lock() {
             stream.peer_addr().expect("it is established");
         }
-        let mut fields = Fields(Told::new());
+        let mut fields = Fields(Recorded::new());
         event.record(&mut fields);
         fields.0.insert("level", event.metadata().level().to_string());
-        TOLD.lock().push(fields.0);
+        RECORDED.lock().push(fields.0);
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -70,19 +70,19 @@ fn record() {
     });
 }
 
-/// Waits until something is told of the connection that `local` has, and returns the last of it.
-fn wait_for(local: PrpAddr, message: &str) -> Told {
-    let told = || {
-        let all = TOLD.lock();
-        let is_it = |e: &&Told| e["local"] == local.to_string() && e["message"] == message;
+/// Waits for an event of the connection that `local` has, and returns the last one.
+fn wait_for(local: PrpAddr, message: &str) -> Recorded {
+    let event = || {
+        let all = RECORDED.lock();
+        let is_it = |e: &&Recorded| e["local"] == local.to_string() && e["message"] == message;
         all.iter().rev().find(is_it).cloned()
     };
-    wait_until(format_args!("{local}: {message}"), || told().is_some());
-    told().expect("nothing is taken away")
+    wait_until(format_args!("{local}: {message}"), || event().is_some());
+    event().expect("nothing is taken away")
 }
 
 fn count(local: PrpAddr) -> usize {
-    TOLD.lock().iter().filter(|e| e["local"] == local.to_string()).count()
+    RECORDED.lock().iter().filter(|e| e["local"] == local.to_string()).count()
 }
 
 #[test]
@@ -93,17 +93,17 @@ fn event__of_both_ends_at_the_beginning_and_at_the_end() {
         let (ours, theirs) = pair.streams();
         let addrs = [ours.local_addr().unwrap(), theirs.local_addr().unwrap()];
         for (at, role) in ["connected", "accepted"].into_iter().enumerate() {
-            let told = wait_for(addrs[at], "connection began");
+            let event = wait_for(addrs[at], "connection began");
             let peer = addrs[1 - at].to_string();
-            assert_eq!((&*told["peer"], &*told["role"]), (&*peer, role));
-            assert_eq!((&*told["device"], &*told["level"]), ("eth0", "DEBUG"));
+            assert_eq!((&*event["peer"], &*event["role"]), (&*peer, role));
+            assert_eq!((&*event["device"], &*event["level"]), ("eth0", "DEBUG"));
         }
         ours.shutdown(Shutdown::Write).unwrap();
         drop(theirs);
         (&ours).read_to_end(&mut Vec::new()).unwrap();
         for addr in addrs {
-            let told = wait_for(addr, "connection ended");
-            assert_eq!((&*told["reason"], &*told["level"]), ("closed", "DEBUG"));
+            let event = wait_for(addr, "connection ended");
+            assert_eq!((&*event["reason"], &*event["level"]), ("closed", "DEBUG"));
             assert_eq!(count(addr), 2);
         }
     });
@@ -117,26 +117,26 @@ fn event__of_what_fails_has_its_reason() {
         pair.alpha.connect(pair.beta.addr(9), &Builder::new()).unwrap_err();
         let refused = || {
             let peer = pair.beta.addr(9).to_string();
-            TOLD.lock().iter().find(|e| e["peer"] == peer).cloned()
+            RECORDED.lock().iter().find(|e| e["peer"] == peer).cloned()
         };
         wait_until("the refusal is told", || refused().is_some());
-        let told = refused().unwrap();
-        assert_eq!((&*told["message"], &*told["reason"]), ("connection failed", "refused"));
-        assert_eq!(told["level"], "WARN");
+        let event = refused().unwrap();
+        assert_eq!((&*event["message"], &*event["reason"]), ("connection failed", "refused"));
+        assert_eq!(event["level"], "WARN");
         let (mut ours, mut theirs) = pair.streams();
         // Something is left unread.
         ours.write_all(b"xy").unwrap();
         theirs.read_exact(&mut [0]).unwrap();
         drop(theirs);
-        let told = wait_for(ours.local_addr().unwrap(), "connection ended");
-        assert_eq!((&*told["reason"], &*told["level"]), ("reset", "WARN"));
-        assert_eq!(told["error"], ConnError::Reset.to_string());
+        let event = wait_for(ours.local_addr().unwrap(), "connection ended");
+        assert_eq!((&*event["reason"], &*event["level"]), ("reset", "WARN"));
+        assert_eq!(event["error"], ConnError::Reset.to_string());
     });
 }
 
 /// A subscriber may use a stream of the engine that tells it something.
 #[test]
-fn event__is_told_without_the_lock() {
+fn event__is_emitted_without_the_lock() {
     record();
     within_patience(|| {
         let pair = Pair::new();
@@ -164,7 +164,7 @@ fn event__of_another_path() {
     };
     let device_names = ["eth0".into(), "eth1".into()].into();
     ConnectionEvent { trace, device_names }.emit();
-    let told = wait_for(number(7), "connection changed its path");
-    assert_eq!(told["level"], Level::INFO.to_string());
-    assert_eq!((&*told["device"], &*told["next_hop"]), ("eth1", "02:00:00:00:00:09"));
+    let event = wait_for(number(7), "connection changed its path");
+    assert_eq!(event["level"], Level::INFO.to_string());
+    assert_eq!((&*event["device"], &*event["next_hop"]), ("eth1", "02:00:00:00:00:09"));
 }

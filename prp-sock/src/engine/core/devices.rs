@@ -48,17 +48,17 @@ impl Core {
 
     /// Notes of every device, in order, what the kernel says of it: one that has come, or has taken
     /// the name of another one, is used from now on, with the address it has. One of which the
-    /// kernel has never spoken is not there if the kernel is `heard`, and one that has lost its
+    /// kernel has never spoken is not there if the links are `all_known`, and one that has lost its
     /// name goes on.
     pub(crate) fn note_links(
         &mut self,
         now: Instant,
-        heard: bool,
+        all_known: bool,
         links: impl Iterator<Item = Option<LinkState>>,
     ) {
         for (at, (slot, link)) in self.devices.iter_mut().zip(links).enumerate() {
             let is_udp = matches!(slot.io, DeviceIo::Udp(_));
-            let absent = (heard && slot.index.is_none() && !is_udp).then_some(false);
+            let absent = (all_known && slot.index.is_none() && !is_udp).then_some(false);
             slot.usable = link.map(|link| link.up).or(absent);
             let Some(link) = link.filter(|link| link.index.is_some()) else { continue };
             if slot.index != link.index {
@@ -80,9 +80,9 @@ impl Core {
         }
     }
 
-    /// Whether something waits at a device that no look into shared memory shows.
-    pub(in crate::engine) fn look_at_sockets(&mut self) -> bool {
-        self.devices.iter_mut().any(|slot| slot.io.look())
+    /// Whether something waits at a device that shared memory does not show.
+    pub(in crate::engine) fn poll_sockets(&mut self) -> bool {
+        self.devices.iter_mut().any(|slot| slot.io.poll_once())
     }
 
     /// How each device carries what it carries, in order.

@@ -73,9 +73,9 @@ fn show__an_error_from_every_state() {
         assert!(events(&edges).contains(EpollFlags::EPOLLERR), "no edge after {bits:04b}");
         fd.show(failed);
         assert_eq!(shown(&fd), failed);
-        let told = Shown { failed: false, ..failed };
-        fd.show(told);
-        assert_eq!(shown(&fd), told);
+        let unfailed = Shown { failed: false, ..failed };
+        fd.show(unfailed);
+        assert_eq!(shown(&fd), unfailed);
     }
 }
 

@@ -11,12 +11,12 @@ use crate::builder::Builder;
 use crate::testing::{wait_until, within_patience};
 
 /// Expects that threads of alpha's sleep: in a time in which a loop goes round a hundred thousand
-/// times they look at the device a few times, for a timer or a spin.
+/// times they poll the device a few times, for a timer or a spin.
 fn assert_asleep(probe: &Probe) {
-    let before = probe.looks.load(Ordering::Relaxed);
+    let before = probe.polls.load(Ordering::Relaxed);
     thread::sleep(Duration::from_millis(300));
-    let looks = probe.looks.load(Ordering::Relaxed) - before;
-    assert!(looks < 300, "{looks} looks at the device: nobody sleeps");
+    let polls = probe.polls.load(Ordering::Relaxed) - before;
+    assert!(polls < 300, "{polls} polls of the device: nobody sleeps");
 }
 
 /// A kick that arrives when its addressee is awake again must not keep anybody from sleeping.

@@ -123,7 +123,7 @@ fn wait__eight_threads_all_make_progress_while_the_others_run() {
 }
 
 #[test]
-fn lock__is_free_while_the_driver_sleeps() {
+fn lock__is_free_while_the_leader_sleeps() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, mut theirs) = many(&pair, 4);

@@ -56,7 +56,7 @@ fn keep__receives_no_more_than_the_buffer_takes() {
 }
 
 #[test]
-fn keep__steps_aside_for_a_driver_and_comes_back() {
+fn keep__steps_aside_for_a_leader_and_comes_back() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, mut theirs) = pair.streams();
@@ -73,7 +73,7 @@ fn keep__steps_aside_for_a_driver_and_comes_back() {
 }
 
 #[test]
-fn keep__sleeps_altogether_while_a_driver_waits_in_vain() {
+fn keep__sleeps_altogether_while_a_leader_waits_in_vain() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, mut theirs) = pair.streams();
@@ -88,10 +88,10 @@ fn keep__sleeps_altogether_while_a_driver_waits_in_vain() {
 }
 
 /// A thread waits for one connection and sleeps until its keepalive is due; another one writes to
-/// another connection, and the frame is lost. Somebody must look at the clock long before the
+/// another connection, and the frame is lost. Some thread must read the clock long before the
 /// sleeper does.
 #[test]
-fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
+fn keep__repeats_what_was_lost_while_a_leader_sleeps() {
     within_patience(|| {
         let lose_next = Arc::new(AtomicBool::new(false));
         let lose = lose_next.clone();
@@ -112,7 +112,7 @@ fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
             let before = engine.now();
             ours.write_all(&[1]).unwrap();
             theirs.read_exact(&mut [0]).unwrap();
-            // The leader would look after thirty seconds, the timer is due after fifty
+            // The leader would wake after thirty seconds, the timer is due after fifty
             // milliseconds.
             assert!(engine.now().since(before) < Duration::from_secs(10), "nobody looked");
             assert!(!lose_next.load(Ordering::Relaxed), "nothing was lost: no test");
@@ -121,7 +121,7 @@ fn keep__repeats_what_was_lost_while_a_driver_sleeps() {
 }
 
 #[test]
-fn timer_load__timers_that_are_soon_due_make_the_keeper_look_often() {
+fn timer_load__timers_that_are_soon_due_make_the_keeper_wake_often() {
     let now = Instant::from_nanos(1_000_000_000);
     let at = |us| now + Duration::from_micros(us);
     assert_eq!(TimerLoad::left(None, now), TimerLoad::Late);
@@ -132,7 +132,7 @@ fn timer_load__timers_that_are_soon_due_make_the_keeper_look_often() {
         TimerLoad::Nothing.max(TimerLoad::Late).max(TimerLoad::Soon).max(TimerLoad::Late),
         TimerLoad::Soon
     );
-    for (timer_load, due, look) in [
+    for (timer_load, due, check) in [
         (TimerLoad::Nothing, None, 2000),
         (TimerLoad::Nothing, Some(10), 2000),
         (TimerLoad::Late, None, 1000),
@@ -145,16 +145,16 @@ fn timer_load__timers_that_are_soon_due_make_the_keeper_look_often() {
     ] {
         assert_eq!(
             timer_load.next_check(due.map(at), now),
-            at(look),
+            at(check),
             "{timer_load:?}, due in {due:?} us"
         );
     }
     assert_eq!(TimerLoad::Late.next_check(Some(Instant::ZERO), now), at(50));
 }
 
-/// A leader that sleeps on has left its timers for good, not only until the keeper has looked once.
+/// A leader that sleeps on has left its timers for good, not only until the keeper has run once.
 #[test]
-fn keep__looks_often_for_a_driver_that_sleeps_on() {
+fn keep__wakes_often_for_a_leader_that_sleeps_on() {
     within_patience(|| {
         let pair = Pair::new();
         let _bystander = Bystander::new(&pair);
@@ -171,7 +171,7 @@ fn keep__looks_often_for_a_driver_that_sleeps_on() {
     });
 }
 
-/// The lock, and when the keeper of `pair`'s first end is about to look by itself: while frames
+/// The lock, and when the keeper of `pair`'s first end is about to wake by itself: while frames
 /// come.
 fn watched<'a>(pair: &'a Pair, theirs: &mut PrpStream) -> (CoreGuard<'a>, Instant) {
     let engine = pair.alpha.engine();
@@ -186,7 +186,7 @@ fn watched<'a>(pair: &'a Pair, theirs: &mut PrpStream) -> (CoreGuard<'a>, Instan
     }
 }
 
-/// A thread that has the lock for long is not made to hand it over: the keeper looks again later.
+/// A thread that has the lock for long is not made to hand it over: the keeper wakes again later.
 #[test]
 fn keep__does_not_wait_for_the_lock() {
     within_patience(|| {
@@ -195,13 +195,13 @@ fn keep__does_not_wait_for_the_lock() {
         let _bystander = Bystander::new(&pair);
         let engine = pair.alpha.engine();
         for _ in 0..5 {
-            let (mut core, looks) = watched(&pair, &mut theirs);
-            while engine.now() < looks + Duration::from_millis(10) {
+            let (mut core, wakeup) = watched(&pair, &mut theirs);
+            while engine.now() < wakeup + Duration::from_millis(10) {
                 thread::sleep(Duration::from_millis(1));
             }
             // It goes to the thread that waits for it now.
             core.bump();
-            assert_eq!(core.timing.background_wakeup, Some(looks), "the keeper had it");
+            assert_eq!(core.timing.background_wakeup, Some(wakeup), "the keeper had it");
         }
     });
 }
@@ -213,16 +213,16 @@ fn keep__waits_for_the_lock_when_it_is_called() {
         let pair = Pair::new();
         let (_ours, mut theirs) = pair.streams();
         let _bystander = Bystander::new(&pair);
-        let (mut core, looks) = watched(&pair, &mut theirs);
+        let (mut core, wakeup) = watched(&pair, &mut theirs);
         pair.alpha.engine().keeper.call();
         wait_until("the keeper has had it", || {
             core.bump();
-            core.timing.background_wakeup != Some(looks) || core.timing.keeper_parked
+            core.timing.background_wakeup != Some(wakeup) || core.timing.keeper_parked
         });
     });
 }
 
-/// A leader that falls asleep leaves to the keeper what that looks at in time, if it is sure to.
+/// A leader that falls asleep leaves to the keeper what that runs in time, if it is sure to.
 #[test]
 fn leader_deadline__is_for_what_the_keeper_does_not_see_to() {
     within_patience(|| {
@@ -230,7 +230,7 @@ fn leader_deadline__is_for_what_the_keeper_does_not_see_to() {
         let mut core = pair.alpha.engine().lock();
         let now = Instant::from_nanos(1_000_000_000);
         let at = |us| now + Duration::from_micros(us);
-        for (keeper, due, look) in [
+        for (keeper, due, check) in [
             (None, Some(500), Some(500)),
             (Some(400), None, None),
             (Some(400), Some(500), None),
@@ -239,7 +239,7 @@ fn leader_deadline__is_for_what_the_keeper_does_not_see_to() {
             (Some(0), Some(500), None),
         ] {
             core.timing.background_wakeup = keeper.map(at);
-            assert_eq!(core.leader_deadline(due.map(at), now), look.map(at), "{keeper:?} {due:?}");
+            assert_eq!(core.leader_deadline(due.map(at), now), check.map(at), "{keeper:?} {due:?}");
         }
         core.timing.background_wakeup = Some(now);
         assert_eq!(core.leader_deadline(Some(at(500)), at(1)), Some(at(500)), "put off");

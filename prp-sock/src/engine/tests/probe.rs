@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use prp_device::{FrameIo, Peek, PipeDevice, Sent};
 
-use crate::testing::{Node, Numbers, Pair, Side, WireDevice};
+use crate::testing::{FaultyDevice, Node, Numbers, Pair, Side};
 
 /// What a test sees of alpha's devices, and tells them.
 #[derive(Debug)]
 pub(super) struct Probe {
-    /// Calls of `receive`: somebody was awake and looked.
-    pub(super) looks: AtomicU64,
-    /// The wire is gone from now on.
+    /// Calls of `receive`: some thread was awake and polled.
+    pub(super) polls: AtomicU64,
+    /// The device is gone from now on.
     pub(super) gone: AtomicBool,
     /// What the idle device's socket is connected to.
     far_end: UnixDatagram,
@@ -33,36 +33,36 @@ impl Probe {
     }
 }
 
-/// The wire of a probed pair.
+/// The device of a probed pair.
 #[derive(Debug)]
 struct ProbeDevice {
-    wire: WireDevice,
+    device: FaultyDevice,
     probe: Arc<Probe>,
 }
 
 impl FrameIo for ProbeDevice {
     fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        self.probe.looks.fetch_add(1, Ordering::Relaxed);
+        self.probe.polls.fetch_add(1, Ordering::Relaxed);
         if self.probe.gone.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        self.wire.receive(max, take)
+        self.device.receive(max, take)
     }
 
     fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
-        self.wire.send(frames)
+        self.device.send(frames)
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wire.as_fd()
+        self.device.as_fd()
     }
 
     fn peek(&self) -> Peek {
-        self.wire.peek()
+        self.device.peek()
     }
 
     fn take_overruns(&mut self) -> u64 {
-        self.wire.take_overruns()
+        self.device.take_overruns()
     }
 }
 
@@ -92,22 +92,22 @@ impl FrameIo for IdleDevice {
     }
 }
 
-/// A pair whose alpha has a probe on its wire, and a device on which nothing ever happens.
+/// A pair whose alpha has a probe on its device, and a device on which nothing ever happens.
 pub(super) fn probed_pair() -> (Pair, Arc<Probe>) {
     let numbers = Numbers::reserve();
     let (a, b) = PipeDevice::pair(1500).expect("a socket pair");
     let (idle, far_end) = UnixDatagram::pair().expect("a socket pair");
     idle.send(&[0]).expect("room for a byte");
     let probe = Arc::new(Probe {
-        looks: AtomicU64::new(0),
+        polls: AtomicU64::new(0),
         gone: AtomicBool::new(false),
         far_end,
         elsewhere: numbers.socket("elsewhere"),
     });
-    let wire = WireDevice::new(a, None, numbers.clone());
-    let wire = Box::new(ProbeDevice { wire, probe: probe.clone() });
-    let alpha = Node::new(&numbers, Side::Alpha, wire, vec![Box::new(IdleDevice(idle))]);
-    let wire = Box::new(WireDevice::new(b, None, numbers.clone()));
-    let beta = Node::new(&numbers, Side::Beta, wire, Vec::new());
+    let device = FaultyDevice::new(a, None, numbers.clone());
+    let device = Box::new(ProbeDevice { device, probe: probe.clone() });
+    let alpha = Node::new(&numbers, Side::Alpha, device, vec![Box::new(IdleDevice(idle))]);
+    let device = Box::new(FaultyDevice::new(b, None, numbers.clone()));
+    let beta = Node::new(&numbers, Side::Beta, device, Vec::new());
     (Pair { alpha, beta }, probe)
 }

@@ -12,7 +12,7 @@ use crate::testing::{Pair, wait_until, within_patience};
 
 /// Runs `test` twice: so that the thread of alpha's that it makes wait is the leader, and so that
 /// it is a follower. `test` is told how many followers there are then.
-fn as_driver_and_as_follower(test: impl Fn(&Pair, usize) + Clone + Send + 'static) {
+fn as_leader_and_as_follower(test: impl Fn(&Pair, usize) + Clone + Send + 'static) {
     for followers in [0, 1] {
         let test = test.clone();
         within_patience(move || {
@@ -44,7 +44,7 @@ fn follow__wakes_on_its_own_data_while_another_thread_drives() {
 }
 
 #[test]
-fn drive__hands_over_to_every_follower_in_turn() {
+fn drive__hands_over_to_every_follower_in_order() {
     const N: usize = 16;
     within_patience(|| {
         let pair = Pair::new();
@@ -86,7 +86,7 @@ fn drive__a_timeout_hands_over_too() {
 
 #[test]
 fn wait__a_timeout_leaves_nothing_behind() {
-    as_driver_and_as_follower(|pair, followers| {
+    as_leader_and_as_follower(|pair, followers| {
         let (ours, _theirs) = pair.streams();
         ours.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
         for _ in 0..5 {
@@ -105,7 +105,7 @@ fn wait__a_timeout_leaves_nothing_behind() {
 
 #[test]
 fn shutdown__of_reading_wakes_a_reader() {
-    as_driver_and_as_follower(|pair, followers| {
+    as_leader_and_as_follower(|pair, followers| {
         let (ours, _theirs) = pair.streams();
         let reader = read_byte(&ours);
         wait_for_crew(pair.alpha.engine(), followers);
@@ -116,7 +116,7 @@ fn shutdown__of_reading_wakes_a_reader() {
 
 #[test]
 fn shutdown__of_writing_by_the_peer_wakes_a_reader() {
-    as_driver_and_as_follower(|pair, followers| {
+    as_leader_and_as_follower(|pair, followers| {
         let (ours, theirs) = pair.streams();
         let reader = read_byte(&ours);
         wait_for_crew(pair.alpha.engine(), followers);
@@ -127,7 +127,7 @@ fn shutdown__of_writing_by_the_peer_wakes_a_reader() {
 
 #[test]
 fn drop__by_the_peer_wakes_a_reader() {
-    as_driver_and_as_follower(|pair, followers| {
+    as_leader_and_as_follower(|pair, followers| {
         let (ours, theirs) = pair.streams();
         let reader = read_byte(&ours);
         wait_for_crew(pair.alpha.engine(), followers);
@@ -138,7 +138,7 @@ fn drop__by_the_peer_wakes_a_reader() {
 
 #[test]
 fn reset__by_the_peer_wakes_a_reader() {
-    as_driver_and_as_follower(|pair, followers| {
+    as_leader_and_as_follower(|pair, followers| {
         let (ours, theirs) = pair.streams();
         let reader = read_byte(&ours);
         wait_for_crew(pair.alpha.engine(), followers);
@@ -169,7 +169,7 @@ const BLOCKING: usize = 8 << 20;
 
 #[test]
 fn shutdown__of_writing_wakes_a_writer() {
-    as_driver_and_as_follower(|pair, followers| {
+    as_leader_and_as_follower(|pair, followers| {
         let (ours, _theirs, writing) = blocked_writer(pair, followers);
         ours.shutdown(Shutdown::Write).unwrap();
         assert_eq!(writing.join().unwrap().unwrap_err().kind(), ErrorKind::BrokenPipe);
@@ -178,7 +178,7 @@ fn shutdown__of_writing_wakes_a_writer() {
 
 #[test]
 fn drop__by_the_peer_wakes_a_writer() {
-    as_driver_and_as_follower(|pair, followers| {
+    as_leader_and_as_follower(|pair, followers| {
         // Expect: a reset, since what the peer drops has data unread.
         let (_ours, theirs, writing) = blocked_writer(pair, followers);
         drop(theirs);
@@ -188,7 +188,7 @@ fn drop__by_the_peer_wakes_a_writer() {
 
 #[test]
 fn read__by_the_peer_wakes_a_writer() {
-    as_driver_and_as_follower(|pair, followers| {
+    as_leader_and_as_follower(|pair, followers| {
         let (_ours, mut theirs, writing) = blocked_writer(pair, followers);
         let mut bytes = vec![1; BLOCKING];
         theirs.read_exact(&mut bytes).unwrap();
@@ -199,7 +199,7 @@ fn read__by_the_peer_wakes_a_writer() {
 
 #[test]
 fn write__times_out_with_what_it_has_done() {
-    as_driver_and_as_follower(|pair, _| {
+    as_leader_and_as_follower(|pair, _| {
         let (mut ours, _theirs) = pair.streams();
         ours.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
         let taken = ours.write(&vec![0; BLOCKING]).unwrap();
@@ -216,7 +216,7 @@ fn write__times_out_with_what_it_has_done() {
 
 #[test]
 fn accept__wakes() {
-    as_driver_and_as_follower(|pair, followers| {
+    as_leader_and_as_follower(|pair, followers| {
         let listener = pair.alpha.listen(0, &Builder::new()).unwrap();
         let addr = listener.local_addr().unwrap();
         let accepting = thread::spawn(move || listener.accept());
@@ -230,7 +230,7 @@ fn accept__wakes() {
 /// Dropping comes back when everything is delivered, long before the linger time is over.
 #[test]
 fn linger__ends_with_delivery() {
-    as_driver_and_as_follower(|pair, _| {
+    as_leader_and_as_follower(|pair, _| {
         for _ in 0..5 {
             let (mut ours, mut theirs) = pair.streams();
             ours.set_linger(Some(Duration::from_secs(600))).unwrap();

@@ -43,15 +43,19 @@ fn connect__is_refused_only_where_the_kernel_says_that_every_device_is_down() {
         let ours = *engine.lock().endpoint.device(DeviceId(0)).unwrap();
         let mac = ours.addr.mac().unwrap();
         let link = |up| LinkState { index: Some(1), up, mac, mtu: ours.mtu };
-        let hear = |up: [Option<bool>; 2], heard| {
-            engine.lock().note_links(engine.now(), heard, up.into_iter().map(|up| up.map(link)));
+        let note_links = |up: [Option<bool>; 2], all_known| {
+            engine.lock().note_links(
+                engine.now(),
+                all_known,
+                up.into_iter().map(|up| up.map(link)),
+            );
         };
-        let note = |up| hear(up, true);
+        let note = |up| note_links(up, true);
         // Expect: a device of which the kernel says nothing is not there, unless the kernel cannot
         // be heard.
         note([None, Some(true)]);
         assert_eq!(connect().unwrap_err().kind(), ErrorKind::HostUnreachable);
-        hear([None, Some(false)], false);
+        note_links([None, Some(false)], false);
         connect().unwrap();
         for usable in [Some(true), None] {
             note([usable, Some(false)]);

@@ -123,17 +123,17 @@ fn message__limit_holds_over_calls_that_would_wait() {
         let (ours, theirs) = pair.streams_with(&Builder::new(), &small);
         let sending = thread::spawn(move || ours.send_message(&pattern(60_000)).unwrap());
         theirs.set_nonblocking(true).unwrap();
-        let (mut message, mut told) = (Vec::new(), Vec::new());
+        let (mut message, mut errors) = (Vec::new(), Vec::new());
         wait_until("the whole message", || match theirs.recv_message(&mut message) {
             Ok(more) => more,
             Err(e) => {
-                told.push((e.kind(), message.len()));
+                errors.push((e.kind(), message.len()));
                 false
             }
         });
         sending.join().unwrap();
         assert!(message == pattern(60_000), "other bytes");
-        told.retain(|(kind, _)| *kind != ErrorKind::WouldBlock);
-        assert_eq!(told, [(ErrorKind::InvalidData, 50_000)]);
+        errors.retain(|(kind, _)| *kind != ErrorKind::WouldBlock);
+        assert_eq!(errors, [(ErrorKind::InvalidData, 50_000)]);
     });
 }

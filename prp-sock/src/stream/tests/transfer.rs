@@ -47,7 +47,7 @@ fn write__to_the_node_itself() {
 
 /// As over TCP, some megabytes: the send buffer grows while nobody reads.
 #[test]
-fn write__both_ways_before_either_reads() {
+fn write__in_both_directions_before_either_reads() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, theirs) = pair.streams();
@@ -120,7 +120,7 @@ fn write_vectored__is_one_write_of_all_the_pieces() {
 /// is written under one hold of the lock, between small ones that are not; with trailers, where
 /// none are.
 #[test]
-fn write__much_and_little_by_turns() {
+fn write__much_and_little_alternately() {
     for crc in [false, true] {
         within_patience(move || {
             let pair = Pair::new();
@@ -211,7 +211,7 @@ fn faulty(lose: u64, repeat: u64) -> Option<Rule> {
 }
 
 #[test]
-fn write__over_a_bad_wire() {
+fn write__over_a_bad_link() {
     for policy in [Reliability::GoBackN, Reliability::SelectiveRepeat] {
         within_patience(move || {
             let pair = Pair::with_rules(faulty(13, 7), faulty(11, 5));

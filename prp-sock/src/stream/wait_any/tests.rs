@@ -25,7 +25,7 @@ fn wait_any__tells_which_streams_are_ready() {
             assert_eq!(wait_any(&mut awaited, None, None).unwrap(), 1);
         });
         assert_eq!(ready(&awaited), [1]);
-        // It is told until it is read, and the end is something to read.
+        // It is reported until it is read, and the end is something to read.
         all[2].1.shutdown(std::net::Shutdown::Write).unwrap();
         while wait_any(&mut awaited, None, None).unwrap() < 2 {}
         assert_eq!(ready(&awaited), [1, 2]);
@@ -83,16 +83,16 @@ fn wait_any__while_another_thread_drives() {
             while engine.lock().registered() < 1 {
                 thread::yield_now();
             }
-            let (told, waiting) = channel();
+            let (notify, waiting) = channel();
             let (end, mut start) = pipe().unwrap();
             let mut ours = &ours;
             scope.spawn(move || {
                 let mut awaited = [Awaited::read(ours)];
                 assert_eq!(wait_any(&mut awaited, None, None).unwrap(), 1);
                 ours.read_exact(&mut [0]).unwrap();
-                told.send(()).unwrap();
+                notify.send(()).unwrap();
                 assert_eq!(wait_any(&mut awaited, Some(end.as_fd()), None).unwrap(), 0);
-                told.send(()).unwrap();
+                notify.send(()).unwrap();
             });
             while engine.lock().registered() < 2 {
                 thread::yield_now();

@@ -4,7 +4,7 @@ use std::{fs, thread};
 use parking_lot::lock_api::{Mutex, MutexGuard};
 
 use super::{Baton, LockClass, lock_as};
-use crate::sys::baton::IN_A_ROW;
+use crate::sys::baton::MAX_SHORT_HOLDS;
 
 /// Nobody else comes in between: what is read is what is written, by many threads at once.
 #[test]
@@ -74,7 +74,8 @@ fn unlock__brief_errands_come_first_for_a_while() {
     let (mutex, order) = (Mutex::<Baton, ()>::new(()), Mutex::<Baton, Vec<LockClass>>::default());
     thread::scope(|scope| {
         let (held, order) = (mutex.lock(), &order);
-        let wanted = [LockClass::Long].into_iter().chain([LockClass::Short; IN_A_ROW as usize + 3]);
+        let wanted =
+            [LockClass::Long].into_iter().chain([LockClass::Short; MAX_SHORT_HOLDS as usize + 3]);
         for lock_class in wanted {
             sleeper(scope, &mutex, lock_class, move || order.lock().push(lock_class));
         }
@@ -82,5 +83,5 @@ fn unlock__brief_errands_come_first_for_a_while() {
     });
     let order = order.into_inner();
     let bulk = order.iter().position(|lock_class| *lock_class == LockClass::Long);
-    assert_eq!(bulk, Some(IN_A_ROW as usize), "{order:?}");
+    assert_eq!(bulk, Some(MAX_SHORT_HOLDS as usize), "{order:?}");
 }

@@ -144,10 +144,10 @@ fn waiting__what_has_ended_leaves_no_waker() {
     });
 }
 
-/// Polls a task that never waits for its stream beside one that counts how often it has its turn.
-fn turns_beside(busy: impl Future<Output = ()>) -> usize {
-    let turns = Rc::new(Cell::new(0));
-    let counted = turns.clone();
+/// Polls a task that never waits for its stream beside one that counts how often it is polled.
+fn polls_beside(busy: impl Future<Output = ()>) -> usize {
+    let polls = Rc::new(Cell::new(0));
+    let counted = polls.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let others = tokio::task::LocalSet::new();
     others.spawn_local(async move {
@@ -157,7 +157,7 @@ fn turns_beside(busy: impl Future<Output = ()>) -> usize {
         }
     });
     others.block_on(&runtime, busy);
-    turns.get()
+    polls.get()
 }
 
 #[test]
@@ -166,13 +166,13 @@ fn budget__a_reader_with_much_to_read_lets_others_run() {
         let pair = Pair::new();
         let (mut ours, theirs) = streams(&pair);
         write(&theirs, &[7; 100_000]);
-        let turns = turns_beside(async move {
+        let polls = polls_beside(async move {
             for _ in 0..100_000 {
                 ours.read_u8().await.unwrap();
             }
         });
         // A task has 128 operations a turn.
-        assert!(turns > 100, "{turns} turns");
+        assert!(polls > 100, "{polls} polls");
     });
 }
 
@@ -181,21 +181,21 @@ fn budget__a_writer_with_room_and_an_acceptor_let_others_run() {
     within_patience(|| {
         let pair = Pair::new();
         let (mut ours, _theirs) = streams(&pair);
-        let turns = turns_beside(async move {
+        let polls = polls_beside(async move {
             for _ in 0..10_000 {
                 ours.write_u8(7).await.unwrap();
             }
         });
-        assert!(turns > 10, "{turns} turns");
+        assert!(polls > 10, "{polls} polls");
 
         let listener = listener(&pair);
         let _asked: Vec<_> = (0..200).map(|_| connect(&pair)).collect();
-        let turns = turns_beside(async move {
+        let polls = polls_beside(async move {
             for _ in 0..200 {
                 listener.accept().await.unwrap();
             }
         });
-        assert!(turns > 0, "{turns} turns");
+        assert!(polls > 0, "{polls} polls");
     });
 }
 

@@ -1,4 +1,4 @@
-//! A wire that loses and repeats frames as a test tells it to.
+//! A device that loses and repeats frames as a test commands.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use prp_device::{FrameIo, Peek, PipeDevice, Sent};
 
 use super::Numbers;
 
-/// What a wire does with a frame.
+/// What the device does with a frame.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum Verdict {
     /// Delivers it.
@@ -23,26 +23,26 @@ pub enum Verdict {
 pub type Rule = Box<dyn FnMut(&[u8]) -> Verdict + Send>;
 
 /// One end of a pipe, with a rule for what arrives.
-pub(crate) struct WireDevice {
+pub(crate) struct FaultyDevice {
     pipe: PipeDevice,
     rule: Option<Rule>,
     /// The node's number is taken for as long as its engine may hold claims in its name.
     _numbers: Numbers,
 }
 
-impl WireDevice {
+impl FaultyDevice {
     pub(crate) fn new(pipe: PipeDevice, rule: Option<Rule>, numbers: Numbers) -> Self {
         Self { pipe, rule, _numbers: numbers }
     }
 }
 
-impl fmt::Debug for WireDevice {
+impl fmt::Debug for FaultyDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WireDevice").field("pipe", &self.pipe).finish_non_exhaustive()
+        f.debug_struct("FaultyDevice").field("pipe", &self.pipe).finish_non_exhaustive()
     }
 }
 
-impl FrameIo for WireDevice {
+impl FrameIo for FaultyDevice {
     fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Some(rule) = &mut self.rule else { return self.pipe.receive(max, take) };
         self.pipe.receive(max, &mut |frame| match rule(frame) {
