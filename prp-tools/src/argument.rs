@@ -21,7 +21,7 @@ pub(crate) fn port(text: &str) -> Result<u16, String> {
 pub(crate) fn peer_port(text: &str) -> Result<u16, String> {
     match port(text) {
         Ok(port) if port > 0 => Ok(port),
-        Err(said) if text.contains(':') => Err(said),
+        Err(error) if text.contains(':') => Err(error),
         Ok(_) | Err(_) => Err("expected a port from 1 to 65535".into()),
     }
 }
@@ -75,8 +75,8 @@ mod tests {
         }
         assert_eq!(peer_port("0"), Err("expected a port from 1 to 65535".into()));
         for port in [port, peer_port] {
-            let said = port("2:7000").expect_err("two words");
-            assert!(said.contains("`2 7000`"), "{said}");
+            let error = port("2:7000").expect_err("two words");
+            assert!(error.contains("`2 7000`"), "{error}");
         }
     }
 }

@@ -18,7 +18,7 @@ use clap::Args;
 use prp_sock::{Builder, Classic, Port, PrpStream};
 
 use crate::argument::{PortRange, ports, seconds};
-use crate::exit::{Code, Failure, HELP, help, say, say_what_lacks};
+use crate::exit::{Code, Failure, HELP, help, notice, report_missing};
 use crate::hosts;
 use crate::policy::Policy;
 use crate::signals::{Signals, die_of};
@@ -182,7 +182,7 @@ pub(crate) fn run(args: &CatArgs) -> Result<(), Failure> {
         Failure::connecting(format_args!("{node}:{port}"), &e, file.path(), UNANSWERED)
     })?;
     if args.verbose {
-        say(format_args!("connected to {node}:{port}"));
+        notice(format_args!("connected to {node}:{port}"));
     }
     converse(stream, args, signals, &format!("{node}:{port}"))
 }
@@ -206,22 +206,22 @@ fn serve(builder: &Builder, hosts: &Path, args: &CatArgs, signals: Signals) -> R
     let failed = |e: io::Error| Failure::network(format_args!("listening on port {port}"), &e);
     let listener = builder.bind(Port::new(port)).map_err(failed)?;
     if !args.quiet {
-        say_what_lacks(hosts);
+        report_missing(hosts);
     }
     // Nobody could connect to a free port that nobody knows.
     if args.is_watched() || port == 0 {
-        say(format_args!("listening on {}", listener.local_addr().map_err(failed)?));
+        notice(format_args!("listening on {}", listener.local_addr().map_err(failed)?));
     }
     let accept = || -> Result<_, Failure> {
         let (stream, peer) = listener.accept().map_err(failed)?;
         if args.is_watched() {
-            say(format_args!("connection from {peer}"));
+            notice(format_args!("connection from {peer}"));
         }
         Ok((stream, peer.to_string()))
     };
     match &args.exec {
         Some(command) if args.keep_open => exec::serve(args, &signals, command, accept),
-        _ if args.keep_open => serve_in_turn(args, signals, accept),
+        _ if args.keep_open => serve_sequentially(args, signals, accept),
         _ => {
             let (stream, peer) = accept()?;
             // A client that comes second is refused, not kept waiting.
@@ -232,7 +232,7 @@ fn serve(builder: &Builder, hosts: &Path, args: &CatArgs, signals: Signals) -> R
 }
 
 /// Serves one connection after another with the standard streams.
-fn serve_in_turn(
+fn serve_sequentially(
     args: &CatArgs,
     signals: Signals,
     accept: impl Fn() -> Result<(PrpStream, String), Failure>,

@@ -4,8 +4,8 @@ mod devices;
 mod finding;
 mod process;
 mod processes;
+mod route;
 mod router;
-mod way;
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use prp_routed::check::{self, Place};
 use prp_sock::HostsFile;
 use serde::Serialize;
 
-use crate::exit::{Code, Failure, help, printable, tell};
+use crate::exit::{Code, Failure, help, print_line, printable};
 use crate::hosts;
 use finding::{Finding, Severity};
 
@@ -69,10 +69,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     if args.json {
         let report = Report { faults, warnings, findings: &found };
         let text = serde_json::to_string_pretty(&report);
-        tell(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
+        print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
     } else {
-        found.iter().try_for_each(|finding| tell(printable(&finding.to_string())))?;
-        tell(format_args!("{faults} faults, {warnings} warnings"))?;
+        found.iter().try_for_each(|finding| print_line(printable(&finding.to_string())))?;
+        print_line(format_args!("{faults} faults, {warnings} warnings"))?;
     }
     if faults + warnings == 0 {
         return Ok(());
@@ -100,7 +100,7 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
     } else if let Some(node) = &args.node
         && may_send
     {
-        found.extend(way::findings(node, args.hosts.as_deref()));
+        found.extend(route::findings(node, args.hosts.as_deref()));
     }
     found
 }

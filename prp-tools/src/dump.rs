@@ -18,7 +18,7 @@ use nix::sys::signal::Signal;
 use prp_node::environment::is_privileged;
 use prp_proto::wire::ETHERTYPE;
 
-use crate::exit::{Code, Failure, help, printable, say, unwritten};
+use crate::exit::{Code, Failure, help, notice, printable, unwritten};
 use crate::hosts;
 use crate::signals::Signals;
 use filter::Filter;
@@ -135,10 +135,10 @@ fn live(
     let (shown, dropped) = (sink.written.clone(), live.dropped());
     let summary = move || {
         let (shown, dropped) = (shown.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed));
-        say(format_args!("{shown} frames; {dropped} more were lost before they could be read"));
+        notice(format_args!("{shown} frames; {dropped} more were lost before they could be read"));
     };
     let at_end = summary.clone();
-    signals.tell(move |signal| {
+    signals.set_listener(move |signal| {
         summary();
         if signal == Signal::SIGINT {
             process::exit(0);
@@ -150,7 +150,7 @@ fn live(
             .map_err(|e| Failure::network("listening", &e))?;
         sink.write()?;
     }
-    signals.tell_nobody();
+    signals.clear_listener();
     sink.end();
     at_end();
     Ok(())
@@ -227,7 +227,9 @@ impl<'a> Sink<'a> {
     /// All frames have been taken.
     fn end(&self) {
         if let Some(missing) = self.follower.as_ref().map(Follower::missing).filter(|n| *n > 0) {
-            say(format_args!("{missing} segments are not in the capture: their bytes are missing"));
+            notice(format_args!(
+                "{missing} segments are not in the capture: their bytes are missing"
+            ));
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) enum Code {
     /// The peer does not answer.
     TimedOut = 4,
     /// No such node, or no way to it.
-    NoWay = 5,
+    Unreachable = 5,
     /// A privilege is missing.
     NotPermitted = 6,
 }
@@ -64,7 +64,7 @@ impl Failure {
             ErrorKind::ConnectionRefused => Code::Refused,
             ErrorKind::TimedOut => Code::TimedOut,
             ErrorKind::NotFound | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
-                Code::NoWay
+                Code::Unreachable
             }
             ErrorKind::PermissionDenied => Code::NotPermitted,
             _ => Code::Failed,
@@ -116,7 +116,7 @@ impl Failure {
     /// Prints it on standard error.
     pub(crate) fn print(&self) {
         // None, where all has been said.
-        self.text.lines().for_each(say);
+        self.text.lines().for_each(notice);
     }
 
     /// What it says.
@@ -130,14 +130,14 @@ impl Failure {
     }
 }
 
-/// Says what this machine lacks of the prphosts at `hosts`, for a program that listens: nobody may
-/// ever come.
-pub(crate) fn say_what_lacks(hosts: &Path) {
-    check::lacks(hosts).iter().for_each(say);
+/// Reports what this machine lacks of the prphosts at `hosts`, for a program that listens: nobody
+/// may ever come.
+pub(crate) fn report_missing(hosts: &Path) {
+    check::lacks(hosts).iter().for_each(notice);
 }
 
 /// Prints a line on standard error, in the program's name.
-pub(crate) fn say(line: impl Display) {
+pub(crate) fn notice(line: impl Display) {
     // Where nobody listens there is nobody to complain to.
     let _ = writeln!(io::stderr(), "prp: {}", printable(&line.to_string()));
 }
@@ -160,7 +160,7 @@ pub(crate) fn printable(text: &str) -> String {
 ///
 /// # Errors
 /// Standard output takes nothing. That nobody reads it any more ends the program without a word.
-pub(crate) fn tell(line: impl Display) -> Result<(), Failure> {
+pub(crate) fn print_line(line: impl Display) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| unwritten(&e))
 }

@@ -13,7 +13,7 @@ use prp_proto::hosts::is_local_name;
 use prp_routed::check::{self, Place, Report};
 use prp_sock::{HostsFile, NodeId, Resolver};
 
-use crate::exit::{Code, Failure, help, tell};
+use crate::exit::{Code, Failure, help, print_line};
 
 const EXAMPLES: &str = "\
   prp hosts check                  what is wrong with the prphosts in force here
@@ -80,8 +80,8 @@ pub(crate) fn run(args: &HostsArgs) -> Result<(), Failure> {
             let place = if *here || file.is_none() { Place::Here } else { Place::Anywhere };
             print(&check::hosts(&path_or_default(file.as_deref()), place), *json)
         }
-        HostsCommand::Generate(args) => tell(generate::run(args)?),
-        HostsCommand::Resolve(args) => tell(resolve::run(args)?),
+        HostsCommand::Generate(args) => print_line(generate::run(args)?),
+        HostsCommand::Resolve(args) => print_line(resolve::run(args)?),
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn find(file: &HostsFile, name: &str) -> Result<NodeId, Failure> {
         if bare.parse::<IpAddr>().is_ok() {
             text.push_str("; nodes have numbers or names, and no IP addresses");
         }
-        Failure::new(Code::NoWay, text)
+        Failure::new(Code::Unreachable, text)
     })
 }
 

@@ -21,6 +21,7 @@ mod pingpong;
 mod raw;
 mod report;
 mod results;
+mod rotation;
 mod rounds;
 mod serve;
 mod session;
@@ -29,7 +30,6 @@ mod stream;
 mod summary;
 mod sweep;
 mod transport;
-mod turns;
 mod usage;
 
 use std::path::PathBuf;
@@ -178,15 +178,15 @@ fn end_in_order() -> Result<Arc<AtomicBool>, Failure> {
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     let ending = Arc::new(AtomicBool::new(false));
     let begun = ending.clone();
-    signals.tell(move |signal| {
+    signals.set_listener(move |signal| {
         begun.store(true, Ordering::Relaxed);
         // The other end would go on waiting for a minute, and a server would serve nobody else.
         reset_all();
         // On a thread of its own, since ethtool may hang.
-        let (tell, restored) = mpsc::channel();
+        let (sender, restored) = mpsc::channel();
         let restore = move || {
             offload::restore();
-            let _ = tell.send(());
+            let _ = sender.send(());
         };
         if thread::Builder::new().name("prp-restore".into()).spawn(restore).is_ok() {
             let _ = restored.recv_timeout(PATIENCE);

@@ -15,8 +15,8 @@ use prp_proto::addr::NodeId;
 use prp_proto::wire::{Flags, NodeKind};
 
 use crate::argument::seconds;
-use crate::exit::{Code, Failure, help, tell, unwritten};
-use crate::probe::{Heard, Prober};
+use crate::exit::{Code, Failure, help, print_line, unwritten};
+use crate::probe::{ProbeReply, Prober};
 use crate::signals::Signals;
 use tally::Tally;
 
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
     let tally = Tally::new(node, prober.name(node), args.json && !args.quiet);
     if !args.json {
         let size = args.size;
-        tell(format_args!(
+        print_line(format_args!(
             "PING {} {size}({}) bytes of data.",
             prober.name(node),
             Prober::frame_len(size.into())
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
     }
     let tally = Shared::new(Mutex::new(tally));
     let (early, json) = (tally.clone(), args.json);
-    signals.tell(move |signal| {
+    signals.set_listener(move |signal| {
         let ended = end(&lock(&early), json);
         // A user who asked for the end at a terminal has all of it. The other signals are for the
         // program that started this one.
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
         }
     });
     ask(&mut prober, node, args, &tally)?;
-    signals.tell_nobody();
+    signals.clear_listener();
     let tally = lock(&tally);
     end(&tally, json).map_err(|failure| failure.with_lacks(prober.hosts()))?;
     match (args.count, args.deadline) {
@@ -143,8 +143,8 @@ fn ask(prober: &mut Prober, node: NodeId, args: &PingArgs, tally: &Shared) -> Re
         let until = by_deadline(if is_last { now + args.patience() } else { next });
         // The last one, and each of a flood, is only waited for as long as nothing has come.
         while !(is_last || args.flood) || lock(tally).lacks_last(is_last) {
-            let Some(heard) = prober.hear(until)? else { break };
-            answered(prober, &heard, args, &mut lock(tally))?;
+            let Some(reply) = prober.receive(until)? else { break };
+            answered(prober, &reply, args, &mut lock(tally))?;
         }
         if is_last || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Ok(());
@@ -155,21 +155,21 @@ fn ask(prober: &mut Prober, node: NodeId, args: &PingArgs, tally: &Shared) -> Re
 /// Takes an answer down, and says so.
 fn answered(
     prober: &Prober,
-    heard: &Heard,
+    reply: &ProbeReply,
     args: &PingArgs,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    let routers = heard.routers.saturating_sub(Flags::MAX_HOPS - args.routers);
-    let from = prober.name(heard.from);
-    let again = tally.note(heard, routers, &from);
+    let routers = reply.routers.saturating_sub(Flags::MAX_HOPS - args.routers);
+    let from = prober.name(reply.from);
+    let again = tally.note(reply, routers, &from);
     if args.json || args.quiet {
         return Ok(());
     }
-    if args.flood && heard.kind == NodeKind::EchoReply {
+    if args.flood && reply.kind == NodeKind::EchoReply {
         // Takes the dot back; an answer once more has none.
         return if again { Ok(()) } else { mark("\x08 \x08") };
     }
-    tell(line(&from, heard, Prober::frame_len(args.size.into()), routers, again))
+    print_line(line(&from, reply, Prober::frame_len(args.size.into()), routers, again))
 }
 
 /// Prints a mark of a flood.
@@ -182,21 +182,21 @@ fn mark(text: &str) -> Result<(), Failure> {
 fn end(tally: &Tally, json: bool) -> Result<(), Failure> {
     if json {
         let text = serde_json::to_string_pretty(&tally.report());
-        tell(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
+        print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
     } else {
-        tell(tally.summary())?;
+        print_line(tally.summary())?;
     }
     tally.verdict()
 }
 
-fn line(from: &str, heard: &Heard, len: usize, routers: u8, again: bool) -> String {
-    let milliseconds = heard.took.as_secs_f64() * 1e3;
+fn line(from: &str, reply: &ProbeReply, len: usize, routers: u8, again: bool) -> String {
+    let milliseconds = reply.took.as_secs_f64() * 1e3;
     let again = if again { " (DUP!)" } else { "" };
-    let what = match heard.kind {
+    let what = match reply.kind {
         NodeKind::EchoReply => {
             return format!(
                 "{len} bytes from {from}: seq={} routers={routers} time={milliseconds:.3} ms{again}",
-                heard.sequence
+                reply.sequence
             );
         }
         NodeKind::TimeExceeded => "too many routers on the way",
@@ -204,7 +204,7 @@ fn line(from: &str, heard: &Heard, len: usize, routers: u8, again: bool) -> Stri
         NodeKind::TooBig => "too big for the link from here",
         NodeKind::Echo => "an echo",
     };
-    format!("From {from}: seq={} {what} time={milliseconds:.3} ms{again}", heard.sequence)
+    format!("From {from}: seq={} {what} time={milliseconds:.3} ms{again}", reply.sequence)
 }
 
 impl PingArgs {

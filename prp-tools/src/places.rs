@@ -50,16 +50,16 @@ mod tests {
     fn take__waits_for_a_free_place() {
         let places = Places::new(2);
         let (first, _second) = (places.take(), places.take());
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(|| {
                 let place = places.take();
-                tell.send(()).expect("somebody listens");
+                sender.send(()).expect("somebody listens");
                 drop(place);
             });
-            assert!(told.try_recv().is_err(), "both are taken");
+            assert!(receiver.try_recv().is_err(), "both are taken");
             drop(first);
-            told.recv().expect("a place is free");
+            receiver.recv().expect("a place is free");
         });
         assert_eq!(*places.lock(), 1);
     }

@@ -43,10 +43,10 @@ pub(crate) struct Prober {
     _claims: PortClaims,
 }
 
-/// An answer.
+/// An answer to an echo.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Heard {
-    /// The node that says it.
+pub(crate) struct ProbeReply {
+    /// The node that sent it.
     pub(crate) from: NodeId,
     /// What.
     pub(crate) kind: NodeKind,
@@ -126,8 +126,8 @@ impl Prober {
         let device = routes.lookup(node).next_hops().first().map(|hop| usize::from(hop.device.0));
         let device = device.and_then(|at| self.forwarder.devices().get(at)).map(|d| d.mtu);
         let nodes = [node, self.forwarder.local()];
-        let said = nodes.into_iter().filter_map(|node| self.file.hosts().entry(node)?.mtu());
-        let mtu = said.chain(device).min().unwrap_or(0) as usize;
+        let stated = nodes.into_iter().filter_map(|node| self.file.hosts().entry(node)?.mtu());
+        let mtu = stated.chain(device).min().unwrap_or(0) as usize;
         mtu.saturating_sub(Self::frame_len(0))
     }
 
@@ -152,7 +152,7 @@ impl Prober {
             src_port: self.port.number(),
             dst_port: 0,
         };
-        let next = self.forwarder.next_hop(node, flow, None).map_err(|_| self.no_way(node))?;
+        let next = self.forwarder.next_hop(node, flow, None).map_err(|_| self.unreachable(node))?;
         let at = usize::from(next.device.0);
         let mut transport =
             TransportHeader::new(self.port, Port::CONTROL, Seq::default(), SeqWidth::Bits20, 0);
@@ -180,19 +180,19 @@ impl Prober {
     }
 
     /// There is no way to `node`, and why.
-    fn no_way(&self, node: NodeId) -> Failure {
+    fn unreachable(&self, node: NodeId) -> Failure {
         let why = match self.forwarder.routes().lookup(node) {
             Route::NoRoute(why) => why.to_string(),
             Route::Local | Route::Via(_) => "no way to it may be used".into(),
         };
         let text = format!("{}: {why} ({})", self.name(node), self.file.path().display());
-        Failure::new(Code::NoWay, text)
+        Failure::new(Code::Unreachable, text)
     }
 
     /// The next answer, waiting until `deadline` at most.
-    pub(crate) fn hear(&mut self, deadline: Instant) -> Result<Option<Heard>, Failure> {
+    pub(crate) fn receive(&mut self, deadline: Instant) -> Result<Option<ProbeReply>, Failure> {
         loop {
-            let mut heard = None;
+            let mut reply = None;
             for (at, device) in self.devices.iter_mut().enumerate() {
                 let (forwarder, started) = (&mut self.forwarder, self.started);
                 let (id, port) = (self.id, self.port);
@@ -204,11 +204,11 @@ impl Prober {
                     let block = NodeBlock::of(&frame).filter(|b| b.id == id);
                     let Some(block) = block.filter(|_| transport.dst_port == port) else { return };
                     let now = started.elapsed().as_nanos() as u64;
-                    heard = Some((frame.head.network.src, block, now.saturating_sub(block.stamp)));
+                    reply = Some((frame.head.network.src, block, now.saturating_sub(block.stamp)));
                 });
                 received.map_err(|e| Failure::network("echoes", &e))?;
-                if let Some((from, block, nanos)) = heard {
-                    return Ok(Some(Heard {
+                if let Some((from, block, nanos)) = reply {
+                    return Ok(Some(ProbeReply {
                         from,
                         kind: block.kind,
                         sequence: block.sequence,

@@ -12,7 +12,7 @@ use clap::Args;
 use prp_sock::{Builder, NodeId, Port, PrpListener, PrpStream, reset_all};
 
 use crate::argument::port;
-use crate::exit::{Code, Failure, help, say};
+use crate::exit::{Code, Failure, help, notice};
 use crate::hosts;
 use crate::places::Places;
 use crate::signals::{Signals, die_of};
@@ -103,7 +103,7 @@ enum Stream {
 /// Runs `prp proxy`.
 pub(crate) fn run(args: &ProxyArgs) -> Result<(), Failure> {
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
-    signals.tell(|signal| {
+    signals.set_listener(|signal| {
         // TCP's peers are told by the kernel.
         reset_all();
         die_of(signal);
@@ -142,12 +142,12 @@ fn serve(args: &ProxyArgs, listener: &Listener, target: &Target) -> io::Result<(
             let place = places.take();
             let (stream, peer) = listener.accept()?;
             if args.verbose {
-                say(format_args!("connection from {peer}"));
+                notice(format_args!("connection from {peer}"));
             }
             scope.spawn(move || {
                 // Others may fare better.
                 if let Err(e) = pass(&stream, target) {
-                    say(format_args!("{peer}: to {}: {e}", args.to));
+                    notice(format_args!("{peer}: to {}: {e}", args.to));
                 }
                 drop(place);
             });

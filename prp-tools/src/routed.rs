@@ -18,7 +18,7 @@ use prp_routed::report::Question;
 use prp_sock::NodeId;
 use serde_json::Value;
 
-use crate::exit::{Code, Failure, help, printable, tell};
+use crate::exit::{Code, Failure, help, print_line, printable};
 
 /// Ask the routing daemon of this machine how it is, or have it read prphosts again.
 #[derive(Debug, Args)]
@@ -93,7 +93,7 @@ pub(crate) fn arguments(words: impl Iterator<Item = OsString>) -> Vec<OsString> 
 
 /// Runs `prp routed`.
 pub(crate) fn run(args: &RoutedArgs) -> Result<(), Failure> {
-    let Some(interval) = args.watch else { return tell(answer(args)?) };
+    let Some(interval) = args.watch else { return print_line(answer(args)?) };
     if let What::Reload { .. } = args.what {
         return Err(Failure::new(Code::Usage, "reload reads prphosts once: no --watch here"));
     }

@@ -43,19 +43,19 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Tells the listener of `signal`; whether there is one.
+    /// Calls the listener with `signal`; whether there is one.
     pub(crate) fn deliver(&self, signal: Signal) -> bool {
-        let told = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take();
-        told.map(|tell| tell(signal)).is_some()
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take();
+        listener.map(|listener| listener(signal)).is_some()
     }
 
-    /// From now on `listener` is told of a signal, and has a moment to see to its peers.
-    pub(crate) fn tell(&self, listener: impl FnOnce(Signal) + Send + 'static) {
+    /// From now on `listener` is called for a signal, and has a moment to see to its peers.
+    pub(crate) fn set_listener(&self, listener: impl FnOnce(Signal) + Send + 'static) {
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(listener));
     }
 
-    /// From now on nobody is told.
-    pub(crate) fn tell_nobody(&self) {
+    /// From now on nobody is called.
+    pub(crate) fn clear_listener(&self) {
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

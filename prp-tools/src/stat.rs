@@ -14,7 +14,7 @@ use clap::Args;
 use prp_node::status;
 
 use crate::argument::seconds;
-use crate::exit::{Failure, help, say, tell};
+use crate::exit::{Failure, help, notice, print_line};
 pub(crate) use filter::Filter;
 #[cfg(test)]
 pub(crate) use snapshot::Device;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &StatArgs) -> Result<(), Failure> {
     let no_proc = |e: io::Error| Failure::local("/proc", &e);
     if args.openmetrics {
         let (pages, _) = snapshot::pages(PATIENCE).map_err(no_proc)?;
-        return tell(status::openmetrics(&pages).trim_end());
+        return print_line(status::openmetrics(&pages).trim_end());
     }
     // Sums are of listeners as well, unless a filter says otherwise.
     let filter = Filter::parse(&args.filter, args.all || args.summary, args.listening)?;
@@ -88,12 +88,12 @@ pub(crate) fn run(args: &StatArgs) -> Result<(), Failure> {
         print(args, &snapshot)?;
         for process in snapshot.processes.iter().filter(|process| process.is_stale) {
             let Process { program, pid, .. } = process;
-            say(format_args!("{program} ({pid}) does not answer: is it stopped?"));
+            notice(format_args!("{program} ({pid}) does not answer: is it stopped?"));
         }
         let Some(pause) = args.watch else {
             if snapshot.processes.is_empty() && snapshot.hidden > 0 {
                 let hidden = snapshot.hidden;
-                say(format_args!(
+                notice(format_args!(
                     "{hidden} processes are hidden from this user: `sudo prp stat` shows them"
                 ));
             }
@@ -110,14 +110,14 @@ fn print(args: &StatArgs, snapshot: &Snapshot) -> Result<(), Failure> {
         } else {
             serde_json::to_string_pretty(snapshot)
         };
-        return tell(text.map_err(|e| Failure::local("JSON", &e.into()))?);
+        return print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?);
     }
     let lines = if args.summary {
         summary::lines(snapshot)
     } else {
         table::lines(snapshot, !args.no_header, args.info, args.resolve)
     };
-    if lines.is_empty() { Ok(()) } else { tell(lines.join("\n")) }
+    if lines.is_empty() { Ok(()) } else { print_line(lines.join("\n")) }
 }
 
 #[cfg(test)]

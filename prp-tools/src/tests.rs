@@ -85,9 +85,9 @@ fn help__has_examples_that_the_arguments_take() {
     let mut wrong = Vec::new();
     for mut command in commands() {
         let name = name(&command).to_owned();
-        let said = command.render_long_help().to_string();
+        let help = command.render_long_help().to_string();
         let (_, examples) =
-            said.split_once("Examples:\n").unwrap_or_else(|| panic!("{name}: none"));
+            help.split_once("Examples:\n").unwrap_or_else(|| panic!("{name}: none"));
         let (examples, _) = examples.split_once("\n\n").expect("exit codes come after them");
         let own: Vec<_> = examples.lines().filter(|line| line.contains(&name)).collect();
         assert!(!own.is_empty(), "{name}: {examples}");
@@ -116,8 +116,8 @@ fn json__is_wherever_data_is_printed_and_in_the_book() {
             wrong.push(name.to_owned());
         }
         let sections = PAGES.iter().flat_map(|page| page.split("\n## "));
-        let mut told = sections.filter(|section| section.contains(name));
-        if has_json && !told.any(|section| section.contains("--json")) {
+        let mut matching = sections.filter(|section| section.contains(name));
+        if has_json && !matching.any(|section| section.contains("--json")) {
             untold.push(name.to_owned());
         }
     }

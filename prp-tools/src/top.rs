@@ -13,7 +13,7 @@ use clap::Args;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::argument::seconds;
-use crate::exit::{Code, Failure, help, tell};
+use crate::exit::{Code, Failure, help, print_line};
 use crate::hosts::names::Names;
 use crate::signals::Signals;
 use crate::stat::{Filter, PATIENCE, Snapshot};
@@ -60,13 +60,13 @@ pub(crate) struct TopArgs {
     resolve: bool,
 }
 
-/// The shortest time between two looks: processes write what they have no more often.
+/// The shortest time between two samples: processes write what they have no more often.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// The time before the second look, which is the first with rates: nobody likes to wait for it.
+/// The time before the second sample, which is the first with rates: nobody likes to wait for it.
 const BEFORE_RATES: Duration = Duration::from_millis(250);
 
-/// A time between two looks, in seconds.
+/// A time between two samples, in seconds.
 fn delay(text: &str) -> Result<Duration, String> {
     let delay = seconds(text)?;
     if delay < SHORTEST {
@@ -90,10 +90,10 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     let screen = Screen::open().map_err(|e| failed(&e))?;
     let closing = screen.clone();
-    signals.tell(move |_| closing.close());
+    signals.set_listener(move |_| closing.close());
     let ended = watch(args.delay, &filter, view, count, &screen);
     screen.close();
-    signals.tell_nobody();
+    signals.clear_listener();
     ended
 }
 
@@ -101,8 +101,8 @@ fn failed(error: &io::Error) -> Failure {
     Failure::local("the terminal", error)
 }
 
-/// A look at all processes.
-fn look(rates: &mut Rates, filter: &Filter) -> Result<Sample, Failure> {
+/// A sample of all processes.
+fn take_sample(rates: &mut Rates, filter: &Filter) -> Result<Sample, Failure> {
     let snapshot = Snapshot::take(PATIENCE).map_err(|e| Failure::local("/proc", &e))?;
     Ok(rates.sample(&snapshot, Instant::now(), |connection| filter.takes(connection)))
 }
@@ -110,25 +110,25 @@ fn look(rates: &mut Rates, filter: &Filter) -> Result<Sample, Failure> {
 /// Prints, in place of a screen. The first block has rates, too: it comes after one delay.
 fn print(args: &TopArgs, filter: &Filter, view: &View, count: Option<u64>) -> Result<(), Failure> {
     let mut rates = Rates::default();
-    look(&mut rates, filter)?;
+    take_sample(&mut rates, filter)?;
     let mut blocks = 0;
     while count.is_none_or(|count| blocks < count) {
         thread::sleep(args.delay);
-        let mut sample = look(&mut rates, filter)?;
+        let mut sample = take_sample(&mut rates, filter)?;
         view.sort.apply(&mut sample.connections);
         if args.json {
             let line = serde_json::to_string(&sample);
-            tell(line.map_err(|e| Failure::local("JSON", &e.into()))?)?;
+            print_line(line.map_err(|e| Failure::local("JSON", &e.into()))?)?;
         } else {
             let gap = if blocks == 0 { "" } else { "\n" };
-            tell(format_args!("{gap}{}", text::block(&sample, view)))?;
+            print_line(format_args!("{gap}{}", text::block(&sample, view)))?;
         }
         blocks += 1;
     }
     Ok(())
 }
 
-/// Shows one look after another, until a key ends it.
+/// Shows one sample after another, until a key ends it.
 fn watch(
     delay: Duration,
     filter: &Filter,
@@ -137,11 +137,11 @@ fn watch(
     screen: &Screen,
 ) -> Result<(), Failure> {
     let mut rates = Rates::default();
-    let mut looks = 0_u64;
-    while count.is_none_or(|count| looks < count) {
-        let mut sample = look(&mut rates, filter)?;
-        looks += 1;
-        let pause = if looks == 1 { delay.min(BEFORE_RATES) } else { delay };
+    let mut samples = 0_u64;
+    while count.is_none_or(|count| samples < count) {
+        let mut sample = take_sample(&mut rates, filter)?;
+        samples += 1;
+        let pause = if samples == 1 { delay.min(BEFORE_RATES) } else { delay };
         if !show(&mut sample, &mut view, Instant::now() + pause, screen)? {
             break;
         }

@@ -9,8 +9,8 @@ use prp_proto::wire::{Flags, NodeKind};
 use serde::Serialize;
 
 use crate::argument::seconds;
-use crate::exit::{Code, Failure, help, tell};
-use crate::probe::{Heard, Prober};
+use crate::exit::{Code, Failure, help, print_line};
+use crate::probe::{ProbeReply, Prober};
 
 /// Steps in a row that nobody answers, after which no answer is expected any more: one router may
 /// be silent, since it answers only so many echoes a second, and behind one that does not run there
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
     for routers in 0..=Flags::MAX_HOPS {
         let step = ask(&mut prober, node, routers, args)?;
         if !args.json {
-            tell(step.line())?;
+            print_line(step.line())?;
         }
         steps.push(step);
         if is_over(&steps) {
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
         let (name, reached) = (prober.name(node), verdict.is_ok());
         let report = Report { node: node.number(), name, reached, hops: steps };
         let text = serde_json::to_string_pretty(&report);
-        tell(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
+        print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
     }
     verdict
 }
@@ -103,9 +103,9 @@ fn ask(prober: &mut Prober, node: NodeId, routers: u8, args: &TraceArgs) -> Resu
         prober.send(node, sequence, routers, 0)?;
         let until = Instant::now() + args.wait;
         answers.push(loop {
-            match prober.hear(until)? {
+            match prober.receive(until)? {
                 Some(late) if late.sequence != sequence => {}
-                answer => break answer.map(|heard| Answer::of(&heard, prober)),
+                answer => break answer.map(|reply| Answer::of(&reply, prober)),
             }
         });
     }
@@ -113,13 +113,13 @@ fn ask(prober: &mut Prober, node: NodeId, routers: u8, args: &TraceArgs) -> Resu
 }
 
 impl Answer {
-    fn of(heard: &Heard, prober: &Prober) -> Self {
+    fn of(reply: &ProbeReply, prober: &Prober) -> Self {
         Self {
-            node: heard.from.number(),
-            name: prober.name(heard.from),
-            seconds: heard.took.as_secs_f64(),
-            no_route: heard.kind == NodeKind::Unreachable,
-            is_end: heard.kind == NodeKind::EchoReply,
+            node: reply.from.number(),
+            name: prober.name(reply.from),
+            seconds: reply.took.as_secs_f64(),
+            no_route: reply.kind == NodeKind::Unreachable,
+            is_end: reply.kind == NodeKind::EchoReply,
         }
     }
 }
@@ -170,7 +170,7 @@ fn verdict(steps: &[Step], prober: &Prober, node: NodeId) -> Result<(), Failure>
     match last {
         Some(last) if last.no_route => {
             let text = format!("{name}: no way to it from {}", last.name);
-            Err(Failure::new(Code::NoWay, text))
+            Err(Failure::new(Code::Unreachable, text))
         }
         Some(last) => {
             let text = format!(

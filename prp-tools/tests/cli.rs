@@ -134,8 +134,9 @@ fn check__takes_the_file_in_force_or_the_one_named() {
     );
     let (code, out, err) = run(&["hosts", "check", path(&file)], "/nowhere");
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
-    let (said, notes): (Vec<_>, Vec<_>) = out.lines().partition(|line| !line.starts_with("note: "));
-    assert_eq!((said, notes.len()), (vec![line.as_str()], 2), "{out}");
+    let (printed, notes): (Vec<_>, Vec<_>) =
+        out.lines().partition(|line| !line.starts_with("note: "));
+    assert_eq!((printed, notes.len()), (vec![line.as_str()], 2), "{out}");
     assert!(notes.iter().all(|note| note.contains("this machine has no device none")), "{out}");
     // In force here, no program could work with it.
     let in_force = run(&["hosts", "check"], path(&file));
@@ -174,7 +175,7 @@ fn check__a_file_that_is_not_there() {
 
 /// Where UDP carries everything no device and no privilege is missing.
 #[test]
-fn udp__doctor_and_ping_say_what_they_leave_out() {
+fn udp__doctor_and_ping_report_what_they_leave_out() {
     let file = file("self 1\n1 udp:127.0.0.1 alpha\n2 udp:127.0.0.2 beta\n");
     let (code, out, err) = run(&["ping", "-c", "1", "2"], path(&file));
     assert!(out.is_empty() && err.contains("`prp cat -z NODE PORT`"), "{code:?} {out}{err}");
@@ -240,7 +241,7 @@ fn any__an_unknown_name_is_5() {
 }
 
 #[test]
-fn any__a_port_that_is_none_is_told_at_once() {
+fn any__a_port_that_is_none_is_reported_at_once() {
     let file = file(CLUSTER);
     let (code, _, err) = run(&["cat", "alpha", "0"], path(&file));
     assert!(code == Some(2) && err.contains("1 to 65535"), "{err}");

@@ -76,6 +76,6 @@ fn generate__a_folder_that_cannot_be_made_is_named() {
         .output()
         .expect("the program can be run");
     assert_eq!(done.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(said.contains("below") && said.lines().count() == 1, "{said}");
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    assert!(stderr.contains("below") && stderr.lines().count() == 1, "{stderr}");
 }

@@ -117,7 +117,7 @@ fn fit__names_and_units_of_every_model() {
 }
 
 #[test]
-fn fit__hops_tell_gamma() {
+fn fit__hops_determine_gamma() {
     let rows = (0..4).flat_map(|hops| sizes().map(move |n| (n, hops)));
     let law =
         |(n, hops): (f64, i32)| (format!("{n},{hops}"), 20e-6 + 10e-9 * n + 4e-6 * f64::from(hops));

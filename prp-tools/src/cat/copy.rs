@@ -97,7 +97,7 @@ pub(super) fn receive_bytes(
             Ok(0) => return Ok(()),
             Ok(n) => {
                 counts.add_received(n);
-                progress.make_way();
+                progress.yield_terminal();
                 output.put(&buf[..n]).map_err(Trouble::Output)?;
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -120,7 +120,7 @@ pub(super) fn receive_lines(
             Ok(None) => return Ok(()),
             Ok(Some(part)) => {
                 counts.add_received(part.len);
-                progress.make_way();
+                progress.yield_terminal();
                 buf[part.len] = b'\n';
                 let len = part.len + usize::from(part.end);
                 output.put(&buf[..len]).map_err(Trouble::Output)?;

@@ -85,7 +85,7 @@ pub(super) fn serve(
     accept: impl Fn() -> Result<(PrpStream, String), Failure>,
 ) -> Result<(), Failure> {
     // Nobody follows a single connection here: all peers are told.
-    signals.tell(|signal| {
+    signals.set_listener(|signal| {
         reset_all();
         die_of(signal);
     });

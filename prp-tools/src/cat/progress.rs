@@ -76,7 +76,7 @@ impl Progress {
         match self.bar.length() {
             Some(_) => self.bar.set_position(sent),
             None => {
-                self.bar.set_message(both_ways(sent, received));
+                self.bar.set_message(transferred(sent, received));
                 self.bar.set_position(sent + received);
             }
         }
@@ -84,7 +84,7 @@ impl Progress {
     }
 
     /// Leaves the terminal to standard output if they share one.
-    pub(super) fn make_way(&self) {
+    pub(super) fn yield_terminal(&self) {
         if self.shares_terminal && !self.bar.is_finished() {
             self.end();
         }
@@ -106,7 +106,7 @@ fn style(template: &str) -> ProgressStyle {
         .tick_chars("|/-\\ ")
 }
 
-fn both_ways(sent: u64, received: u64) -> String {
+fn transferred(sent: u64, received: u64) -> String {
     match (sent, received) {
         (_, 0) => format!("sent {}", DecimalBytes(sent)),
         (0, _) => format!("received {}", DecimalBytes(received)),

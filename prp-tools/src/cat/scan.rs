@@ -5,7 +5,7 @@ use std::path::Path;
 use prp_sock::{Builder, NodeId, Port};
 
 use super::{CatArgs, UNANSWERED};
-use crate::exit::{Code, Failure, say, words};
+use crate::exit::{Code, Failure, notice, words};
 
 /// Connects to each port in turn. Fails as the last port did where none is open.
 pub(super) fn run(
@@ -21,7 +21,7 @@ pub(super) fn run(
             Ok(_) => {
                 is_open = true;
                 if args.verbose {
-                    say(format_args!("{name}:{port}: open"));
+                    notice(format_args!("{name}:{port}: open"));
                 }
             }
             Err(e) => {
@@ -29,7 +29,7 @@ pub(super) fn run(
                     Failure::connecting(format_args!("{name}:{port}"), &e, hosts, UNANSWERED);
                 let may_go_on = matches!(failure.code(), REFUSED | TIMED_OUT);
                 if args.verbose && may_go_on {
-                    say(format_args!("{name}:{port}: {}", words(&e)));
+                    notice(format_args!("{name}:{port}: {}", words(&e)));
                 }
                 last = Some(failure);
                 if !may_go_on {

@@ -16,9 +16,9 @@ use super::input::Input;
 use super::output::Output;
 use super::progress::{Counts, Progress};
 use super::report;
-use crate::exit::say;
+use crate::exit::notice;
 
-/// How often to look whether the peer is gone while nothing is received from it, and to show
+/// How often to check whether the peer is gone while nothing is received from it, and to show
 /// progress.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -30,7 +30,7 @@ const TICKS_TO_END: u32 = 20;
 /// so that it does not take what it has for all there was.
 pub(super) fn run(stream: PrpStream, side: &mut Side<'_>, output: Output) -> Result<(), Trouble> {
     let Side { args, input, .. } = side;
-    let terminals = Terminals::look(input, &output);
+    let terminals = Terminals::detect(input, &output);
     let shown = !args.quiet && args.exec.is_none() && terminals.want_progress();
     let stats = args.stats;
     let counts = Counts::default();
@@ -56,7 +56,7 @@ pub(super) fn run(stream: PrpStream, side: &mut Side<'_>, output: Output) -> Res
     }
     // Before anything is printed: a terminal may take its time.
     drop(stream);
-    report.iter().for_each(say);
+    report.iter().for_each(notice);
     ended
 }
 
@@ -68,7 +68,7 @@ struct Terminals {
 }
 
 impl Terminals {
-    fn look(input: &Input, output: &Output) -> Self {
+    fn detect(input: &Input, output: &Output) -> Self {
         Self {
             stdin: input.is_terminal(),
             stdout: output.is_terminal(),
@@ -107,7 +107,7 @@ fn converse(
     let Side { args, signals, input, ends_with_input } = side;
     let ends_with_input = *ends_with_input;
     let (stop_reader, stop) = io::pipe().map_err(Trouble::Input)?;
-    let (tell, news) = mpsc::channel();
+    let (sender, news) = mpsc::channel();
     let mut watch = Watch {
         stream,
         news,
@@ -118,18 +118,18 @@ fn converse(
         ends_with_peer: args.listen && input.is_terminal(),
         trouble: None,
     };
-    signals.tell({
-        let tell = tell.clone();
-        move |signal| drop(tell.send(News::Signal(signal)))
+    signals.set_listener({
+        let sender = sender.clone();
+        move |signal| drop(sender.send(News::Signal(signal)))
     });
     thread::scope(move |scope| {
         if watch.sending {
-            let tell = tell.clone();
+            let sender = sender.clone();
             let send = if args.message { copy::send_lines } else { copy::send_bytes };
             scope.spawn(move || {
                 let sent = send(stream, input, &stop_reader, counts);
-                // The thread that is told outlives this one.
-                let _ = tell.send(News::Ended(Direction::Sending, sent));
+                // The thread that receives it outlives this one.
+                let _ = sender.send(News::Ended(Direction::Sending, sent));
             });
         } else {
             watch.shut(Shutdown::Write);
@@ -137,7 +137,7 @@ fn converse(
         let receive = if args.message { copy::receive_lines } else { copy::receive_bytes };
         scope.spawn(move || {
             let received = receive(stream, output, counts, progress);
-            let _ = tell.send(News::Ended(Direction::Receiving, received));
+            let _ = sender.send(News::Ended(Direction::Receiving, received));
         });
         let mut idle = IdleLimit::new(args.timeout, Instant::now());
         while watch.sending || (watch.receiving && !ends_with_input) {
@@ -150,7 +150,7 @@ fn converse(
             }
         }
         let ended = watch.wait_delivered();
-        signals.tell_nobody();
+        signals.clear_listener();
         ended
     })
 }
@@ -180,7 +180,7 @@ impl Watch<'_> {
                 // Sooner, the peer might have taken what was cut short for the whole.
                 self.shut(Shutdown::Write);
             }
-            Err(_) => self.look_for_reset(),
+            Err(_) => self.check_for_reset(),
         }
     }
 
@@ -229,7 +229,7 @@ impl Watch<'_> {
 
     /// A peer that has closed both directions says so only when it gets something it will not read:
     /// not to a reader, which is told the end.
-    fn look_for_reset(&mut self) {
+    fn check_for_reset(&mut self) {
         if !self.receiving
             && let Ok(Some(error)) = self.stream.take_error()
         {

@@ -34,10 +34,11 @@ fn arguments__node_and_port_connect() {
 }
 
 #[test]
-fn arguments__node_and_port_in_one_word_are_told_apart() {
-    for (word, said) in [("2:7000", "`2 7000`"), ("70000", "from 0 to 65535"), ("x", "a port")] {
+fn arguments__node_and_port_in_one_word_are_separated() {
+    for (word, expected) in [("2:7000", "`2 7000`"), ("70000", "from 0 to 65535"), ("x", "a port")]
+    {
         let error = Wrapper::try_parse_from(["cat", word]).unwrap_err().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 

@@ -17,12 +17,12 @@ fn printable__has_a_terminal_do_nothing() {
 }
 
 #[test]
-fn network__codes_tell_causes_apart() {
+fn network__codes_distinguish_causes() {
     let table = [
         (ErrorKind::ConnectionRefused, Code::Refused),
         (ErrorKind::TimedOut, Code::TimedOut),
-        (ErrorKind::NotFound, Code::NoWay),
-        (ErrorKind::HostUnreachable, Code::NoWay),
+        (ErrorKind::NotFound, Code::Unreachable),
+        (ErrorKind::HostUnreachable, Code::Unreachable),
         (ErrorKind::PermissionDenied, Code::NotPermitted),
         (ErrorKind::ConnectionReset, Code::Failed),
         (ErrorKind::InvalidData, Code::Failed),
@@ -50,7 +50,7 @@ fn network__says_what_why_and_the_mend() {
 fn connecting__adds_likely_causes_where_nobody_has_answered() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let hosts = folder.path().join("prphosts");
-    let said = |text: &str, kind: ErrorKind| {
+    let text_of = |text: &str, kind: ErrorKind| {
         std::fs::write(&hosts, text).expect("room");
         let error = match kind {
             ErrorKind::TimedOut => conn(ConnError::TimedOut { waited: Duration::from_secs(2) }),
@@ -59,14 +59,14 @@ fn connecting__adds_likely_causes_where_nobody_has_answered() {
         Failure::connecting("3:80", &error, &hosts, "; is it on?").text
     };
     let here = "self 1\n1 02:00:00:00:01:01 lo\n";
-    let timed_out = said(here, ErrorKind::TimedOut);
+    let timed_out = text_of(here, ErrorKind::TimedOut);
     assert_eq!(timed_out, "3:80: no answer from the peer for 2.0 s; is it on?");
     let lacking = "self 1\n1 02:00:00:00:01:01 test0\n";
-    let timed_out = said(lacking, ErrorKind::TimedOut);
+    let timed_out = text_of(lacking, ErrorKind::TimedOut);
     let lines: Vec<_> = timed_out.lines().collect();
     assert_eq!(lines[0], "3:80: no answer from the peer for 2.0 s");
     assert!(lines[1].contains("this machine has no device test0"), "{timed_out}");
-    assert_eq!(said(lacking, ErrorKind::ConnectionRefused).lines().count(), 1);
+    assert_eq!(text_of(lacking, ErrorKind::ConnectionRefused).lines().count(), 1);
 }
 
 #[test]
@@ -83,7 +83,8 @@ fn unwritten__nobody_reading_is_no_failure() {
 
 #[test]
 fn help__names_every_code() {
-    for code in [Code::Failed, Code::Refused, Code::TimedOut, Code::NoWay, Code::NotPermitted] {
+    for code in [Code::Failed, Code::Refused, Code::TimedOut, Code::Unreachable, Code::NotPermitted]
+    {
         assert!(HELP.contains(&format!("\n  {}  ", code as u8)), "{code:?}");
     }
 }

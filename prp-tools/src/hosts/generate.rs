@@ -81,7 +81,7 @@ pub(super) fn run(args: &GenerateArgs) -> Result<String, Failure> {
         }
         (None, Some(node)) => {
             let text = format!("no node {node}: there are 1 to {}", plan.nodes());
-            Err(Failure::new(Code::NoWay, text))
+            Err(Failure::new(Code::Unreachable, text))
         }
         (None, None) => {
             let text = "say where to: --out DIR for all nodes, --node NUMBER to print one";
@@ -170,8 +170,8 @@ mod tests {
         for words in shapes {
             let folder = tempdir().expect("a temporary folder");
             let out = folder.path().to_str().expect("a plain name");
-            let said = generate(&[words, &["--out", out]].concat()).expect("it is written");
-            assert!(said.starts_with(out), "{said}");
+            let message = generate(&[words, &["--out", out]].concat()).expect("it is written");
+            assert!(message.starts_with(out), "{message}");
             let report = prp_routed::check::cluster(folder.path());
             assert!(report.ok && report.summary.contains("reach each other"), "{report:?}");
         }

@@ -34,7 +34,8 @@ pub(super) struct ResolveArgs {
 struct Line<'a> {
     node: u16,
     names: Vec<&'a str>,
-    ways: Vec<Way<'a>>,
+    #[serde(rename = "ways")]
+    hops: Vec<Hop<'a>>,
     mtu: Option<u32>,
     file: String,
     line: u32,
@@ -42,7 +43,7 @@ struct Line<'a> {
 
 /// A hardware address and a device, a UDP address, or the node by which frames go.
 #[derive(Debug, Default, Serialize)]
-struct Way<'a> {
+struct Hop<'a> {
     mac: Option<String>,
     device: Option<&'a str>,
     udp: Option<String>,
@@ -55,7 +56,7 @@ pub(super) fn run(args: &ResolveArgs) -> Result<String, Failure> {
     let file = load(&path_or_default(args.hosts.as_deref()))?;
     let node = find(&file, &args.name)?;
     let entry = file.hosts().entry(node).ok_or_else(|| {
-        Failure::new(Code::NoWay, format!("no node {node} in {}", file.path().display()))
+        Failure::new(Code::Unreachable, format!("no node {node} in {}", file.path().display()))
     })?;
     if !args.json {
         return Ok(entry.to_string());
@@ -65,17 +66,17 @@ pub(super) fn run(args: &ResolveArgs) -> Result<String, Failure> {
 }
 
 fn line(entry: Entry<'_>, file: String) -> Line<'_> {
-    let way = |reach, metric| match reach {
+    let hop_line = |reach, metric| match reach {
         Reach::Direct { mac, device } => {
-            Way { mac: Some(mac.to_string()), device: Some(device), metric, ..Way::default() }
+            Hop { mac: Some(mac.to_string()), device: Some(device), metric, ..Hop::default() }
         }
-        Reach::Udp(addr) => Way { udp: Some(addr.to_string()), metric, ..Way::default() },
-        Reach::Via(node) => Way { via: Some(node.number()), metric, ..Way::default() },
+        Reach::Udp(addr) => Hop { udp: Some(addr.to_string()), metric, ..Hop::default() },
+        Reach::Via(node) => Hop { via: Some(node.number()), metric, ..Hop::default() },
     };
     Line {
         node: entry.node().number(),
         names: entry.names().collect(),
-        ways: entry.hops().map(|hop| way(hop.reach, hop.metric)).collect(),
+        hops: entry.hops().map(|hop| hop_line(hop.reach, hop.metric)).collect(),
         mtu: entry.mtu(),
         file,
         line: entry.line(),
@@ -97,7 +98,7 @@ self 2
 9  via 2 metric 10, via 1 metric 20  epsilon
 ";
 
-    fn look_up(name: &str, json: bool) -> Result<String, Failure> {
+    fn resolved(name: &str, json: bool) -> Result<String, Failure> {
         let mut file = NamedTempFile::new().expect("a temporary file");
         file.write_all(CLUSTER.as_bytes()).expect("room for a few bytes");
         run(&ResolveArgs { name: name.into(), hosts: Some(file.path().to_owned()), json })
@@ -107,18 +108,18 @@ self 2
     fn run__finds_names_and_numbers() {
         let beta = "2  02:00:00:00:00:02 eth0  beta b.cluster  mtu=9000";
         for name in ["beta", "B.Cluster", "2", "self"] {
-            assert_eq!(look_up(name, false).as_deref(), Ok(beta), "{name}");
+            assert_eq!(resolved(name, false).as_deref(), Ok(beta), "{name}");
         }
         let epsilon = "9  via 2 metric 10, via 1 metric 20  epsilon";
-        assert_eq!(look_up("epsilon", false).as_deref(), Ok(epsilon));
+        assert_eq!(resolved("epsilon", false).as_deref(), Ok(epsilon));
     }
 
     #[test]
     fn run__unknown_nodes_have_a_code_of_their_own() {
         for name in ["gamma", "77", "70000"] {
-            let text = format!("{:?}", look_up(name, false).expect_err("no such node"));
+            let text = format!("{:?}", resolved(name, false).expect_err("no such node"));
             assert!(
-                text.contains("NoWay") && text.contains(&format!("no node {name} in ")),
+                text.contains("Unreachable") && text.contains(&format!("no node {name} in ")),
                 "{text}"
             );
         }
@@ -126,7 +127,7 @@ self 2
 
     #[test]
     fn run__json_has_data() {
-        let text = look_up("epsilon", true).expect("it is there");
+        let text = resolved("epsilon", true).expect("it is there");
         let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!((&line["node"], &line["line"]), (&9.into(), &4.into()));
         assert_eq!(
@@ -135,7 +136,7 @@ self 2
         );
         assert_eq!(line["ways"][0]["via"], 2);
         assert_eq!(line["ways"][1]["metric"], 20);
-        let text = look_up("1", true).expect("it is there");
+        let text = resolved("1", true).expect("it is there");
         let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(line["ways"][0]["mac"], "02:00:00:00:00:01");
         assert_eq!(line["ways"][0]["device"], "eth0");

@@ -13,12 +13,12 @@ fn find__a_node_that_has_a_line() {
         assert_eq!(find(&file, name).map(NodeId::number), Ok(number), "{name}");
     }
     for name in ["9", "beta", "0", "65535", ""] {
-        let said = find(&file, name).expect_err("no such node");
+        let failure = find(&file, name).expect_err("no such node");
         let path = text.path().display();
-        assert_eq!(said, Failure::new(Code::NoWay, format!("no node {name} in {path}")));
+        assert_eq!(failure, Failure::new(Code::Unreachable, format!("no node {name} in {path}")));
     }
     for name in ["10.0.0.3", "[::]"] {
-        let said = find(&file, name).expect_err("no node");
-        assert!(said.text().ends_with("numbers or names, and no IP addresses"), "{said:?}");
+        let failure = find(&file, name).expect_err("no node");
+        assert!(failure.text().ends_with("numbers or names, and no IP addresses"), "{failure:?}");
     }
 }

@@ -6,7 +6,7 @@ use prp_model::export::{latex, loggopsim, python, simgrid};
 use super::fitting::{Name, Resampling, fitted, ranked};
 use super::input::Input;
 use super::{blind, output};
-use crate::exit::{Failure, say};
+use crate::exit::{Failure, notice};
 
 /// Write a fitted model in the form of another program.
 #[derive(Debug, Args)]
@@ -69,6 +69,6 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     };
     output::print(text.trim_end())?;
     // Beside what another program is to read.
-    say(blind::line(&blind::spots(fit.model)));
+    notice(blind::line(&blind::spots(fit.model)));
     Ok(())
 }

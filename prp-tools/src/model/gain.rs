@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{blind, output};
 use crate::exit::{Code, Failure};
 use machines::Named;
-use numbers::{Range, Turns};
+use numbers::{MessageCount, Range};
 
 /// The two processors of the papers' examples.
 const TWO: u32 = 2;
@@ -51,7 +51,7 @@ pub(crate) struct GainArgs {
 
     /// Messages in turn, q: a number, or with --lambda also p or sqrt(p)
     #[arg(long, value_name = "Q", default_value = "1")]
-    messages: Turns,
+    messages: MessageCount,
 
     /// A machine, as NAME=HARDWARE,OVERHEAD; may be given several times
     #[arg(long = "machine", value_name = "MACHINE", conflicts_with_all = ["hardware", "lambda"])]
@@ -82,7 +82,7 @@ pub(super) fn run(args: &GainArgs) -> Result<(), Failure> {
     if let Some(lambda) = args.lambda {
         return scale::run(args, lambda);
     }
-    let Turns::Fixed(messages) = args.messages else {
+    let MessageCount::Fixed(messages) = args.messages else {
         let text = "messages that grow with the processors need --lambda";
         return Err(Failure::new(Code::Usage, text));
     };

@@ -80,7 +80,7 @@ pub(super) fn measure(args: &LiveArgs) -> Result<String, Failure> {
             Some(2) => Code::Usage,
             Some(3) => Code::Refused,
             Some(4) => Code::TimedOut,
-            Some(5) => Code::NoWay,
+            Some(5) => Code::Unreachable,
             Some(6) => Code::NotPermitted,
             _ => Code::Failed,
         };

@@ -63,10 +63,10 @@ fn draw(fit: &Fit, path: &Path) -> Drawn {
         .y_label_area_size(70)
         .build_cartesian_2d(x.clone().log_scale(), (low * 0.8..high * 1.25).log_scale())?;
     chart.configure_mesh().x_desc(SIZES).y_desc("microseconds one way").draw()?;
-    let ways = ways(&residuals);
+    let settings = settings(&residuals);
     let (mut lines, mut bands) = (Vec::new(), Vec::new());
-    for way in &ways {
-        let (line, band) = curve(fit, way, &x);
+    for setting in &settings {
+        let (line, band) = curve(fit, setting, &x);
         lines.push(line);
         bands.push(Polygon::new(band, BLUE.mix(0.25)));
     }
@@ -74,8 +74,11 @@ fn draw(fit: &Fit, path: &Path) -> Drawn {
         .draw_series(bands)?
         .label("95 % interval of the curve")
         .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 15, y + 5)], BLUE.mix(0.25).filled()));
-    let name =
-        if ways.len() == 1 { "model".to_owned() } else { format!("model: {}", names(&ways)) };
+    let name = if settings.len() == 1 {
+        "model".to_owned()
+    } else {
+        format!("model: {}", names(&settings))
+    };
     for (at, line) in lines.into_iter().enumerate() {
         let drawn = chart.draw_series(LineSeries::new(line, BLUE.stroke_width(2)))?;
         if at == 0 {
@@ -110,39 +113,40 @@ fn draw(fit: &Fit, path: &Path) -> Drawn {
     Ok(sheet.present()?)
 }
 
-/// What was measured, but for sizes: each is a curve of its own.
-fn ways(residuals: &[(Setting, f64)]) -> Vec<Setting> {
-    let mut ways: Vec<Setting> = Vec::new();
+/// The settings measured, but for sizes: each is a curve of its own.
+fn settings(residuals: &[(Setting, f64)]) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = Vec::new();
     for (at, _) in residuals {
-        let way = Setting { size: Bytes::new(0.0), ..*at };
-        if !ways.contains(&way) {
-            ways.push(way);
+        let setting = Setting { size: Bytes::new(0.0), ..*at };
+        if !settings.contains(&setting) {
+            settings.push(setting);
         }
     }
-    ways
+    settings
 }
 
 /// How those differ.
-fn names(ways: &[Setting]) -> String {
+fn names(settings: &[Setting]) -> String {
     let range = |name: &str, of: &dyn Fn(&Setting) -> f64| {
-        let (low, high) = ways
+        let (low, high) = settings
             .iter()
             .map(of)
             .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
         (low < high).then(|| format!("{low} to {high} {name}"))
     };
-    let sends = ways.iter().any(|way| way.kind == Kind::Send) && ways[0].kind != Kind::Send;
+    let sends =
+        settings.iter().any(|setting| setting.kind == Kind::Send) && settings[0].kind != Kind::Send;
     let all = [
-        range("routers", &|way| way.hops.number()),
-        range("messages in a row", &|way| f64::from(way.messages)),
-        range("pairs", &|way| f64::from(way.pairs)),
+        range("routers", &|setting| setting.hops.number()),
+        range("messages in a row", &|setting| f64::from(setting.messages)),
+        range("pairs", &|setting| f64::from(setting.pairs)),
         sends.then(|| "calls to send".to_owned()),
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The curve, and the outline of its interval.
-fn curve(fit: &Fit, way: &Setting, x: &std::ops::Range<f64>) -> (Points, Points) {
+fn curve(fit: &Fit, setting: &Setting, x: &std::ops::Range<f64>) -> (Points, Points) {
     let at = |step: u32| {
         let part = f64::from(step) / f64::from(STEPS);
         x.start * (x.end / x.start).powf(part)
@@ -150,7 +154,7 @@ fn curve(fit: &Fit, way: &Setting, x: &std::ops::Range<f64>) -> (Points, Points)
     let (mut line, mut upper, mut lower) = (Vec::new(), Vec::new(), Vec::new());
     for size in (0..=STEPS).map(at) {
         let of = if size <= NO_BYTES { 0.0 } else { size };
-        let (time, interval) = fit.predict(&Setting { size: Bytes::new(of), ..*way });
+        let (time, interval) = fit.predict(&Setting { size: Bytes::new(of), ..*setting });
         let (low, high) =
             interval.map_or_else(|| (time.number(), time.number()), |i| (i.low, i.high));
         line.push((size, time.micros()));

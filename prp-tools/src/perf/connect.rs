@@ -11,9 +11,9 @@ use super::control::Work;
 use super::display::Display;
 use super::flow;
 use super::report::{Ends, Figure, Report, losses};
+use super::rotation::Rotation;
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
-use super::turns::Turns;
 use crate::exit::{Code, Failure};
 
 /// Measure connections per second: one after another, each with a full handshake, a byte each way
@@ -59,9 +59,9 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), Failure> {
     let display = Display::new(common, u64::from(common.rounds()) * transports.len() as u64);
     let count = args.count.div_ceil(u64::from(common.rounds()));
     let mut sums = BTreeMap::<_, (Vec<f64>, Ends)>::new();
-    let mut turns = Turns::of(transports);
+    let mut rotation = Rotation::of(transports);
     for _ in 0..common.rounds() {
-        turns.play(|transport| {
+        rotation.play(|transport| {
             display.begin(transport, "...");
             let (rates, ends) = sums.entry(transport).or_default();
             let rate = leg(&session, transport, common.wait, count, ends)?;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), Failure> {
     sums.retain(|_, (rates, _)| !rates.is_empty());
     drop(display);
     if sums.is_empty() {
-        return turns.end();
+        return rotation.end();
     }
     let settings = Settings {
         node: &common.node,
@@ -88,7 +88,7 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), Failure> {
     let rounds = |r: &Rate| r.per_s.rounds.clone();
     let report = Report::new("connect", settings, results, &session, rounds);
     report.publish(common.json.as_deref(), |results| table(common.wait, results))?;
-    turns.end()
+    rotation.end()
 }
 
 /// Makes `count` connections; how many a second.

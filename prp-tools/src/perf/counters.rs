@@ -60,11 +60,11 @@ impl Counters {
             Transport::Raw => {}
         }
         outcome.settings = conns.first().map(settings).unwrap_or_default();
-        let ways = [
+        let directions = [
             ("xdp_tx_frames", now.xdp_tx, self.xdp_tx),
             ("tcx_rx_frames", now.tcx_rx, self.tcx_rx),
         ];
-        for (name, now, before) in ways.into_iter().filter(|(_, now, before)| now > before) {
+        for (name, now, before) in directions.into_iter().filter(|(_, now, before)| now > before) {
             outcome.settings.insert(name.to_owned(), (now - before).to_string());
         }
         outcome

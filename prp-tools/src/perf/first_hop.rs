@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn toward__the_best_way_and_through_routers() {
+    fn toward__the_best_route_and_through_routers() {
         let hosts =
             hosts("1 02:00:00:00:00:01 eth0 a\n2 02:00:00:00:00:02 eth1 b\n3 via 2 c\n4 via 3 d\n");
         let toward = |n| FirstHop::toward(&hosts, NodeId::new(n).expect("a node"));

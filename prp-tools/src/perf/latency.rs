@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::display::Display;
 use super::pingpong::{Latency, Round, Sum};
 use super::report::{Report, losses};
+use super::rotation::Rotation;
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
-use super::turns::Turns;
 use super::{Common, seconds};
 use crate::exit::{Code, Failure};
 
@@ -66,9 +66,9 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let display = Display::new(common, u64::from(common.rounds()) * transports.len() as u64);
     let time = Duration::from_secs_f64(args.time / f64::from(common.rounds()));
     let mut sums = BTreeMap::<_, Sum>::new();
-    let mut turns = Turns::of(transports);
+    let mut rotation = Rotation::of(transports);
     for _ in 0..common.rounds() {
-        turns.play(|transport| {
+        rotation.play(|transport| {
             display.begin(transport, "...");
             let (wait, size) = (common.wait, args.size as usize);
             let round = Round { transport, wait, size, beside: args.beside, time };
@@ -80,7 +80,7 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     sums.retain(|_, sum| sum.has_rounds());
     drop(display);
     if sums.is_empty() {
-        return turns.end();
+        return rotation.end();
     }
     let settings = Settings {
         node: &common.node,
@@ -94,7 +94,7 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let rounds = |r: &Latency| r.p50_us.rounds.clone();
     let report = Report::new("latency", settings, results, &session, rounds);
     report.publish(common.json.as_deref(), |results| table(args, results))?;
-    turns.end()
+    rotation.end()
 }
 
 fn table(args: &LatencyArgs, results: &BTreeMap<Transport, Latency>) -> Vec<String> {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::display::Display;
 use super::stream::StreamArgs;
 use super::transport::Transport;
-use crate::exit::tell;
+use crate::exit::print_line;
 
 /// What got through in a part of a leg.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
@@ -98,7 +98,7 @@ impl<'a> Meter<'a> {
     fn note(&self, interval: Interval) -> Interval {
         if self.prints {
             // Where nobody reads it the measurement goes on.
-            let _ = tell(interval.line(self.transport));
+            let _ = print_line(interval.line(self.transport));
         }
         interval
     }

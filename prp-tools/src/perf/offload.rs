@@ -43,7 +43,7 @@ struct Off {
 pub(super) struct OffloadsOff(());
 
 impl OffloadsOff {
-    /// Turns those off that `transport` does without, on the device that leads to `node`.
+    /// Switches those off that `transport` does without, on the device that leads to `node`.
     ///
     /// # Errors
     /// If ethtool is missing or may not do it.
@@ -65,7 +65,7 @@ impl OffloadsOff {
         let device = FirstHop::toward(hosts, node)?.device;
         let mut off = lock();
         // Should that have failed before. Forgotten they would be off for ever.
-        turn_on(&mut off)?;
+        switch_on(&mut off)?;
         let features = features_on(&ethtool(&["-k", &device])?, unwanted);
         // From here on dropping it mends what was done, even if that was not all.
         let done = off.insert(Off { device, features }).set("off");
@@ -77,7 +77,7 @@ impl OffloadsOff {
 
 impl Drop for OffloadsOff {
     fn drop(&mut self) {
-        let _ = turn_on(&mut lock());
+        let _ = switch_on(&mut lock());
     }
 }
 
@@ -89,10 +89,10 @@ impl Off {
     }
 }
 
-/// Turns on what is off, for good: the process is about to end.
+/// Switches on what is off, for good: the process is about to end.
 pub(super) fn restore() {
     let mut off = lock();
-    let _ = turn_on(&mut off);
+    let _ = switch_on(&mut off);
     // A thread that would turn them off again waits until the end.
     mem::forget(off);
 }
@@ -101,7 +101,7 @@ fn lock() -> MutexGuard<'static, Option<Off>> {
     OFF.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn turn_on(off: &mut Option<Off>) -> io::Result<()> {
+fn switch_on(off: &mut Option<Off>) -> io::Result<()> {
     if let Some(these) = off {
         these.set("on")?;
     }
@@ -130,8 +130,8 @@ fn ethtool(words: &[&str]) -> io::Result<String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("ethtool {}: {}", words.join(" "), said.trim())))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("ethtool {}: {}", words.join(" "), stderr.trim())))
 }
 
 #[cfg(test)]

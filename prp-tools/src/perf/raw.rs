@@ -40,8 +40,8 @@ const STALL: Duration = Duration::from_millis(20);
 /// After this long without a frame the other end counts as gone.
 const GONE: Duration = Duration::from_secs(5);
 
-/// How long an adaptive wait looks before it sleeps, as PRP's.
-const LOOK: Duration = Duration::from_micros(20);
+/// How long an adaptive wait spins before it sleeps, as PRP's.
+const SPIN: Duration = Duration::from_micros(20);
 
 /// One end of a leg.
 #[derive(Debug)]
@@ -60,9 +60,9 @@ pub(super) struct RawLink {
     reached: u32,
     frames: u64,
     bytes: u64,
-    /// Up to which number the other end has been told.
-    told: u32,
-    /// The other end has said that it is over.
+    /// Up to which number the other end knows.
+    announced: u32,
+    /// The other end has announced that it is over.
     over: bool,
     /// Frames the device or a full ring has lost.
     lost: u64,
@@ -102,7 +102,7 @@ impl RawLink {
             reached: 0,
             frames: 0,
             bytes: 0,
-            told: 0,
+            announced: 0,
             over: false,
             lost: 0,
             memory: vec![0x5a; 1 << 20],
@@ -253,7 +253,7 @@ impl RawLink {
 
     fn send_control(&mut self, kind: Kind) -> io::Result<()> {
         let header = self.header.bytes(kind, self.reached);
-        self.told = self.reached;
+        self.announced = self.reached;
         self.socket.send(&mut std::iter::once([&header[..], &[], &[], &[]])).map(drop)
     }
 
@@ -279,7 +279,7 @@ impl RawLink {
             }
             match self.wait {
                 WaitMode::Spin => std::hint::spin_loop(),
-                WaitMode::Adaptive if waited < LOOK => thread::yield_now(),
+                WaitMode::Adaptive if waited < SPIN => thread::yield_now(),
                 WaitMode::Adaptive | WaitMode::Block => self.socket.sleep(patience - waited)?,
             }
         }
@@ -315,7 +315,7 @@ impl RawLink {
             self.over = true;
             self.send_control(Kind::End)?;
             self.send_control(Kind::End)?;
-        } else if self.reached.wrapping_sub(self.told) >= self.window / 4 {
+        } else if self.reached.wrapping_sub(self.announced) >= self.window / 4 {
             self.send_control(Kind::Credit)?;
         }
         Ok(n)

@@ -20,7 +20,7 @@ use super::raw::RawLink;
 use super::transport::{Transport, WaitMode};
 use super::{DEFAULT_PORT, crew, flow};
 use crate::argument::port;
-use crate::exit::{Failure, say, say_what_lacks};
+use crate::exit::{Failure, notice, report_missing};
 use crate::hosts;
 
 /// Connections of TCP that may wait to be accepted: as many as a client makes at a time, and as PRP
@@ -66,15 +66,18 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     };
     let listener = Builder::new().hosts(&path).bind(Port::new(args.port)).map_err(failed)?;
     let tcp_addr = tcp.local_addr().map_err(failed)?;
-    say(format_args!("listening on {} and TCP {tcp_addr}", listener.local_addr().map_err(failed)?));
-    say_what_lacks(&path);
+    notice(format_args!(
+        "listening on {} and TCP {tcp_addr}",
+        listener.local_addr().map_err(failed)?
+    ));
+    report_missing(&path);
     let server = Server { hosts: path, tcp };
     loop {
         // While a client is served nobody waits here: this thread would take frames for the others
         // off the device, and be in their way.
         let (control, peer) = listener.accept().map_err(failed)?;
         if let Err(e) = server.session(&control) {
-            say(format_args!("{peer}: {e}"));
+            notice(format_args!("{peer}: {e}"));
         }
     }
 }

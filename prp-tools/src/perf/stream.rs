@@ -16,9 +16,9 @@ use super::control::{Amount, Outcome, Work};
 use super::display::Display;
 use super::meter::{Interval, Meter};
 use super::report::{Ends, Figure, Report, losses};
+use super::rotation::Rotation;
 use super::session::{Leg, Session};
 use super::transport::{Transport, WaitMode};
-use super::turns::Turns;
 use super::{Common, DEFAULT_ROUNDS, crew, flow, seconds};
 use crate::exit::{Code, Failure};
 
@@ -108,9 +108,9 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     let display = Display::new(common, u64::from(args.rounds()) * transports.len() as u64);
     let each = args.each();
     let mut sums = BTreeMap::<_, Sum>::new();
-    let mut turns = Turns::of(transports);
+    let mut rotation = Rotation::of(transports);
     for _ in 0..args.rounds() {
-        turns.play(|transport| {
+        rotation.play(|transport| {
             display.begin(transport, "...");
             let sum = sums.entry(transport).or_default();
             let gbps = leg(&session, args, transport, sum, &display)?;
@@ -121,7 +121,7 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     sums.retain(|_, sum| !sum.gbps.is_empty());
     drop(display);
     if sums.is_empty() {
-        return turns.end();
+        return rotation.end();
     }
     let settings = Settings {
         node: &common.node,
@@ -136,7 +136,7 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     let report =
         Report::new("stream", settings, results, &session, |r: &Goodput| r.gbps.rounds.clone());
     report.publish(common.json.as_deref(), |results| table(args, results))?;
-    turns.end()
+    rotation.end()
 }
 
 /// Sends for one round; gigabits a second.
@@ -283,12 +283,13 @@ impl Sum {
 
 fn table(args: &StreamArgs, results: &BTreeMap<Transport, Goodput>) -> Vec<String> {
     let streams = if args.streams == 1 { "stream" } else { "streams" };
-    let ways = match (args.bidir, args.reverse) {
+    let directions = match (args.bidir, args.reverse) {
         (true, _) => ", both ways",
         (_, true) => ", the server sends",
         _ => "",
     };
-    let title = format!("goodput, {} {streams}{ways}, {} waits", args.streams, args.common.wait);
+    let title =
+        format!("goodput, {} {streams}{directions}, {} waits", args.streams, args.common.wait);
     let head = format!("{:16}{:>10}{:>14}  spread", "", "Gbit/s", "CPU s/GB");
     let rows = results.iter().map(|(transport, r)| {
         let gbps = &r.gbps;

@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::display::Display;
 use super::pingpong::{Latency, Round, Sum};
 use super::report::{Report, losses};
+use super::rotation::Rotation;
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
-use super::turns::Turns;
 use super::{Common, seconds};
 use crate::exit::Failure;
 
@@ -67,11 +67,11 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let time = args.time / f64::from(common.rounds()) / sizes.len() as f64;
     let time = Duration::from_secs_f64(time);
     let mut results = BTreeMap::<_, Vec<Point>>::new();
-    let mut turns = Turns::of(transports);
+    let mut rotation = Rotation::of(transports);
     for size in sizes {
         let mut sums = BTreeMap::<_, Sum>::new();
         for _ in 0..common.rounds() {
-            turns.play(|transport| {
+            rotation.play(|transport| {
                 if !has_messages(transport, size) {
                     return Ok(());
                 }
@@ -90,7 +90,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     }
     drop(display);
     if results.is_empty() {
-        return turns.end();
+        return rotation.end();
     }
     let settings = Settings {
         node: &common.node,
@@ -103,7 +103,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         typical.map(|point| point.latency.p50_us.rounds.clone()).unwrap_or_default()
     });
     report.publish(common.json.as_deref(), |results| table(common.wait, results))?;
-    turns.end()
+    rotation.end()
 }
 
 /// Nothing, and the powers of two.

@@ -7,7 +7,7 @@ use prp_proto::wire::NodeKind;
 use serde::Serialize;
 
 use crate::exit::{Code, Failure};
-use crate::probe::Heard;
+use crate::probe::ProbeReply;
 
 /// Sequence numbers on the wire, of 16 bits.
 const NUMBERS: u64 = 1 << 16;
@@ -24,7 +24,7 @@ pub(super) struct Tally {
     /// For each number on the wire, whether the last echo that had it was answered, by whomever.
     answered: Vec<bool>,
     /// Echoes that were answered, by whomever.
-    heard: u64,
+    replied: u64,
     duplicates: u64,
     /// Times of the echoes that the node itself answered, in seconds.
     times: Times,
@@ -106,7 +106,7 @@ impl Tally {
             begun: Instant::now(),
             sent: 0,
             answered: vec![false; NUMBERS as usize],
-            heard: 0,
+            replied: 0,
             duplicates: 0,
             times: Times::default(),
             answers: keeps_answers.then(Vec::new),
@@ -122,7 +122,7 @@ impl Tally {
 
     /// Whether the last echo has not been answered, or with `any` one of all.
     pub(super) fn lacks_last(&self, any: bool) -> bool {
-        if any { self.heard < self.sent } else { !self.answered[(self.sent % NUMBERS) as usize] }
+        if any { self.replied < self.sent } else { !self.answered[(self.sent % NUMBERS) as usize] }
     }
 
     /// Echoes that the node itself has answered.
@@ -132,24 +132,24 @@ impl Tally {
 
     /// Takes down an answer that came over `routers` from the node that is called `name`; whether
     /// the echo had one.
-    pub(super) fn note(&mut self, heard: &Heard, routers: u8, name: &str) -> bool {
-        let duplicate = std::mem::replace(&mut self.answered[usize::from(heard.sequence)], true);
+    pub(super) fn note(&mut self, reply: &ProbeReply, routers: u8, name: &str) -> bool {
+        let duplicate = std::mem::replace(&mut self.answered[usize::from(reply.sequence)], true);
         if duplicate {
             self.duplicates += 1;
         } else {
-            self.heard += 1;
-            if heard.kind == NodeKind::EchoReply {
-                self.times.add(heard.took.as_secs_f64());
+            self.replied += 1;
+            if reply.kind == NodeKind::EchoReply {
+                self.times.add(reply.took.as_secs_f64());
             }
         }
         if let Some(answers) = &mut self.answers {
             answers.push(Answer {
-                sequence: heard.sequence,
-                from: heard.from.number(),
+                sequence: reply.sequence,
+                from: reply.from.number(),
                 name: name.to_owned(),
-                kind: heard.kind.name(),
+                kind: reply.kind.name(),
                 routers,
-                seconds: heard.took.as_secs_f64(),
+                seconds: reply.took.as_secs_f64(),
                 duplicate,
             });
         }
@@ -211,8 +211,8 @@ impl Tally {
         if self.replies() > 0 {
             return Ok(());
         }
-        if self.heard > 0 {
-            return Err(Failure::new(Code::NoWay, format!("{name}: cannot be reached")));
+        if self.replied > 0 {
+            return Err(Failure::new(Code::Unreachable, format!("{name}: cannot be reached")));
         }
         let text = format!("{name}: no answer; does prp-routed run there and on the way?");
         Err(Failure::new(Code::TimedOut, text))

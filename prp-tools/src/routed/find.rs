@@ -74,14 +74,17 @@ mod tests {
         assert_eq!(choose(&[node(7)], wrong), Ok(node(7)));
         assert_eq!(choose(&[], || Ok(node(7))), Ok(node(7)));
         assert_eq!(choose(&[node(3), node(7)], || Ok(node(7))), Ok(node(7)));
-        let said = choose(&[node(3), node(7)], wrong).expect_err("which?");
+        let failure = choose(&[node(3), node(7)], wrong).expect_err("which?");
         assert!(
-            said.text().contains("nodes 3, 7: say which with --node; prphosts:4:3"),
-            "{said:?}"
+            failure.text().contains("nodes 3, 7: say which with --node; prphosts:4:3"),
+            "{failure:?}"
         );
-        let said = choose(&[node(3), node(7)], || Ok(node(8))).expect_err("which?");
-        assert!(said.text().contains("not for node 8"), "{said:?}");
-        let said = choose(&[], wrong).expect_err("none");
-        assert!(said.text().starts_with("no prp-routed runs here; and prphosts:4:3"), "{said:?}");
+        let failure = choose(&[node(3), node(7)], || Ok(node(8))).expect_err("which?");
+        assert!(failure.text().contains("not for node 8"), "{failure:?}");
+        let failure = choose(&[], wrong).expect_err("none");
+        assert!(
+            failure.text().starts_with("no prp-routed runs here; and prphosts:4:3"),
+            "{failure:?}"
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use console::Term;
 
 use crate::argument;
-use crate::exit::{Failure, tell, unwritten};
+use crate::exit::{Failure, print_line, unwritten};
 
 /// Seconds between two questions, unless somebody says otherwise.
 pub(super) const DEFAULT: &str = "1";
@@ -38,18 +38,18 @@ pub(super) fn run(
     let screen = Term::stdout();
     let mut blocks = 0_u64;
     loop {
-        let said = ask();
+        let answer = ask();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if !screen.is_term() {
-            tell(if plain { said? } else { block(blocks, now, &said?) })?;
+            print_line(if plain { answer? } else { block(blocks, now, &answer?) })?;
         } else {
-            let said = match said {
+            let answer = match answer {
                 Err(failure) if blocks > 0 => format!("prp: {}", failure.text()),
-                said => said?,
+                answer => answer?,
             };
             let (height, width) = screen.size();
             let head = format!("every {} s, at {}", interval.as_secs_f64(), time(now));
-            let picture = picture(&format!("{head}\n\n{said}"), height.into(), width.into());
+            let picture = picture(&format!("{head}\n\n{answer}"), height.into(), width.into());
             screen.write_str(&picture).and_then(|()| screen.flush()).map_err(|e| unwritten(&e))?;
         }
         blocks += 1;
@@ -59,9 +59,9 @@ pub(super) fn run(
 
 /// What is printed where there is no terminal: an empty line and the time separate one block from
 /// the next.
-fn block(number: u64, now: Duration, said: &str) -> String {
+fn block(number: u64, now: Duration, answer: &str) -> String {
     let gap = if number == 0 { "" } else { "\n" };
-    format!("{gap}{}\n{said}", time(now))
+    format!("{gap}{}\n{answer}", time(now))
 }
 
 /// What puts `text` on a terminal of this size, in place of what is there. What has no room is left

@@ -18,14 +18,14 @@ fn wanted__without_proc_is_all() {
 }
 
 #[test]
-fn tell__the_last_one_is_told() {
+fn set_listener__the_last_one_is_called() {
     let signals = Signals::default();
-    let (told, heard) = std::sync::mpsc::channel();
-    signals.tell(|_| panic!("replaced"));
-    signals.tell(move |signal| told.send(signal).expect("the test waits"));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    signals.set_listener(|_| panic!("replaced"));
+    signals.set_listener(move |signal| sender.send(signal).expect("the test waits"));
     assert!(signals.deliver(Signal::SIGTERM));
-    assert_eq!(heard.recv(), Ok(Signal::SIGTERM));
-    signals.tell(|_| panic!("taken back"));
-    signals.tell_nobody();
+    assert_eq!(receiver.recv(), Ok(Signal::SIGTERM));
+    signals.set_listener(|_| panic!("taken back"));
+    signals.clear_listener();
     assert!(!signals.deliver(Signal::SIGTERM));
 }

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn takes__what_all_of_the_words_say() {
+    fn takes__what_matches_all_of_the_words() {
         // From 1:61000 to 2:7000.
         let connection = connection();
         for words in [
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn parse__says_what_it_expects() {
-        for (words, said) in [
+        for (words, expected) in [
             ("port 80", "expected state, sport"),
             ("dport", "what comes after it"),
             ("dport http", "a port from 0"),
@@ -189,7 +189,7 @@ mod tests {
         ] {
             let words: Vec<_> = words.split(' ').map(str::to_owned).collect();
             let failure = Filter::parse(&words, false, false).expect_err("wrong words");
-            assert!(failure.text().contains(said), "{}", failure.text());
+            assert!(failure.text().contains(expected), "{}", failure.text());
         }
     }
 }

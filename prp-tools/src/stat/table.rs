@@ -151,20 +151,20 @@ pub(crate) mod tests {
 
     #[test]
     fn lines__have_columns_of_their_contents_width() {
-        let said = lines(&snapshot(), true, false, false).join("\n");
+        let shown = lines(&snapshot(), true, false, false).join("\n");
         let expected = "\
 State   Recv-Q  Send-Q  Local    Peer    RTT ms  Window  Retrans  Policy            Carrier   Process
 LISTEN       2    4096  1:80     *                                                            prp(42)
 ESTAB        0    1484  1:61000  2:7000   0.120   65536        3  selective-repeat  ethernet  prp(42)";
-        assert_eq!(said, expected);
+        assert_eq!(shown, expected);
     }
 
     #[test]
     fn lines__with_info_and_without_header() {
-        let said = lines(&snapshot(), false, true, false);
-        assert_eq!(said.len(), 3);
+        let shown = lines(&snapshot(), false, true, false);
+        assert_eq!(shown.len(), 3);
         assert!(
-            said[2].starts_with("\tconnected delay dev eth0 mss 1484 crc minrtt 0.050 rto 10.0")
+            shown[2].starts_with("\tconnected delay dev eth0 mss 1484 crc minrtt 0.050 rto 10.0")
         );
     }
 }

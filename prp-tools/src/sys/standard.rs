@@ -34,7 +34,7 @@ impl Standard {
     }
 }
 
-extern "C" fn look() {
+extern "C" fn record_closed() {
     for standard in [Standard::Input, Standard::Output] {
         // SAFETY: F_GETFD takes no pointer, and a number that is no descriptor is an error.
         if unsafe { libc::fcntl(standard as libc::c_int, libc::F_GETFD) } == -1 {
@@ -44,7 +44,7 @@ extern "C" fn look() {
 }
 
 // SAFETY: the section is a list of functions that the loader calls with the C ABI, before the
-// standard library is set up; `look` uses nothing of that but an atomic.
+// standard library is set up; `record_closed` uses nothing of that but an atomic.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static RECORD_CLOSED: extern "C" fn() = record_closed;

@@ -26,10 +26,10 @@ impl Screen {
     /// # Errors
     /// There is no terminal.
     pub(super) fn open() -> io::Result<Self> {
-        let said_before = panic::take_hook();
+        let previous_hook = panic::take_hook();
         panic::set_hook(Box::new(move |what| {
             restore();
-            said_before(what);
+            previous_hook(what);
         }));
         let terminal = take().inspect_err(|_| restore())?;
         Ok(Self { terminal: Arc::new(Mutex::new(Some(terminal))) })

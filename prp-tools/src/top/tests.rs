@@ -36,6 +36,6 @@ fn press__sorts_from_the_top_and_quits() {
 #[test]
 fn delay__is_no_shorter_than_processes_answer() {
     assert_eq!(delay("0.1"), Ok(Duration::from_millis(100)));
-    assert!(delay("0.05").is_err_and(|said| said.contains("at least 0.1")));
+    assert!(delay("0.05").is_err_and(|error| error.contains("at least 0.1")));
     assert!(delay("soon").is_err());
 }

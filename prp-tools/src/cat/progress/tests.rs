@@ -22,18 +22,18 @@ fn visible__knows_the_length_only_if_there_is_something_to_send() {
 }
 
 #[test]
-fn make_way__ends_the_line_only_on_a_shared_terminal() {
+fn yield_terminal__ends_the_line_only_on_a_shared_terminal() {
     for shares_terminal in [false, true] {
         let progress = Progress { shares_terminal, ..unseen(None) };
-        progress.make_way();
+        progress.yield_terminal();
         assert_eq!(progress.bar.is_finished(), shares_terminal);
     }
 }
 
 #[test]
-fn both_ways__leaves_out_the_way_that_nothing_went() {
-    assert_eq!(both_ways(0, 0), "sent 0 B");
-    assert_eq!(both_ways(1500, 0), "sent 1.50 kB");
-    assert_eq!(both_ways(0, 2_000_000), "received 2.00 MB");
-    assert_eq!(both_ways(1500, 2_000_000), "sent 1.50 kB, received 2.00 MB");
+fn transferred__leaves_out_the_direction_that_nothing_went() {
+    assert_eq!(transferred(0, 0), "sent 0 B");
+    assert_eq!(transferred(1500, 0), "sent 1.50 kB");
+    assert_eq!(transferred(0, 2_000_000), "received 2.00 MB");
+    assert_eq!(transferred(1500, 2_000_000), "sent 1.50 kB, received 2.00 MB");
 }

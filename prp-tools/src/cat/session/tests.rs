@@ -29,12 +29,12 @@ impl Running {
     fn with_input(line: &'static str, stream: PrpStream, stdin: File) -> Self {
         let (output, stdout) = io::pipe().expect("a pipe");
         let signals = Signals::default();
-        let heard = signals.clone();
+        let own_signals = signals.clone();
         let session = thread::spawn(move || {
             let input = Input::new(stdin).expect("a descriptor that is open");
             let args = parse(line);
             let ends_with_input = args.send_only;
-            let mut side = Side { args: &args, signals: heard, input, ends_with_input };
+            let mut side = Side { args: &args, signals: own_signals, input, ends_with_input };
             let stdout = Output::new(OwnedFd::from(stdout).into());
             let nowhere = Output::nowhere().expect("there is a /dev/null");
             run(stream, &mut side, if args.send_only { nowhere } else { stdout })
@@ -133,7 +133,7 @@ fn run__says_that_it_was_idle_when_not_all_has_arrived() {
 }
 
 #[test]
-fn run__copies_much_both_ways_at_once() {
+fn run__copies_much_in_both_directions_at_once() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, theirs) = pair.streams();
@@ -241,7 +241,7 @@ fn run__resets_when_a_signal_ends_it_in_a_write() {
 }
 
 #[test]
-fn run__message_is_a_line_both_ways() {
+fn run__message_is_a_line_in_both_directions() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, theirs) = pair.streams();

@@ -36,24 +36,24 @@ impl FromStr for Range {
     }
 }
 
-/// How many messages a task has in turn.
+/// How many messages a task sends one after another.
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub(super) enum Turns {
+pub(super) enum MessageCount {
     Fixed(f64),
     /// With the number of processors to this power.
     Growing(f64),
 }
 
-impl From<Turns> for Messages {
-    fn from(turns: Turns) -> Self {
-        match turns {
-            Turns::Fixed(number) => Self::fixed(number),
-            Turns::Growing(power) => Self { factor: 1.0, power },
+impl From<MessageCount> for Messages {
+    fn from(count: MessageCount) -> Self {
+        match count {
+            MessageCount::Fixed(number) => Self::fixed(number),
+            MessageCount::Growing(power) => Self { factor: 1.0, power },
         }
     }
 }
 
-impl FromStr for Turns {
+impl FromStr for MessageCount {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -94,9 +94,9 @@ mod tests {
     fn numbers__and_what_is_none() {
         assert_eq!(fraction("10/29").map(|f| f.number()), Ok(10.0 / 29.0));
         assert!(fraction("1.5").is_err() && fraction("1/0").is_err() && fraction("x").is_err());
-        assert_eq!("sqrt(p)".parse(), Ok(Turns::Growing(0.5)));
-        assert_eq!("4".parse(), Ok(Turns::Fixed(4.0)));
-        assert!("0".parse::<Turns>().is_err() && "q".parse::<Turns>().is_err());
+        assert_eq!("sqrt(p)".parse(), Ok(MessageCount::Growing(0.5)));
+        assert_eq!("4".parse(), Ok(MessageCount::Fixed(4.0)));
+        assert!("0".parse::<MessageCount>().is_err() && "q".parse::<MessageCount>().is_err());
         let range: Range = "2..10".parse().expect("a range");
         assert_eq!((range.from.number(), range.to.number()), (2.0, 10.0));
         assert!("10..2".parse::<Range>().is_err() && "0".parse::<Range>().is_err());

@@ -120,7 +120,7 @@ fn perf__what_it_does_not_have() {
 
 /// A file may be said to be what it does not look like.
 #[test]
-fn parse__as_what_it_is_said_to_be() {
+fn parse__as_what_it_is_declared_to_be() {
     let text = "8 2.0\n16 2.5\n";
     let samples = parse(text, Format::Osu, "prp").expect("two columns");
     assert_eq!(samples.len(), 2);

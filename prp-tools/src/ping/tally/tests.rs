@@ -9,8 +9,8 @@ fn tally() -> Tally {
     tally
 }
 
-fn heard(sequence: u16, kind: NodeKind, ms: u64) -> Heard {
-    Heard { from: NodeId::MIN, kind, sequence, routers: 0, took: Duration::from_millis(ms) }
+fn reply(sequence: u16, kind: NodeKind, ms: u64) -> ProbeReply {
+    ProbeReply { from: NodeId::MIN, kind, sequence, routers: 0, took: Duration::from_millis(ms) }
 }
 
 fn summary(tally: &Tally) -> String {
@@ -18,16 +18,16 @@ fn summary(tally: &Tally) -> String {
 }
 
 #[test]
-fn verdict__tells_silence_from_being_told() {
+fn verdict__distinguishes_silence_from_an_answer() {
     let mut tally = tally();
-    let said = "\n--- 1 (alpha) ping statistics ---\n\
+    let expected = "\n--- 1 (alpha) ping statistics ---\n\
                 4 packets transmitted, 0 received, 100% packet loss, time 3004ms";
-    assert_eq!(summary(&tally), said);
-    let said = format!("{:?}", tally.verdict().expect_err("no answer"));
-    assert!(said.contains("TimedOut"), "{said}");
-    tally.note(&heard(1, NodeKind::Unreachable, 1), 0, "9");
-    let said = format!("{:?}", tally.verdict().expect_err("no way"));
-    assert!(said.contains("NoWay"), "{said}");
+    assert_eq!(summary(&tally), expected);
+    let printed = format!("{:?}", tally.verdict().expect_err("no answer"));
+    assert!(printed.contains("TimedOut"), "{printed}");
+    tally.note(&reply(1, NodeKind::Unreachable, 1), 0, "9");
+    let printed = format!("{:?}", tally.verdict().expect_err("no way"));
+    assert!(printed.contains("Unreachable"), "{printed}");
     assert!(tally.lacks_last(true));
 }
 
@@ -35,11 +35,11 @@ fn verdict__tells_silence_from_being_told() {
 fn summary__has_loss_and_times() {
     let mut tally = tally();
     for (sequence, ms) in [(1, 1), (2, 3), (4, 2)] {
-        assert!(!tally.note(&heard(sequence, NodeKind::EchoReply, ms), 0, "1"));
+        assert!(!tally.note(&reply(sequence, NodeKind::EchoReply, ms), 0, "1"));
     }
-    let said = "4 packets transmitted, 3 received, 25% packet loss, time 3004ms\n\
+    let expected = "4 packets transmitted, 3 received, 25% packet loss, time 3004ms\n\
                 rtt min/avg/max/mdev = 1.000/2.000/3.000/0.816 ms";
-    assert!(summary(&tally).ends_with(said), "{}", summary(&tally));
+    assert!(summary(&tally).ends_with(expected), "{}", summary(&tally));
     assert_eq!(tally.verdict(), Ok(()));
     assert!(tally.lacks_last(true) && !tally.lacks_last(false), "the third, and not the last");
 }
@@ -47,11 +47,11 @@ fn summary__has_loss_and_times() {
 #[test]
 fn note__a_second_answer_is_a_duplicate_and_counts_once() {
     let mut tally = tally();
-    tally.note(&heard(1, NodeKind::EchoReply, 1), 0, "1");
-    assert!(tally.note(&heard(1, NodeKind::EchoReply, 9), 0, "1"));
-    let said = summary(&tally);
-    assert!(said.contains("1 received, +1 duplicates, 75% packet loss"), "{said}");
-    assert!(said.contains("does another machine have"), "{said}");
+    tally.note(&reply(1, NodeKind::EchoReply, 1), 0, "1");
+    assert!(tally.note(&reply(1, NodeKind::EchoReply, 9), 0, "1"));
+    let printed = summary(&tally);
+    assert!(printed.contains("1 received, +1 duplicates, 75% packet loss"), "{printed}");
+    assert!(printed.contains("does another machine have"), "{printed}");
     let report = serde_json::to_value(tally.report()).expect("JSON");
     assert_eq!((&report["answered"], &report["duplicates"]), (&1.into(), &1.into()));
     assert_eq!(report["lost_percent"], 75.0);
@@ -66,10 +66,13 @@ fn note__numbers_that_come_again_are_no_duplicates() {
     for number in 1..=NUMBERS + 2 {
         assert_eq!(tally.note_sent(), number);
         assert!(tally.lacks_last(false), "{number}");
-        assert!(!tally.note(&heard(number as u16, NodeKind::EchoReply, 1), 0, "1"), "{number}");
+        assert!(!tally.note(&reply(number as u16, NodeKind::EchoReply, 1), 0, "1"), "{number}");
     }
-    let said = summary(&tally);
-    assert!(said.contains("65538 packets transmitted, 65538 received, 0% packet loss"), "{said}");
+    let printed = summary(&tally);
+    assert!(
+        printed.contains("65538 packets transmitted, 65538 received, 0% packet loss"),
+        "{printed}"
+    );
     assert!(serde_json::to_value(tally.report()).expect("JSON")["answers"].is_null());
 }
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::stat::tests::snapshot;
 
-/// A look at one process with a connection from 1:61000 to 2:7000 that has counted so much.
-pub(in super::super) fn look(counted: &[(&str, u64)]) -> Snapshot {
+/// A snapshot of one process with a connection from 1:61000 to 2:7000 that has counted so much.
+pub(in super::super) fn snapshot_of(counted: &[(&str, u64)]) -> Snapshot {
     let mut snapshot = snapshot();
     let process = &mut snapshot.processes[0];
     let counters = &mut process.connections[0].counters;
@@ -20,8 +20,9 @@ fn second_sample(first: &Snapshot, second: &Snapshot) -> Sample {
 
 #[test]
 fn sample__has_what_was_counted_in_a_second() {
-    let first = look(&[("bytes_sent", 1000), ("retransmitted", 3), ("segments_sent", 10)]);
-    let mut second = look(&[("bytes_sent", 3000), ("retransmitted", 4), ("segments_sent", 13)]);
+    let first = snapshot_of(&[("bytes_sent", 1000), ("retransmitted", 3), ("segments_sent", 10)]);
+    let mut second =
+        snapshot_of(&[("bytes_sent", 3000), ("retransmitted", 4), ("segments_sent", 13)]);
     let process = &mut second.processes[0];
     process.drops.insert("bad_crc".into(), 6);
     process.counters.insert("frames_sent".into(), 19);
@@ -44,14 +45,15 @@ fn sample__has_what_was_counted_in_a_second() {
 /// The ends of a connection that is over serve again.
 #[test]
 fn sample__a_new_connection_with_the_same_ends_counts_from_0() {
-    let sample = second_sample(&look(&[("bytes_sent", 1000)]), &look(&[("bytes_sent", 10)]));
+    let sample =
+        second_sample(&snapshot_of(&[("bytes_sent", 1000)]), &snapshot_of(&[("bytes_sent", 10)]));
     assert_eq!(sample.connections[0].send_bits_per_second, Some(80.0));
 }
 
 #[test]
 fn sample__a_silent_process_has_no_rates() {
-    let first = look(&[]);
-    let mut second = look(&[]);
+    let first = snapshot_of(&[]);
+    let mut second = snapshot_of(&[]);
     second.processes[0].is_stale = true;
     let sample = second_sample(&first, &second);
     assert_eq!(sample.stale_processes, 1);
@@ -62,9 +64,9 @@ fn sample__a_silent_process_has_no_rates() {
 #[test]
 fn sample__rates_are_of_what_was_not_shown_before_too() {
     let (mut rates, start) = (Rates::default(), Instant::now());
-    let none = rates.sample(&look(&[("bytes_sent", 1000)]), start, |_| false);
+    let none = rates.sample(&snapshot_of(&[("bytes_sent", 1000)]), start, |_| false);
     assert!(none.connections.is_empty() && none.totals.states.is_empty());
-    let second = look(&[("bytes_sent", 1001)]);
+    let second = snapshot_of(&[("bytes_sent", 1001)]);
     let sample = rates.sample(&second, start + Duration::from_secs(2), |_| true);
     assert_eq!(sample.totals.send_bits_per_second, Some(4.0));
 }

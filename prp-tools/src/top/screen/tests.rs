@@ -56,11 +56,11 @@ fn at_a_terminal__close() {
 
 #[test]
 fn close__gives_the_terminal_back() {
-    let (said, status) = at_a_terminal("at_a_terminal__close");
-    assert!(status.success(), "{said}");
-    let (_, screen) = said.split_once(TAKE).expect("a screen");
+    let (output, status) = at_a_terminal("at_a_terminal__close");
+    assert!(status.success(), "{output}");
+    let (_, screen) = output.split_once(TAKE).expect("a screen");
     let (screen, after) = screen.split_once(GIVE_BACK).expect("the screen before");
-    assert!(screen.contains("drawn") && !after.contains('\u{1b}'), "{said:?}");
+    assert!(screen.contains("drawn") && !after.contains('\u{1b}'), "{output:?}");
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn at_a_terminal__panic() {
 /// And then says why.
 #[test]
 fn panic__gives_the_terminal_back() {
-    let (said, status) = at_a_terminal("at_a_terminal__panic");
-    assert!(!status.success(), "{said}");
-    let (_, after) = said.split_once(GIVE_BACK).expect("the screen before");
-    assert!(after.contains("a reason"), "{said:?}");
+    let (output, status) = at_a_terminal("at_a_terminal__panic");
+    assert!(!status.success(), "{output}");
+    let (_, after) = output.split_once(GIVE_BACK).expect("the screen before");
+    assert!(after.contains("a reason"), "{output:?}");
 }

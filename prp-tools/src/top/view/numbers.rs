@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn short__has_three_digits_and_a_prefix() {
-        for (value, said) in [
+        for (value, expected) in [
             (0.0, "0"),
             (0.5, "0.5"),
             (7.0, "7"),
@@ -67,7 +67,7 @@ mod tests {
             (999_600.0, "1.00M"),
             (9.87e9, "9.87G"),
         ] {
-            assert_eq!(short(Some(value)), said, "{value}");
+            assert_eq!(short(Some(value)), expected, "{value}");
         }
         assert_eq!(short(None), "-");
         assert!(short(Some(f64::MAX)).len() > 6 && short(Some(1e20)).len() <= 6);
@@ -75,14 +75,14 @@ mod tests {
 
     #[test]
     fn rtt__fits_into_six_characters() {
-        for (seconds, said) in [
+        for (seconds, expected) in [
             (0.000_012_3, "0.012"),
             (0.009_999_4, "9.999"),
             (0.012_345, "12.35"),
             (0.5, "500"),
             (99.0, "99000"),
         ] {
-            assert_eq!(rtt(Some(seconds)), said, "{seconds}");
+            assert_eq!(rtt(Some(seconds)), expected, "{seconds}");
         }
         assert_eq!(rtt(None), "-");
     }

@@ -4,16 +4,16 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::super::rates::Rates;
-use super::super::rates::tests::look;
+use super::super::rates::tests::snapshot_of;
 use super::super::text::{block, lines};
 use super::*;
 
 /// Two looks at a connection, a second apart.
 fn sample() -> Sample {
     let (mut rates, start) = (Rates::default(), Instant::now());
-    rates.sample(&look(&[("bytes_sent", 0)]), start, |_| true);
+    rates.sample(&snapshot_of(&[("bytes_sent", 0)]), start, |_| true);
     let mut second =
-        look(&[("bytes_sent", 154_321_000), ("segments_sent", 97), ("retransmitted", 6)]);
+        snapshot_of(&[("bytes_sent", 154_321_000), ("segments_sent", 97), ("retransmitted", 6)]);
     second.processes[0].drops.insert("bad_crc".into(), 13);
     let mut sample = rates.sample(&second, start + Duration::from_secs(1), |_| true);
     sample.time = 3661.0;
@@ -92,7 +92,7 @@ fn draw__shows_control_characters() {
 #[test]
 fn draw__without_rates_and_of_a_silent_process() {
     let mut rates = Rates::default();
-    let mut snapshot = look(&[]);
+    let mut snapshot = snapshot_of(&[]);
     snapshot.processes[0].is_stale = true;
     let shown =
         screen(&rates.sample(&snapshot, Instant::now(), |_| true), &View::default(), 80, 24);

@@ -1,5 +1,5 @@
-//! The way to a node: whether its router answers, to every echo and once, and how large frames may
-//! be.
+//! The route to a node: whether its router answers, to every echo and once, and how large frames
+//! may be.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use prp_proto::wire::{Flags, NodeKind};
 
 use super::finding::Finding;
 use crate::exit::Failure;
-use crate::probe::{Heard, Prober};
+use crate::probe::{ProbeReply, Prober};
 
 /// Small echoes: enough to see a loss of 20 % in 99 % of cases, and few enough for a router that
 /// answers 1,000 a second.
@@ -29,11 +29,11 @@ const TRIES: u16 = 3;
 struct Answers {
     /// For each echo, how often the node itself has answered.
     replies: Vec<u32>,
-    /// What somebody else has said.
-    refusal: Option<Heard>,
+    /// The answer of another node.
+    refusal: Option<ProbeReply>,
 }
 
-/// What is to be said of the way to the node called `name`.
+/// The findings about the route to the node called `name`.
 pub(super) fn findings(name: &str, hosts: Option<&Path>) -> Vec<Finding> {
     examine(name, hosts).unwrap_or_else(|e| vec![Finding::fault("way", e.text(), "")])
 }
@@ -65,9 +65,9 @@ fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
 }
 
 /// Nobody has answered, or somebody else than the node.
-fn unreached(prober: &Prober, node: NodeId, refusal: Option<&Heard>) -> Finding {
+fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Finding {
     let title = prober.name(node);
-    let Some(heard) = refusal else {
+    let Some(reply) = refusal else {
         let first = prober.first_hop(node).map(|hop| prober.name(hop)).unwrap_or_default();
         let cause = format!(
             "{title} does not answer: it is off, no prp-routed runs there, or frames are lost on \
@@ -77,8 +77,8 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&Heard>) -> Finding 
                     devices in one VLAN, and is the hardware address in prphosts right?";
         return Finding::fault("no_answer", cause, mend);
     };
-    let from = prober.name(heard.from);
-    match heard.kind {
+    let from = prober.name(reply.from);
+    match reply.kind {
         NodeKind::TimeExceeded => {
             let cause = format!("frames to {title} cross too many routers, and end at {from}");
             Finding::fault("loop", cause, "`prp hosts check --all DIR` finds loops")
@@ -133,7 +133,7 @@ fn passes(
         if answers.replies[0] > 0 {
             return Ok(true);
         }
-        if answers.refusal.is_some_and(|heard| heard.kind == NodeKind::TooBig) {
+        if answers.refusal.is_some_and(|reply| reply.kind == NodeKind::TooBig) {
             return Ok(false);
         }
     }
@@ -157,25 +157,25 @@ fn ask(
         let until = Instant::now() + if is_last { PATIENCE } else { PACE };
         // After the last answer an answer once more may come, which takes no longer than it did.
         while !is_last || answers.replies.contains(&0) {
-            let Some(heard) = prober.hear(until)? else { break };
-            answers.note(&heard, first);
+            let Some(reply) = prober.receive(until)? else { break };
+            answers.note(&reply, first);
         }
     }
     let until = Instant::now() + PACE;
-    while let Some(heard) = prober.hear(until)? {
-        answers.note(&heard, first);
+    while let Some(reply) = prober.receive(until)? {
+        answers.note(&reply, first);
     }
     Ok(answers)
 }
 
 impl Answers {
-    fn note(&mut self, heard: &Heard, first: u16) {
-        let at = usize::from(heard.sequence.wrapping_sub(first));
+    fn note(&mut self, reply: &ProbeReply, first: u16) {
+        let at = usize::from(reply.sequence.wrapping_sub(first));
         let Some(replies) = self.replies.get_mut(at) else { return };
-        if heard.kind == NodeKind::EchoReply {
+        if reply.kind == NodeKind::EchoReply {
             *replies += 1;
         } else {
-            self.refusal = Some(*heard);
+            self.refusal = Some(*reply);
         }
     }
 }

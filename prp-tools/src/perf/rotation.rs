@@ -1,25 +1,25 @@
-//! Turns of transports, and what becomes of the others when one fails.
+//! Transports in rotation, and what becomes of the others when one fails.
 
 use super::transport::Transport;
 use crate::exit::Failure;
 
-/// The transports that take turns.
+/// The transports that are measured alternately.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct Rotation {
     transports: Vec<Transport>,
     failure: Option<Failure>,
     is_over: bool,
 }
 
-impl Turns {
+impl Rotation {
     /// Of these.
     pub(super) fn of(transports: Vec<Transport>) -> Self {
         Self { transports, failure: None, is_over: false }
     }
 
-    /// One round: each `play`s once. A transport that fails has no turn any more, and the figures
-    /// of all so far stay. After raw frames, of which nobody sends again what a link has lost, the
-    /// others go on; after a connection has failed the server may wait for it still.
+    /// One round: each `play`s once. A transport that fails is left out from then on, and the
+    /// figures of all so far stay. After raw frames, of which nobody sends again what a link has
+    /// lost, the others go on; after a connection has failed the server may wait for it still.
     pub(super) fn play(&mut self, mut play: impl FnMut(Transport) -> Result<(), Failure>) {
         for transport in self.transports.clone() {
             if self.is_over {
@@ -46,16 +46,16 @@ mod tests {
 
     /// The transports that played in three rounds in which `failing` fails in the second.
     fn played(failing: Transport) -> (Vec<Transport>, Result<(), Failure>) {
-        let mut turns = Turns::of(vec![Transport::Prp, Transport::Tcp, Transport::Raw]);
+        let mut rotation = Rotation::of(vec![Transport::Prp, Transport::Tcp, Transport::Raw]);
         let mut all = Vec::new();
         for round in 0..3 {
-            turns.play(|transport| {
+            rotation.play(|transport| {
                 all.push(transport);
                 let fails = round == 1 && transport == failing;
                 if fails { Err(Failure::new(Code::TimedOut, "lost")) } else { Ok(()) }
             });
         }
-        (all, turns.end())
+        (all, rotation.end())
     }
 
     #[test]
