@@ -43,7 +43,7 @@ pub(crate) fn take_down_own() {
 }
 
 /// Takes down what earlier runs that were killed had up.
-pub(crate) fn take_down_orphans() {
+pub(crate) fn take_down_leftovers() {
     let uid = nix::unistd::geteuid();
     for base in [PathBuf::from("/run/prp-topo"), format!("/tmp/prp-topo-{uid}").into()] {
         let Ok(entries) = std::fs::read_dir(&base) else { continue };

@@ -71,7 +71,7 @@ pub fn skip(needs: impl Into<String>) -> ! {
 /// Runs `tests` by the arguments of the command line, as `cargo test` passes them on.
 pub fn run(tests: &[Test]) -> ExitCode {
     let arguments = Arguments::from_args();
-    cleanup::take_down_orphans();
+    cleanup::take_down_leftovers();
     let code = libtest_mimic::run(&arguments, trials(tests, needs_nodes)).exit_code();
     cleanup::take_down_own();
     code
@@ -103,7 +103,7 @@ fn trials(
             if let Some(needs) = missing() {
                 return Ok(skipped(test.name, &needs));
             }
-            let _turn = turn(test.load).map_err(|e| format!("the lock of heavy tests: {e}"))?;
+            let _lock = lock_for(test.load).map_err(|e| format!("the lock of heavy tests: {e}"))?;
             within_limit(&test)
         })
     };
@@ -151,8 +151,8 @@ pub(crate) fn lock_path() -> PathBuf {
     std::env::var_os(LOCK).map_or_else(own, PathBuf::from)
 }
 
-/// Waits for the turn of a test of this load: any number of light ones, or one heavy one.
-fn turn(load: Load) -> io::Result<Flock<File>> {
+/// Waits for the lock of a test of this load: any number of light ones, or one heavy one.
+fn lock_for(load: Load) -> io::Result<Flock<File>> {
     let file = File::options().create(true).append(true).open(lock_path())?;
     let how = match load {
         Load::Light => FlockArg::LockShared,

@@ -36,7 +36,7 @@ pub fn run_on_pair(tests: &[Test], hosts: impl FnOnce(&Topology) -> Option<TempF
     if only_lists || std::env::var_os(PATHS[0]).is_some() {
         return run_here(tests);
     }
-    crate::cleanup::take_down_orphans();
+    crate::cleanup::take_down_leftovers();
     if let Some(needs) = privilege::missing() {
         return run_none(tests, needs);
     }

@@ -17,7 +17,7 @@ pub fn missing() -> Option<&'static str> {
 fn try_out() -> Option<String> {
     let topology = match Topology::try_pair([]) {
         Ok(topology) => topology,
-        Err(said) => return Some(format!("root, or user namespaces ({said})")),
+        Err(error) => return Some(format!("root, or user namespaces ({error})")),
     };
     // A node without raw sockets would be of no use; the file in /proc lists them for those who
     // may.

@@ -60,7 +60,7 @@ impl Puppet {
     /// # Panics
     /// If it ends or takes longer than two minutes.
     pub fn ask(&mut self, command: impl Display) -> Answer {
-        self.tell(&command);
+        self.send(&command);
         let line = self.line(&command);
         let (verdict, rest) = line.split_once(' ').unwrap_or((&line, ""));
         match verdict {
@@ -81,7 +81,7 @@ impl Puppet {
         self.line("nothing")
     }
 
-    /// What it has said beside all that, once it has ended.
+    /// What it has printed beside all that, once it has ended.
     pub fn rest(&mut self) -> String {
         self.lines.iter().map(|line| line + "\n").collect()
     }
@@ -120,7 +120,7 @@ impl Puppet {
     pub fn message(&mut self, command: impl Display) -> (String, String) {
         match self.ask(&command) {
             Ok(gave) => panic!("{}: {command} gave {gave:?} and should have failed", self.name),
-            Err(said) => said,
+            Err(error) => error,
         }
     }
 
@@ -128,7 +128,7 @@ impl Puppet {
     ///
     /// # Panics
     /// If it has ended.
-    pub fn tell(&mut self, command: impl Display) {
+    pub fn send(&mut self, command: impl Display) {
         let stdin = self.stdin.as_mut().expect("it listens");
         writeln!(stdin, "{command}").unwrap_or_else(|e| panic!("{}: {command}: {e}", self.name));
     }

@@ -54,7 +54,7 @@ impl Router {
         router
     }
 
-    /// What it has said.
+    /// What it has printed.
     ///
     /// # Panics
     /// If a reader has.
@@ -75,7 +75,7 @@ impl Router {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    /// Ends it cleanly; what it said.
+    /// Ends it cleanly; what it printed.
     ///
     /// # Panics
     /// If it does not end well.
@@ -139,6 +139,6 @@ impl NobodysRunDir {
 /// If it does not answer.
 pub fn ask(node: &Node<'_>, asker: &str, question: &Question) -> serde_json::Value {
     let line = serde_json::to_string(question).expect("questions have a form in JSON");
-    let said = node.run(asker, &[&node.number().to_string(), &line]);
-    serde_json::from_str(&said).expect("answers are JSON")
+    let answer = node.run(asker, &[&node.number().to_string(), &line]);
+    serde_json::from_str(&answer).expect("answers are JSON")
 }

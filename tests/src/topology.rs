@@ -35,15 +35,15 @@ impl Topology {
     /// As [`Self::pair`], with words such as `--mtu 9000`.
     ///
     /// # Panics
-    /// With what `topo` said, if it does not come up.
+    /// With what `topo` printed, if it does not come up.
     pub fn pair_with<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::try_pair(words).unwrap_or_else(|said| panic!("topo up: {said}"))
+        Self::try_pair(words).unwrap_or_else(|error| panic!("topo up: {error}"))
     }
 
-    /// As [`Self::pair_with`], with what `topo` said if it does not come up.
+    /// As [`Self::pair_with`], with what `topo` printed if it does not come up.
     ///
     /// # Errors
-    /// What `topo` said.
+    /// What `topo` printed.
     pub fn try_pair<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         Self::try_up("pair", words, &[])
     }
@@ -52,19 +52,19 @@ impl Topology {
     /// `--loss 1%`.
     ///
     /// # Panics
-    /// With what `topo` said, if it does not come up.
+    /// With what `topo` printed, if it does not come up.
     pub fn faulty<'a>(wire: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
         let words = ["--loss", "0%"].into_iter().chain(words);
         Self::try_up("pair", words, &[("PRP_WIRE", wire)])
-            .unwrap_or_else(|said| panic!("topo up: {said}"))
+            .unwrap_or_else(|error| panic!("topo up: {error}"))
     }
 
     /// The topology called `name`, with words such as its size.
     ///
     /// # Panics
-    /// With what `topo` said, if it does not come up.
+    /// With what `topo` printed, if it does not come up.
     pub fn up<'a>(name: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::try_up(name, words, &[]).unwrap_or_else(|said| panic!("topo up {name}: {said}"))
+        Self::try_up(name, words, &[]).unwrap_or_else(|error| panic!("topo up {name}: {error}"))
     }
 
     fn try_up<'a>(
@@ -101,17 +101,17 @@ impl Topology {
     /// Sets the devices of `node` up or down.
     ///
     /// # Panics
-    /// With what `topo` said, if it fails.
+    /// With what `topo` printed, if it fails.
     pub fn link(&self, node: u8, to: Link) {
         let to = if to == Link::Up { "up" } else { "down" };
-        self.say(["link", &node.to_string(), to]);
+        self.topo(["link", &node.to_string(), to]);
     }
 
     /// What `topo` prints for `words`.
     ///
     /// # Panics
-    /// With what it said, if it fails.
-    pub fn say<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> String {
+    /// With what it printed, if it fails.
+    pub fn topo<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> String {
         let mut command = topo(&self.instance);
         let output = command.args(words).output().expect("topo runs");
         assert!(output.status.success(), "{command:?}: {}", both(&output));
@@ -196,7 +196,7 @@ impl Node<'_> {
     /// # Panics
     /// If there is none of that name.
     pub fn field(&self, name: &str) -> String {
-        let list = self.topology.say(["list", "--json"]);
+        let list = self.topology.topo(["list", "--json"]);
         let mine = format!("\"node\":\"{}\"", self.number);
         let row = list.lines().find(|row| row.contains(&mine)).expect("the node is listed");
         let key = format!("\"{name}\":\"");

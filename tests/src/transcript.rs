@@ -186,7 +186,7 @@ fn is_like(printed: &[String], step: &Step) -> bool {
 
 /// How many nodes `topology` has.
 fn nodes(topology: &Topology) -> u8 {
-    let list = topology.say(["list", "--json"]);
+    let list = topology.topo(["list", "--json"]);
     let is_there = |node: &u8| list.contains(&format!("\"node\":\"{node}\""));
     (1..).take_while(is_there).last().expect("a node")
 }

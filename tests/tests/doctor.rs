@@ -43,9 +43,9 @@ fn prp() -> PathBuf {
 /// What the doctor says when run by `command`: its report.
 fn report(mut command: Command) -> Value {
     let Output { status, stdout, stderr } = command.output().expect("topo runs");
-    let said = String::from_utf8_lossy(&stdout);
-    let report: Value = serde_json::from_str(&said)
-        .unwrap_or_else(|e| panic!("{e}: {said}{}", String::from_utf8_lossy(&stderr)));
+    let text = String::from_utf8_lossy(&stdout);
+    let report: Value = serde_json::from_str(&text)
+        .unwrap_or_else(|e| panic!("{e}: {text}{}", String::from_utf8_lossy(&stderr)));
     let count = |key: &str| report[key].as_u64().expect("a number");
     let is_bad = count("faults") + count("warnings") > 0;
     assert_eq!(status.code(), Some(i32::from(is_bad)), "{report:#}");
@@ -239,7 +239,7 @@ fn path__an_mtu_hole_has_its_size() {
 fn path__losses_are_found() {
     let topology = Topology::faulty(WIRE, ["--seed", "11"]);
     let _router = Router::start(&topology.node(2), ROUTED);
-    topology.say(["faults", "--loss", "30%"]);
+    topology.topo(["faults", "--loss", "30%"]);
     assert_finds(&examine(&topology.node(1), &["2"]), "loss", "of 20 echoes");
 }
 

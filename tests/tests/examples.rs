@@ -70,8 +70,8 @@ fn ask(example: &str) {
     let topology = Topology::pair();
     let _server = Server::start(&topology, example);
     let text = "x".repeat(TEXT_LEN);
-    let said = client(&topology, example, &["2", &text]);
-    assert_eq!(said.trim_end(), text);
+    let printed = client(&topology, example, &["2", &text]);
+    assert_eq!(printed.trim_end(), text);
 }
 
 fn echo__answers_what_it_was_sent() {
@@ -85,8 +85,8 @@ fn tokio__answers_what_it_was_sent() {
 fn messages__are_answered_one_by_one() {
     let topology = Topology::pair();
     let _server = Server::start(&topology, "examples/messages");
-    let said = client(&topology, "examples/messages", &["2", "one", "three"]);
-    assert_eq!(said, "one: 3 bytes\nthree: 5 bytes\n");
+    let printed = client(&topology, "examples/messages", &["2", "one", "three"]);
+    assert_eq!(printed, "one: 3 bytes\nthree: 5 bytes\n");
 }
 
 fn epoll__serves_prp_cat() {
@@ -128,15 +128,18 @@ fn chat__members_read_each_other() {
     };
     let mut listener = join(1, "ada");
     let mut lines = BufReader::new(listener.stdout.take().expect("it is piped")).lines();
-    let mut hear = || lines.next().expect("another line").expect("text");
-    assert_eq!(hear(), "* ada has come");
+    let mut next_line = || lines.next().expect("another line").expect("text");
+    assert_eq!(next_line(), "* ada has come");
     let mut guest = join(2, "bob");
     let mut input = guest.stdin.take().expect("it is piped");
     writeln!(input, "hello").expect("the guest reads");
     drop(input);
     let output = guest.wait_with_output().expect("topo runs");
     assert!(output.status.success(), "{output:?}");
-    assert_eq!([hear(), hear(), hear()], ["* bob has come", "bob: hello", "* bob has left"]);
+    assert_eq!(
+        [next_line(), next_line(), next_line()],
+        ["* bob has come", "bob: hello", "* bob has left"]
+    );
     drop(listener.stdin.take());
     assert!(listener.wait().expect("topo runs").success());
 }
@@ -152,8 +155,8 @@ fn file_transfer__keeps_what_came_whole() {
         let file = from.path().join(name);
         std::fs::write(&file, &bytes).expect("the folder can be written");
         let words = ["2", file.to_str().expect("a path in UTF-8")];
-        let said = client(&topology, "examples/file_transfer", &words);
-        assert_eq!(said, format!("{name}: {len} bytes\n"));
+        let printed = client(&topology, "examples/file_transfer", &words);
+        assert_eq!(printed, format!("{name}: {len} bytes\n"));
         assert!(std::fs::read(to.path().join(name)).expect("it is there") == bytes, "{name}");
     }
     // Expect: nothing but whole files.
@@ -169,13 +172,14 @@ fn http__is_answered() {
 fn kv_store__keeps_values() {
     let topology = Topology::pair();
     let _server = Server::start(&topology, "examples/kv_store");
-    let say = |words: &[&str]| client(&topology, "examples/kv_store", &[&["2"], words].concat());
-    assert_eq!(say(&["PING"]), "+PONG\r\n");
-    assert_eq!(say(&["GET", "colour"]), "$-1\r\n");
-    assert_eq!(say(&["SET", "colour", "red\r\nand blue"]), "+OK\r\n");
-    assert_eq!(say(&["get", "colour"]), "$13\r\nred\r\nand blue\r\n");
-    assert_eq!(say(&["DEL", "colour", "size"]), ":1\r\n");
-    assert!(say(&["SET", "colour"]).starts_with("-ERR "));
+    let request =
+        |words: &[&str]| client(&topology, "examples/kv_store", &[&["2"], words].concat());
+    assert_eq!(request(&["PING"]), "+PONG\r\n");
+    assert_eq!(request(&["GET", "colour"]), "$-1\r\n");
+    assert_eq!(request(&["SET", "colour", "red\r\nand blue"]), "+OK\r\n");
+    assert_eq!(request(&["get", "colour"]), "$13\r\nred\r\nand blue\r\n");
+    assert_eq!(request(&["DEL", "colour", "size"]), ":1\r\n");
+    assert!(request(&["SET", "colour"]).starts_with("-ERR "));
 }
 
 /// The server writes down the beginning and the end of the client's connection.
@@ -195,7 +199,7 @@ fn log__has_both_ends_of_a_connection() {
 
 fn sans_io__carries_a_text() {
     let output = Command::new(program("examples/sans_io")).output().expect("it runs");
-    let said = String::from_utf8(output.stdout).expect("text");
-    assert!(output.status.success(), "{said}");
-    assert_eq!(said.lines().last(), Some("a byte stream without a socket"));
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success(), "{printed}");
+    assert_eq!(printed.lines().last(), Some("a byte stream without a socket"));
 }

@@ -33,7 +33,7 @@ struct Ring {
 }
 
 impl Ring {
-    fn under_way(test: &str, to: u8, routers: &[u8]) -> Self {
+    fn started(test: &str, to: u8, routers: &[u8]) -> Self {
         // So slow that the transfer cannot be over before something happens to it, however late
         // this thread is.
         let topology = Topology::up("ring", ["4", "--rate", "400mbit"]);
@@ -74,18 +74,18 @@ impl Ring {
 
 /// The kernel says at once that there is no carrier.
 fn cut__a_stream_to_a_neighbour_goes_round() {
-    let ring = Ring::under_way("cut__a_stream_to_a_neighbour_goes_round", 2, &[1, 2, 3, 4]);
+    let ring = Ring::started("cut__a_stream_to_a_neighbour_goes_round", 2, &[1, 2, 3, 4]);
     assert_eq!(ring.forwarded(4), 0, "the short way first");
-    ring.topology.say(["link", "1", "down", "eth0"]);
+    ring.topology.topo(["link", "1", "down", "eth0"]);
     ring.passes(4);
     ring.arrives();
 }
 
 fn cut__a_stream_of_nodes_without_routers_goes_round() {
     let test = "cut__a_stream_of_nodes_without_routers_goes_round";
-    let ring = Ring::under_way(test, 3, &[2, 4]);
+    let ring = Ring::started(test, 3, &[2, 4]);
     ring.passes(2);
-    ring.topology.say(["link", "1", "down", "eth0"]);
+    ring.topology.topo(["link", "1", "down", "eth0"]);
     ring.passes(4);
     ring.arrives();
 }
@@ -93,7 +93,7 @@ fn cut__a_stream_of_nodes_without_routers_goes_round() {
 /// Router 2 is dead, and its links have a carrier. Router 1 notices, for it probes, and tells.
 fn silence__the_node_s_router_tells_of_a_dead_neighbour() {
     let test = "silence__the_node_s_router_tells_of_a_dead_neighbour";
-    let mut ring = Ring::under_way(test, 3, &[1, 2, 3, 4]);
+    let mut ring = Ring::started(test, 3, &[1, 2, 3, 4]);
     wait::until("router 2 to be known to router 1 as alive", || {
         let neighbours = ask(&ring.topology.node(1), ASK, &Question::Neighbours);
         let lines = neighbours.as_array().expect("a list");
@@ -109,7 +109,7 @@ fn silence__the_node_s_router_tells_of_a_dead_neighbour() {
 /// at the receiving one.
 fn silence__nodes_without_routers_find_out_themselves() {
     let test = "silence__nodes_without_routers_find_out_themselves";
-    let mut ring = Ring::under_way(test, 3, &[2, 4]);
+    let mut ring = Ring::started(test, 3, &[2, 4]);
     ring.passes(2);
     ring.kill(2);
     ring.passes(4);
@@ -148,7 +148,7 @@ fn carrier__alone_tells_a_process_of_a_cut() {
         counters["forwarded_bytes"].as_u64().expect("a number")
     };
     assert_eq!(forwarded(), 0, "the short way first");
-    topology.say(["link", "2", "down", "eth0"]);
+    topology.topo(["link", "2", "down", "eth0"]);
     connects_at_once(&mut client, 2);
     assert!(forwarded() > 0, "the way round");
 }

@@ -27,7 +27,7 @@ prp_tests::main! {
         faults__a_file_by_prp_cat,
         faults__get_worse_and_better_meanwhile,
         slow__says_nothing_twice,
-        outage__of_the_whole_wire,
+        outage__of_the_whole_link,
         outage__a_flapping_link;
 }
 
@@ -58,9 +58,9 @@ fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
 
 /// How often something has happened, both ways together.
 fn count(topology: &Topology, what: &str) -> u64 {
-    let said = topology.say(["faults"]);
+    let output = topology.topo(["faults"]);
     let words =
-        said.split_whitespace().filter_map(|word| word.strip_prefix(what)?.strip_prefix('='));
+        output.split_whitespace().filter_map(|word| word.strip_prefix(what)?.strip_prefix('='));
     words.map(|n| n.parse::<u64>().unwrap_or(0)).sum()
 }
 
@@ -121,9 +121,9 @@ fn faults__a_file_by_prp_cat() {
     };
     let mut receiver = cat(2, &["--listen", "0"]);
     drop(receiver.stdin.take());
-    let mut said = BufReader::new(receiver.stderr.take().expect("a pipe"));
+    let mut stderr = BufReader::new(receiver.stderr.take().expect("a pipe"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("it says where it listens");
+    stderr.read_line(&mut line).expect("it says where it listens");
     let port = line.trim().rsplit(':').next().expect("an address");
     let mut sender = cat(1, &["--send-only", "2", port]);
     let mut input = sender.stdin.take().expect("a pipe");
@@ -149,7 +149,7 @@ fn faults__get_worse_and_better_meanwhile() {
     let (topology, mut client, mut server) = scene("--rate 20mbit", "", seed);
     exchange(&mut client, &mut server, seed, 16 * MIB, |_| {
         for loss in ["3%", "0%", "10%", "0%"] {
-            topology.say(["faults", "--loss", loss]);
+            topology.topo(["faults", "--loss", loss]);
             let before = count(&topology, "frames");
             wait::until("frames", || (count(&topology, "frames") > before + 500).then_some(()));
         }
@@ -167,19 +167,19 @@ fn slow__says_nothing_twice() {
 }
 
 /// Neither end learns of it, as when a switch between them is off.
-fn outage__of_the_whole_wire() {
-    let seed = seed::of("outage__of_the_whole_wire");
+fn outage__of_the_whole_link() {
+    let seed = seed::of("outage__of_the_whole_link");
     // Slow enough for the transfer to be still going on after the third one, whatever the machine.
     let (topology, mut client, mut server) = scene("--rate 20mbit", "", seed);
     exchange(&mut client, &mut server, seed, 16 * MIB, |_| {
         for _ in 0..3 {
             let before = count(&topology, "frames");
             wait::until("frames", || (count(&topology, "frames") > before + 500).then_some(()));
-            topology.say(["faults", "--loss", "100%"]);
+            topology.topo(["faults", "--loss", "100%"]);
             // Several repeats are lost too.
             let before = count(&topology, "lost");
             wait::until("losses", || (count(&topology, "lost") > before + 5).then_some(()));
-            topology.say(["faults", "--loss", "0%"]);
+            topology.topo(["faults", "--loss", "0%"]);
         }
     });
 }

@@ -38,8 +38,8 @@ fn puppet_with(topology: &Topology, hosts: &Path) -> Puppet {
     Puppet::run("puppet", topology.node(1).command_with_hosts(hosts, PUPPET))
 }
 
-/// What a process on node 1 with this prphosts is told when it listens, and when it connects.
-fn told(hosts: &Path) -> (String, String) {
+/// What a process on node 1 with this prphosts gets as error when it listens, and when it connects.
+fn refusal(hosts: &Path) -> (String, String) {
     let topology = Topology::pair();
     let mut puppet = puppet_with(&topology, hosts);
     let (listening, connecting) =
@@ -48,29 +48,29 @@ fn told(hosts: &Path) -> (String, String) {
     connecting
 }
 
-/// As [`told`], for this text.
-fn told_with(text: impl AsRef<[u8]>) -> (String, String) {
+/// As [`refusal`], for this text.
+fn refusal_of_text(text: impl AsRef<[u8]>) -> (String, String) {
     let file = TempFile::new(text);
-    let (kind, text) = told(file.path());
+    let (kind, text) = refusal(file.path());
     assert!(text.contains(&*file.path().to_string_lossy()), "which file? {text}");
     (kind, text)
 }
 
 #[track_caller]
-fn assert_says(said: &(String, String), kind: &str, words: &[&str]) {
-    assert_eq!(said.0, kind, "{}", said.1);
+fn assert_says(message: &(String, String), kind: &str, words: &[&str]) {
+    assert_eq!(message.0, kind, "{}", message.1);
     for word in words {
-        assert!(said.1.contains(word), "no {word:?} in {:?}", said.1);
+        assert!(message.1.contains(word), "no {word:?} in {:?}", message.1);
     }
 }
 
 fn hosts__missing() {
     let path = Path::new("/nowhere/prphosts");
-    assert_says(&told(path), "NotFound", &["/nowhere/prphosts", "PRP_HOSTS"]);
+    assert_says(&refusal(path), "NotFound", &["/nowhere/prphosts", "PRP_HOSTS"]);
 }
 
 fn hosts__a_folder() {
-    assert_says(&told(Path::new("/proc")), "IsADirectory", &["/proc"]);
+    assert_says(&refusal(Path::new("/proc")), "IsADirectory", &["/proc"]);
 }
 
 fn hosts__unreadable() {
@@ -82,8 +82,8 @@ fn hosts__unreadable() {
     // Root may read what nobody may, unless it gives that up.
     let mut command = topology.node(1).command_with_hosts(file.path(), "setpriv");
     without(&mut command, "-dac_override,-dac_read_search");
-    let said = Puppet::run("puppet", command).message("connect s 2:80");
-    assert_says(&said, "PermissionDenied", &[&file.path().to_string_lossy()]);
+    let message = Puppet::run("puppet", command).message("connect s 2:80");
+    assert_says(&message, "PermissionDenied", &[&file.path().to_string_lossy()]);
 }
 
 /// Takes capabilities from what `setpriv` is to start, and starts a puppet.
@@ -93,23 +93,23 @@ fn without(setpriv: &mut Command, capabilities: &str) {
 }
 
 fn hosts__empty() {
-    assert_says(&told_with(""), "InvalidData", &[]);
+    assert_says(&refusal_of_text(""), "InvalidData", &[]);
 }
 
 fn hosts__garbage() {
     let bytes: Vec<u8> = (0..=255).cycle().take(4000).collect();
-    assert_says(&told_with(bytes), "InvalidData", &["expected"]);
+    assert_says(&refusal_of_text(bytes), "InvalidData", &["expected"]);
 }
 
 fn hosts__every_mistake_has_its_place() {
     let text = "1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:0g eth0 beta\n\n0 via 2 gamma\n";
-    let said = told_with(text);
-    assert_says(&said, "InvalidData", &[":2:3:", ":4:1:", "expected", "02:00:00:00:00:0g"]);
+    let message = refusal_of_text(text);
+    assert_says(&message, "InvalidData", &[":2:3:", ":4:1:", "expected", "02:00:00:00:00:0g"]);
 }
 
 fn hosts__own_address_missing() {
     let text = "1 02:00:00:00:99:01 eth0 alpha\n2 02:00:00:00:00:02 eth0 beta\n";
-    assert_says(&told_with(text), "InvalidData", &[]);
+    assert_says(&refusal_of_text(text), "InvalidData", &[]);
 }
 
 /// Both lines have the hardware address of this node.
@@ -117,7 +117,7 @@ const TWO_SELVES: &str = "1 02:00:00:00:00:01 eth0 alpha\n7 02:00:00:00:00:01 et
                           2 02:00:00:00:00:02 eth0 beta\n";
 
 fn hosts__several_candidates() {
-    assert_says(&told_with(TWO_SELVES), "InvalidData", &["1", "7"]);
+    assert_says(&refusal_of_text(TWO_SELVES), "InvalidData", &["1", "7"]);
 }
 
 fn hosts__several_candidates_and_self() {
@@ -210,8 +210,8 @@ fn node__by_environment() {
     for (value, kind) in [("8", "InvalidData"), ("seven", "InvalidInput"), ("0", "InvalidInput")] {
         let mut command = topology.node(1).command_with_hosts(file.path(), "env");
         command.arg(format!("PRP_NODE={value}")).arg(PUPPET);
-        let said = Puppet::run("puppet", command).message("listen l self:80");
-        assert_says(&said, kind, &[value]);
+        let message = Puppet::run("puppet", command).message("listen l self:80");
+        assert_says(&message, kind, &[value]);
     }
 }
 

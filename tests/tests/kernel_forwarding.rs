@@ -59,13 +59,14 @@ fn by_kernel(node: &Node<'_>) -> u64 {
     number(&counters(node), "/forwarded_by_kernel")
 }
 
-fn standing(node: &Node<'_>) -> String {
+fn forwarding_state(node: &Node<'_>) -> String {
     status_line(&ask(node, ASK, &Question::Status))
 }
 
 fn status_line(status: &serde_json::Value) -> String {
-    let standing = serde_json::from_value::<KernelStatus>(status["kernel_forwarding"].clone());
-    standing.expect("its form").to_string()
+    let forwarding_state =
+        serde_json::from_value::<KernelStatus>(status["kernel_forwarding"].clone());
+    forwarding_state.expect("its form").to_string()
 }
 
 fn stream_through(topology: &Topology, last: u8, bytes: u64, name: &'static str) {
@@ -77,13 +78,13 @@ fn auto__the_kernel_forwards_and_is_counted() {
     let topology = chain("3");
     let node = topology.node(2);
     let _router = start(&node, "required");
-    assert_eq!(standing(&node), "yes");
+    assert_eq!(forwarding_state(&node), "yes");
     stream_through(&topology, 3, 16 * MIB, "auto__the_kernel_forwards_and_is_counted");
-    let (said, status) = (counters(&node), ask(&node, ASK, &Question::Status));
-    let frames = number(&said, "/forwarded_frames");
+    let (counted, status) = (counters(&node), ask(&node, ASK, &Question::Status));
+    let frames = number(&counted, "/forwarded_frames");
     // Expect: all of it went by the kernel, and is in all the counters there are.
-    assert_eq!(number(&said, "/forwarded_by_kernel"), frames, "{said}");
-    assert!(number(&said, "/forwarded_bytes") > 16 * MIB, "{said}");
+    assert_eq!(number(&counted, "/forwarded_by_kernel"), frames, "{counted}");
+    assert!(number(&counted, "/forwarded_bytes") > 16 * MIB, "{counted}");
     let devices = |name: &str| -> u64 {
         (0..2).map(|at| number(&status, &format!("/devices/{at}/{name}"))).sum()
     };
@@ -149,14 +150,14 @@ fn auto__a_device_made_again_is_served_in_user_space() {
         node.run("ip", &["link", "set", "eth0", "up"]);
     }
     wait::until("it to be noticed", || router.log().contains("is another one").then_some(()));
-    assert!(standing(&two).ends_with("comes by eth0"), "{}", standing(&two));
+    assert!(forwarding_state(&two).ends_with("comes by eth0"), "{}", forwarding_state(&two));
     // Expect: what comes by it goes through the daemon, and what leaves by it does not.
-    let said = counters(&two);
+    let earlier = counters(&two);
     stream_through(&topology, 3, MIB, "auto__a_device_made_again_is_served_in_user_space");
     let after = counters(&two);
-    let more = |name: &str| number(&after, name) - number(&said, name);
+    let more = |name: &str| number(&after, name) - number(&earlier, name);
     let (all, kernel) = (more("/forwarded_frames"), more("/forwarded_by_kernel"));
-    assert!(kernel > 0 && all - kernel > MIB / 1500, "{said} {after}");
+    assert!(kernel > 0 && all - kernel > MIB / 1500, "{earlier} {after}");
 }
 
 /// Whole frames for a link that takes them no more are not the kernel's.
@@ -198,7 +199,7 @@ fn mixed__three_routers_of_which_one_does_it_itself() {
     assert!(forwarded[0] > 1000 && forwarded[1] == 0 && forwarded[2] > 1000, "{forwarded:?}");
     let by_itself = number(&counters(&topology.node(3)), "/forwarded_bytes");
     assert!(by_itself > 16 * MIB, "{by_itself}");
-    assert_eq!(standing(&topology.node(3)), "no: kernel_forwarding is off");
+    assert_eq!(forwarding_state(&topology.node(3)), "no: kernel_forwarding is off");
 }
 
 /// A daemon on `node` with CAP_NET_RAW and no other privilege.
@@ -225,9 +226,9 @@ fn required__fails_where_it_may_not_and_auto_says_why() {
     let (program, dir) = (TempFile::copy(ROUTED), NobodysRunDir::new(ASK));
     let mut command = with_one_capability(&node, &program, &dir, "required");
     let Output { status, stderr, .. } = command.output().expect("topo runs");
-    let said = String::from_utf8_lossy(&stderr);
-    assert_eq!(status.code(), Some(6), "{said}");
-    assert!(said.contains("kernel forwarding is required") && said.contains(WHY), "{said}");
+    let stderr = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(6), "{stderr}");
+    assert!(stderr.contains("kernel forwarding is required") && stderr.contains(WHY), "{stderr}");
     let router = Router::run(with_one_capability(&node, &program, &dir, "auto"));
     assert!(router.log().contains(WHY), "{}", router.log());
     let status = status_line(&dir.ask(&node, &Question::Status));

@@ -80,7 +80,7 @@ fn delivers(ends: &[&str]) {
     for command in &ends[..ends.len() - 1] {
         client.ok(command);
     }
-    client.tell(ends[ends.len() - 1]);
+    client.send(ends[ends.len() - 1]);
     assert_eq!(server.ok("drain s"), sent);
     assert_eq!(client.wait(), 0);
     assert_eq!(server.ok("error s"), "none");
@@ -105,7 +105,7 @@ fn exit__of_a_dropped_stream_delivers() {
 fn exit__with_an_idle_stream_is_the_end_of_it() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
-    client.tell("exit 0");
+    client.send("exit 0");
     assert_eq!(server.ok("read s 1"), "");
     assert_eq!(client.wait(), 0);
 }
@@ -119,7 +119,7 @@ fn resets(ends: &[&str]) {
     for command in &ends[..ends.len() - 1] {
         client.ok(command);
     }
-    client.tell(ends[ends.len() - 1]);
+    client.send(ends[ends.len() - 1]);
     assert_eq!(server.fails("read s 1"), "ConnectionReset");
     assert_eq!(client.wait(), 0);
 }
@@ -139,7 +139,7 @@ fn exit__survives_an_outage() {
     let (mut client, mut server) = connected(&topology, "");
     topology.link(1, Link::Down);
     let sent = client.ok(format!("send s 5 {SOME}"));
-    client.tell("return");
+    client.send("return");
     // Longer than any pause between two repeats of the first second.
     thread::sleep(Duration::from_secs(3));
     topology.link(1, Link::Up);
@@ -148,12 +148,12 @@ fn exit__survives_an_outage() {
 }
 
 /// A program that leaves in its own way, and the server that has accepted a stream `s` of it.
-fn leaver(topology: &Topology, way: &str) -> (Puppet, Puppet) {
+fn leaver(topology: &Topology, how: &str) -> (Puppet, Puppet) {
     let mut server = puppet(topology, 2);
     server.ok("listen l 2:80");
     let mut command = topology.node(1).command(env!("CARGO_BIN_EXE_leaver"));
-    command.args(["2:80", way]);
-    let client = Puppet::run(format!("leaver {way}"), command);
+    command.args(["2:80", how]);
+    let client = Puppet::run(format!("leaver {how}"), command);
     server.ok("accept l s");
     (client, server)
 }
@@ -193,7 +193,7 @@ fn exit__ends_though_the_peer_is_dead() {
     let (mut client, mut server) = connected(&topology, "");
     server.kill();
     client.ok(format!("send s 4 {SOME}"));
-    client.tell("return");
+    client.send("return");
     assert_eq!(client.wait(), 0);
 }
 
@@ -304,7 +304,7 @@ fn port__is_free_again_after_exit() {
     let topology = Topology::pair();
     let (mut one, mut two) = (puppet(&topology, 1), puppet(&topology, 1));
     one.ok("listen l 1:80");
-    one.tell("exit 3");
+    one.send("exit 3");
     assert_eq!(one.wait(), 3);
     two.ok("listen l 1:80");
 }

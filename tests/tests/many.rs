@@ -27,8 +27,8 @@ fn many_connections(node: &Node<'_>, addr: &str, connections: u32, bytes: u32, r
     let numbers = [connections, bytes, rounds].map(|n| n.to_string());
     let mut command = node.command(env!("CARGO_BIN_EXE_many_connections"));
     let output = command.arg(addr).args(numbers).output().expect("topo runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Starts an echo server that says `ok ADDR` once it listens.
@@ -43,7 +43,7 @@ fn connections__five_hundred_in_one_process() {
     let topology = Topology::pair();
     let mut echo = Puppet::start(&topology.node(2), PUPPET);
     echo.ok("listen l 2:80");
-    echo.tell("serve l");
+    echo.send("serve l");
     many_connections(&topology.node(1), "2:80", 500, 20_000, 3);
 }
 
@@ -143,6 +143,6 @@ fn tokio__two_hundred_tasks() {
     const ECHO: &str = env!("CARGO_BIN_EXE_tokio_echo");
     let topology = Topology::pair();
     let _server = server(topology.node(2).command(ECHO), &["2:80"]);
-    let said = topology.node(1).run(ECHO, &["2:80", "200", "300000"]);
-    assert_eq!(said, "ok\n");
+    let printed = topology.node(1).run(ECHO, &["2:80", "200", "300000"]);
+    assert_eq!(printed, "ok\n");
 }

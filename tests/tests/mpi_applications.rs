@@ -58,22 +58,22 @@ fn run(launcher: &[&str], name: &str, words: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
     command.env("PRP_MPI_HANG_SECONDS", "30").args(launcher).arg(BUILT.join(name)).args(words);
     let output = command.output().expect("prp-mpirun runs");
-    let [said, errors] =
+    let [printed, errors] =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    (output.status.code(), said + &errors)
+    (output.status.code(), printed + &errors)
 }
 
 /// Runs every application; each must say that all it has checked is well.
 fn all_agree(launcher: &[&str]) {
     for (name, size) in APPLICATIONS {
-        let (status, said) = run(launcher, name, &["--size", size, "--report"]);
-        assert_eq!(status, Some(0), "{name} {launcher:?}: {said}");
-        let checks = said.lines().filter(|line| line.starts_with("check "));
-        assert!(checks.clone().count() >= 1, "{name} checked nothing: {said}");
+        let (status, printed) = run(launcher, name, &["--size", size, "--report"]);
+        assert_eq!(status, Some(0), "{name} {launcher:?}: {printed}");
+        let checks = printed.lines().filter(|line| line.starts_with("check "));
+        assert!(checks.clone().count() >= 1, "{name} checked nothing: {printed}");
         for check in checks {
             assert!(check.contains(" ok "), "{name}: {check}");
         }
-        assert!(said.contains("report time_s"), "{name}: {said}");
+        assert!(printed.contains("report time_s"), "{name}: {printed}");
     }
 }
 
@@ -91,15 +91,15 @@ fn every__is_its_sequential_program_on_a_link_that_loses_frames() {
 
 /// The check can fail: three cycles do not solve a step.
 fn multigrid__too_few_cycles_are_found() {
-    let (status, said) = run(&["-n", "2"], "multigrid", &["--size", "32", "--iterations", "3"]);
-    assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("check form1 WRONG"), "{said}");
+    let (status, printed) = run(&["-n", "2"], "multigrid", &["--size", "32", "--iterations", "3"]);
+    assert_eq!(status, Some(1), "{printed}");
+    assert!(printed.contains("check form1 WRONG"), "{printed}");
 }
 
 fn options__a_wrong_one_is_named() {
     for (words, named) in [(["--size", "many"], "'many'"), (["--colour", "4"], "'--colour'")] {
-        let (status, said) = run(&["-n", "2"], "heat", &words);
-        assert_eq!(status, Some(2), "{said}");
-        assert!(said.contains(named), "{said}");
+        let (status, printed) = run(&["-n", "2"], "heat", &words);
+        assert_eq!(status, Some(2), "{printed}");
+        assert!(printed.contains(named), "{printed}");
     }
 }

@@ -71,9 +71,9 @@ fn run(early: &str, launcher: &[&str], words: &[&str]) -> (Option<i32>, String) 
     command.env("PRP_MPI_HANG_SECONDS", "30").env("PRP_MPI_EARLY_RELEASE", early);
     command.args(launcher).arg(BUILT.join(words[0])).args(&words[1..]);
     let output = command.output().expect("prp-mpirun runs");
-    let [said, errors] =
+    let [printed, errors] =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    (output.status.code(), said + &errors)
+    (output.status.code(), printed + &errors)
 }
 
 /// Runs a case of `early.c` in a folder of its own.
@@ -89,18 +89,18 @@ fn run_case(early: &str, launcher: &[&str], case: &str) -> (Option<i32>, String)
 }
 
 /// How many receives the ranks say they have released, before and during their messages.
-fn released(said: &str) -> u64 {
-    let lines = said.lines().filter(|l| l.contains("receives released before their message"));
+fn released(printed: &str) -> u64 {
+    let lines = printed.lines().filter(|l| l.contains("receives released before their message"));
     let numbers = lines.flat_map(|line| line.split(' ').skip(2));
     numbers.filter_map(|word| word.parse::<u64>().ok()).sum()
 }
 
 fn released__programs_do_what_they_do_with_the_buffers() {
     for (case, ranks) in CASES {
-        let (status, said) = run_case("report", &["-n", ranks], case);
-        assert_eq!(status, Some(0), "{case}: {said}");
-        assert!(said.contains("all well"), "{case}: {said}");
-        assert!(released(&said) > 0, "{case}: {said}");
+        let (status, printed) = run_case("report", &["-n", ranks], case);
+        assert_eq!(status, Some(0), "{case}: {printed}");
+        assert!(printed.contains("all well"), "{case}: {printed}");
+        assert!(released(&printed) > 0, "{case}: {printed}");
     }
 }
 
@@ -109,9 +109,9 @@ fn released__on_a_link_that_loses_frames() {
     let launch = pair.launch_template();
     for (case, ranks) in CASES {
         let launcher = ["-n", ranks, "--node", "1,2", "--launch", &launch];
-        let (status, said) = run_case("report", &launcher, case);
-        assert_eq!(status, Some(0), "{case}: {said}");
-        assert!(released(&said) > 0, "{case}: {said}");
+        let (status, printed) = run_case("report", &launcher, case);
+        assert_eq!(status, Some(0), "{case}: {printed}");
+        assert!(released(&printed) > 0, "{case}: {printed}");
     }
 }
 
@@ -124,38 +124,41 @@ fn released__the_papers_programs_are_their_sequential_ones() {
         let words = [name, "--size", size, "--iterations", "2", "--seed", "7"];
         // The scheduler decides whether any of a run's few messages comes after its receive.
         let is_released = (0..MOST_RUNS).any(|_| {
-            let (status, said) = run("report", &launcher, &words);
-            assert_eq!(status, Some(0), "{name}: {said}");
-            assert!(said.contains("ok difference") && !said.contains("WRONG"), "{name}: {said}");
-            released(&said) > 0
+            let (status, printed) = run("report", &launcher, &words);
+            assert_eq!(status, Some(0), "{name}: {printed}");
+            assert!(
+                printed.contains("ok difference") && !printed.contains("WRONG"),
+                "{name}: {printed}"
+            );
+            released(&printed) > 0
         });
         assert!(is_released, "{name} {size}: {MOST_RUNS} runs released no receive");
     }
 }
 
 fn overrun__ends_the_job_with_the_words_of_the_error() {
-    let (status, said) = run_case("1", &["-n", "2"], "overrun");
-    assert_eq!(status, Some(1), "{said}");
+    let (status, printed) = run_case("1", &["-n", "2"], "overrun");
+    assert_eq!(status, Some(1), "{printed}");
     let words = "rank 0 ended the job: the message from rank 1 with tag 5 is longer than the buffer \
                  of 65536 bytes of a receive that was released early";
-    assert!(said.contains(words), "{said}");
+    assert!(printed.contains(words), "{printed}");
 }
 
 fn no_mappings__receives_end_as_always() {
-    let (status, said) = run_case("report", &["-n", "2"], "no_mappings");
-    assert_eq!((status, released(&said)), (Some(0), 0), "{said}");
-    assert!(said.contains("all well"), "{said}");
+    let (status, printed) = run_case("report", &["-n", "2"], "no_mappings");
+    assert_eq!((status, released(&printed)), (Some(0), 0), "{printed}");
+    assert!(printed.contains("all well"), "{printed}");
 }
 
 /// The first receive of the program ends before its message is sent only where it is released.
 fn hint__only_a_communicator_with_the_info_key_releases() {
-    let (status, said) = run_case("0", &["-n", "2"], "hint");
-    assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("all well"), "{said}");
+    let (status, printed) = run_case("0", &["-n", "2"], "hint");
+    assert_eq!(status, Some(0), "{printed}");
+    assert!(printed.contains("all well"), "{printed}");
 }
 
 fn off__nothing_is_released() {
-    let (status, said) = run("0", &["-n", "4"], &["pes", "--size", "4096", "--iterations", "2"]);
-    assert_eq!(status, Some(0), "{said}");
-    assert!(!said.contains("released"), "{said}");
+    let (status, printed) = run("0", &["-n", "4"], &["pes", "--size", "4096", "--iterations", "2"]);
+    assert_eq!(status, Some(0), "{printed}");
+    assert!(!printed.contains("released"), "{printed}");
 }

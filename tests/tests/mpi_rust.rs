@@ -13,8 +13,8 @@ prp_tests::main! {
     first: build;
     light:
         bindings__a_program_without_libclang_runs,
-        both_ways__is_done_where_blocking_streams_wait_for_ever,
-        both_ways__posted_receives_are_not_copied_twice,
+        both_directions__are_done_where_blocking_streams_wait_for_ever,
+        both_directions__posted_receives_are_not_copied_twice,
         interface__every_call_on_any_number_of_ranks,
         interface__two_nodes;
 }
@@ -51,8 +51,8 @@ fn example(name: &str) -> PathBuf {
 
 fn interface__every_call_on_any_number_of_ranks() {
     for ranks in ["1", "2", "3", "5"] {
-        let said = run(&["-n", ranks], &example("rust_api"), None);
-        assert!(said.contains("all well"), "{said}");
+        let printed = run(&["-n", ranks], &example("rust_api"), None);
+        assert!(printed.contains("all well"), "{printed}");
     }
 }
 
@@ -64,11 +64,11 @@ fn on_two_nodes(ranks: &str, program: &Path, argument: Option<&str>) -> String {
 }
 
 fn interface__two_nodes() {
-    let said = on_two_nodes("4", &example("rust_api"), None);
-    assert!(said.contains("all well"), "{said}");
+    let printed = on_two_nodes("4", &example("rust_api"), None);
+    assert!(printed.contains("all well"), "{printed}");
 }
 
-fn both_ways__is_done_where_blocking_streams_wait_for_ever() {
+fn both_directions__are_done_where_blocking_streams_wait_for_ever() {
     let plain = on_two_nodes("2", &example("both_ways"), Some("plain"));
     assert_eq!(plain.matches("both write, and nobody reads").count(), 2, "{plain}");
     let overlapped = on_two_nodes("2", &example("both_ways"), None);
@@ -81,14 +81,14 @@ fn count(line: &str, word: &str) -> u64 {
     before.and_then(|number| number.parse().ok()).expect("a number")
 }
 
-fn both_ways__posted_receives_are_not_copied_twice() {
-    let said = run(&["-n", "2"], &example("both_ways"), None);
-    for line in said.lines() {
+fn both_directions__posted_receives_are_not_copied_twice() {
+    let printed = run(&["-n", "2"], &example("both_ways"), None);
+    for line in printed.lines() {
         let (straight, staged) = (count(line, " bytes straight"), count(line, " staged"));
         assert_eq!(straight + staged, MESSAGE, "{line}");
         assert!(staged <= STAGED && count(line, " held") == 0, "{line}");
     }
-    assert_eq!(said.lines().count(), 2, "{said}");
+    assert_eq!(printed.lines().count(), 2, "{printed}");
 }
 
 const PROGRAM: &str = r#"
@@ -123,8 +123,8 @@ fn bindings__a_program_without_libclang_runs() {
     compiler.args(["--edition", "2024", "-D", "warnings", "-l", "mpi_abi", "-L"]);
     compiler.arg(PROGRAMS.as_path()).arg("-o").arg(folder.join("ring")).arg(folder.join("ring.rs"));
     assert!(compiler.status().is_ok_and(|s| s.success()), "{compiler:?} failed");
-    let said = run(&["-n", "3"], &folder.join("ring"), None);
+    let printed = run(&["-n", "3"], &folder.join("ring"), None);
     for rank in 0..3 {
-        assert!(said.contains(&format!("rank {rank} of 3")), "{said}");
+        assert!(printed.contains(&format!("rank {rank} of 3")), "{printed}");
     }
 }

@@ -29,7 +29,7 @@ prp_tests::main! {
     light:
         stopped__receiver_goes_on,
         stopped__sender_goes_on,
-        fork__child_is_told_and_parent_goes_on,
+        fork__child_gets_an_error_and_parent_goes_on,
         fork__child_leaves_the_ports_to_others,
         signals__are_for_the_programs_threads,
         rights__given_up_after_the_first_stream,
@@ -95,13 +95,13 @@ fn stopped__sender_goes_on() {
     stopped(|client, _| pid(client), "stopped__sender_goes_on");
 }
 
-fn fork__child_is_told_and_parent_goes_on() {
+fn fork__child_gets_an_error_and_parent_goes_on() {
     let topology = Topology::pair();
     let mut server = Puppet::start(&topology.node(2), PUPPET);
     server.ok("listen l 2:80");
-    server.tell("serve l");
-    let said = topology.node(1).run(FORKER, &["2:80"]);
-    let lines: Vec<&str> = said.lines().collect();
+    server.send("serve l");
+    let printed = topology.node(1).run(FORKER, &["2:80"]);
+    let lines: Vec<&str> = printed.lines().collect();
     assert_eq!(lines, ["child Unsupported Unsupported", "child own", "parent before and after"]);
 }
 
@@ -110,9 +110,9 @@ fn fork__children_beside_threads_that_connect() {
     let topology = Topology::pair();
     let mut server = Puppet::start(&topology.node(2), PUPPET);
     server.ok("listen l 2:80");
-    server.tell("serve l");
-    let said = topology.node(1).run(FORKER, &["2:80", "beside", "1000"]);
-    assert_eq!(said, "1000 children\n");
+    server.send("serve l");
+    let printed = topology.node(1).run(FORKER, &["2:80", "beside", "1000"]);
+    assert_eq!(printed, "1000 children\n");
 }
 
 /// A child that runs no other program does not stand in the place of its parent when that is gone:
@@ -208,7 +208,7 @@ fn limits__no_descriptor_left() {
 fn limits__connections_in_a_row_need_few_descriptors() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
-    server.tell("serve l");
+    server.send("serve l");
     client.ok("limit files 50");
     for _ in 0..500 {
         client.ok("connect t 2:80");
@@ -230,8 +230,8 @@ fn limits__no_memory_for_devices() {
     let topology = Topology::pair();
     let mut server = Puppet::start(&topology.node(2), PUPPET);
     server.ok("listen l 2:80");
-    server.tell("serve l");
-    let (mut told, mut done) = (0, 0);
+    server.send("serve l");
+    let (mut refused, mut done) = (0, 0);
     // KiB of addresses, from what the program itself needs to what it needs with everything, in
     // steps that do not pass over any of the mappings that might not fit.
     for limit in (3 * 1024..=9 * 1024).step_by(64) {
@@ -240,7 +240,7 @@ fn limits__no_memory_for_devices() {
         match client.ask("connect s 2:80") {
             Err((kind, text)) => {
                 assert_eq!(kind, "OutOfMemory", "{limit} KiB: {text}");
-                told += 1;
+                refused += 1;
             }
             Ok(_) => {
                 client.ok("write s on");
@@ -253,7 +253,7 @@ fn limits__no_memory_for_devices() {
         client.ok("write t again");
         assert_eq!(client.ok("read t 9"), "again", "{limit} KiB");
     }
-    assert!(told > 0 && done > 0, "{told} were told, {done} had enough");
+    assert!(refused > 0 && done > 0, "{refused} were refused, {done} had enough");
 }
 
 /// Without memory for what is written `write` says so, having taken nothing; the stream stays, as
@@ -270,10 +270,10 @@ fn limits__no_memory_for_buffers() {
         client.ok(format!("connect t{n} 2:80"));
         client.ok(format!("set t{n} nonblocking 1"));
     }
-    let (begun, mut told) = (Instant::now(), None);
+    let (begun, mut full) = (Instant::now(), None);
     // The other side, which reads nothing, takes as much as it has room for; what is written after
     // that is kept here.
-    while told.is_none() {
+    while full.is_none() {
         assert!(begun.elapsed() < PATIENCE, "12 MiB are not enough for all buffers");
         for n in 0..STREAMS {
             let (kind, text) =
@@ -281,14 +281,14 @@ fn limits__no_memory_for_buffers() {
             assert!(kind == "WouldBlock" || kind == "OutOfMemory", "{kind}: {text}");
             // It may also be the puppet that has no memory, for what it would write.
             if kind == "OutOfMemory" && !text.contains("allocation") {
-                told = Some(n);
+                full = Some(n);
             }
         }
     }
     client.ok("write s on");
     assert_eq!(server.ok("read s 9"), "on");
     client.ok("limit memory 4000000");
-    client.ok(format!("write t{} more", told.expect("somebody was told")));
+    client.ok(format!("write t{} more", full.expect("one is full")));
 }
 
 /// Where no thread can be made `bind` and `connect` say so. They do not say `WouldBlock`, which
@@ -334,8 +334,8 @@ fn clock__set_again_and_again() {
         command
     };
     // Expect: what is preloaded works.
-    let said = preloaded(1, "date").arg("+%s").output().expect("there is date").stdout;
-    let shown: i64 = String::from_utf8_lossy(&said).trim().parse().expect("seconds");
+    let printed = preloaded(1, "date").arg("+%s").output().expect("there is date").stdout;
+    let shown: i64 = String::from_utf8_lossy(&printed).trim().parse().expect("seconds");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs() as i64;
     assert!((shown - now).abs() > 1800, "date says {shown}, it is {now}");
 

@@ -22,7 +22,7 @@ prp_tests::main! {
         latency__has_its_keys,
         latency__beside_others,
         stream__has_its_keys,
-        stream__of_many_both_ways,
+        stream__of_many_in_both_directions,
         stream__in_intervals_and_reverse,
         stream__without_offloads,
         stream__of_so_many_bytes,
@@ -71,15 +71,15 @@ impl Server {
         let mut child =
             command.args(["perf", "serve"]).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let said = lines.next().expect("it says something").expect("text");
-        assert!(said.starts_with("prp: listening on 2:5210 and TCP"), "{said}");
+        let printed = lines.next().expect("it says something").expect("text");
+        assert!(printed.starts_with("prp: listening on 2:5210 and TCP"), "{printed}");
         // Read on, or the server would wait for room in the pipe.
-        let (sender, said) = mpsc::channel();
+        let (sender, printed) = mpsc::channel();
         std::thread::spawn(move || {
             let mut lines = lines.map_while(Result::ok).inspect(|l| println!("server: {l}"));
             lines.try_for_each(|line| sender.send(line))
         });
-        Self(Running(child), said)
+        Self(Running(child), printed)
     }
 }
 
@@ -91,8 +91,8 @@ fn client(topology: &Topology, words: &[&str]) -> Output {
 /// What a measurement with these words writes as JSON.
 fn measure(topology: &Topology, words: &[&str]) -> Value {
     let output = client(topology, &[words, &["--rounds", "2", "--json", "-"]].concat());
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{words:?}: {said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {printed}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
@@ -177,12 +177,12 @@ fn stream__in_intervals_and_reverse() {
     let bytes: u64 = intervals.iter().filter_map(|i| i["bytes"].as_u64()).sum();
     assert_eq!(prp["ends"]["client"]["received"], bytes, "{prp}");
     let output = client(&topology, &["stream", "2", "-q", "-t", "0.2", "-i", "0.1"]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.lines().next().is_some_and(|l| l.contains("0.00-0.1")), "{said}");
-    assert!(said.contains("goodput, 1 stream"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(printed.lines().next().is_some_and(|l| l.contains("0.00-0.1")), "{printed}");
+    assert!(printed.contains("goodput, 1 stream"), "{printed}");
 }
 
-fn stream__of_many_both_ways() {
+fn stream__of_many_in_both_directions() {
     let words = ["stream", "2", "--vs", "tcp", "--streams", "5", "--bidir", "--time", "0.2"];
     let json = measure_once(&words);
     for transport in ["prp", "tcp"] {
@@ -229,9 +229,9 @@ fn serve__survives_what_is_no_client() {
     let topology = Topology::pair();
     let _server = Server::start(&topology.node(2));
     let mut stranger = Puppet::start(&topology.node(1), PUPPET);
-    for (n, said) in ["GET/HTTP/1.1", "{}"].into_iter().enumerate() {
+    for (n, printed) in ["GET/HTTP/1.1", "{}"].into_iter().enumerate() {
         stranger.ok(format!("connect s{n} 2:5210"));
-        stranger.ok(format!("write s{n} {said}"));
+        stranger.ok(format!("write s{n} {printed}"));
         // The first is too much for the server, which may have hung up by now.
         if let Err((kind, text)) = stranger.ask(format!("shutdown s{n} write")) {
             assert_eq!((n, kind.as_str()), (0, "NotConnected"), "{text}");
@@ -251,10 +251,10 @@ fn serve__notices_that_a_client_has_gone() {
     let topology = Topology::pair();
     let server = Server::start(&topology.node(2));
     let output = client(&topology, &["latency", "2", "--time", "0.1", "--vs", "tcp=240.0.0.1"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("tcp=240.0.0.1"), "{said}");
-    let said = server.1.recv().expect("it says something");
-    assert!(said.contains("the client has gone"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && printed.contains("tcp=240.0.0.1"), "{printed}");
+    let printed = server.1.recv().expect("it says something");
+    assert!(printed.contains("the client has gone"), "{printed}");
     measure(&topology, &["latency", "2", "--time", "0.1"]);
 }
 
@@ -277,11 +277,11 @@ fn client_without_offloads(topology: &Topology) -> Running {
     client
 }
 
-/// How a client ended, and what it said until then.
+/// How a client ended, and what it printed until then.
 fn ended(mut client: Running) -> (ExitStatus, String) {
-    let mut said = String::new();
-    client.0.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
-    (client.0.wait().expect("it ends"), said)
+    let mut printed = String::new();
+    client.0.stderr.take().expect("a pipe").read_to_string(&mut printed).expect("text");
+    (client.0.wait().expect("it ends"), printed)
 }
 
 /// Whether it died of what asked it to, as a shell that waits for it wants to know.
@@ -295,9 +295,9 @@ fn client__interrupted_leaves_all_as_it_was() {
     let _server = Server::start(&topology.node(2));
     let client = client_without_offloads(&topology);
     client.end();
-    let (status, said) = ended(client);
+    let (status, printed) = ended(client);
     assert!(died_of_it(status), "{status}");
-    assert_eq!(said, "", "who ends it knows why it ends");
+    assert_eq!(printed, "", "who ends it knows why it ends");
     assert_eq!(features(&topology, 1), before[0], "on again");
     wait::until("offloads on again", || (features(&topology, 2) == before[1]).then_some(()));
     // Expect: the server serves the next one at once.
@@ -313,8 +313,8 @@ fn serve__interrupted_leaves_all_as_it_was() {
     assert!(died_of_it(server.0.0.wait().expect("it ends")));
     assert_eq!(features(&topology, 2), before[1], "on again");
     // Expect: the client need not find out by itself that nobody is there.
-    let (status, said) = ended(client);
-    assert!(!status.success() && !said.contains("timed out"), "{said}");
+    let (status, printed) = ended(client);
+    assert!(!status.success() && !printed.contains("timed out"), "{printed}");
     assert_eq!(features(&topology, 1), before[0], "on again");
 }
 
@@ -324,13 +324,13 @@ fn client__without_a_server() {
     let mut other = Puppet::start(&topology.node(2), PUPPET);
     other.ok("listen l 2:80");
     let output = client(&topology, &["latency", "2"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("prp perf serve"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{printed}");
+    assert!(printed.contains("prp perf serve"), "{printed}");
     let output = client(&topology, &["latency", "2:99"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("`2 --port 99`"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("`2 --port 99`"), "{printed}");
 }
 
 /// Before it looks for a server, and not after minutes of measuring.
@@ -338,6 +338,6 @@ fn client__says_first_that_its_report_cannot_be_written() {
     let topology = Topology::pair();
     let output = client(&topology, &["latency", "2", "--json", "/nowhere/report.json"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("/nowhere/report.json"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(printed.contains("/nowhere/report.json"), "{printed}");
 }

@@ -57,9 +57,9 @@ fn exchange(pair: &Topology, network: Option<&str>) -> [String; 2] {
     let paths = [0, 1].map(|end: usize| reports[end].path().to_owned());
     let mut serving = echo(pair.node(2), &paths[1], network, &["serve", "7000", "2"]);
     let mut serving = serving.spawn().expect("topo runs");
-    let mut said = BufReader::new(serving.stdout.take().expect("it is a pipe"));
+    let mut stdout = BufReader::new(serving.stdout.take().expect("it is a pipe"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("the server speaks");
+    stdout.read_line(&mut line).expect("the server speaks");
     assert_eq!(line, "listening\n");
     let bytes = BYTES.to_string();
     for waiting in ["poll", "epoll"] {
@@ -69,7 +69,7 @@ fn exchange(pair: &Topology, network: Option<&str>) -> [String; 2] {
         assert_eq!(called.stdout, b"ok\n", "{waiting}");
     }
     let mut rest = String::new();
-    said.read_to_string(&mut rest).expect("the server speaks");
+    stdout.read_to_string(&mut rest).expect("the server speaks");
     assert_eq!(rest, "accepted from 10.99.0.1\n".repeat(2));
     assert!(serving.wait().expect("it can be waited for").success());
     paths.map(|path| std::fs::read_to_string(path).expect("the report is there"))

@@ -135,7 +135,7 @@ fn ended__by_itself_what_it_wrote_is_read_to_the_end() {
     connect(&mut ends, &mut stays, 2);
     registered(&topology, 1, 1);
     ends.ok("write s bye");
-    ends.tell("return");
+    ends.send("return");
     assert_eq!(ends.wait(), 0);
     // Expect: the process has taken leave of its peer (SPEC PRP-CLOSE-10), with or without a reset
     // by the router. Neither is an error to a process that reads.

@@ -95,8 +95,8 @@ fn nodes__as_many_as_there_can_be() {
     assert_eq!(ask(&node, ASK, &Question::Status)["nodes"], 65_534);
     assert!(memory < MEMORY, "{memory} KiB");
     // Expect: another reading, beside the first one, gives back what it needed.
-    let told = ask(&node, ASK, &Question::Reload { dry_run: false });
-    assert_eq!((&told["applied"], &told["changed"]), (&true.into(), &0.into()));
+    let answer = ask(&node, ASK, &Question::Reload { dry_run: false });
+    assert_eq!((&answer["applied"], &answer["changed"]), (&true.into(), &0.into()));
     let again = resident(&node);
     println!("after reading it again: {again} KiB");
     assert!(again < MEMORY, "{again} KiB");

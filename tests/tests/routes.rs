@@ -81,11 +81,11 @@ fn circle(size: u16) {
             let next = own % size + 1;
             // What comes from 4 may come by any router.
             let others = (1..=size).filter(|n| *n != own);
-            let ways: String = others.map(|n| format!(", {} eth0 metric 1", mac(n))).collect();
+            let routes: String = others.map(|n| format!(", {} eth0 metric 1", mac(n))).collect();
             let kept = text.lines().filter(|line| !line.starts_with("4 "));
             let kept: Vec<_> = kept.collect();
             let lines = kept.join("\n");
-            TempFile::new(format!("{lines}\n4 {} eth0{ways}\n9 via {next}\n", mac(4)))
+            TempFile::new(format!("{lines}\n4 {} eth0{routes}\n9 via {next}\n", mac(4)))
         })
         .collect();
     let _routers: Vec<_> = (1..)
@@ -114,30 +114,30 @@ fn tools__ping_and_trace_through_routers() {
     let topology = Topology::up("chain", ["5"]);
     let mut routers: Vec<_> = (2..=5).map(|n| Router::start(&topology.node(n), ROUTED)).collect();
     let node = topology.node(1);
-    let (code, said) = run(&node, &["ping", "node5", "-c", "3", "-i", "0.02", "-s", "1400"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert_eq!(said.matches("5 (node5): seq=").count(), 3, "{said}");
-    assert_eq!(said.matches("routers=3 ").count(), 3, "{said}");
-    let (code, said) = run(&node, &["trace", "5"]);
-    assert_eq!(code, Some(0), "{said}");
-    let first: Vec<_> = said.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
-    assert_eq!(first, ["2", "3", "4", "5"], "{said}");
-    let (code, said) = run(&node, &["ping", "5", "-c", "1", "--routers", "1", "-i", "2"]);
-    assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("3 (node3): seq=1 too many routers"), "{said}");
+    let (code, printed) = run(&node, &["ping", "node5", "-c", "3", "-i", "0.02", "-s", "1400"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert_eq!(printed.matches("5 (node5): seq=").count(), 3, "{printed}");
+    assert_eq!(printed.matches("routers=3 ").count(), 3, "{printed}");
+    let (code, printed) = run(&node, &["trace", "5"]);
+    assert_eq!(code, Some(0), "{printed}");
+    let first: Vec<_> = printed.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!(first, ["2", "3", "4", "5"], "{printed}");
+    let (code, printed) = run(&node, &["ping", "5", "-c", "1", "--routers", "1", "-i", "2"]);
+    assert_eq!(code, Some(5), "{printed}");
+    assert!(printed.contains("3 (node3): seq=1 too many routers"), "{printed}");
     // Nobody answers in the name of a node whose router is gone.
     drop(routers.pop());
-    let (code, said) = run(&node, &["ping", "5", "-c", "2", "-i", "0.05"]);
-    assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("no answer"), "{said}");
+    let (code, printed) = run(&node, &["ping", "5", "-c", "2", "-i", "0.05"]);
+    assert_eq!(code, Some(4), "{printed}");
+    assert!(printed.contains("no answer"), "{printed}");
 }
 
 fn tools__routed_tells_and_reloads() {
     let topology = Topology::up("chain", ["3"]);
     let node = topology.node(2);
-    let (code, said) = run(&node, &["routed", "status"]);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("start it first"), "{said}");
+    let (code, printed) = run(&node, &["routed", "status"]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("start it first"), "{printed}");
     let _router = Router::start(&node, ROUTED);
     for (words, expected) in [
         (&["routed", "status"][..], "node2"),
@@ -148,9 +148,9 @@ fn tools__routed_tells_and_reloads() {
         (&["routed", "reload", "--dry-run"], "applied  false"),
         (&["routed", "reload"], "applied  true"),
     ] {
-        let (code, said) = run(&node, words);
-        assert_eq!(code, Some(0), "{words:?}: {said}");
-        assert!(said.contains(expected), "{words:?}: {said}");
+        let (code, printed) = run(&node, words);
+        assert_eq!(code, Some(0), "{words:?}: {printed}");
+        assert!(printed.contains(expected), "{words:?}: {printed}");
     }
 }
 
@@ -168,11 +168,11 @@ fn tools__routed_dry_run_tells_what_would_change() {
     let moved = text.lines().filter(|line| !line.starts_with("4 "));
     let moved: String = moved.map(|line| format!("{line}\n")).collect();
     hosts.replace(format!("{moved}4 via 1\n9 via 3 far\n"));
-    let (code, said) = run(&node, &["routed", "reload", "--dry-run"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = run(&node, &["routed", "reload", "--dry-run"]);
+    assert_eq!(code, Some(0), "{printed}");
     let lines: Vec<Vec<&str>> =
-        said.lines().map(|line| line.split_whitespace().collect()).collect();
-    let has = |words: &[&str]| assert!(lines.contains(&words.to_vec()), "{words:?}: {said}");
+        printed.lines().map(|line| line.split_whitespace().collect()).collect();
+    let has = |words: &[&str]| assert!(lines.contains(&words.to_vec()), "{words:?}: {printed}");
     has(&["applied", "false"]);
     has(&["changed", "2"]);
     has(&["4", "3", "02:00:00:00:01:03", "eth1", "1", "02:00:00:00:00:01", "eth0"]);
@@ -181,9 +181,9 @@ fn tools__routed_dry_run_tells_what_would_change() {
     assert_eq!(ask(&node, ASK, &Question::Status)["reloads"], 0);
     // A file with a mistake fails dry as well.
     hosts.replace("4 by mistake\n");
-    let (code, said) = run(&node, &["routed", "reload", "--dry-run"]);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains(":1:3: expected ") && said.contains("stay in force"), "{said}");
+    let (code, printed) = run(&node, &["routed", "reload", "--dry-run"]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains(":1:3: expected ") && printed.contains("stay in force"), "{printed}");
 }
 
 /// Without the router a request to a node where no program uses PRP is answered by nobody.

@@ -150,7 +150,7 @@ struct Cube {
 
 impl Cube {
     /// With a stream of `bytes` on its way, as far as router 4.
-    fn under_way(seed: u64, bytes: u64, arguments: &[&str]) -> Self {
+    fn started(seed: u64, bytes: u64, arguments: &[&str]) -> Self {
         // So slow that the transfer cannot be over before something happens to it, however late
         // this thread is.
         let topology = Topology::up("hypercube", ["3", "--rate", "400mbit"]);
@@ -187,8 +187,8 @@ fn failover__in_user_space_a_stream_survives_a_cut_link() {
 
 fn a_cut_link(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_cut_link");
-    let mut cube = Cube::under_way(seed, 128 * MIB, arguments);
-    cube.topology.say(["link", "4", "down", "eth2"]);
+    let mut cube = Cube::started(seed, 128 * MIB, arguments);
+    cube.topology.topo(["link", "4", "down", "eth2"]);
     wait::until("frames on the way round", || {
         (counter(&cube.topology, 3, "/forwarded_bytes") > MIB).then_some(())
     });
@@ -206,7 +206,7 @@ fn failover__in_user_space_a_stream_survives_a_killed_router() {
 
 fn a_killed_router(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_killed_router");
-    let mut cube = Cube::under_way(seed, 128 * MIB, arguments);
+    let mut cube = Cube::started(seed, 128 * MIB, arguments);
     drop(cube.routers.remove(3));
     // By 2 and 6, or by 3 or 5, where router 1 did not hear of router 2 in time: they share few
     // processors.
@@ -305,27 +305,27 @@ fn reload__a_wrong_file_changes_nothing() {
     let text = node.hosts();
     let hosts = prp_tests::scratch::TempFile::new(&text);
     let router = Router::run(node.command_with_hosts(hosts.path(), ROUTED));
-    for (wrong, said) in [
+    for (wrong, expected) in [
         (format!("{text}9 by mistake\n"), "expected"),
         (text.replace("2 02", "7 02"), "no longer 2"),
         (format!("ethertype 0x88b6\n{text}"), "restart"),
     ] {
         hosts.replace(&wrong);
         router.signal(Signal::SIGHUP);
-        wait::until(format!("the complaint {said:?}"), || {
+        wait::until(format!("the complaint {expected:?}"), || {
             let status = ask(&node, ASK, &Question::Status);
-            status["last_error"].as_str().is_some_and(|e| e.contains(said)).then_some(())
+            status["last_error"].as_str().is_some_and(|e| e.contains(expected)).then_some(())
         });
         let status = ask(&node, ASK, &Question::Status);
         assert_eq!((&status["nodes"], &status["reloads"]), (&3.into(), &0.into()));
     }
     // A dry run tells, and changes nothing.
     hosts.replace(format!("{text}9 via 3 far\n"));
-    let told = ask(&node, ASK, &Question::Reload { dry_run: true });
-    assert_eq!((&told["applied"], &told["changed"]), (&false.into(), &1.into()));
+    let answer = ask(&node, ASK, &Question::Reload { dry_run: true });
+    assert_eq!((&answer["applied"], &answer["changed"]), (&false.into(), &1.into()));
     assert_eq!(ask(&node, ASK, &Question::Status)["nodes"], 3);
-    let told = ask(&node, ASK, &Question::Reload { dry_run: false });
-    assert_eq!((&told["applied"], &told["changes"][0]["node"]), (&true.into(), &9.into()));
+    let answer = ask(&node, ASK, &Question::Reload { dry_run: false });
+    assert_eq!((&answer["applied"], &answer["changes"][0]["node"]), (&true.into(), &9.into()));
     let status = ask(&node, ASK, &Question::Status);
     assert_eq!((&status["nodes"], &status["last_error"]), (&4.into(), &serde_json::Value::Null));
     let (mut client, mut server) = connected(&topology, 1, 3);

@@ -32,7 +32,7 @@ prp_tests::main! {
         unit__has_nothing_to_complain_about,
         unit__leaves_the_daemon_what_it_does,
         manager__hears_of_readiness_reloads_and_the_end,
-        watchdog__is_silent_when_the_loop_stands;
+        watchdog__is_silent_when_the_loop_hangs;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -142,10 +142,10 @@ fn user__may_not_read_prphosts_again() {
     assert!(!router.log().contains("reading it again will fail"), "{}", router.log());
     fs::set_permissions(hosts.path(), fs::Permissions::from_mode(0o600)).expect("our file");
     router.signal(Signal::SIGHUP);
-    let said =
+    let text =
         wait::until("the complaint", || status(&node)["last_error"].as_str().map(str::to_owned));
     let name = hosts.path().display().to_string();
-    assert!(said.starts_with(&name) && said.contains("as user nobody: let that"), "{said}");
+    assert!(text.starts_with(&name) && text.contains("as user nobody: let that"), "{text}");
     assert_eq!((&status(&node)["reloads"], &status(&node)["nodes"]), (&0.into(), &3.into()));
     let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
     send(&mut client, &mut server, 8, 1 << 20);
@@ -170,17 +170,17 @@ fn user__that_it_cannot_become() {
     let node = topology.node(2);
     let mut command = node.command(ROUTED);
     command.args(["--user", "no-such-user"]);
-    let (code, said) = failed(command);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("user = \"no-such-user\": no such user; make it"), "{said}");
+    let (code, text) = failed(command);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("user = \"no-such-user\": no such user; make it"), "{text}");
     // Somebody else may not, and is told what to do. The copy is where everybody may run it.
     let program = TempFile::copy(ROUTED);
     let mut command = node.command("setpriv");
     command.args(["--reuid", NOBODY.1, "--clear-groups"]).arg(program.path());
     command.args(["--user", "root"]);
-    let (code, said) = failed(command);
-    assert_eq!(code, Some(6), "{said}");
-    assert!(said.contains("only root may become another user, and this is user 65534"), "{said}");
+    let (code, text) = failed(command);
+    assert_eq!(code, Some(6), "{text}");
+    assert!(text.contains("only root may become another user, and this is user 65534"), "{text}");
 }
 
 fn confinement__without_another_user() {
@@ -268,9 +268,9 @@ impl Service {
     /// The next one that is not the watchdog's.
     fn word(&self) -> String {
         loop {
-            let said = self.next().expect("the daemon says something");
-            if said != "WATCHDOG=1\n" {
-                return said;
+            let text = self.next().expect("the daemon says something");
+            if text != "WATCHDOG=1\n" {
+                return text;
             }
         }
     }
@@ -288,15 +288,15 @@ fn manager__hears_of_readiness_reloads_and_the_end() {
     service.beats();
     let reloads = || {
         service.router.signal(Signal::SIGHUP);
-        let said = service.word();
-        let time = said.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("both lines");
+        let text = service.word();
+        let time = text.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("both lines");
         time.trim_end().parse::<u64>().expect("a number of microseconds");
         service.word()
     };
     assert_eq!(reloads(), "READY=1\nSTATUS=node 2 of 3, by eth0 eth1\n");
     hosts.replace("2 nonsense\n");
-    let said = reloads();
-    assert!(said.starts_with("READY=1\nSTATUS=node 2 of 3, by eth0 eth1; prphosts not"), "{said}");
+    let text = reloads();
+    assert!(text.starts_with("READY=1\nSTATUS=node 2 of 3, by eth0 eth1; prphosts not"), "{text}");
     let Service { socket, _path, router } = service;
     router.stop();
     let mut last = String::new();
@@ -309,7 +309,7 @@ fn manager__hears_of_readiness_reloads_and_the_end() {
 }
 
 /// Only the loop's own thread is held: the others go on, and say nothing in its place.
-fn watchdog__is_silent_when_the_loop_stands() {
+fn watchdog__is_silent_when_the_loop_hangs() {
     let topology = chain();
     let hosts = TempFile::new(topology.node(2).hosts());
     let service = Service::start(&topology, hosts.path());
@@ -327,7 +327,7 @@ fn watchdog__is_silent_when_the_loop_stands() {
         stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).expect("a state")
     });
     assert!(states.any(|state| state != 't' && state != 'T'), "another thread is not stopped");
-    // What it had said before.
+    // What it had sent before.
     service.socket.set_nonblocking(true).expect("a socket");
     while service.next().is_some() {}
     service.socket.set_nonblocking(false).expect("a socket");
@@ -352,6 +352,6 @@ fn unit__has_nothing_to_complain_about() {
     let output = Command::new("systemd-analyze").arg("verify").arg(&path).output();
     fs::remove_dir_all(&folder).expect("it is ours");
     let Ok(output) = output else { skip("systemd-analyze, which knows what units have") };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !said.contains("prp-routed"), "{said}");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !text.contains("prp-routed"), "{text}");
 }

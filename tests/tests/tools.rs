@@ -87,9 +87,9 @@ fn cat__runs_a_command_for_each_connection() {
     });
     let script = "printf hello | \"$0\" cat -q 2 7000";
     for _ in 0..2 {
-        let said = one.run("sh", &["-c", script, prp().to_str().expect("text")]);
-        let (peer, text) = said.split_once('\n').expect("two lines");
-        assert!(peer.starts_with("1:") && text == "HELLO", "{said}");
+        let printed = one.run("sh", &["-c", script, prp().to_str().expect("text")]);
+        let (peer, text) = printed.split_once('\n').expect("two lines");
+        assert!(peer.starts_with("1:") && text == "HELLO", "{printed}");
     }
     drop(holder.stdin.take());
     assert_eq!(holder.wait().expect("a child").code(), Some(0));
@@ -98,13 +98,13 @@ fn cat__runs_a_command_for_each_connection() {
     single.args(["cat", "-l", "7001", "-e", "echo done"]);
     let mut single = single.spawn().expect("topo runs");
     let script = "head -c 1000000 /dev/zero | \"$0\" cat -q 2 7001";
-    let said = wait::until("a server", || {
+    let stdout = wait::until("a server", || {
         let mut command = one.command("sh");
         command.args(["-c", script]).arg(prp());
-        let (_, said, why) = finish(command);
-        (!why.contains("refused")).then_some(said)
+        let (_, stdout, why) = finish(command);
+        (!why.contains("refused")).then_some(stdout)
     });
-    assert_eq!(said, "done\n");
+    assert_eq!(stdout, "done\n");
     assert_eq!(single.wait().expect("a child").code(), Some(0));
     kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
     server.wait().expect("a child");
@@ -117,17 +117,17 @@ fn cat__scans_ports() {
     let mut server = server.args(["cat", "-lk", "7001", "-e", "true"]).spawn().expect("topo runs");
     let scan = |args: &[&str]| run(&one, &[&["cat", "-z"], args].concat());
     wait::until("a server", || (scan(&["2", "7001"]).0 == Some(0)).then_some(()));
-    let (code, said, found) = scan(&["-v", "2", "7000-7002"]);
-    assert_eq!((code, said.as_str()), (Some(0), ""), "{found}");
+    let (code, stdout, found) = scan(&["-v", "2", "7000-7002"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), ""), "{found}");
     let lines: Vec<_> = found.lines().collect();
     assert_eq!(lines.len(), 3, "{found}");
     assert!(lines[0].starts_with("prp: 2:7000: ") && lines[0].contains("refused"), "{found}");
     assert_eq!(lines[1], "prp: 2:7001: open");
     assert!(lines[2].starts_with("prp: 2:7002: ") && lines[2].contains("refused"), "{found}");
-    let (code, _, said) = scan(&["2", "7002-7003"]);
-    assert!(code == Some(3) && said.contains("2:7003"), "{said}");
-    let (code, _, said) = run(&one, &["cat", "2", "7002-7003"]);
-    assert!(code == Some(2) && said.contains("--scan"), "{said}");
+    let (code, _, stderr) = scan(&["2", "7002-7003"]);
+    assert!(code == Some(3) && stderr.contains("2:7003"), "{stderr}");
+    let (code, _, stderr) = run(&one, &["cat", "2", "7002-7003"]);
+    assert!(code == Some(2) && stderr.contains("--scan"), "{stderr}");
     kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
     server.wait().expect("a child");
 }
@@ -136,24 +136,24 @@ fn cat__scans_ports() {
 fn check__a_port_of_a_bridge_and_a_bridge_of_another_address() {
     let topology = Topology::pair();
     let two = topology.node(2);
-    let (code, _, said) = run(&two, &["hosts", "check"]);
-    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let (code, _, stderr) = run(&two, &["hosts", "check"]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
     ip(&two, "link add br0 type bridge");
     ip(&two, "link set br0 up");
     ip(&two, "link set eth0 master br0");
-    let (code, _, said) = run(&two, &["hosts", "check"]);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("eth0 is a port of the bridge br0"), "{said}");
+    let (code, _, stderr) = run(&two, &["hosts", "check"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("eth0 is a port of the bridge br0"), "{stderr}");
     let by_bridge = TempFile::new(two.hosts().replace("eth0", "br0"));
-    let (code, _, said) = run_with(&two, &by_bridge, &["hosts", "check"]);
-    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let (code, _, stderr) = run_with(&two, &by_bridge, &["hosts", "check"]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
     ip(&two, "link add low address 00:11:22:33:44:55 type veth peer name far");
     ip(&two, "link set low master br0");
-    let (code, _, said) = run_with(&two, &by_bridge, &["hosts", "check"]);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, _, stderr) = run_with(&two, &by_bridge, &["hosts", "check"]);
+    assert_eq!(code, Some(1), "{stderr}");
     let expected = "br0 has the hardware address 00:11:22:33:44:55, and not 02:00:00:00:00:02, which is \
                     that of eth0";
-    assert!(said.contains(expected), "{said}");
+    assert!(stderr.contains(expected), "{stderr}");
 }
 
 fn check__an_alternative_name_and_a_device_that_is_down() {
@@ -161,41 +161,44 @@ fn check__an_alternative_name_and_a_device_that_is_down() {
     let two = topology.node(2);
     ip(&two, "link property add dev eth0 altname lan0");
     let other_name = TempFile::new(two.hosts().replace("eth0", "lan0"));
-    let (code, _, said) = run_with(&two, &other_name, &["hosts", "check"]);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("lan0 is an alternative name of device eth0; write eth0"), "{said}");
+    let (code, _, stderr) = run_with(&two, &other_name, &["hosts", "check"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("lan0 is an alternative name of device eth0; write eth0"), "{stderr}");
     topology.link(1, Link::Down);
-    let (code, said, _) = run(&two, &["hosts", "check"]);
-    assert_eq!(code, Some(0), "the other end is not ours: {said}");
-    assert!(said.contains("note: ") && said.contains("eth0 has no carrier"), "{said}");
+    let (code, stdout, _) = run(&two, &["hosts", "check"]);
+    assert_eq!(code, Some(0), "the other end is not ours: {stdout}");
+    assert!(stdout.contains("note: ") && stdout.contains("eth0 has no carrier"), "{stdout}");
     topology.link(2, Link::Down);
-    let (code, _, said) = run(&two, &["hosts", "check"]);
-    assert!(code == Some(1) && said.contains("eth0 is down"), "{said}");
+    let (code, _, stderr) = run(&two, &["hosts", "check"]);
+    assert!(code == Some(1) && stderr.contains("eth0 is down"), "{stderr}");
 }
 
 /// Nobody answers, and the cause is at hand.
 fn connect__where_the_own_device_is_down_says_so() {
     let topology = Topology::pair();
     let one = topology.node(1);
-    let (code, _, said) = run(&one, &["cat", "-w", "0.3", "2", "7000"]);
-    assert_eq!(code, Some(4), "{said}");
+    let (code, _, stderr) = run(&one, &["cat", "-w", "0.3", "2", "7000"]);
+    assert_eq!(code, Some(4), "{stderr}");
     assert!(
-        said.contains("2:7000: no answer from the peer for 0.3 s; is a server started"),
-        "{said}"
+        stderr.contains("2:7000: no answer from the peer for 0.3 s; is a server started"),
+        "{stderr}"
     );
     // Expect: at once, as there is no use in waiting. The kernel tells a lost carrier after a
     // while.
     topology.link(2, Link::Down);
     let flags = || one.run("ip", &["-o", "link", "show", "eth0"]);
     wait::until("eth0 has no carrier", || flags().contains("NO-CARRIER").then_some(()));
-    let (code, _, said) = run(&one, &["ping", "-c", "1", "2"]);
-    assert!(code == Some(4) && said.contains("device eth0 has no carrier"), "{said}");
-    let (code, _, said) = run(&one, &["cat", "-w", "60", "2", "7000"]);
-    assert!(code == Some(5) && said.contains("eth0 of this machine is down or has no"), "{said}");
+    let (code, _, stderr) = run(&one, &["ping", "-c", "1", "2"]);
+    assert!(code == Some(4) && stderr.contains("device eth0 has no carrier"), "{stderr}");
+    let (code, _, stderr) = run(&one, &["cat", "-w", "60", "2", "7000"]);
+    assert!(
+        code == Some(5) && stderr.contains("eth0 of this machine is down or has no"),
+        "{stderr}"
+    );
     topology.link(1, Link::Down);
-    let (code, _, said) = run(&one, &["cat", "-w", "60", "2", "7000"]);
-    assert!(code == Some(5) && said.contains("eth0 is down"), "{said}");
-    assert!(!said.contains("no answer"), "{said}");
+    let (code, _, stderr) = run(&one, &["cat", "-w", "60", "2", "7000"]);
+    assert!(code == Some(5) && stderr.contains("eth0 is down"), "{stderr}");
+    assert!(!stderr.contains("no answer"), "{stderr}");
 }
 
 /// What is captured live is read again from the file, by kind.
@@ -208,9 +211,9 @@ fn dump__captures_and_filters() {
     dump.args(["dump", "-i", "eth0", "-w", path]).stderr(Stdio::piped());
     let dump = dump.spawn().expect("topo runs");
     let read = |args: &[&str]| {
-        let (code, said, why) = run(&one, &[&["dump", "-r", path], args].concat());
+        let (code, stdout, why) = run(&one, &[&["dump", "-r", path], args].concat());
         assert_eq!(code, Some(0), "{args:?}: {why}");
-        said
+        stdout
     };
     // A file without a frame is one whose header is not written yet.
     wait::until("the first frames", || {
@@ -230,9 +233,9 @@ fn dump__captures_and_filters() {
         (read(&["--follow", "--port", "7000"]) == sent).then_some(())
     });
     kill(Pid::from_raw(dump.id().cast_signed()), Signal::SIGINT).expect("it runs");
-    let said = dump.wait_with_output().expect("a child");
-    let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains(" frames; 0 more were lost"), "{said}");
+    let printed = dump.wait_with_output().expect("a child");
+    let printed = String::from_utf8_lossy(&printed.stderr).into_owned();
+    assert!(printed.contains(" frames; 0 more were lost"), "{printed}");
     let requests = read(&["--json", "--kind", "request", "--port", "7000"]);
     let request = json(requests.lines().next().expect("a request"));
     assert_eq!((&request["destination_port"], &request["kind"]), (&7000.into(), &"request".into()));
@@ -271,8 +274,8 @@ fn proxy__passes_tcp_over_prp_and_back() {
         command.args(["-c", script]).arg(prp());
         (finish(command).1 == "from prp?\n").then_some(())
     });
-    let (code, _, said) = run(&one, &["proxy", "tcp:127.0.0.1:8082", "prp:7000"]);
-    assert!(code == Some(2) && said.contains("which node and port"), "{said}");
+    let (code, _, stderr) = run(&one, &["proxy", "tcp:127.0.0.1:8082", "prp:7000"]);
+    assert!(code == Some(2) && stderr.contains("which node and port"), "{stderr}");
     for child in &mut all {
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
         child.wait().expect("a child");
@@ -286,16 +289,16 @@ fn perf__figures_stay_when_raw_frames_are_lost() {
     let mut server = two.command(prp());
     server.args(["perf", "serve"]).stderr(Stdio::null());
     let mut server = server.spawn().expect("topo runs");
-    topology.say(["faults", "--loss", "5%"]);
+    topology.topo(["faults", "--loss", "5%"]);
     let args = ["perf", "latency", "2", "--vs", "raw", "--rounds", "3", "--time", "0.6", "--quiet"];
-    let mut told = (None, String::new(), String::new());
+    let mut outcome = (None, String::new(), String::new());
     wait::until("a server", || {
-        told = run(&topology.node(1), &args);
-        (!told.2.contains("is `prp perf serve` running")).then_some(())
+        outcome = run(&topology.node(1), &args);
+        (!outcome.2.contains("is `prp perf serve` running")).then_some(())
     });
-    let (code, said, why) = told;
-    assert_eq!(code, Some(4), "{said}{why}");
-    assert!(said.lines().any(|line| line.starts_with("prp ")), "{said}{why}");
+    let (code, stdout, why) = outcome;
+    assert_eq!(code, Some(4), "{stdout}{why}");
+    assert!(stdout.lines().any(|line| line.starts_with("prp ")), "{stdout}{why}");
     assert!(why.contains("raw frames to 2:5210: one was lost"), "{why}");
     server.kill().expect("it runs");
     server.wait().expect("a child");
@@ -305,13 +308,13 @@ fn ping__counts_and_ends_with_a_summary() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
     let _router = Router::start(&two, ROUTED);
-    let (code, said, _) = run(&one, &["ping", "-c", "3", "-i", "0.01", "--json", "2"]);
-    let report = json(&said);
-    assert_eq!(code, Some(0), "{said}");
-    assert_eq!((&report["sent"], &report["answered"]), (&3.into(), &3.into()), "{said}");
-    assert_eq!((&report["lost_percent"], &report["node"]), (&0.0.into(), &2.into()), "{said}");
-    assert!(report["max_seconds"].as_f64().is_some_and(|s| s > 0.0), "{said}");
-    assert_eq!(report["answers"].as_array().map(Vec::len), Some(3), "{said}");
+    let (code, stdout, _) = run(&one, &["ping", "-c", "3", "-i", "0.01", "--json", "2"]);
+    let report = json(&stdout);
+    assert_eq!(code, Some(0), "{stdout}");
+    assert_eq!((&report["sent"], &report["answered"]), (&3.into(), &3.into()), "{stdout}");
+    assert_eq!((&report["lost_percent"], &report["node"]), (&0.0.into(), &2.into()), "{stdout}");
+    assert!(report["max_seconds"].as_f64().is_some_and(|s| s > 0.0), "{stdout}");
+    assert_eq!(report["answers"].as_array().map(Vec::len), Some(3), "{stdout}");
     // Ctrl-C, while it goes on.
     let output = TempFile::new("");
     let mut command = one.interruptible(prp());
@@ -329,14 +332,14 @@ fn ping__counts_and_ends_with_a_summary() {
     assert!(last.starts_with("rtt min/avg/max/mdev = ") && last.ends_with(" ms"), "{last}");
     assert!(read().contains("\n--- 2 (node2) ping statistics ---\n"), "{}", read());
     // In time, and not; a flood takes back each dot.
-    let (code, said, _) = run(&one, &["ping", "-c", "3", "-w", "0.01", "-i", "9", "2"]);
-    assert_eq!(code, Some(4), "one of three in time: {said}");
-    let (code, said, _) = run(&one, &["ping", "-f", "-c", "50", "2"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert_eq!(said.matches("\u{8} \u{8}").count(), 50, "{said}");
-    let (code, said, _) = run(&one, &["ping", "-q", "-c", "2", "-i", "0.01", "-s", "100", "2"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.starts_with("PING 2 (node2) 100(136) bytes of data.\n\n--- 2 (n"), "{said}");
+    let (code, stdout, _) = run(&one, &["ping", "-c", "3", "-w", "0.01", "-i", "9", "2"]);
+    assert_eq!(code, Some(4), "one of three in time: {stdout}");
+    let (code, stdout, _) = run(&one, &["ping", "-f", "-c", "50", "2"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    assert_eq!(stdout.matches("\u{8} \u{8}").count(), 50, "{stdout}");
+    let (code, stdout, _) = run(&one, &["ping", "-q", "-c", "2", "-i", "0.01", "-s", "100", "2"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(stdout.starts_with("PING 2 (node2) 100(136) bytes of data.\n\n--- 2 (n"), "{stdout}");
     // Nobody answers, and Ctrl-C says so as well.
     let mut command = one.command("timeout");
     command
@@ -357,9 +360,9 @@ fn ping__without_the_privilege_says_what_is_missing() {
         let mut command = node.command("setpriv");
         command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--reuid", "65534"]);
         command.arg("--clear-groups").arg(program.path()).args(words);
-        let (code, _, said) = finish(command);
-        assert_eq!(code, Some(6), "{words:?}: {said}");
-        assert!(said.contains("a packet socket needs CAP_NET_RAW"), "{words:?}: {said}");
+        let (code, _, stderr) = finish(command);
+        assert_eq!(code, Some(6), "{words:?}: {stderr}");
+        assert!(stderr.contains("a packet socket needs CAP_NET_RAW"), "{words:?}: {stderr}");
     }
 }
 
@@ -370,18 +373,18 @@ fn routed__is_found_whatever_is_wrong_with_prphosts() {
     let hosts = TempFile::new(&good);
     let _router = Router::run(node.command_with_hosts(hosts.path(), ROUTED));
     let status = |what: &str| {
-        let (code, said, why) = run_with(&node, &hosts, &["routed", "status", "--json"]);
+        let (code, stdout, why) = run_with(&node, &hosts, &["routed", "status", "--json"]);
         assert_eq!(code, Some(0), "{what}: {why}");
-        let status = json(&said);
-        assert_eq!(status["node"], 1, "{what}: {said}");
-        assert!(status["uptime_seconds"].is_u64(), "{said}");
+        let status = json(&stdout);
+        assert_eq!(status["node"], 1, "{what}: {stdout}");
+        assert!(status["uptime_seconds"].is_u64(), "{stdout}");
         status
     };
     assert!(status("all is well")["last_error"].is_null());
     hosts.replace(format!("{good}9 here\n"));
     status("a mistake");
-    let (code, _, said) = run_with(&node, &hosts, &["routed", "reload"]);
-    assert!(code == Some(1) && said.contains("stay in force"), "{said}");
+    let (code, _, stderr) = run_with(&node, &hosts, &["routed", "reload"]);
+    assert!(code == Some(1) && stderr.contains("stay in force"), "{stderr}");
     let why = status("a mistake that was read")["last_error"].to_string();
     assert!(why.contains(":4:3: expected "), "{why}");
     hosts.replace("7 02:00:00:00:00:07 eth0\n");
@@ -389,27 +392,27 @@ fn routed__is_found_whatever_is_wrong_with_prphosts() {
     std::fs::remove_file(hosts.path()).expect("it is there");
     status("no file");
     hosts.replace(&good);
-    let (code, said, _) = run_with(&node, &hosts, &["routed", "routes", "--json"]);
+    let (code, stdout, _) = run_with(&node, &hosts, &["routed", "routes", "--json"]);
     assert_eq!(code, Some(0));
-    let routes = json(&said);
+    let routes = json(&stdout);
     assert_eq!(
         (&routes[0]["route"], &routes[1]["route"]),
         (&"local".into(), &"via".into()),
-        "{said}"
+        "{stdout}"
     );
-    assert_eq!(routes[1]["next_hops"][0]["mac"], "02:00:00:00:00:02", "{said}");
-    let (_, said, _) = run_with(&node, &hosts, &["routed", "neighbours", "--json"]);
-    assert!(json(&said)[0]["liveness"].is_null(), "{said}");
-    let (_, said, _) = run_with(&node, &hosts, &["routed", "metrics", "--json"]);
-    let metrics = json(&said);
+    assert_eq!(routes[1]["next_hops"][0]["mac"], "02:00:00:00:00:02", "{stdout}");
+    let (_, stdout, _) = run_with(&node, &hosts, &["routed", "neighbours", "--json"]);
+    assert!(json(&stdout)[0]["liveness"].is_null(), "{stdout}");
+    let (_, stdout, _) = run_with(&node, &hosts, &["routed", "metrics", "--json"]);
+    let metrics = json(&stdout);
     let drops: Vec<_> = metrics
         .as_array()
         .expect("a list")
         .iter()
         .filter(|metric| metric["name"] == "prp_routed_dropped_frames_total")
         .collect();
-    assert!(drops.len() > 5 && drops.iter().all(|drop| drop["value"].is_u64()), "{said}");
-    assert!(drops.is_sorted_by_key(|drop| drop["labels"]["reason"].as_str()), "{said}");
+    assert!(drops.len() > 5 && drops.iter().all(|drop| drop["value"].is_u64()), "{stdout}");
+    assert!(drops.is_sorted_by_key(|drop| drop["labels"]["reason"].as_str()), "{stdout}");
 }
 
 /// Each node's processes, and none of another network namespace.
@@ -428,9 +431,9 @@ fn stat__shows_both_ends_and_filters() {
         Some(client.spawn().expect("topo runs"))
     });
     let stat = |node: &Node<'_>, args: &[&str]| {
-        let (code, said, why) = run(node, &[&["stat"], args].concat());
+        let (code, stdout, why) = run(node, &[&["stat"], args].concat());
         assert_eq!(code, Some(0), "{args:?}: {why}");
-        said
+        stdout
     };
     let words = ["--json", "state", "estab", "sport", "=", ":7000"];
     let server_end = wait::until("the server's end", || {
@@ -454,10 +457,13 @@ fn stat__shows_both_ends_and_filters() {
     let metrics = stat(&two, &["--openmetrics"]);
     assert!(metrics.contains("# TYPE prp_accepted counter") && metrics.ends_with("# EOF\n"));
     check_openmetrics(&metrics);
-    // A process that is stopped says what it said last, and keeps nobody waiting for long.
+    // A process that is stopped shows what it wrote last, and keeps nobody waiting for long.
     kill(Pid::from_raw(client.id().cast_signed()), Signal::SIGSTOP).expect("it runs");
-    let (code, said, why) = run(&one, &["stat", "-H"]);
-    assert!(code == Some(0) && said.contains("ESTAB") && why.contains("does not answer"), "{why}");
+    let (code, stdout, why) = run(&one, &["stat", "-H"]);
+    assert!(
+        code == Some(0) && stdout.contains("ESTAB") && why.contains("does not answer"),
+        "{why}"
+    );
     kill(Pid::from_raw(client.id().cast_signed()), Signal::SIGCONT).expect("it is there");
     drop(client.stdin.take());
     kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
@@ -468,14 +474,14 @@ fn stat__shows_both_ends_and_filters() {
 fn trace__gives_up_where_nobody_answers() {
     let topology = Topology::pair();
     let node = topology.node(1);
-    let (code, said, why) = run(&node, &["trace", "-q", "1", "-w", "0.05", "2"]);
-    assert_eq!((code, said.lines().count()), (Some(4), 3), "{said}{why}");
+    let (code, stdout, why) = run(&node, &["trace", "-q", "1", "-w", "0.05", "2"]);
+    assert_eq!((code, stdout.lines().count()), (Some(4), 3), "{stdout}{why}");
     assert!(why.contains("does prp-routed run on 2 (node2), the first node on the way?"), "{why}");
     let _router = Router::start(&topology.node(2), ROUTED);
-    let (code, said, _) = run(&node, &["trace", "-q", "1", "-w", "5", "--json", "2"]);
-    let report = json(&said);
-    assert_eq!((code, &report["reached"]), (Some(0), &true.into()), "{said}");
-    assert_eq!(report["hops"][0]["answers"][0]["node"], 2, "{said}");
+    let (code, stdout, _) = run(&node, &["trace", "-q", "1", "-w", "5", "--json", "2"]);
+    let report = json(&stdout);
+    assert_eq!((code, &report["reached"]), (Some(0), &true.into()), "{stdout}");
+    assert_eq!(report["hops"][0]["answers"][0]["node"], 2, "{stdout}");
 }
 
 /// The parser of the reference implementation takes `text`. Where there is none, the other checks

@@ -118,16 +118,16 @@ fn top__without_a_terminal_prints_rates() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let (code, said, why) = run(&[]);
-    assert!(code == Some(2) && said.is_empty() && why.contains("`prp top -b`"), "{why}");
-    let (code, said, why) = run(&["--once", "-d", "0.1", "dst", "2:7000"]);
+    let (code, stdout, why) = run(&[]);
+    assert!(code == Some(2) && stdout.is_empty() && why.contains("`prp top -b`"), "{why}");
+    let (code, stdout, why) = run(&["--once", "-d", "0.1", "dst", "2:7000"]);
     assert_eq!(code, Some(0), "{why}");
     let head = "Local       Peer        State      Send/s Recv/s RTT ms Again Recv-Q";
-    assert!(said.starts_with("prp top ") && said.contains(head), "{said}");
-    assert_eq!(said.lines().filter(|line| line.contains("2:7000 ")).count(), 1, "{said}");
-    let (code, said, _) = run(&["-b", "-n", "2", "-d", "0.1", "dst", "2:7001"]);
-    assert!(code == Some(0) && !said.contains("2:7000"), "{said}");
-    assert_eq!(said.matches("prp top ").count(), 2, "{said}");
+    assert!(stdout.starts_with("prp top ") && stdout.contains(head), "{stdout}");
+    assert_eq!(stdout.lines().filter(|line| line.contains("2:7000 ")).count(), 1, "{stdout}");
+    let (code, stdout, _) = run(&["-b", "-n", "2", "-d", "0.1", "dst", "2:7001"]);
+    assert!(code == Some(0) && !stdout.contains("2:7000"), "{stdout}");
+    assert_eq!(stdout.matches("prp top ").count(), 2, "{stdout}");
     // Something is sent while it looks.
     let mut top = one.command(prp());
     top.args(["top", "--json", "-d", "0.1", "-n", "100"]).stdout(Stdio::piped());

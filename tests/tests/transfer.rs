@@ -13,7 +13,7 @@ use prp_tests::wait;
 prp_tests::main! {
     heavy:
         transfer__a_gibibyte,
-        transfer__both_ways_at_once;
+        transfer__in_both_directions_at_once;
     light:
         transfer__jumbo_frames,
         transfer__largest_mtu,
@@ -41,10 +41,10 @@ fn transfer__a_gibibyte() {
     send(&mut client, &mut server, seed::of("transfer__a_gibibyte"), 1024 * MIB);
 }
 
-fn transfer__both_ways_at_once() {
+fn transfer__in_both_directions_at_once() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology);
-    let seed = seed::of("transfer__both_ways_at_once");
+    let seed = seed::of("transfer__in_both_directions_at_once");
     exchange(&mut client, &mut server, seed, 128 * MIB, |_| ());
 }
 

@@ -36,7 +36,7 @@ const BATCH: usize = 32;
 /// more.
 const FLOW: usize = 1024;
 const WITHIN: Duration = Duration::from_millis(10);
-const LOOK: Duration = Duration::from_millis(50);
+const SERVICE_INTERVAL: Duration = Duration::from_millis(50);
 const RETRY: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
@@ -63,9 +63,9 @@ fn main() -> ExitCode {
             rules__at_the_egress_are_not_passed_by,
         ),
         Test::new(
-            "flow__ends_and_leaves_the_way_to_others",
+            "flow__ends_and_leaves_the_path_to_others",
             Load::Heavy,
-            flow__ends_and_leaves_the_way_to_others,
+            flow__ends_and_leaves_the_path_to_others,
         ),
         Test::new(
             "listener__hears_all_that_is_sent",
@@ -312,15 +312,15 @@ fn flow__goes_on_where_frames_arrive_later() {
     assert!(from.send(BATCH) > 0, "it is still there");
 }
 
-fn flow__ends_and_leaves_the_way_to_others() {
+fn flow__ends_and_leaves_the_path_to_others() {
     let mut one = Sender::open();
     let mut other = Sender::new();
     other.flow();
     assert_eq!(other.send(FLOW), 0, "the way is taken");
-    let mut looks = 0;
-    while one.service(LOOK).is_some() {
-        looks += 1;
-        assert!(looks < 1000, "no end");
+    let mut services = 0;
+    while one.service(SERVICE_INTERVAL).is_some() {
+        services += 1;
+        assert!(services < 1000, "no end");
     }
     other.send_until_open();
     assert_eq!(one.send(BATCH), 0);
@@ -340,13 +340,13 @@ fn listener__hears_all_that_is_sent() {
         socket.set_nonblocking(true).expect("it can be");
         socket
     });
-    let mut heard = || {
+    let mut received = || {
         let mut buffer = [0; 2048];
         std::iter::from_fn(|| listener.read(&mut buffer).ok()).filter(|n| *n == 1514).count()
     };
-    assert_eq!((from.send(BATCH), heard()), (BATCH as u64, 0), "not at once");
-    from.service(LOOK);
-    assert_eq!((from.send(BATCH), heard()), (0, BATCH));
+    assert_eq!((from.send(BATCH), received()), (BATCH as u64, 0), "not at once");
+    from.service(SERVICE_INTERVAL);
+    assert_eq!((from.send(BATCH), received()), (0, BATCH));
     // Expect: the way is taken again when nobody listens.
     drop(listener);
     from.send_until_open();
@@ -369,10 +369,10 @@ fn rules__at_the_egress_are_not_passed_by() {
     run("nft", "add table netdev t");
     let _restore = Restore(Box::new(|| run("nft", "delete table netdev t")));
     run("nft", "add chain netdev t i { type filter hook ingress device DEV priority 0 ; }");
-    from.service(LOOK);
+    from.service(SERVICE_INTERVAL);
     assert_eq!(from.send(BATCH), BATCH as u64, "what is at the ingress does not matter");
     run("nft", "add chain netdev t e { type filter hook egress device DEV priority 0 ; }");
-    from.service(LOOK);
+    from.service(SERVICE_INTERVAL);
     assert_eq!(from.send(BATCH), 0);
     run("nft", "delete chain netdev t e");
     from.send_until_open();
@@ -386,7 +386,7 @@ fn queue__is_not_passed_by() {
     ] {
         let mut from = Sender::open();
         run("tc", &format!("qdisc add dev DEV {kind}"));
-        from.service(LOOK);
+        from.service(SERVICE_INTERVAL);
         assert_eq!(from.send(BATCH), 0, "{kind}");
         from.service(RETRY);
         from.send(FLOW);
@@ -422,7 +422,7 @@ fn link__that_is_down_or_smaller_is_left_and_returned_to() {
     from.send_until_open();
 
     run("ip", "link set DEV mtu 1400");
-    from.service(LOOK);
+    from.service(SERVICE_INTERVAL);
     let big = [frame(0), frame(1)];
     let sent = from.device.send(&mut big.iter().map(|f| [&f[..], &[], &[], &[]]));
     assert!(sent.too_big, "the kernel says so: {sent:?}");

@@ -1,7 +1,7 @@
 //! `leaver ADDR WAY`: connects to ADDR and leaves, in one of these ways. What comes of it is for
 //! the peer to see, and for the exit status.
 //!
-//! | way | what it does |
+//! | how | what it does |
 //! | --- | --- |
 //! | `reader` | a thread reads another connection, and prints what that gives; writes to the first one, and returns from `main` |
 //! | `last-words` | a handler that `atexit` knew before there was a stream writes when the process exits |
@@ -33,12 +33,12 @@ extern "C" fn last_words() {
 
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [addr, way] = &words[..] else { return Err(io::ErrorKind::InvalidInput.into()) };
-    if way == "last-words" {
+    let [addr, how] = &words[..] else { return Err(io::ErrorKind::InvalidInput.into()) };
+    if how == "last-words" {
         atexit(last_words);
     }
     let mut stream = PrpStream::connect(addr.as_str())?;
-    match way.as_str() {
+    match how.as_str() {
         "reader" => {
             let mut read = PrpStream::connect(addr.as_str())?;
             thread::spawn(move || println!("{:?}", read.read(&mut [0])));

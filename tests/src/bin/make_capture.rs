@@ -30,7 +30,7 @@ fn main() -> io::Result<()> {
         _ => return Err(io::Error::other("usage: make_capture FILE [--udp]")),
     };
     let mut made = Made::default();
-    standing(&mut made);
+    established(&mut made);
     losses(&mut made);
     control_blocks(&mut made);
     handshakes(&mut made);
@@ -179,7 +179,7 @@ fn open(made: &mut Made, client: Plan) {
 
 /// A connection as it should be, whose numbers wrap, behind a router that is captured on both
 /// sides.
-fn standing(made: &mut Made) {
+fn established(made: &mut Made) {
     let client = CLIENT.port(40001).seq(0xf_fffe);
     open(made, client);
     for ahead in 0..4 {

@@ -42,8 +42,8 @@ fn run() -> io::Result<()> {
     std::thread::scope(|scope| {
         let work = || {
             while let Some((at, stream)) = {
-                let turn = next.fetch_add(1, Ordering::Relaxed);
-                (turn < streams.len() * rounds).then(|| (turn, &streams[turn % streams.len()]))
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                (index < streams.len() * rounds).then(|| (index, &streams[index % streams.len()]))
             } {
                 // The one before it may still be on its way.
                 let stream = stream.lock().map_err(|_| io::Error::other("panic"))?;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_tests::wire::{Link, Settings};
 
-/// How often the settings are looked at, and the counters written: soon for a person who changes
+/// How often the settings are read, and the counters written: soon for a person who changes
 /// one.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long to go on looking for frames before sleeping: a wake-up costs more than a frame, and
 /// most frames come closer together than that.
@@ -38,11 +38,11 @@ fn main() -> io::Result<()> {
         links.push(Link::open([&pair[0], &pair[1]], &parsed, number)?);
     }
     println!("ready");
-    let (mut looked, mut busy) = (Instant::now(), Instant::now());
+    let (mut checked, mut busy) = (Instant::now(), Instant::now());
     loop {
         let mut any = false;
         for link in &mut links {
-            any |= link.turn()?;
+            any |= link.poll()?;
         }
         let now = Instant::now();
         if any {
@@ -52,8 +52,8 @@ fn main() -> io::Result<()> {
         } else {
             sleep(&links)?;
         }
-        if now.duration_since(looked) >= LOOK {
-            looked = now;
+        if now.duration_since(checked) >= CHECK_INTERVAL {
+            checked = now;
             let read = fs::read_to_string(settings)?;
             if read != text {
                 let parsed = parse(&read)?;
@@ -74,7 +74,7 @@ fn sleep(links: &[Link]) -> io::Result<()> {
     let waiting = links.iter().any(Link::is_waiting);
     let fds = links.iter().flat_map(Link::fds);
     let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-    let timeout = PollTimeout::try_from(if waiting { SHORT } else { LOOK });
+    let timeout = PollTimeout::try_from(if waiting { SHORT } else { CHECK_INTERVAL });
     match poll(&mut fds, timeout.unwrap_or(PollTimeout::MAX)) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
         Err(e) => Err(e.into()),
@@ -86,8 +86,8 @@ fn sleep(links: &[Link]) -> io::Result<()> {
 fn publish(path: &Path, settings: &str, links: &[Link]) -> io::Result<()> {
     let mut text = format!("{}\n", settings.trim_end());
     for (number, link) in links.iter().enumerate() {
-        for (way, counters) in link.counters().into_iter().enumerate() {
-            text.push_str(&format!("link={} way={} {counters}\n", number + 1, way + 1));
+        for (direction, counters) in link.counters().into_iter().enumerate() {
+            text.push_str(&format!("link={} way={} {counters}\n", number + 1, direction + 1));
         }
     }
     let new = path.with_extension("new");

@@ -32,8 +32,9 @@ impl Link {
         let [a, b] = devices;
         let ends = [RawSocket::open(a, ALL)?, RawSocket::open(b, ALL)?];
         // Every direction has dice of its own, or all would lose the same frames.
-        let seed = |way| settings.seed.wrapping_mul(1_000_003).wrapping_add(2 * number + way);
-        let impairments = [0, 1].map(|way| Impairment::new(settings.faults, seed(way)));
+        let seed =
+            |direction| settings.seed.wrapping_mul(1_000_003).wrapping_add(2 * number + direction);
+        let impairments = [0, 1].map(|direction| Impairment::new(settings.faults, seed(direction)));
         Ok(Self { ends, impairments, out: Vec::with_capacity(2 * BATCH) })
     }
 
@@ -46,19 +47,20 @@ impl Link {
     ///
     /// # Errors
     /// A device is gone.
-    pub fn turn(&mut self) -> io::Result<bool> {
+    pub fn poll(&mut self) -> io::Result<bool> {
         let mut any = false;
-        for way in [0, 1] {
+        for direction in [0, 1] {
             let Self { ends, impairments, out } = self;
             let now = Instant::now();
-            let impairment = &mut impairments[way];
-            any |= ends[way].receive(BATCH, &mut |frame| impairment.pass(frame, now, out))? > 0;
+            let impairment = &mut impairments[direction];
+            any |=
+                ends[direction].receive(BATCH, &mut |frame| impairment.pass(frame, now, out))? > 0;
             impairment.release(now, out);
-            impairment.note_overruns(ends[way].take_overruns());
+            impairment.note_overruns(ends[direction].take_overruns());
             let mut sent = 0;
             while sent < out.len() {
                 let frames = out[sent..].iter().map(|frame| [&frame[..], &[], &[], &[]]);
-                match ends[1 - way].send(&mut { frames }) {
+                match ends[1 - direction].send(&mut { frames }) {
                     // A full device is full for a moment, and the senders wait for us meanwhile.
                     Ok((0, _)) => std::thread::yield_now(),
                     Ok((done, lost)) => {
@@ -87,7 +89,7 @@ impl Link {
         [self.ends[0].as_fd(), self.ends[1].as_fd()]
     }
 
-    /// What has happened, each way.
+    /// What has happened, in each direction.
     pub fn counters(&self) -> [Counters; 2] {
         [self.impairments[0].counters(), self.impairments[1].counters()]
     }

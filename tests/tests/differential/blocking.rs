@@ -168,7 +168,7 @@ pub(crate) fn write__blocks_until_the_peer_reads<S: Stack>(scene: &mut Scene<S>)
     scene.remark("received", tally.to_string() == writer.join().expect("no panic"));
 }
 
-pub(crate) fn transfer__large_both_ways<S: Stack>(scene: &mut Scene<S>) {
+pub(crate) fn transfer__large_in_both_directions<S: Stack>(scene: &mut Scene<S>) {
     const BYTES: u64 = 24 << 20;
     let (client, server) = scene.pair();
     let ends = [client, server].map(|end| (end.try_clone().expect("a clone"), end));

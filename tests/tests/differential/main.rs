@@ -38,7 +38,7 @@ macro_rules! behaviours {
 fn main() -> ExitCode {
     let mut tests: Vec<Test> = behaviours! {
         Heavy:
-            blocking::transfer__large_both_ways,
+            blocking::transfer__large_in_both_directions,
             blocking::write__blocks_until_the_peer_reads;
         Light:
             reading::read__gets_what_was_written,
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
             readiness::readiness__of_data_and_ends,
             readiness::readiness__of_ones_own_end,
             readiness::readiness__of_an_end_that_reads_no_more,
-            readiness::readiness__of_a_shutdown_both_ways,
+            readiness::readiness__of_a_shutdown_in_both_directions,
             readiness::readiness__of_a_reset,
             readiness::readiness__of_a_reset_with_data_unread,
             readiness::readiness__of_a_peer_that_is_gone,

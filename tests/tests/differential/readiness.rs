@@ -15,14 +15,14 @@ use crate::blocking::{empty, fill};
 use crate::scene::{Scene, until_available};
 use crate::stack::{Listener, Stack, Stream};
 
-/// Somebody who waits for a descriptor in all these ways.
+/// Somebody who waits for a descriptor in all these modes.
 struct Watch<'a> {
     fd: BorrowedFd<'a>,
     epolls: [Epoll; 4],
 }
 
 /// How each of them waits. The last one may not ask for more.
-const WAYS: [(&str, EpollFlags); 4] = [
+const MODES: [(&str, EpollFlags); 4] = [
     ("level", ALL),
     ("edge", ALL.union(EpollFlags::EPOLLET)),
     ("once", ALL.union(EpollFlags::EPOLLONESHOT)),
@@ -38,7 +38,7 @@ const ALL: EpollFlags =
 impl<'a> Watch<'a> {
     fn new(fd: &'a impl AsFd) -> Self {
         let fd = fd.as_fd();
-        let epolls = WAYS.map(|(_, flags)| {
+        let epolls = MODES.map(|(_, flags)| {
             let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).expect("epoll");
             epoll.add(fd, EpollEvent::new(flags, 0)).expect("a descriptor to wait on");
             epoll
@@ -46,13 +46,13 @@ impl<'a> Watch<'a> {
         Self { fd, epolls }
     }
 
-    /// What each of them is told now.
-    fn look(&self) -> String {
+    /// What is reported to each of them now.
+    fn observe(&self) -> String {
         let mut text = format!("poll {:?}", polled(self.fd));
-        for ((name, flags), epoll) in WAYS.iter().zip(&self.epolls) {
-            let told = told(epoll);
-            text += &format!(" {name} {told:?}");
-            if flags.contains(EpollFlags::EPOLLONESHOT) && !told.is_empty() {
+        for ((name, flags), epoll) in MODES.iter().zip(&self.epolls) {
+            let reported = reported(epoll);
+            text += &format!(" {name} {reported:?}");
+            if flags.contains(EpollFlags::EPOLLONESHOT) && !reported.is_empty() {
                 epoll.modify(self.fd, &mut EpollEvent::new(*flags, 0)).expect("it waits again");
             }
         }
@@ -70,15 +70,15 @@ fn polled(fd: BorrowedFd<'_>) -> PollFlags {
     fds[0].revents().expect("flags that were asked for, and errors")
 }
 
-/// Waits until `epoll` tells at least `flags`.
+/// Waits until `epoll` reports at least `flags`.
 fn until(fd: &impl AsFd, flags: EpollFlags) {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).expect("epoll");
     epoll.add(fd, EpollEvent::new(ALL, 0)).expect("a descriptor to wait on");
-    wait::until(format!("{flags:?}"), || told(&epoll).contains(flags).then_some(()));
+    wait::until(format!("{flags:?}"), || reported(&epoll).contains(flags).then_some(()));
 }
 
-/// What `epoll` has to tell now.
-fn told(epoll: &Epoll) -> EpollFlags {
+/// What `epoll` reports now.
+fn reported(epoll: &Epoll) -> EpollFlags {
     let mut events = [EpollEvent::empty()];
     let n = epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
     events[..n].first().map_or(EpollFlags::empty(), EpollEvent::events)
@@ -86,105 +86,105 @@ fn told(epoll: &Epoll) -> EpollFlags {
 
 impl<S: Stack> Scene<S> {
     /// Notes what is shown now.
-    fn look(&mut self, state: &str, watch: &Watch<'_>) {
-        self.remark(state, watch.look());
+    fn observe(&mut self, state: &str, watch: &Watch<'_>) {
+        self.remark(state, watch.observe());
     }
 }
 
 pub(crate) fn readiness__of_data_and_ends<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
     let watch = Watch::new(&client);
-    scene.look("fresh", &watch);
+    scene.observe("fresh", &watch);
     scene.write("server writes", &server, b"0123456789");
     until_available(&client, 10);
-    scene.look("ten bytes came", &watch);
-    scene.look("nothing more came", &watch);
+    scene.observe("ten bytes came", &watch);
+    scene.observe("nothing more came", &watch);
     scene.read("client reads", &client, 4);
-    scene.look("six are left", &watch);
+    scene.observe("six are left", &watch);
     scene.write("server writes", &server, b"more");
     until_available(&client, 10);
-    scene.look("four more came", &watch);
+    scene.observe("four more came", &watch);
     scene.write("server writes", &server, b"and more");
     until_available(&client, 18);
-    scene.look("eight more came", &watch);
+    scene.observe("eight more came", &watch);
     scene.read("client reads", &client, 100);
-    scene.look("nothing is left", &watch);
+    scene.observe("nothing is left", &watch);
     scene.write("server writes", &server, b"x");
     until_available(&client, 1);
-    scene.look("one byte came", &watch);
+    scene.observe("one byte came", &watch);
     scene.note("server ends", server.shutdown(Shutdown::Write));
     until(&client, EpollFlags::EPOLLRDHUP);
-    scene.look("their end came", &watch);
+    scene.observe("their end came", &watch);
     scene.read("client reads", &client, 100);
-    scene.look("only the end is left", &watch);
+    scene.observe("only the end is left", &watch);
     scene.read("client reads the end", &client, 100);
-    scene.look("the end was read", &watch);
+    scene.observe("the end was read", &watch);
     scene.write("client writes", &client, b"answer");
     until_available(&server, 6);
-    scene.look("an answer went", &watch);
+    scene.observe("an answer went", &watch);
     scene.note("client ends", client.shutdown(Shutdown::Write));
     until(&server, EpollFlags::EPOLLRDHUP);
-    scene.look("both ended", &watch);
+    scene.observe("both ended", &watch);
 }
 
 pub(crate) fn readiness__of_ones_own_end<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
     let watch = Watch::new(&client);
-    scene.look("fresh", &watch);
+    scene.observe("fresh", &watch);
     scene.note("client ends", client.shutdown(Shutdown::Write));
     until(&server, EpollFlags::EPOLLRDHUP);
-    scene.look("its own end", &watch);
+    scene.observe("its own end", &watch);
     scene.write("server writes", &server, b"late");
     until_available(&client, 4);
-    scene.look("four bytes came", &watch);
+    scene.observe("four bytes came", &watch);
     scene.read("client reads", &client, 100);
     scene.note("server ends", server.shutdown(Shutdown::Write));
     until(&client, EpollFlags::EPOLLHUP);
-    scene.look("theirs, too", &watch);
+    scene.observe("theirs, too", &watch);
 }
 
 pub(crate) fn readiness__of_an_end_that_reads_no_more<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
     let (watch, theirs) = (Watch::new(&client), Watch::new(&server));
-    scene.look("fresh", &watch);
-    scene.look("the other end", &theirs);
+    scene.observe("fresh", &watch);
+    scene.observe("the other end", &theirs);
     scene.note("client reads no more", client.shutdown(Shutdown::Read));
-    scene.look("reads no more", &watch);
-    scene.look("the other end then", &theirs);
+    scene.observe("reads no more", &watch);
+    scene.observe("the other end then", &theirs);
     scene.note("client ends, too", client.shutdown(Shutdown::Write));
-    scene.look("ended both ways", &watch);
+    scene.observe("ended both ways", &watch);
     until(&server, EpollFlags::EPOLLRDHUP);
-    scene.look("the other end at last", &theirs);
+    scene.observe("the other end at last", &theirs);
 }
 
-pub(crate) fn readiness__of_a_shutdown_both_ways<S: Stack>(scene: &mut Scene<S>) {
+pub(crate) fn readiness__of_a_shutdown_in_both_directions<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
     let watch = Watch::new(&client);
-    scene.look("fresh", &watch);
+    scene.observe("fresh", &watch);
     scene.note("client ends both ways", client.shutdown(Shutdown::Both));
-    scene.look("ended both ways", &watch);
+    scene.observe("ended both ways", &watch);
     until(&server, EpollFlags::EPOLLRDHUP);
     scene.write("server writes", &server, b"unwanted");
     until(&server, EpollFlags::EPOLLERR);
     until(&client, EpollFlags::EPOLLERR);
-    scene.look("refused what came", &watch);
-    scene.look("the other end", &Watch::new(&server));
+    scene.observe("refused what came", &watch);
+    scene.observe("the other end", &Watch::new(&server));
 }
 
 pub(crate) fn readiness__of_a_reset<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
     let watch = Watch::new(&client);
-    scene.look("fresh", &watch);
+    scene.observe("fresh", &watch);
     scene.note("server is to reset", server.set_linger(Some(Duration::ZERO)));
     drop(server);
     until(&client, EpollFlags::EPOLLHUP);
-    scene.look("reset", &watch);
-    scene.look("still", &watch);
+    scene.observe("reset", &watch);
+    scene.observe("still", &watch);
     scene.read("client reads", &client, 1);
-    scene.look("the error was read", &watch);
+    scene.observe("the error was read", &watch);
     scene.read("client reads again", &client, 1);
     scene.write("client writes", &client, b"x");
-    scene.look("at last", &watch);
+    scene.observe("at last", &watch);
 }
 
 pub(crate) fn readiness__of_a_reset_with_data_unread<S: Stack>(scene: &mut Scene<S>) {
@@ -192,13 +192,13 @@ pub(crate) fn readiness__of_a_reset_with_data_unread<S: Stack>(scene: &mut Scene
     let watch = Watch::new(&client);
     scene.write("server writes", &server, b"unread");
     until_available(&client, 6);
-    scene.look("six bytes came", &watch);
+    scene.observe("six bytes came", &watch);
     scene.note("server is to reset", server.set_linger(Some(Duration::ZERO)));
     drop(server);
     until(&client, EpollFlags::EPOLLHUP);
-    scene.look("reset", &watch);
+    scene.observe("reset", &watch);
     scene.note_error("client's error", &client);
-    scene.look("the error was taken", &watch);
+    scene.observe("the error was taken", &watch);
 }
 
 pub(crate) fn readiness__of_a_peer_that_is_gone<S: Stack>(scene: &mut Scene<S>) {
@@ -206,12 +206,12 @@ pub(crate) fn readiness__of_a_peer_that_is_gone<S: Stack>(scene: &mut Scene<S>) 
     let watch = Watch::new(&client);
     drop(server);
     until(&client, EpollFlags::EPOLLRDHUP);
-    scene.look("the peer is gone", &watch);
+    scene.observe("the peer is gone", &watch);
     scene.write("client writes", &client, b"anybody there?");
     until(&client, EpollFlags::EPOLLHUP);
-    scene.look("nobody is", &watch);
+    scene.observe("nobody is", &watch);
     scene.note_error("client's error", &client);
-    scene.look("the error was taken", &watch);
+    scene.observe("the error was taken", &watch);
 }
 
 /// Writes until nothing goes in any more: what is on its way makes room once it has come to the
@@ -232,16 +232,16 @@ pub(crate) fn readiness__of_full_buffers<S: Stack>(scene: &mut Scene<S>) {
     scene.note("client does not block", client.set_nonblocking(true));
     let watch = Watch::new(&client);
     let written = fill_up(&client);
-    watch.look();
-    scene.look("full", &watch);
+    watch.observe();
+    scene.observe("full", &watch);
     // A buffer of the descriptor's own, where it has one, is not the stream's.
     SockRef::from(&client).set_send_buffer_size(64 * 1024).expect("an option of sockets");
     let more = fill_up(&client);
-    watch.look();
-    scene.look("full after its buffer was set", &watch);
+    watch.observe();
+    scene.observe("full after its buffer was set", &watch);
     empty(&server, written + more);
     until(&client, EpollFlags::EPOLLOUT);
-    scene.look("room", &watch);
+    scene.observe("room", &watch);
 }
 
 pub(crate) fn readiness__of_a_request<S: Stack>(scene: &mut Scene<S>) {
@@ -249,21 +249,21 @@ pub(crate) fn readiness__of_a_request<S: Stack>(scene: &mut Scene<S>) {
     let refused = scene.connect_nonblocking(Scene::<S>::fresh_port()).expect("it is asked for");
     let watch = Watch::new(&refused);
     until(&refused, EpollFlags::EPOLLHUP);
-    scene.look("refused", &watch);
+    scene.observe("refused", &watch);
     scene.note_error("client's error", &refused);
-    scene.look("the error was taken", &watch);
+    scene.observe("the error was taken", &watch);
     let (listener, port) = scene.listen();
     let granted = scene.connect_nonblocking(port).expect("it is asked for");
     let watch = Watch::new(&granted);
     until(&granted, EpollFlags::EPOLLOUT);
-    scene.look("granted", &watch);
+    scene.observe("granted", &watch);
     drop(listener);
 }
 
 pub(crate) fn readiness__of_a_listener<S: Stack>(scene: &mut Scene<S>) {
     let (listener, port) = scene.listen();
     let watch = Watch::new(&listener);
-    scene.look("nobody", &watch);
+    scene.observe("nobody", &watch);
     // Two that are asked for at a time: each of them is news.
     let arrivals = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).expect("epoll");
     let edges = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 0);
@@ -275,14 +275,14 @@ pub(crate) fn readiness__of_a_listener<S: Stack>(scene: &mut Scene<S>) {
         let patience = EpollTimeout::try_from(PATIENCE).expect("in range");
         let n = arrivals.wait(&mut events, patience).expect("epoll");
         scene.remark("arrivals", n);
-        scene.look(state, &watch);
+        scene.observe(state, &watch);
     }
     scene.note("server accepts", listener.accept().map(drop));
-    scene.look("one is accepted", &watch);
+    scene.observe("one is accepted", &watch);
     scene.note("server accepts", listener.accept().map(drop));
-    scene.look("nobody waits", &watch);
+    scene.observe("nobody waits", &watch);
     all.push(scene.connect(port));
     until(&listener, EpollFlags::EPOLLIN);
-    scene.look("another one waits", &watch);
+    scene.observe("another one waits", &watch);
     scene.note("server accepts", listener.accept().map(drop));
 }

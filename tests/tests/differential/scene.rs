@@ -78,7 +78,7 @@ impl<S: Stack> Scene<S> {
     pub(crate) fn note<T: Debug>(&mut self, step: &str, result: io::Result<T>) {
         let outcome = match result {
             Ok(value) => format!("Ok({value:?})"),
-            Err(e) => format!("Err({})", said(&e)),
+            Err(e) => format!("Err({})", error_text(&e)),
         };
         self.notes.push(Note { step: step.to_owned(), outcome });
     }
@@ -90,7 +90,7 @@ impl<S: Stack> Scene<S> {
 
     /// Notes the error a stream has to report.
     pub(crate) fn note_error(&mut self, step: &str, stream: &S::Stream) {
-        self.note(step, stream.take_error().map(|error| error.map(|e| said(&e))));
+        self.note(step, stream.take_error().map(|error| error.map(|e| error_text(&e))));
     }
 
     /// Notes what reading up to `most` bytes gives.
@@ -108,7 +108,7 @@ impl<S: Stack> Scene<S> {
 
 /// The kind of an error, and the operating system's code for it if there is one: its own, or that
 /// of what it explains.
-fn said(error: &io::Error) -> String {
+fn error_text(error: &io::Error) -> String {
     let source = error.source().and_then(|e| e.downcast_ref::<io::Error>());
     let code = error.raw_os_error().or_else(|| source?.raw_os_error());
     let code = code.map(|code| format!(" {code}")).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use prp_device::{FrameIo, KernelDevice};
 use prp_tests::seed;
 
-use crate::link::{BATCH, FLOW, LOOK, Link, SLOTS, WITHIN, number};
+use crate::link::{BATCH, FLOW, Link, SERVICE_INTERVAL, SLOTS, WITHIN, number};
 
 pub(crate) fn flow__comes_by_tcx_rx_whole_and_in_order() {
     let mut link = Link::new();
@@ -29,7 +29,7 @@ pub(crate) fn flow__comes_by_tcx_rx_whole_and_in_order() {
     link.pass_until_open();
     assert_eq!(link.pass(10 * FLOW), 10 * FLOW);
     assert_eq!(link.pass(1), 1, "a frame alone as well");
-    assert!(link.service(LOOK).is_some(), "it stays open in a flow");
+    assert!(link.service(SERVICE_INTERVAL).is_some(), "it stays open in a flow");
     assert_eq!(link.pass(BATCH), BATCH);
 }
 
@@ -123,10 +123,10 @@ pub(crate) fn flow__ends_and_frames_come_to_the_socket_again() {
     let calls = link.calls();
     link.enable();
     link.send(BATCH);
-    let mut looks = 0;
-    while link.service(LOOK).is_some() {
-        looks += 1;
-        assert!(looks < 3, "it stays open");
+    let mut services = 0;
+    while link.service(SERVICE_INTERVAL).is_some() {
+        services += 1;
+        assert!(services < 3, "it stays open");
     }
     // Closed, with frames in it that come first.
     link.send(BATCH);

@@ -35,7 +35,7 @@ pub(crate) const SLOTS: u32 = 512;
 /// more.
 pub(crate) const FLOW: u32 = 1024;
 pub(crate) const WITHIN: Duration = Duration::from_millis(10);
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const SERVICE_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// Ours.

@@ -34,11 +34,11 @@ fn listen(at: u8, ethertype: u16) -> Socket {
 }
 
 /// Waits for the next frame at `socket`.
-fn hear_one(socket: &mut Socket, what: &str) -> Vec<u8> {
+fn read_one(socket: &mut Socket, what: &str) -> Vec<u8> {
     let deadline = std::time::Instant::now() + PATIENCE;
     let mut buffer = [0; 2048];
     loop {
-        if let Some(frame) = hear(socket, &mut buffer) {
+        if let Some(frame) = read_frame(socket, &mut buffer) {
             return frame;
         }
         assert!(std::time::Instant::now() < deadline, "{what}: it does not come");
@@ -47,7 +47,7 @@ fn hear_one(socket: &mut Socket, what: &str) -> Vec<u8> {
 }
 
 /// The next frame at `socket`, if there is one.
-fn hear(socket: &mut Socket, buffer: &mut [u8]) -> Option<Vec<u8>> {
+fn read_frame(socket: &mut Socket, buffer: &mut [u8]) -> Option<Vec<u8>> {
     socket.read(buffer).ok().map(|n| buffer[..n].to_vec())
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn frames__that_are_not_ours_go_to_the_sockets() {
         link.from.send(&[frame.clone()]);
         link.send(1);
         let other = if ethertype == OTHER { &mut there } else { &mut here };
-        let came = hear_one(other, what);
+        let came = read_one(other, what);
         if frame[12..14] == [0x81, 0] {
             // The kernel has taken it off.
             frame.drain(12..16);
@@ -111,7 +111,7 @@ pub(crate) fn frames__that_are_not_ours_go_to_the_sockets() {
         link.to.receive(64, &mut |f| assert!(f == frame, "{what}")).expect("they can be had");
     }
     for socket in [&mut here, &mut there] {
-        let more = hear(socket, &mut [0; 2048]);
+        let more = read_frame(socket, &mut [0; 2048]);
         assert_eq!(more, None, "a frame that the tcx receive path took, or one twice");
     }
 }
@@ -195,10 +195,10 @@ pub(crate) fn listener__hears_what_tcx_rx_takes() {
     let first = link.sent;
     assert_eq!(link.pass(BATCH), BATCH);
     let mut buffer = [0; 2048];
-    let mut heard =
+    let mut received =
         std::iter::from_fn(|| listener.read(&mut buffer).ok().map(|n| buffer[..n].to_vec()));
     for number in first..link.sent {
         let frame = link.from.frame(number);
-        assert!(heard.any(|f| f == frame), "frame {number}");
+        assert!(received.any(|f| f == frame), "frame {number}");
     }
 }

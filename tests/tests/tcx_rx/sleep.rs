@@ -97,8 +97,8 @@ pub(crate) fn sleeper__gets_every_frame_once_and_in_order() {
                 continue;
             }
             tcx_rx.enable(!waits(to));
-            let looks = dice.pick(&[0, 1, 10, 100, 10_000]);
-            if (0..looks).any(|_| waits(to)) || tcx_rx.disable() {
+            let polls = dice.pick(&[0, 1, 10, 100, 10_000]);
+            if (0..polls).any(|_| waits(to)) || tcx_rx.disable() {
                 continue;
             }
             assert!(sleep(to.as_fd(), patience()), "nobody is woken by frame {received}");

@@ -6,7 +6,7 @@ use prp_device::{FrameIo, KernelDevice, Managed};
 use prp_tests::harness::skip;
 use socket2::SockRef;
 
-use crate::link::{BATCH, End, FLOW, LOOK, Link, PORT, Restore};
+use crate::link::{BATCH, End, FLOW, Link, PORT, Restore, SERVICE_INTERVAL};
 
 /// It is closed at the next look, in the midst of frames, and stays so.
 fn is_left(link: &mut Link, why: &str) {
@@ -14,7 +14,7 @@ fn is_left(link: &mut Link, why: &str) {
     link.tcx_rx.disable();
     link.enable();
     link.send(BATCH);
-    assert!(link.service(LOOK).is_some(), "it is to be tried again");
+    assert!(link.service(SERVICE_INTERVAL).is_some(), "it is to be tried again");
     link.send(BATCH);
     link.receive_all();
     assert_eq!(link.pass(BATCH), 0, "{why}");
@@ -33,7 +33,7 @@ pub(crate) fn rules__at_the_ingress_are_not_passed_by() {
     let _restore = Restore(Box::new(move || end.run("nft", "delete table netdev t")));
     at.run("nft", "add chain netdev t e { type filter hook egress device DEV priority 0 ; }");
     link.pass(FLOW);
-    assert!(link.service(LOOK).is_some());
+    assert!(link.service(SERVICE_INTERVAL).is_some());
     assert_eq!(link.pass(BATCH), BATCH, "what is at the egress does not matter");
     at.run("nft", "add chain netdev t i { type filter hook ingress device DEV priority 0 ; }");
     is_left(&mut link, "a chain");
@@ -63,7 +63,7 @@ pub(crate) fn filters__have_a_place_that_is_not_passed_by() {
     at.run("tc", "qdisc add dev DEV root pfifo");
     let _restore = Restore(Box::new(move || at.run("tc", "qdisc del dev DEV root")));
     link.pass(FLOW);
-    assert!(link.service(LOOK).is_some());
+    assert!(link.service(SERVICE_INTERVAL).is_some());
     assert_eq!(link.pass(BATCH), BATCH, "a queue is for what is sent");
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn interface__removed_and_made_again() {
     link.pass(FLOW);
     link.send(BATCH);
     drop(pair);
-    assert!(link.service(LOOK).is_some(), "it is to be tried again");
+    assert!(link.service(SERVICE_INTERVAL).is_some(), "it is to be tried again");
     assert!(!link.tcx_rx.is_requested());
     assert!(!link.to.revive() && !link.from.device.revive(), "there is none of that name");
     // Expect: what had come is there all the same.

@@ -26,7 +26,7 @@ fn number(frame: &[u8]) -> u32 {
 const ABOUT_ONE_PER_CENT: std::ops::Range<u64> = 50..150;
 
 #[test]
-fn gate__without_faults_is_a_wire() {
+fn gate__without_faults_passes_everything() {
     let (out, counters) = run("", 1000);
     assert_eq!(out, (0..1000).map(frame).collect::<Vec<_>>());
     assert_eq!(counters, Counters { frames: 1000, ..Counters::default() });
