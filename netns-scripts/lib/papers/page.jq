@@ -82,9 +82,11 @@ def plain($head): ($head | line), ($head | map("---") | line), (.[] | line), "";
         ["size", "rate", "gamma", "overhead", "gain_a2", "gain_a3", "predicted_a3", "error_percent"])),
     picture("hiding"; "Gain of A.3 over A.1, measured and predicted")),
 (select(.models) | "## Predicted communication (hyperbolic model, figures 11 to 19)", "",
-    "Processes on the nodes of a star, one each, on links of 100 Mbit/s. Workstation and network are",
+    "Processes on the nodes of a star, one each, on links of 20 Mbit/s. Workstation and network are",
     "fitted to pairs of processes that exchange messages (`prp model fit --model blocks`), and predict",
-    "what is below. All processes share two processors, of which the model knows nothing.", "",
+    "what is below. Two things are not in the model. All processes share two processors, and those that",
+    "wait in turns find each other awake. And a limited link sends some KiB at once before its rate",
+    "holds: pairs that send one message see a faster network than programs that send many.", "",
     (.models.patterns | select(length > 0)
         | "Patterns (figures 11, 12 and 14), microseconds:", "",
           rows(["pattern", "processes", "bytes", "measured", "predicted", "error, %"];
