@@ -16,6 +16,7 @@ mod borrowed_write;
 mod command;
 mod connection_log;
 mod connection_trace;
+mod echo;
 mod farewell;
 #[cfg(any(test, feature = "testing"))]
 mod fingerprint;
@@ -59,6 +60,7 @@ use crate::time::Instant;
 use crate::timer::TimerQueue;
 use connection_log::ConnectionLog;
 use connection_trace::ConnectionTraces;
+use echo::EchoQueue;
 use farewell::Farewells;
 use peer_scheduler::PeerScheduler;
 use port::Ports;
@@ -119,6 +121,7 @@ pub struct Endpoint {
     listeners: BTreeMap<Port, Listener>,
     ports: Ports,
     refusals: ResetQueue,
+    echoes: EchoQueue,
     /// Largest segments known to reach a node.
     proven: HashMap<NodeId, u16, foldhash::fast::FixedState>,
     unconfirmed: Unconfirmed,
@@ -167,6 +170,7 @@ impl Endpoint {
             listeners: BTreeMap::new(),
             ports: Ports::new(rng.next_u32()),
             refusals: ResetQueue::new(config.refusals_per_second),
+            echoes: EchoQueue::new(),
             proven: HashMap::with_hasher(hasher.clone()),
             unconfirmed: Unconfirmed::new(hasher.clone()),
             timers: TimerQueue::default(),

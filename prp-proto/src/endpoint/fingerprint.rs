@@ -17,6 +17,7 @@ impl Endpoint {
         self.listeners.hash(state);
         self.ports.hash(state);
         self.refusals.hash(state);
+        self.echoes.hash(state);
         self.rng.get_word_pos().hash(state);
         self.transmit_queue.hash(state);
         self.scheduler.hash(state);

@@ -52,6 +52,7 @@ impl Endpoint {
     ) -> usize {
         self.handle_sent(now);
         while !batch.is_full() && self.refusals.transmit(batch) {}
+        while !batch.is_full() && self.echoes.transmit(batch) {}
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
             let Some(conn) = self.table.get_mut(handle) else { continue };
@@ -123,6 +124,7 @@ impl Endpoint {
         !self.transmit_queue.is_empty()
             || self.scheduler.is_any_active()
             || !self.refusals.is_empty()
+            || !self.echoes.is_empty()
             || !self.sent.is_empty()
     }
 

@@ -12,7 +12,7 @@ use crate::hosts::{Hosts, UDP_DEVICE};
 use crate::route::RouteTable;
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
-use crate::wire::PACKET_HEADER_LEN;
+use crate::wire::{NodeBlock, NodeKind, PACKET_HEADER_LEN};
 
 const HOSTS: &str = "1 udp:10.0.0.1\n2 udp:10.0.0.2\n";
 /// The UDP ports that the processes of node 1 and node 2 send from.
@@ -225,4 +225,44 @@ fn udp__each_of_several_connections_sends_a_train_at_a_time() {
     let sender: Vec<_> = (0..batch.len()).map(|i| batch.connection(i)).collect();
     let trains = sender.chunk_by(|a, b| a == b).filter(|train| train.len() >= 40).count();
     assert!(trains >= 2, "{sender:?}");
+}
+
+/// PRP-NODE-2 and 4: an echo that comes over UDP is answered as it is, and so many a second.
+#[test]
+fn echo__is_answered_with_its_padding() {
+    let mut net = Net::new(HOSTS);
+    let echo = |kind, padding: &[u8]| {
+        let [src, dst] = [1, 2].map(|n| NodeId::new(n).expect("a node"));
+        let mut transport = TransportHeader::new(
+            Port::new(61_000),
+            Port::CONTROL,
+            crate::seq::Seq::default(),
+            crate::seq::SeqWidth::Bits20,
+            0,
+        );
+        transport.flags = (transport.flags | Flags::CTL).with_hops(3);
+        let head = Head { ethernet: None, network: NetworkHeader { src, dst }, transport };
+        let block = NodeBlock { kind, hops: 0, sequence: 7, id: 9, stamp: 11 };
+        crate::wire::sealed(head, &[&block.emit(), padding])
+    };
+    let ask = |net: &mut Net, bytes: &[u8]| {
+        net.ends[1].handle_datagram(net.time, DeviceId(0), udp(0, 5233), bytes, None);
+        net.wire.clear();
+        net.take_out();
+        net.wire.drain(..).collect::<Vec<_>>()
+    };
+    let answers = ask(&mut net, &echo(NodeKind::Echo, b"padding"));
+    let [(_, to, bytes)] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(*to, udp(0, 5233), "to the process that asks");
+    let frame = Frame::parse_datagram(udp(1, 5240), bytes).expect("well formed");
+    let block = NodeBlock::of(&frame).expect("with a trailer");
+    assert_eq!((block.kind, block.hops, block.sequence), (NodeKind::EchoReply, 3, 7));
+    assert_eq!((block.id, block.stamp, &frame.payload[NodeBlock::LEN..]), (9, 11, &b"padding"[..]));
+    // Expect: no answer to an answer, to a bad trailer, and to too many.
+    assert!(ask(&mut net, &echo(NodeKind::EchoReply, b"")).is_empty());
+    let mut bad = echo(NodeKind::Echo, b"");
+    *bad.last_mut().expect("a trailer") ^= 1;
+    assert!(ask(&mut net, &bad).is_empty());
+    let answered = (0..2000).filter(|_| !ask(&mut net, &echo(NodeKind::Echo, b"")).is_empty());
+    assert!(answered.count() < 1500);
 }

@@ -1,0 +1,75 @@
+//! Answers to echoes (SPEC PRP-NODE-2), where no router gives them: over UDP a packet for the
+//! control port of a node without one comes to the process that holds the node's own port.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::Endpoint;
+use crate::addr::Port;
+use crate::seq::{Seq, SeqWidth};
+use crate::time::Instant;
+use crate::token_bucket::TokenBucket;
+use crate::transmit::{Path, TransmitBatch};
+use crate::wire::{CrcKey, Flags, Frame, NodeBlock, NodeKind, TransportHeader};
+
+/// Answers waiting for the device at most.
+const MAX_QUEUED: usize = 64;
+
+/// Answers a second (SPEC PRP-NODE-4).
+const PER_SECOND: u32 = 1000;
+
+/// An answer to an echo.
+#[derive(Clone, Debug, Hash)]
+struct EchoReply {
+    path: Path,
+    to: Port,
+    payload: Vec<u8>,
+}
+
+/// Answers on their way out.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct EchoQueue {
+    queue: VecDeque<EchoReply>,
+    allowed: TokenBucket,
+}
+
+impl EchoQueue {
+    pub(super) fn new() -> Self {
+        Self { queue: VecDeque::new(), allowed: TokenBucket::new(PER_SECOND) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Puts one into `batch`; whether there was one.
+    pub(super) fn transmit(&mut self, batch: &mut TransmitBatch) -> bool {
+        let Some(EchoReply { path, to, payload }) = self.queue.pop_front() else { return false };
+        let (len, from) = (payload.len() as u16, Port::CONTROL);
+        let mut header = TransportHeader::new(from, to, Seq::default(), SeqWidth::Bits20, len);
+        header.flags |= Flags::CTL;
+        batch.push_inline(&path, None, header, &payload, Some(CrcKey::NONE));
+        true
+    }
+}
+
+impl Endpoint {
+    /// Answers `frame` if it is an echo that came over UDP; whether it is one.
+    pub(super) fn answer_echo(&mut self, now: Instant, frame: &Frame<'_>) -> bool {
+        let transport = frame.head.transport;
+        let is_asked = frame.from.is_udp() && transport.dst_port == Port::CONTROL;
+        let block = NodeBlock::of(frame).filter(|block| block.kind == NodeKind::Echo);
+        let Some(asked) = block.filter(|_| is_asked) else { return false };
+        if let Some(path) = self.path_back(frame)
+            && self.echoes.queue.len() < MAX_QUEUED
+            && self.echoes.allowed.take(now)
+        {
+            let hops = transport.flags.hops();
+            let block = NodeBlock { kind: NodeKind::EchoReply, hops, ..asked };
+            let mut payload = block.emit().to_vec();
+            payload.extend_from_slice(frame.payload.get(NodeBlock::LEN..).unwrap_or_default());
+            self.echoes.queue.push_back(EchoReply { path, to: transport.src_port, payload });
+        }
+        true
+    }
+}
