@@ -94,11 +94,8 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
     found.extend(processes::findings());
     let Ok(file) = hosts::load(&path) else { return found };
     found.extend(devices::findings(&file));
-    if is_udp {
-        let text = "this node's packets travel in UDP: the way to a node is not examined";
-        found.push(Finding::note("udp", text, "`prp cat -z NODE PORT` asks a port"));
-    } else if let Some(node) = &args.node
-        && may_send
+    if let Some(node) = &args.node
+        && (is_udp || may_send)
     {
         found.extend(route::findings(node, args.hosts.as_deref()));
     }

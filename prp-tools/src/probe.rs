@@ -1,5 +1,8 @@
 //! Echoes to nodes and what comes back (SPEC PRP-NODE): what `ping` and `trace` are made of.
 
+mod udp;
+
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,12 +10,16 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use prp_device::{FrameIo, KernelDevice, PacketDevice, PortFilter, explain_open, list_interfaces};
+use prp_device::{
+    FrameIo, KernelDevice, PacketDevice, PortFilter, UdpCounters, explain_open, factory,
+    list_interfaces,
+};
 use prp_node::PortClaims;
-use prp_proto::addr::{DeviceId, NodeId, Port};
+use prp_proto::addr::{DeviceId, LinkAddr, NodeId, Port};
 use prp_proto::endpoint::Device;
 use prp_proto::forward::{Flow, Forwarder, Outcome};
-use prp_proto::route::{Route, RouteTable};
+use prp_proto::hosts::UDP_DEVICE;
+use prp_proto::route::{NextHop, Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, HEADER_LEN, Head, NetworkHeader, NodeBlock,
@@ -22,13 +29,10 @@ use prp_sock::{HostsFile, Resolver};
 
 use crate::exit::{Code, Failure};
 use crate::hosts;
+use udp::UdpProbe;
 
 /// Where ports for asking begin: above those that are given out automatically.
 const FIRST_PORT: u16 = 61_000;
-
-/// What is said where no line of prphosts names a device.
-const OVER_UDP: &str = "they are sent over Ethernet only, and prphosts has UDP addresses alone; \
-                        `prp cat -z NODE PORT` asks whether a node is there";
 
 /// Sends echoes and receives answers.
 #[derive(Debug)]
@@ -36,6 +40,11 @@ pub(crate) struct Prober {
     file: HostsFile,
     forwarder: Forwarder,
     devices: Vec<PacketDevice>,
+    /// The device after those.
+    udp: Option<UdpProbe>,
+    /// Why there are no Ethernet devices, where the node has some.
+    no_ethernet: Option<io::Error>,
+    replies: VecDeque<ProbeReply>,
     port: Port,
     id: u32,
     started: Instant,
@@ -72,32 +81,36 @@ impl Prober {
 
     fn by(file: HostsFile) -> io::Result<Self> {
         let local = Resolver::by(file.clone())?.local_node()?;
-        let mut claims = PortClaims::new(local);
-        let port = free_port(&mut claims)?;
         let hosts = file.hosts();
-        if hosts.devices().next().is_none() && !hosts.udp_peers().is_empty() {
-            return Err(io::Error::new(ErrorKind::Unsupported, OVER_UDP));
+        let mut claims = PortClaims::new(local);
+        let (udp, udp_device) = UdpProbe::open(hosts, local, &mut claims)?.unzip();
+        let port = free_port(&mut claims)?;
+        let mut ethernet = Ok((Vec::new(), Vec::new()));
+        if factory::is_on_ethernet(hosts, local) {
+            ethernet = open_ethernet(&file, &PortFilter::new(local, false, [port].into_iter()));
         }
-        let found = list_interfaces()?;
-        let wanted: Vec<_> = found
-            .iter()
-            .filter(|i| !i.loopback && hosts.devices().any(|name| name == i.name))
-            .collect();
-        let filter = PortFilter::new(local, false, [port].into_iter());
-        let (mut devices, mut ours) = (Vec::new(), Vec::new());
-        for interface in &wanted {
-            let opened = PacketDevice::open(interface, hosts.ethertype());
-            let device = opened.map_err(|e| explain_open(&e, &interface.name))?;
-            device.set_filter(&filter)?;
-            ours.push(Device::ethernet(interface.mac, device.mtu()));
-            devices.push(device);
-        }
+        let (opened, no_ethernet) = match ethernet {
+            // UDP needs no privilege, and may lead to the node.
+            Err(e) if e.kind() == ErrorKind::PermissionDenied && udp.is_some() => {
+                (Default::default(), Some(e))
+            }
+            other => (other?, None),
+        };
+        let (devices, names) = opened;
+        let mut ours: Vec<_> = names.iter().map(|(_, device)| *device).collect();
         let routes = RouteTable::build(hosts, local, |name| {
-            wanted.iter().position(|i| i.name == name).map(|at| DeviceId(at as u16))
+            let at = match name {
+                UDP_DEVICE => udp_device.is_some().then_some(names.len()),
+                name => names.iter().position(|(known, _)| known == name),
+            };
+            at.map(|at| DeviceId(at as u16))
         });
+        ours.extend(udp_device);
         let forwarder = Forwarder::new(hosts.ethertype(), routes, ours);
         let (id, started) = (std::process::id(), Instant::now());
-        Ok(Self { file, forwarder, devices, port, id, started, _claims: claims })
+        let replies = VecDeque::new();
+        let _claims = claims;
+        Ok(Self { file, forwarder, devices, udp, no_ethernet, replies, port, id, started, _claims })
     }
 
     /// The node `name` means.
@@ -120,15 +133,34 @@ impl Prober {
         HEADER_LEN - ETHERNET_LEN + NodeBlock::LEN + padding + CRC_LEN
     }
 
+    /// Whether the best way to `node` is UDP.
+    pub(crate) fn is_udp(&self, node: NodeId) -> bool {
+        self.best_hop(node).is_some_and(|hop| hop.addr.is_udp())
+    }
+
+    /// What the UDP device has counted, if there is one.
+    pub(crate) fn udp_counters(&self) -> Option<UdpCounters> {
+        self.udp.as_ref().map(UdpProbe::counters)
+    }
+
+    fn best_hop(&self, node: NodeId) -> Option<&NextHop> {
+        self.forwarder.routes().lookup(node).next_hops().first()
+    }
+
     /// The most padding of an echo to `node` that the device and prphosts allow.
     pub(crate) fn largest_padding(&self, node: NodeId) -> usize {
-        let routes = self.forwarder.routes();
-        let device = routes.lookup(node).next_hops().first().map(|hop| usize::from(hop.device.0));
-        let device = device.and_then(|at| self.forwarder.devices().get(at)).map(|d| d.mtu);
-        let nodes = [node, self.forwarder.local()];
-        let stated = nodes.into_iter().filter_map(|node| self.file.hosts().entry(node)?.mtu());
-        let mtu = stated.chain(device).min().unwrap_or(0) as usize;
-        mtu.saturating_sub(Self::frame_len(0))
+        let hop = self.best_hop(node);
+        let device = hop.and_then(|hop| self.forwarder.devices().get(usize::from(hop.device.0)));
+        let device = device.map(|device| device.mtu);
+        let mtu = if self.is_udp(node) {
+            // Without the headers of IP and UDP, as routes have it.
+            hop.and_then(|hop| hop.mtu).into_iter().chain(device).min()
+        } else {
+            let nodes = [node, self.forwarder.local()];
+            let stated = nodes.into_iter().filter_map(|node| self.file.hosts().entry(node)?.mtu());
+            stated.chain(device).min()
+        };
+        (mtu.unwrap_or(0) as usize).saturating_sub(Self::frame_len(0))
     }
 
     /// A node's number, with its name if it has one.
@@ -145,6 +177,17 @@ impl Prober {
         routers: u8,
         padding: usize,
     ) -> Result<(), Failure> {
+        self.send_all(node, &[sequence], routers, padding)
+    }
+
+    /// As [`Self::send`], of echoes with these numbers at once: over UDP they leave as a train.
+    pub(crate) fn send_all(
+        &mut self,
+        node: NodeId,
+        sequences: &[u16],
+        routers: u8,
+        padding: usize,
+    ) -> Result<(), Failure> {
         let local = self.forwarder.local();
         let flow = Flow {
             src: local.number(),
@@ -153,30 +196,46 @@ impl Prober {
             dst_port: 0,
         };
         let next = self.forwarder.next_hop(node, flow, None).map_err(|_| self.unreachable(node))?;
+        let echo = |sequence: &u16| self.echo(node, &next, *sequence, routers, padding);
+        let frames: Vec<_> = sequences.iter().map(echo).collect();
         let at = usize::from(next.device.0);
-        let mut transport =
-            TransportHeader::new(self.port, Port::CONTROL, Seq::default(), SeqWidth::Bits20, 0);
-        let spent = Flags::MAX_HOPS.saturating_sub(routers);
-        transport.flags = (transport.flags | Flags::CTL).with_hops(spent);
-        let head = Head {
-            ethernet: EthernetHeader::between(
-                self.forwarder.devices()[at].addr,
-                next.addr,
-                self.forwarder.ethertype(),
-            ),
-            network: NetworkHeader { src: local, dst: node },
-            transport,
+        let sent = match (self.devices.get_mut(at), &mut self.udp) {
+            (Some(device), _) => {
+                device.send(&mut frames.iter().map(|frame| [&frame[..], &[], &[], &[]]))
+            }
+            (None, Some(udp)) => udp.send(next.addr, &frames),
+            (None, None) => return Err(self.unreachable(node)),
         };
-        let stamp = self.started.elapsed().as_nanos() as u64;
-        let block = NodeBlock { kind: NodeKind::Echo, hops: spent, sequence, id: self.id, stamp };
-        let frame = sealed(head, &[&block.emit(), &vec![0; padding]]);
-        let sent = self.devices[at].send(&mut [[&frame[..], &[], &[], &[]]].into_iter());
         if sent.too_big {
             let mtu = self.forwarder.devices()[at].mtu;
             let text = format!("{padding} bytes of padding: more than an MTU of {mtu} takes");
             return Err(Failure::new(Code::Failed, text));
         }
         Ok(())
+    }
+
+    /// An echo by `next`, from the Ethernet header on if there is one.
+    fn echo(
+        &self,
+        node: NodeId,
+        next: &NextHop,
+        sequence: u16,
+        routers: u8,
+        padding: usize,
+    ) -> Vec<u8> {
+        let mut transport =
+            TransportHeader::new(self.port, Port::CONTROL, Seq::default(), SeqWidth::Bits20, 0);
+        let spent = Flags::MAX_HOPS.saturating_sub(routers);
+        transport.flags = (transport.flags | Flags::CTL).with_hops(spent);
+        let own = self.forwarder.devices()[usize::from(next.device.0)].addr;
+        let head = Head {
+            ethernet: EthernetHeader::between(own, next.addr, self.forwarder.ethertype()),
+            network: NetworkHeader { src: self.forwarder.local(), dst: node },
+            transport,
+        };
+        let stamp = self.started.elapsed().as_nanos() as u64;
+        let block = NodeBlock { kind: NodeKind::Echo, hops: spent, sequence, id: self.id, stamp };
+        sealed(head, &[&block.emit(), &vec![0; padding]])
     }
 
     /// There is no way to `node`, and why.
@@ -186,52 +245,82 @@ impl Prober {
             Route::Local | Route::Via(_) => "no way to it may be used".into(),
         };
         let text = format!("{}: {why} ({})", self.name(node), self.file.path().display());
-        Failure::new(Code::Unreachable, text)
+        match &self.no_ethernet {
+            Some(e) => Failure::new(Code::Unreachable, format!("{text}; Ethernet: {e}")),
+            None => Failure::new(Code::Unreachable, text),
+        }
     }
 
     /// The next answer, waiting until `deadline` at most.
     pub(crate) fn receive(&mut self, deadline: Instant) -> Result<Option<ProbeReply>, Failure> {
+        let failed = |e: io::Error| Failure::network("echoes", &e);
         loop {
-            let mut reply = None;
-            for (at, device) in self.devices.iter_mut().enumerate() {
-                let (forwarder, started) = (&mut self.forwarder, self.started);
-                let (id, port) = (self.id, self.port);
-                let received = device.receive(1, &mut |bytes| {
-                    let Outcome::Local(frame) = forwarder.decide(DeviceId(at as u16), bytes) else {
-                        return;
-                    };
-                    let transport = frame.head.transport;
-                    let block = NodeBlock::of(&frame).filter(|b| b.id == id);
-                    let Some(block) = block.filter(|_| transport.dst_port == port) else { return };
-                    let now = started.elapsed().as_nanos() as u64;
-                    reply = Some((frame.head.network.src, block, now.saturating_sub(block.stamp)));
-                });
-                received.map_err(|e| Failure::network("echoes", &e))?;
-                if let Some((from, block, nanos)) = reply {
-                    return Ok(Some(ProbeReply {
-                        from,
-                        kind: block.kind,
-                        sequence: block.sequence,
-                        routers: block.hops,
-                        took: Duration::from_nanos(nanos),
-                    }));
-                }
+            self.take_replies().map_err(failed)?;
+            if let Some(replies) = self.replies.pop_front() {
+                return Ok(Some(replies));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(None);
             }
-            let mut fds: Vec<_> =
-                self.devices.iter().map(|d| PollFd::new(d.as_fd(), PollFlags::POLLIN)).collect();
+            let ethernet = self.devices.iter().map(PacketDevice::as_fd);
+            let fds = ethernet.chain(self.udp.iter().flat_map(UdpProbe::fds));
+            let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
             match ppoll(&mut fds, Some(TimeSpec::from_duration(left)), None) {
                 Ok(_) | Err(Errno::EINTR) => {}
-                Err(e) => return Err(Failure::network("echoes", &e.into())),
+                Err(e) => return Err(failed(e.into())),
             }
         }
     }
+
+    /// Takes in what is there.
+    fn take_replies(&mut self) -> io::Result<()> {
+        let Self { devices, udp, forwarder, replies, started, id, port, .. } = self;
+        let mut take = |outcome: Outcome<'_>| {
+            let Outcome::Local(frame) = outcome else { return };
+            let now = started.elapsed().as_nanos() as u64;
+            let block = NodeBlock::of(&frame).filter(|block| block.id == *id);
+            if let Some(block) = block.filter(|_| frame.head.transport.dst_port == *port) {
+                replies.push_back(ProbeReply {
+                    from: frame.head.network.src,
+                    kind: block.kind,
+                    sequence: block.sequence,
+                    routers: block.hops,
+                    took: Duration::from_nanos(now.saturating_sub(block.stamp)),
+                });
+            }
+        };
+        for (at, device) in devices.iter_mut().enumerate() {
+            let at = DeviceId(at as u16);
+            device.receive(1, &mut |bytes| take(forwarder.decide(at, bytes)))?;
+        }
+        let at = DeviceId(devices.len() as u16);
+        let mut take = |from: LinkAddr, bytes: &[u8]| {
+            take(forwarder.handle_datagram(at, from, bytes));
+        };
+        udp.as_mut().map_or(Ok(()), |udp| udp.receive(&mut take))
+    }
 }
 
-/// A port that nobody has, which is ours now.
+/// The devices of prphosts that this machine has, with their names and what they are to a router.
+#[expect(clippy::type_complexity, reason = "it is taken apart at once")]
+fn open_ethernet(
+    file: &HostsFile,
+    filter: &PortFilter,
+) -> io::Result<(Vec<PacketDevice>, Vec<(String, Device)>)> {
+    let (mut devices, mut names) = (Vec::new(), Vec::new());
+    let is_named = |name: &str| file.hosts().devices().any(|named| named == name);
+    for interface in list_interfaces()?.iter().filter(|i| !i.loopback && is_named(&i.name)) {
+        let opened = PacketDevice::open(interface, file.hosts().ethertype());
+        let device = opened.map_err(|e| explain_open(&e, &interface.name))?;
+        device.set_filter(filter)?;
+        names.push((interface.name.clone(), Device::ethernet(interface.mac, device.mtu())));
+        devices.push(device);
+    }
+    Ok((devices, names))
+}
+
+/// A port that no process has, which is ours now.
 fn free_port(claims: &mut PortClaims) -> io::Result<Port> {
     for port in (FIRST_PORT..u16::MAX).map(Port::new) {
         if claims.claim(port)? {

@@ -181,8 +181,13 @@ fn verdict(steps: &[Step], prober: &Prober, node: NodeId) -> Result<(), Failure>
         }
         None => {
             let first = prober.name(prober.first_hop(node).unwrap_or(node));
+            let answerer = if prober.is_udp(node) {
+                "prp-routed, or a program that uses PRP,"
+            } else {
+                "prp-routed"
+            };
             let text = format!(
-                "{name}: no answer; does prp-routed run on {first}, the first node on the way?"
+                "{name}: no answer; does {answerer} run on {first}, the first node on the way?"
             );
             Err(Failure::new(Code::TimedOut, text))
         }

@@ -102,6 +102,7 @@ fn healthy__has_no_finding() {
 
 fn healthy__has_no_finding_over_udp() {
     let topology = Topology::pair_with(["--carrier", "udp"]);
+    let _routers = [1, 2].map(|node| Router::start(&topology.node(node), ROUTED));
     let report = examine(&topology.node(1), &["2"]);
     assert_eq!(bad(&report), [], "{report:#}");
 }

@@ -24,6 +24,14 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Echoes of one size before frames of that size count as lost.
 const TRIES: u16 = 3;
 
+/// Trains that are sent to have them tested, and the time from one to the next: the device tests
+/// them every 250 ms.
+const TRAIN_TESTS: u32 = 3;
+const TEST_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Padding of the echoes of a train: as full segments of an MTU of 1500.
+const TRAIN_PADDING: usize = 1400;
+
 /// What came of some echoes.
 #[derive(Debug, Default)]
 struct Answers {
@@ -61,6 +69,9 @@ fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
         found.push(Finding::fault("duplicate_node", cause, mend));
     }
     found.extend(of_size(&mut prober, node, &mut number)?);
+    if prober.is_udp(node) {
+        found.extend(of_trains(&mut prober, node, &mut number)?);
+    }
     Ok(found)
 }
 
@@ -75,6 +86,15 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
         );
         let mend = "`prp doctor` on that node; `prp trace` says how far frames get. Are both \
                     devices in one VLAN, and is the hardware address in prphosts right?";
+        if prober.is_udp(node) {
+            let cause = format!(
+                "{title} does not answer over UDP: it is off, no program there uses PRP and no \
+                 prp-routed runs, or datagrams are lost on the way by {first}"
+            );
+            let mend = "`prp doctor` on that node; does a firewall accept its UDP ports, 5230 to \
+                        5357, and does prphosts have its IP address?";
+            return Finding::fault("no_answer", cause, mend);
+        }
         return Finding::fault("no_answer", cause, mend);
     };
     let from = prober.name(reply.from);
@@ -119,6 +139,42 @@ fn of_size(
     );
     let mend = format!("mtu={mtu} for {title} in the prphosts of both ends, or a larger MTU there");
     Ok(Some(Finding::fault("mtu_hole", cause, &mend)))
+}
+
+/// Whether trains get to `node` whole: the device tests that while it sends some (SPEC PRP-UDP-7).
+fn of_trains(
+    prober: &mut Prober,
+    node: NodeId,
+    number: &mut u16,
+) -> Result<Option<Finding>, Failure> {
+    let padding = prober.largest_padding(node).min(TRAIN_PADDING);
+    for _ in 0..TRAIN_TESTS {
+        let train = [number.wrapping_add(1), number.wrapping_add(2)];
+        *number = train[1];
+        prober.send_all(node, &train, Flags::MAX_HOPS, padding)?;
+        let until = Instant::now() + TEST_INTERVAL;
+        while prober.receive(until)?.is_some() {}
+    }
+    let Some(counters) = prober.udp_counters() else { return Ok(None) };
+    let title = prober.name(node);
+    Ok(if counters.trains_refused > 0 {
+        let cause = format!(
+            "the kernel refuses trains to {title} (UDP_SEGMENT): each datagram costs a system call"
+        );
+        let mend =
+            "a checksum offload that is off (`ethtool -k DEVICE`), or a tunnel on the way out";
+        Some(Finding::warning("trains_refused", cause, mend))
+    } else if counters.train_tests_failed > 0 {
+        let cause = format!(
+            "datagrams to {title} come when they leave alone, and not in trains: an offload on the \
+             way loses or garbles them, and PRP sends them one by one"
+        );
+        let mend = "`ethtool -K DEVICE tx-udp-segmentation off` here, `rx-udp-gro-forwarding off` \
+                    and `rx-gro-list off` there, or a kernel other than 7.0 to 7.1.4";
+        Some(Finding::warning("trains_lost", cause, mend))
+    } else {
+        None
+    })
 }
 
 /// Whether echoes with so much padding come back.

@@ -1,0 +1,152 @@
+//! `prp ping`, `trace` and `doctor` where UDP leads to the node, as a user without a privilege.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use prp_tests::harness::skip;
+use prp_tests::puppet::Puppet;
+use prp_tests::router::Router;
+use prp_tests::scratch::TempFile;
+use prp_tests::topology::{Node, Topology};
+use serde_json::Value;
+
+prp_tests::main! {
+    light:
+        ping__a_process_of_the_node_answers,
+        trace__routers_of_both_carriers,
+        doctor__what_is_wrong_with_the_route;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
+
+/// The prp command beside the programs of these tests, without any capability.
+fn unprivileged_prp() -> Command {
+    let path = PathBuf::from(ROUTED).with_file_name("prp");
+    if !path.exists() {
+        skip("the prp command (cargo build -p prp-tools)");
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]).arg(path);
+    command
+}
+
+/// As [`unprivileged_prp`], on a node, by other prphosts if there are any.
+fn prp_on(node: &Node<'_>, hosts: Option<&Path>) -> Command {
+    let prp = unprivileged_prp();
+    let mut command = match hosts {
+        Some(hosts) => node.command_with_hosts(hosts, prp.get_program()),
+        None => node.command(prp.get_program()),
+    };
+    command.args(prp.get_args());
+    command
+}
+
+/// Code, and what it prints as JSON.
+fn json(command: &mut Command) -> (Option<i32>, Value) {
+    let Output { status, stdout, stderr } = command.output().expect("it runs");
+    let stdout = String::from_utf8_lossy(&stdout);
+    let report = serde_json::from_str(&stdout)
+        .unwrap_or_else(|e| panic!("{e}: {stdout}{}", String::from_utf8_lossy(&stderr)));
+    (status.code(), report)
+}
+
+/// No router runs. The process that holds the node's own port answers, and another one after it.
+fn ping__a_process_of_the_node_answers() {
+    let [_, _, high, low] = std::process::id().to_be_bytes();
+    let net = format!("127.{}.{low}", 128 | high);
+    let hosts = TempFile::new(format!("1 udp:{net}.1 alpha\n2 udp:{net}.2 beta\n"));
+    let start = |node: &str, port: u16| {
+        let mut command = Command::new(PUPPET);
+        command.env("PRP_HOSTS", hosts.path()).env("PRP_NODE", node);
+        let mut process = Puppet::run(format!("puppet of node {node}"), command);
+        process.ok(format!("listen l {node}:{port}"));
+        process
+    };
+    let ping = |words: &[&str]| {
+        let mut command = unprivileged_prp();
+        command.env("PRP_HOSTS", hosts.path()).env("PRP_NODE", "1");
+        json(command.args(["ping", "--json"]).args(words))
+    };
+    let [first, second] = [80, 81].map(|port| start("2", port));
+    for size in ["0", "32", "8000", "60000"] {
+        let (code, report) = ping(&["-c", "5", "-i", "0.01", "-s", size, "beta"]);
+        assert_eq!((code, &report["answered"]), (Some(0), &5.into()), "{size}: {report}");
+        assert_eq!(report["answers"][0]["routers"], 0, "{report}");
+    }
+    // A process of the asker's node holds the port that answers from other ports come to.
+    let neighbour = start("1", 80);
+    let (code, report) = ping(&["-c", "3", "-i", "0.01", "beta"]);
+    assert_eq!((code, &report["answered"]), (Some(0), &3.into()), "{report}");
+    drop((first, neighbour));
+    let (code, report) = ping(&["-c", "100", "-i", "0.1", "-w", "9", "-q", "beta"]);
+    assert!(report["answered"].as_u64().is_some_and(|n| n > 0), "{code:?} {report}");
+    drop(second);
+    let (code, report) = ping(&["-c", "2", "-i", "0.01", "-W", "0.05", "beta"]);
+    assert_eq!((code, &report["answered"]), (Some(4), &0.into()), "{report}");
+}
+
+/// From an Ethernet segment to a UDP network and back.
+fn trace__routers_of_both_carriers() {
+    let topology = Topology::up("chain", ["3", "--carrier", "both"]);
+    let [one, two] = [1, 2].map(|node| topology.node(node).field("mac"));
+    let hosts = [
+        format!("1 {one} eth0\n2 {two} eth0\n3 via 2\n"),
+        format!("1 {one} eth0\n2 {two} eth0, udp:10.99.0.2\n3 udp:10.99.0.3\n"),
+        "1 via 2\n2 udp:10.99.0.2\n3 udp:10.99.0.3\n".to_owned(),
+    ]
+    .map(TempFile::new);
+    let _routers = [1, 2, 3].map(|node| {
+        let hosts = hosts[usize::from(node) - 1].path();
+        Router::run(topology.node(node).command_with_hosts(hosts, ROUTED))
+    });
+    // Ethernet takes a privilege, which the asker at the other end does without.
+    let prp = PathBuf::from(ROUTED).with_file_name("prp");
+    let commands = [
+        (topology.node(1).command_with_hosts(hosts[0].path(), prp), "3"),
+        (prp_on(&topology.node(3), Some(hosts[2].path())), "1"),
+    ];
+    for (mut command, to) in commands {
+        let words = ["trace", "-q", "1", "-w", "5", "--json", to];
+        let (code, report) = json(command.args(words));
+        assert_eq!((code, &report["reached"]), (Some(0), &true.into()), "{report}");
+        let nodes = [0, 1].map(|hop| report["hops"][hop]["answers"][0]["node"].to_string());
+        assert_eq!(nodes, ["2", to], "{report}");
+    }
+}
+
+/// What the doctor on node 1 says of the way to node 2: kinds of faults and warnings.
+fn examine(topology: &Topology) -> (Vec<String>, Value) {
+    let (_, report) = json(prp_on(&topology.node(1), None).args(["doctor", "--json", "2"]));
+    let findings = report["findings"].as_array().expect("a list").iter();
+    let is_bad = |finding: &&Value| finding["severity"] != "note";
+    let kinds = findings.filter(is_bad).map(|f| f["kind"].as_str().unwrap_or_default().to_owned());
+    (kinds.collect(), report)
+}
+
+/// Nobody there, all well, a link of a smaller MTU, and a filter that drops whole trains.
+fn doctor__what_is_wrong_with_the_route() {
+    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let two = topology.node(2);
+    let (kinds, report) = examine(&topology);
+    assert_eq!(kinds, ["no_answer"], "{report:#}");
+    let mut process = Puppet::start(&two, PUPPET);
+    process.ok("listen l 2:80");
+    let (kinds, report) = examine(&topology);
+    assert_eq!(kinds, [""; 0], "{report:#}");
+    two.run("ip", &["link", "set", "eth0", "mtu", "1400"]);
+    let (kinds, report) = examine(&topology);
+    assert_eq!(kinds, ["mtu_hole"], "{report:#}");
+    two.run("ip", &["link", "set", "eth0", "mtu", "1500"]);
+    if Command::new("nft").arg("--version").output().is_err() {
+        skip("nft");
+    }
+    let rule = "add rule inet t in udp dport 5230-5357 meta length > 2000 drop";
+    let chain = "add chain inet t in { type filter hook input priority 0; }";
+    for command in ["add table inet t", chain, rule] {
+        two.run("nft", &[command]);
+    }
+    let (kinds, report) = examine(&topology);
+    assert_eq!(kinds, ["trains_lost"], "{report:#}");
+}
