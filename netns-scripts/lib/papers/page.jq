@@ -14,7 +14,7 @@ def verdict_most($name; $value; $bar; $reach):
      (if $value == null then "not measured" elif $value <= $reach then "met, and the reach"
       elif $value <= $bar then "met" else "**missed**" end)];
 def small: [.cnn[]? | select(.size <= 32)];
-def near_one: [.hiding[]? | select(.gamma >= 0.6 and .gamma <= 1.6)];
+def near_one: [.hiding[]? | select(.gamma >= 0.8 and .gamma <= 1.25)];
 def largest_error: [.hiding[]?.error_percent | select(. != null) | fabs] | max;
 def order:
     .mpi.latency_us // {} | [.mpich3["64"], .mpich_prp["64"], .prp_mpi["64"]]
@@ -24,7 +24,7 @@ def over($a; $b): map(select(.[$a] and .[$b]) | .[$a] / .[$b]) | mean;
 def bars:
     [verdict("early release, best speedup"; [.early[]?.speedup] | max; 1.3; 1.6),
      verdict("early release, mean speedup"; [.early[]?.speedup] | mean; 1.1; 1.2),
-     verdict("gain of A.3 over A.1 at a granularity of 0.6 to 1.6";
+     verdict("gain of A.3 over A.1 at a granularity of 0.8 to 1.25";
         [near_one[].gain_a3] | max; 1.5; 1.8),
      verdict_most("gain of A.3, largest error of the prediction in percent";
         largest_error; 15; 5),
