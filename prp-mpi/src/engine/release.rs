@@ -176,22 +176,35 @@ fn part_of_posted(posted: &Posted) -> Option<Range<usize>> {
     (is_whole && is_named).then_some(0..posted.region.len())
 }
 
-/// Which part of the buffer of a message on its way can be closed: what is still to come, if that
-/// is whole pages but for what comes before them.
+/// Which part of the buffer of a message on its way can be closed.
 fn part_of_incoming(incoming: &Incoming) -> Option<Range<usize>> {
     let page = protection::page()?;
     let Target::Request(_, region) = &incoming.target else { return None };
     let addresses = region.addresses()?;
-    let front = incoming.header.front();
-    if incoming.got < front || incoming.header.len > region.len() as u64 {
+    let Incoming { header, got, .. } = incoming;
+    if header.len > region.len() as u64 {
         return None;
     }
-    let (got, end) = ((incoming.got - front) as usize, (incoming.header.len - front) as usize);
-    let first = addresses.start.next_multiple_of(page) - addresses.start;
-    let last = (addresses.start + incoming.header.len as usize) % page;
+    part_to_close(addresses.start, page, header.front(), *got, header.len)
+}
+
+/// Which part of a buffer at address `start` can be closed where `got` bytes of a message of `len`
+/// have come, `front` of which were its end: what is still to come, if that is whole pages but for
+/// what comes before them. Pages of `page` bytes that are not all the buffer's stay open, so what
+/// lies on them must be here.
+fn part_to_close(
+    start: usize,
+    page: usize,
+    front: u64,
+    got: u64,
+    len: u64,
+) -> Option<Range<usize>> {
+    let (got, end) = (got.checked_sub(front)? as usize, (len - front) as usize);
+    let first = start.next_multiple_of(page) - start;
+    let last = (start + len as usize) % page;
     let is_here = got >= first && last <= front as usize;
     // A page is closed if any part of it is still to come.
-    let closed_end = (addresses.start + end).next_multiple_of(page) - addresses.start;
+    let closed_end = (start + end).next_multiple_of(page) - start;
     (is_here && end - got.min(end) >= THRESHOLD).then_some(got..closed_end)
 }
 
@@ -205,3 +218,6 @@ impl std::fmt::Display for Overrun {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;
