@@ -4,34 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+
+mod sources;
 
 /// A clause: its family and its number, as in `ACK` and 3.
 type Clause = (String, u32);
 
-/// Folders of the repository that hold no source of the project.
-const SKIPPED: [&str; 3] = ["target", "corpus", "artifacts"];
-
 /// Fewest clauses in a specification that was read whole; there are 151.
 const LEAST: usize = 140;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The files below `folder` whose names end in one of `endings`.
-fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let name = entry.file_name().into_string().unwrap_or_default();
-        if entry.file_type().unwrap().is_dir() {
-            if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
-                files(&entry.path(), endings, found);
-            }
-        } else if endings.iter().any(|ending| name.ends_with(ending)) {
-            found.push(entry.path());
-        }
-    }
-}
 
 /// The clauses that `spec` defines: those at the head of an item of a list.
 fn defined(spec: &str) -> BTreeSet<Clause> {
@@ -102,13 +82,14 @@ fn mistakes(spec: &str, sources: &BTreeMap<String, String>) -> Vec<String> {
 
 #[test]
 fn clauses__each_cited_exists_and_each_is_cited() {
-    let spec = fs::read_to_string(root().join("prp-proto/SPEC.md")).unwrap();
+    let spec = fs::read_to_string(sources::root().join("prp-proto/SPEC.md")).unwrap();
     assert!(defined(&spec).len() >= LEAST, "{}", defined(&spec).len());
-    let mut paths = Vec::new();
-    files(&root(), &[".rs", ".md", ".sh", ".lua"], &mut paths);
-    let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
-    let sources = paths.iter().filter(|path| !path.ends_with("prp-check/tests/clauses.rs"));
-    let sources = sources.map(|path| (name(path), fs::read_to_string(path).unwrap())).collect();
+    let endings = [".rs", ".md", ".sh", ".lua"];
+    let cites = |name: &str| {
+        let is_ours = endings.iter().any(|ending| name.ends_with(ending));
+        is_ours && name != "prp-check/tests/clauses.rs"
+    };
+    let sources = sources::texts(cites).into_iter().collect();
     let wrong = mistakes(&spec, &sources);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -2,25 +2,22 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+
+mod sources;
 
 /// Columns of a line of a comment or of Markdown: `max_width` of `rustfmt.toml`.
 const WIDTH: usize = 100;
-
-/// Folders of the repository that hold no source of the project.
-const SKIPPED: [&str; 3] = ["target", "corpus", "artifacts"];
 
 /// Ends of the names of files that are read: Rust, C, Markdown, shell.
 const SUFFIXES: [&str; 5] = [".rs", ".c", ".h", ".md", ".sh"];
 
 /// The folder whose files are shell scripts, where their names have no suffix.
-const SCRIPTS: &str = "netns-scripts";
+const SCRIPTS: &str = "netns-scripts/";
 
 /// Words before a clause with `who` that has no noun: "of who waits", "until who reads has read".
-const BEFORE_WHO: [&str; 14] = [
+const BEFORE_WHO: [&str; 15] = [
     "of", "for", "to", "by", "with", "from", "than", "before", "and", "or", "but", "until", "as",
-    "where",
+    "where", "does",
 ];
 
 /// Numerals before the plural of a fraction: "three fifths".
@@ -56,23 +53,11 @@ impl Rule {
     }
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let name = entry.file_name().into_string().unwrap_or_default();
-        if entry.file_type().unwrap().is_dir() {
-            if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
-                files(&entry.path(), found);
-            }
-        } else if SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
-            || folder.ends_with(SCRIPTS) && !name.contains('.')
-        {
-            found.push(entry.path());
-        }
-    }
+fn is_prose(name: &str) -> bool {
+    let is_script = name.strip_prefix(SCRIPTS).is_some_and(|rest| !rest.contains(['.', '/']));
+    // This file quotes what it refuses.
+    (SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) || is_script)
+        && name != "prp-check/tests/prose.rs"
 }
 
 fn is_fraction(word: &str) -> bool {
@@ -152,16 +137,9 @@ fn breaches(name: &str, text: &str) -> Vec<(Rule, usize)> {
 
 /// Breaches by rule and file, with their lines.
 fn all() -> BTreeMap<(&'static str, String), Vec<usize>> {
-    let mut paths = Vec::new();
-    files(&root(), &mut paths);
     let mut found = BTreeMap::<_, Vec<_>>::new();
-    for path in paths {
-        let name = path.strip_prefix(root()).unwrap().display().to_string();
-        // This file quotes what it refuses.
-        if name == "prp-check/tests/prose.rs" {
-            continue;
-        }
-        for (rule, line) in breaches(&name, &fs::read_to_string(&path).unwrap()) {
+    for (name, text) in sources::texts(is_prose) {
+        for (rule, line) in breaches(&name, &text) {
             found.entry((rule.name(), name.clone())).or_default().push(line);
         }
     }

@@ -3,8 +3,8 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+
+mod sources;
 
 /// Words that no identifier has, and what says more.
 const REFUSED: [(&str, &[&str]); 9] = [
@@ -30,26 +30,6 @@ const ALLOWED: [&str; 5] = [
     "Who",
     "BEFORE_WHO",
 ];
-
-/// Folders of the repository that hold no source of the project.
-const SKIPPED: [&str; 3] = ["target", "corpus", "artifacts"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let name = entry.file_name().into_string().unwrap_or_default();
-        if entry.file_type().unwrap().is_dir() {
-            if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
-                files(&entry.path(), found);
-            }
-        } else if name.ends_with(".rs") {
-            found.push(entry.path());
-        }
-    }
-}
 
 /// The bytes of the comment or the literal that `text` begins with, if it begins with one.
 fn skipped(text: &str) -> Option<usize> {
@@ -127,15 +107,12 @@ fn better(identifier: &str) -> Option<&'static str> {
 
 #[test]
 fn identifiers__have_no_everyday_word_with_many_meanings() {
-    let (mut paths, mut found) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
-    files(&root(), &mut paths);
-    for path in paths {
-        let text = fs::read_to_string(&path).unwrap();
+    let mut found = BTreeMap::<String, Vec<String>>::new();
+    for (file, text) in sources::texts(|name| name.ends_with(".rs")) {
         for identifier in identifiers(&text) {
             if let Some(better) = better(identifier) {
-                let file = path.strip_prefix(root()).unwrap().display().to_string();
                 let line = format!("`{identifier}` ({better})");
-                let lines = found.entry(file).or_default();
+                let lines = found.entry(file.clone()).or_default();
                 if !lines.contains(&line) {
                     lines.push(line);
                 }
