@@ -143,14 +143,18 @@ run_prp_mpi() {
     PRP_MPI_HANG_SECONDS=60 timeout 120 "$BIN/prp-mpirun" -n "$ranks" "${where[@]}" "$@"
 }
 
-run_mpich() {
-    local ranks=$1 nodes=$2
-    shift 2
+# run_hydra PEER RANKS NODES WORDS...: the mpiexec of an MPICH, with these words behind its hosts.
+run_hydra() {
+    local peer=$1 ranks=$2 nodes=$3
+    shift 3
     local hosts=10.99.0.1
     ((nodes == 1)) || hosts+=,10.99.0.2
-    HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$DIR/ssh timeout 120 "$DIR/launch" 1 "$PEERS/mpich/bin/mpiexec" \
-        -genv UCX_TLS tcp,self -genv LD_LIBRARY_PATH "$PEERS/mpich/lib" -localhost 10.99.0.1 -hosts "$hosts" \
-        -ppn $((ranks / nodes)) -n "$ranks" "$@"
+    HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$DIR/ssh timeout 120 "$DIR/launch" 1 "$PEERS/$peer/bin/mpiexec" \
+        -localhost 10.99.0.1 -hosts "$hosts" -ppn $((ranks / nodes)) "$@"
+}
+
+run_mpich() {
+    run_hydra mpich "$1" "$2" -genv UCX_TLS tcp,self -genv LD_LIBRARY_PATH "$PEERS/mpich/lib" -n "$1" "${@:3}"
 }
 
 run_openmpi() {
@@ -166,12 +170,7 @@ run_openmpi() {
 
 # run_hydra3 RANKS NODES WORDS...: MPICH 3, with each rank started by $DIR/rank.
 run_hydra3() {
-    local ranks=$1 nodes=$2
-    shift 2
-    local hosts=10.99.0.1
-    ((nodes == 1)) || hosts+=,10.99.0.2
-    HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$DIR/ssh timeout 120 "$DIR/launch" 1 "$PEERS/mpich3/bin/mpiexec" \
-        -localhost 10.99.0.1 -hosts "$hosts" -ppn $((ranks / nodes)) -n "$ranks" "$DIR/rank" "$@"
+    run_hydra mpich3 "$1" "$2" -n "$1" "$DIR/rank" "${@:3}"
 }
 
 run_mpich3() {
