@@ -4,11 +4,12 @@
 //!
 //! | functions | what becomes of them |
 //! | --- | --- |
-//! | `connect`, `listen`, `accept`, `accept4` | a `PrpStream` or `PrpListener` for addresses of the network |
+//! | `connect`, `listen`, `accept`, `accept4` | a `PrpStream` or `PrpListener` |
 //! | `read`, `readv`, `recv`, `recvfrom`, `recvmsg`, and to send | data of that stream |
 //! | `poll` | the calling thread does the work of the streams while it waits |
 //! | `epoll_ctl` | the readiness descriptor takes the place of the socket |
-//! | `getsockname`, `getpeername`, `getsockopt`, `setsockopt`, `fcntl`, `ioctl`, `shutdown`, `close` | as of the socket |
+//! | `getsockname`, `getpeername`, `getsockopt`, `setsockopt` | as of the socket |
+//! | `fcntl`, `ioctl`, `shutdown`, `close` | as of the socket |
 //!
 //! `PRP_PRELOAD_NETWORK=10.99.0.0/24` says which addresses are nodes: the rest of the address is
 //! the node's number, and ports are the same. All else stays with the kernel. Not covered are

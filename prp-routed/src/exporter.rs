@@ -46,7 +46,7 @@ const BUFFER: usize = 8192;
 /// Most headers: those of browsers are half as many.
 const HEADERS: usize = 48;
 
-/// How long what the daemon has answered is given to others who ask: shorter than any collector's
+/// How long an answer of the daemon is given to other clients, too: shorter than any collector's
 /// interval.
 const FRESH: Duration = Duration::from_millis(250);
 

@@ -38,7 +38,7 @@
 //! | `tokio` | the module `tokio`: the same streams for `async` programs |
 //! | `serde` | [`PrpAddr`], [`NodeId`] and [`Port`] in serde's formats |
 //! | `testing` | the module `testing`: two nodes in one process, without privileges |
-//! | `tracing` | events of the crate `tracing` when a connection begins, changes its path and ends |
+//! | `tracing` | events of the crate `tracing`: connections begin, change their path and end |
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 

@@ -297,7 +297,7 @@ fn client__interrupted_leaves_all_as_it_was() {
     client.end();
     let (status, printed) = ended(client);
     assert!(died_of_it(status), "{status}");
-    assert_eq!(printed, "", "who ends it knows why it ends");
+    assert_eq!(printed, "", "the caller that ends it knows why it ends");
     assert_eq!(features(&topology, 1), before[0], "on again");
     wait::until("offloads on again", || (features(&topology, 2) == before[1]).then_some(()));
     // Expect: the server serves the next one at once.

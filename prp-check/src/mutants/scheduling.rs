@@ -54,7 +54,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "nobody looks whose turn it is when data have arrived",
+        "the scheduler does not run when data have arrived",
         "scheduling",
         PEER_SCHEDULER,
         "if in_flight < send_slot.in_flight && queue.has_waiting() {",

@@ -95,7 +95,7 @@ impl<A: Copy> Loaded<'_, '_, A> {
         (entry.to, entry.len)
     }
 
-    /// Sends the datagrams of `range` to `to`, or to whom the socket is connected, by one call,
+    /// Sends the datagrams of `range` to `to`, or to the peer of a connected socket, by one call,
     /// without blocking: one alone, or a train of datagrams that all have the size of the first but
     /// the last, which may be shorter.
     ///
@@ -138,7 +138,7 @@ impl<A: Copy> Loaded<'_, '_, A> {
     }
 }
 
-/// Sends one datagram to `to`, or to whom the socket is connected, without blocking: for one this
+/// Sends one datagram to `to`, or to the peer of a connected socket, without blocking: for one this
 /// takes less than a message with a list of pieces, which the kernel would have to copy first.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! From whom most comes.
+//! The sender that most datagrams come from.
 
 use std::net::SocketAddr;
 
@@ -28,7 +28,7 @@ impl Majority {
         self.lead >= ENOUGH
     }
 
-    /// Something has come from somebody who is no candidate.
+    /// Something has come from an address that is not the candidate.
     pub(super) const fn note_other(&mut self) {
         self.lead = self.lead.saturating_sub(1);
     }

@@ -89,7 +89,7 @@ impl Connection {
     }
 
     /// A hop limit below the highest starts the count as if routers had been crossed already.
-    /// Classic peers get the paper's header, without a count, and so does who may be one.
+    /// Classic peers get the paper's header, without a count, and so does a peer that may be one.
     pub(super) fn with_hops(&self, flags: Flags) -> Flags {
         let limit = self.config.hop_limit.clamp(1, Flags::MAX_HOPS);
         let asks = self.state == State::ConnWait && self.config.classic == Classic::Refuse;
