@@ -11,6 +11,7 @@
 //! | [`processes`] | many such processes on one node, and streams to them |
 //! | [`stream`] | a stream between two puppets, and what is sent over it |
 //! | [`transcript`] | commands in documents with what they print, run again |
+//! | [`loopback`] | nodes without a link, for processes without a privilege |
 //! | [`pattern`] | reproducible bytes and their digest |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`program`] | programs of other crates |
@@ -21,6 +22,7 @@
 pub mod capture;
 mod cleanup;
 pub mod harness;
+pub mod loopback;
 pub mod namespace;
 pub mod pattern;
 pub mod privilege;

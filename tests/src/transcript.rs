@@ -95,7 +95,8 @@ fn steps(lines: &[&str], begin: usize) -> Vec<Step> {
 }
 
 /// `line` without what differs from run to run: numbers with a fraction or of four digits and more,
-/// times, rates and sizes with their units, and the widths of columns.
+/// processes behind their programs, times, rates and sizes with their units, and the widths of
+/// columns.
 pub fn mask(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
@@ -140,7 +141,11 @@ fn mask_word(word: &str) -> String {
             masked.push('#');
             rest = &after[unit.len()..];
         } else {
-            let varies = !is_name && (digits.contains(['.', ',']) || digits.len() >= 4);
+            // As in prp(12).
+            let is_process =
+                before.len() > 1 && before.ends_with('(') && after_digits.starts_with(')');
+            let is_figure = digits.contains(['.', ',']) || digits.len() >= 4;
+            let varies = !is_name && (is_figure || is_process);
             masked.push_str(if varies { "#" } else { digits });
             rest = after_digits;
         }
@@ -242,6 +247,7 @@ mod tests {
             ("1.2 Gbit/s", "800 Mbit/s"),
             ("ports 32768", "ports   51000"),
             ("prp(1234)", "prp(99123)"),
+            ("prp(7): x", "prp(99123): x"),
             ("took 12ms.", "took 3us."),
         ] {
             assert_eq!(mask(one), mask(other));
@@ -250,6 +256,7 @@ mod tests {
             ("node1: 2 answers", "node1: 3 answers"),
             ("node1", "node2"),
             ("loss 0", "loss 1"),
+            ("32(1)", "32(2)"),
             ("eth0 02:00:00:00:00:01", "eth0 02:00:00:00:00:02"),
         ] {
             assert_ne!(mask(one), mask(other));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use prp_tests::harness::skip;
+use prp_tests::loopback::Loopback;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::Router;
 use prp_tests::scratch::TempFile;
@@ -54,29 +55,27 @@ fn json(command: &mut Command) -> (Option<i32>, Value) {
 
 /// No router runs. The process that holds the node's own port answers, and another one after it.
 fn ping__a_process_of_the_node_answers() {
-    let [_, _, high, low] = std::process::id().to_be_bytes();
-    let net = format!("127.{}.{low}", 128 | high);
-    let hosts = TempFile::new(format!("1 udp:{net}.1 alpha\n2 udp:{net}.2 beta\n"));
-    let start = |node: &str, port: u16| {
+    let nodes = Loopback::new();
+    let start = |node: u8, port: u16| {
         let mut command = Command::new(PUPPET);
-        command.env("PRP_HOSTS", hosts.path()).env("PRP_NODE", node);
+        command.env("PRP_HOSTS", nodes.hosts()).env("PRP_NODE", node.to_string());
         let mut process = Puppet::run(format!("puppet of node {node}"), command);
         process.ok(format!("listen l {node}:{port}"));
         process
     };
     let ping = |words: &[&str]| {
         let mut command = unprivileged_prp();
-        command.env("PRP_HOSTS", hosts.path()).env("PRP_NODE", "1");
+        command.env("PRP_HOSTS", nodes.hosts()).env("PRP_NODE", nodes.client.to_string());
         json(command.args(["ping", "--json"]).args(words))
     };
-    let [first, second] = [80, 81].map(|port| start("2", port));
+    let [first, second] = [80, 81].map(|port| start(nodes.server, port));
     for size in ["0", "32", "8000", "60000"] {
         let (code, report) = ping(&["-c", "5", "-i", "0.01", "-s", size, "beta"]);
         assert_eq!((code, &report["answered"]), (Some(0), &5.into()), "{size}: {report}");
         assert_eq!(report["answers"][0]["routers"], 0, "{report}");
     }
     // A process of the asker's node holds the port that answers from other ports come to.
-    let neighbour = start("1", 80);
+    let neighbour = start(nodes.client, 80);
     let (code, report) = ping(&["-c", "3", "-i", "0.01", "beta"]);
     assert_eq!((code, &report["answered"]), (Some(0), &3.into()), "{report}");
     drop((first, neighbour));

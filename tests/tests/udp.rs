@@ -8,6 +8,7 @@ use std::process::Command;
 
 use nix::unistd::Uid;
 use prp_tests::harness::skip;
+use prp_tests::loopback::Loopback;
 use prp_tests::privilege::{NOBODY, in_user_namespace};
 use prp_tests::puppet::Puppet;
 use prp_tests::scratch::TempFile;
@@ -32,23 +33,16 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const MIB: u64 = 1 << 20;
 
-/// prphosts of two nodes on loopback addresses that no other test has at the time.
-fn loopback_hosts() -> TempFile {
-    let [_, _, high, low] = std::process::id().to_be_bytes();
-    let net = format!("127.{}.{low}", 128 | high);
-    TempFile::new(format!("1 udp:{net}.1 alpha\n2 udp:{net}.2 beta\n"))
-}
-
-/// A process of node `node` by `hosts` that has no capability and gets none.
-fn unprivileged(hosts: &TempFile, node: u8) -> Puppet {
+/// A process of node `node` of `nodes` that has no capability and gets none.
+fn unprivileged(nodes: &Loopback, node: u8) -> Puppet {
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", PUPPET]);
-    run(command, hosts, node)
+    run(command, nodes, node)
 }
 
-/// A process of node `node` that `command` starts.
-fn run(mut command: Command, hosts: &TempFile, node: u8) -> Puppet {
-    command.env("PRP_HOSTS", hosts.path()).env("PRP_NODE", node.to_string());
+/// A process of node `node` of `nodes` that `command` starts.
+fn run(mut command: Command, nodes: &Loopback, node: u8) -> Puppet {
+    command.env("PRP_HOSTS", nodes.hosts()).env("PRP_NODE", node.to_string());
     Puppet::run(format!("node {node} without privileges"), command)
 }
 
@@ -60,9 +54,10 @@ fn capabilities(process: &Puppet) -> String {
 }
 
 fn loopback__stream_of_processes_without_privileges() {
-    let hosts = loopback_hosts();
-    let [mut client, mut server] = [1, 2].map(|node| unprivileged(&hosts, node));
-    stream::connect(&mut client, &mut server, "2:80", "");
+    let nodes = Loopback::new();
+    let [mut client, mut server] =
+        [nodes.client, nodes.server].map(|node| unprivileged(&nodes, node));
+    stream::connect(&mut client, &mut server, &nodes.at(80), "");
     for process in [&client, &server] {
         assert_eq!(capabilities(process), "0000000000000000");
     }
@@ -74,21 +69,22 @@ fn loopback__stream_of_processes_without_privileges() {
 /// messages between devices, for the stream's port of the server and any of the client.
 fn loopback__what_a_stranger_sends_changes_nothing() {
     const DATAGRAMS: u64 = 50_000;
-    let hosts = loopback_hosts();
-    let [mut client, mut server] = [1, 2].map(|node| unprivileged(&hosts, node));
-    stream::connect(&mut client, &mut server, "2:80", "");
+    let nodes = Loopback::new();
+    let [mut client, mut server] =
+        [nodes.client, nodes.server].map(|node| unprivileged(&nodes, node));
+    stream::connect(&mut client, &mut server, &nodes.at(80), "");
     let seed = seed::of("loopback__what_a_stranger_sends_changes_nothing");
-    let net = fs::read_to_string(hosts.path()).expect("text");
-    let net = net.split([':', ' ']).nth(2).and_then(|ip| ip.strip_suffix(".1")).expect("node 1");
-    let stranger = UdpSocket::bind(format!("{net}.3:5231")).expect("an address of this machine");
+    let stranger = UdpSocket::bind(format!("{}:5231", nodes.other_ip()));
+    let stranger = stranger.expect("an address of this machine");
     exchange(&mut client, &mut server, seed, 64 * MIB, |_| {
         let mut state = seed;
         for _ in 0..DATAGRAMS {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let [number, port, flags, to, kind, ..] = (state >> 8).to_be_bytes();
-            let (from, at) = if to & 1 == 0 { (1, 2) } else { (2, 1) };
+            let ends = [nodes.client, nodes.server];
+            let [from, at] = if to & 1 == 0 { ends } else { [nodes.server, nodes.client] };
             let high = u16::from_be_bytes([port | 0x80, number]);
-            let ports = if at == 2 { [high, 80] } else { [80, high] };
+            let ports = if at == nodes.server { [high, 80] } else { [80, high] };
             let mut bytes = vec![0, from, 0, at];
             ports.iter().for_each(|port| bytes.extend(port.to_be_bytes()));
             // Number, length, and each flag there is.
@@ -97,7 +93,7 @@ fn loopback__what_a_stranger_sends_changes_nothing() {
             if kind >= 250 {
                 bytes[..4].fill(0);
             }
-            let destination = format!("{net}.{at}:{}", 5230 + u16::from(to >> 1 & 3));
+            let destination = format!("{}:{}", nodes.ip(at), 5230 + u16::from(to >> 1 & 3));
             // A full queue is no matter.
             let _ = stranger.send_to(&bytes, destination);
         }
@@ -106,9 +102,9 @@ fn loopback__what_a_stranger_sends_changes_nothing() {
     assert!(strangers > 0, "none has come");
 }
 
-/// Has `client` connect to `server`, which listens at `port` of node 2, and say something.
-fn talk(client: &mut Puppet, server: &mut Puppet, port: u16) {
-    client.ok(format!("connect s{port} 2:{port}"));
+/// Has `client` connect to `server`, which listens at `port`, and say something.
+fn talk(nodes: &Loopback, client: &mut Puppet, server: &mut Puppet, port: u16) {
+    client.ok(format!("connect s{port} {}", nodes.at(port)));
     server.ok("accept l s");
     client.ok(format!("write s{port} hello"));
     assert_eq!(server.ok("read s 5"), "hello");
@@ -116,28 +112,30 @@ fn talk(client: &mut Puppet, server: &mut Puppet, port: u16) {
     assert_eq!(client.ok(format!("read s{port} 5")), "hello");
 }
 
-/// `N` processes of node 2, which listen at the ports from 100 on.
-fn listeners<const N: usize>(hosts: &TempFile) -> [Puppet; N] {
-    std::array::from_fn(|at| {
-        let mut process = unprivileged(hosts, 2);
-        process.ok(format!("listen l 2:{}", 100 + at));
+/// `N` processes of the server's node, which listen at the ports from 100 on.
+fn listeners<const N: usize>(nodes: &Loopback) -> [Puppet; N] {
+    let mut ports = 100..;
+    std::array::from_fn(|_| {
+        let mut process = unprivileged(nodes, nodes.server);
+        let port = ports.next().expect("there is one");
+        process.ok(format!("listen l {}", nodes.at(port)));
         process
     })
 }
 
 fn loopback__every_process_of_a_node_gets_its_requests() {
-    let hosts = loopback_hosts();
-    let mut servers = listeners::<4>(&hosts);
-    let mut client = unprivileged(&hosts, 1);
+    let nodes = Loopback::new();
+    let mut servers = listeners::<4>(&nodes);
+    let mut client = unprivileged(&nodes, nodes.client);
     for (port, server) in (100..).zip(&mut servers) {
-        talk(&mut client, server, port);
+        talk(&nodes, &mut client, server, port);
     }
     // A process of the same node is a client as others are.
     let [first, second, ..] = &mut servers;
-    talk(second, first, 100);
-    talk(first, second, 101);
-    assert_eq!(client.fails("connect t 2:99"), "ConnectionRefused");
-    assert_eq!(first.fails("listen m 2:101"), "AddrInUse");
+    talk(&nodes, second, first, 100);
+    talk(&nodes, first, second, 101);
+    assert_eq!(client.fails(format!("connect t {}", nodes.at(99))), "ConnectionRefused");
+    assert_eq!(first.fails(format!("listen m {}", nodes.at(101))), "AddrInUse");
 }
 
 /// The process that holds the node's own port is another user's.
@@ -147,37 +145,37 @@ fn loopback__processes_of_several_users() {
     }
     // Where they are built others may not look.
     let program = TempFile::copy(PUPPET);
-    let hosts = loopback_hosts();
+    let nodes = Loopback::new();
     let mut servers = [NOBODY, NOBODY - 1, 0].map(|user| {
         let mut command = Command::new("setpriv");
         command.args([format!("--reuid={user}"), format!("--regid={user}")]);
         command.args(["--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]);
         command.arg(program.path());
-        run(command, &hosts, 2)
+        run(command, &nodes, nodes.server)
     });
     for (port, server) in (100..).zip(&mut servers) {
-        server.ok(format!("listen l 2:{port}"));
+        server.ok(format!("listen l {}", nodes.at(port)));
     }
-    let mut client = unprivileged(&hosts, 1);
+    let mut client = unprivileged(&nodes, nodes.client);
     for (port, server) in (100..).zip(&mut servers) {
-        talk(&mut client, server, port);
+        talk(&nodes, &mut client, server, port);
     }
 }
 
 fn loopback__the_process_at_the_node_s_own_port_is_killed() {
-    let hosts = loopback_hosts();
-    let [mut first, mut second, mut third] = listeners(&hosts);
-    let mut client = unprivileged(&hosts, 1);
-    client.ok("connect s 2:101");
+    let nodes = Loopback::new();
+    let [mut first, mut second, mut third] = listeners(&nodes);
+    let mut client = unprivileged(&nodes, nodes.client);
+    client.ok(format!("connect s {}", nodes.at(101)));
     second.ok("accept l s");
     let seed = seed::of("loopback__the_process_at_the_node_s_own_port_is_killed");
     exchange(&mut client, &mut second, seed, 32 * MIB, |_| first.kill());
     // Expect: another process has taken the port, and hands on and refuses.
-    talk(&mut client, &mut third, 102);
-    assert_eq!(client.fails("connect t 2:100"), "ConnectionRefused");
+    talk(&nodes, &mut client, &mut third, 102);
+    assert_eq!(client.fails(format!("connect t {}", nodes.at(100))), "ConnectionRefused");
     second.kill();
-    third.ok("listen m 2:101");
-    client.ok("connect u 2:101");
+    third.ok(format!("listen m {}", nodes.at(101)));
+    client.ok(format!("connect u {}", nodes.at(101)));
     third.ok("accept m u");
 }
 
