@@ -13,6 +13,7 @@
 //! | [`transcript`] | commands in documents with what they print, run again |
 //! | [`loopback`] | nodes without a link, for processes without a privilege |
 //! | [`pattern`] | reproducible bytes and their digest |
+//! | [`train_filter`] | a program in the kernel that changes trains of datagrams |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`program`] | programs of other crates |
 //! | [`seed`] | where randomness begins, and how a failure is repeated |
@@ -35,6 +36,7 @@ pub mod seed;
 pub mod stream;
 pub mod terminal;
 pub mod topology;
+pub mod train_filter;
 pub mod transcript;
 pub mod wait;
 pub mod wire;

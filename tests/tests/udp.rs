@@ -15,6 +15,7 @@ use prp_tests::scratch::TempFile;
 use prp_tests::seed;
 use prp_tests::stream::{self, exchange, send};
 use prp_tests::topology::Topology;
+use prp_tests::train_filter::garble_trains;
 
 prp_tests::main! {
     light:
@@ -26,6 +27,7 @@ prp_tests::main! {
         link__stream_of_full_segments,
         link__stream_through_losses,
         link__trains_that_are_lost_are_given_up,
+        link__trains_that_are_garbled_are_given_up,
         link__udp_is_the_backup_of_ethernet,
         link__stream_goes_on_by_the_next_address;
 }
@@ -244,6 +246,28 @@ fn link__trains_that_are_lost_are_given_up() {
     trains_for(&mut client, &mut server, 32 * MIB);
     assert_eq!(client.ok("udp s trains_withdrawn"), "1");
     assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
+    // The other way they get through.
+    assert!(trains_for(&mut server, &mut client, 16 * MIB) > 0);
+}
+
+/// The kernel of the receiving node changes all datagrams of a train but the first.
+fn link__trains_that_are_garbled_are_given_up() {
+    let (topology, hosts) = pair([]);
+    if topology.is_rootless() {
+        skip("root: to load a program into the kernel");
+    }
+    let (mut client, mut server) = connected(&topology, &hosts);
+    assert!(trains_for(&mut client, &mut server, 16 * MIB) > 0);
+    let hook = garble_trains(&topology.node(2));
+    let Ok(_hook) = hook else { skip(format!("programs at devices: {hook:?}")) };
+    trains_for(&mut client, &mut server, 32 * MIB);
+    assert_eq!(client.ok("udp s trains_withdrawn"), "1");
+    assert_eq!(client.ok("udp s train_tests_failed"), "2");
+    let changed = server.ok("drops s bad_crc");
+    assert_ne!(changed, "0", "no segment has been changed");
+    // Plain datagrams come as they were sent.
+    assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
+    assert_eq!(server.ok("drops s bad_crc"), changed);
     // The other way they get through.
     assert!(trains_for(&mut server, &mut client, 16 * MIB) > 0);
 }
