@@ -14,10 +14,17 @@
 /* The forms of a program that has several: how it communicates. 0 is all of them in turns. */
 enum { ALL_FORMS = 0, FORMS = 3 };
 
+#ifdef APP_ROWS
+#define APP_ROWS_USAGE "[--rows N] "
+#else
+#define APP_ROWS_USAGE ""
+#endif
+
 struct app {
     const char *name;
     int rank, ranks;
-    long size, iterations;
+    /* Points along a side; rows, if they may be others (a program that defines APP_ROWS). */
+    long size, rows, iterations;
     uint64_t seed;
     int form;
     int report;
@@ -35,8 +42,8 @@ static inline void app_usage(const struct app *app, const char *word)
 {
     if (app->rank == 0)
         fprintf(stderr,
-                "%s: cannot use '%s'; usage: %s [--size N] [--iterations N] [--seed N] "
-                "[--form 1|2|3] [--report]\n",
+                "%s: cannot use '%s'; usage: %s [--size N] " APP_ROWS_USAGE "[--iterations N] "
+                "[--seed N] [--form 1|2|3] [--report]\n",
                 app->name, word, app->name);
     MPI_Finalize();
     exit(2);
@@ -63,6 +70,10 @@ static inline struct app app_start(int argc, char **argv, const char *name, long
             app.report = 1;
         else if (!strcmp(argv[i], "--size"))
             app.size = app_number(&app, argv[++i], 1);
+#ifdef APP_ROWS
+        else if (!strcmp(argv[i], "--rows"))
+            app.rows = app_number(&app, argv[++i], 1);
+#endif
         else if (!strcmp(argv[i], "--iterations"))
             app.iterations = app_number(&app, argv[++i], 1);
         else if (!strcmp(argv[i], "--seed"))
@@ -74,6 +85,7 @@ static inline struct app app_start(int argc, char **argv, const char *name, long
         } else
             app_usage(&app, argv[i]);
     }
+    app.rows = app.rows ? app.rows : app.size;
     if (app.rank == 0)
         printf("%s: %d ranks, size %ld, %ld iterations, seed %llu\n", name, app.ranks, app.size,
                app.iterations, (unsigned long long)app.seed);
@@ -120,12 +132,18 @@ static inline void *app_memory(size_t count, size_t each)
     return memset(memory, 0, bytes ? bytes : 4096);
 }
 
+/* The largest of a number of every rank. */
+static inline double app_largest(double mine)
+{
+    double largest;
+    MPI_Allreduce(&mine, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return largest;
+}
+
 /* The time of the slowest rank since `start`, in seconds. */
 static inline double app_elapsed(double start)
 {
-    double mine = MPI_Wtime() - start, slowest;
-    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return slowest;
+    return app_largest(MPI_Wtime() - start);
 }
 
 /* All ranks begin together: the time it is then. */
@@ -163,13 +181,15 @@ static inline void app_gather(const struct app *app, const double *rows, long to
     free(places);
 }
 
-/* The largest difference between two arrays; not a number is larger than any bound. */
+/* The largest difference between two arrays; infinite where one is not a number. */
 static inline double app_difference(const double *a, const double *b, long count)
 {
     double largest = 0;
     for (long i = 0; i < count; i++) {
         double difference = fabs(a[i] - b[i]);
-        if (!(difference <= largest))
+        if (isnan(difference))
+            return INFINITY;
+        if (difference > largest)
             largest = difference;
     }
     return largest;

@@ -1,6 +1,7 @@
 /* Heat conduction by an explicit five-point stencil, in the three forms of "Communication latency
  * hiding" (Strumpen 1994, sections 2.1 and 3.2): A.1 computes and then exchanges boundaries,
  * A.2 sends the boundaries before it computes the inside, A.3 starts both transfers first. */
+#define APP_ROWS
 #include "app.h"
 
 /* r_x and r_y of the paper: the scheme is stable up to 1/4. */
@@ -9,8 +10,8 @@ static const double RX = 0.2, RY = 0.2;
 struct grid {
     long rows, width;
     double *now, *next;
-    /* Seconds that starting transfers has taken. */
-    double starting;
+    /* Seconds of calculation, and those that starting transfers has taken. */
+    double calculation, starting;
 };
 
 static double initial(const struct app *app, long row, long column)
@@ -27,7 +28,7 @@ static struct grid grid_new(const struct app *app, long first, long rows)
     grid.next = app_memory(cells, sizeof(double));
     for (long row = 0; row < rows + 2; row++) {
         long global = first + row - 1;
-        if (global < 0 || global >= app->size)
+        if (global < 0 || global >= app->rows)
             continue;
         for (long column = 0; column < app->size; column++)
             grid.now[row * grid.width + column + 1] = initial(app, global, column);
@@ -44,6 +45,7 @@ static void grid_free(struct grid *grid)
 static void compute(struct grid *grid, long from, long to)
 {
     long width = grid->width;
+    grid->calculation -= MPI_Wtime();
     for (long row = from; row <= to; row++) {
         const double *u = grid->now + row * width;
         double *v = grid->next + row * width;
@@ -51,6 +53,7 @@ static void compute(struct grid *grid, long from, long to)
             v[j] = RX * u[j - width] + RX * u[j + width] + (1 - 2 * RX - 2 * RY) * u[j] +
                    RY * u[j - 1] + RY * u[j + 1];
     }
+    grid->calculation += MPI_Wtime();
 }
 
 static void swap(struct grid *grid)
@@ -126,76 +129,86 @@ static void step(const struct app *app, struct grid *grid, int form)
     swap(grid);
 }
 
-/* The time of one form, and what it has computed, at rank 0. */
-static double run(const struct app *app, int form, double *all, double *starting)
+/* What one form takes: the time of the slowest rank, and means of all ranks. */
+struct times {
+    double all, calculation, starting;
+};
+
+/* Runs one form. Every rank compares its rows with those of the sequential program. */
+static struct times run(const struct app *app, int form, const double *sequential, double *off)
 {
-    long first, rows = app_share(app, app->size, app->rank, &first);
+    long first, rows = app_share(app, app->rows, app->rank, &first);
     struct grid grid = grid_new(app, first, rows);
     double start = app_begin();
     for (long i = 0; i < app->iterations; i++)
         step(app, &grid, form);
-    double time = app_elapsed(start);
-    *starting = app_mean(app, grid.starting);
-    app_gather(app, grid.now + grid.width, app->size, grid.width, all);
+    struct times times = {.all = app_elapsed(start),
+                          .calculation = app_mean(app, grid.calculation),
+                          .starting = app_mean(app, grid.starting)};
+    *off = app_largest(app_difference(grid.now + grid.width, sequential + (first + 1) * grid.width,
+                                      rows * grid.width));
     grid_free(&grid);
-    return time;
+    return times;
 }
 
-/* The time that the calculation of one rank takes when it exchanges nothing. */
-static double calculation(const struct app *app)
+/* The sequential program: its time, and all rows with those of the boundary. */
+static double *sequential_rows(const struct app *app, double *time)
 {
-    long first, rows = app_share(app, app->size, app->rank, &first);
-    struct grid grid = grid_new(app, first, rows);
-    double start = app_begin();
+    struct grid grid = grid_new(app, 0, app->rows);
+    double start = MPI_Wtime();
     for (long i = 0; i < app->iterations; i++) {
-        compute(&grid, 1, rows);
+        compute(&grid, 1, app->rows);
         swap(&grid);
     }
-    double time = app_elapsed(start);
-    grid_free(&grid);
-    return time;
+    *time = MPI_Wtime() - start;
+    free(grid.next);
+    return grid.now;
+}
+
+/* What `prp model gain` needs. */
+static void report_model(const struct app *app, const struct times *times)
+{
+    const struct times *first = &times[1], *last = &times[FORMS];
+    if (first->calculation > 0 && first->all > first->calculation)
+        app_value(app, "gamma", first->calculation / (first->all - first->calculation));
+    if (first->calculation > 0 && last->all > 0)
+        app_value(app, "overhead",
+                  fmax(0, (last->calculation + last->starting) / first->calculation - 1));
+    app_value(app, "message_bytes", (double)(app->size + 2) * sizeof(double));
+    app_value(app, "messages_per_iteration", 2.0 * (app->ranks - 1));
 }
 
 int main(int argc, char **argv)
 {
     struct app app = app_start(argc, argv, "heat", 256, 50);
-    app_require(&app, app.size >= app.ranks, "the size must be at least the number of ranks");
-    double *sequential = NULL, *all = NULL, alone = 0, times[FORMS + 1] = {0}, starting = 0;
-    size_t cells = (size_t)(app.size * (app.size + 2));
-    if (app.rank == 0) {
-        struct grid grid = grid_new(&app, 0, app.size);
-        double start = MPI_Wtime();
-        for (long i = 0; i < app.iterations; i++) {
-            compute(&grid, 1, app.size);
-            swap(&grid);
-        }
-        alone = MPI_Wtime() - start;
-        sequential = app_memory(cells, sizeof(double));
-        memcpy(sequential, grid.now + grid.width, cells * sizeof(double));
-        grid_free(&grid);
-        all = app_memory(cells, sizeof(double));
-    }
-    double calc = calculation(&app);
+    app_require(&app, app.rows >= app.ranks, "there must be at least as many rows as ranks");
+    struct times times[FORMS + 1] = {0};
+    double *sequential = NULL, alone = 0, unused, off;
+    /* Every rank needs the sequential result for its own rows: a rank that got all rows would wait
+     * for a slow network. Rank 0 is timed while the others wait. */
+    if (app.rank == 0)
+        sequential = sequential_rows(&app, &alone);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (app.rank != 0)
+        sequential = sequential_rows(&app, &unused);
     for (int form = 1; form <= FORMS; form++) {
         if (app.form != ALL_FORMS && app.form != form)
             continue;
-        times[form] = run(&app, form, all, &starting);
+        times[form] = run(&app, form, sequential, &off);
         if (app.rank != 0)
             continue;
         char key[32];
         snprintf(key, sizeof key, "form%d", form);
-        app_check(&app, key, app_difference(all, sequential, (long)cells), 0);
-        app_form(&app, form, times[form], alone, times[1]);
+        app_check(&app, key, off, 0);
+        app_form(&app, form, times[form].all, alone, times[1].all);
+        snprintf(key, sizeof key, "calculation_s.form%d", form);
+        app_value(&app, key, times[form].calculation);
     }
     if (app.rank == 0) {
         app_value(&app, "sequential_s", alone);
-        app_value(&app, "calculation_s", calc);
-        if (times[1] > calc)
-            app_value(&app, "gamma", calc / (times[1] - calc));
-        if (times[FORMS] > 0)
-            app_value(&app, "overhead", starting / calc);
-        app_value(&app, "message_bytes", (double)(app.size + 2) * sizeof(double));
-        app_value(&app, "messages_per_iteration", 2.0 * (app.ranks - 1));
+        app_value(&app, "starting_s", times[FORMS].starting);
+        report_model(&app, times);
     }
+    free(sequential);
     return app_finish(&app);
 }

@@ -14,6 +14,7 @@ prp_tests::main! {
     light:
         every__is_its_sequential_program_on_any_number_of_ranks,
         every__is_its_sequential_program_on_a_link_that_loses_frames,
+        heat__has_as_many_rows_as_it_is_told,
         multigrid__too_few_cycles_are_found,
         options__a_wrong_one_is_named;
 }
@@ -96,9 +97,28 @@ fn multigrid__too_few_cycles_are_found() {
     assert!(printed.contains("check form1 WRONG"), "{printed}");
 }
 
+/// A rank with fewer rows than columns compares all of its rows, and no others.
+fn heat__has_as_many_rows_as_it_is_told() {
+    for rows in ["4", "7", "90"] {
+        let words = ["--size", "64", "--rows", rows, "--report"];
+        let (status, printed) = run(&["-n", "4"], "heat", &words);
+        assert_eq!(status, Some(0), "{printed}");
+        assert_eq!(printed.matches(" ok ").count(), 3, "{printed}");
+        assert!(printed.contains("report message_bytes 528\n"), "{printed}");
+    }
+    let (status, printed) = run(&["-n", "4"], "heat", &["--rows", "3"]);
+    assert_eq!(status, Some(2), "{printed}");
+    assert!(printed.contains("at least as many rows as ranks"), "{printed}");
+}
+
 fn options__a_wrong_one_is_named() {
-    for (words, named) in [(["--size", "many"], "'many'"), (["--colour", "4"], "'--colour'")] {
-        let (status, printed) = run(&["-n", "2"], "heat", &words);
+    let wrong = [
+        ("heat", ["--size", "many"], "'many'"),
+        ("heat", ["--colour", "4"], "'--colour'"),
+        ("pes", ["--rows", "4"], "'--rows'"),
+    ];
+    for (name, words, named) in wrong {
+        let (status, printed) = run(&["-n", "2"], name, &words);
         assert_eq!(status, Some(2), "{printed}");
         assert!(printed.contains(named), "{printed}");
     }

@@ -1,5 +1,5 @@
 # All figures of bench-papers as JSON, from lines "LABEL KEY VALUE" (jq -Rn): a label is the part,
-# and what it was measured of. $gain_of has the gains that prp-model predicts by size; $points has
+# and what it was measured of. $gain_of has the gains that prp-model predicts by rows; $points has
 # measured and predicted times of patterns; $machine tells of the machine.
 def median:
     sort | if length == 0 then null elif length % 2 == 1 then .[length / 2 | floor]
@@ -27,13 +27,14 @@ def early:
     | sort_by([.program, .size, .rate]);
 
 def hiding:
-    [labels("hiding")[] | .[1:3] as [$size, $rate] | "hiding/\($size)/\($rate)" as $at
+    [labels("hiding")[] | .[1:3] as [$rows, $rate] | "hiding/\($rows)/\($rate)" as $at
         | of($at; "gain.form3") as $gain
-        | {size: ($size | tonumber), rate: $rate, gamma: (of($at; "gamma") | round3),
-           overhead: (of($at; "overhead") | round3), gain_a2: (of($at; "gain.form2") | round3),
-           gain_a3: ($gain | round3), predicted_a3: ($gain_of[$size] | round3),
-           error_percent: error($gain; $gain_of[$size])}]
-    | sort_by(.size);
+        | {rows: ($rows | tonumber), rate: $rate, message_bytes: of($at; "message_bytes"),
+           gamma: (of($at; "gamma") | round3), overhead: (of($at; "overhead") | round3),
+           gain_a2: (of($at; "gain.form2") | round3), gain_a3: ($gain | round3),
+           predicted_a3: ($gain_of[$rows] | round3),
+           error_percent: error($gain; $gain_of[$rows])}]
+    | sort_by(.rows);
 
 def cnn:
     [[labels("cnn")[] | .[1]] | unique[] | . as $size | {size: ($size | tonumber)}
