@@ -75,11 +75,12 @@ impl Mesh {
     ) -> Result<Self, Failure> {
         let own = &places[rank];
         let here = |e: io::Error| Failure::network(format_args!("listening at {own}"), &e);
-        let door = Door::open(transport, own, hosts).map_err(here)?;
+        let prp = prp(hosts, places.len());
+        let door = Door::open(transport, own, &prp).map_err(here)?;
         let mut links: Vec<Option<Link>> = places.iter().map(|_| None).collect();
         for (at, place) in places.iter().enumerate().take(rank) {
             let there = |e: io::Error| Failure::network(place, &e);
-            let link = connect(transport, place, hosts).map_err(there)?;
+            let link = connect(transport, place, &prp).map_err(there)?;
             link.patient().and_then(|()| link.put(&(rank as u32).to_be_bytes())).map_err(there)?;
             links[at] = Some(link);
         }
@@ -125,14 +126,17 @@ impl Mesh {
         Ok(number)
     }
 
-    /// Everybody's number, at process 0; nothing elsewhere.
+    /// Everybody's number, at process 0; nothing elsewhere. Each is asked for its own: what some
+    /// send before the others are through would be in the way.
     pub(super) fn gather(&self, own: u64) -> io::Result<Vec<u64>> {
         if self.rank > 0 {
+            self.receive(0, &mut [0])?;
             self.send(0, &own.to_be_bytes())?;
             return Ok(Vec::new());
         }
         let mut all = vec![own];
         for other in 1..self.links.len() {
+            self.send(other, &[0])?;
             let mut number = [0; 8];
             self.receive(other, &mut number)?;
             all.push(u64::from_be_bytes(number));
@@ -147,12 +151,9 @@ impl Mesh {
 }
 
 impl Door {
-    fn open(transport: Transport, place: &Place, hosts: &Path) -> io::Result<Self> {
+    fn open(transport: Transport, place: &Place, prp: &Builder) -> io::Result<Self> {
         match transport {
-            Transport::Prp => {
-                let listener = Builder::new().hosts(hosts).bind(Port::new(place.port))?;
-                Ok(Self::Prp(listener))
-            }
+            Transport::Prp => prp.bind(Port::new(place.port)).map(Self::Prp),
             Transport::Tcp => TcpListener::bind(address(place)?).map(Self::Tcp),
         }
     }
@@ -184,6 +185,14 @@ impl Door {
     }
 }
 
+/// How processes find and wait for each other. Where they outnumber the processors, none polls for
+/// what another needs its processor to send: each waits as TCP does.
+fn prp(hosts: &Path, processes: usize) -> Builder {
+    let builder = Builder::new().hosts(hosts).connect_timeout(ARRIVAL);
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    if processes > processors { builder.spin(Duration::ZERO) } else { builder }
+}
+
 fn address(place: &Place) -> io::Result<SocketAddr> {
     let host: Result<IpAddr, _> = place.host.parse();
     let host = host.map_err(|_| io::Error::other("TCP needs an address: ADDRESS:PORT"))?;
@@ -191,13 +200,10 @@ fn address(place: &Place) -> io::Result<SocketAddr> {
 }
 
 /// A connection to a process that may not listen yet.
-fn connect(transport: Transport, place: &Place, hosts: &Path) -> io::Result<Link> {
+fn connect(transport: Transport, place: &Place, prp: &Builder) -> io::Result<Link> {
     let deadline = Instant::now() + ARRIVAL;
     let once = || match transport {
-        Transport::Prp => {
-            let builder = Builder::new().hosts(hosts).connect_timeout(ARRIVAL);
-            builder.connect(place.to_string()).map(Link::Prp)
-        }
+        Transport::Prp => prp.connect(place.to_string()).map(Link::Prp),
         Transport::Tcp => {
             let stream = TcpStream::connect(address(place)?)?;
             stream.set_nodelay(true)?;
