@@ -14,7 +14,7 @@ prp_tests::main! {
     light:
         every__is_its_sequential_program_on_any_number_of_ranks,
         every__is_its_sequential_program_on_a_link_that_loses_frames,
-        heat__has_as_many_rows_as_it_is_told,
+        heat__rows_differ_from_columns,
         multigrid__too_few_cycles_are_found,
         options__a_wrong_one_is_named;
 }
@@ -98,7 +98,7 @@ fn multigrid__too_few_cycles_are_found() {
 }
 
 /// A rank with fewer rows than columns compares all of its rows, and no others.
-fn heat__has_as_many_rows_as_it_is_told() {
+fn heat__rows_differ_from_columns() {
     for rows in ["4", "7", "90"] {
         let words = ["--size", "64", "--rows", rows, "--report"];
         let (status, printed) = run(&["-n", "4"], "heat", &words);
