@@ -208,11 +208,18 @@ set_rate() {
     fi
 }
 
+# links_of V: a line for each device, as `ip -o` prints them. What it says besides is left out: it
+# complains of each name in /run/netns that was made in another mount namespace.
+links_of() {
+    inside "$1" ip -o link 2>/dev/null
+}
+
 # The kernel tells a device of its carrier a moment later, and until then drops what it is given.
 wait_for_carrier() {
-    local tries
+    local tries links
     for ((tries = 0; tries < 250; tries++)); do
-        [[ $(inside "$1" ip -o link) =~ NO-CARRIER|'state DOWN'|'state LOWERLAYERDOWN' ]] || return 0
+        links=$(links_of "$1") &&
+            [[ ! $links =~ NO-CARRIER|'state DOWN'|'state LOWERLAYERDOWN' ]] && return 0
         sleep 0.01
     done
     return 1
@@ -305,7 +312,7 @@ show_nodes() {
     [[ $format == --json ]] || printf "$line" NODE NAMESPACE DEVICE MAC IPV4 MTU RATE STATE PEER
     while read -r v dev mac ipv4 peer far; do
         if [[ $v != "$last" ]]; then
-            links=$(inside "$v" ip -o link)
+            links=$(links_of "$v")
             queues=$(inside "$v" tc qdisc show)
             last=$v
         fi
@@ -365,7 +372,7 @@ set_link() {
 settle() {
     local tries
     for ((tries = 0; tries < 20; tries++)); do
-        [[ $(inside "$1" ip -o link) =~ NO-CARRIER|'state DOWN' ]] || return 0
+        [[ $(links_of "$1") =~ NO-CARRIER|'state DOWN' ]] || return 0
         sleep 0.01
     done
 }
