@@ -1,6 +1,7 @@
 //! A socket that sees what all devices of this machine send and receive. Feature `raw`.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -36,14 +37,14 @@ pub struct CaptureSocket {
 }
 
 impl CaptureSocket {
-    /// Of frames of `ethertype`.
+    /// Of frames of `ethertype`, and of UDP datagrams between `ports`.
     ///
     /// # Errors
     /// No CAP_NET_RAW; no memory for the ring.
-    pub fn open(ethertype: u16) -> io::Result<Self> {
+    pub fn open(ethertype: u16, ports: RangeInclusive<u16>) -> io::Result<Self> {
         // Of no protocol: nothing comes before the filter and the ring are there.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
-        socket.attach_filter(&only(ethertype))?;
+        socket.attach_filter(&only(ethertype, &ports))?;
         let ring = CaptureRing::new(socket.as_fd())?;
         // Only sockets for all protocols see what is sent as well. No device: all of them.
         packet::bind(socket.as_fd(), 0, libc::ETH_P_ALL as u16)?;
@@ -77,15 +78,110 @@ impl CaptureSocket {
     }
 }
 
-/// A program of the kernel's that lets frames of `ethertype` pass whole, and no others.
-fn only(ethertype: u16) -> [SockFilter; 4] {
-    const LOAD_HALF_WORD: u16 = 0x28;
-    const JUMP_IF_EQUAL: u16 = 0x15;
+/// A program of the kernel's that lets frames of `ethertype` and UDP datagrams between `ports`
+/// pass whole, and no others. IPv6's extension headers, which nobody sends, hide a datagram.
+fn only(ethertype: u16, ports: &RangeInclusive<u16>) -> Vec<SockFilter> {
+    const BYTE: u16 = 0x30;
+    const HALF: u16 = 0x28;
+    /// Behind the index.
+    const HALF_AT: u16 = 0x48;
+    /// The index becomes the length of an IPv4 header.
+    const IPV4_LEN: u16 = 0xb1;
+    const INDEX: u16 = 0x01;
+    const JUMP: u16 = 0x05;
+    const EQUAL: u16 = 0x15;
+    const GREATER: u16 = 0x25;
+    const AT_LEAST: u16 = 0x35;
+    const ANY_BIT: u16 = 0x45;
     const RETURN: u16 = 0x06;
-    [
-        SockFilter::new(LOAD_HALF_WORD, 0, 0, 12),
-        SockFilter::new(JUMP_IF_EQUAL, 0, 1, ethertype.into()),
-        SockFilter::new(RETURN, 0, 0, LONGEST),
-        SockFilter::new(RETURN, 0, 0, 0),
+    const IPV4: u32 = libc::ETH_P_IP as u32;
+    const IPV6: u32 = libc::ETH_P_IPV6 as u32;
+    const UDP: u32 = libc::IPPROTO_UDP as u32;
+    /// The bits of an IPv4 header that say how far behind the first fragment this one is.
+    const FRAGMENT: u32 = 0x1fff;
+    let (first, last) = (u32::from(*ports.start()), u32::from(*ports.end()));
+    let step = SockFilter::new;
+    // A jump skips so many steps if it holds, and so many if it does not. From a step at N it is
+    // PASS - N - 1 steps to the one that lets pass, and DROP - N - 1 to the other.
+    const PASS: u8 = 19;
+    const DROP: u8 = 20;
+    vec![
+        step(HALF, 0, 0, 12),
+        step(EQUAL, PASS - 2, 0, ethertype.into()),
+        step(EQUAL, 0, 6, IPV4),
+        step(BYTE, 0, 0, 23),
+        step(EQUAL, 0, DROP - 5, UDP),
+        step(HALF, 0, 0, 20),
+        step(ANY_BIT, DROP - 7, 0, FRAGMENT),
+        step(IPV4_LEN, 0, 0, 14),
+        step(JUMP, 0, 0, 4),
+        step(EQUAL, 0, DROP - 10, IPV6),
+        step(BYTE, 0, 0, 20),
+        step(EQUAL, 0, DROP - 12, UDP),
+        step(INDEX, 0, 0, 40),
+        step(HALF_AT, 0, 0, 14),
+        step(AT_LEAST, 0, DROP - 15, first),
+        step(GREATER, DROP - 16, 0, last),
+        step(HALF_AT, 0, 0, 16),
+        step(AT_LEAST, 0, DROP - 18, first),
+        step(GREATER, DROP - 19, 0, last),
+        step(RETURN, 0, 0, LONGEST),
+        step(RETURN, 0, 0, 0),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+
+    const ETHERTYPE: u16 = 0x88b5;
+
+    /// A datagram of IPv4 (`ip` is 4) or IPv6 with a protocol and ports.
+    fn datagram(ip: u8, protocol: u8, [from, to]: [u16; 2]) -> Vec<u8> {
+        let mut frame = vec![0; 14];
+        let mut header = if ip == 4 { vec![0; 24] } else { vec![0; 40] };
+        // Four bytes of options.
+        header[0] = if ip == 4 { 0x46 } else { 0x60 };
+        header[if ip == 4 { 9 } else { 6 }] = protocol;
+        frame[12..].copy_from_slice(&if ip == 4 { [0x08, 0] } else { [0x86, 0xdd] });
+        frame.extend(header);
+        [from, to, 8, 0].iter().for_each(|number| frame.extend(number.to_be_bytes()));
+        frame
+    }
+
+    /// Run by the kernel, as for a packet socket.
+    #[test]
+    fn only__frames_and_datagrams_of_the_ports() {
+        let (sender, receiver) = UnixDatagram::pair().expect("sockets");
+        let filter = only(ETHERTYPE, &(5230..=5357));
+        socket2::SockRef::from(&receiver).attach_filter(&filter).expect("a filter");
+        let mut fragment = datagram(4, 17, [5230, 5230]);
+        fragment[21] = 1;
+        let mut ours = vec![0; 60];
+        ours[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+        let cases = [
+            (true, ours),
+            (true, datagram(4, 17, [5230, 5357])),
+            (true, datagram(6, 17, [5357, 5230])),
+            (false, datagram(4, 6, [5230, 5230])),
+            (false, datagram(6, 6, [5230, 5230])),
+            (false, datagram(4, 17, [5229, 5230])),
+            (false, datagram(4, 17, [5230, 5229])),
+            (false, datagram(6, 17, [5358, 5230])),
+            (false, datagram(6, 17, [5230, 5358])),
+            (false, fragment),
+            (false, vec![0; 60]),
+            (false, vec![0; 3]),
+        ];
+        receiver.set_nonblocking(true).expect("it is a socket");
+        for (number, (passes, frame)) in cases.iter().enumerate() {
+            // It may say that nobody takes this.
+            let _ = sender.send(frame);
+            let mut room = [0; 100];
+            let came = receiver.recv(&mut room).ok().map(|len| &room[..len]);
+            assert_eq!(came, passes.then_some(&frame[..]), "case {number}");
+        }
+    }
 }

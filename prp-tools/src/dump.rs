@@ -1,10 +1,13 @@
 //! `prp dump`: frames on the wire, or in a capture file, in words.
 
+mod carried;
 mod filter;
 mod follow;
 mod live;
 mod packet;
 mod pcap;
+mod train;
+mod train_test;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,25 +19,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::Args;
 use nix::sys::signal::Signal;
 use prp_node::environment::is_privileged;
-use prp_proto::wire::ETHERTYPE;
 
 use crate::exit::{Code, Failure, help, notice, printable, unwritten};
 use crate::hosts;
 use crate::signals::Signals;
+use carried::{Carried, Numbers};
 use filter::Filter;
 use follow::Follower;
 use live::Live;
 use packet::{Kind, Packet};
 use pcap::{Reader, Writer};
 
-/// Show PRP's frames as they pass this machine's devices, or those of a capture file.
+/// Show PRP's packets as they pass this machine's devices, or those of a capture file: in Ethernet
+/// frames and in UDP datagrams.
 ///
 /// Live it needs root. It sees what all processes of this node send and receive: while it runs,
-/// frames do not take AF_XDP, which it could not see. Frames carried by UDP are not shown.
+/// frames do not take AF_XDP, which it could not see. A train of UDP datagrams is shown datagram by
+/// datagram.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
-  prp dump                                  all frames, until Ctrl-C
-  prp dump --node 2 --port 7000 -c 10       ten frames of a port
+  prp dump                                  all packets, until Ctrl-C
+  prp dump --node 2 --port 7000 -c 10       ten packets of a port
   prp dump -w trace.pcapng                  to a file, for Wireshark and for prp dump -r
   prp dump -r trace.pcapng --kind reset
   prp dump -r trace.pcap --follow --port 7000 >bytes
@@ -49,28 +54,32 @@ pub(crate) struct DumpArgs {
     /// Write frames to a file as pcapng, and print none
     #[arg(short, long, value_name = "FILE", conflicts_with = "follow")]
     write: Option<PathBuf>,
-    /// End after so many frames
+    /// End after so many packets; with -w, after so many frames
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Frames from or to this node: its number
+    /// Packets from or to this node: its number
     #[arg(long, value_name = "NODE")]
     node: Option<u16>,
-    /// Frames from or to this port
+    /// Packets from or to this port
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Frames of this kind only; may be given several times
+    /// Packets of this kind only; may be given several times
     #[arg(long, value_enum, value_name = "KIND")]
     kind: Vec<Kind>,
     /// Write the payload of the first connection that passes the filter to standard output, each
     /// byte once and in order; of both directions if --port does not name the receiver's port
     #[arg(long)]
     follow: bool,
-    /// A frame a line as JSON
+    /// A packet a line as JSON
     #[arg(long, conflicts_with_all = ["write", "follow"])]
     json: bool,
     /// The EtherType in use [default: that of prphosts, else 0x88b5]
     #[arg(long, value_name = "NUMBER", value_parser = ethertype)]
     ethertype: Option<u16>,
+    /// The first of the UDP ports that nodes have; may be given several times [default: those of
+    /// prphosts, and 5230]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    udp_port: Vec<u16>,
 }
 
 /// A number of 16 bits, decimal or after `0x`.
@@ -84,30 +93,36 @@ fn ethertype(text: &str) -> Result<u16, String> {
 
 /// Runs `prp dump`.
 pub(crate) fn run(args: &DumpArgs) -> Result<(), Failure> {
-    let ethertype = args.ethertype.unwrap_or_else(ethertype_in_force);
+    let numbers = numbers(args);
     let filter = Filter { node: args.node, port: args.port, kinds: args.kind.clone() };
     let mut sink = Sink::of(args)?;
     match &args.read {
-        Some(path) => from_file(path, ethertype, &filter, &mut sink),
-        None => live(args, ethertype, &filter, &mut sink),
+        Some(path) => from_file(path, &numbers, &filter, &mut sink),
+        None => live(args, &numbers, &filter, &mut sink),
     }
 }
 
-/// That of the prphosts in force, if there is one.
-fn ethertype_in_force() -> u16 {
-    hosts::load(&hosts::path_or_default(None)).map_or(ETHERTYPE, |file| file.hosts().ethertype())
+/// Those of the command line, and else those of the prphosts in force, if there is one.
+fn numbers(args: &DumpArgs) -> Numbers {
+    let file = hosts::load(&hosts::path_or_default(None)).ok();
+    let mut numbers = Numbers::of(file.as_ref().map(|file| file.hosts()));
+    numbers.ethertype = args.ethertype.unwrap_or(numbers.ethertype);
+    if !args.udp_port.is_empty() {
+        numbers.own_ports.clone_from(&args.udp_port);
+    }
+    numbers
 }
 
 fn from_file(
     path: &Path,
-    ethertype: u16,
+    numbers: &Numbers,
     filter: &Filter,
     sink: &mut Sink<'_>,
 ) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::local(path.display(), &e);
     let mut reader = Reader::open(path).map_err(failed)?;
     while let Some(packet) = reader.next().map_err(failed)? {
-        if !sink.take(&packet, ethertype, filter) {
+        if !sink.take(&packet, numbers, filter) {
             break;
         }
         if sink.has_much() {
@@ -121,7 +136,7 @@ fn from_file(
 
 fn live(
     args: &DumpArgs,
-    ethertype: u16,
+    numbers: &Numbers,
     filter: &Filter,
     sink: &mut Sink<'_>,
 ) -> Result<(), Failure> {
@@ -130,12 +145,14 @@ fn live(
         return Err(Failure::new(Code::NotPermitted, text));
     }
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
-    let mut live = Live::open(ethertype, &args.interface)
+    let mut live = Live::open(numbers, &args.interface)
         .map_err(|e| Failure::network("listening to all devices", &e))?;
     let (shown, dropped) = (sink.written.clone(), live.dropped());
     let summary = move || {
         let (shown, dropped) = (shown.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed));
-        notice(format_args!("{shown} frames; {dropped} more were lost before they could be read"));
+        notice(format_args!(
+            "{shown} packets; {dropped} frames were lost before they could be read"
+        ));
     };
     let at_end = summary.clone();
     signals.set_listener(move |signal| {
@@ -146,7 +163,7 @@ fn live(
     });
     let mut wants_more = true;
     while wants_more {
-        live.receive(&mut |packet| wants_more = wants_more && sink.take(packet, ethertype, filter))
+        live.receive(&mut |packet| wants_more = wants_more && sink.take(packet, numbers, filter))
             .map_err(|e| Failure::network("listening", &e))?;
         sink.write()?;
     }
@@ -182,27 +199,38 @@ impl<'a> Sink<'a> {
         Ok(Self { args, count: 0, written: Arc::default(), writer, follower, text: Vec::new() })
     }
 
-    /// Takes a frame if it passes the filter; whether more are wanted.
-    fn take(&mut self, packet: &Packet, ethertype: u16, filter: &Filter) -> bool {
-        let Some(frame) = packet.parse(ethertype) else { return true };
-        if !filter.takes(frame.as_ref().ok()) {
-            return true;
-        }
+    /// Takes what `frame` carries and passes the filter; whether more are wanted.
+    fn take(&mut self, frame: &Packet, numbers: &Numbers, filter: &Filter) -> bool {
         if let Some(writer) = &mut self.writer {
-            writer.put(packet);
-        } else if let Some(follower) = &mut self.follower {
-            if let Ok(frame) = &frame {
-                self.text.extend(follower.take(frame));
+            // All of it, and once, if one packet passes.
+            if carried::each(&frame.bytes, numbers, &mut |carried| !filter.takes(carried)) {
+                return true;
+            }
+            writer.put(frame);
+            return self.count_one();
+        }
+        carried::each(&frame.bytes, numbers, &mut |carried| {
+            !filter.takes(carried) || self.take_one(frame, carried)
+        })
+    }
+
+    /// Takes what `frame` carries; whether more are wanted.
+    fn take_one(&mut self, frame: &Packet, carried: &Carried<'_>) -> bool {
+        if let Some(follower) = &mut self.follower {
+            if let Some(packet) = carried.packet() {
+                self.text.extend(follower.take(packet));
             }
         } else {
-            let line = if self.args.json {
-                packet.json(frame.as_ref().ok())
-            } else {
-                printable(&packet.line(ethertype))
-            };
+            let line =
+                if self.args.json { frame.json(carried) } else { printable(&frame.line(carried)) };
             self.text.extend_from_slice(line.as_bytes());
             self.text.push(b'\n');
         }
+        self.count_one()
+    }
+
+    /// One more was taken; whether more are wanted.
+    fn count_one(&mut self) -> bool {
         self.count += 1;
         self.args.count.is_none_or(|wanted| self.count < wanted)
     }

@@ -235,7 +235,7 @@ fn dump__captures_and_filters() {
     kill(Pid::from_raw(dump.id().cast_signed()), Signal::SIGINT).expect("it runs");
     let printed = dump.wait_with_output().expect("a child");
     let printed = String::from_utf8_lossy(&printed.stderr).into_owned();
-    assert!(printed.contains(" frames; 0 more were lost"), "{printed}");
+    assert!(printed.contains(" packets; 0 frames were lost"), "{printed}");
     let requests = read(&["--json", "--kind", "request", "--port", "7000"]);
     let request = json(requests.lines().next().expect("a request"));
     assert_eq!((&request["destination_port"], &request["kind"]), (&7000.into(), &"request".into()));

@@ -1,33 +1,44 @@
-//! `prp ping`, `trace` and `doctor` where UDP leads to the node, as a user without a privilege.
+//! `prp ping`, `trace` and `doctor` where UDP leads to the node, as a user without a privilege, and
+//! `prp dump` of datagrams.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use prp_tests::harness::skip;
 use prp_tests::loopback::Loopback;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::Router;
 use prp_tests::scratch::TempFile;
 use prp_tests::topology::{Node, Topology};
+use prp_tests::wait;
 use serde_json::Value;
 
 prp_tests::main! {
     light:
         ping__a_process_of_the_node_answers,
         trace__routers_of_both_carriers,
-        doctor__what_is_wrong_with_the_route;
+        doctor__what_is_wrong_with_the_route,
+        dump__shows_trains_packet_by_packet;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 
-/// The prp command beside the programs of these tests, without any capability.
-fn unprivileged_prp() -> Command {
+/// The prp command beside the programs of these tests.
+fn prp_path() -> PathBuf {
     let path = PathBuf::from(ROUTED).with_file_name("prp");
     if !path.exists() {
         skip("the prp command (cargo build -p prp-tools)");
     }
+    path
+}
+
+/// As [`prp_path`], without any capability.
+fn unprivileged_prp() -> Command {
+    let path = prp_path();
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]).arg(path);
     command
@@ -148,4 +159,56 @@ fn doctor__what_is_wrong_with_the_route() {
     }
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, ["trains_lost"], "{report:#}");
+}
+
+/// The capture is of the sender's device, which is given trains to cut.
+fn dump__shows_trains_packet_by_packet() {
+    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let (one, two) = (topology.node(1), topology.node(2));
+    let prp = prp_path();
+    let file = TempFile::new("");
+    let path = file.path().to_str().expect("text");
+    let mut dump = one.interruptible(&prp);
+    let mut dump = dump.args(["dump", "-i", "eth0", "-w", path]).spawn().expect("topo runs");
+    let read = |args: &[&str]| {
+        let output = one.command(&prp).args(["dump", "-r", path]).args(args).output();
+        let Output { status, stdout, stderr } = output.expect("topo runs");
+        assert!(status.success(), "{args:?}: {}", String::from_utf8_lossy(&stderr));
+        String::from_utf8_lossy(&stdout).into_owned()
+    };
+    // A file without a packet is one whose header is not written yet.
+    wait::until("the first packets", || {
+        let mut scan = one.command(&prp);
+        scan.args(["cat", "-z", "-w", "0.2", "2", "9"]).output().expect("topo runs");
+        std::fs::metadata(path).is_ok_and(|it| it.len() > 100).then_some(())
+    });
+    let mut server = two.command(&prp);
+    server.args(["cat", "-lk", "7000", "-e", "cat >/dev/null"]);
+    let mut server = server.spawn().expect("topo runs");
+    wait::until("a server", || {
+        let mut scan = one.command(&prp);
+        let scan = scan.args(["cat", "-z", "2", "7000"]).output().expect("topo runs");
+        scan.status.success().then_some(())
+    });
+    let script = "seq 300000 | \"$0\" cat -q 2 7000";
+    one.run("sh", &["-c", script, prp.to_str().expect("text")]);
+    let sent: String = (1..=300_000).map(|line| format!("{line}\n")).collect();
+    // What is captured is not in the file at once.
+    wait::until("all bytes in the capture, once and in order", || {
+        (read(&["--follow", "--port", "7000"]) == sent).then_some(())
+    });
+    for (process, signal) in [(&mut dump, Signal::SIGINT), (&mut server, Signal::SIGTERM)] {
+        kill(Pid::from_raw(process.id().cast_signed()), signal).expect("it runs");
+        process.wait().expect("a child");
+    }
+    let rows: Vec<Value> =
+        read(&["--json"]).lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+    assert!(rows.iter().all(|row| row["carrier"] == "udp" && row["kind"] != "unknown"), "{rows:?}");
+    let of_trains = |kind: &str| {
+        let is_one = |row: &&Value| row["kind"] == kind && row["train"].as_u64() > Some(1);
+        rows.iter().filter(is_one).count()
+    };
+    assert!(of_trains("data") > 100 && of_trains("train_test") >= 8, "{rows:?}");
+    let first = read(&["--kind", "train-test", "-c", "1"]);
+    assert!(first.contains(":5231 > 10.") && first.contains("probe 0, of a train"), "{first}");
 }

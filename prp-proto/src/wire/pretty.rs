@@ -30,12 +30,18 @@ impl<'a> Pretty<'a> {
 
 impl fmt::Display for Pretty<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let frame = match Frame::parse(self.bytes, self.ethertype) {
-            Ok(frame) => frame,
-            Err(why) => return write!(f, "{} bytes: {why}", self.bytes.len()),
-        };
-        let (n, t) = (frame.head.network, frame.head.transport);
-        if let Some(e) = frame.head.ethernet {
+        match Frame::parse(self.bytes, self.ethertype) {
+            Ok(frame) => frame.fmt(f),
+            Err(why) => write!(f, "{} bytes: {why}", self.bytes.len()),
+        }
+    }
+}
+
+/// In a line; one that came in a datagram without addresses.
+impl fmt::Display for Frame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, t) = (self.head.network, self.head.transport);
+        if let Some(e) = self.head.ethernet {
             write!(f, "{} > {} ", e.src, e.dst)?;
         }
         write!(f, "{}:{} > {}:{} [{:?}]", n.src, t.src_port, n.dst, t.dst_port, t.flags)?;
@@ -46,7 +52,7 @@ impl fmt::Display for Pretty<'_> {
         if t.flags.hops() > 0 {
             write!(f, " hops {}", t.flags.hops())?;
         }
-        payload(f, t.flags, frame.payload, Part::of(&frame))
+        payload(f, t.flags, self.payload, Part::of(self))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Which frames are shown.
 
-use prp_proto::wire::Frame;
-
+use super::carried::Carried;
 use super::packet::Kind;
 
 /// What a frame must be: all of it.
@@ -14,9 +13,9 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Whether a frame is shown; one that is malformed is only of its own kind.
-    pub(super) fn takes(&self, frame: Option<&Frame<'_>>) -> bool {
-        let kind = frame.map_or(Kind::Unknown, Kind::of);
+    /// Whether it is shown; what is no packet has neither nodes nor ports.
+    pub(super) fn takes(&self, carried: &Carried<'_>) -> bool {
+        let (frame, kind) = (carried.packet(), Kind::of(&carried.content));
         let has = |wanted: Option<u16>, ends: Option<[u16; 2]>| {
             wanted.is_none_or(|wanted| ends.is_some_and(|ends| ends.contains(&wanted)))
         };

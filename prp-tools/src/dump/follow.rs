@@ -41,7 +41,7 @@ impl Follower {
 
     /// What can be told of the connection's bytes with this frame.
     pub(super) fn take(&mut self, frame: &Frame<'_>) -> Vec<u8> {
-        if !matches!(Kind::of(frame), Kind::Data | Kind::End) {
+        if !matches!(Kind::of_packet(frame), Kind::Data | Kind::End) {
             return Vec::new();
         }
         if self.ends.is_none() && frame.payload.is_empty() {

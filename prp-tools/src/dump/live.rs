@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use prp_device::device_states;
 use prp_device::raw::CaptureSocket;
 
+use super::carried::Numbers;
 use super::packet::Packet;
 
 /// A socket at all devices.
@@ -24,11 +25,11 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Of frames of `ethertype`, at the `wanted` devices or at all.
+    /// Of frames that may carry `numbers`, at the `wanted` devices or at all.
     ///
     /// # Errors
     /// No CAP_NET_RAW; a device is not there.
-    pub(super) fn open(ethertype: u16, wanted: &[String]) -> io::Result<Self> {
+    pub(super) fn open(numbers: &Numbers, wanted: &[String]) -> io::Result<Self> {
         let states = device_states()?;
         for name in wanted {
             if !states.iter().any(|state| state.name == *name) {
@@ -38,7 +39,7 @@ impl Live {
         }
         let devices = states.into_iter().map(|s| (s.index, (s.name, s.loopback)));
         Ok(Self {
-            socket: CaptureSocket::open(ethertype)?,
+            socket: CaptureSocket::open(numbers.ethertype, numbers.udp_ports())?,
             devices: devices.collect(),
             wanted: wanted.to_owned(),
             dropped: Arc::default(),

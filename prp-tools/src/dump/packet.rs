@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use prp_proto::addr::Port;
-use prp_proto::wire::{
-    Control, ETHERNET_LEN, Flags, Frame, FrameError, LivenessBlock, NodeBlock, Part, Pretty,
-};
+use prp_proto::wire::{Control, ETHERNET_LEN, Flags, Frame, LivenessBlock, NodeBlock, Part};
 use serde::Serialize;
+
+use super::carried::{Carried, Content, Ends};
+use super::train_test::TrainTest;
 
 /// What a tagged frame has before its EtherType, and how long the tag is.
 const VLAN: [u8; 2] = [0x81, 0];
@@ -49,13 +50,24 @@ pub(super) enum Kind {
     Echo,
     /// What routers say to their neighbours
     Liveness,
+    /// What devices send over UDP to find out whether trains get through
+    TrainTest,
     /// None of these
     Unknown,
 }
 
 impl Kind {
-    /// Of a frame.
-    pub(super) fn of(frame: &Frame<'_>) -> Self {
+    /// Of what a frame carries.
+    pub(super) fn of(content: &Content<'_>) -> Self {
+        match content {
+            Content::Packet(Ok(frame)) => Self::of_packet(frame),
+            Content::Packet(Err(_)) | Content::TrainTest(TrainTest::Unknown) => Self::Unknown,
+            Content::TrainTest(_) => Self::TrainTest,
+        }
+    }
+
+    /// Of a packet.
+    pub(super) fn of_packet(frame: &Frame<'_>) -> Self {
         let (flags, t) = (frame.head.transport.flags, frame.head.transport);
         if [t.src_port, t.dst_port].contains(&Port::CONTROL) {
             return if LivenessBlock::parse(frame.payload).is_some() {
@@ -89,13 +101,17 @@ impl Kind {
     }
 }
 
-/// A frame, for programs.
+/// A packet, for programs.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     /// Seconds since the beginning of 1970, UTC.
     time: f64,
     device: &'a str,
+    carrier: &'static str,
+    source_address: String,
+    destination_address: String,
     bytes: usize,
+    train: usize,
     source_node: Option<u16>,
     source_port: Option<u16>,
     destination_node: Option<u16>,
@@ -108,12 +124,6 @@ struct Row<'a> {
 }
 
 impl Packet {
-    /// The frame, or why it is none of ours; `None` for another EtherType.
-    pub(super) fn parse(&self, ethertype: u16) -> Option<Result<Frame<'_>, FrameError>> {
-        let found = self.bytes.get(ADDRESSES..ETHERNET_LEN)?;
-        (found == ethertype.to_be_bytes()).then(|| Frame::parse(&self.bytes, ethertype))
-    }
-
     /// As it was captured, without a VLAN's tag.
     pub(super) fn untagged(time: Duration, device: &str, bytes: &[u8]) -> Self {
         let mut packet = Self { time, ..Self::default() };
@@ -137,32 +147,45 @@ impl Packet {
         }
     }
 
-    /// For people.
-    pub(super) fn line(&self, ethertype: u16) -> String {
+    /// What is carried in it, for people.
+    pub(super) fn line(&self, carried: &Carried<'_>) -> String {
         let seconds = self.time.as_secs() % 86_400;
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
         let (seconds, micros) = (seconds % 60, self.time.subsec_micros());
         let device =
             if self.device.is_empty() { String::new() } else { format!("{} ", self.device) };
-        let frame = Pretty::new(&self.bytes, ethertype);
-        format!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06} {device}{frame}")
+        let time = format_args!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06}");
+        let (ends, bytes) = (&carried.ends, carried.bytes);
+        match (&carried.content, ends) {
+            // A frame has its addresses itself.
+            (Content::Packet(Ok(frame)), Ends::Ethernet(..)) => format!("{time} {device}{frame}"),
+            (Content::Packet(Ok(frame)), _) => format!("{time} {device}{ends} {frame}"),
+            (Content::Packet(Err(why)), _) => format!("{time} {device}{ends} {bytes} bytes: {why}"),
+            (Content::TrainTest(message), _) => format!("{time} {device}{ends} {message}"),
+        }
     }
 
-    /// For programs, in a line.
-    pub(super) fn json(&self, frame: Option<&Frame<'_>>) -> String {
+    /// What is carried in it, for programs, in a line.
+    pub(super) fn json(&self, carried: &Carried<'_>) -> String {
+        let frame = carried.packet();
         let (network, transport) = frame.map(|f| (f.head.network, f.head.transport)).unzip();
         let is_control =
             transport.is_some_and(|t| [t.src_port, t.dst_port].contains(&Port::CONTROL));
         let echo = frame.filter(|_| is_control).and_then(|f| NodeBlock::parse(f.payload));
+        let [source_address, destination_address] = carried.ends.addresses();
         let row = Row {
             time: self.time.as_secs_f64(),
             device: &self.device,
-            bytes: self.bytes.len(),
+            carrier: carried.ends.carrier(),
+            source_address,
+            destination_address,
+            bytes: carried.bytes,
+            train: carried.train,
             source_node: network.map(|n| n.src.number()),
             source_port: transport.map(|t| t.src_port.number()),
             destination_node: network.map(|n| n.dst.number()),
             destination_port: transport.map(|t| t.dst_port.number()),
-            kind: frame.map_or(Kind::Unknown, Kind::of),
+            kind: Kind::of(&carried.content),
             sequence: transport.map(|t| t.seq),
             length: transport.map(|t| t.len),
             hops: transport.map(|t| t.flags.hops()),

@@ -1,0 +1,98 @@
+//! Trains as packet sockets see them: one long datagram, which the kernel or the network card cuts
+//! afterwards, or has put together before (SPEC PRP-UDP-6). A capture does not say where the cuts
+//! are. All datagrams but the last have one size, and each is a packet whose header has its length.
+
+use prp_proto::wire::{CRC_LEN, PACKET_HEADER_LEN};
+
+use super::train_test::TrainTest;
+
+/// Where a packet's header has the length of its payload.
+const LENGTH_AT: usize = 10;
+
+/// The datagrams of `payload`: itself, unless it is a train of packets or of probes.
+pub(super) fn datagrams(payload: &[u8]) -> Vec<&[u8]> {
+    let size = match TrainTest::read(payload) {
+        Some(first) => probe_len(payload, first),
+        None => packet_len(payload),
+    };
+    match size {
+        Some(size) => payload.chunks(size).collect(),
+        None => vec![payload],
+    }
+}
+
+/// How long the packets of a train are, with a trailer or without, if that is what `payload` is.
+fn packet_len(payload: &[u8]) -> Option<usize> {
+    let whole = PACKET_HEADER_LEN + length(payload)?;
+    let is_packet = |bytes: &[u8]| {
+        let left = length(bytes).and_then(|len| bytes.len().checked_sub(PACKET_HEADER_LEN + len));
+        left == Some(0) || left == Some(CRC_LEN)
+    };
+    let sizes = [whole, whole + CRC_LEN].into_iter().filter(|size| *size < payload.len());
+    sizes.into_iter().find(|size| payload.chunks(*size).all(is_packet))
+}
+
+fn length(packet: &[u8]) -> Option<usize> {
+    let bytes = packet.get(LENGTH_AT..)?.first_chunk::<2>()?;
+    Some(u16::from_be_bytes(*bytes).into())
+}
+
+/// How long the probes of a train are that begins with `first`, if that is what `payload` is: the
+/// second one has the next index.
+fn probe_len(payload: &[u8], first: TrainTest) -> Option<usize> {
+    let TrainTest::Probe { test, index } = first else { return None };
+    let second = Some(TrainTest::Probe { test, index: index.wrapping_add(1) });
+    let is_second = |size: &usize| TrainTest::read(&payload[*size..]) == second;
+    // A train has two at least, so it is cut before its middle.
+    (TrainTest::LEN..=payload.len() / 2).find(is_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets with payloads of these lengths, each with so many bytes behind it.
+    fn train(lens: &[u16], behind: usize) -> Vec<u8> {
+        let mut train = Vec::new();
+        for len in lens {
+            let mut packet = vec![7; PACKET_HEADER_LEN + usize::from(*len) + behind];
+            packet[LENGTH_AT..LENGTH_AT + 2].copy_from_slice(&len.to_be_bytes());
+            train.extend(packet);
+        }
+        train
+    }
+
+    fn lens(payload: &[u8]) -> Vec<usize> {
+        datagrams(payload).into_iter().map(<[u8]>::len).collect()
+    }
+
+    #[test]
+    fn datagrams__of_a_train_with_trailers_and_without() {
+        assert_eq!(lens(&train(&[1000, 1000, 30], 0)), [1016, 1016, 46]);
+        assert_eq!(lens(&train(&[1000, 1000, 30], 4)), [1020, 1020, 50]);
+        assert_eq!(lens(&train(&[0, 0], 0)), [16, 16]);
+    }
+
+    #[test]
+    fn datagrams__what_is_no_train_is_one() {
+        assert_eq!(lens(&train(&[1000], 4)), [1020]);
+        // A packet with padding, as long as two.
+        assert_eq!(lens(&train(&[1000], 1016)), [2032]);
+        // Which was not captured whole.
+        assert_eq!(lens(&train(&[1000, 1000], 0)[..1500]), [1500]);
+        assert_eq!(lens(&[1, 2, 3]), [3]);
+        assert_eq!(lens(&[]), [0]);
+    }
+
+    #[test]
+    fn datagrams__of_probes() {
+        let mut probes = Vec::new();
+        for index in 0..3 {
+            let mut probe = vec![9; 100];
+            probe[..12].copy_from_slice(&[0, 0, 0, 0, 1, index, 0, 0, 0, 0, 0, 5]);
+            probes.extend(probe);
+        }
+        assert_eq!(lens(&probes), [100, 100, 100]);
+        assert_eq!(lens(&probes[..100]), [100]);
+    }
+}
