@@ -236,14 +236,18 @@ impl UdpDevice {
 
     /// Sends a datagram alone: a message should not pay for what trains need.
     pub fn send_one(&mut self, to: LinkAddr, pieces: [&[u8]; 4]) -> Sent {
-        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-        if len <= SMALL
+        let is_whole = pieces[1..].iter().all(|piece| piece.is_empty());
+        if (is_whole || pieces.iter().map(|piece| piece.len()).sum::<usize>() <= SMALL)
             && let Some(target) = Target::of(&self.sockets, &self.peers, to)
         {
             self.small.clear();
-            pieces.iter().for_each(|piece| self.small.extend_from_slice(piece));
+            let mut bytes = pieces[0];
+            if !is_whole {
+                pieces.iter().for_each(|piece| self.small.extend_from_slice(piece));
+                bytes = &self.small;
+            }
             let fd = self.sockets.socket(target.place).as_fd();
-            if send_one(fd, target.name.as_ref(), &self.small).is_ok() {
+            if send_one(fd, target.name.as_ref(), bytes).is_ok() {
                 return Sent { done: 1, ..Sent::default() };
             }
         }

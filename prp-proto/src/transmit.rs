@@ -1,16 +1,17 @@
-//! Frames on their way out: headers written here, payload left where it lies.
+//! Frames and datagrams on their way out.
+//!
+//! The payload of a frame stays where it lies until the device takes it. A datagram is whole here,
+//! and the next one follows it: the kernel takes a train of them in one piece, where hundreds of
+//! pieces cost it more than the copy here does.
 
 use alloc::vec::Vec;
 
 use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::event::ConnHandle;
 use crate::wire::{
-    CRC_LEN, CrcKey, ETHERNET_LEN, EthernetHeader, HEADER_LEN, Head, NetworkHeader,
-    TransportHeader, checksum, packet_header,
+    CRC_LEN, CrcKey, EthernetHeader, HEADER_LEN, Head, NetworkHeader, PACKET_HEADER_LEN,
+    TransportHeader, checksum,
 };
-
-/// Longest payload of a size probe.
-static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
 /// How frames to a node leave.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
@@ -39,12 +40,10 @@ impl Path {
 /// Where the payload of a frame lies.
 #[derive(Copy, Clone, Debug)]
 enum Body {
-    /// Right behind the headers in the batch.
+    /// Right behind the headers in the batch, and the trailer behind it.
     Inline,
     /// In a connection's send buffer, from this stream offset on.
     Stream { conn: ConnHandle, at: u64, len: u16 },
-    /// Zeros.
-    Zeros(u16),
 }
 
 impl Body {
@@ -52,7 +51,7 @@ impl Body {
     const fn len(&self) -> usize {
         match *self {
             Self::Inline => 0,
-            Self::Stream { len, .. } | Self::Zeros(len) => len as usize,
+            Self::Stream { len, .. } => len as usize,
         }
     }
 }
@@ -65,7 +64,7 @@ struct Entry {
     /// Where headers, inline payload and then the trailer start in `scratch`.
     at: u32,
     /// Bytes there before the trailer.
-    front: u16,
+    front: u32,
     tail: u8,
     body: Body,
 }
@@ -142,15 +141,13 @@ impl TransmitBatch {
         payload: &[u8],
         crc: Option<CrcKey>,
     ) {
-        let at = self.start(&path.head(transport));
+        let (at, front) = self.start(&path.head(transport));
         self.scratch.extend_from_slice(payload);
-        let tail = self.trailer(crc, at, [payload, &[]]);
-        let front = HEADER_LEN + payload.len();
-        self.finish(path, conn, at, front, tail, Body::Inline);
+        self.finish_inline(path, conn, (at, front), crc);
     }
 
-    /// Adds a frame whose payload stays in a send buffer; `pieces` is that payload, for the
-    /// trailer.
+    /// Adds a frame whose payload stays in a send buffer, or a datagram, which has a copy of it;
+    /// `pieces` is that payload.
     #[inline]
     pub(crate) fn push_stream(
         &mut self,
@@ -161,10 +158,15 @@ impl TransmitBatch {
         pieces: [&[u8]; 2],
         crc: Option<CrcKey>,
     ) {
-        let at = self.start(&path.head(transport));
-        let tail = self.trailer(crc, at, pieces);
+        let (at, front) = self.start(&path.head(transport));
+        if path.to.is_udp() {
+            self.scratch.extend_from_slice(pieces[0]);
+            self.scratch.extend_from_slice(pieces[1]);
+            return self.finish_inline(path, Some(conn), (at, front), crc);
+        }
+        let tail = self.trailer(crc, at + front, pieces);
         let body = Body::Stream { conn, at: at_offset, len: transport.len };
-        self.finish(path, Some(conn), at, HEADER_LEN, tail, body);
+        self.finish(path, Some(conn), at, front, tail, body);
     }
 
     /// Adds a size probe: `block`, then zeros up to the length the header says.
@@ -176,12 +178,11 @@ impl TransmitBatch {
         block: &[u8],
         crc: Option<CrcKey>,
     ) {
-        let at = self.start(&path.head(transport));
+        let (at, front) = self.start(&path.head(transport));
         self.scratch.extend_from_slice(block);
         let zeros = usize::from(transport.len).saturating_sub(block.len());
-        let tail = self.trailer(crc, at, [block, &ZEROS[..zeros]]);
-        let front = HEADER_LEN + block.len();
-        self.finish(path, Some(conn), at, front, tail, Body::Zeros(zeros as u16));
+        self.scratch.resize(self.scratch.len() + zeros, 0);
+        self.finish_inline(path, Some(conn), (at, front), crc);
     }
 
     /// The pieces of frame `index`, in order; empty ones may be skipped. `stream` finds the payload
@@ -192,56 +193,81 @@ impl TransmitBatch {
         stream: impl FnOnce(ConnHandle, u64, u16) -> [&'a [u8]; 2],
     ) -> [&'a [u8]; 4] {
         let entry = &self.entries[index];
-        let (from, front) = (entry.at as usize, usize::from(entry.front));
+        let (from, front) = (entry.at as usize, entry.front as usize);
         let tail_at = from + front;
-        let head = &self.scratch[from..tail_at];
-        let tail = &self.scratch[tail_at..tail_at + usize::from(entry.tail)];
+        let end = tail_at + usize::from(entry.tail);
         let [a, b] = match entry.body {
-            Body::Inline => [&[][..], &[]],
+            Body::Inline => return [&self.scratch[from..end], &[], &[], &[]],
             Body::Stream { conn, at, len } => stream(conn, at, len),
-            Body::Zeros(n) => [&ZEROS[..usize::from(n)], &[]],
         };
-        [head, a, b, tail]
+        [&self.scratch[from..tail_at], a, b, &self.scratch[tail_at..end]]
     }
 
-    /// Begins a frame; where it lies.
+    /// Begins a frame, or a datagram, which has no Ethernet header; where it lies, and bytes of its
+    /// headers.
     #[inline]
-    fn start(&mut self, head: &Head) -> u32 {
+    fn start(&mut self, head: &Head) -> (usize, usize) {
         let at = self.scratch.len();
-        self.scratch.resize(at + HEADER_LEN, 0);
-        if let Some(out) = self.scratch[at..].first_chunk_mut() {
-            head.emit_to(out);
+        if head.ethernet.is_some() {
+            self.scratch.resize(at + HEADER_LEN, 0);
+            if let Some(out) = self.scratch[at..].first_chunk_mut() {
+                head.emit_to(out);
+            }
+            (at, HEADER_LEN)
+        } else {
+            self.scratch.resize(at + PACKET_HEADER_LEN, 0);
+            if let Some(out) = self.scratch[at..].first_chunk_mut() {
+                head.emit_packet_to(out);
+            }
+            (at, PACKET_HEADER_LEN)
         }
-        at as u32
     }
 
-    /// Ends the frame that begins at `at`; bytes of its trailer.
+    /// Ends the frame whose headers end at `headers_end`; bytes of its trailer.
     #[inline]
-    fn trailer(&mut self, crc: Option<CrcKey>, at: u32, body: [&[u8]; 2]) -> u8 {
+    fn trailer(&mut self, crc: Option<CrcKey>, headers_end: usize, body: [&[u8]; 2]) -> u8 {
         let Some(key) = crc else { return 0 };
-        if let Some(head) = self.scratch[at as usize..].first_chunk() {
-            let trailer = checksum(key, packet_header(head), body);
+        if let Some(header) = self.scratch[..headers_end].last_chunk() {
+            let trailer = checksum(key, header, body);
             self.scratch.extend_from_slice(&trailer);
         }
         CRC_LEN as u8
     }
 
-    /// Notes the frame whose headers begin at `at`, with `front` bytes of headers and inline
-    /// payload. A datagram begins behind the place for the Ethernet header.
+    /// Ends the frame that begins at `at`, with `front` bytes of headers and its payload behind
+    /// them.
+    #[inline]
+    fn finish_inline(
+        &mut self,
+        path: &Path,
+        conn: Option<ConnHandle>,
+        (at, front): (usize, usize),
+        crc: Option<CrcKey>,
+    ) {
+        let end = self.scratch.len();
+        let mut tail = 0;
+        let (headers, payload) = self.scratch.split_at(at + front);
+        if let (Some(key), Some(header)) = (crc, headers.last_chunk()) {
+            let trailer = checksum(key, header, [payload, &[]]);
+            self.scratch.extend_from_slice(&trailer);
+            tail = CRC_LEN as u8;
+        }
+        self.finish(path, conn, at, end - at, tail, Body::Inline);
+    }
+
+    /// Notes the frame that begins at `at`, with `front` bytes of headers and inline payload.
     #[inline]
     fn finish(
         &mut self,
         path: &Path,
         conn: Option<ConnHandle>,
-        at: u32,
+        at: usize,
         front: usize,
         tail: u8,
         body: Body,
     ) {
-        let skip = if path.to.is_udp() { ETHERNET_LEN } else { 0 };
-        let (at, front) = (at + skip as u32, (front - skip) as u16);
-        let (device, to) = (path.device, path.to);
-        self.bytes += usize::from(front) + usize::from(tail) + body.len();
+        let (at, front, device, to) = (at as u32, front as u32, path.device, path.to);
+        self.bytes += front as usize + usize::from(tail) + body.len();
         self.entries.push(Entry { device, to, conn, at, front, tail, body });
     }
 }

@@ -41,6 +41,8 @@ struct Entry<A> {
 #[derive(Debug)]
 pub(crate) struct SendList<A> {
     pieces: Vec<libc::iovec>,
+    /// Those of one call, joined where they lie one behind the other.
+    joined: Vec<libc::iovec>,
     entries: Vec<Entry<A>>,
 }
 
@@ -50,7 +52,7 @@ unsafe impl<A: Send> Send for SendList<A> {}
 
 impl<A> Default for SendList<A> {
     fn default() -> Self {
-        Self { pieces: Vec::new(), entries: Vec::new() }
+        Self { pieces: Vec::new(), joined: Vec::new(), entries: Vec::new() }
     }
 }
 
@@ -73,6 +75,21 @@ impl<A: Copy> SendList<A> {
             self.entries.push(Entry { to, len, at });
         }
         Loaded { list: self, datagrams: PhantomData }
+    }
+}
+
+impl<A> SendList<A> {
+    /// Joins the pieces of `range`. The kernel's way through a list of them takes longer than this.
+    fn join(&mut self, range: Range<usize>) {
+        self.joined.clear();
+        for piece in &self.pieces[range] {
+            match self.joined.last_mut() {
+                Some(last) if last.iov_base.addr() + last.iov_len == piece.iov_base.addr() => {
+                    last.iov_len += piece.iov_len;
+                }
+                _ => self.joined.push(*piece),
+            }
+        }
     }
 }
 
@@ -117,20 +134,22 @@ impl<A: Copy> Loaded<'_, '_, A> {
             message.msg_name = to.as_ptr().cast_mut().cast();
             message.msg_namelen = to.len();
         }
-        message.msg_iov = self.list.pieces[first.at..end].as_mut_ptr();
-        message.msg_iovlen = (end - first.at) as _;
+        let segment_size = first.len as u16;
+        self.list.join(first.at..end);
+        message.msg_iov = self.list.joined.as_mut_ptr();
+        message.msg_iovlen = self.list.joined.len() as _;
         if range.len() > 1 {
             // SAFETY: it computes, and looks at no memory.
             segment.header.cmsg_len = unsafe { libc::CMSG_LEN(size_of::<u16>() as u32) } as _;
             segment.header.cmsg_level = libc::SOL_UDP;
             segment.header.cmsg_type = libc::UDP_SEGMENT;
-            segment.size = first.len as u16;
+            segment.size = segment_size;
             message.msg_control = (&raw mut segment).cast();
             message.msg_controllen = size_of::<SegmentSize>() as _;
         }
-        // SAFETY: the message points at the address, at pieces of the list this borrows, each a
-        // slice that is borrowed as long, and at `segment`; all outlive the call, which only reads
-        // them.
+        // SAFETY: the message points at the address, at pieces of the list this borrows, each of
+        // slices that are borrowed as long, and at `segment`; all outlive the call, which only
+        // reads them.
         let sent = unsafe {
             libc::syscall(libc::SYS_sendmsg, fd.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT)
         };
@@ -388,3 +407,6 @@ pub(crate) fn take_error(fd: BorrowedFd<'_>) -> bool {
     // SAFETY: the message points at the piece and the ancillary data above, which outlive the call.
     cvt(unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, flags) }).is_ok()
 }
+
+#[cfg(test)]
+mod tests;

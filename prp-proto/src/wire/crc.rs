@@ -32,16 +32,12 @@ pub const fn packet_header(head: &[u8; HEADER_LEN]) -> &[u8; PACKET_HEADER_LEN] 
 /// CRC-32 (IEEE) over the key, the network header, the transport header with HOPS as zero, and the
 /// payload given in pieces. `head` is those two headers, so that the carrier does not matter.
 pub fn checksum(key: CrcKey, head: &[u8; PACKET_HEADER_LEN], payload: [&[u8]; 2]) -> [u8; CRC_LEN] {
-    let mut fixed = [0; 8 + PACKET_HEADER_LEN];
+    let mut fixed = [0; prp_crc::FRONT];
     fixed[..4].copy_from_slice(&key.sender.to_be_bytes());
     fixed[4..8].copy_from_slice(&key.receiver.to_be_bytes());
     fixed[8..].copy_from_slice(head);
     if let Some(flags) = fixed.last_chunk_mut::<4>() {
         *flags = Flags::from_bits(u32::from_be_bytes(*flags)).with_hops(0).bits().to_be_bytes();
     }
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&fixed);
-    hasher.update(payload[0]);
-    hasher.update(payload[1]);
-    hasher.finalize().to_be_bytes()
+    prp_crc::checksum(&fixed, payload).to_be_bytes()
 }

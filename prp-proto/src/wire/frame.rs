@@ -34,18 +34,24 @@ impl Head {
     /// read again at once, which a processor has to wait for.
     #[inline]
     pub(crate) fn emit_to(&self, out: &mut [u8; HEADER_LEN]) {
-        const NET_END: usize = ETHERNET_LEN + NETWORK_LEN;
-        let (ethernet, rest) = out.split_at_mut(ETHERNET_LEN);
-        let (network, transport) = rest.split_at_mut(NET_END - ETHERNET_LEN);
-        // The three splits have the sizes the headers have, so none of these is ever `Err`.
-        if let (Ok(e), Ok(n), Ok(t)) =
-            (ethernet.try_into(), network.try_into(), transport.try_into())
+        if let Some((ethernet, packet)) = out.split_first_chunk_mut::<ETHERNET_LEN>()
+            && let Some(packet) = packet.first_chunk_mut()
         {
-            if let Some(ethernet) = &self.ethernet {
-                ethernet.emit(e);
+            if let Some(header) = &self.ethernet {
+                header.emit(ethernet);
             }
-            self.network.emit(n);
-            self.transport.emit(t);
+            self.emit_packet_to(packet);
+        }
+    }
+
+    /// The network and the transport header, to where they are to be.
+    #[inline]
+    pub(crate) fn emit_packet_to(&self, out: &mut [u8; PACKET_HEADER_LEN]) {
+        if let Some((network, transport)) = out.split_first_chunk_mut::<NETWORK_LEN>()
+            && let Some(transport) = transport.first_chunk_mut()
+        {
+            self.network.emit(network);
+            self.transport.emit(transport);
         }
     }
 }

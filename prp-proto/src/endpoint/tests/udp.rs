@@ -227,6 +227,33 @@ fn udp__each_of_several_connections_sends_a_train_at_a_time() {
     assert!(trains >= 2, "{sender:?}");
 }
 
+#[test]
+fn udp__datagrams_of_a_batch_are_whole_and_follow_each_other() {
+    let mut net = Net::new(HOSTS);
+    let (client, server) = net.established();
+    let written: Vec<u8> = (0..9_000u32).map(|i| i as u8).collect();
+    net.ends[0].write(net.time, client, &written, Ending::Write).unwrap();
+    let mut batch = TransmitBatch::new(64, 1 << 20);
+    assert!(net.ends[0].poll_transmit(net.time, &mut batch) > 4);
+    let mut end = None;
+    let mut datagrams = Vec::new();
+    for index in 0..batch.len() {
+        let [datagram, rest @ ..] = net.ends[0].frame(&batch, index);
+        assert_eq!(rest, [&[][..]; 3]);
+        let range = datagram.as_ptr_range();
+        assert!(end.is_none_or(|end| range.start == end), "datagram {index} begins elsewhere");
+        end = Some(range.end);
+        datagrams.push(datagram.to_vec());
+    }
+    // Expect: with all that a datagram has, its trailer above all.
+    let mut read = [0; 10_000];
+    for datagram in datagrams {
+        assert_eq!(net.receive(1, udp(0, PORTS[0]), &datagram), Disposition::Accepted);
+    }
+    let n = net.ends[1].read(net.time, server, &mut read).unwrap();
+    assert!(n > 4_000 && read[..n] == written[..n]);
+}
+
 /// PRP-NODE-2 and 4: an echo that comes over UDP is answered as it is, and so many a second.
 #[test]
 fn echo__is_answered_with_its_padding() {

@@ -1,0 +1,21 @@
+//! Instructions that only some processors have. The only `unsafe` of this crate is in this folder,
+//! each block with the reason why it is sound.
+#![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
+
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
+mod avx512;
+
+use crate::FRONT;
+
+/// CRC-32 over `front` and `payload`; none where this processor has another way, or so short a
+/// payload takes less by it.
+#[inline]
+pub(crate) fn fold(front: &[u8; FRONT], payload: &[u8]) -> Option<u32> {
+    #[cfg(all(feature = "std", target_arch = "x86_64"))]
+    if payload.len() >= crate::LONG && avx512::is_supported() {
+        // SAFETY: the processor has all the features that the function is compiled for.
+        return Some(unsafe { avx512::fold(front, payload) });
+    }
+    let _ = (front, payload);
+    None
+}

@@ -1,0 +1,160 @@
+//! Folding by carry-less multiplication of four times 128 bits at once (Gopal and others, *Fast CRC
+//! Computation for Generic Polynomials Using PCLMULQDQ Instruction*, Intel 2009).
+
+use std::arch::is_x86_feature_detected;
+use std::arch::x86_64::{
+    __m128i, __m512i, _mm_and_si128, _mm_clmulepi64_si128, _mm_extract_epi32, _mm_set_epi32,
+    _mm_set_epi64x, _mm_srli_si128, _mm_xor_si128, _mm256_castsi256_si128,
+    _mm256_extracti128_si256, _mm256_xor_si256, _mm512_castsi512_si256, _mm512_clmulepi64_epi128,
+    _mm512_extracti64x4_epi64, _mm512_loadu_si512, _mm512_maskz_mov_epi64, _mm512_set_epi64,
+    _mm512_ternarylogic_epi64,
+};
+
+use crate::FRONT;
+
+/// Bytes of a step.
+const BLOCK: usize = 64;
+
+/// What 64 bytes are multiplied with to move them on by so many bits: for the lower and the upper
+/// half of every 128 of them.
+type Factors = (i64, i64);
+
+const BY_128: Factors = factors(128);
+const BY_256: Factors = factors(256);
+const BY_384: Factors = factors(384);
+const BY_512: Factors = factors(512);
+const BY_1024: Factors = factors(1024);
+const BY_1536: Factors = factors(1536);
+const BY_2048: Factors = factors(2048);
+
+/// x^64 modulo the polynomial, for the last 96 bits.
+const BY_32: i64 = power(64);
+
+/// The polynomial of CRC-32 (IEEE) with its leading term, and what a division by it is a
+/// multiplication with (Barrett), both with their bits reversed.
+const POLYNOMIAL: i64 = 0x1_db71_0641;
+const INVERSE: i64 = 0x1_f701_1641;
+
+/// x^`n` modulo the polynomial, with its bits reversed, and one place up: the product of two
+/// reversed numbers is one place too low.
+const fn power(n: u32) -> i64 {
+    let mut bits = 1_u32 << 31;
+    let mut i = 0;
+    while i < n {
+        bits = if bits & 1 == 1 { (bits >> 1) ^ (POLYNOMIAL >> 1) as u32 } else { bits >> 1 };
+        i += 1;
+    }
+    (bits as i64) << 1
+}
+
+const fn factors(bits: u32) -> Factors {
+    (power(bits + 32), power(bits - 32))
+}
+
+/// Whether this processor has what [`fold`] needs.
+#[inline]
+pub(super) fn is_supported() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("vpclmulqdq")
+        && is_x86_feature_detected!("pclmulqdq")
+        && is_x86_feature_detected!("sse4.1")
+}
+
+/// CRC-32 over `front` and `payload`, of 64 bytes or more.
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
+pub(super) fn fold(front: &[u8; FRONT], payload: &[u8]) -> u32 {
+    // Zeros, the front and the first bytes of the payload make one or two blocks; what follows is
+    // whole ones. More than that is copied behind them: a copy of a known length takes less.
+    let zeros = (FRONT + payload.len()).wrapping_neg() % BLOCK;
+    let at = zeros + FRONT;
+    let first = (2 * BLOCK - at) % BLOCK;
+    let mut begin = [0; 3 * BLOCK];
+    begin[zeros..at].copy_from_slice(front);
+    // What the register of a CRC-32 is before the first byte.
+    for byte in &mut begin[zeros..zeros + 4] {
+        *byte ^= 0xff;
+    }
+    begin[at..at + BLOCK].copy_from_slice(&payload[..BLOCK]);
+    let (begin, _) = begin.as_chunks::<BLOCK>();
+    let mut sum = load(&begin[0]);
+    if at + first > BLOCK {
+        sum = moved(sum, BY_512, load(&begin[1]));
+    }
+    let (blocks, _) = payload[first..].as_chunks();
+    reduce(fold_blocks(sum, blocks))
+}
+
+/// `sum` with `blocks` folded into it.
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
+#[inline]
+fn fold_blocks(mut sum: __m512i, blocks: &[[u8; BLOCK]]) -> __m512i {
+    let (lead, fours) = blocks.as_rchunks::<4>();
+    for block in lead {
+        sum = moved(sum, BY_512, load(block));
+    }
+    let Some(([a, b, c, d], fours)) = fours.split_first() else { return sum };
+    // Four sums side by side: one multiplication begins while another one is under way.
+    let mut sums = [moved(sum, BY_512, load(a)), load(b), load(c), load(d)];
+    for four in fours {
+        for (sum, block) in sums.iter_mut().zip(four) {
+            *sum = moved(*sum, BY_2048, load(block));
+        }
+    }
+    let [a, b, c, d] = sums;
+    moved(a, BY_1536, moved(b, BY_1024, moved(c, BY_512, d)))
+}
+
+/// `sum`, as many bits further on as `by` says, and `next`.
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
+#[inline]
+fn moved(sum: __m512i, (low, high): Factors, next: __m512i) -> __m512i {
+    moved_each(sum, _mm512_set_epi64(high, low, high, low, high, low, high, low), next)
+}
+
+/// `sum`, each 128 bits of it multiplied with those of `by`, and `next`.
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
+#[inline]
+fn moved_each(sum: __m512i, by: __m512i, next: __m512i) -> __m512i {
+    const XOR_OF_THREE: i32 = 0x96;
+    let low = _mm512_clmulepi64_epi128(sum, by, 0x00);
+    let high = _mm512_clmulepi64_epi128(sum, by, 0x11);
+    _mm512_ternarylogic_epi64(low, high, next, XOR_OF_THREE)
+}
+
+/// The CRC-32 that the last 64 bytes' `sum` amounts to.
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
+#[inline]
+fn reduce(sum: __m512i) -> u32 {
+    const LAST_128: u8 = 0b1100_0000;
+    let by = _mm512_set_epi64(0, 0, BY_128.1, BY_128.0, BY_256.1, BY_256.0, BY_384.1, BY_384.0);
+    let each = moved_each(sum, by, _mm512_maskz_mov_epi64(LAST_128, sum));
+    let halves = _mm256_xor_si256(_mm512_castsi512_si256(each), _mm512_extracti64x4_epi64(each, 1));
+    let sum = _mm_xor_si128(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+    // 128 bits to 96, to 64, to 32.
+    let sum = _mm_xor_si128(multiplied(sum, BY_128.1), _mm_srli_si128(sum, 8));
+    let sum = _mm_xor_si128(multiplied(lowest(sum), BY_32), _mm_srli_si128(sum, 4));
+    let quotient = multiplied(lowest(sum), INVERSE);
+    let product = multiplied(lowest(quotient), POLYNOMIAL);
+    !(_mm_extract_epi32(_mm_xor_si128(sum, product), 1) as u32)
+}
+
+/// The product of the lower 64 bits and `by`.
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
+#[inline]
+fn multiplied(a: __m128i, by: i64) -> __m128i {
+    _mm_clmulepi64_si128(a, _mm_set_epi64x(0, by), 0x00)
+}
+
+/// The lowest 32 bits.
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
+#[inline]
+fn lowest(a: __m128i) -> __m128i {
+    _mm_and_si128(a, _mm_set_epi32(0, 0, 0, !0))
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load(block: &[u8; BLOCK]) -> __m512i {
+    // SAFETY: so many bytes are there to be read, at whatever address.
+    unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
+}

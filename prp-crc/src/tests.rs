@@ -1,0 +1,50 @@
+use std::vec;
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::{FRONT, checksum, checksum_in_steps};
+
+/// Bytes of which no two places look alike.
+fn bytes(len: usize, seed: u32) -> Vec<u8> {
+    (0..len as u32).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b1).to_be_bytes()[0]).collect()
+}
+
+#[test]
+fn checksum__every_length_of_a_packet() {
+    let front = bytes(FRONT, 1).try_into().unwrap();
+    let payload = bytes(9_000, 2);
+    for len in (0..2_000).chain(8_900..=9_000) {
+        let payload = [&payload[..len], &[]];
+        assert_eq!(checksum(&front, payload), checksum_in_steps(&front, payload), "{len} bytes");
+    }
+}
+
+#[test]
+fn checksum__published_value() {
+    // Of "123456789" it is 0xcbf43926. The register of a CRC-32 begins with ones, so four bytes of
+    // ones at the front make it zeros, as zeros leave it, and the first four digits make up for it.
+    let mut front = [0; FRONT];
+    front[..4].fill(0xff);
+    let mut payload = vec![0; 1_000];
+    payload.extend(b"1234".map(|digit| digit ^ 0xff));
+    payload.extend(b"56789");
+    assert_eq!(checksum(&front, [&payload, &[]]), 0xcbf4_3926);
+    assert_eq!(checksum(&front, [&payload[..1_002], &payload[1_002..]]), 0xcbf4_3926);
+}
+
+proptest! {
+    #[test]
+    fn checksum__any_bytes_at_any_address(
+        front: [u8; FRONT],
+        payload in proptest::collection::vec(any::<u8>(), 0..3_000),
+        skip in 0_usize..64,
+    ) {
+        let mut moved = vec![0; skip];
+        moved.extend(&payload);
+        let expected = checksum_in_steps(&front, [&payload, &[]]);
+        prop_assert_eq!(checksum(&front, [&moved[skip..], &[]]), expected);
+        let (a, b) = payload.split_at(payload.len() / 3);
+        prop_assert_eq!(checksum(&front, [a, b]), expected);
+    }
+}
