@@ -414,11 +414,13 @@ fn answer(socket: &Socket, to: SocketAddr, report: &[u8]) {
 }
 
 /// How many datagrams from `at` on make one train, of `most` at most: they have the same recipient
-/// and the same size, and the last may be shorter.
+/// and the same size, and the last may be shorter. Where they make several trains, these have the
+/// same length: the receiver takes in the first while the next one is sent.
 fn train_length<A: Copy + PartialEq>(loaded: &Loaded<'_, '_, A>, at: usize, most: usize) -> usize {
     let (to, size) = loaded.datagram(at);
+    let most = most.min(MAX_BYTES / size.max(1)).max(1);
     let mut length = 1;
-    while length < most && at + length < loaded.len() && (length + 1) * size <= MAX_BYTES {
+    while at + length < loaded.len() {
         let (next_to, next_size) = loaded.datagram(at + length);
         if next_to != to || next_size > size {
             break;
@@ -428,5 +430,5 @@ fn train_length<A: Copy + PartialEq>(loaded: &Loaded<'_, '_, A>, at: usize, most
             break;
         }
     }
-    length
+    length.div_ceil(length.div_ceil(most))
 }

@@ -60,7 +60,7 @@ fn send__train_arrives_whole_and_in_order() {
     trust_trains(&mut one, &mut two, to);
     let before = one.counters().trains_sent;
     let from = LinkAddr::Udp { peer: UdpPeer(0), port: one.local_addr().port() };
-    // 100 of one size, the last shorter: trains of 44, 44 and 12.
+    // 100 of one size, the last shorter: 44 fit a train.
     let frames: Vec<Vec<u8>> =
         (1..=100u8).map(|i| vec![i; if i == 100 { 700 } else { 1472 }]).collect();
     let sent = one.send(frames.iter().map(|f| (to, [&f[..16], &f[16..], &[], &[]])));
@@ -70,6 +70,21 @@ fn send__train_arrives_whole_and_in_order() {
     assert!(came.iter().all(|(sender, _)| *sender == from));
     assert!(came.iter().map(|(_, bytes)| bytes).eq(&frames));
     assert!(two.counters().trains_received > 0, "they come as they left");
+}
+
+#[test]
+fn train_length__several_trains_have_the_same() {
+    let bytes = [0; 1472];
+    let mut list = SendList::default();
+    for (count, trains) in [(44, &[44][..]), (46, &[23, 23]), (100, &[34, 33, 33])] {
+        let datagrams = (0..count).map(|_| ((), [&bytes[..], &[], &[], &[]]));
+        let loaded = list.load(datagrams);
+        let mut lengths = Vec::new();
+        while lengths.iter().sum::<usize>() < count {
+            lengths.push(train_length(&loaded, lengths.iter().sum(), MAX_TRAIN));
+        }
+        assert_eq!(lengths, trains);
+    }
 }
 
 #[test]
