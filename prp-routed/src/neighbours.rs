@@ -124,10 +124,8 @@ impl Neighbours {
         addr: LinkAddr,
         block: &LivenessBlock,
     ) {
-        let Some(at) = self.list.iter().position(|n| (n.hop.device, n.hop.addr) == (device, addr))
-        else {
-            return;
-        };
+        let is_sender = |n: &Neighbour| n.hop.device == device && n.hop.addr.covers(addr);
+        let Some(at) = self.list.iter().position(is_sender) else { return };
         if self.list[at].session.is_none() {
             self.list[at].session = self.session(now);
         }

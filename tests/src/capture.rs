@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind};
 
+use prp_proto::addr::MacAddr;
+
 /// Says that the file is little endian and times are in microseconds.
 const MAGIC: u32 = 0xa1b2_c3d4;
 
@@ -72,17 +74,27 @@ pub fn datagram(frame: &[u8]) -> Option<(u16, u16, &[u8])> {
     Some((source, destination, udp.get(UDP..usize::from(len))?))
 }
 
-/// A frame that carries `payload` by IPv4 and UDP, between the last bytes of addresses in
-/// 10.0.0.0/24 and ports. Its checksums are 0, which stands for none.
-pub fn datagram_frame(from: (u8, u16), to: (u8, u16), payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, to.0, 2, 0, 0, 0, 0, from.0, 0x08, 0x00];
+/// The EtherType of IPv4.
+pub const ETHERTYPE_IPV4: u16 = 0x0800;
+
+/// A frame that carries `payload` by IPv4 and UDP, from one hardware address to another. The last
+/// bytes of those are those of the IP addresses, which are in 10.99.0.0/24 as topologies have them.
+/// UDP's checksum is 0, which stands for none.
+pub fn datagram_frame(from: (MacAddr, u16), to: (MacAddr, u16), payload: &[u8]) -> Vec<u8> {
+    let [(from, from_port), (to, to_port)] = [from, to];
     let udp_len = (UDP + payload.len()) as u16;
-    frame.extend([0x45, 0]);
-    frame.extend((IPV4 as u16 + udp_len).to_be_bytes());
+    let [high, low] = (IPV4 as u16 + udp_len).to_be_bytes();
     // No fragments, 64 routers at most.
-    frame.extend([0, 0, 0x40, 0, 64, PROTOCOL_UDP, 0, 0]);
-    frame.extend([10, 0, 0, from.0, 10, 0, 0, to.0]);
-    for number in [from.1, to.1, udp_len, 0] {
+    let mut ip = [0x45, 0, high, low, 0, 0, 0x40, 0, 64, PROTOCOL_UDP, 0, 0];
+    let addresses = [10, 99, 0, from.0[5], 10, 99, 0, to.0[5]];
+    let words = ip.chunks_exact(2).chain(addresses.chunks_exact(2));
+    let sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
+    // RFC 1071. Two carries are as many as so few words can have.
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    ip[10..].copy_from_slice(&checksum.to_be_bytes());
+    let mut frame = [&to.0[..], &from.0, &ETHERTYPE_IPV4.to_be_bytes(), &ip, &addresses].concat();
+    for number in [from_port, to_port, udp_len, 0] {
         frame.extend(number.to_be_bytes());
     }
     frame.extend(payload);

@@ -1,11 +1,13 @@
 //! Topologies of network namespaces, one for each test that needs one.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cleanup;
+use crate::scratch::TempFile;
 
 /// Where this crate is.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
@@ -15,6 +17,8 @@ const HERE: &str = env!("CARGO_MANIFEST_DIR");
 #[derive(Debug)]
 pub struct Topology {
     instance: String,
+    /// By node, where it is another one than `topo` has written.
+    hosts: BTreeMap<u8, TempFile>,
 }
 
 /// The state of a link.
@@ -67,6 +71,22 @@ impl Topology {
         Self::try_up(name, words, &[]).unwrap_or_else(|error| panic!("topo up {name}: {error}"))
     }
 
+    /// As [`Self::up`], with `nodes` nodes whose packets routers of PRP forward, over UDP as well.
+    ///
+    /// # Panics
+    /// With what `topo` printed, if it does not come up.
+    pub fn routed<'a>(name: &str, words: impl IntoIterator<Item = &'a str>, nodes: u8) -> Self {
+        let mut topology = Self::up(name, words.into_iter().chain(["--carrier", "ethernet"]));
+        if is_over_udp() {
+            let hosts = |number| {
+                let text = over_udp(&topology.node(number).hosts());
+                (number, TempFile::new(text))
+            };
+            topology.hosts = (1..=nodes).map(hosts).collect();
+        }
+        topology
+    }
+
     fn try_up<'a>(
         name: &str,
         words: impl IntoIterator<Item = &'a str>,
@@ -85,7 +105,7 @@ impl Topology {
             return Err(both(&output));
         }
         cleanup::note_up(&instance);
-        Ok(Self { instance })
+        Ok(Self { instance, hosts: BTreeMap::new() })
     }
 
     /// Node `number`, from 1.
@@ -148,7 +168,11 @@ impl Node<'_> {
     /// signals reach it.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = topo(&self.topology.instance);
-        command.args(["exec", &self.number.to_string(), "--"]).arg(program).stdin(Stdio::null());
+        command.args(["exec", &self.number.to_string(), "--"]).stdin(Stdio::null());
+        if let Some(hosts) = self.topology.hosts.get(&self.number) {
+            command.arg("env").arg(setting("PRP_HOSTS", hosts.path()));
+        }
+        command.arg(program);
         command
     }
 
@@ -167,11 +191,9 @@ impl Node<'_> {
 
     /// As [`Self::command`], with the environment variable `name` naming `path`.
     pub fn command_with(&self, name: &str, path: &Path, program: impl AsRef<OsStr>) -> Command {
-        let mut setting = OsString::from(format!("{name}="));
-        setting.push(path);
         // `topo exec` sets variables itself, so they are changed after that.
         let mut command = self.command("env");
-        command.arg(setting).arg(program);
+        command.arg(setting(name, path)).arg(program);
         command
     }
 
@@ -209,6 +231,35 @@ impl Node<'_> {
 /// second run.
 pub fn is_over_udp() -> bool {
     std::env::var_os("PRP_CARRIER").is_some_and(|carrier| carrier == "udp")
+}
+
+/// A prphosts of `topo` with the UDP addresses of the nodes that have its hardware addresses, whose
+/// last byte is the node's number.
+fn over_udp(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        while let Some(word) = words.next() {
+            match word.strip_prefix("02:").and_then(|rest| rest.rsplit(':').next()) {
+                Some(number) => {
+                    let number = u8::from_str_radix(number, 16).expect("a byte");
+                    let device = words.next().unwrap_or_default();
+                    let comma = if device.ends_with(',') { "," } else { "" };
+                    lines += &format!("udp:10.99.0.{number}{comma} ");
+                }
+                None => lines += &format!("{word} "),
+            }
+        }
+        lines += "\n";
+    }
+    lines
+}
+
+/// What `env` takes to set a variable to a path.
+fn setting(name: &str, path: &Path) -> OsString {
+    let mut setting = OsString::from(format!("{name}="));
+    setting.push(path);
+    setting
 }
 
 /// The script that makes topologies.

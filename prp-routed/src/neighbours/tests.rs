@@ -154,3 +154,24 @@ fn poll__a_router_that_announces_its_end_is_not_dead() {
     bench.run(5_000);
     assert_eq!((bench.next_node(), bench.changes()), (2, vec![0; 3]));
 }
+
+/// Over UDP a route has the node's own port, and its router sends from one of the following.
+#[test]
+fn receive__from_each_udp_port_of_the_neighbour() {
+    let hosts = "1 udp:10.0.0.1\n2 udp:10.0.0.2\n3 udp:10.0.0.3\n8 via 2\n9 via 3\n";
+    let hosts = Hosts::parse(hosts.as_bytes()).unwrap();
+    let routes = RouteTable::build(&hosts, node(1), |_| Some(DeviceId(0)));
+    let mut neighbours = Neighbours::new(LivenessSettings::default());
+    neighbours.follow(&routes, Instant::ZERO);
+    let config = LivenessSettings::default().probes.unwrap();
+    let block = Session::new(config, 7, Instant::ZERO).poll(Instant::ZERO).expect("a probe");
+    let LinkAddr::Udp { peer, port } = hosts.udp_addrs(node(2))[0].1 else { panic!("over UDP") };
+    neighbours.receive(
+        Instant::ZERO,
+        DeviceId(0),
+        LinkAddr::Udp { peer, port: port + 127 },
+        &block,
+    );
+    let states: Vec<_> = neighbours.iter().map(|n| (n.hop.node.number(), n.liveness())).collect();
+    assert_eq!(states, [(2, Some("init")), (3, Some("down"))]);
+}

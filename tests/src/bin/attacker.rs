@@ -11,6 +11,9 @@
 //!
 //! `attacker DEVICE record FILE COUNT` writes down what it sees of PRP;
 //! `attacker DEVICE replay FILE TIMES` sends it again.
+//!
+//! Where topologies have UDP addresses alone, all of that is in datagrams between the first
+//! processes of both nodes, whose IP addresses end as the hardware addresses do.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -19,16 +22,22 @@ use std::time::Duration;
 use prp_device::raw::RawSocket;
 use prp_proto::addr::{MacAddr, Port, PrpAddr};
 use prp_proto::wire::{
-    CrcKey, ETHERTYPE, EthernetHeader, Flags, Head, NetworkHeader, Offer, ReliabilitySet,
-    ResetBlock, ResetReason, TransportHeader, checksum, packet_header,
+    CrcKey, ETHERNET_LEN, ETHERTYPE, EthernetHeader, Flags, Head, NetworkHeader, Offer,
+    ReliabilitySet, ResetBlock, ResetReason, TransportHeader, UDP_PORT, checksum, packet_header,
 };
+use prp_tests::capture::{ETHERTYPE_IPV4, datagram_frame};
 use prp_tests::seed::{Dice, generator};
+use prp_tests::topology::is_over_udp;
 
 /// Frames made and sent at once.
 const BATCH: usize = 32;
 
-/// Payload of a segment: a full frame.
+/// Payload of a segment: a full frame; in a datagram so much less.
 const PAYLOAD: usize = 1484;
+const DATAGRAM_HEADERS: usize = 28;
+
+/// The UDP port of the first process of a node.
+const FIRST_PROCESS: u16 = UDP_PORT + 1;
 
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -41,8 +50,9 @@ fn main() -> io::Result<()> {
             let addr = |text: &str| text.parse::<PrpAddr>().map_err(io::Error::other);
             let macs = [mac(to_mac)?, mac(from_mac)?];
             let dice = generator(number(seed)?);
-            let mut forger = Forger { macs, from: addr(from)?, to: addr(to)?, dice };
-            let mut socket = RawSocket::open(device, ETHERTYPE)?;
+            let full = PAYLOAD - if is_over_udp() { DATAGRAM_HEADERS } else { 0 };
+            let mut forger = Forger { macs, from: addr(from)?, to: addr(to)?, full, dice };
+            let mut socket = open(device)?;
             let mut left = number(count)? as usize;
             while left > 0 {
                 let batch: Vec<_> = (0..left.min(BATCH)).map(|_| forger.frame(kind)).collect();
@@ -54,6 +64,10 @@ fn main() -> io::Result<()> {
         }
         _ => Err(ErrorKind::InvalidInput.into()),
     }
+}
+
+fn open(device: &str) -> io::Result<RawSocket> {
+    RawSocket::open(device, if is_over_udp() { ETHERTYPE_IPV4 } else { ETHERTYPE })
 }
 
 fn number(text: &str) -> io::Result<u64> {
@@ -70,7 +84,7 @@ fn send(socket: &mut RawSocket, frames: &[Vec<u8>]) -> io::Result<()> {
 }
 
 fn record(device: &str, file: &str, count: usize) -> io::Result<()> {
-    let mut socket = RawSocket::open(device, ETHERTYPE)?;
+    let mut socket = open(device)?;
     println!("ready");
     let mut seen: Vec<Vec<u8>> = Vec::new();
     while seen.len() < count {
@@ -92,7 +106,7 @@ fn replay(device: &str, file: &str, times: u64) -> io::Result<()> {
         frames.push(frame.to_vec());
         rest = after;
     }
-    let mut socket = RawSocket::open(device, ETHERTYPE)?;
+    let mut socket = open(device)?;
     for _ in 0..times {
         frames.chunks(BATCH).try_for_each(|batch| send(&mut socket, batch))?;
     }
@@ -106,11 +120,22 @@ struct Forger {
     macs: [MacAddr; 2],
     from: PrpAddr,
     to: PrpAddr,
+    /// Bytes of payload that a full segment has.
+    full: usize,
     dice: Dice,
 }
 
 impl Forger {
     fn frame(&mut self, kind: &str) -> Vec<u8> {
+        let frame = self.ethernet_frame(kind);
+        if !is_over_udp() {
+            return frame;
+        }
+        let [to, from] = self.macs.map(|mac| (mac, FIRST_PROCESS));
+        datagram_frame(from, to, &frame[ETHERNET_LEN..])
+    }
+
+    fn ethernet_frame(&mut self, kind: &str) -> Vec<u8> {
         match kind {
             "reset" => {
                 let [receiver, sender] = [(); 2].map(|()| self.dice.number());
@@ -123,7 +148,7 @@ impl Forger {
                     echo: 0,
                     reliability: ReliabilitySet::ALL,
                     crc: false,
-                    mss: PAYLOAD as u16,
+                    mss: self.full as u16,
                     window: 1000,
                 };
                 self.sealed(Flags::CREQ, &offer.emit())
@@ -145,7 +170,7 @@ impl Forger {
 
     fn data(&mut self) -> Vec<u8> {
         let flags = Flags::from_bits(self.dice.number() & !Flags::RST.bits());
-        let mut payload = vec![0; PAYLOAD];
+        let mut payload = vec![0; self.full];
         self.dice.fill(&mut payload);
         self.sealed(flags, &payload)
     }
@@ -177,7 +202,7 @@ impl Forger {
         let head = head.emit();
         let trailer = checksum(CrcKey::NONE, packet_header(&head), [payload, &[]]);
         // A full segment leaves no room for one.
-        let trailer = if payload.len() < PAYLOAD { &trailer[..] } else { &[] };
+        let trailer = if payload.len() < self.full { &trailer[..] } else { &[] };
         [&head[..], payload, trailer].concat()
     }
 }

@@ -52,17 +52,18 @@ fn over_udp(made: &Made) -> Made {
         let (head, packet) = frame.split_at(ETHERNET_LEN);
         // The last bytes of the addresses. A datagram without a byte is for no dissector.
         if !packet.is_empty() {
-            let (from, to) = ((head[11], FIRST_PORT + 1), (head[5], FIRST_PORT + 2));
-            udp.add(notes, datagram_frame(from, to, packet));
+            let (from, to) = (mac(head[11].into()), mac(head[5].into()));
+            udp.add(notes, datagram_frame((from, FIRST_PORT + 1), (to, FIRST_PORT + 2), packet));
         }
     }
     let mut handed_on = Made::default();
     open(&mut handed_on, CLIENT.port(40009));
-    // From 10.0.0.1:5231, by the own port of the node at 10.0.0.2.
+    // From 10.99.0.1:5231, by the own port of the node at 10.99.0.2.
     let front =
-        [&[0; 10][..], &[0xff, 0xff, 10, 0, 0, 1], &(FIRST_PORT + 1).to_be_bytes()].concat();
+        [&[0; 10][..], &[0xff, 0xff, 10, 99, 0, 1], &(FIRST_PORT + 1).to_be_bytes()].concat();
     let hand_on = |packet: &[u8]| {
-        datagram_frame((2, FIRST_PORT), (2, FIRST_PORT + 2), &[&front, packet].concat())
+        let (from, to) = ((mac(2), FIRST_PORT), (mac(2), FIRST_PORT + 2));
+        datagram_frame(from, to, &[&front, packet].concat())
     };
     for (frame, notes) in handed_on.frames.iter().zip(&handed_on.notes) {
         udp.add(notes, hand_on(&frame[ETHERNET_LEN..]));
@@ -133,7 +134,6 @@ impl Plan {
 
     fn frame(self, payload: &[u8]) -> Vec<u8> {
         let node = |number| NodeId::new(number).expect("not a reserved number");
-        let mac = |number: u16| MacAddr([2, 0, 0, 0, 0, number as u8]);
         let (src_port, dst_port) = (Port::new(self.from.1), Port::new(self.to.1));
         let mut transport = TransportHeader::new(
             src_port,
@@ -160,6 +160,11 @@ impl Plan {
         }
         frame
     }
+}
+
+/// The hardware address of a node.
+const fn mac(node: u16) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, node as u8])
 }
 
 fn offer(id: u32, echo: u32) -> Offer {
