@@ -1,9 +1,9 @@
 //! No topology is left behind: not by a test that hangs, nor by a run that was killed.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use crate::topology::topo_path;
 
@@ -12,14 +12,25 @@ static UP: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The name of the topology `number` of process `pid`.
 pub(crate) fn instance_name(pid: u32, number: u32) -> String {
-    format!("t{pid}-{number}")
+    format!("t{:x}-{pid}-{number}", pid_namespace())
 }
 
-/// The process that made `instance`, if it is one of ours.
+/// The process that made `instance`, if it is one of ours whose number means something here.
 fn maker(instance: &str) -> Option<u32> {
-    let (pid, number) = instance.strip_prefix('t')?.split_once('-')?;
+    let (namespace, rest) = instance.strip_prefix('t')?.split_once('-')?;
+    let (pid, number) = rest.split_once('-')?;
     number.parse::<u32>().ok()?;
-    pid.parse().ok()
+    let is_ours = u64::from_str_radix(namespace, 16).ok()? == pid_namespace();
+    pid.parse().ok().filter(|_| is_ours)
+}
+
+/// The end of the kernel's number for the namespace of this process's number. Tests in containers
+/// may share the folders of topologies, and see other processes under the same numbers.
+fn pid_namespace() -> u64 {
+    static NUMBER: OnceLock<u64> = OnceLock::new();
+    let number = || std::fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino());
+    // Names are short, and namespaces few.
+    *NUMBER.get_or_init(|| number() & 0xffff)
 }
 
 pub(crate) fn note_up(instance: &str) {
@@ -67,8 +78,10 @@ mod tests {
 
     #[test]
     fn maker__knows_its_own_names_and_no_others() {
-        assert_eq!(maker(&instance_name(4321, 7)), Some(4321));
-        for other in ["prp", "t12", "t-1", "t1-x", "test-1", "x12-1"] {
+        let own = instance_name(4321, 7);
+        assert_eq!(maker(&own), Some(4321));
+        let foreign = format!("t{:x}-4321-7", pid_namespace() + 1);
+        for other in ["prp", "t12", "t-1", "t1-x", "t1-2", "test-1", "x12-1", "t1-2-x", &foreign] {
             assert_eq!(maker(other), None, "{other}");
         }
     }

@@ -59,7 +59,7 @@ impl NodePort {
         let got = match self.receiver.receive(self.socket.as_fd(), RecvList::MAX) {
             Ok(got) => got,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(0),
-            Err(_) if socket::take_errors(self.socket.as_fd()) > 0 => return Ok(0),
+            Err(e) if socket::take_errors_after(self.socket.as_fd(), &e) > 0 => return Ok(0),
             Err(e) => return Err(e),
         };
         Ok((0..got).map(|at| self.hand_on_train(at, &mut offset_for)).sum())

@@ -103,6 +103,33 @@ pub(super) fn largest_payload(fd: BorrowedFd<'_>, ip: IpAddr) -> u32 {
     payload.clamp(FLOOR, datagram::MAX_BYTES as u32)
 }
 
+/// Takes the errors that the kernel keeps for a socket, whose call has just failed with `error`;
+/// how many there were.
+///
+/// One of the network is told by the call alone where the kernel had no room to keep it, since the
+/// buffer for what is received was full: a flood would do that.
+pub(super) fn take_errors_after(fd: BorrowedFd<'_>, error: &io::Error) -> u64 {
+    take_errors(fd).max(is_of_network(error).into())
+}
+
+/// Whether the kernel says such a thing of an ICMP message about a datagram that was sent before
+/// (`icmp_err_convert` and `icmpv6_err_convert` of Linux), and once.
+fn is_of_network(error: &io::Error) -> bool {
+    let of_icmp = [
+        libc::EACCES,
+        libc::ECONNREFUSED,
+        libc::EHOSTDOWN,
+        libc::EHOSTUNREACH,
+        libc::EMSGSIZE,
+        libc::ENETUNREACH,
+        libc::ENONET,
+        libc::ENOPROTOOPT,
+        libc::EOPNOTSUPP,
+        libc::EPROTO,
+    ];
+    error.raw_os_error().is_some_and(|number| of_icmp.contains(&number))
+}
+
 /// Takes the errors that the kernel keeps for a socket; how many there were.
 pub(super) fn take_errors(fd: BorrowedFd<'_>) -> u64 {
     let mut taken = 0;

@@ -202,7 +202,7 @@ impl Sockets {
             let fd = self.inlet(at).fd();
             match list.receive(fd, most) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => match socket::take_errors(fd) {
+                Err(e) => match socket::take_errors_after(fd, &e) {
                     0 => return Err(e),
                     taken => self.network_errors += taken,
                 },

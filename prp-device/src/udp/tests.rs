@@ -164,6 +164,27 @@ fn send__nobody_there_is_an_error_of_the_network_and_stops_nothing() {
     assert_eq!(receive(&mut two, 1)[0].1, b"x");
 }
 
+/// A flood has filled the buffer, so that the kernel cannot keep the error.
+#[test]
+fn receive__an_error_without_room_for_it_stops_nothing() {
+    let mut one = open(ONE, 16_330);
+    socket2::SockRef::from(&first_fd(&one)).set_recv_buffer_size(1).unwrap();
+    let other = std::net::UdpSocket::bind((TWO, 0)).unwrap();
+    for _ in 0..100 {
+        other.send_to(&[7; 1000], one.local_addr()).unwrap();
+    }
+    let nobody = LinkAddr::Udp { peer: UdpPeer(1), port: 16_339 };
+    one.send_one(nobody, [b"hello", &[], &[], &[]]);
+    let mut fds = [PollFd::new(first_fd(&one), PollFlags::empty())];
+    assert!(poll(&mut fds, PollTimeout::from(10_000u16)).unwrap() > 0, "an error");
+    let mut came = 0;
+    while one.poll_once() {
+        one.receive(64, &mut |_, _| came += 1).unwrap();
+    }
+    assert!((1..100).contains(&came), "{came} of 100 had room");
+    assert_eq!(one.counters().network_errors, 1);
+}
+
 #[test]
 fn open__takes_the_next_port_of_the_node_that_is_free() {
     let (mut first, second) = (open(ONE, 15_530), open(ONE, 15_530));
