@@ -2,7 +2,8 @@
  * of figure 18 of "The hyperbolic model". A plane is one step in time. Ranks of one plane send
  * edges of their strips to each other in every sweep (IL and IR); a rank sends its strip to the
  * next plane after every cycle (G), with the time at which it was sent. Form 1 has one rank a
- * plane, form 2 two, form 3 all ranks in one plane. */
+ * plane, form 2 two, form 3 all ranks in one plane. Form 1 also runs with all planes sending at the
+ * same time, as for figure 19. */
 #include "app.h"
 
 enum { MOST_LEVELS = 16, SWEEPS = 2, COARSEST_SWEEPS = 30 };
@@ -22,6 +23,8 @@ struct plane {
     int strip, strips;
     int levels;
     struct level level[MOST_LEVELS];
+    /* Messages from the plane before it that count, and the seconds they took. */
+    double messages, taken;
 };
 
 static void plane_grids(struct plane *p, long size)
@@ -162,38 +165,55 @@ static void set_right(const struct app *app, struct plane *p, const double *befo
                 before[i * l->width + j] + force(app, step, p->strip * l->rows + i - 1, j - 1);
 }
 
-/* All steps, by planes of `strips` ranks each; the last step's strips, gathered at rank 0. */
-static double run(const struct app *app, int strips, double *all, double *plane_us)
+/* Waits for the plane before this one, as it is after as many cycles; the time that took from
+ * sending on. The ranks of the measurement share a clock. A message counts that this rank has
+ * waited for during most of its way: what comes before is not looked at in time. */
+static double receive_plane(struct plane *p, double *start, int count, int before, int is_together)
+{
+    double posted = MPI_Wtime();
+    MPI_Recv(start, count + 1, MPI_DOUBLE, before, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    double now = MPI_Wtime(), taken = now - start[count];
+    if (!is_together && now - posted > taken / 2)
+        p->taken += taken, p->messages++;
+    return taken;
+}
+
+/* All steps, by planes of `strips` ranks each; the last step's strips, gathered at rank 0. All
+ * planes send at the same time if `is_together`, else each when it can. */
+static double run(const struct app *app, int strips, int is_together, double *all, double *plane_us)
 {
     int planes = app->ranks / strips, mine = app->rank / strips, last = planes - 1;
     struct plane p = {.strip = app->rank % strips, .strips = strips};
     MPI_Comm_split(MPI_COMM_WORLD, mine, app->rank, &p.comm);
     plane_grids(&p, app->size);
     struct level *l = &p.level[0];
-    int count = (int)((l->rows + 2) * l->width), waited = 0, next = app->rank + strips, before = app->rank - strips;
-    double *start = app_memory((size_t)count + 1, sizeof *start), taken = 0, begin = app_begin();
+    int count = (int)((l->rows + 2) * l->width), next = app->rank + strips, before = app->rank - strips;
+    double *start = app_memory((size_t)count + 1, sizeof *start), begin = app_begin();
+    /* A synchronous send, as the paper's: no rank runs ahead of the next plane by several messages. */
+    MPI_Request sending = MPI_REQUEST_NULL;
     for (long first = 0; first < app->ranks; first += planes) {
         memset(l->u, 0, (size_t)count * sizeof *l->u);
-        for (long i = 0; i < app->iterations; i++) {
-            /* G: the plane before this one, as it is after as many cycles. */
-            if (mine > 0) {
-                double posted = MPI_Wtime();
-                MPI_Recv(start, count + 1, MPI_DOUBLE, before, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-                /* The ranks of the measurement share a clock. A message counts that this rank has
-                 * waited for during most of its way: what comes before is not looked at in time. */
-                double now = MPI_Wtime();
-                if (now - posted > (now - start[count]) / 2) {
-                    taken += now - start[count];
-                    waited++;
-                }
+        /* Each plane is a cycle behind the one before it. */
+        for (long turn = 0; turn < app->iterations + last; turn++) {
+            int is_mine = turn >= mine && turn < app->iterations + mine;
+            double taken = 0;
+            if (is_mine) {
+                if (mine > 0)
+                    taken = receive_plane(&p, start, count, before, is_together);
+                MPI_Wait(&sending, MPI_STATUS_IGNORE);
+                set_right(app, &p, start, first + mine);
+                cycle(&p, 0);
             }
-            set_right(app, &p, start, first + mine);
-            cycle(&p, 0);
-            if (mine < last) {
+            /* All meet, and learn which message took longest: those of all planes count. */
+            double longest = is_together ? app_largest(taken) : 0;
+            if (is_together && turn >= last && turn <= app->iterations)
+                p.taken += longest, p.messages++;
+            if (is_mine && mine < last) {
                 l->u[count] = MPI_Wtime();
-                MPI_Send(l->u, count + 1, MPI_DOUBLE, next, 2, MPI_COMM_WORLD);
+                MPI_Issend(l->u, count + 1, MPI_DOUBLE, next, 2, MPI_COMM_WORLD, &sending);
             }
         }
+        MPI_Wait(&sending, MPI_STATUS_IGNORE);
         /* The last plane is where the first one goes on. */
         if (planes == 1)
             memcpy(start, l->u, (size_t)count * sizeof *start);
@@ -203,9 +223,8 @@ static double run(const struct app *app, int strips, double *all, double *plane_
             MPI_Recv(start, count, MPI_DOUBLE, last * strips + p.strip, 3, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
     }
-    double time = app_elapsed(begin), messages = app_mean(app, waited) * app->ranks;
-    taken = app_mean(app, taken) * app->ranks;
-    *plane_us = messages > 0 ? 1e6 * taken / messages : 0;
+    double time = app_elapsed(begin), messages = app_mean(app, p.messages);
+    *plane_us = messages > 0 ? 1e6 * app_mean(app, p.taken) / messages : 0;
     if (mine == 0)
         MPI_Gather(start + l->width, (int)(l->rows * l->width), MPI_DOUBLE, all,
                    (int)(l->rows * l->width), MPI_DOUBLE, 0, p.comm);
@@ -250,22 +269,24 @@ int main(int argc, char **argv)
         int strips = form == 3 ? app.ranks : form;
         if ((app.form != ALL_FORMS && app.form != form) || app.ranks % strips)
             continue;
-        double plane_us, time = run(&app, strips, all, &plane_us);
-        if (app.rank != 0)
-            continue;
-        char key[32];
-        double off = 0;
-        for (long row = 0; row < app.size; row++)
-            off = fmax(off, app_difference(all + row * (app.size + 2) + 1,
-                                           expected + row * (app.size + 2) + 1, app.size));
-        snprintf(key, sizeof key, "form%d", form);
-        app_check(&app, key, off, 1e-8);
-        app_form(&app, form, time, alone, 0);
-        snprintf(key, sizeof key, "plane_bytes.form%d", form);
-        app_value(&app, key, (double)((app.size / strips + 2) * (app.size + 2) + 1) * sizeof(double));
-        if (plane_us > 0) {
-            snprintf(key, sizeof key, "plane_us.form%d", form);
-            app_value(&app, key, plane_us);
+        for (int is_together = 0; is_together <= (form == 1); is_together++) {
+            double plane_us, time = run(&app, strips, is_together, all, &plane_us);
+            if (app.rank != 0)
+                continue;
+            char name[32], key[48];
+            double off = 0;
+            for (long row = 0; row < app.size; row++)
+                off = fmax(off, app_difference(all + row * (app.size + 2) + 1,
+                                               expected + row * (app.size + 2) + 1, app.size));
+            snprintf(name, sizeof name, "form%d%s", form, is_together ? ".together" : "");
+            app_check(&app, name, off, 1e-8);
+            if (!is_together)
+                app_form(&app, form, time, alone, 0);
+            snprintf(key, sizeof key, "plane_us.%s", name);
+            if (plane_us > 0)
+                app_value(&app, key, plane_us);
+            snprintf(key, sizeof key, "plane_bytes.%s", name);
+            app_value(&app, key, (double)((app.size / strips + 2) * (app.size + 2) + 1) * sizeof(double));
         }
     }
     if (app.rank == 0) {

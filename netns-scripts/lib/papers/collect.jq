@@ -68,9 +68,12 @@ def domain_decomposition:
 def multigrid:
     [labels("mg")[] | .[1] as $size | "mg/\($size)" as $at
         | of($at; "plane_bytes.form1") as $bytes
+        | predicted("pairs"; 2; $bytes) as $alone | predicted("pairs"; 6; $bytes) as $together
+        | of($at; "plane_us.form1.together") as $plane
         | {size: ($size | tonumber), bytes: $bytes, plane_us: (of($at; "plane_us.form1") | round3),
-           predicted_alone_us: (predicted("pairs"; 2; $bytes) | round3),
-           predicted_together_us: (predicted("pairs"; 6; $bytes) | round3)}]
+           predicted_alone_us: ($alone | round3), plane_together_us: ($plane | round3),
+           predicted_together_us: ($together | round3),
+           together_error_percent: error($plane; $together)}]
     | sort_by(.size);
 
 {machine: $machine, early: early, hiding: hiding, cnn: cnn,

@@ -1,7 +1,7 @@
 //! Rule 4: what a graph is to each of its messages, and to all of them together.
 
 use super::algebra::{Block, concurrent};
-use super::definition::{Graph, Primitive};
+use super::definition::{Graph, Message, Primitive};
 use super::expression::{Large, Small};
 use super::path::{Part, chain, whole};
 use super::schedule::{Timeline, small_schedule, steps};
@@ -91,13 +91,26 @@ impl Graph {
         }
     }
 
+    /// The time that the busiest block is busy with small messages, one after the other: they cannot
+    /// all be through before.
+    ///
+    /// For messages with an order [`Self::reduce`] takes each block to be free when a small message
+    /// comes, as section 3 does. That is too little where all messages need one thing: processes
+    /// that share the processors of one machine.
+    #[must_use]
+    pub fn least_fixed(&self) -> Seconds {
+        let busy = |block: usize| {
+            let count = self.messages.iter().filter(|message| is_on_way(message, block)).count();
+            self.blocks[block].block.fixed.number() * count as f64
+        };
+        Seconds::new((0..self.blocks.len()).map(busy).fold(0.0, f64::max))
+    }
+
     /// A block as message `at` sees it among the messages `all` of its step.
     fn as_seen(&self, block: usize, at: usize, all: &[usize]) -> Block {
         let (mut count, mut size) = (0, 0.0);
         for other in all {
-            let mut is_used = false;
-            self.messages[*other].via.for_each(&mut |used| is_used |= used == block);
-            if is_used {
+            if is_on_way(&self.messages[*other], block) {
                 count += 1;
                 size += self.messages[*other].size;
             }
@@ -138,6 +151,13 @@ impl Graph {
         let whole = Block { fixed, byte: SecondsPerByte::new(byte) };
         (whole, Order { small, large, timeline })
     }
+}
+
+/// Whether a message passes a block.
+fn is_on_way(message: &Message, block: usize) -> bool {
+    let mut is_used = false;
+    message.via.for_each(&mut |used| is_used |= used == block);
+    is_used
 }
 
 /// Until all of some messages are through that are sent at the same time.

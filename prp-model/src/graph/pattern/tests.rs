@@ -69,6 +69,20 @@ fn flat_broadcast__of_any_number_is_the_paper_s() {
     assert_eq!(large, "10 max(b_C, b_W)");
 }
 
+/// What all messages pass is busy with each of them, and a sender with what it sends.
+#[test]
+fn least_fixed__is_the_busiest_block() {
+    let least = |parts: Parts, kind| parts.graph(kind, 8, true).least_fixed().number();
+    for kind in [Kind::TreeBroadcast, Kind::FlatBroadcast] {
+        let slow = Parts { network: block(1000.0, 0.0), ..parts() };
+        assert!(near(least(slow, kind), 7.0 * 1000.0), "{kind:?}");
+    }
+    assert!(near(least(parts(), Kind::FlatBroadcast), 7.0 * W.0));
+    // Process 1 receives one and sends two.
+    assert!(near(least(parts(), Kind::TreeBroadcast), 3.0 * W.0));
+    assert!(near(least(parts(), Kind::Reduction), 14.0 * C.0.max(9.0 / 14.0 * W.0)));
+}
+
 /// Where the network is the bottleneck no broadcast is better for large messages than the flat one.
 #[test]
 fn flat_broadcast__is_the_best_on_a_slow_network() {

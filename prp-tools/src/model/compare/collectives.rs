@@ -4,7 +4,7 @@ use std::path::Path;
 
 use prp_model::fit::Model;
 use prp_model::graph::{Cluster, Kind};
-use prp_model::unit::{Bytes, with_prefix};
+use prp_model::unit::{Bytes, Seconds, with_prefix};
 use serde_json::{Value, json};
 
 use super::{CompareArgs, summary};
@@ -54,7 +54,10 @@ pub(super) fn run(args: &CompareArgs, path: &Path) -> Result<(), Failure> {
         let Measured { pattern, processes, bytes, seconds } = one;
         // Names are checked where they are read.
         let Some(kind) = kind(pattern) else { continue };
-        let block = cluster.parts().graph(kind, *processes, true).reduce().whole;
+        let graph = cluster.parts().graph(kind, *processes, true);
+        let mut block = graph.reduce().whole;
+        // The pairs have shown what all messages need, one after the other: here as well.
+        block.fixed = Seconds::new(block.fixed.number().max(graph.least_fixed().number()));
         let predicted = block.time(Bytes::new(*bytes as f64)).number();
         let error = predicted / seconds - 1.0;
         lines.push(format!(

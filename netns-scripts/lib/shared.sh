@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# One network for all nodes of a star, as the Ethernet of the papers was: what comes into the switch
+# from any node passes one queue of limited rate. A script that sources this has a function topo.
+
+# A small MTU: the queue sends a frame and a little at once whatever the rate is, so the first frame
+# of a message takes no time.
+SHARED_MTU=576
+
+# share_network RATE: of the star that is up, with SHARED_MTU and no limit of its links.
+share_network() {
+    # The bucket is a frame of SHARED_MTU, and 0.05 ms at 100 Mbit/s by which a timer may be late.
+    topo exec sw1 -- sh -c '
+        set -e
+        ip link add shared type ifb
+        ip link set shared up
+        tc qdisc replace dev shared root tbf rate "$1" burst 1200 limit 4m
+        for port in $(ip -o link show master br0 | sed "s/^[0-9]*: \([^:@]*\).*/\1/"); do
+            tc qdisc add dev "$port" ingress
+            tc filter add dev "$port" parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev shared
+        done' sh "$1" || die "the network cannot be shared: see above"
+}
