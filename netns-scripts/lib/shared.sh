@@ -4,11 +4,13 @@
 
 # A small MTU: the queue sends a frame and a little at once whatever the rate is, so the first frame
 # of a message takes no time.
+# shellcheck disable=SC2034 # scripts that source this have it
 SHARED_MTU=576
 
 # share_network RATE: of the star that is up, with SHARED_MTU and no limit of its links.
 share_network() {
     # The bucket is a frame of SHARED_MTU, and 0.05 ms at 100 Mbit/s by which a timer may be late.
+    # shellcheck disable=SC2016 # the shell there expands them
     topo exec sw1 -- sh -c '
         set -e
         ip link add shared type ifb

@@ -51,11 +51,8 @@ static void plane_grids(struct plane *p, long size)
 
 static void plane_free(struct plane *p)
 {
-    for (int i = 0; i < p->levels; i++) {
-        free(p->level[i].u);
-        free(p->level[i].right);
-        free(p->level[i].scratch);
-    }
+    for (int i = 0; i < p->levels; i++)
+        free(p->level[i].u), free(p->level[i].right), free(p->level[i].scratch);
 }
 
 /* Fills the cells around the strip: those of other strips, and at the wall the negative, so that
@@ -165,14 +162,13 @@ static void set_right(const struct app *app, struct plane *p, const double *befo
                 before[i * l->width + j] + force(app, step, p->strip * l->rows + i - 1, j - 1);
 }
 
-/* Waits for the plane before this one, as it is after as many cycles; the time that took from
- * sending on. The ranks of the measurement share a clock. A message counts that this rank has
- * waited for during most of its way: what comes before is not looked at in time. */
+/* Waits for the plane before this one, as it is after as many cycles; the time from sending on. A
+ * message counts that this rank has waited for during most of its way: others are seen too late. */
 static double receive_plane(struct plane *p, double *start, int count, int before, int is_together)
 {
-    double posted = MPI_Wtime();
+    double posted = app_machine_time();
     MPI_Recv(start, count + 1, MPI_DOUBLE, before, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    double now = MPI_Wtime(), taken = now - start[count];
+    double now = app_machine_time(), taken = now - start[count];
     if (!is_together && now - posted > taken / 2)
         p->taken += taken, p->messages++;
     return taken;
@@ -209,7 +205,7 @@ static double run(const struct app *app, int strips, int is_together, double *al
             if (is_together && turn >= last && turn <= app->iterations)
                 p.taken += longest, p.messages++;
             if (is_mine && mine < last) {
-                l->u[count] = MPI_Wtime();
+                l->u[count] = app_machine_time();
                 MPI_Issend(l->u, count + 1, MPI_DOUBLE, next, 2, MPI_COMM_WORLD, &sending);
             }
         }
@@ -286,7 +282,7 @@ int main(int argc, char **argv)
             if (plane_us > 0)
                 app_value(&app, key, plane_us);
             snprintf(key, sizeof key, "plane_bytes.%s", name);
-            app_value(&app, key, (double)((app.size / strips + 2) * (app.size + 2) + 1) * sizeof(double));
+            app_value(&app, key, ((app.size / strips + 2.0) * (app.size + 2.0) + 1) * sizeof(double));
         }
     }
     if (app.rank == 0) {
