@@ -147,7 +147,7 @@ static inline double app_elapsed(double start)
     return app_largest(MPI_Wtime() - start);
 }
 
-/* Seconds of the clock that all ranks of a machine share; that of MPI_Wtime begins with its rank. */
+/* Seconds of the clock that all ranks of a machine share: MPI_Wtime may have one for each rank. */
 static inline double app_machine_time(void)
 {
     struct timespec now;

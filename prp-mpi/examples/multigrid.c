@@ -185,7 +185,7 @@ static double run(const struct app *app, int strips, int is_together, double *al
     struct level *l = &p.level[0];
     int count = (int)((l->rows + 2) * l->width), next = app->rank + strips, before = app->rank - strips;
     double *start = app_memory((size_t)count + 1, sizeof *start), begin = app_begin();
-    /* A synchronous send, as the paper's: no rank runs ahead of the next plane by several messages. */
+    /* A synchronous send, as the paper's: no rank is several messages ahead of the next plane. */
     MPI_Request sending = MPI_REQUEST_NULL;
     for (long first = 0; first < app->ranks; first += planes) {
         memset(l->u, 0, (size_t)count * sizeof *l->u);

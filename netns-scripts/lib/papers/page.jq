@@ -92,8 +92,7 @@ def plain($head): ($head | line), ($head | map("---") | line), (.[] | line), "";
     "processors. What a fit calls the network is the processors for small messages, and they need it for",
     "one message after the other: no pattern takes less than that (`Graph::least_fixed`). A process that",
     "gets several messages is woken once for all of them, and pairs do not show that: so the exchange of",
-    "small messages among neighbours takes less than predicted. The network sends 1.2 kB at once before its",
-    "rate holds, which makes messages of 1 KiB faster than predicted.", "",
+    "small messages among neighbours takes less than predicted, and with it that of edges.", "",
     (.models.patterns | select(length > 0)
         | "Patterns (figures 11, 12 and 14), microseconds:", "",
           rows(["pattern", "processes", "bytes", "measured", "predicted", "error, %"];

@@ -91,8 +91,8 @@ impl Graph {
         }
     }
 
-    /// The time that the busiest block is busy with small messages, one after the other: they cannot
-    /// all be through before.
+    /// The time for which the busiest block is busy with small messages, one after the other: they
+    /// cannot all be through before.
     ///
     /// For messages with an order [`Self::reduce`] takes each block to be free when a small message
     /// comes, as section 3 does. That is too little where all messages need one thing: processes
