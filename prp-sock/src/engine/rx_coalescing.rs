@@ -8,8 +8,8 @@ use std::time::Duration;
 use prp_proto::time::Instant;
 
 use super::tuning::{
-    FLOW_FRAME_GAP, FLOW_FRAMES, FLOW_MEMORY_FRAMES, LONGEST_NAP, NAP_FLOW_PART, NAP_RING_BYTES,
-    NAP_RING_PART, SHORTEST_NAP, TIMER_SLACK,
+    FLOW_FRAME_GAP, FLOW_FRAMES, FLOW_MEMORY_FRAMES, LONGEST_NAP, NAP_RING_BYTES, NAP_RING_PART,
+    SHORTEST_NAP, TIMER_SLACK,
 };
 
 /// Frames that may gather in a receiving ring of `slots` slots of so many bytes while nobody looks.
@@ -79,7 +79,7 @@ impl RxCoalescing {
             return None;
         }
         let elapsed = now.since(self.since);
-        let target_frames = self.target_frames.min(self.frames / NAP_FLOW_PART).min(self.proven);
+        let target_frames = self.target_frames.min(self.proven);
         let nap = (elapsed * target_frames / self.frames).min(LONGEST_NAP);
         // As many as were to gather, or as come in the longest time.
         self.meant = (nap.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
@@ -138,17 +138,6 @@ mod tests {
         // At 5 us they would take too long.
         let (mut slower, now) = self::flow(256, 5_000, 10_000);
         assert_eq!(slower.nap(now), Some(LONGEST_NAP - TIMER_SLACK));
-    }
-
-    #[test]
-    fn nap__is_a_sixteenth_of_the_flow_so_far_at_most() {
-        let nap = |frames| {
-            let (mut flow, now) = flow(512, 4_000, frames);
-            flow.nap(now).map(|nap| (nap + TIMER_SLACK).as_micros())
-        };
-        assert!(nap(FLOW_FRAMES).is_some_and(|us| (124..=128).contains(&us)));
-        assert!(nap(2 * FLOW_FRAMES).is_some_and(|us| (252..=256).contains(&us)));
-        assert_eq!(nap(4 * FLOW_FRAMES), Some(LONGEST_NAP.as_micros()));
     }
 
     #[test]

@@ -61,10 +61,6 @@ pub(super) const NAP_RING_PART: u32 = 4;
 /// window shows it by sending less than was meant to gather.
 pub(super) const NAP_RING_BYTES: usize = 256 * 1024;
 
-/// A nap lasts at most 1/16 of the flow so far, as far as it is remembered: where a flow ends
-/// during a nap, it takes at most so much longer.
-pub(super) const NAP_FLOW_PART: u32 = 16;
-
 /// The kernel lets a sleep last so much longer (`timerslack_ns`).
 pub(super) const TIMER_SLACK: Duration = Duration::from_micros(50);
 
