@@ -249,7 +249,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
         "an acknowledgement is never put off",
         "acknowledgement",
         "prp-proto/src/connection/ack_state.rs",
-        "if self.recv.ack.unacked >= every ||",
+        "if self.recv.ack.unacked >= every.max(1) ||",
         "if self.recv.ack.unacked >= 1 ||",
     ),
     mutation(
