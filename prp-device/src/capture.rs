@@ -12,9 +12,6 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use crate::sys::capture_ring::CaptureRing;
 use crate::sys::packet;
 
-/// Bytes of a frame that are captured: the largest MTU, and room for headers.
-const LONGEST: u32 = 1 << 17;
-
 /// A frame that has passed a device.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub struct CapturedFrame<'a> {
@@ -24,8 +21,11 @@ pub struct CapturedFrame<'a> {
     pub device: u32,
     /// It leaves by the device; else it has come in.
     pub is_outgoing: bool,
-    /// From the Ethernet header on, without a VLAN's tag that the kernel has taken off.
+    /// From the Ethernet header on, without a VLAN's tag that the kernel has taken off, as far as
+    /// it was captured.
     pub bytes: &'a [u8],
+    /// How many bytes it has.
+    pub len: usize,
 }
 
 /// A packet socket at all devices, with a ring that the kernel fills in blocks: what the socket
@@ -37,14 +37,18 @@ pub struct CaptureSocket {
 }
 
 impl CaptureSocket {
-    /// Of frames of `ethertype`, and of UDP datagrams between `ports`.
+    /// Bytes that no frame exceeds: the largest MTU, and room for headers.
+    pub const LONGEST: u32 = 1 << 17;
+
+    /// Of frames of `ethertype`, and of UDP datagrams between `ports`: the first `most` bytes of
+    /// each.
     ///
     /// # Errors
     /// No CAP_NET_RAW; no memory for the ring.
-    pub fn open(ethertype: u16, ports: RangeInclusive<u16>) -> io::Result<Self> {
+    pub fn open(ethertype: u16, ports: RangeInclusive<u16>, most: u32) -> io::Result<Self> {
         // Of no protocol: nothing comes before the filter and the ring are there.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
-        socket.attach_filter(&only(ethertype, &ports))?;
+        socket.attach_filter(&only(ethertype, &ports, most))?;
         let ring = CaptureRing::new(socket.as_fd())?;
         // Only sockets for all protocols see what is sent as well. No device: all of them.
         packet::bind(socket.as_fd(), 0, libc::ETH_P_ALL as u16)?;
@@ -78,9 +82,10 @@ impl CaptureSocket {
     }
 }
 
-/// A program of the kernel's that lets frames of `ethertype` and UDP datagrams between `ports`
-/// pass whole, and no others. IPv6's extension headers, which nobody sends, hide a datagram.
-fn only(ethertype: u16, ports: &RangeInclusive<u16>) -> Vec<SockFilter> {
+/// A program of the kernel's that lets the first `most` bytes pass of frames of `ethertype` and of
+/// UDP datagrams between `ports`, and no others. IPv6's extension headers, which nobody sends, hide
+/// a datagram.
+fn only(ethertype: u16, ports: &RangeInclusive<u16>, most: u32) -> Vec<SockFilter> {
     const BYTE: u16 = 0x30;
     const HALF: u16 = 0x28;
     /// Behind the index.
@@ -125,7 +130,7 @@ fn only(ethertype: u16, ports: &RangeInclusive<u16>) -> Vec<SockFilter> {
         step(HALF_AT, 0, 0, 16),
         step(AT_LEAST, 0, DROP - 18, first),
         step(GREATER, DROP - 19, 0, last),
-        step(RETURN, 0, 0, LONGEST),
+        step(RETURN, 0, 0, most),
         step(RETURN, 0, 0, 0),
     ]
 }
@@ -155,7 +160,7 @@ mod tests {
     #[test]
     fn only__frames_and_datagrams_of_the_ports() {
         let (sender, receiver) = UnixDatagram::pair().expect("sockets");
-        let filter = only(ETHERTYPE, &(5230..=5357));
+        let filter = only(ETHERTYPE, &(5230..=5357), CaptureSocket::LONGEST);
         socket2::SockRef::from(&receiver).attach_filter(&filter).expect("a filter");
         let mut fragment = datagram(4, 17, [5230, 5230]);
         fragment[21] = 1;

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use nix::sys::signal::Signal;
+use prp_device::raw::CaptureSocket;
 use prp_node::environment::is_privileged;
 
 use crate::exit::{Code, Failure, help, notice, printable, unwritten};
@@ -54,6 +55,11 @@ pub(crate) struct DumpArgs {
     /// Write frames to a file as pcapng, and print none
     #[arg(short, long, value_name = "FILE", conflicts_with = "follow")]
     write: Option<PathBuf>,
+    /// Capture so many bytes of a frame: 128 have all headers, and cost a busy stream less. A train
+    /// of UDP datagrams is shown as one then [default: all of them]
+    #[arg(short, long, value_name = "BYTES", conflicts_with_all = ["read", "follow"],
+        value_parser = clap::value_parser!(u32).range(96..=i64::from(CaptureSocket::LONGEST)))]
+    snapshot_length: Option<u32>,
     /// End after so many packets; with -w, after so many frames
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -145,7 +151,8 @@ fn live(
         return Err(Failure::new(Code::NotPermitted, text));
     }
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
-    let mut live = Live::open(numbers, &args.interface)
+    let most = args.snapshot_length.unwrap_or(CaptureSocket::LONGEST);
+    let mut live = Live::open(numbers, &args.interface, most)
         .map_err(|e| Failure::network("listening to all devices", &e))?;
     let (shown, dropped) = (sink.written.clone(), live.dropped());
     let summary = move || {

@@ -170,17 +170,24 @@ fn dump__shows_trains_packet_by_packet() {
     let path = file.path().to_str().expect("text");
     let mut dump = one.interruptible(&prp);
     let mut dump = dump.args(["dump", "-i", "eth0", "-w", path]).spawn().expect("topo runs");
-    let read = |args: &[&str]| {
+    let headers = TempFile::new("");
+    let headers_path = headers.path().to_str().expect("text");
+    let mut short = one.interruptible(&prp);
+    short.args(["dump", "-i", "eth0", "-s", "128", "-w", headers_path]);
+    let mut short = short.spawn().expect("topo runs");
+    let read_from = |path: &str, args: &[&str]| {
         let output = one.command(&prp).args(["dump", "-r", path]).args(args).output();
         let Output { status, stdout, stderr } = output.expect("topo runs");
         assert!(status.success(), "{args:?}: {}", String::from_utf8_lossy(&stderr));
         String::from_utf8_lossy(&stdout).into_owned()
     };
+    let read = |args: &[&str]| read_from(path, args);
     // A file without a packet is one whose header is not written yet.
     wait::until("the first packets", || {
         let mut scan = one.command(&prp);
         scan.args(["cat", "-z", "-w", "0.2", "2", "9"]).output().expect("topo runs");
-        std::fs::metadata(path).is_ok_and(|it| it.len() > 100).then_some(())
+        let has_some = |path| std::fs::metadata(path).is_ok_and(|it| it.len() > 100);
+        (has_some(path) && has_some(headers_path)).then_some(())
     });
     let mut server = two.command(&prp);
     server.args(["cat", "-lk", "7000", "-e", "cat >/dev/null"]);
@@ -197,7 +204,8 @@ fn dump__shows_trains_packet_by_packet() {
     wait::until("all bytes in the capture, once and in order", || {
         (read(&["--follow", "--port", "7000"]) == sent).then_some(())
     });
-    for (process, signal) in [(&mut dump, Signal::SIGINT), (&mut server, Signal::SIGTERM)] {
+    let dumps = [&mut dump, &mut short].map(|dump| (dump, Signal::SIGINT));
+    for (process, signal) in dumps.into_iter().chain([(&mut server, Signal::SIGTERM)]) {
         kill(Pid::from_raw(process.id().cast_signed()), signal).expect("it runs");
         process.wait().expect("a child");
     }
@@ -211,4 +219,10 @@ fn dump__shows_trains_packet_by_packet() {
     assert!(of_trains("data") > 100 && of_trains("train_test") >= 8, "{rows:?}");
     let first = read(&["--kind", "train-test", "-c", "1"]);
     assert!(first.contains(":5231 > 10.") && first.contains("probe 0, of a train"), "{first}");
+    // Of each train the first packet is known, with the length of all.
+    let rows = read_from(headers_path, &["--json", "--kind", "data"]);
+    let rows = rows.lines().map(|row| serde_json::from_str::<Value>(row).expect("JSON"));
+    assert!(rows.clone().all(|row| row["train"] == 1 && row["destination_port"] == 7000));
+    assert!(rows.clone().any(|row| row["bytes"].as_u64() > Some(10_000)), "no train");
+    assert!(headers.path().metadata().expect("a file").len() < sent.len() as u64 / 4);
 }

@@ -114,6 +114,7 @@ fn each_frame(block: &[u8], take: &mut dyn FnMut(&CapturedFrame<'_>)) {
             is_outgoing: *block.get(address + offset_of!(sockaddr_ll, sll_pkttype))?
                 == libc::PACKET_OUTGOING,
             bytes: block.get(begin..begin + len)?,
+            len: field(offset_of!(tpacket3_hdr, tp_len))? as usize,
         };
         Some((frame, field(offset_of!(tpacket3_hdr, tp_next_offset))?))
     };
@@ -145,6 +146,7 @@ mod tests {
             put(at + offset_of!(tpacket3_hdr, tp_sec), n);
             put(at + offset_of!(tpacket3_hdr, tp_nsec), 7);
             put(at + offset_of!(tpacket3_hdr, tp_snaplen), *len);
+            put(at + offset_of!(tpacket3_hdr, tp_len), 2 * len);
             put(at + offset_of!(tpacket3_hdr, tp_mac), 82);
             put(at + ADDRESS + offset_of!(sockaddr_ll, sll_ifindex), 3);
             at += size;
@@ -157,6 +159,7 @@ mod tests {
         let mut found = Vec::new();
         each_frame(&block(&[60, 1514, 1]), &mut |frame| {
             assert_eq!((frame.device, frame.is_outgoing), (3, false));
+            assert_eq!(frame.len, 2 * frame.bytes.len());
             found.push((frame.bytes.len(), frame.time));
         });
         let time = |n| Duration::new(n, 7);

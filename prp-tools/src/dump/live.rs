@@ -25,11 +25,12 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Of frames that may carry `numbers`, at the `wanted` devices or at all.
+    /// Of frames that may carry `numbers`, at the `wanted` devices or at all: the first `most`
+    /// bytes of each.
     ///
     /// # Errors
     /// No CAP_NET_RAW; a device is not there.
-    pub(super) fn open(numbers: &Numbers, wanted: &[String]) -> io::Result<Self> {
+    pub(super) fn open(numbers: &Numbers, wanted: &[String], most: u32) -> io::Result<Self> {
         let states = device_states()?;
         for name in wanted {
             if !states.iter().any(|state| state.name == *name) {
@@ -39,7 +40,7 @@ impl Live {
         }
         let devices = states.into_iter().map(|s| (s.index, (s.name, s.loopback)));
         Ok(Self {
-            socket: CaptureSocket::open(numbers.ethertype, numbers.udp_ports())?,
+            socket: CaptureSocket::open(numbers.ethertype, numbers.udp_ports(), most)?,
             devices: devices.collect(),
             wanted: wanted.to_owned(),
             dropped: Arc::default(),
@@ -64,7 +65,7 @@ impl Live {
             let is_wanted = wanted.is_empty() || wanted.contains(name);
             // What the loopback device sends comes in at once, and is shown then.
             if is_wanted && !(*loopback && frame.is_outgoing) {
-                packet.set(frame.time, name, frame.bytes);
+                packet.set(frame.time, name, frame.bytes, frame.len);
                 take(packet);
             }
         })?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use prp_device::raw::CaptureSocket;
 use prp_proto::addr::Port;
 use prp_proto::wire::{Control, ETHERNET_LEN, Flags, Frame, LivenessBlock, NodeBlock, Part};
 use serde::Serialize;
@@ -24,8 +25,10 @@ pub(super) struct Packet {
     pub(super) time: Duration,
     /// The device, if that is known.
     pub(super) device: String,
-    /// From the Ethernet header on.
+    /// From the Ethernet header on, with zeros in place of what was not captured.
     pub(super) bytes: Vec<u8>,
+    /// How many of them were captured.
+    pub(super) captured: usize,
 }
 
 /// What a frame is for.
@@ -124,15 +127,15 @@ struct Row<'a> {
 }
 
 impl Packet {
-    /// As it was captured, without a VLAN's tag.
-    pub(super) fn untagged(time: Duration, device: &str, bytes: &[u8]) -> Self {
+    /// A frame of `len` bytes as it was captured, without a VLAN's tag.
+    pub(super) fn untagged(time: Duration, device: &str, bytes: &[u8], len: usize) -> Self {
         let mut packet = Self { time, ..Self::default() };
-        packet.set(time, device, bytes);
+        packet.set(time, device, bytes, len);
         packet
     }
 
     /// Makes it another one, in the same memory.
-    pub(super) fn set(&mut self, time: Duration, device: &str, bytes: &[u8]) {
+    pub(super) fn set(&mut self, time: Duration, device: &str, bytes: &[u8], len: usize) {
         self.time = time;
         self.device.clear();
         self.device.push_str(device);
@@ -145,6 +148,10 @@ impl Packet {
             }
             None => self.bytes.extend_from_slice(bytes),
         }
+        self.captured = self.bytes.len();
+        // A capture file may say anything.
+        let missing = len.saturating_sub(bytes.len()).min(CaptureSocket::LONGEST as usize);
+        self.bytes.resize(self.captured + missing, 0);
     }
 
     /// What is carried in it, for people.

@@ -54,7 +54,8 @@ impl Reader {
                         PcapBlockOwned::Legacy(block) => {
                             let fraction = u64::from(block.ts_usec);
                             let units = u64::from(block.ts_sec) * self.legacy_units + fraction;
-                            Some((time(units, self.legacy_units, 0), block.data.to_vec()))
+                            let (bytes, len) = (block.data.to_vec(), block.origlen);
+                            Some((time(units, self.legacy_units, 0), bytes, len))
                         }
                         PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
                             let units = interface.ts_resolution().unwrap_or(1_000_000);
@@ -66,7 +67,8 @@ impl Reader {
                             let interface = self.interfaces.get(block.if_id as usize);
                             let (units, offset) = *interface.unwrap_or(&(1_000_000, 0));
                             let at = u64::from(block.ts_high) << 32 | u64::from(block.ts_low);
-                            Some((time(at, units, offset), block.packet_data().to_vec()))
+                            let (bytes, len) = (block.packet_data().to_vec(), block.origlen);
+                            Some((time(at, units, offset), bytes, len))
                         }
                         PcapBlockOwned::NG(_) => None,
                     };
@@ -80,8 +82,8 @@ impl Reader {
                 Err(e) => return Err(invalid(&e)),
             };
             self.reader.consume(offset);
-            if let Some((time, bytes)) = packet.filter(|_| self.is_ethernet) {
-                return Ok(Some(Packet::untagged(time, "", &bytes)));
+            if let Some((time, bytes, len)) = packet.filter(|_| self.is_ethernet) {
+                return Ok(Some(Packet::untagged(time, "", &bytes, len as usize)));
             }
         }
     }
@@ -131,14 +133,14 @@ impl Writer {
             self.devices.len() - 1
         });
         let nanos = packet.time.as_nanos() as u64;
-        let len = packet.bytes.len();
+        let len = packet.captured;
         let padded = len.next_multiple_of(4);
         let block_len = padded as u32 + 32;
         let words = [6, block_len, interface as u32, (nanos >> 32) as u32, nanos as u32];
-        for word in words.into_iter().chain([len as u32; 2]) {
+        for word in words.into_iter().chain([len as u32, packet.bytes.len() as u32]) {
             self.piece.extend_from_slice(&word.to_le_bytes());
         }
-        self.piece.extend_from_slice(&packet.bytes);
+        self.piece.extend_from_slice(&packet.bytes[..len]);
         self.piece.resize(self.piece.len() + padded - len, 0);
         self.piece.extend_from_slice(&block_len.to_le_bytes());
     }
@@ -191,14 +193,21 @@ mod tests {
     use super::*;
 
     fn packet(device: &str, nanos: u64, bytes: &[u8]) -> Packet {
-        Packet { time: Duration::from_nanos(nanos), device: device.into(), bytes: bytes.into() }
+        Packet {
+            time: Duration::from_nanos(nanos),
+            device: device.into(),
+            bytes: bytes.into(),
+            captured: bytes.len(),
+        }
     }
 
     #[test]
     fn file__has_what_was_written() {
         let file = NamedTempFile::new().expect("a file");
         let mut writer = Writer::new(file.reopen().expect("it is there")).expect("room");
+        let cut = Packet { captured: 70, ..packet("eth1", 1, &[[9; 70], [0; 70]].concat()) };
         let packets = [
+            cut,
             packet("eth0", 1_700_000_000_123_456_789, &[7; 61]),
             packet("eth1", 1_700_000_001_000_000_000, &[8; 60]),
             packet("eth0", 1_700_000_002_000_000_001, &[9; 1]),
@@ -208,7 +217,8 @@ mod tests {
         let mut reader = Reader::open(file.path()).expect("a capture");
         for expected in &packets {
             let found = reader.next().expect("whole").expect("another one");
-            assert_eq!((found.time, found.bytes), (expected.time, expected.bytes.clone()));
+            assert_eq!((found.time, &found.bytes), (expected.time, &expected.bytes));
+            assert_eq!(found.captured, expected.captured);
         }
         assert!(reader.next().expect("whole").is_none());
     }

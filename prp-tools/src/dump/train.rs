@@ -26,7 +26,8 @@ fn packet_len(payload: &[u8]) -> Option<usize> {
     let whole = PACKET_HEADER_LEN + length(payload)?;
     let is_packet = |bytes: &[u8]| {
         let left = length(bytes).and_then(|len| bytes.len().checked_sub(PACKET_HEADER_LEN + len));
-        left == Some(0) || left == Some(CRC_LEN)
+        // There is no node 0: zeros stand for what was not captured.
+        (left == Some(0) || left == Some(CRC_LEN)) && !bytes.starts_with(&[0, 0])
     };
     let sizes = [whole, whole + CRC_LEN].into_iter().filter(|size| *size < payload.len());
     sizes.into_iter().find(|size| payload.chunks(*size).all(is_packet))
@@ -80,6 +81,10 @@ mod tests {
         assert_eq!(lens(&train(&[1000], 1016)), [2032]);
         // Which was not captured whole.
         assert_eq!(lens(&train(&[1000, 1000], 0)[..1500]), [1500]);
+        let mut ended = train(&[1000, 0], 4);
+        assert_eq!(lens(&ended), [1020, 20]);
+        ended[128..].fill(0);
+        assert_eq!(lens(&ended), [1040]);
         assert_eq!(lens(&[1, 2, 3]), [3]);
         assert_eq!(lens(&[]), [0]);
     }
