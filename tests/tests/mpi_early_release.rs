@@ -15,6 +15,7 @@ prp_tests::main! {
     light:
         hint__only_a_communicator_with_the_info_key_releases,
         no_mappings__receives_end_as_always,
+        short__no_receive_is_released,
         off__nothing_is_released,
         overrun__ends_the_job_with_the_words_of_the_error,
         released__programs_do_what_they_do_with_the_buffers,
@@ -155,6 +156,15 @@ fn hint__only_a_communicator_with_the_info_key_releases() {
     let (status, printed) = run_case("0", &["-n", "2"], "hint");
     assert_eq!(status, Some(0), "{printed}");
     assert!(printed.contains("all well"), "{printed}");
+}
+
+/// Messages of 16 KiB are too short for it.
+fn short__no_receive_is_released() {
+    for _ in 0..3 {
+        let words = ["pes", "--size", "2048", "--iterations", "2"];
+        let (status, printed) = run("report", &["-n", "2"], &words);
+        assert_eq!((status, released(&printed)), (Some(0), 0), "{printed}");
+    }
 }
 
 fn off__nothing_is_released() {

@@ -33,7 +33,7 @@ fn part_to_close__waits_for_what_lies_on_the_last_page() {
 
 #[test]
 fn part_to_close__leaves_alone_what_is_soon_here() {
-    let got = LEN - THRESHOLD as u64;
+    let got = LEN - LEAST_TO_COME as u64;
     assert_eq!(part(0, 0, got, LEN), Some(got as usize..LEN as usize));
     assert_eq!(part(0, 0, got + 1, LEN), None);
     assert_eq!(part(0, 0, LEN, LEN), None);
