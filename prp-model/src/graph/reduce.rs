@@ -100,7 +100,7 @@ impl Graph {
     #[must_use]
     pub fn least_fixed(&self) -> Seconds {
         let busy = |block: usize| {
-            let count = self.messages.iter().filter(|message| is_on_way(message, block)).count();
+            let count = self.messages.iter().filter(|message| passes(message, block)).count();
             self.blocks[block].block.fixed.number() * count as f64
         };
         Seconds::new((0..self.blocks.len()).map(busy).fold(0.0, f64::max))
@@ -110,7 +110,7 @@ impl Graph {
     fn as_seen(&self, block: usize, at: usize, all: &[usize]) -> Block {
         let (mut count, mut size) = (0, 0.0);
         for other in all {
-            if is_on_way(&self.messages[*other], block) {
+            if passes(&self.messages[*other], block) {
                 count += 1;
                 size += self.messages[*other].size;
             }
@@ -154,7 +154,7 @@ impl Graph {
 }
 
 /// Whether a message passes a block.
-fn is_on_way(message: &Message, block: usize) -> bool {
+fn passes(message: &Message, block: usize) -> bool {
     let mut is_used = false;
     message.via.for_each(&mut |used| is_used |= used == block);
     is_used
