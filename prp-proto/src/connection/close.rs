@@ -193,13 +193,11 @@ impl Connection {
         self.finish_quietly();
     }
 
-    /// What tells the peer of a connection that has come to its end, and is no more, that it need
-    /// not stay on our account; `None` if it cannot, has shown so itself, or this was asked
-    /// before.
-    pub(crate) fn take_farewell(&mut self) -> Option<ResetBlock> {
-        let reason = ResetReason::NoConnection;
-        let block = ResetBlock { reason, receiver: self.ids.remote, sender: self.ids.local };
-        core::mem::take(&mut self.owes_farewell).then_some(block)
+    /// Whether the peer of a connection that has come to its end, and is no more, is to be told
+    /// that it need not stay on our account: not if it cannot, has shown so itself, or this was
+    /// asked before.
+    pub(crate) fn take_farewell(&mut self) -> bool {
+        core::mem::take(&mut self.owes_farewell)
     }
 
     /// Whether it stays from now on though it has come to its end, and we had asked for it.

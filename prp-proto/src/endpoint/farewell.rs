@@ -6,38 +6,55 @@ use core::time::Duration;
 
 use super::Endpoint;
 use super::refusal::Refusal;
+use crate::addr::{Port, PrpAddr};
 use crate::connection::Connection;
 use crate::event::ConnHandle;
 use crate::time::Instant;
+use crate::wire::{ResetBlock, ResetReason};
 
-/// Connections remembered: as many as a process of the peer lets stay.
-const MOST: usize = super::MOST_STAYING;
+/// Connections remembered. Peers of a process that ends 2,000 a second repeat their ends, and are
+/// answered, before those are forgotten.
+const MOST: usize = 1024;
+
+/// How often a peer is told: it cannot ask again, and a frame may be lost.
+const TIMES: usize = 2;
 
 /// How long the end of a connection is news to its peer: a peer stays no longer, even one whose
 /// process ends.
 const NEWS: Duration = Duration::from_millis(2500);
 
+/// A connection that has come to its end: what its peer is told by, in 24 bytes.
+#[derive(Copy, Clone, Debug, Hash)]
+struct Ended {
+    at: Instant,
+    local_id: u32,
+    remote_id: u32,
+    local: Port,
+    remote: PrpAddr,
+    path_attempts: u8,
+}
+
 /// Connections that have come to their end lately, whose peers may stay because they do not know.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Farewells {
     leaving: bool,
-    recent: VecDeque<(Instant, Refusal)>,
+    recent: VecDeque<Ended>,
 }
 
 impl Farewells {
     /// Bytes held.
     pub(super) fn memory(&self) -> usize {
-        self.recent.capacity() * size_of::<(Instant, Refusal)>()
+        self.recent.capacity() * size_of::<Ended>()
     }
 
-    fn note(&mut self, now: Instant, refusal: Refusal) {
-        let is_old = |(at, _): &(Instant, _)| now.since(*at) >= NEWS;
+    fn note(&mut self, now: Instant, ended: Ended) {
+        let is_old = |ended: &Ended| now.since(ended.at) >= NEWS;
         while self.recent.len() >= MOST || self.recent.front().is_some_and(is_old) {
             self.recent.pop_front();
         }
         // Without memory for it the peer stays as long as it would anyway.
         if self.recent.try_reserve(1).is_ok() {
-            self.recent.push_back((now, refusal));
+            self.recent.push_back(ended);
         }
     }
 }
@@ -49,10 +66,10 @@ impl Endpoint {
     /// s at most.
     pub fn leave(&mut self, now: Instant) {
         self.farewells.leaving = true;
-        for (at, refusal) in core::mem::take(&mut self.farewells.recent) {
-            if now.since(at) < NEWS {
-                self.refusals.push_own(refusal);
-            }
+        let recent = core::mem::take(&mut self.farewells.recent);
+        // All once before any is told again: what loses one frame may well lose the next.
+        for _ in 0..TIMES {
+            recent.iter().filter(|e| now.since(e.at) < NEWS).for_each(|e| self.notify(e));
         }
         for handle in self.handles() {
             if let Some(conn) = self.table.get_mut(handle) {
@@ -73,13 +90,30 @@ impl Endpoint {
     /// if it is about to.
     pub(super) fn note_farewell(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
-        let Some(block) = conn.take_farewell() else { return };
-        let (local, remote) = (conn.local.port, conn.remote.port);
-        let refusal = Refusal { path: conn.path, local, remote, block };
+        if !conn.take_farewell() {
+            return;
+        }
+        let ended = Ended {
+            at: now,
+            local_id: conn.ids.local,
+            remote_id: conn.ids.remote,
+            local: conn.local.port,
+            remote: conn.remote,
+            path_attempts: conn.path_attempts,
+        };
         if self.farewells.leaving {
-            self.refusals.push_own(refusal);
+            (0..TIMES).for_each(|_| self.notify(&ended));
         } else {
-            self.farewells.note(now, refusal);
+            self.farewells.note(now, ended);
+        }
+    }
+
+    /// Notifies the peer of a connection that it is over, if there is a way to it.
+    fn notify(&mut self, ended: &Ended) {
+        let Ended { local_id: sender, remote_id: receiver, local, remote, .. } = *ended;
+        let block = ResetBlock { reason: ResetReason::NoConnection, receiver, sender };
+        if let Some(path) = self.path(local, remote, ended.path_attempts) {
+            self.refusals.push_own(Refusal { path, local, remote: remote.port, block });
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Processes that end with their last connection (SPEC PRP-CLOSE-10).
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -180,4 +181,38 @@ fn leave__a_lost_reset_is_followed_by_another_one() {
         pair.drive();
         assert_eq!(pair.server.endpoint.take_error(s), Some(ConnError::Reset), "frame {lost}");
     }
+}
+
+/// Hundreds of connections end just before the process does. No acknowledgement of the server's
+/// ends has arrived, and of what the process says at last each frame is lost once.
+#[test]
+fn leave__peers_of_all_connections_that_ended_lately_are_notified() {
+    let mut pair = Pair::default();
+    pair.latency = Duration::ZERO;
+    let listener = pair.listen(80, ConnConfig::default());
+    let begun = pair.time;
+    for port in 40_000..41_000 {
+        pair.rule = Box::new(|_, _| Verdict::Pass);
+        let (local, server) = (Some(Port::new(port)), Pair::server_addr(80));
+        let client = &mut pair.client.endpoint;
+        let c = client.connect(begun, server, local, ConnConfig::default(), |_| true).unwrap();
+        pair.drive();
+        let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
+        pair.client.endpoint.release(pair.time, c, false);
+        pair.drive();
+        pair.rule = Box::new(|to, _| if to == ToServer { Verdict::Drop } else { Verdict::Pass });
+        pair.server.endpoint.release(pair.time, s, false);
+        pair.drive();
+    }
+    assert_eq!(pair.time, begun, "the server has not repeated its ends");
+    let mut lost = BTreeSet::new();
+    pair.rule = Box::new(move |to, bytes| {
+        let is_lost = to == ToServer && flags(bytes).contains(Flags::RST);
+        if is_lost && lost.insert(bytes.to_vec()) { Verdict::Drop } else { Verdict::Pass }
+    });
+    pair.client.endpoint.leave(pair.time);
+    assert!(pair.drive_until(|p| p.client.endpoint.may_end()));
+    pair.drive();
+    // Expect: none waits for the process that is gone.
+    assert_eq!(pair.server.endpoint.handles().len(), 0);
 }
