@@ -198,10 +198,11 @@ impl Connection {
             }
         }
         let crc = self.crc_out();
-        // Only a trailer looks at them here.
-        let pieces = match crc {
-            Some(_) => self.send.buf.slices(segment.at, segment.len, lent),
-            None => [&[][..], &[]],
+        // Only a trailer and the copy in a datagram look at them here.
+        let pieces = if crc.is_some() || self.path.to.is_udp() {
+            self.send.buf.slices(segment.at, segment.len, lent)
+        } else {
+            [&[][..], &[]]
         };
         batch.push_stream(&self.path, self.handle, header, segment.at, pieces, crc);
         if !self.terms.policy().retains() {

@@ -80,7 +80,10 @@ impl Net {
     }
 
     fn established(&mut self) -> (ConnHandle, ConnHandle) {
-        let config = ConnConfig::default();
+        self.established_with(ConnConfig::default())
+    }
+
+    fn established_with(&mut self, config: ConnConfig) -> (ConnHandle, ConnHandle) {
         let listener = self.ends[1].listen(Port::new(80), 16, config).unwrap();
         let server = PrpAddr::new(NodeId::new(2).unwrap(), Port::new(80));
         let conn = self.ends[0].connect(self.time, server, None, config, |_| true).unwrap();
@@ -225,6 +228,18 @@ fn udp__each_of_several_connections_sends_a_train_at_a_time() {
     let sender: Vec<_> = (0..batch.len()).map(|i| batch.connection(i)).collect();
     let trains = sender.chunk_by(|a, b| a == b).filter(|train| train.len() >= 40).count();
     assert!(trains >= 2, "{sender:?}");
+}
+
+#[test]
+fn udp__a_stream_without_trailers() {
+    let mut net = Net::new(HOSTS);
+    let (client, server) = net.established_with(ConnConfig { crc: false, ..ConnConfig::default() });
+    let written: Vec<u8> = (0..9_000u32).map(|i| i as u8).collect();
+    net.ends[0].write(net.time, client, &written, Ending::Write).unwrap();
+    net.drive();
+    let mut read = [0; 10_000];
+    assert_eq!(net.ends[1].read(net.time, server, &mut read), Ok(9_000));
+    assert_eq!(read[..9_000], written);
 }
 
 #[test]
