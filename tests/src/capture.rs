@@ -74,6 +74,13 @@ pub fn datagram(frame: &[u8]) -> Option<(u16, u16, &[u8])> {
     Some((source, destination, udp.get(UDP..usize::from(len))?))
 }
 
+/// Whether the IP packet in a frame is from an address to itself.
+pub fn has_one_address(frame: &[u8]) -> bool {
+    let (at, len) = if frame.get(12..ETHERNET) == Some(&[0x08, 0x00]) { (12, 4) } else { (8, 16) };
+    let address = |at: usize| frame.get(ETHERNET + at..ETHERNET + at + len);
+    address(at).is_some_and(|source| address(at + len) == Some(source))
+}
+
 /// The EtherType of IPv4.
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
 

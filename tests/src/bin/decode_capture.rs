@@ -12,7 +12,7 @@ use prp_proto::wire::{
     CRC_LEN, Control, CrcKey, ETHERTYPE, Flags, Frame, FrameError, LivenessBlock, NodeBlock,
     NodeKind, Offer, PACKET_HEADER_LEN, Part, Reliability, ResetBlock, ResetReason,
 };
-use prp_tests::capture::{datagram, frames};
+use prp_tests::capture::{datagram, frames, has_one_address};
 
 const FIELDS: [&str; 46] = [
     "frame.number",
@@ -128,8 +128,10 @@ struct Ends(HashMap<(String, String), End>);
 const UDP_PORT: u16 = 5230;
 const HANDED_ON_LEN: usize = 18;
 
-fn is_handed_on(source: u16, destination: u16) -> bool {
-    source == UDP_PORT && destination != UDP_PORT
+/// Whether one process of a node has handed on the datagram in `frame` to another one: from the
+/// node's own port to another port of the same IP address.
+fn is_handed_on(frame: &[u8], source: u16, destination: u16) -> bool {
+    source == UDP_PORT && destination != UDP_PORT && has_one_address(frame)
 }
 
 /// The packet in a frame, by itself or in a UDP datagram.
@@ -137,7 +139,7 @@ fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     let Some((source, destination, payload)) = datagram(bytes) else {
         return Frame::parse(bytes, ETHERTYPE);
     };
-    let packet = if is_handed_on(source, destination) {
+    let packet = if is_handed_on(bytes, source, destination) {
         payload.get(HANDED_ON_LEN..)
     } else {
         Some(payload)
@@ -151,7 +153,7 @@ const MESSAGE_MARK: [u8; 4] = [0; 4];
 
 fn read(bytes: &[u8], ends: &mut Ends, line: &mut Line) {
     if datagram(bytes).is_some_and(|(source, destination, payload)| {
-        !is_handed_on(source, destination) && payload.starts_with(&MESSAGE_MARK)
+        !is_handed_on(bytes, source, destination) && payload.starts_with(&MESSAGE_MARK)
     }) {
         return;
     }
