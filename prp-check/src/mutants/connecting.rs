@@ -169,8 +169,8 @@ pub(super) const CONNECTING: &[Mutation] = &[
         "trailers are made without what is lent",
         "trailer",
         TRANSMIT,
-        "Some(_) => self.send.buf.slices(segment.at, segment.len, lent),",
-        "Some(_) => self.send.buf.slices(segment.at, segment.len, &lent[lent.len()..]),",
+        "self.send.buf.slices(segment.at, segment.len, lent)\n        } else {",
+        "self.send.buf.slices(segment.at, segment.len, &lent[lent.len()..])\n        } else {",
     ),
     mutation(
         Unit,
