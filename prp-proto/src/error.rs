@@ -49,6 +49,25 @@ pub enum ConnError {
     Aborted,
 }
 
+impl ConnError {
+    /// The error without its numbers, in a word that programs can compare.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Reset => "reset",
+            Self::PeerClosed => "peer_closed",
+            Self::Gap { .. } => "lost_segment",
+            Self::PeerGap => "peer_lost_segment",
+            Self::TimedOut { .. } => "timed_out",
+            Self::TooLarge { .. } => "too_large",
+            Self::NoRoute(_) => "no_route",
+            Self::ClassicPeer => "classic_peer",
+            Self::NoCommonPolicy => "no_common_policy",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
 impl fmt::Display for ConnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -91,24 +91,7 @@ impl Tally {
 
     /// Counts an error an application was told.
     pub(crate) fn add_error(&mut self, error: ConnError) {
-        *self.errors.entry(error_name(error)).or_default() += 1;
-    }
-}
-
-/// An error without its numbers.
-pub(crate) const fn error_name(error: ConnError) -> &'static str {
-    match error {
-        ConnError::Refused => "refused",
-        ConnError::Reset => "reset",
-        ConnError::PeerClosed => "peer_closed",
-        ConnError::Gap { .. } => "gap",
-        ConnError::PeerGap => "peer_gap",
-        ConnError::TimedOut { .. } => "timed_out",
-        ConnError::TooLarge { .. } => "too_large",
-        ConnError::NoRoute(_) => "no_route",
-        ConnError::ClassicPeer => "classic_peer",
-        ConnError::NoCommonPolicy => "no_common_policy",
-        ConnError::Aborted => "aborted",
+        *self.errors.entry(error.reason()).or_default() += 1;
     }
 }
 

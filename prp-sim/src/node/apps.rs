@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use prp_proto::addr::PrpAddr;
+use prp_proto::error::ConnError;
 use prp_proto::event::{ConnHandle, Event, ListenHandle};
 use prp_proto::time::Instant;
 
 use super::Node;
 use crate::plan::Plan;
 use crate::session::{Role, Session};
-use crate::tally::error_name;
 use crate::topology::node_id;
 use crate::world::{SimEvent, World};
 
@@ -219,7 +219,7 @@ impl Node {
         }
         let record = session.record.clone();
         self.apps.sessions.remove(&slot);
-        let error = record.error.map_or("", error_name);
+        let error = record.error.map_or("", ConnError::reason);
         let what = format_args!(
             "flow {flow} {:?} {:?}: wrote {}, read {}, eof {} {error}",
             record.role, record.how, record.wrote, record.read, record.eof

@@ -41,32 +41,15 @@ impl ConnectionEvent {
                 trace_event!(debug, reason = "aborted", "connection ended");
             }
             TracePoint::Ended(Some(error)) => {
-                trace_event!(warn, reason = reason(error), %error, "connection ended");
+                trace_event!(warn, reason = error.reason(), %error, "connection ended");
             }
             TracePoint::Failed(ConnError::Aborted) => {
                 trace_event!(debug, reason = "aborted", "connection failed");
             }
             TracePoint::Failed(error) => {
-                trace_event!(warn, reason = reason(error), %error, "connection failed");
+                trace_event!(warn, reason = error.reason(), %error, "connection failed");
             }
         }
-    }
-}
-
-/// The field `reason`: words that programs compare.
-const fn reason(error: ConnError) -> &'static str {
-    match error {
-        ConnError::Refused => "refused",
-        ConnError::Reset => "reset",
-        ConnError::PeerClosed => "peer_closed",
-        ConnError::Gap { .. } => "lost_segment",
-        ConnError::PeerGap => "peer_lost_segment",
-        ConnError::TimedOut { .. } => "timed_out",
-        ConnError::TooLarge { .. } => "too_large",
-        ConnError::NoRoute(_) => "no_route",
-        ConnError::ClassicPeer => "classic_peer",
-        ConnError::NoCommonPolicy => "no_common_policy",
-        ConnError::Aborted => "aborted",
     }
 }
 
