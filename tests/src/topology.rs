@@ -36,6 +36,22 @@ impl Topology {
         Self::pair_with([])
     }
 
+    /// Three nodes in a row with Ethernet from node 1 to node 2 and UDP from there to node 3, and
+    /// the prphosts of each.
+    ///
+    /// # Panics
+    /// With what `topo` printed, if it does not come up.
+    pub fn ethernet_then_udp() -> (Self, [TempFile; 3]) {
+        let topology = Self::up("chain", ["3", "--carrier", "both"]);
+        let [one, two] = [1, 2].map(|node| topology.node(node).field("mac"));
+        let hosts = [
+            format!("1 {one} eth0\n2 {two} eth0\n3 via 2\n"),
+            format!("1 {one} eth0\n2 {two} eth0, udp:10.99.0.2\n3 udp:10.99.0.3\n"),
+            "1 via 2\n2 udp:10.99.0.2\n3 udp:10.99.0.3\n".to_owned(),
+        ];
+        (topology, hosts.map(TempFile::new))
+    }
+
     /// As [`Self::pair`], with words such as `--mtu 9000`.
     ///
     /// # Panics

@@ -31,14 +31,8 @@ struct Row {
 
 impl Row {
     fn new() -> Self {
-        let topology = Topology::up("chain", ["3", "--carrier", "both"]);
-        let [one, two] = [1, 2].map(|node| topology.node(node).field("mac"));
-        let hosts = [
-            format!("1 {one} eth0\n2 {two} eth0\n3 via 2\n"),
-            format!("1 {one} eth0\n2 {two} eth0, udp:10.99.0.2\n3 udp:10.99.0.3\n"),
-            "1 via 2\n2 udp:10.99.0.2\n3 udp:10.99.0.3\n".to_owned(),
-        ];
-        Self { topology, hosts: hosts.map(TempFile::new) }
+        let (topology, hosts) = Topology::ethernet_then_udp();
+        Self { topology, hosts }
     }
 
     fn router(&self) -> Router {

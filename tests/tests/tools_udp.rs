@@ -99,14 +99,7 @@ fn ping__a_process_of_the_node_answers() {
 
 /// From an Ethernet segment to a UDP network and back.
 fn trace__routers_of_both_carriers() {
-    let topology = Topology::up("chain", ["3", "--carrier", "both"]);
-    let [one, two] = [1, 2].map(|node| topology.node(node).field("mac"));
-    let hosts = [
-        format!("1 {one} eth0\n2 {two} eth0\n3 via 2\n"),
-        format!("1 {one} eth0\n2 {two} eth0, udp:10.99.0.2\n3 udp:10.99.0.3\n"),
-        "1 via 2\n2 udp:10.99.0.2\n3 udp:10.99.0.3\n".to_owned(),
-    ]
-    .map(TempFile::new);
+    let (topology, hosts) = Topology::ethernet_then_udp();
     let _routers = [1, 2, 3].map(|node| {
         let hosts = hosts[usize::from(node) - 1].path();
         Router::run(topology.node(node).command_with_hosts(hosts, ROUTED))
