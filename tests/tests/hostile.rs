@@ -1,6 +1,6 @@
 //! A station on the link that means harm, as far as frames go, or datagrams in them: what stands
-//! goes on, memory stays, and the counters say what it was. (Somebody who can read the wire can do
-//! more; PRP is not encrypted.)
+//! goes on, memory stays, and the counters say what it was. (A station that can read the wire can
+//! do more; PRP is not encrypted.)
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::process::{Child, Stdio};

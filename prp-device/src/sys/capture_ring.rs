@@ -20,7 +20,7 @@ const BLOCK: usize = 1 << 20;
 /// Blocks: 16 MiB are a few milliseconds of the fastest stream, in which the reader may be away.
 const BLOCKS: usize = 16;
 
-/// After so many milliseconds a block that is not full is the reader's: short for people who watch.
+/// After so many milliseconds a block that is not full is the reader's: short to a person's eye.
 const RETIRE_MS: u32 = 20;
 
 /// A size that the kernel wants to hear, and that limits no frame in this version of rings.

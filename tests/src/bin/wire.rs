@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_tests::wire::{Link, Settings};
 
-/// How often the settings are read, and the counters written: soon for a person who changes
-/// one.
+/// How often the settings are read, and the counters written: soon after
+/// they have changed.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long to go on looking for frames before sleeping: a wake-up costs more than a frame, and

@@ -15,7 +15,7 @@ use crate::blocking::{empty, fill};
 use crate::scene::{Scene, until_available};
 use crate::stack::{Listener, Stack, Stream};
 
-/// Somebody who waits for a descriptor in all these modes.
+/// A program that waits for a descriptor in all these modes.
 struct Watch<'a> {
     fd: BorrowedFd<'a>,
     epolls: [Epoll; 4],
