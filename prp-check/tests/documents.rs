@@ -8,6 +8,9 @@ use std::path::{Component, Path, PathBuf};
 /// What people read, beside the pages in `docs/`.
 const OTHERS: [&str; 4] = ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "prp-proto/SPEC.md"];
 
+/// Where pages of the book are.
+const FOLDERS: [&str; 2] = ["docs", "docs/experiments"];
+
 /// Where the book's table of contents is, which is no page.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
@@ -17,9 +20,11 @@ fn root() -> PathBuf {
 
 /// Pages of the book, and the documents outside of it, by their paths from the root.
 fn documents() -> BTreeSet<String> {
-    let entries = fs::read_dir(root().join("docs")).expect("docs/ is there").flatten();
-    let pages = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let pages = pages.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}"));
+    let pages = FOLDERS.iter().flat_map(|folder| {
+        let entries = fs::read_dir(root().join(folder)).expect("the folder is there").flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| name.ends_with(".md")).map(move |name| format!("{folder}/{name}"))
+    });
     pages.chain(OTHERS.map(String::from)).collect()
 }
 

@@ -32,7 +32,8 @@ const HEAD: &str = "\
 newest run of each machine that the project has figures of. Two nodes are two network namespaces on
 one machine, joined by a veth pair; PRP and TCP take turns on the same link; figures are medians of
 one run. **These are virtual links: no figure of this page is of a network card.**
-[Performance](performance.md) says how it is measured, what scatters, and what was tried.
+[Performance](performance.md) says how it is measured and what scatters, and
+[Experiments](experiments.md) what was tried.
 ";
 
 /// A figure of the page: what it is, its unit, and where both transports have it.
