@@ -6,10 +6,10 @@ mod majority;
 mod node_port;
 mod offload;
 mod peers;
-mod probe;
 mod queue_peek;
 mod socket;
 mod sockets;
+mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use prp_proto::addr::LinkAddr;
+use prp_proto::wire::TrainTest;
 use socket2::{SockAddr, Socket};
 
 use crate::Sent;
@@ -29,9 +30,9 @@ pub use node_port::NodePort;
 use node_port::{HANDED_ON_LEN, read_handed_on};
 use offload::Offload;
 use peers::Peers;
-use probe::{Message, Tally};
 pub use queue_peek::QueuePeek;
 use sockets::{Place, Sockets};
+use tally::Tally;
 
 /// Datagrams of a train at most, as kernels before 6.2 have it.
 const MAX_TRAIN: usize = 64;
@@ -210,15 +211,16 @@ impl UdpDevice {
             let socket = self.sockets.last_socket();
             for datagram in train.datagrams() {
                 count += 1;
-                let Some(message) = probe::read(datagram) else {
+                let Some(message) = TrainTest::read_whole(datagram) else {
                     take(from, datagram);
                     continue;
                 };
                 let due = tally.note(message);
                 due.iter().for_each(|report| answer(socket, train.from, report));
-                if let (Message::Report { id, came }, LinkAddr::Udp { peer, .. }) = (message, from)
+                if let (TrainTest::Report { test, came }, LinkAddr::Udp { peer, .. }) =
+                    (message, from)
                 {
-                    self.offload.note_report(peer, id, came, Instant::now());
+                    self.offload.note_report(peer, test, came, Instant::now());
                 }
             }
             tally.take().iter().for_each(|report| answer(socket, train.from, report));
@@ -324,12 +326,12 @@ impl UdpDevice {
         else {
             return;
         };
-        let (count, size) = (probes_of(size), size.max(probe::SHORTEST));
+        let (count, size) = (probes_of(size), size.max(TrainTest::SHORTEST_PROBE));
         let mut bytes = vec![0; 2 * count * size];
         // Those that leave alone have the numbers from 8 on, however many there are.
-        let numbers = (0..count).chain(probe::MOST..probe::MOST + count);
+        let numbers = (0..count).chain(TrainTest::MOST..TrainTest::MOST + count);
         for (number, bytes) in numbers.zip(bytes.chunks_exact_mut(size)) {
-            probe::write_probe(bytes, id, number as u8);
+            TrainTest::write_probe(bytes, id, number as u8);
         }
         let probes = bytes.chunks_exact(size).map(|bytes| ((), [bytes, &[], &[], &[]]));
         let mut loaded = probe_sender.load(probes);
@@ -405,7 +407,7 @@ impl Target {
 
 /// How many probes of `size` bytes make a train, for a test.
 fn probes_of(size: usize) -> usize {
-    (MAX_BYTES / size.max(probe::SHORTEST)).clamp(1, probe::MOST)
+    (MAX_BYTES / size.max(TrainTest::SHORTEST_PROBE)).clamp(1, TrainTest::MOST)
 }
 
 /// Sends a report to where probes have come from. One that is lost makes a test say less.

@@ -21,6 +21,7 @@ mod part;
 mod pretty;
 mod reader;
 mod reset;
+mod train_test;
 mod transport;
 
 pub use control::{AckBlock, Bitmap, Control, Echo, MAX_BITMAP_WORDS, MAX_CONTROL_LEN};
@@ -34,6 +35,7 @@ pub use options::{Offer, OfferError, Reliability, ReliabilitySet, VERSION};
 pub use part::Part;
 pub use pretty::Pretty;
 pub use reset::{ResetBlock, ResetReason};
+pub use train_test::TrainTest;
 pub use transport::{Flags, TransportHeader};
 
 /// The EtherType of PRP frames unless prphosts says otherwise: IEEE 802 local experimental 1

@@ -7,7 +7,6 @@ mod live;
 mod packet;
 mod pcap;
 mod train;
-mod train_test;
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -11,9 +11,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use prp_node::fork::CloseOnFork;
+use prp_proto::wire::TrainTest;
 use socket2::Socket;
 
-use super::probe::{self, Tally};
+use super::tally::Tally;
 use super::{MAX_TRAIN, answer, socket, train_length};
 use crate::sys::datagram::{RecvList, SendList};
 
@@ -80,7 +81,7 @@ impl NodePort {
         }
         // Nobody is told of probes: this is where they were meant to come.
         let mut tally = Tally::default();
-        for message in train.datagrams().filter_map(probe::read) {
+        for message in train.datagrams().filter_map(TrainTest::read_whole) {
             tally.note(message).iter().for_each(|report| answer(socket, train.from, report));
         }
         tally.take().iter().for_each(|report| answer(socket, train.from, report));

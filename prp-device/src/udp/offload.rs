@@ -1,13 +1,12 @@
 //! To which neighbours datagrams leave in trains: those to which trains have been seen to get
-//! through, by the path that they take now ([`super::probe`]). Kernels and network cards have
+//! through, by the path that they take now (SPEC PRP-UDP-7). Kernels and network cards have
 //! dropped and garbled trains without a word.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use prp_proto::addr::UdpPeer;
-
-use super::probe::MOST;
+use prp_proto::wire::TrainTest;
 
 /// How long datagrams leave alone after trains were refused, or were lost: a route, or the device
 /// behind it, may have changed by then.
@@ -103,7 +102,7 @@ impl Offload {
             return None;
         }
         self.next_id = self.next_id.wrapping_add(1);
-        let (id, count) = (self.next_id, count.min(MOST) as u32);
+        let (id, count) = (self.next_id, count.min(TrainTest::MOST) as u32);
         path.test = Some(Test { id, started: now, count, came: 0, alone_at: None });
         Some(id)
     }

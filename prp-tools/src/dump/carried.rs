@@ -8,10 +8,9 @@ use std::ops::RangeInclusive;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use prp_proto::addr::{LinkAddr, MacAddr, UDP_PORTS};
 use prp_proto::hosts::Hosts;
-use prp_proto::wire::{ETHERNET_LEN, ETHERTYPE, Frame, FrameError, UDP_PORT};
+use prp_proto::wire::{ETHERNET_LEN, ETHERTYPE, Frame, FrameError, TrainTest, UDP_PORT};
 
 use super::train::datagrams;
-use super::train_test::TrainTest;
 
 /// Bytes before a packet that a node's own port hands on to a process: the IP address and the port
 /// that it came from (SPEC PRP-UDP-2).

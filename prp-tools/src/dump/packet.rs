@@ -5,11 +5,12 @@ use std::time::Duration;
 use clap::ValueEnum;
 use prp_device::raw::CaptureSocket;
 use prp_proto::addr::Port;
-use prp_proto::wire::{Control, ETHERNET_LEN, Flags, Frame, LivenessBlock, NodeBlock, Part};
+use prp_proto::wire::{
+    Control, ETHERNET_LEN, Flags, Frame, LivenessBlock, NodeBlock, Part, TrainTest,
+};
 use serde::Serialize;
 
 use super::carried::{Carried, Content, Ends};
-use super::train_test::TrainTest;
 
 /// What a tagged frame has before its EtherType, and how long the tag is.
 const VLAN: [u8; 2] = [0x81, 0];
@@ -64,7 +65,7 @@ impl Kind {
     pub(super) fn of(content: &Content<'_>) -> Self {
         match content {
             Content::Packet(Ok(frame)) => Self::of_packet(frame),
-            Content::Packet(Err(_)) | Content::TrainTest(TrainTest::Unknown) => Self::Unknown,
+            Content::Packet(Err(_)) | Content::TrainTest(TrainTest::Malformed) => Self::Unknown,
             Content::TrainTest(_) => Self::TrainTest,
         }
     }

@@ -2,9 +2,7 @@
 //! afterwards, or has put together before (SPEC PRP-UDP-6). A capture does not say where the cuts
 //! are. All datagrams but the last have one size, and each is a packet whose header has its length.
 
-use prp_proto::wire::{CRC_LEN, PACKET_HEADER_LEN};
-
-use super::train_test::TrainTest;
+use prp_proto::wire::{CRC_LEN, PACKET_HEADER_LEN, TrainTest};
 
 /// Where a packet's header has the length of its payload.
 const LENGTH_AT: usize = 10;

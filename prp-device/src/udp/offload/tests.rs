@@ -1,7 +1,7 @@
 use super::*;
 
 const PEER: UdpPeer = UdpPeer(3);
-const COUNT: usize = MOST;
+const COUNT: usize = TrainTest::MOST;
 const ALL: u16 = 0xffff;
 /// All that left alone, and the first of the train.
 const FIRST_ONLY: u16 = 0xff01;
