@@ -12,7 +12,8 @@ use prp_proto::wire::{Reliability, ReliabilitySet};
 use crate::hosts;
 use crate::link::{Harm, LinkConfig, QueueLimit};
 use crate::plan::{
-    Closing, FlowPlan, Item, ListenPlan, NodePlan, Plan, ReadCall, Reading, Script, Writing,
+    Carrier, Closing, FlowPlan, Item, ListenPlan, NodePlan, Plan, ReadCall, Reading, Script,
+    Writing,
 };
 use crate::rng::{Purpose, SimRng};
 use crate::simulation;
@@ -117,7 +118,7 @@ impl Experiment {
         let shape = if self.senders == 1 { Shape::Pair } else { Shape::Star(self.senders + 1) };
         let topology = Topology::new(shape);
         let mut rng = SimRng::new(self.seed, Purpose::Plan);
-        let style = hosts::Style { mtu: None };
+        let style = hosts::Style { mtu: None, udp: false };
         let nodes = (0..topology.nodes())
             .map(|i| NodePlan {
                 hosts: hosts::text(&topology, i, style, &mut rng),
@@ -152,6 +153,7 @@ impl Experiment {
         Plan {
             seed: self.seed,
             topology,
+            carrier: Carrier::Ethernet,
             links,
             learning: false,
             nodes,

@@ -3,6 +3,7 @@
 use core::fmt::Write;
 use std::collections::BTreeMap;
 
+use crate::datagram;
 use crate::rng::SimRng;
 use crate::topology::{Neighbour, Place, Topology, mac, node_id};
 
@@ -11,6 +12,8 @@ use crate::topology::{Neighbour, Place, Topology, mac, node_id};
 pub struct Style {
     /// `mtu=` for every node.
     pub mtu: Option<u32>,
+    /// Nodes have an IP address in place of hardware addresses.
+    pub udp: bool,
 }
 
 /// The prphosts text of `node`. Every neighbour from which the rest of the way does not lead back
@@ -25,7 +28,9 @@ pub fn text(topology: &Topology, node: usize, style: Style, rng: &mut SimRng) ->
         .collect();
     let mut out = String::from("# node, ways, name\n");
     for target in 0..topology.nodes() {
-        let routes = if target == node {
+        let routes = if style.udp {
+            vec![format!("udp:{}", datagram::ip(target))]
+        } else if target == node {
             let own = 0..topology.ports(Place::Node(node));
             own.map(|device| format!("{} eth{device}", mac(node, device))).collect()
         } else {
@@ -91,7 +96,7 @@ mod tests {
 
     fn routes(topology: &Topology, node: usize, seed: u64) -> RouteTable {
         let mut rng = SimRng::new(seed, Purpose::Plan);
-        let text = text(topology, node, Style { mtu: None }, &mut rng);
+        let text = text(topology, node, Style { mtu: None, udp: false }, &mut rng);
         let hosts = Hosts::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{text}"));
         RouteTable::build(&hosts, node_id(node), |name| {
             name.strip_prefix("eth").and_then(|n| n.parse().ok()).map(DeviceId)

@@ -13,6 +13,7 @@
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod content;
+mod datagram;
 pub mod experiment;
 pub mod grid;
 pub mod hosts;

@@ -1,5 +1,6 @@
 //! One direction of a cable: it takes time, has a queue in front of it, and may do harm.
 
+use core::mem;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -46,6 +47,17 @@ impl Harm {
     }
 }
 
+/// What a link makes of datagrams that are sent as a train (SPEC PRP-UDP-6).
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Trains {
+    /// It carries a train in one piece, as virtual links do: one place in the queue, one fate, and
+    /// all datagrams arrive at the same time.
+    Whole,
+    /// The sender's device cuts it, so that each datagram is on the link by itself. The receiver's
+    /// device joins those that come in their turn, and hands them over with the last.
+    Cut,
+}
+
 /// One direction of a link.
 #[derive(Clone, Eq, PartialEq, Debug)]
 pub struct LinkConfig {
@@ -59,6 +71,8 @@ pub struct LinkConfig {
     pub mtu: u32,
     /// When it comes to take only so many bytes after the Ethernet header, and says nothing of it.
     pub shrinks: Option<(Instant, u32)>,
+    /// What it makes of trains of datagrams.
+    pub trains: Trains,
     /// What it does to frames until it is healed.
     pub harm: Harm,
     /// When it is down: from, until. Healing does not shorten these.
@@ -76,6 +90,7 @@ impl Default for LinkConfig {
             queue: QueueLimit::Frames(1000),
             mtu: 1500,
             shrinks: None,
+            trains: Trains::Cut,
             harm: Harm::default(),
             outages: Vec::new(),
             healed: Instant::ZERO,
@@ -159,46 +174,92 @@ impl Link {
     pub(crate) fn transmit(
         &mut self,
         now: Instant,
-        mut frame: Vec<u8>,
+        frame: Vec<u8>,
         rng: &mut SimRng,
         mut arrive: impl FnMut(Instant, Vec<u8>),
     ) -> Fate {
-        if frame.len() > self.mtu(now) as usize + prp_proto::wire::ETHERNET_LEN {
+        self.carry(now, &mut [frame], rng, &mut arrive)
+    }
+
+    /// Puts the datagrams of `train` on the link; `arrive` is called for every copy that will
+    /// arrive, with the time. What becomes of each.
+    pub(crate) fn transmit_train(
+        &mut self,
+        now: Instant,
+        mut train: Vec<Vec<u8>>,
+        rng: &mut SimRng,
+        mut arrive: impl FnMut(Instant, Vec<u8>),
+    ) -> Vec<Fate> {
+        if self.config.trains == Trains::Whole {
+            let count = train.len();
+            return vec![self.carry(now, &mut train, rng, &mut arrive); count];
+        }
+        let (mut fates, mut joined, mut last) = (Vec::new(), Vec::new(), now);
+        for datagram in train {
+            let mut came = Vec::new();
+            let fate = self.transmit(now, datagram, rng, |at, datagram| came.push((at, datagram)));
+            if fate == Fate::Sent {
+                last = came.iter().fold(last, |last, (at, _)| last.max(*at));
+                joined.extend(came.into_iter().map(|(_, datagram)| datagram));
+            } else {
+                came.into_iter().for_each(|(at, datagram)| arrive(at, datagram));
+            }
+            fates.push(fate);
+        }
+        joined.into_iter().for_each(|datagram| arrive(last, datagram));
+        fates
+    }
+
+    /// Puts `pieces`, which have one fate, on the link one behind the other; a frame is one piece.
+    fn carry(
+        &mut self,
+        now: Instant,
+        pieces: &mut [Vec<u8>],
+        rng: &mut SimRng,
+        arrive: &mut impl FnMut(Instant, Vec<u8>),
+    ) -> Fate {
+        let longest = self.mtu(now) as usize + prp_proto::wire::ETHERNET_LEN;
+        if pieces.iter().any(|piece| piece.len() > longest) {
             return Fate::TooLong;
         }
         self.settle(now);
+        let bytes = pieces.iter().map(Vec::len).sum();
         let full = match self.config.queue {
-            QueueLimit::Bytes(limit) => self.queued_bytes + frame.len() > limit,
+            QueueLimit::Bytes(limit) => self.queued_bytes + bytes > limit,
             QueueLimit::Frames(limit) => self.queued.len() >= limit,
         };
         if full {
             return Fate::QueueFull;
         }
-        let gone = self.busy_until.max(now) + self.time_on_wire(frame.len());
+        let time: Duration = pieces.iter().map(|piece| self.time_on_wire(piece.len())).sum();
+        let gone = self.busy_until.max(now) + time;
         self.busy_until = gone;
-        self.queued_bytes += frame.len();
-        self.queued.push_back((gone, frame.len()));
+        self.queued_bytes += bytes;
+        self.queued.push_back((gone, bytes));
         if self.config.outages.iter().any(|(from, until)| (*from..*until).contains(&gone)) {
             return Fate::Down;
         }
         let at = gone + self.config.delay;
+        let mut bring = |at, pieces: &mut [Vec<u8>]| {
+            pieces.iter_mut().for_each(|piece| arrive(at, mem::take(piece)));
+        };
         if now >= self.config.healed || self.config.harm.is_none() {
-            arrive(at, frame);
+            bring(at, pieces);
             return Fate::Sent;
         }
         let fate = self.judge(rng);
         match fate {
             Fate::Lost => {}
             Fate::Duplicated => {
-                arrive(at + self.lateness(rng), frame.clone());
-                arrive(at, frame);
+                bring(at + self.lateness(rng), &mut pieces.to_vec());
+                bring(at, pieces);
             }
-            Fate::Late => arrive(at + self.lateness(rng), frame),
+            Fate::Late => bring(at + self.lateness(rng), pieces),
             Fate::Corrupted => {
-                corrupt(&mut frame, rng);
-                arrive(at, frame);
+                pieces.iter_mut().for_each(|piece| corrupt(piece, rng));
+                bring(at, pieces);
             }
-            _ => arrive(at, frame),
+            _ => bring(at, pieces),
         }
         fate
     }
@@ -270,92 +331,4 @@ fn corrupt(frame: &mut [u8], rng: &mut SimRng) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rng::Purpose;
-
-    fn at(ns: u64) -> Instant {
-        Instant::from_nanos(ns)
-    }
-
-    fn transmit(link: &mut Link, now: u64, len: usize) -> (Fate, Vec<u64>) {
-        let mut rng = SimRng::new(1, Purpose::Links);
-        let mut times = Vec::new();
-        let fate =
-            link.transmit(at(now), vec![0; len], &mut rng, |at, _| times.push(at.as_nanos()));
-        (fate, times)
-    }
-
-    #[test]
-    fn transmit__frames_follow_each_other_at_the_rate_of_the_link() {
-        let mut link = Link::new(LinkConfig::default());
-        // 1514 + 24 bytes at 1 Gbit/s are 12,304 ns.
-        assert_eq!(transmit(&mut link, 0, 1514), (Fate::Sent, vec![12_804]));
-        assert_eq!(transmit(&mut link, 0, 1514), (Fate::Sent, vec![25_108]));
-        assert_eq!(link.waiting(at(12_303)), 2);
-        assert_eq!(link.waiting(at(12_304)), 1);
-        // Short frames are padded: 84 bytes on the link.
-        assert_eq!(transmit(&mut link, 100_000, 30), (Fate::Sent, vec![101_172]));
-    }
-
-    #[test]
-    fn transmit__a_link_that_shrinks_takes_no_full_frames_from_then_on() {
-        let shrinks = Some((at(50_000), 1300));
-        let mut link = Link::new(LinkConfig { shrinks, ..LinkConfig::default() });
-        assert_eq!(transmit(&mut link, 49_999, 1514).0, Fate::Sent);
-        assert_eq!(transmit(&mut link, 50_000, 1315).0, Fate::TooLong);
-        assert_eq!(transmit(&mut link, 50_000, 1314).0, Fate::Sent);
-    }
-
-    #[test]
-    fn transmit__a_full_queue_drops_by_bytes_or_frames() {
-        for queue in [QueueLimit::Bytes(3028), QueueLimit::Frames(2)] {
-            let mut link = Link::new(LinkConfig { queue, ..LinkConfig::default() });
-            let fates = [0; 3].map(|_| transmit(&mut link, 0, 1514).0);
-            assert_eq!(fates, [Fate::Sent, Fate::Sent, Fate::QueueFull]);
-            assert_eq!(link.waits_no_more_than(1), at(12_304));
-            assert_eq!(transmit(&mut link, 12_304, 1514).0, Fate::Sent);
-        }
-    }
-
-    #[test]
-    fn transmit__what_is_too_long_or_leaves_during_an_outage_is_gone() {
-        let outages = vec![(at(20_000), at(40_000))];
-        let mut link = Link::new(LinkConfig { outages, ..LinkConfig::default() });
-        assert_eq!(transmit(&mut link, 0, 1515).0, Fate::TooLong);
-        let fates = [0; 4].map(|_| transmit(&mut link, 0, 1514).0);
-        assert_eq!(fates, [Fate::Sent, Fate::Down, Fate::Down, Fate::Sent]);
-    }
-
-    #[test]
-    fn transmit__harm_comes_in_its_share_and_ends_with_healing() {
-        let harm = Harm {
-            loss: 50_000,
-            burst: 3,
-            duplicate: 100_000,
-            reorder: 100_000,
-            corrupt: 100_000,
-            late_by: Duration::from_millis(1),
-        };
-        let config = LinkConfig { harm, healed: at(1 << 40), ..LinkConfig::default() };
-        let mut link = Link::new(config);
-        let mut rng = SimRng::new(1, Purpose::Links);
-        let mut count = [0; Fate::ALL.len()];
-        for i in 0..20_000 {
-            let mut copies = Vec::new();
-            let fate = link.transmit(at(i * 20_000), vec![7; 100], &mut rng, |_, f| copies.push(f));
-            count[fate as usize] += 1;
-            let clean = copies.iter().filter(|f| **f == [7; 100]).count();
-            let expected = match fate {
-                Fate::Lost => (0, 0),
-                Fate::Duplicated => (2, 2),
-                Fate::Corrupted => (1, 0),
-                _ => (1, 1),
-            };
-            assert_eq!((copies.len(), clean), expected, "{fate:?}");
-        }
-        assert!((2000..3500).contains(&count[Fate::Lost as usize]), "{count:?}");
-        assert!((1200..2000).contains(&count[Fate::Duplicated as usize]), "{count:?}");
-        assert_eq!(link.transmit(at(1 << 40), vec![7; 100], &mut rng, |_, _| ()), Fate::Sent);
-    }
-}
+mod tests;

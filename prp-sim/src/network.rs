@@ -84,6 +84,32 @@ impl Network {
         ctx.recorder.frame(now, from.place, to.place, seen, fate);
     }
 
+    /// Puts datagrams on the link at `from` that were sent as a train.
+    pub(crate) fn send_train(
+        &mut self,
+        now: Instant,
+        from: PortRef,
+        train: Vec<Vec<u8>>,
+        ctx: &mut Ctx<'_>,
+    ) {
+        let at = index(self.nodes, from.place);
+        let Some(outlet) = self.outlets.get_mut(at).and_then(|ports| ports.get_mut(from.port))
+        else {
+            train.into_iter().for_each(|datagram| self.send(now, from, datagram, ctx));
+            return;
+        };
+        let seen: Vec<_> = train.iter().map(|datagram| ctx.recorder.summarize(datagram)).collect();
+        let to = outlet.to;
+        let fates = outlet.link.transmit_train(now, train, &mut self.rng, |when, frame| {
+            ctx.tally.in_flight += 1;
+            ctx.queue.push(when, SimEvent::Arrive { at: to, frame });
+        });
+        for (seen, fate) in seen.into_iter().zip(fates) {
+            ctx.tally.fates[fate as usize] += 1;
+            ctx.recorder.frame(now, from.place, to.place, seen, fate);
+        }
+    }
+
     /// A frame has reached a switch.
     pub(crate) fn switch(
         &mut self,

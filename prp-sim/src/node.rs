@@ -10,13 +10,14 @@ use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint, Sink};
 use prp_proto::event::Disposition;
 use prp_proto::forward::{Forwarder, Outcome};
-use prp_proto::hosts::Hosts;
+use prp_proto::hosts::{Hosts, UDP_DEVICE};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
 use prp_proto::{TransmitBatch, wire};
 
+use crate::datagram;
 use crate::link::QueueLimit;
-use crate::plan::{NodePlan, Plan};
+use crate::plan::{Carrier, NodePlan, Plan};
 use crate::topology::{Place, PortRef, mac, node_id};
 use crate::world::{SimEvent, World};
 use apps::Apps;
@@ -28,6 +29,15 @@ const BATCH_FRAMES: usize = 32;
 /// Bytes of a batch of frames.
 const BATCH_BYTES: usize = 128 * 1024;
 
+/// Bytes that a train of datagrams has at most.
+const TRAIN_BYTES: usize = 65_507;
+
+/// Datagrams that a train has at most.
+const TRAIN_DATAGRAMS: usize = 64;
+
+/// The UDP sockets, where packets travel in datagrams: no node has more than one link then.
+const UDP: DeviceId = DeviceId(0);
+
 /// Rounds of events and frames that one turn may take. An endpoint that always has one more of
 /// either would never let its driver sleep.
 const ROUNDS: usize = 10_000;
@@ -36,6 +46,7 @@ const ROUNDS: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Node {
     index: usize,
+    carrier: Carrier,
     plan: NodePlan,
     pub(crate) endpoint: Endpoint,
     /// What becomes of frames for other nodes; routes and devices, too.
@@ -47,6 +58,8 @@ pub(crate) struct Node {
     wake_at: Option<Instant>,
     busy_until: Instant,
     batch: TransmitBatch,
+    /// Most frames in it.
+    batch_frames: usize,
     /// Checks of memory so far: each is of another connection.
     memory_checks: usize,
 }
@@ -57,19 +70,28 @@ impl Node {
         let hosts = Hosts::parse(node_plan.hosts.as_bytes());
         let hosts = hosts.unwrap_or_else(|e| panic!("prphosts of node {}: {e}", index + 1));
         let device_of = |name: &str| {
-            name.strip_prefix("eth").and_then(|number| number.parse().ok()).map(DeviceId)
+            let number = name.strip_prefix("eth").and_then(|number| number.parse().ok());
+            if name == UDP_DEVICE { Some(UDP) } else { number.map(DeviceId) }
         };
         let routes = RouteTable::build(&hosts, node_id(index), device_of);
         let mut devices = Vec::new();
         while let Some(config) = world.network.config(index, devices.len()) {
-            let mac = mac(index, devices.len());
-            devices.push(Device::ethernet(mac, config.mtu));
+            devices.push(match plan.carrier {
+                Carrier::Ethernet => Device::ethernet(mac(index, devices.len()), config.mtu),
+                Carrier::Udp => udp_device(index, config.mtu),
+            });
         }
-        devices.push(Device::loopback(65536));
+        if plan.carrier == Carrier::Ethernet {
+            devices.push(Device::loopback(65536));
+        }
+        // Its trains as well.
+        let most = devices.iter().map(|device| usize::from(device.train)).max();
+        let batch_frames = most.unwrap_or(1).max(BATCH_FRAMES);
         let forwarder = Forwarder::new(wire::ETHERTYPE, routes, devices);
         let endpoint = endpoint(&forwarder, world.seeds.seed());
         Self {
             index,
+            carrier: plan.carrier,
             plan: node_plan,
             endpoint,
             forwarder,
@@ -78,7 +100,8 @@ impl Node {
             apps: Apps::default(),
             wake_at: None,
             busy_until: Instant::ZERO,
-            batch: TransmitBatch::new(BATCH_FRAMES, BATCH_BYTES),
+            batch: TransmitBatch::new(batch_frames, BATCH_BYTES),
+            batch_frames,
             memory_checks: 0,
         }
     }
@@ -164,7 +187,21 @@ impl Node {
         {
             count += 1;
             world.tally.in_flight -= 1;
-            match self.endpoint.handle_frame(now, device, &frame, sink.as_mut()) {
+            let disposition = match self.carrier {
+                Carrier::Ethernet => self.endpoint.handle_frame(now, device, &frame, sink.as_mut()),
+                Carrier::Udp => {
+                    let Some((from, datagram)) = datagram::read(self.index, &frame) else {
+                        continue;
+                    };
+                    // What it sends itself comes back to the same sockets.
+                    self.endpoint.handle_datagram(now, UDP, from, datagram, sink.as_mut())
+                }
+            };
+            match disposition {
+                // A bit has changed that says for whom it is.
+                Disposition::Transit(_) if self.carrier == Carrier::Udp => {
+                    self.not_forwarded(now, "udp", world);
+                }
                 Disposition::Transit(_) => self.forward(now, device, frame, world),
                 Disposition::Dropped(why) => {
                     let what = format_args!("node{} dropped a frame: {why}", self.index + 1);
@@ -223,6 +260,10 @@ impl Node {
             }
             sent = true;
             world.tally.frames += self.batch.len() as u64;
+            if self.carrier == Carrier::Udp {
+                self.send_trains(now, world);
+                continue;
+            }
             for i in 0..self.batch.len() {
                 let frame = self.endpoint.frame(&self.batch, i).concat();
                 world.tally.repeats += u64::from(is_repeat(&frame));
@@ -230,6 +271,34 @@ impl Node {
             }
         }
         sent
+    }
+
+    /// Sends the batch in trains, as the device of prp-device does: datagrams of one size for one
+    /// neighbour, of which the last may be shorter.
+    fn send_trains(&self, now: Instant, world: &mut World) {
+        let mut next = 0;
+        while next < self.batch.len() {
+            let to = self.batch.to(next);
+            let mut train: Vec<Vec<u8>> = Vec::new();
+            let (mut bytes, mut is_last) = (0, false);
+            while next < self.batch.len() && self.batch.to(next) == to && !is_last {
+                let datagram = self.endpoint.frame(&self.batch, next).concat();
+                let frame = datagram::on_link(self.index, to, &datagram);
+                let size = train.first().map_or(frame.len(), Vec::len);
+                let fits = bytes + datagram.len() <= TRAIN_BYTES && train.len() < TRAIN_DATAGRAMS;
+                if frame.len() > size || !fits {
+                    break;
+                }
+                is_last = frame.len() < size;
+                bytes += datagram.len();
+                world.tally.repeats += u64::from(is_repeat(&frame));
+                train.push(frame);
+                next += 1;
+            }
+            // A port without a link is the way to the node itself.
+            let port = usize::from(to.is_same_host(datagram::own_addr(self.index)));
+            world.send_train(now, PortRef { place: Place::Node(self.index), port }, train);
+        }
     }
 
     /// When a device that is full now will have room; none if all have some.
@@ -241,7 +310,7 @@ impl Node {
             let link = world.network.link(self.index, device)?;
             let QueueLimit::Frames(limit) = link.config.queue else { return None };
             // A whole batch must fit.
-            let enough = limit.saturating_sub(BATCH_FRAMES);
+            let enough = limit.saturating_sub(self.batch_frames);
             (link.waiting(now) > enough).then(|| link.waits_no_more_than(enough / 2))
         };
         (0..self.forwarder.devices().len()).filter_map(full).max()
@@ -325,6 +394,12 @@ fn memory_limit(send: usize, recv: usize, mss: usize) -> usize {
         + 2 * (recv + mss).next_power_of_two()
         + window * PER_SEGMENT
         + send.max(recv)
+}
+
+/// The UDP sockets of a node, for datagrams of `mtu` bytes.
+fn udp_device(node: usize, mtu: u32) -> Device {
+    let train = (TRAIN_BYTES / mtu as usize).clamp(1, TRAIN_DATAGRAMS);
+    Device::udp(datagram::own_addr(node), mtu, train as u16)
 }
 
 fn endpoint(forwarder: &Forwarder, seed: [u8; 32]) -> Endpoint {

@@ -10,6 +10,15 @@ use prp_proto::time::Instant;
 use crate::link::LinkConfig;
 use crate::topology::Topology;
 
+/// How packets get from node to node.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub enum Carrier {
+    /// In frames of their own.
+    Ethernet,
+    /// In UDP datagrams, sent in trains of what fits 64 KiB (SPEC PRP-UDP-6). There are no routers.
+    Udp,
+}
+
 /// A run, before it runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -17,6 +26,8 @@ pub struct Plan {
     pub seed: u64,
     /// Nodes, switches, cables.
     pub topology: Topology,
+    /// How packets get from node to node.
+    pub carrier: Carrier,
     /// Both directions of every cable, in the topology's order: from its first end, from its
     /// second.
     pub links: Vec<[LinkConfig; 2]>,
@@ -199,6 +210,9 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.topology.shape())?;
         if let Some([wire, _]) = self.links.first() {
+            if self.carrier == Carrier::Udp {
+                write!(f, ", UDP, {:?}", wire.trains)?;
+            }
             let (mbit, harm) = (wire.bits_per_second / 1_000_000, wire.harm);
             write!(f, ", {mbit} Mbit/s, {:?}, MTU {}, {:?}", wire.delay, wire.mtu, wire.queue)?;
             if !harm.is_none() {

@@ -17,6 +17,8 @@ pub enum Purpose {
     Processes,
     /// Seeds of endpoints.
     Endpoints,
+    /// Whether packets travel in frames or in datagrams.
+    Carrier,
 }
 
 /// A source of random numbers that depends on nothing but its seed and purpose. Integers only, so

@@ -65,6 +65,12 @@ impl World {
         network.send(now, from, frame, &mut Ctx { queue, recorder, tally });
     }
 
+    /// Puts datagrams on the link at `from` that were sent as a train.
+    pub(crate) fn send_train(&mut self, now: Instant, from: PortRef, train: Vec<Vec<u8>>) {
+        let Self { network, queue, recorder, tally, .. } = self;
+        network.send_train(now, from, train, &mut Ctx { queue, recorder, tally });
+    }
+
     /// A frame has reached a switch.
     pub(crate) fn switch(&mut self, now: Instant, switch: usize, port: usize, frame: Vec<u8>) {
         let Self { network, queue, recorder, tally, .. } = self;

@@ -1,4 +1,6 @@
 use super::*;
+use crate::link::Trains;
+use crate::plan::Carrier;
 
 /// Seeds of the tests here: enough that every mood, topology and policy occurs.
 const SEEDS: Range<u64> = 0..400;
@@ -27,6 +29,17 @@ fn run__breaks_no_rule_that_a_soak_has_seen_broken() {
         let outcome = run_one(seed, Recorder::default());
         assert!(outcome.violation.is_none(), "seed {seed}: {what}: {:?}", outcome.violation);
     }
+}
+
+/// Both carriers occur among the seeds, and both things that a link makes of trains.
+#[test]
+fn plan__both_carriers() {
+    let plans: Vec<_> = SEEDS.map(scenario::plan).collect();
+    let count =
+        |wanted| plans.iter().filter(|p| (p.carrier, p.links[0][0].trains) == wanted).count();
+    assert!(count((Carrier::Ethernet, Trains::Cut)) > 200);
+    assert!(count((Carrier::Udp, Trains::Whole)) > 15);
+    assert!(count((Carrier::Udp, Trains::Cut)) > 15);
 }
 
 #[test]

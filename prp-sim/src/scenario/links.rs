@@ -5,7 +5,7 @@ use core::time::Duration;
 use prp_proto::time::Instant;
 
 use super::FaultProfile;
-use crate::link::{Harm, LinkConfig, QueueLimit};
+use crate::link::{Harm, LinkConfig, QueueLimit, Trains};
 use crate::rng::SimRng;
 use crate::topology::{Place, PortRef, Topology};
 
@@ -41,6 +41,7 @@ pub(super) fn plan_links(
             queue: queue(rng, profile, from, mtu),
             mtu,
             shrinks: None,
+            trains: Trains::Cut,
             harm: harm_toward(harm, to, mtu),
             outages: Vec::new(),
             healed,
