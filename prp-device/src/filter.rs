@@ -1,7 +1,7 @@
 //! The kernel's filter for this process: frames for this machine, its node and its ports, so that
-//! frames for other processes cost us nothing. Running it costs each frame 5 % of its way
-//! (docs/performance.md): where there are no frames for others there is none, and the ring reads
-//! where the kernel says a frame goes (`sys/ring`).
+//! frames for other processes cost nothing here. It takes 5 % of the time of each frame
+//! (docs/experiments/streams.md). So without frames for others there is no filter, and the ring
+//! reads from the kernel which machine a frame is for (`sys/ring`).
 
 use libc::sock_filter as Instruction;
 use prp_proto::addr::{NodeId, Port};

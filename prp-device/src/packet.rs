@@ -21,7 +21,7 @@ pub(crate) type SocketRing<'a> = dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> io::
 /// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two
 /// megabytes in fact. What the reader's second-level cache still holds of a slot has to be taken
 /// from there before the kernel can write to it again, which takes up to three times as long as the
-/// copy itself (docs/performance.md): so much is more than such a cache holds, and stays in the
+/// copy itself (docs/experiments): so much is more than such a cache holds, and stays in the
 /// third level.
 const RING_BYTES: usize = 4 * 1024 * 1024;
 

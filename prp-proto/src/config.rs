@@ -82,11 +82,11 @@ impl Default for ConnConfig {
             reliability: ReliabilitySet::RELIABLE,
             classic: Classic::Refuse,
             // Ethernet's checksum ends at every switch and router, and what is changed behind it is
-            // delivered otherwise. What it costs is in docs/performance.md.
+            // delivered otherwise. What it costs is in docs/experiments.
             crc: true,
             max_segment: u16::MAX,
             // 512 KiB in flight is where goodput peaks at every frame size on a machine with 1 MiB
-            // of second-level cache; deeper windows are slower (docs/performance.md).
+            // of second-level cache; deeper windows are slower.
             send_buffer: 512 * 1024,
             recv_buffer: 512 * 1024,
             // What Linux lets a TCP socket's grow to (net.ipv4.tcp_wmem): there are programs that

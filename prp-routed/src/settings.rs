@@ -17,7 +17,7 @@ use crate::neighbours::LivenessSettings;
 pub const DEFAULT_PATH: &str = "/etc/prp-routed.toml";
 
 /// How long the router looks for frames after the last one before it sleeps, unless it is told
-/// otherwise: as long as streams do (`docs/performance.md`), so that back-to-back frames find it
+/// otherwise: as long as streams do (`SPIN_BUDGET`), so that back-to-back frames find it
 /// awake.
 const SPIN: Duration = Duration::from_micros(20);
 

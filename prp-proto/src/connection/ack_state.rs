@@ -12,7 +12,7 @@ use crate::timer::Timer;
 pub(super) const ACK_DELAY: Duration = Duration::from_micros(500);
 
 /// In-order segments that make an acknowledgement due at once. Measured: every frame costs 2 to 7 %
-/// of goodput, every 8 to 16 nothing (docs/performance.md).
+/// of goodput, every 8 to 16 nothing.
 const ACK_EVERY: u32 = 16;
 
 /// As [`ACK_EVERY`], over UDP, where they come in trains: two of 44 segments at the usual MTU, each

@@ -10,7 +10,7 @@ use super::transport::Flags;
 use crate::seq::Seq;
 
 /// Longest bitmap of an acknowledgement, in 64-segment words. 1024 segments are four times what a
-/// 1500-byte link keeps in flight at best speed (docs/performance.md).
+/// 1500-byte link keeps in flight at best speed.
 pub const MAX_BITMAP_WORDS: usize = 16;
 
 /// Bytes of the longest block an end must be able to send: an acknowledgement with a full bitmap.

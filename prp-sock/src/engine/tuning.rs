@@ -1,5 +1,5 @@
 //! The tuned constants of the engine: what each is for, its unit, and the row of
-//! `netns-scripts/bench` that shows it (docs/performance.md has the measurements).
+//! `netns-scripts/bench` that shows it (docs/experiments has the measurements).
 //!
 //! Constants of the lock are in `sys/baton.rs`, which a model checker compiles by itself; those
 //! that tell a busy processor are in `prp_device::CpuContention`, which the router uses too. What
