@@ -2,6 +2,7 @@
 //! PRP-CLOSE-10).
 
 use alloc::collections::VecDeque;
+use core::ops::Range;
 use core::time::Duration;
 
 use super::Endpoint;
@@ -14,10 +15,17 @@ use crate::wire::{ResetBlock, ResetReason};
 
 /// Connections remembered. Peers of a process that ends 2,000 a second repeat their ends, and are
 /// answered, before those are forgotten.
-const MOST: usize = 1024;
+const MOST: usize = 2048;
 
 /// How often a peer is told: it cannot ask again, and a frame may be lost.
 const TIMES: usize = 2;
+
+/// Frames to peers in a row. All of them may be for one process, whose ring takes 512 frames.
+const PORTION: usize = 32;
+
+/// Time between two portions: a process that gets no processor for 40 ms loses none, and takes in
+/// the answers to what its connections repeat meanwhile.
+const PACE: Duration = Duration::from_millis(4);
 
 /// How long the end of a connection is news to its peer: a peer stays no longer, even one whose
 /// process ends.
@@ -39,6 +47,10 @@ struct Ended {
 pub(super) struct Farewells {
     leaving: bool,
     recent: VecDeque<Ended>,
+    /// Frames about `recent` that have been queued, once the process leaves.
+    reported: usize,
+    /// When the next portion of them is due.
+    due: Option<Instant>,
 }
 
 impl Farewells {
@@ -47,9 +59,30 @@ impl Farewells {
         self.recent.capacity() * size_of::<Ended>()
     }
 
+    /// When the next portion of what peers are told is due.
+    #[inline]
+    pub(super) const fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        while self.recent.front().is_some_and(|ended| now.since(ended.at) >= NEWS) {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Which frames about `recent` are to be queued now.
+    fn take_portion(&mut self, now: Instant) -> Range<usize> {
+        let all = self.recent.len() * TIMES;
+        let first = self.reported;
+        self.reported = all.min(first + PORTION);
+        self.due = (self.reported < all).then(|| now + PACE);
+        first..self.reported
+    }
+
     fn note(&mut self, now: Instant, ended: Ended) {
-        let is_old = |ended: &Ended| now.since(ended.at) >= NEWS;
-        while self.recent.len() >= MOST || self.recent.front().is_some_and(is_old) {
+        self.forget_old(now);
+        if self.recent.len() >= MOST {
             self.recent.pop_front();
         }
         // Without memory for it the peer stays as long as it would anyway.
@@ -63,14 +96,11 @@ impl Endpoint {
     /// The process is about to end, and has released all connections. Their peers are told as soon
     /// as they have everything, and peers that stay are told that we need them no more.
     /// [`Self::may_end`] says when that is done: a round trip after all was delivered mostly, and 2
-    /// s at most.
+    /// s at most. Hundreds of peers are told bit by bit, a thousand in 250 ms.
     pub fn leave(&mut self, now: Instant) {
         self.farewells.leaving = true;
-        let recent = core::mem::take(&mut self.farewells.recent);
-        // All once before any is told again: what loses one frame may well lose the next.
-        for _ in 0..TIMES {
-            recent.iter().filter(|e| now.since(e.at) < NEWS).for_each(|e| self.notify(e));
-        }
+        self.farewells.forget_old(now);
+        self.notify_some(now);
         for handle in self.handles() {
             if let Some(conn) = self.table.get_mut(handle) {
                 conn.leave();
@@ -83,7 +113,27 @@ impl Endpoint {
     /// delivered, and no peer can need us any more.
     pub fn may_end(&self) -> bool {
         let holds = |handle| self.table.get(handle).is_some_and(Connection::holds_process);
-        !self.handles().into_iter().any(holds) && !self.wants_transmit()
+        !self.handles().into_iter().any(holds)
+            && self.farewells.due().is_none()
+            && !self.wants_transmit()
+    }
+
+    /// Tells the next peers of connections that have come to their end lately. All are told once
+    /// before any is told again: what loses one frame may well lose the next.
+    fn notify_some(&mut self, now: Instant) {
+        for frame in self.farewells.take_portion(now) {
+            let recent = &self.farewells.recent;
+            let ended = recent[frame % recent.len()];
+            self.notify(&ended);
+        }
+    }
+
+    /// Goes on with what [`Self::leave`] has begun, if it is time.
+    #[inline]
+    pub(super) fn go_on_leaving(&mut self, now: Instant) {
+        if self.farewells.due().is_some_and(|due| due <= now) {
+            self.notify_some(now);
+        }
     }
 
     /// Notes that a connection is over, for its peer to be told when the process ends, or at once

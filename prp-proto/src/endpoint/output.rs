@@ -160,7 +160,8 @@ impl Endpoint {
     /// deadlines are stopped and put off with every message, and looked for again only when they
     /// would have been due, or by [`Self::revise_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
-        earlier(self.timers.next(), earlier(self.pool.due(), self.ports.due()))
+        let conns = earlier(self.timers.next(), self.farewells.due());
+        earlier(conns, earlier(self.pool.due(), self.ports.due()))
     }
 
     /// Makes [`Self::poll_timeout`] the time at which something is due indeed, for drivers who are
@@ -190,6 +191,7 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.pool.expire(now);
         self.ports.expire(now);
+        self.go_on_leaving(now);
         while let Some((at, handle)) = self.timers.pop_due(now) {
             let Some(conn) = self.table.get_mut(handle) else { continue };
             conn.queued_deadlines.remove(at);

@@ -141,5 +141,6 @@ fn churn__timer_queue_is_cleared_of_connections_that_ended() {
         pair.drive();
         most = most.max(pair.client.endpoint.overhead()).max(pair.server.endpoint.overhead());
     }
-    assert!(most < 30_000, "{most}");
+    // 49,152 of them are what peers would be told if the process ended (PRP-CLOSE-10).
+    assert!(most < 55_000, "{most}");
 }

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
 use crate::endpoint::Endpoint;
@@ -183,10 +183,9 @@ fn leave__a_lost_reset_is_followed_by_another_one() {
     }
 }
 
-/// Hundreds of connections end just before the process does. No acknowledgement of the server's
-/// ends has arrived, and of what the process says at last each frame is lost once.
-#[test]
-fn leave__peers_of_all_connections_that_ended_lately_are_notified() {
+/// A thousand connections have ended just now. No acknowledgement of the server's ends arrives, and
+/// the server has not repeated them.
+fn thousand_ended() -> Pair {
     let mut pair = Pair::default();
     pair.latency = Duration::ZERO;
     let listener = pair.listen(80, ConnConfig::default());
@@ -204,7 +203,14 @@ fn leave__peers_of_all_connections_that_ended_lately_are_notified() {
         pair.server.endpoint.release(pair.time, s, false);
         pair.drive();
     }
-    assert_eq!(pair.time, begun, "the server has not repeated its ends");
+    assert_eq!(pair.time, begun);
+    pair
+}
+
+/// Of what a process says at last each frame is lost once.
+#[test]
+fn leave__peers_of_all_connections_that_ended_lately_are_notified() {
+    let mut pair = thousand_ended();
     let mut lost = BTreeSet::new();
     pair.rule = Box::new(move |to, bytes| {
         let is_lost = to == ToServer && flags(bytes).contains(Flags::RST);
@@ -214,5 +220,34 @@ fn leave__peers_of_all_connections_that_ended_lately_are_notified() {
     assert!(pair.drive_until(|p| p.client.endpoint.may_end()));
     pair.drive();
     // Expect: none waits for the process that is gone.
+    assert_eq!(pair.server.endpoint.handles().len(), 0);
+}
+
+/// The server's process runs every 40 ms, and its ring takes 512 frames meanwhile.
+#[test]
+fn leave__peers_with_one_ring_are_notified_bit_by_bit() {
+    const PERIOD: Duration = Duration::from_millis(40);
+    let mut pair = thousand_ended();
+    let room = Arc::new(AtomicUsize::new(512));
+    let left = room.clone();
+    pair.rule = Box::new(move |to, _| {
+        let takes = |n: usize| n.checked_sub(1);
+        let is_lost = to == ToServer
+            && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, takes).is_err();
+        if is_lost { Verdict::Drop } else { Verdict::Pass }
+    });
+    let begun = pair.time;
+    let mut ran = begun;
+    pair.client.endpoint.leave(begun);
+    let ended = pair.drive_until(|p| {
+        if p.time.since(ran) >= PERIOD {
+            ran = p.time;
+            room.store(512, Ordering::Relaxed);
+        }
+        p.client.endpoint.may_end()
+    });
+    assert!(ended);
+    assert!(pair.time.since(begun) <= Duration::from_millis(250));
+    pair.drive();
     assert_eq!(pair.server.endpoint.handles().len(), 0);
 }

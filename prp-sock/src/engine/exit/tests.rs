@@ -106,3 +106,23 @@ fn exit__waits_for_the_time_of_quiet() {
         assert_eq!(pair.alpha.engine().lock().endpoint.connections(), 0);
     });
 }
+
+/// They may not have the last acknowledgement. All is over by then, and nothing holds the engine
+/// but what it has to say to them.
+#[test]
+fn exit__waits_until_peers_of_connections_that_ended_before_are_notified() {
+    within_patience(|| {
+        let pair = Pair::new();
+        for _ in 0..40 {
+            let (mut ours, mut theirs) = pair.streams();
+            ours.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
+            drop(theirs);
+            assert_eq!(ours.read(&mut [0]).unwrap(), 0);
+        }
+        let engine = pair.alpha.engine();
+        wait_until("all are over", || engine.lock().endpoint.connections() == 0);
+        exit(engine);
+        assert!(engine.lock().endpoint.may_end());
+    });
+}
