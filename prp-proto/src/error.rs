@@ -41,6 +41,13 @@ pub enum ConnError {
     },
     /// No way to the node is known.
     NoRoute(NodeId),
+    /// A router on the way to the node knows no way on to it.
+    NoOnwardRoute {
+        /// The node asked for.
+        node: NodeId,
+        /// The router.
+        router: NodeId,
+    },
     /// The peer knows only the paper's header and the caller asked for more.
     ClassicPeer,
     /// Peer and caller share no reliability policy.
@@ -61,6 +68,7 @@ impl ConnError {
             Self::TimedOut { .. } => "timed_out",
             Self::TooLarge { .. } => "too_large",
             Self::NoRoute(_) => "no_route",
+            Self::NoOnwardRoute { .. } => "no_onward_route",
             Self::ClassicPeer => "classic_peer",
             Self::NoCommonPolicy => "no_common_policy",
             Self::Aborted => "aborted",
@@ -98,6 +106,11 @@ impl fmt::Display for ConnError {
             Self::NoRoute(node) => write!(
                 f,
                 "no route to node {node}: prphosts has no way there by a device this machine has"
+            ),
+            Self::NoOnwardRoute { node, router } => write!(
+                f,
+                "node {router}, a router on the way to node {node}, knows no way on to it: see its \
+                 prphosts"
             ),
             Self::ClassicPeer => f.write_str(
                 "the peer speaks only the classic protocol; allow classic peers or ask for detect",

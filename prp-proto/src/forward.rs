@@ -10,7 +10,7 @@ mod stats;
 
 use alloc::vec::Vec;
 
-pub use answer::{Answer, answer, refuse, reset, reset_here};
+pub use answer::{Answer, answer, no_onward_route, refuse, reset, reset_here};
 pub use stats::{ForwardDrop, ForwardDrops, ForwardStats};
 
 pub use crate::route::Flow;

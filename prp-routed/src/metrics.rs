@@ -67,7 +67,12 @@ fn totals(registry: &mut Registry, router: &Router, reloads: u64) {
     counter(registry, "kernel_forwarded_frames", "Of those, by the kernel itself", frames);
     counter(registry, "local_frames", "Frames for this node's control port", stats.local);
     counter(registry, "echoes_answered", "Echoes answered", presence.echoes);
-    counter(registry, "requests_refused", "Requests to ports nobody owns", presence.refusals);
+    counter(
+        registry,
+        "requests_refused",
+        "Requests to ports nobody owns, or with no way on",
+        presence.refusals,
+    );
     counter(registry, "connections_reset", "Resets in the name of dead processes", presence.resets);
     counter(registry, "answers_suppressed", "Answers beyond the limit", presence.suppressed);
     counter(registry, "reloads", "Times prphosts was put in force again", reloads);

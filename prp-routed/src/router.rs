@@ -6,7 +6,9 @@ use prp_device::{DeviceIo, FrameIo, LinkState, PacketDevice, interfaces};
 use prp_node::OwnerProbe;
 use prp_proto::addr::{DeviceId, LinkAddr, Port};
 use prp_proto::endpoint::{Device, EstablishedId};
-use prp_proto::forward::{Answer, Egress, Forwarder, Outcome, answer, refuse, reset, reset_here};
+use prp_proto::forward::{
+    Answer, Egress, Forwarder, Outcome, answer, no_onward_route, refuse, reset, reset_here,
+};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
@@ -273,8 +275,12 @@ impl LinkContext<'_> {
                 None => self.presence.handle(self.now, self.forwarder, &frame, self.batch),
             },
             Outcome::Dropped(why, Some(frame)) => {
-                let reply = || answer(self.forwarder, &frame, Some(why));
-                self.presence.echo(self.now, reply, self.batch);
+                if let Some(report) = no_onward_route(self.forwarder, &frame, why) {
+                    self.presence.refuse(self.now, &report, self.batch);
+                } else {
+                    let reply = || answer(self.forwarder, &frame, Some(why));
+                    self.presence.echo(self.now, reply, self.batch);
+                }
             }
             Outcome::Dropped(_, None) => {}
         }
@@ -312,6 +318,16 @@ impl Presence {
         {
             self.counters.refusals += 1;
             batch.push(refusal.device, refusal.to, &refusal.bytes, &[]);
+        }
+    }
+
+    /// Tells a client that its request goes no further.
+    fn refuse(&mut self, now: Instant, report: &Answer, batch: &mut Batch) {
+        if self.refusals.take(now) {
+            self.counters.refusals += 1;
+            batch.push(report.device, report.to, &report.bytes, &[]);
+        } else {
+            self.counters.suppressed += 1;
         }
     }
 

@@ -231,12 +231,12 @@ impl Builder {
     /// Connects to the first of the addresses that answers.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable` (prphosts has no way there),
-    /// `NetworkUnreachable` (the device that leads there is down), `NotFound` (no such name),
-    /// `InvalidInput` (port 0, or no address), `PermissionDenied` (CAP_NET_RAW is missing),
-    /// `Unsupported` (no policy in common), `InvalidData` (a mistake in prphosts); the error of the
-    /// last address where there are several. [`StreamError`](crate::StreamError) is inside the
-    /// first three.
+    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable` (prphosts has no way there, or a router
+    /// on the way has none on), `NetworkUnreachable` (the device that leads there is down),
+    /// `NotFound` (no such name), `InvalidInput` (port 0, or no address), `PermissionDenied`
+    /// (CAP_NET_RAW is missing), `Unsupported` (no policy in common), `InvalidData` (a mistake in
+    /// prphosts); the error of the last address where there are several.
+    /// [`StreamError`](crate::StreamError) is inside the first three.
     pub fn connect(&self, addr: impl ToPrpAddrs) -> io::Result<PrpStream> {
         self.each_peer(addr, |engine, addr| PrpStream::open(engine, addr, self.local_port, self))
     }

@@ -20,7 +20,8 @@ prp_tests::main! {
         tools__ping_and_trace_through_routers,
         tools__routed_tells_and_reloads,
         tools__routed_dry_run_tells_what_would_change,
-        presence__refuses_at_once_where_no_program_runs;
+        presence__refuses_at_once_where_no_program_runs,
+        presence__reports_at_once_where_no_route_leads_on;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -193,4 +194,22 @@ fn presence__refuses_at_once_where_no_program_runs() {
     assert_eq!(puppet.fails("connect s 2:80 timeout=300"), "TimedOut");
     let _router = Router::start(&topology.node(2), ROUTED);
     assert_eq!(puppet.fails("connect s 2:80 timeout=10000"), "ConnectionRefused");
+}
+
+/// With frames that the kernel would forward as with those that the router forwards itself.
+fn presence__reports_at_once_where_no_route_leads_on() {
+    let topology = Topology::up("chain", ["3"]);
+    let node = topology.node(2);
+    let text = node.hosts();
+    let known = text.lines().filter(|line| !line.starts_with("3 "));
+    let hosts = TempFile::new(known.map(|line| format!("{line}\n")).collect::<String>());
+    for forwarding in ["auto", "off"] {
+        let mut command = node.command_with_hosts(hosts.path(), ROUTED);
+        command.args(["--kernel-forwarding", forwarding]);
+        let _router = Router::run(command);
+        let mut puppet = Puppet::start(&topology.node(1), PUPPET);
+        let (kind, text) = puppet.ask("connect s 3:80 timeout=60000").unwrap_err();
+        assert_eq!(kind, "HostUnreachable", "{text}");
+        assert!(text.contains("node 2, a router on the way to node 3"), "{text}");
+    }
 }

@@ -97,7 +97,7 @@ impl Endpoint {
             self.on_request(now, frame, peer, known)
         } else if let Some(handle) = known {
             self.deliver(now, handle, frame, sink)
-        } else if self.answer_echo(now, frame) {
+        } else if self.answer_echo(now, frame) || self.handle_no_onward_route(now, frame) {
             Ok(())
         } else {
             Err(self.on_stray(now, frame))

@@ -6,12 +6,13 @@ use super::connection_trace::ConnectionTraces;
 use super::{Device, Endpoint};
 use crate::addr::{DeviceId, LinkAddr, NodeId, Port, PrpAddr};
 use crate::connection::Connection;
+use crate::error::ConnError;
 use crate::event::ConnHandle;
 use crate::route::{Flow, NextHop, Route, RouteTable, UnusableHops};
 use crate::state::State;
 use crate::time::Instant;
 use crate::transmit::Path;
-use crate::wire::{Control, Flags, Frame, Head, mss_for_mtu};
+use crate::wire::{Control, Flags, Frame, Head, NodeBlock, NodeKind, mss_for_mtu};
 
 /// How long a connection must have received nothing before a repeat that comes by another path is
 /// taken for a sign that its own is dead: longer than repeats take to come where only frames are
@@ -90,6 +91,35 @@ impl Endpoint {
             conn.on_path_change();
             self.apply_path(handle);
         }
+    }
+
+    /// Takes `frame` if it is a router's word that a request of ours goes no further there (SPEC
+    /// PRP-NODE-5); whether it is. A request that has other ways goes by those once it gets no
+    /// answer.
+    pub(super) fn handle_no_onward_route(&mut self, now: Instant, frame: &Frame<'_>) -> bool {
+        let Head { network, transport, .. } = frame.head;
+        if transport.src_port != Port::CONTROL {
+            return false;
+        }
+        let Some(block) = NodeBlock::of(frame).filter(|b| b.kind == NodeKind::Unreachable) else {
+            return false;
+        };
+        let node = u16::try_from(block.stamp).ok().and_then(NodeId::new);
+        let peer = node.map(|node| PrpAddr::new(node, Port::new(block.sequence)));
+        let Some(handle) = peer.and_then(|p| self.table.find_for_frame(transport.dst_port, p))
+        else {
+            return false;
+        };
+        let Some(conn) = self.table.get_mut(handle) else { return false };
+        if conn.state != State::ConnWait || conn.ids.local != block.id {
+            return false;
+        }
+        let node = conn.remote.node;
+        if self.routes.lookup(node).next_hops().len() == 1 {
+            conn.fail(ConnError::NoOnwardRoute { node, router: network.src });
+            self.settle(handle, now);
+        }
+        true
     }
 
     /// Whether a repeat or a probe that comes by another way than ours, while nothing comes by

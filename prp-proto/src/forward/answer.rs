@@ -1,6 +1,6 @@
-//! What the node says for itself: to echoes, about echoes that went no further, to peers that wait
-//! for an answer of a port that nobody owns, and to the peers of processes that were killed (SPEC
-//! PRP-NODE, PRP-RST-2, PRP-RST-7).
+//! What the node says for itself: to echoes, about echoes and requests that went no further, to
+//! peers that wait for an answer of a port that nobody owns, and to the peers of processes that
+//! were killed (SPEC PRP-NODE, PRP-RST-2, PRP-RST-7).
 
 use alloc::vec::Vec;
 
@@ -66,6 +66,31 @@ pub fn answer(
         Flags::CTL,
         &[&block, padding],
     )?;
+    Some(answer.back_to(frame.from))
+}
+
+/// What the client is told whose request `frame` is, which was dropped for `dropped`: that no way
+/// leads on from here. None for all else. Where ways are down the client goes on asking, since they
+/// may be back before its patience ends.
+pub fn no_onward_route(
+    forwarder: &Forwarder,
+    frame: &Frame<'_>,
+    dropped: ForwardDrop,
+) -> Option<Answer> {
+    let Head { network, transport, .. } = frame.head;
+    if dropped != ForwardDrop::NoRoute || !transport.flags.contains(Flags::CREQ) {
+        return None;
+    }
+    let request = ResetBlock::owed_to(frame)?;
+    let block = NodeBlock {
+        kind: NodeKind::Unreachable,
+        hops: transport.flags.hops(),
+        sequence: transport.dst_port.number(),
+        id: request.receiver,
+        stamp: u64::from(network.dst.number()),
+    };
+    let (own, client) = (Port::CONTROL, transport.src_port);
+    let answer = build(forwarder, network.src, own, client, Flags::CTL, &[&block.emit()])?;
     Some(answer.back_to(frame.from))
 }
 

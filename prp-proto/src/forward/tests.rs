@@ -324,6 +324,45 @@ fn answer__nothing_but_genuine_echoes_makes_a_router_speak() {
     assert_eq!(answer_to(&mut router, &sealed(reply, &[&echo.emit()])), None);
 }
 
+//= PRP-NODE-5, type=test
+#[test]
+fn no_onward_route__is_reported_to_clients_that_ask_for_a_node_unknown() {
+    let mut router = router(MIDDLE, 5);
+    let reliability = ReliabilitySet::ALL;
+    let offer = Offer { id: 0xabcd, echo: 0, reliability, crc: false, mss: 1484, window: 64 };
+    let of = |dst, flags: Flags, payload: &[u8]| {
+        let mut head = head(1, dst, mac(1), mac(0xa0), 0);
+        head.transport.flags = flags.with_hops(2);
+        sealed(head, &[payload])
+    };
+    let answered =
+        |router: &mut Forwarder, frame: &[u8]| match router.handle_frame(DeviceId(0), frame) {
+            Outcome::Dropped(why, Some(frame)) => no_onward_route(router, &frame, why),
+            _ => None,
+        };
+    let request = of(12, Flags::CREQ, &offer.emit());
+    let answer = answered(&mut router, &request).expect("an answer");
+    let parsed = Frame::parse(&answer.bytes, ETHERTYPE).unwrap();
+    let (network, transport) = (parsed.head.network, parsed.head.transport);
+    assert_eq!((network.src, network.dst), (node(5), node(1)));
+    assert_eq!((transport.src_port, transport.dst_port), (Port::CONTROL, Port::new(70)));
+    let kind = NodeKind::Unreachable;
+    let expected = NodeBlock { kind, hops: 2, sequence: 80, id: 0xabcd, stamp: 12 };
+    assert_eq!(NodeBlock::of(&parsed), Some(expected));
+    // A classic peer's request, a grant, data, and a broken trailer.
+    for frame in [
+        of(12, Flags::CREQ, &[]),
+        of(12, Flags::CACK, &offer.emit()),
+        of(12, Flags::ACK, b"data"),
+        [&request[..request.len() - 1], &[!request[request.len() - 1]]].concat(),
+    ] {
+        assert_eq!(answered(&mut router, &frame), None);
+    }
+    // The way may be up again soon.
+    router.set_usable(DeviceId(1), mac(3), false);
+    assert_eq!(answered(&mut router, &of(7, Flags::CREQ, &offer.emit())), None);
+}
+
 //= PRP-RST-2, type=test
 #[test]
 fn refuse__answers_every_frame_that_asks_for_one() {

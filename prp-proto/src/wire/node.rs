@@ -16,7 +16,7 @@ pub enum NodeKind {
     EchoReply,
     /// A router dropped the echo: it had crossed as many routers as it may.
     TimeExceeded,
-    /// A router dropped the echo: it has no way to its destination.
+    /// A router dropped the echo, or a request: it has no way to its destination.
     Unreachable,
     /// A router dropped the echo: the next link does not take frames of its size.
     TooBig,
@@ -56,7 +56,9 @@ impl NodeKind {
     }
 }
 
-/// A node block. All but `kind` and `hops` is the asker's own, and comes back as it was.
+/// A node block. In answers to echoes all but `kind` and `hops` is the asker's own, and comes back
+/// as it was. Of a request that was dropped they name the port (`sequence`), the request's id and
+/// the node (`stamp`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct NodeBlock {
     /// What it says.

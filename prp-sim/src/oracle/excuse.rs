@@ -37,7 +37,10 @@ pub(super) fn check_errors(
                 gives_up(plan, flow, record, end, tally) || forsaken(plan, flow, record, end, tally)
             }
             ConnError::NoCommonPolicy => no_common_policy(plan, flow),
-            ConnError::ClassicPeer | ConnError::NoRoute(_) | ConnError::Aborted => false,
+            ConnError::ClassicPeer
+            | ConnError::NoRoute(_)
+            | ConnError::NoOnwardRoute { .. }
+            | ConnError::Aborted => false,
         };
         if !excused {
             return Err(format!("{:?} was told {error:?} for no reason", end.role));

@@ -54,7 +54,7 @@ impl StreamError {
             ConnError::Gap { .. } => ErrorKind::InvalidData,
             ConnError::PeerGap | ConnError::Aborted => ErrorKind::ConnectionAborted,
             ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => ErrorKind::TimedOut,
-            ConnError::NoRoute(_) => ErrorKind::HostUnreachable,
+            ConnError::NoRoute(_) | ConnError::NoOnwardRoute { .. } => ErrorKind::HostUnreachable,
             ConnError::ClassicPeer | ConnError::NoCommonPolicy => ErrorKind::Unsupported,
         }
     }
@@ -67,7 +67,7 @@ impl From<ConnError> for StreamError {
             ConnError::Reset => Some(libc::ECONNRESET),
             ConnError::PeerClosed => Some(libc::EPIPE),
             ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => Some(libc::ETIMEDOUT),
-            ConnError::NoRoute(_) => Some(libc::EHOSTUNREACH),
+            ConnError::NoRoute(_) | ConnError::NoOnwardRoute { .. } => Some(libc::EHOSTUNREACH),
             ConnError::PeerGap | ConnError::Aborted => Some(libc::ECONNABORTED),
             ConnError::Gap { .. } | ConnError::ClassicPeer | ConnError::NoCommonPolicy => None,
         };

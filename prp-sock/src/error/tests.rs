@@ -8,7 +8,7 @@ use prp_proto::seq::Seq;
 use super::*;
 
 /// What becomes of each cause: its kind, and the code a TCP program finds.
-fn causes() -> [(ConnError, ErrorKind, Option<i32>); 11] {
+fn causes() -> [(ConnError, ErrorKind, Option<i32>); 12] {
     let gap = ConnError::Gap { expected: Seq::new(1), received: Seq::new(3) };
     let timed_out = ConnError::TimedOut { waited: Duration::from_nanos(2_500_000_001) };
     let too_large = ConnError::TooLarge { waited: Duration::from_secs(60), segment: 1480 };
@@ -21,6 +21,11 @@ fn causes() -> [(ConnError, ErrorKind, Option<i32>); 11] {
         (ConnError::PeerGap, ErrorKind::ConnectionAborted, Some(libc::ECONNABORTED)),
         (timed_out, ErrorKind::TimedOut, Some(libc::ETIMEDOUT)),
         (ConnError::NoRoute(NodeId::MIN), ErrorKind::HostUnreachable, Some(libc::EHOSTUNREACH)),
+        (
+            ConnError::NoOnwardRoute { node: NodeId::MIN, router: NodeId::MIN },
+            ErrorKind::HostUnreachable,
+            Some(libc::EHOSTUNREACH),
+        ),
         (ConnError::ClassicPeer, ErrorKind::Unsupported, None),
         (ConnError::NoCommonPolicy, ErrorKind::Unsupported, None),
         (ConnError::Aborted, ErrorKind::ConnectionAborted, Some(libc::ECONNABORTED)),

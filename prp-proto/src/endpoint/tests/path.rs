@@ -8,6 +8,7 @@ use crate::endpoint::{Device, Endpoint, TracePoint};
 use crate::hosts::Hosts;
 use crate::route::{RouteTable, UnusableHops};
 use crate::time::Instant;
+use crate::wire::{NodeBlock, NodeKind, sealed};
 
 const HOSTS: &str = "1 02:00:00:00:00:01 eth0, 02:00:00:00:01:01 eth1 metric 5\n\
     2 02:00:00:00:00:02 eth0, 02:00:00:00:01:02 eth1 metric 5\n";
@@ -20,20 +21,20 @@ struct Net {
     sent: [usize; 2],
 }
 
+/// The endpoint of `node`.
+fn end(hosts: &str, node: u16, mtu: [u32; 2]) -> Endpoint {
+    let hosts = Hosts::parse(hosts.as_bytes()).expect("well formed");
+    let local = NodeId::new(node).expect("a node");
+    let routes = RouteTable::build(&hosts, local, |name| Some(DeviceId(u16::from(name == "eth1"))));
+    let device =
+        |at: u8| Device::ethernet(MacAddr([2, 0, 0, 0, at, node as u8]), mtu[usize::from(at)]);
+    let devices = [0, 1].map(device).to_vec();
+    Endpoint::new(EndpointConfig::default(), routes, devices, [node as u8; 32])
+}
+
 impl Net {
     fn new(mtu: [u32; 2]) -> Self {
-        let end = |node: u16| {
-            let hosts = Hosts::parse(HOSTS.as_bytes()).expect("well formed");
-            let local = NodeId::new(node).expect("a node");
-            let routes =
-                RouteTable::build(&hosts, local, |name| Some(DeviceId(u16::from(name == "eth1"))));
-            let device = |at: u8| {
-                Device::ethernet(MacAddr([2, 0, 0, 0, at, node as u8]), mtu[usize::from(at)])
-            };
-            let devices = [0, 1].map(device).to_vec();
-            Endpoint::new(EndpointConfig::default(), routes, devices, [node as u8; 32])
-        };
-        let ends = [end(1), end(2)];
+        let ends = [1, 2].map(|node| end(HOSTS, node, mtu));
         Self { ends, dead: [false; 2], time: Instant::ZERO, sent: [0; 2] }
     }
 
@@ -322,5 +323,46 @@ fn path__is_not_changed_by_a_repeat_that_is_not_believed() {
             net.ends[1].handle_frame(net.time, DeviceId(1), &repeat(&|_| {}), None);
             assert_eq!(net.current_path(1, s), 1, "what is believed turns it");
         }
+    }
+}
+
+/// Node 2 is a router, and says so of node 3.
+//= PRP-NODE-5, type=test
+#[test]
+fn no_onward_route__ends_a_request_that_has_one_next_hop() {
+    let one_way = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n3 via 2\n";
+    let two_hops = "1 02:00:00:00:00:01 eth0, 02:00:00:00:01:01 eth1\n2 02:00:00:00:00:02 eth0\n\
+        4 02:00:00:00:01:04 eth1\n3 via 2, via 4\n";
+    let node = |n| NodeId::new(n).unwrap();
+    let error = ConnError::NoOnwardRoute { node: node(3), router: node(2) };
+    for (hosts, expected) in [(one_way, Some(error)), (two_hops, None)] {
+        let mut client = end(hosts, 1, [1500; 2]);
+        let server = PrpAddr::new(node(3), Port::new(80));
+        let config = ConnConfig::default();
+        let conn = client.connect(Instant::ZERO, server, None, config, |_| true).unwrap();
+        let mut batch = TransmitBatch::new(1, 1 << 20);
+        assert_eq!(client.poll_transmit(Instant::ZERO, &mut batch), 1);
+        let request = client.frame(&batch, 0).concat();
+        let request = Frame::parse(&request, ETHERTYPE).unwrap();
+        let (asked, offer) = (request.head, Offer::parse(request.payload).unwrap());
+        let mut receive = |id: u32, port: u16, stamp: u64| {
+            let block =
+                NodeBlock { kind: NodeKind::Unreachable, hops: 0, sequence: port, id, stamp };
+            let ethertype = ETHERTYPE;
+            let (dst, src) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+            let ethernet = Some(EthernetHeader { dst, src, ethertype });
+            let network = NetworkHeader { src: node(2), dst: node(1) };
+            let mut transport =
+                TransportHeader { dst_port: asked.transport.src_port, ..asked.transport };
+            (transport.src_port, transport.flags) = (Port::CONTROL, Flags::CTL);
+            let frame = sealed(Head { ethernet, network, transport }, &[&block.emit()]);
+            client.handle_frame(Instant::ZERO, DeviceId(0), &frame, None);
+            client.take_error(conn)
+        };
+        assert_eq!(receive(offer.id ^ 1, 80, 3), None);
+        assert_eq!(receive(offer.id, 81, 3), None);
+        assert_eq!(receive(offer.id, 80, 2), None);
+        assert_eq!(receive(offer.id, 80, u64::MAX), None);
+        assert_eq!(receive(offer.id, 80, 3), expected);
     }
 }
