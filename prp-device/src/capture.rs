@@ -1,16 +1,28 @@
 //! A socket that sees what all devices of this machine send and receive. Feature `raw`.
 
 use std::io;
+use std::mem;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::fstat;
+use prp_node::mirror::{MirrorListener, has_ended, offer};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
-use crate::sys::capture_ring::CaptureRing;
+use crate::sys::capture_ring::{CaptureRing, RETIRE};
+use crate::sys::mirror_ring::MirrorRing;
 use crate::sys::packet;
+
+/// How often to look, in milliseconds, whether processes have copied frames: nobody wakes the one
+/// that waits for them. Their memory has room for those of some ten milliseconds.
+const LOOK_EVERY: u8 = 5;
+
+/// Processes that are served: as many flows hardly go on at a time. Each has some megabytes.
+const MOST_MIRRORS: usize = 64;
 
 /// A frame that has passed a device.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -30,10 +42,25 @@ pub struct CapturedFrame<'a> {
 
 /// A packet socket at all devices, with a ring that the kernel fills in blocks: what the socket
 /// costs a frame is a copy, and a call for each block.
+///
+/// Processes that send past all packet sockets, by AF_XDP, copy their frames for it.
 #[derive(Debug)]
 pub struct CaptureSocket {
     socket: Socket,
     ring: CaptureRing,
+    /// Where those processes ask; none if that name is taken: they do without AF_XDP then.
+    listener: Option<MirrorListener>,
+    mirrors: Vec<Mirror>,
+    most: u32,
+    /// Frames that were not copied in time.
+    lost: u64,
+}
+
+/// A process that copies its frames.
+#[derive(Debug)]
+struct Mirror {
+    link: UnixStream,
+    ring: MirrorRing,
 }
 
 impl CaptureSocket {
@@ -52,33 +79,95 @@ impl CaptureSocket {
         let ring = CaptureRing::new(socket.as_fd())?;
         // Only sockets for all protocols see what is sent as well. No device: all of them.
         packet::bind(socket.as_fd(), 0, libc::ETH_P_ALL as u16)?;
-        Ok(Self { socket, ring })
+        let listener = MirrorListener::bind(fstat(&socket)?.st_ino).ok();
+        Ok(Self { socket, ring, listener, mirrors: Vec::new(), most, lost: 0 })
     }
 
-    /// Waits for frames, and hands a block of them to `take`. The kernel fills a block, or lets go
-    /// of it some milliseconds after its first frame. A signal ends the wait without a frame.
+    /// Waits for frames, and hands some of them to `take`, those of the kernel and of a process in
+    /// the order of their times. The kernel fills a block, or lets go of it some milliseconds after
+    /// its first frame. Waiting may end without a frame.
     ///
     /// # Errors
     /// What `poll` fails with.
     pub fn receive(&mut self, take: &mut dyn FnMut(&CapturedFrame<'_>)) -> io::Result<()> {
-        if self.ring.take_block(take) {
+        self.accept();
+        if self.take_block(take) {
             return Ok(());
         }
-        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut fds, PollTimeout::NONE) {
+        let socket = self.socket.as_fd();
+        let listener = self.listener.as_ref().map_or(socket, AsFd::as_fd);
+        let mut fds = [socket, listener].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let timeout = if self.mirrors.is_empty() { PollTimeout::NONE } else { LOOK_EVERY.into() };
+        match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
         }
-        self.ring.take_block(take);
+        self.accept();
+        if !self.take_block(take) && !self.mirrors.is_empty() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            // A block that the kernel still fills may have earlier frames than later ones here.
+            let until = now.saturating_sub(2 * RETIRE);
+            self.mirrors.iter_mut().for_each(|mirror| mirror.empty(until, take));
+            self.mirrors.retain_mut(|mirror| {
+                let has_ended = has_ended(&mirror.link);
+                if has_ended {
+                    mirror.empty(Duration::MAX, take);
+                    self.lost += mirror.ring.take_lost();
+                }
+                !has_ended
+            });
+        }
         Ok(())
+    }
+
+    /// Hands the frames of a block to `take`, if there is one, and before each what processes have
+    /// copied that left earlier; whether there was one.
+    fn take_block(&mut self, take: &mut dyn FnMut(&CapturedFrame<'_>)) -> bool {
+        let Self { ring, mirrors, .. } = self;
+        ring.take_block(&mut |frame| {
+            mirrors.iter_mut().for_each(|mirror| mirror.empty(frame.time, take));
+            take(frame);
+        })
+    }
+
+    /// Hands memory to the processes that have asked for it.
+    fn accept(&mut self) {
+        let Some(listener) = &self.listener else { return };
+        while self.mirrors.len() < MOST_MIRRORS
+            && let Some(link) = listener.accept()
+        {
+            // One that cannot be served does without AF_XDP.
+            let Ok((ring, file)) = MirrorRing::new(self.most as usize) else { continue };
+            if offer(&link, file.as_fd()).is_ok() {
+                self.mirrors.push(Mirror { link, ring });
+            }
+        }
     }
 
     /// Frames that were lost since this was last called: the ring was full.
     ///
     /// # Errors
     /// What `getsockopt` fails with.
-    pub fn take_dropped(&self) -> io::Result<u32> {
-        packet::dropped(self.socket.as_fd())
+    pub fn take_dropped(&mut self) -> io::Result<u64> {
+        let copied = self.mirrors.iter_mut().map(|mirror| mirror.ring.take_lost()).sum::<u64>();
+        let lost = mem::take(&mut self.lost) + copied;
+        Ok(lost + u64::from(packet::dropped(self.socket.as_fd())?))
+    }
+}
+
+impl Mirror {
+    /// Hands the frames that left before the time `until` to `take`.
+    fn empty(&mut self, until: Duration, take: &mut dyn FnMut(&CapturedFrame<'_>)) {
+        let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
+        self.ring.empty(until, &mut |copied| {
+            take(&CapturedFrame {
+                time: Duration::from_nanos(copied.time),
+                device: copied.device,
+                is_outgoing: true,
+                bytes: copied.bytes,
+                len: copied.len,
+            });
+        });
     }
 }
 

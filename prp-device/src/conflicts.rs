@@ -41,22 +41,28 @@ const SOCKETS: &str = "/proc/thread-self/net/packet";
 
 /// Whether frames that go straight to the NIC driver of the device called `name`, in this thread's
 /// network namespace, pass by nothing. Nobody would see there that a frame is too large: the device
-/// must have the number and the MTU it had.
+/// must have the number and the MTU it had. Captures may listen that get them all the same:
+/// `is_reached` says of the inode of a packet socket whether its owner does.
 ///
 /// # Errors
 /// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN, and what else keeps it from
 /// being found out: then something may be there.
-pub(super) fn ensure_no_egress_hooks(name: &str, index: u32, mtu: u32) -> io::Result<()> {
+pub(super) fn ensure_no_egress_hooks(
+    name: &str,
+    index: u32,
+    mtu: u32,
+    is_reached: impl FnMut(u64) -> bool,
+) -> io::Result<()> {
     // Before any system call that a filter might think this program has no use for.
     if !caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false) {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
     let is_none = number_and_mtu(socket.as_fd(), name)? == (index, mtu)
-        && !has_listener(&fs::read_to_string(SOCKETS)?, index)
         && programs_at_egress(index)? == 0
         && !has_rules(EGRESS)?
-        && kinds(&socket, index)?.are_none();
+        && kinds(&socket, index)?.are_none()
+        && listeners(&fs::read_to_string(SOCKETS)?, index).into_iter().all(is_reached);
     if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
@@ -139,16 +145,19 @@ impl Kinds {
     }
 }
 
-/// Whether one of `sockets`, as the kernel lists them, is for frames of all protocols, sent ones
-/// among them, of device `index` or of all.
-fn has_listener(sockets: &str, index: u32) -> bool {
-    // sk RefCnt Type Proto Iface ...
-    sockets.lines().skip(1).any(|line| {
+/// The inodes of those of `sockets`, as the kernel lists them, that are for frames of all
+/// protocols, sent ones among them, of device `index` or of all; 0 where a line does not say.
+fn listeners(sockets: &str, index: u32) -> Vec<u64> {
+    // sk RefCnt Type Proto Iface R Rmem User Inode
+    let inode = |line: &str| {
         let mut words = line.split_ascii_whitespace().skip(3);
         let protocol = words.next();
         let device = words.next().and_then(|word| word.parse::<u32>().ok());
-        protocol == Some(ALL_PROTOCOLS) && device.is_none_or(|device| [0, index].contains(&device))
-    })
+        let is_listener = protocol == Some(ALL_PROTOCOLS)
+            && device.is_none_or(|device| [0, index].contains(&device));
+        is_listener.then(|| words.nth(3).and_then(|word| word.parse().ok()).unwrap_or(0))
+    };
+    sockets.lines().skip(1).filter_map(inode).collect()
 }
 
 #[cfg(test)]
@@ -200,18 +209,19 @@ mod tests {
     }
 
     #[test]
-    fn has_listener__for_all_protocols_here_or_everywhere() {
+    fn listeners__for_all_protocols_here_or_everywhere() {
         const HEAD: &str = "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n";
         let list = |protocol, device| {
             format!(
                 "{HEAD}0000000000000000 3      3    {protocol}   {device}     1 0      0      21\n"
             )
         };
-        assert!(!has_listener(HEAD, 7));
-        assert!(!has_listener(&list("88b5", 7), 7));
-        assert!(!has_listener(&list("0003", 8), 7));
-        assert!(has_listener(&list("0003", 7), 7));
-        assert!(has_listener(&list("0003", 0), 7));
-        assert!(has_listener(&format!("{}{}", list("88b5", 7), "0 3 3 0003 7 1 0 0 22\n"), 7));
+        assert_eq!(listeners(HEAD, 7), []);
+        assert_eq!(listeners(&list("88b5", 7), 7), []);
+        assert_eq!(listeners(&list("0003", 8), 7), []);
+        assert_eq!(listeners(&list("0003", 7), 7), [21]);
+        assert_eq!(listeners(&list("0003", 0), 7), [21]);
+        let two = format!("{}{}", list("0003", 7), "0 3 3 0003 7 1 0 0 22\n0 3 3 0003 7\n");
+        assert_eq!(listeners(&two, 7), [21, 22, 0]);
     }
 }

@@ -23,7 +23,7 @@ pub(super) trait FastPathKind: Send + Sync {
     fn fast_path(&self) -> &FastPath<Self::Resource>;
 
     /// Whether it may be open at all, as things are.
-    fn check(netdev: &Netdev) -> io::Result<()>;
+    fn check(&self, netdev: &Netdev) -> io::Result<()>;
 
     fn open(&self, netdev: &Netdev) -> io::Result<Self::Resource>;
 }
@@ -38,7 +38,7 @@ impl<W: FastPathKind> Managed for W {
     }
 
     fn service(&self, now: Instant) -> Option<Instant> {
-        self.fast_path().service(now, W::check, |netdev| self.open(netdev))
+        self.fast_path().service(now, |netdev| self.check(netdev), |netdev| self.open(netdev))
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `filter` | the classic BPF program that passes frames for a process or a router |
 //! | `tx_backlog` | what a device did not take yet |
 //! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` looks after them |
+//! | `mirrors` | captures that get copies of what goes past their packet sockets |
 //! | `no_fast_paths` | in their place, in a build without the feature `fast-paths` |
 //! | `interface`, `state`, `carrier` | which devices there are, and what the kernel says of them |
 //! | `netlink` | questions to the kernel, and its answers |
@@ -38,6 +39,8 @@ mod fast_path_state;
 mod filter;
 mod interface;
 mod managed;
+#[cfg(feature = "fast-paths")]
+mod mirrors;
 mod netlink;
 #[cfg(not(feature = "fast-paths"))]
 mod no_fast_paths;

@@ -8,6 +8,8 @@ pub(crate) mod bpf;
 pub(crate) mod capture_ring;
 pub(crate) mod datagram;
 mod memory;
+#[cfg(any(feature = "raw", feature = "fast-paths"))]
+pub(crate) mod mirror_ring;
 pub(crate) mod mmsg;
 pub(crate) mod packet;
 mod prefetch;

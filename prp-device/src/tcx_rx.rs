@@ -241,7 +241,7 @@ impl FastPathKind for TcxRx {
         &self.fast_path
     }
 
-    fn check(netdev: &Netdev) -> io::Result<()> {
+    fn check(&self, netdev: &Netdev) -> io::Result<()> {
         conflicts::ensure_no_ingress_hooks(&netdev.name, netdev.index(), netdev.mtu)
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use prp_proto::wire::ETHERNET_LEN;
 
 use crate::fast_path::{FastPath, FastPathKind, Netdev};
+use crate::mirrors::Mirrors;
 use crate::sys::mmsg::PIECES;
 use crate::sys::xsk::{SLOT, Xsk};
 use crate::{Sent, conflicts};
@@ -23,6 +24,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct XdpTx {
     fast_path: FastPath<Xsk>,
+    mirrors: Mirrors,
 }
 
 impl XdpTx {
@@ -30,7 +32,10 @@ impl XdpTx {
     /// large.
     pub(super) fn new(name: &str, index: u32, mtu: u32) -> Option<Self> {
         let fits = mtu as usize + ETHERNET_LEN <= SLOT;
-        fits.then(|| Self { fast_path: FastPath::new(name, index, mtu, PAUSE) })
+        fits.then(|| Self {
+            fast_path: FastPath::new(name, index, mtu, PAUSE),
+            mirrors: Mirrors::default(),
+        })
     }
 
     /// The device has been made again, and has this number now.
@@ -54,6 +59,7 @@ impl XdpTx {
             return None;
         }
         let mut sent = Sent::default();
+        let mut copier = self.mirrors.copier();
         while socket.has_room()
             && let Some(frame) = frames.next()
         {
@@ -61,8 +67,10 @@ impl XdpTx {
                 sent.too_big = true;
                 break;
             }
+            copier.iter_mut().for_each(|copier| copier.put(frame));
             sent.done += 1;
         }
+        drop(copier);
         let submitted = socket.submit();
         sent.lost = submitted.lost;
         self.fast_path.count(submitted.sent);
@@ -90,8 +98,11 @@ impl FastPathKind for XdpTx {
         &self.fast_path
     }
 
-    fn check(netdev: &Netdev) -> io::Result<()> {
-        conflicts::ensure_no_egress_hooks(&netdev.name, netdev.index(), netdev.mtu)
+    fn check(&self, netdev: &Netdev) -> io::Result<()> {
+        self.mirrors.forget_ended();
+        let index = netdev.index();
+        let is_reached = |inode| self.mirrors.reach(inode, index);
+        conflicts::ensure_no_egress_hooks(&netdev.name, index, netdev.mtu, is_reached)
     }
 
     fn open(&self, netdev: &Netdev) -> io::Result<Xsk> {

@@ -12,6 +12,7 @@
 //! | [`run_dir`] | where the daemon's sockets are, and whether they are to be believed |
 //! | [`registry`] | what a process and prp-routed tell each other |
 //! | [`status`] | what a process says of its connections to those who may look at it |
+//! | [`mirror`] | how a capture gets frames that pass by all packet sockets |
 //! | [`fork`] | what the child of a fork has of its parent, and what it has not |
 //! | [`hosts`] | prphosts as it was read |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
@@ -21,6 +22,7 @@
 pub mod claims;
 pub mod environment;
 pub mod hosts;
+pub mod mirror;
 pub mod registry;
 pub mod run_dir;
 pub mod status;

@@ -33,7 +33,7 @@ pub(crate) fn has_our_capabilities(pid: i32) -> bool {
 }
 
 /// A set of capabilities as the kernel prints it. None if it cannot be read.
-fn capabilities(status: &str, set: &str) -> Option<u64> {
+pub(crate) fn capabilities(status: &str, set: &str) -> Option<u64> {
     let status = std::fs::read_to_string(status).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(set))?;
     u64::from_str_radix(line.trim(), 16).ok()

@@ -4,11 +4,12 @@
 
 use std::io::Read;
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
+use prp_device::raw::{CaptureSocket, CapturedFrame};
 use prp_device::{FrameIo, KernelDevice, Managed, PacketDevice, PortFilter, XdpTx, interfaces};
 use prp_proto::time::Instant;
 use prp_sock::{NodeId, Port};
@@ -71,6 +72,11 @@ fn main() -> ExitCode {
             "listener__hears_all_that_is_sent",
             Load::Heavy,
             listener__hears_all_that_is_sent,
+        ),
+        Test::new(
+            "capture__gets_what_passes_by_its_socket",
+            Load::Heavy,
+            capture__gets_what_passes_by_its_socket,
         ),
         Test::new("queue__is_not_passed_by", Load::Heavy, queue__is_not_passed_by),
         Test::new(
@@ -350,6 +356,52 @@ fn listener__hears_all_that_is_sent() {
     // Expect: the way is taken again when nobody listens.
     drop(listener);
     from.send_until_open();
+}
+
+/// A capture that is told of frames by their sender does not close the way.
+fn capture__gets_what_passes_by_its_socket() {
+    let mut from = Sender::open();
+    let seen = Arc::<Mutex<Vec<u32>>>::default();
+    let is_over = Arc::<AtomicBool>::default();
+    let mut capture =
+        on_node(1, || CaptureSocket::open(ETHERTYPE, 1..=1, 104)).expect("it is root's");
+    let thread = {
+        let (seen, is_over) = (seen.clone(), is_over.clone());
+        std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let mut take = |frame: &CapturedFrame<'_>| {
+                    assert!(frame.is_outgoing && frame.len == 1514, "{frame:?}");
+                    let number = frame.bytes.strip_prefix(&self::frame(0)[..100]);
+                    let number = number.and_then(|rest| rest.try_into().ok()).expect("104 bytes");
+                    seen.lock().expect("no panic").push(u32::from_be_bytes(number));
+                };
+                capture.receive(&mut take).expect("frames");
+            }
+            capture.take_dropped().expect("a number")
+        })
+    };
+    from.service(SERVICE_INTERVAL);
+    from.send_until_open();
+    let first = from.next;
+    assert_eq!(from.send(FLOW), FLOW as u64, "past the capture's socket");
+    from.service(SERVICE_INTERVAL);
+    assert_eq!(from.send(BATCH), BATCH as u64, "the capture gets them, and the way stays");
+    let expected: Vec<_> = (first..from.next).collect();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while !seen.lock().expect("no panic").ends_with(&expected) {
+        assert!(
+            std::time::Instant::now() < deadline && !thread.is_finished(),
+            "frames are missing"
+        );
+        std::thread::yield_now();
+    }
+    is_over.store(true, Ordering::Relaxed);
+    assert_eq!(thread.join().expect("no panic"), 0, "none was lost");
+    // Expect: another one that does not ask for copies closes it all the same.
+    let listener = on_node(1, || Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(ALL))));
+    from.service(SERVICE_INTERVAL);
+    assert_eq!(from.send(BATCH), 0);
+    drop(listener);
 }
 
 /// Does something in the end, however that comes.

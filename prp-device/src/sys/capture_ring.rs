@@ -20,8 +20,8 @@ const BLOCK: usize = 1 << 20;
 /// Blocks: 16 MiB are a few milliseconds of the fastest stream, in which the reader may be away.
 const BLOCKS: usize = 16;
 
-/// After so many milliseconds a block that is not full is the reader's: short to a person's eye.
-const RETIRE_MS: u32 = 20;
+/// After so long a block that is not full is the reader's: short to a person's eye.
+pub(crate) const RETIRE: Duration = Duration::from_millis(20);
 
 /// A size that the kernel wants to hear, and that limits no frame in this version of rings.
 const FRAME: usize = 2048;
@@ -53,7 +53,7 @@ impl CaptureRing {
             tp_block_nr: BLOCKS as u32,
             tp_frame_size: FRAME as u32,
             tp_frame_nr: (BLOCK / FRAME * BLOCKS) as u32,
-            tp_retire_blk_tov: RETIRE_MS,
+            tp_retire_blk_tov: RETIRE.as_millis() as u32,
             tp_sizeof_priv: 0,
             tp_feature_req_word: 0,
         };

@@ -69,7 +69,7 @@ impl Live {
                 take(packet);
             }
         })?;
-        dropped.fetch_add(socket.take_dropped()?.into(), Ordering::Relaxed);
+        dropped.fetch_add(socket.take_dropped()?, Ordering::Relaxed);
         Ok(())
     }
 }

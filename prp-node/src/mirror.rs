@@ -1,0 +1,189 @@
+//! How a capture gets the frames that a process hands to a device past all packet sockets.
+//!
+//! A capture listens at an abstract Unix name that has the inode of its packet socket, which the
+//! kernel shows in `/proc/net/packet`. A process that finds the packet socket there connects, and
+//! gets a file in memory into which it copies those frames. It believes a capture of root's or of
+//! its own user alone. The capture takes only processes that may do without a packet socket, and
+//! receives nothing from them: they could send it descriptors.
+
+use std::fs;
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::Duration;
+
+use nix::cmsg_space;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, getsockopt, recvmsg, sendmsg,
+};
+
+use crate::fork::CloseOnFork;
+use crate::is_trusted;
+use crate::trust::capabilities;
+
+/// What comes with the file: a mark, and the version of all this.
+const HELLO: [u8; 8] = *b"PRPmir\0\x01";
+
+/// From linux/capability.h: what it takes to hand frames to a device past packet sockets.
+const CAP_NET_ADMIN: u32 = 12;
+
+/// The abstract name of the capture whose packet socket has this inode.
+fn name(inode: u64) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("prp/capture/{inode}"))
+}
+
+/// Where a capture waits for processes.
+#[derive(Debug)]
+pub struct MirrorListener {
+    listener: UnixListener,
+}
+
+impl MirrorListener {
+    /// That of the capture whose packet socket has this inode, in this thread's network namespace.
+    ///
+    /// # Errors
+    /// `AddrInUse` if somebody else has the name; no descriptor left.
+    pub fn bind(inode: u64) -> io::Result<Self> {
+        let listener = UnixListener::bind_addr(&name(inode)?)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener })
+    }
+
+    /// The next process that has connected, if there is one; others are sent away.
+    pub fn accept(&self) -> Option<UnixStream> {
+        while let Ok((link, _)) = self.listener.accept() {
+            let peer = getsockopt(&link, PeerCredentials);
+            if peer.is_ok_and(|peer| is_admin(peer.pid())) && link.set_nonblocking(true).is_ok() {
+                return Some(link);
+            }
+        }
+        None
+    }
+}
+
+/// Whether process `pid` has CAP_NET_ADMIN, and that in the user namespace of this one.
+fn is_admin(pid: i32) -> bool {
+    let own = capabilities(&format!("/proc/{pid}/status"), "CapPrm:");
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/user")).ok();
+    let theirs = namespace(&pid.to_string());
+    own.is_some_and(|own| own & 1 << CAP_NET_ADMIN != 0)
+        && theirs.is_some()
+        && theirs == namespace("self")
+}
+
+impl AsFd for MirrorListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+/// Hands the process at the other end of `link` the `file` for its frames.
+///
+/// # Errors
+/// It has ended; no memory left.
+pub fn offer(link: &UnixStream, file: BorrowedFd<'_>) -> io::Result<()> {
+    let fds = [file.as_raw_fd()];
+    let rights = [ControlMessage::ScmRights(&fds)];
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+    let sent = sendmsg::<()>(link.as_raw_fd(), &[IoSlice::new(&HELLO)], &rights, flags, None)?;
+    if sent == HELLO.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
+}
+
+/// Whether the other end of `link` has ended. Nothing that it sends is received.
+pub fn has_ended(link: &UnixStream) -> bool {
+    // Without events it says only that there is an end, or an error.
+    let mut fds = [PollFd::new(link.as_fd(), PollFlags::empty())];
+    poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+}
+
+/// The process's end of its connection to a capture.
+#[derive(Debug)]
+pub struct MirrorLink {
+    link: CloseOnFork<UnixStream>,
+}
+
+impl MirrorLink {
+    /// One to the capture whose packet socket has this inode, in this thread's network namespace.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` if nobody listens; `PermissionDenied` if a user does who is not trusted.
+    pub fn connect(inode: u64) -> io::Result<Self> {
+        let link = UnixStream::connect_addr(&name(inode)?)?;
+        link.set_nonblocking(true)?;
+        if !is_trusted(getsockopt(&link, PeerCredentials)?.uid()) {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        Ok(Self { link: CloseOnFork::new(link) })
+    }
+
+    /// The file for frames, for which it waits `patience` at most.
+    ///
+    /// # Errors
+    /// `WouldBlock` if none comes, `UnexpectedEof` if the capture has ended, `InvalidData` if what
+    /// it sends makes no sense.
+    pub fn receive(&self, patience: Duration) -> io::Result<OwnedFd> {
+        let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+        poll(&mut [PollFd::new(self.link.get_ref().as_fd(), PollFlags::POLLIN)], timeout)?;
+        let mut hello = [0; HELLO.len()];
+        let mut space = cmsg_space!([RawFd; 1]);
+        let mut pieces = [IoSliceMut::new(&mut hello)];
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
+        let link = self.link.get_ref().as_raw_fd();
+        let received = recvmsg::<()>(link, &mut pieces, Some(&mut space), flags)?;
+        let mut file = None;
+        for control in received.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(fds) = control {
+                file = fds.into_iter().map(crate::sys::descriptor::received).next_back();
+            }
+        }
+        match (received.bytes, file) {
+            (0, _) => Err(ErrorKind::UnexpectedEof.into()),
+            (_, Some(file)) if hello == HELLO => Ok(file),
+            _ => Err(ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// Whether the capture has ended.
+    pub fn has_ended(&self) -> bool {
+        has_ended(self.link.get_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    /// One that no packet socket has.
+    fn inode(number: u64) -> u64 {
+        (u64::from(std::process::id()) << 32) + number
+    }
+
+    #[test]
+    fn receive__the_file_that_a_capture_hands_out() {
+        let inode = inode(1);
+        assert!(MirrorLink::connect(inode).is_err(), "nobody listens");
+        let listener = MirrorListener::bind(inode).expect("a name");
+        let link = MirrorLink::connect(inode).expect("it listens");
+        let nothing = link.receive(Duration::ZERO).expect_err("nothing yet");
+        assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+        let admin = capabilities("/proc/self/status", "CapPrm:").expect("some") & 1 << 12;
+        let accepted = listener.accept();
+        assert_eq!(accepted.is_some(), admin != 0, "only who may send past packet sockets");
+        let Some(peer) = accepted else { return };
+        let (file, mut sent) = (tempfile::tempfile().expect("a file"), [0; 4]);
+        file.write_all_at(b"text", 0).expect("room");
+        offer(&peer, file.as_fd()).expect("it is there");
+        let received = fs::File::from(link.receive(Duration::from_secs(10)).expect("a file"));
+        received.read_exact_at(&mut sent, 0).expect("four bytes");
+        assert_eq!(sent, *b"text");
+        // Expect: either end sees that the other one has ended.
+        assert!(!link.has_ended() && !has_ended(&peer));
+        drop((peer, listener));
+        assert!(link.has_ended());
+    }
+}
