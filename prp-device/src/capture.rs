@@ -18,8 +18,8 @@ use crate::sys::mirror_ring::MirrorRing;
 use crate::sys::packet;
 
 /// How often to look, in milliseconds, whether processes have copied frames: nobody wakes the one
-/// that waits for them. Their memory has room for those of some ten milliseconds.
-const LOOK_EVERY: u8 = 5;
+/// that waits for them. Their memory has room for those of 20 ms.
+const LOOK_EVERY: u8 = 4;
 
 /// Processes that are served: as many flows hardly go on at a time. Each has some megabytes.
 const MOST_MIRRORS: usize = 64;

@@ -119,6 +119,11 @@ impl Carried<'_> {
     }
 }
 
+/// Whether `frame` is one of Ethernet's that carries a packet, or should.
+pub(super) fn is_of_ethernet(frame: &[u8], numbers: &Numbers) -> bool {
+    frame.get(ETHERNET_LEN - 2..ETHERNET_LEN) == Some(&numbers.ethertype.to_be_bytes())
+}
+
 /// Hands what `frame` carries to `take`, in order, until that wants no more; whether it wants more.
 pub(super) fn each(
     frame: &[u8],

@@ -13,6 +13,11 @@ pub(super) struct Filter {
 }
 
 impl Filter {
+    /// Whether all are shown.
+    pub(super) const fn takes_all(&self) -> bool {
+        self.node.is_none() && self.port.is_none() && self.kinds.is_empty()
+    }
+
     /// Whether it is shown; what is no packet has neither nodes nor ports.
     pub(super) fn takes(&self, carried: &Carried<'_>) -> bool {
         let (frame, kind) = (carried.packet(), Kind::of(&carried.content));

@@ -138,8 +138,19 @@ impl Packet {
     /// Makes it another one, in the same memory.
     pub(super) fn set(&mut self, time: Duration, device: &str, bytes: &[u8], len: usize) {
         self.time = time;
-        self.device.clear();
-        self.device.push_str(device);
+        if self.device != device {
+            self.device.clear();
+            self.device.push_str(device);
+        }
+        // The zeros of the frame before it serve for this one, where it is as long: those of a
+        // stream are.
+        if self.captured == bytes.len()
+            && self.bytes.len() == len
+            && bytes.get(ADDRESSES..ETHERNET_LEN) != Some(&VLAN[..])
+        {
+            self.bytes[..bytes.len()].copy_from_slice(bytes);
+            return;
+        }
         self.bytes.clear();
         let is_tagged = bytes.get(ADDRESSES..ETHERNET_LEN) == Some(&VLAN[..]);
         match bytes.split_at_checked(ADDRESSES + TAG).filter(|_| is_tagged) {
