@@ -2,9 +2,9 @@
 //!
 //! A capture listens at an abstract Unix name that has the inode of its packet socket, which the
 //! kernel shows in `/proc/net/packet`. A process that finds the packet socket there connects, and
-//! gets a file in memory into which it copies those frames. It believes a capture of root's or of
-//! its own user alone. The capture takes only processes that may do without a packet socket, and
-//! receives nothing from them: they could send it descriptors.
+//! gets a file in memory into which it copies those frames. It believes a capture of a user whose
+//! router it would believe. The capture takes only processes that may do without a packet socket,
+//! and receives nothing from them: they could send it descriptors.
 
 use std::fs;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
@@ -22,7 +22,7 @@ use nix::sys::socket::{
 
 use crate::fork::CloseOnFork;
 use crate::is_trusted;
-use crate::trust::capabilities;
+use crate::trust::{capabilities, has_our_capabilities, is_always_trusted};
 
 /// What comes with the file: a mark, and the version of all this.
 const HELLO: [u8; 8] = *b"PRPmir\0\x01";
@@ -109,11 +109,14 @@ impl MirrorLink {
     /// One to the capture whose packet socket has this inode, in this thread's network namespace.
     ///
     /// # Errors
-    /// `ConnectionRefused` if nobody listens; `PermissionDenied` if a user does who is not trusted.
+    /// `ConnectionRefused` if nobody listens; `PermissionDenied` if it does not trust the user of
+    /// the process that does.
     pub fn connect(inode: u64) -> io::Result<Self> {
         let link = UnixStream::connect_addr(&name(inode)?)?;
         link.set_nonblocking(true)?;
-        if !is_trusted(getsockopt(&link, PeerCredentials)?.uid()) {
+        let peer = getsockopt(&link, PeerCredentials)?;
+        let is_equal = || is_trusted(peer.uid()) && has_our_capabilities(peer.pid());
+        if !is_always_trusted(peer.uid()) && !is_equal() {
             return Err(ErrorKind::PermissionDenied.into());
         }
         Ok(Self { link: CloseOnFork::new(link) })
@@ -173,7 +176,7 @@ mod tests {
         assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
         let admin = capabilities("/proc/self/status", "CapPrm:").expect("some") & 1 << 12;
         let accepted = listener.accept();
-        assert_eq!(accepted.is_some(), admin != 0, "only who may send past packet sockets");
+        assert_eq!(accepted.is_some(), admin != 0, "only those that may send past packet sockets");
         let Some(peer) = accepted else { return };
         let (file, mut sent) = (tempfile::tempfile().expect("a file"), [0; 4]);
         file.write_all_at(b"text", 0).expect("room");

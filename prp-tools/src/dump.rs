@@ -33,9 +33,8 @@ use pcap::{Reader, Writer};
 /// Show PRP's packets as they pass this machine's devices, or those of a capture file: in Ethernet
 /// frames and in UDP datagrams.
 ///
-/// Live it needs root. It sees what all processes of this node send and receive: while it runs,
-/// frames do not take AF_XDP, which it could not see. A train of UDP datagrams is shown datagram by
-/// datagram.
+/// Live it needs root. It sees what all processes of this node send and receive; those that send by
+/// AF_XDP copy their frames for it. A train of UDP datagrams is shown datagram by datagram.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp dump                                  all packets, until Ctrl-C
@@ -208,8 +207,8 @@ impl<'a> Sink<'a> {
     /// Takes what `frame` carries and passes the filter; whether more are wanted.
     fn take(&mut self, frame: &Packet, numbers: &Numbers, filter: &Filter) -> bool {
         if let Some(writer) = &mut self.writer {
-            // All of it, and once, if one packet passes. Of a stream over Ethernet there are so many
-            // that it costs the stream less not to look into them.
+            // All of it, and once, if one packet passes. Of a stream over Ethernet there are so
+            // many that it costs the stream less not to look into them.
             if !(filter.takes_all() && carried::is_of_ethernet(&frame.bytes, numbers))
                 && carried::each(&frame.bytes, numbers, &mut |carried| !filter.takes(carried))
             {

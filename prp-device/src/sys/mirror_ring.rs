@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::stat::fstat;
 
 use super::memory::SharedMemory;
 
@@ -57,6 +56,7 @@ pub(crate) struct MirrorRing {
     /// Slots that this side has filled or emptied.
     count: u64,
     /// So many may be filled.
+    #[cfg(feature = "fast-paths")]
     limit: u64,
     lost: u64,
     /// The frame of a slot.
@@ -93,7 +93,7 @@ impl MirrorRing {
     #[cfg(feature = "fast-paths")]
     pub(crate) fn open(file: &OwnedFd, device: u32) -> io::Result<Self> {
         let seals = fcntl(file, FcntlArg::F_GET_SEALS)?;
-        let bytes = usize::try_from(fstat(file)?.st_size).unwrap_or(0);
+        let bytes = usize::try_from(nix::sys::stat::fstat(file)?.st_size).unwrap_or(0);
         let is_sealed = seals & SealFlag::F_SEAL_SHRINK.bits() != 0;
         let mut rooms = (WORD..=LONGEST).step_by(WORD);
         let room = rooms.find(|room| (SLOTS + COUNT * slot_words(*room)) * WORD == bytes);
@@ -106,7 +106,16 @@ impl MirrorRing {
     fn map(file: &impl AsFd, room: usize) -> io::Result<Self> {
         let len = SLOTS + COUNT * slot_words(room);
         let memory = SharedMemory::map(file.as_fd(), len * WORD)?;
-        Ok(Self { memory, len, room, count: 0, limit: COUNT as u64, lost: 0, bytes: Vec::new() })
+        Ok(Self {
+            memory,
+            len,
+            room,
+            count: 0,
+            #[cfg(feature = "fast-paths")]
+            limit: COUNT as u64,
+            lost: 0,
+            bytes: Vec::new(),
+        })
     }
 
     fn words(&self) -> &[AtomicU64] {
