@@ -17,9 +17,9 @@ use crate::sys::capture_ring::{CaptureRing, RETIRE};
 use crate::sys::mirror_ring::MirrorRing;
 use crate::sys::packet;
 
-/// How often to look, in milliseconds, whether processes have copied frames: nobody wakes the one
+/// How often to poll, in milliseconds, whether processes have copied frames: nobody wakes the one
 /// that waits for them. Their memory has room for those of 20 ms.
-const LOOK_EVERY: u8 = 4;
+const POLL_EVERY: u8 = 4;
 
 /// Processes that are served: as many flows hardly go on at a time. Each has some megabytes.
 const MOST_MIRRORS: usize = 64;
@@ -97,7 +97,7 @@ impl CaptureSocket {
         let socket = self.socket.as_fd();
         let listener = self.listener.as_ref().map_or(socket, AsFd::as_fd);
         let mut fds = [socket, listener].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        let timeout = if self.mirrors.is_empty() { PollTimeout::NONE } else { LOOK_EVERY.into() };
+        let timeout = if self.mirrors.is_empty() { PollTimeout::NONE } else { POLL_EVERY.into() };
         match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
