@@ -22,8 +22,17 @@ impl Calls {
         self.0[Self::place(number)] = Some((number, signature));
     }
 
-    fn at(&self, number: i32) -> Option<Signature> {
-        self.0[Self::place(number)].filter(|(n, _)| *n == number).map(|(_, signature)| signature)
+    /// How the call that a message of rank `from` belongs to differs from the one that was begun
+    /// here; `None` if it does not, or none was.
+    fn differs(&self, header: &Header, from: usize) -> Option<Mismatch> {
+        let (number, ours) = self.0[Self::place(header.tag)].as_ref()?;
+        (*number == header.tag && !agree(ours, &header.signature)).then(|| Mismatch {
+            context: header.context,
+            other: from,
+            theirs: header.signature,
+            ours: *ours,
+            number: header.tag,
+        })
     }
 }
 
@@ -72,24 +81,17 @@ impl Engine {
     fn remember(&mut self, schedule: &Schedule) {
         let calls = self.calls.entry(schedule.context).or_default();
         calls.put(schedule.number, schedule.signature);
-        let early = self.matching.unexpected_in(schedule.context).map(|m| (m.header, m.from));
-        let early: Vec<_> = early.collect();
-        for (header, from) in early {
-            self.compare(&header, from);
+        let mut early = self.matching.unexpected_in(schedule.context);
+        if let Some(found) = early.find_map(|m| calls.differs(&m.header, m.from)) {
+            self.mismatch.get_or_insert(found);
         }
     }
 
     /// Compares the collective call a message belongs to with the one made here.
     pub(super) fn compare(&mut self, header: &Header, from: usize) {
-        let ours = self.calls.get(&header.context).and_then(|calls| calls.at(header.tag));
-        if let Some(ours) = ours.filter(|ours| !agree(*ours, header.signature)) {
-            self.mismatch.get_or_insert(Mismatch {
-                context: header.context,
-                other: from,
-                theirs: header.signature,
-                ours,
-                number: header.tag,
-            });
+        let calls = self.calls.get(&header.context);
+        if let Some(found) = calls.and_then(|calls| calls.differs(header, from)) {
+            self.mismatch.get_or_insert(found);
         }
     }
 
@@ -115,7 +117,7 @@ impl Engine {
 }
 
 /// Whether two ranks mean the same collective call.
-fn agree(a: Signature, b: Signature) -> bool {
+fn agree(a: &Signature, b: &Signature) -> bool {
     let same_bytes = a.bytes == b.bytes || a.bytes == u64::MAX || b.bytes == u64::MAX;
     let same_element = a.element == b.element || a.element == 0 || b.element == 0;
     a.call == b.call && a.op == b.op && a.root == b.root && same_bytes && same_element
