@@ -28,7 +28,7 @@ pub(super) const CLOSING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "an end that needs its peer no more does not say so",
+        "an end that needs its peer no more does not report it",
         "closing",
         ACKNOWLEDGE,
         "finished: self.peer_left || self.state.is_finished(),",
@@ -76,7 +76,7 @@ pub(super) const CLOSING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "what follows the first piece of a buffer is looked for in the wrong one",
+        "what follows the first piece of a buffer is read from the wrong chunk",
         "buffers",
         "prp-proto/src/buffer/queue.rs",
         "Some(beyond) => (1 + beyond / CHUNK, beyond % CHUNK),",
@@ -84,7 +84,7 @@ pub(super) const CLOSING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "what is lent is looked for where it was before some of it arrived",
+        "lent bytes are read at the place they had before some of them arrived",
         "buffers",
         "prp-proto/src/buffer/send.rs",
         "        self.lent -= n as usize - held;\n",

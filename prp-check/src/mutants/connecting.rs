@@ -69,7 +69,7 @@ pub(super) const CONNECTING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "it is looked for the owner of a port as often as somebody likes",
+        "requests for the owner of a port are not limited",
         "endpoint",
         REQUEST,
         "            && self.refusals.allow_unowned(now)\n",
@@ -123,7 +123,7 @@ pub(super) const CONNECTING: &[Mutation] = &[
         "        conn.arm_keepalive(seed.now);\n",
         "",
     ),
-    // Whom to believe.
+    // Which frames are believed.
     mutation(
         Fuzz,
         "a reset with a wrong id ends the connection",
@@ -190,7 +190,7 @@ pub(super) const CONNECTING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a repeat that is not believed turns its connection",
+        "a repeat that is not believed changes its connection's path",
         "endpoint",
         INPUT,
         "known.filter(|_| is_believed(outcome))",

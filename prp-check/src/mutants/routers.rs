@@ -57,7 +57,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "what prphosts says of a way's MTU is ignored",
+        "the MTU of a next hop in prphosts is ignored",
         "forward",
         FORWARD,
         "hop.mtu.map_or(out.mtu, |mtu| mtu.min(out.mtu))",
@@ -73,7 +73,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a drop of any kind is told of",
+        "a drop of any kind is reported",
         "forward",
         ANSWER,
         "        Some(_) => return None,",
@@ -97,7 +97,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a backup way is none to come by",
+        "frames by a backup next hop are refused",
         "routes",
         ROUTE,
         "hops.iter().any(|hop| hop.device == device && hop.addr.covers(from))",
@@ -121,7 +121,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a worse way shares the load",
+        "a next hop of higher metric shares the load",
         "routes",
         UNUSABLE_HOPS,
         ".filter(onward).filter(|hop| hop.metric == best.metric);",
@@ -145,7 +145,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a way to one's own hardware address is taken",
+        "a next hop with this node's own hardware address is taken",
         "routes",
         BUILD,
         "(_, Some(addr)) if self.own.contains(&addr) => {}",
@@ -193,7 +193,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a session is up before the other end hears us",
+        "a session is up before the other end receives from it",
         "liveness",
         LIVENESS,
         "            (LivenessState::Down | LivenessState::AdminDown, LivenessState::Down) => {\n                LivenessState::Init\n            }",
@@ -241,7 +241,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a loop is taken for a missing way back",
+        "a loop is reported as a missing return route",
         "cluster",
         CLUSTER,
         "if again { fault(at, back) } else { fault(next.node, what) }",

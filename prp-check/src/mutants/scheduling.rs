@@ -22,7 +22,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a turn has no end",
+        "the quantum of a connection has no end",
         "scheduling",
         SEND_SLOT,
         "self.left = self.left.saturating_sub(cost);",
@@ -30,7 +30,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a turn is a segment",
+        "the quantum of a connection is one segment",
         "scheduling",
         SEND_SLOT,
         "self.left = self.left.saturating_sub(cost);",
@@ -62,7 +62,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "the way to a node nobody is connected to is kept",
+        "the queue of a node without connections is kept",
         "scheduling",
         PEER_SCHEDULER,
         "            self.free.push(send_slot.queue);\n",
@@ -118,7 +118,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a message by the fast path goes though the pace says wait",
+        "a message by the fast path does not wait for the pace",
         "sending",
         FAST_SEND,
         "            && self.send.pace_holds(now).is_none()\n",
@@ -126,7 +126,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a message by the fast path passes connections that wait for their turn",
+        "a message by the fast path overtakes connections in the queue",
         "sending",
         FAST_SEND,
         "            && self.send_slot.allows(true)\n",

@@ -117,7 +117,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a repeat does not say that it is one",
+        "a repeat is not marked as one",
         "sending",
         TRANSMIT,
         "self.push_segment(now, batch, (seq, segment, Flags::RTX), lent);",
@@ -149,7 +149,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "what a probe is answered does not tell what is lost",
+        "the answer to a probe marks nothing as lost",
         "recovery",
         ACK,
         "            self.find_missing(now, asked, timeouts);",
@@ -157,7 +157,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "an answer tells of what was sent after the question",
+        "the answer to a probe marks what was sent after it as lost",
         "recovery",
         ACK,
         "mark_lost_if(|s| before(s.order, asked.order))",
@@ -165,7 +165,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a probe is no sign of a way that works",
+        "a probe does not count as a sign of a working path",
         "endpoint",
         "prp-proto/src/endpoint/path.rs",
         " || Control::is_probe(frame))",
