@@ -49,7 +49,7 @@ mod wake_fd {
 
     impl AsFd for WakeFd {
         fn as_fd(&self) -> BorrowedFd<'_> {
-            unreachable!("the models poll by `Kick::poll`")
+            unreachable!("the models poll by `WakeFd::poll`")
         }
     }
 }
