@@ -26,7 +26,10 @@ impl Calls {
     /// here; `None` if it does not, or none was.
     fn differs(&self, header: &Header, from: usize) -> Option<Mismatch> {
         let (number, ours) = self.0[Self::place(header.tag)].as_ref()?;
-        (*number == header.tag && !agree(ours, &header.signature)).then(|| Mismatch {
+        if *number != header.tag || agree(ours, &header.signature) {
+            return None;
+        }
+        Some(Mismatch {
             context: header.context,
             other: from,
             theirs: header.signature,
