@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+#[cfg(feature = "raw")]
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::memory::SharedMemory;
@@ -36,6 +37,7 @@ const COUNT: usize = 16_384;
 const LONGEST: usize = 2048;
 
 /// A frame that was copied.
+#[cfg(feature = "raw")]
 #[derive(Debug)]
 pub(crate) struct Copied<'a> {
     /// Nanoseconds since 1970.
