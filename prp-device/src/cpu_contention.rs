@@ -30,13 +30,13 @@ impl CpuContention {
     pub fn note(&mut self, begun: Instant, now: Instant) {
         let took = now.since(begun);
         self.long = if took >= LONG { self.long.saturating_add(1) } else { 0 };
-        if self.is_certain() {
+        if self.is_contended() {
             self.rests_until = now + took * REST;
         }
     }
 
     /// Whether the last yields took so long that a thread that waits had better sleep.
-    pub const fn is_certain(&self) -> bool {
+    pub const fn is_contended(&self) -> bool {
         self.long >= CERTAIN
     }
 
@@ -63,10 +63,10 @@ mod tests {
         let (mut contention, at) = (CpuContention::default(), Instant::from_nanos(1 << 40));
         // A hypervisor may do that now and then.
         yielded(&mut contention, at, MILLISECOND);
-        assert_eq!((contention.is_certain(), contention.is_present(at)), (false, false));
+        assert_eq!((contention.is_contended(), contention.is_present(at)), (false, false));
         yielded(&mut contention, at, MILLISECOND);
         let again = at + 100 * MILLISECOND;
-        assert_eq!((contention.is_certain(), contention.is_present(at)), (true, true));
+        assert_eq!((contention.is_contended(), contention.is_present(at)), (true, true));
         assert!(contention.is_present(again - Duration::from_nanos(1)));
         assert!(!contention.is_present(again));
 
@@ -74,7 +74,7 @@ mod tests {
         yielded(&mut contention, again, 2 * MILLISECOND);
         assert!(contention.is_present(again + 199 * MILLISECOND));
         yielded(&mut contention, again + 200 * MILLISECOND, Duration::from_micros(3));
-        assert!(!contention.is_certain());
+        assert!(!contention.is_contended());
     }
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
         let (mut contention, at) = (CpuContention::default(), Instant::from_nanos(1 << 40));
         for micros in [3, 499, 200, 700, 499, 700] {
             yielded(&mut contention, at, Duration::from_micros(micros));
-            assert!(!contention.is_certain(), "{micros}");
+            assert!(!contention.is_contended(), "{micros}");
         }
     }
 }

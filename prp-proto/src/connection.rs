@@ -260,16 +260,16 @@ impl Connection {
 
     /// Makes room for `len` bytes that are about to be written, with memory from `pool` if it has
     /// some.
-    pub(crate) fn draw_to_write(&mut self, len: usize, pool: &mut BufferPool) {
+    pub(crate) fn acquire_to_write(&mut self, len: usize, pool: &mut BufferPool) {
         if self.state.can_send() {
-            self.send.buf.draw(len, pool);
+            self.send.buf.acquire(len, pool);
         }
     }
 
-    /// As [`Self::draw_to_write`], for what has arrived.
-    pub(crate) fn draw_to_receive(&mut self, len: usize, pool: &mut BufferPool) {
+    /// As [`Self::acquire_to_write`], for what has arrived.
+    pub(crate) fn acquire_to_receive(&mut self, len: usize, pool: &mut BufferPool) {
         if self.state.can_receive() {
-            self.recv.buf.draw(len, pool);
+            self.recv.buf.acquire(len, pool);
         }
     }
 

@@ -9,7 +9,7 @@ const WINDOW: Duration = Duration::from_millis(1);
 
 /// Bytes forwarded in a window that are a stream, a gigabit per second: only streams move as much.
 /// Small messages to and fro, however fast, do not, and are not to wait.
-const MUCH: u64 = 128 * 1024;
+const STREAM_BYTES: u64 = 128 * 1024;
 
 /// How long to let frames gather: at ten times that rate an eighth of a ring, and far less than the
 /// time that what is in flight takes.
@@ -35,7 +35,8 @@ impl RateMeter {
         let span = now.since(self.since);
         if span >= WINDOW {
             // A window that was long since nobody looked is no stream.
-            self.is_streaming = bytes.saturating_sub(self.bytes) >= MUCH && span < 2 * WINDOW;
+            self.is_streaming =
+                bytes.saturating_sub(self.bytes) >= STREAM_BYTES && span < 2 * WINDOW;
             (self.since, self.bytes) = (now, bytes);
         }
         self.is_streaming

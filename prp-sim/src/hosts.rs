@@ -21,10 +21,10 @@ pub struct Style {
 /// whichever way the answer takes. Far nodes are written by hardware address, the paper's way, or
 /// by `via`, as `rng` has it.
 pub fn text(topology: &Topology, node: usize, style: Style, rng: &mut SimRng) -> String {
-    let beyond: Vec<Beyond> = topology
+    let behind: Vec<NodesBehind> = topology
         .neighbours(node)
         .into_iter()
-        .map(|neighbour| Beyond::new(topology, node, neighbour))
+        .map(|neighbour| NodesBehind::new(topology, node, neighbour))
         .collect();
     let mut out = String::from("# node, ways, name\n");
     for target in 0..topology.nodes() {
@@ -34,7 +34,7 @@ pub fn text(topology: &Topology, node: usize, style: Style, rng: &mut SimRng) ->
             let own = 0..topology.ports(Place::Node(node));
             own.map(|device| format!("{} eth{device}", mac(node, device))).collect()
         } else {
-            routes_to(&beyond, target, rng)
+            routes_to(&behind, target, rng)
         };
         if routes.is_empty() {
             continue;
@@ -47,13 +47,13 @@ pub fn text(topology: &Topology, node: usize, style: Style, rng: &mut SimRng) ->
     out
 }
 
-/// What lies beyond a neighbour: hops from it to every node that does not need us.
-struct Beyond {
+/// What lies behind a neighbour: hops from it to every node that does not need us.
+struct NodesBehind {
     neighbour: Neighbour,
     hops: BTreeMap<usize, usize>,
 }
 
-impl Beyond {
+impl NodesBehind {
     fn new(topology: &Topology, node: usize, neighbour: Neighbour) -> Self {
         let hops = if topology.switches() > 0 {
             // On a switch everybody is next to everybody: other neighbours are no way.
@@ -65,9 +65,9 @@ impl Beyond {
     }
 }
 
-fn routes_to(beyond: &[Beyond], target: usize, rng: &mut SimRng) -> Vec<String> {
+fn routes_to(behind: &[NodesBehind], target: usize, rng: &mut SimRng) -> Vec<String> {
     let mut found: Vec<(usize, Neighbour)> =
-        beyond.iter().filter_map(|b| Some((*b.hops.get(&target)?, b.neighbour))).collect();
+        behind.iter().filter_map(|b| Some((*b.hops.get(&target)?, b.neighbour))).collect();
     found.sort_by_key(|(distance, _)| *distance);
     found.truncate(prp_proto::hosts::MAX_HOPS);
     // A neighbour's own line names no other node, or lines would go round in circles.

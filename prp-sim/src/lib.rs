@@ -15,9 +15,9 @@
 mod content;
 mod datagram;
 pub mod experiment;
+mod flow_log;
 pub mod grid;
 pub mod hosts;
-mod ledger;
 pub mod link;
 mod network;
 mod node;

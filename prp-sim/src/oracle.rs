@@ -5,28 +5,28 @@
 //! said only of both ends together.
 
 mod delivery;
-mod excuse;
+mod error_causes;
 mod watchdog;
 mod work;
 
-use crate::ledger::Ledger;
+use crate::flow_log::FlowLog;
 use crate::plan::{FlowPlan, Plan};
 use crate::tally::Tally;
 
 pub(crate) use watchdog::watch;
 
 /// Judges a run that has come to its end.
-pub(crate) fn judge(plan: &Plan, ledger: &Ledger, tally: &mut Tally) -> Result<(), String> {
-    for (index, (flow, record)) in plan.flows.iter().zip(ledger.flows()).enumerate() {
+pub(crate) fn judge(plan: &Plan, flow_log: &FlowLog, tally: &mut Tally) -> Result<(), String> {
+    for (index, (flow, record)) in plan.flows.iter().zip(flow_log.flows()).enumerate() {
         let named = |what: String| format!("flow {index}: {what}");
         tally.flows += 1;
         delivery::check_terms(plan, flow, record).map_err(named)?;
         delivery::check_ends(record).map_err(named)?;
         delivery::check_flushed(plan, flow, record, tally).map_err(named)?;
-        excuse::check_errors(plan, flow, record, tally).map_err(named)?;
+        error_causes::check_errors(plan, flow, record, tally).map_err(named)?;
         tally.complete += u64::from(delivery::is_complete(record));
     }
-    work::check(plan, ledger, tally)
+    work::check(plan, flow_log, tally)
 }
 
 /// Whether nobody listens for a flow, or its listener is closed at some time.

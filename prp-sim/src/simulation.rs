@@ -59,7 +59,7 @@ pub fn run(plan: &Plan, recorder: Recorder) -> Outcome {
     let Simulation { mut world, now, nodes, .. } = simulation;
     nodes.iter().for_each(|node| world.tally.add_endpoint(node.endpoint.stats()));
     world.tally.nanos = now.as_nanos();
-    let result = result.and_then(|()| oracle::judge(plan, &world.ledger, &mut world.tally));
+    let result = result.and_then(|()| oracle::judge(plan, &world.flow_log, &mut world.tally));
     let violation = result.err().map(|what| Violation { at: now, what });
     Outcome { tally: world.tally, violation, recorder: world.recorder }
 }
@@ -187,7 +187,7 @@ impl<'a> Simulation<'a> {
             SimEvent::Watch => {
                 if self.silence.is_none() {
                     world.queue.push(now + WATCH_EVERY, SimEvent::Watch);
-                    oracle::watch(now, plan, &world.ledger, &world.tally)?;
+                    oracle::watch(now, plan, &world.flow_log, &world.tally)?;
                 }
                 Ok(())
             }
@@ -197,7 +197,7 @@ impl<'a> Simulation<'a> {
     /// Checks whether applications are through, then whether connections are: then listeners close,
     /// and the network should fall silent.
     fn check_completion(&mut self) -> Result<(), String> {
-        if self.silence.is_some() || !self.world.ledger.is_over() {
+        if self.silence.is_some() || !self.world.flow_log.is_over() {
             // A late request may have brought somebody back.
             self.over = self.over.filter(|_| self.silence.is_some());
             return Ok(());

@@ -2,7 +2,7 @@
 
 use prp_proto::time::Instant;
 
-use crate::ledger::Ledger;
+use crate::flow_log::FlowLog;
 use crate::network::{Ctx, Network};
 use crate::plan::Plan;
 use crate::queue::EventQueue;
@@ -39,7 +39,7 @@ pub(crate) struct World {
     pub(crate) queue: EventQueue<SimEvent>,
     pub(crate) recorder: Recorder,
     pub(crate) tally: Tally,
-    pub(crate) ledger: Ledger,
+    pub(crate) flow_log: FlowLog,
     /// When processes run.
     pub(crate) scheduler: SimRng,
     /// Seeds of endpoints.
@@ -53,7 +53,7 @@ impl World {
             queue: EventQueue::default(),
             recorder,
             tally: Tally { runs: 1, ..Tally::default() },
-            ledger: Ledger::new(plan.flows.len()),
+            flow_log: FlowLog::new(plan.flows.len()),
             scheduler: SimRng::new(plan.seed, Purpose::Processes),
             seeds: SimRng::new(plan.seed, Purpose::Endpoints),
         }

@@ -1,5 +1,5 @@
 //! The place where threads sleep, under every interleaving: `engine/waiter.rs` as it is, compiled
-//! against loom's atomics and models of the futex and the kick. A call that wakes nobody leaves
+//! against loom's atomics and models of the futex and the wake. A call that wakes nobody leaves
 //! everybody asleep, and loom reports that as a deadlock.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 #![allow(dead_code, reason = "the models do not use all of the file")]
@@ -7,7 +7,7 @@
 #[path = "../src/engine/waiter.rs"]
 mod waiter;
 
-/// What wakes from `poll`: a descriptor that is readable from the first kick until it is cleared.
+/// What wakes from `poll`: a descriptor that is readable from the first wake until it is cleared.
 mod wake_fd {
     use std::os::fd::{AsFd, BorrowedFd};
 
@@ -15,35 +15,35 @@ mod wake_fd {
 
     #[derive(Debug)]
     pub(crate) struct WakeFd {
-        kicked: Mutex<bool>,
+        woken: Mutex<bool>,
         polling: Condvar,
     }
 
     impl WakeFd {
         pub(crate) fn new() -> Self {
-            Self { kicked: Mutex::new(false), polling: Condvar::new() }
+            Self { woken: Mutex::new(false), polling: Condvar::new() }
         }
 
-        pub(crate) fn kick(&self) {
-            *self.kicked.lock().unwrap() = true;
+        pub(crate) fn wake(&self) {
+            *self.woken.lock().unwrap() = true;
             self.polling.notify_all();
         }
 
         pub(crate) fn clear(&self) {
-            *self.kicked.lock().unwrap() = false;
+            *self.woken.lock().unwrap() = false;
         }
 
         /// `poll` without a timeout.
         pub(crate) fn poll(&self) {
-            let mut kicked = self.kicked.lock().unwrap();
-            while !*kicked {
-                kicked = self.polling.wait(kicked).unwrap();
+            let mut woken = self.woken.lock().unwrap();
+            while !*woken {
+                woken = self.polling.wait(woken).unwrap();
             }
         }
 
-        /// `poll` that something else has ended; whether it shows the kick as well.
+        /// `poll` that something else has ended; whether it shows the wake as well.
         pub(crate) fn is_readable(&self) -> bool {
-            *self.kicked.lock().unwrap()
+            *self.woken.lock().unwrap()
         }
     }
 
@@ -125,7 +125,7 @@ fn wakers(n: u32, core: &Arc<Mutex<u32>>, waiter: &Arc<Waiter>) -> Vec<thread::J
 }
 
 /// Sleeps as a leader does, until `core` is `wanted`; how often it slept.
-fn drive_until(core: &Mutex<u32>, waiter: &Waiter, kick: &WakeFd, wanted: u32) -> u32 {
+fn drive_until(core: &Mutex<u32>, waiter: &Waiter, wake_fd: &WakeFd, wanted: u32) -> u32 {
     let mut sleeps = 0;
     loop {
         waiter.take_call();
@@ -134,7 +134,7 @@ fn drive_until(core: &Mutex<u32>, waiter: &Waiter, kick: &WakeFd, wanted: u32) -
         }
         if !waiter.begin_poll() {
             sleeps += 1;
-            kick.poll();
+            wake_fd.poll();
             waiter.end_poll(true);
         }
     }
@@ -168,54 +168,54 @@ fn park__a_timeout_leaves_the_next_sleep_in_order() {
 #[test]
 fn poll__two_calls_are_both_noticed() {
     model(|| {
-        let kick = Arc::new(WakeFd::new());
-        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
+        let wake_fd = Arc::new(WakeFd::new());
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(wake_fd.clone()));
         let threads = wakers(2, &core, &waiter);
-        drive_until(&core, &waiter, &kick, 2);
+        drive_until(&core, &waiter, &wake_fd, 2);
         threads.into_iter().for_each(|t| t.join().unwrap());
     });
 }
 
-/// A frame ends the `poll` while a call is on its way. The kick may come later: it may end one more
+/// A frame ends the `poll` while a call is on its way. The wake may come later: it may end one more
 /// sleep, and no more than one.
 #[test]
-fn poll__a_late_kick_ends_one_sleep_and_not_all() {
+fn poll__a_late_wake_ends_one_sleep_and_not_all() {
     model(|| {
-        let kick = Arc::new(WakeFd::new());
-        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
+        let wake_fd = Arc::new(WakeFd::new());
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(wake_fd.clone()));
         let threads = wakers(1, &core, &waiter);
         if !waiter.begin_poll() {
-            waiter.end_poll(kick.is_readable());
+            waiter.end_poll(wake_fd.is_readable());
         }
-        drive_until(&core, &waiter, &kick, 1);
+        drive_until(&core, &waiter, &wake_fd, 1);
         threads.into_iter().for_each(|t| t.join().unwrap());
         // Everything is told. How often would `poll` come back now?
         waiter.take_call();
-        let mut in_vain = 0;
-        while kick.is_readable() {
-            in_vain += 1;
-            assert!(in_vain <= 1, "sleeping has become impossible");
+        let mut spurious = 0;
+        while wake_fd.is_readable() {
+            spurious += 1;
+            assert!(spurious <= 1, "sleeping has become impossible");
             assert!(!waiter.begin_poll(), "nobody calls any more");
             waiter.end_poll(true);
         }
     });
 }
 
-/// A leader leaves and another one takes its place, with the same kick: a call for the first must
-/// not eat the second one's, however late it comes.
+/// A leader leaves and another one takes its place, with the same wake_fd: a call for the first
+/// must not eat the second one's, however late it comes.
 #[test]
-fn poll__drivers_that_follow_each_other_share_a_kick() {
+fn poll__drivers_that_follow_each_other_share_a_wake_fd() {
     model(|| {
-        let kick = Arc::new(WakeFd::new());
-        let (first, second) = (Waiter::new(kick.clone()), Waiter::new(kick.clone()));
+        let wake_fd = Arc::new(WakeFd::new());
+        let (first, second) = (Waiter::new(wake_fd.clone()), Waiter::new(wake_fd.clone()));
         let (old, new) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
         let late = wakers(1, &old, &first);
         // The first leader's own condition has come to hold with a frame.
         if !first.begin_poll() {
-            first.end_poll(kick.is_readable());
+            first.end_poll(wake_fd.is_readable());
         }
         let mine = wakers(1, &new, &second);
-        let sleeps = drive_until(&new, &second, &kick, 1);
+        let sleeps = drive_until(&new, &second, &wake_fd, 1);
         assert!(sleeps <= 2, "{sleeps} sleeps for two calls");
         late.into_iter().chain(mine).for_each(|t| t.join().unwrap());
     });
@@ -226,13 +226,13 @@ fn poll__drivers_that_follow_each_other_share_a_kick() {
 #[test]
 fn park__then_poll() {
     model(|| {
-        let kick = Arc::new(WakeFd::new());
-        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(kick.clone()));
+        let wake_fd = Arc::new(WakeFd::new());
+        let (core, waiter) = (Arc::new(Mutex::new(0)), Waiter::new(wake_fd.clone()));
         let threads = wakers(2, &core, &waiter);
         while *core.lock().unwrap() < 1 {
             waiter.park(None).unwrap();
         }
-        drive_until(&core, &waiter, &kick, 2);
+        drive_until(&core, &waiter, &wake_fd, 2);
         threads.into_iter().for_each(|t| t.join().unwrap());
     });
 }

@@ -111,7 +111,7 @@ impl Scene {
             12 => self.talk(u.int_in_range(0..=5000)?, u.int_in_range(0..=5000)?),
             13 => self.listen(u)?,
             14 => self.fault(u)?,
-            15 => self.lend(u.int_in_range(0..=20_000)?, u.int_in_range(1..=5)?),
+            15 => self.write_borrowed(u.int_in_range(0..=20_000)?, u.int_in_range(1..=5)?),
             _ => self.connect(u)?,
         }
         for frame in std::mem::take(&mut self.stage.caught) {
@@ -244,10 +244,10 @@ impl Scene {
     }
 
     /// The friend writes without having it all copied.
-    fn lend(&mut self, len: usize, exchanges: usize) {
+    fn write_borrowed(&mut self, len: usize, exchanges: usize) {
         let from = self.written[0];
         let bytes: Vec<u8> = (from..from + len).map(content).collect();
-        self.written[0] += self.stage.lend(self.friends.near, &bytes, exchanges);
+        self.written[0] += self.stage.write_borrowed(self.friends.near, &bytes, exchanges);
         self.stage.settle();
         self.listen_to_friends();
     }

@@ -63,8 +63,8 @@ pub(super) const CLOSING: &[Mutation] = &[
         "memory of buffers is kept for ever",
         "buffers",
         "prp-proto/src/buffer/pool.rs",
-        "self.unwanted = self.chunks.len();",
-        "self.unwanted = 0;",
+        "self.surplus = self.chunks.len();",
+        "self.surplus = 0;",
     ),
     mutation(
         Unit,

@@ -152,15 +152,15 @@ pub(super) const TRANSFER: &[Mutation] = &[
         "the answer to a probe marks nothing as lost",
         "recovery",
         ACK,
-        "            self.find_missing(now, asked, timeouts);",
-        "            let _ = (asked, timeouts);",
+        "            self.find_missing(now, probe, timeouts);",
+        "            let _ = (probe, timeouts);",
     ),
     mutation(
         Unit,
         "the answer to a probe marks what was sent after it as lost",
         "recovery",
         ACK,
-        "mark_lost_if(|s| before(s.order, asked.order))",
+        "mark_lost_if(|s| before(s.order, probe.order))",
         "mark_lost_if(|_| true)",
     ),
     mutation(

@@ -48,7 +48,7 @@ pub(crate) struct BufferPool {
     /// Those used last are at the end.
     chunks: Vec<Vec<u8>>,
     /// Least number held since the last look.
-    unwanted: usize,
+    surplus: usize,
     /// When to look again.
     due: Option<Instant>,
     /// Bytes freed since somebody asked.
@@ -75,7 +75,7 @@ impl BufferPool {
         }
         self.chunks.push(chunk);
         if self.due.is_none() {
-            self.unwanted = 0;
+            self.surplus = 0;
             self.due = Some(now + KEPT);
         }
     }
@@ -83,7 +83,7 @@ impl BufferPool {
     /// The chunk that was used last.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         let chunk = self.chunks.pop()?;
-        self.unwanted = self.unwanted.min(self.chunks.len());
+        self.surplus = self.surplus.min(self.chunks.len());
         Some(chunk)
     }
 
@@ -106,10 +106,10 @@ impl BufferPool {
         if self.due.is_none_or(|due| due > now) {
             return;
         }
-        self.freed += self.unwanted * CHUNK;
-        self.chunks.drain(..self.unwanted);
-        self.unwanted = self.chunks.len();
-        self.due = (self.unwanted > 0).then(|| now + KEPT);
+        self.freed += self.surplus * CHUNK;
+        self.chunks.drain(..self.surplus);
+        self.surplus = self.chunks.len();
+        self.due = (self.surplus > 0).then(|| now + KEPT);
     }
 }
 

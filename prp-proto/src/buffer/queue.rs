@@ -177,7 +177,7 @@ impl ByteQueue {
     /// If there is no room for `more` bytes, makes some with chunks from `pool`, as far as there
     /// are any, for an owner who may have `limit` bytes.
     #[inline]
-    pub(super) fn draw(&mut self, more: usize, limit: usize, pool: &mut BufferPool) {
+    pub(super) fn acquire(&mut self, more: usize, limit: usize, pool: &mut BufferPool) {
         let fits = self.head + self.len + more <= self.front.len();
         // A chunk is more than some need, and more than some may have.
         if !fits && self.len + more > MANY && limit >= CHUNK {

@@ -201,8 +201,8 @@ impl RecvBuffer {
 
     /// Makes room for `more` bytes with memory from `pool`, if there has to be more and some is
     /// there.
-    pub(crate) fn draw(&mut self, more: usize, pool: &mut BufferPool) {
-        self.bytes.draw(more.min(self.room()), self.limit, pool);
+    pub(crate) fn acquire(&mut self, more: usize, pool: &mut BufferPool) {
+        self.bytes.acquire(more.min(self.room()), self.limit, pool);
     }
 
     /// Gives memory that nothing is held in any more to `pool`.

@@ -128,8 +128,12 @@ impl SendBuffer {
         Some(span)
     }
 
-    /// As [`Self::write`], of `len` bytes that stay with the writer until [`Self::keep`].
-    pub(crate) fn lend(&mut self, len: usize, ending: Ending) -> Result<usize, TryReserveError> {
+    /// As [`Self::write`], of `len` bytes that stay with the writer until [`Self::end_borrow`].
+    pub(crate) fn write_borrowed(
+        &mut self,
+        len: usize,
+        ending: Ending,
+    ) -> Result<usize, TryReserveError> {
         let (taken, ending) = self.fit(len, ending)?;
         self.bytes.reserve(self.lent + taken)?;
         self.lent += taken;
@@ -161,7 +165,7 @@ impl SendBuffer {
     }
 
     /// Takes what is lent and not released yet: the end of `bytes`, which were lent.
-    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+    pub(crate) fn end_borrow(&mut self, bytes: &[u8]) {
         let lent = core::mem::take(&mut self.lent);
         self.bytes.fill(&bytes[bytes.len().saturating_sub(lent)..]);
     }
@@ -250,8 +254,8 @@ impl SendBuffer {
 
     /// Makes room for `more` bytes with memory from `pool`, if there has to be more and some is
     /// there.
-    pub(crate) fn draw(&mut self, more: usize, pool: &mut BufferPool) {
-        self.bytes.draw(self.lent + more.min(self.room()), self.limit, pool);
+    pub(crate) fn acquire(&mut self, more: usize, pool: &mut BufferPool) {
+        self.bytes.acquire(self.lent + more.min(self.room()), self.limit, pool);
     }
 
     /// Gives memory that nothing is held in any more to `pool`.

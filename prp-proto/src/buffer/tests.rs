@@ -83,17 +83,17 @@ proptest! {
         for op in ops {
             match op {
                 SendOp::Write(n) => {
-                    send.keep(&mem::take(&mut lent));
-                    send.draw(n, &mut pool);
+                    send.end_borrow(&mem::take(&mut lent));
+                    send.acquire(n, &mut pool);
                     written += send.write(&stream(written, n), Ending::Write).unwrap();
                 }
                 SendOp::Lend(n) => {
-                    send.draw(n, &mut pool);
-                    let n = send.lend(n, Ending::Write).unwrap();
+                    send.acquire(n, &mut pool);
+                    let n = send.write_borrowed(n, Ending::Write).unwrap();
                     lent.extend(stream(written, n));
                     written += n;
                 }
-                SendOp::Keep => send.keep(&mem::take(&mut lent)),
+                SendOp::Keep => send.end_borrow(&mem::take(&mut lent)),
                 SendOp::Cut(mss) => {
                     if let Some(span) = send.peek_segment(mss, true) {
                         prop_assert!((1..=mss).contains(&span.len));
@@ -107,7 +107,7 @@ proptest! {
                 }
                 SendOp::Trade(n) => {
                     send.release_chunks(Instant::ZERO, &mut pool);
-                    send.draw(n, &mut pool);
+                    send.acquire(n, &mut pool);
                     send.trim();
                 }
             }
@@ -132,7 +132,7 @@ proptest! {
                     let bytes = stream(next, n);
                     next += n;
                     if draw {
-                        queue.draw(n, usize::MAX, &mut pool);
+                        queue.acquire(n, usize::MAX, &mut pool);
                     }
                     queue.push(&bytes).unwrap();
                     model.extend(&bytes);
@@ -206,13 +206,13 @@ fn queue__draws_the_pieces_others_have_left() {
     assert_eq!(pool.held(), 3 * CHUNK);
 
     let mut queue = ByteQueue::default();
-    queue.draw(10, CHUNK, &mut pool);
+    queue.acquire(10, CHUNK, &mut pool);
     assert_eq!(pool.held(), 3 * CHUNK, "so few have a place of their own");
     queue.push(&[1; 10]).unwrap();
     let own = queue.allocated();
-    queue.draw(own - 10, CHUNK, &mut pool);
+    queue.acquire(own - 10, CHUNK, &mut pool);
     assert_eq!(pool.held(), 3 * CHUNK, "so much fits");
-    queue.draw(own, CHUNK, &mut pool);
+    queue.acquire(own, CHUNK, &mut pool);
     assert_eq!(pool.held(), 2 * CHUNK);
     queue.push(&vec![2; own]).unwrap();
     queue.consume(10 + own);
@@ -221,7 +221,7 @@ fn queue__draws_the_pieces_others_have_left() {
     assert_eq!(pool.held(), 3 * CHUNK);
     assert!((own..own + 1024).contains(&queue.allocated()), "its own is kept");
 
-    queue.draw(5 * CHUNK, 5 * CHUNK, &mut pool);
+    queue.acquire(5 * CHUNK, 5 * CHUNK, &mut pool);
     assert_eq!(pool.held(), 0, "all there is");
     queue.push(&vec![3; 5 * CHUNK]).unwrap();
     assert_eq!(queue.len(), 5 * CHUNK);
@@ -233,10 +233,10 @@ fn draw__not_where_a_piece_is_more_than_the_limit() {
     let mut pool = BufferPool::default();
     pool.put(Instant::ZERO, vec![0; CHUNK]);
     let mut small = (SendBuffer::new(CHUNK - 1), RecvBuffer::new(CHUNK - 1));
-    small.0.draw(CHUNK, &mut pool);
-    small.1.draw(CHUNK, &mut pool);
+    small.0.acquire(CHUNK, &mut pool);
+    small.1.acquire(CHUNK, &mut pool);
     assert_eq!(pool.held(), CHUNK);
-    SendBuffer::new(CHUNK).draw(CHUNK, &mut pool);
+    SendBuffer::new(CHUNK).acquire(CHUNK, &mut pool);
     assert_eq!(pool.held(), 0);
 }
 
@@ -247,8 +247,8 @@ fn lend__draws_room_for_all_that_is_lent() {
     (0..3).for_each(|_| pool.put(Instant::ZERO, vec![0; CHUNK]));
     let mut send = SendBuffer::new(3 * CHUNK);
     for left in [2, 1, 0] {
-        send.draw(CHUNK, &mut pool);
-        assert_eq!(send.lend(CHUNK, Ending::Write).unwrap(), CHUNK);
+        send.acquire(CHUNK, &mut pool);
+        assert_eq!(send.write_borrowed(CHUNK, Ending::Write).unwrap(), CHUNK);
         assert_eq!(pool.held(), left * CHUNK);
     }
 }

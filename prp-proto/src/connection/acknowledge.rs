@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::Connection;
 use super::ack_state::ACK_DELAY;
-use super::sender::Asked;
+use super::sender::OpenProbe;
 use crate::congestion::{AckSample, LossSample};
 use crate::error::ConnError;
 use crate::flight::before;
@@ -70,7 +70,7 @@ impl Connection {
     /// The acknowledgement to put on an outgoing data segment. It slides the promised window, so
     /// where there is no longer room for that it repeats what was said before (SPEC PRP-WIN-4).
     #[inline]
-    pub(super) fn ride(&mut self) -> Option<Seq> {
+    pub(super) fn piggyback_ack(&mut self) -> Option<Seq> {
         if !self.terms.extended {
             return None;
         }
@@ -199,14 +199,14 @@ impl Connection {
                 AckSample { now, acked: news, in_flight: self.send.flight.cost(), limited, rtt },
             );
         }
-        if let Some(asked) = block.and_then(|b| self.take_answered(b))
+        if let Some(probe) = block.and_then(|b| self.take_answered(b))
             && self.terms.policy().retains()
         {
             if news == 0 {
                 self.send.note_vain_answer();
                 self.reduce_if_stuck(now);
             }
-            self.find_missing(now, asked, timeouts);
+            self.find_missing(now, probe, timeouts);
         }
         if let Some(block) = block {
             self.note_path_answer(block);
@@ -239,11 +239,11 @@ impl Connection {
         self.note_lost(now, verdict);
     }
 
-    /// A probe that was sent after the transmission `asked` is answered: what was sent before it
+    /// A probe that was sent after the transmission `probe` is answered: what was sent before it
     /// and is not here is lost. If that took `timeouts` of them in a row, they were none of the
     /// link's slowness.
-    fn find_missing(&mut self, now: Instant, asked: Asked, timeouts: u32) {
-        let missing = self.send.flight.mark_lost_if(|s| before(s.order, asked.order));
+    fn find_missing(&mut self, now: Instant, probe: OpenProbe, timeouts: u32) {
+        let missing = self.send.flight.mark_lost_if(|s| before(s.order, probe.order));
         let Some((lost, first_order)) = missing else { return };
         self.send.retransmit_credit = true;
         (0..timeouts.min(MOST_TIMEOUTS)).for_each(|_| self.send.congestion.on_timeout(now));
@@ -278,8 +278,8 @@ impl Connection {
 
     /// The probe that `block` answers, or that a later one it answers was for, if one was to be
     /// answered.
-    fn take_answered(&mut self, block: &AckBlock) -> Option<Asked> {
-        self.send.asked.take_if(|asked| block.probe.is_some_and(|n| asked.is_answered_by(n)))
+    fn take_answered(&mut self, block: &AckBlock) -> Option<OpenProbe> {
+        self.send.open_probe.take_if(|probe| block.probe.is_some_and(|n| probe.is_answered_by(n)))
     }
 
     /// Policy `detect`: the peer was asked after the oldest segment in flight was sent, and lacks
@@ -287,10 +287,10 @@ impl Connection {
     /// before it got to the question, and to what was sent before that (SPEC PRP-DETECT-3).
     fn is_tail_lost(&self, block: &AckBlock) -> bool {
         let oldest = self.send.flight.get(self.send.flight.base());
-        let missing = |(asked, number): (Asked, u8)| {
-            asked.is_answered_by(number) && oldest.is_some_and(|s| before(s.order, asked.order))
+        let missing = |(probe, number): (OpenProbe, u8)| {
+            probe.is_answered_by(number) && oldest.is_some_and(|s| before(s.order, probe.order))
         };
-        !self.terms.policy().retains() && self.send.asked.zip(block.probe).is_some_and(missing)
+        !self.terms.policy().retains() && self.send.open_probe.zip(block.probe).is_some_and(missing)
     }
 
     /// Round trip of the arrival an acknowledgement names, if it is clear which copy arrived.

@@ -44,13 +44,13 @@ const fn awaited(first: u8, next: u8) -> u8 {
 
 /// A probe that asks what of what was sent before it has arrived.
 #[derive(Copy, Clone, Debug, Hash)]
-pub(super) struct Asked {
+pub(super) struct OpenProbe {
     pub(super) number: u8,
     /// The order of transmissions at that time.
     pub(super) order: u32,
 }
 
-impl Asked {
+impl OpenProbe {
     /// Whether the answer to probe `number` answers it: a later one does as well.
     pub(super) const fn is_answered_by(self, number: u8) -> bool {
         !later_than(self.number, number)
@@ -83,7 +83,7 @@ pub(crate) struct Sender {
     /// Number of the next probe.
     pub(super) probes: u8,
     /// The first probe that asked for what was in flight and is not answered yet.
-    pub(super) asked: Option<Asked>,
+    pub(super) open_probe: Option<OpenProbe>,
     /// The first probe by a way of which nothing is known: segments wait for its answer.
     pub(super) path_probe: Option<u8>,
     /// Probes answered since the last news, of segments that the answers lack: saturating.
@@ -127,7 +127,7 @@ impl Sender {
             reorder_deadline: None,
             tail_probes: 0,
             probes: 0,
-            asked: None,
+            open_probe: None,
             path_probe: None,
             vain_answers: 0,
             backoff: 0,
@@ -169,13 +169,17 @@ impl Sender {
     }
 
     /// As [`Self::write`], of `len` bytes that stay with the writer until
-    /// [`Self::keep`](SendBuffer::keep).
+    /// [`Self::end_borrow`](SendBuffer::end_borrow).
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub(super) fn lend(&mut self, len: usize, ending: Ending) -> Result<usize, TryReserveError> {
+    pub(super) fn write_borrowed(
+        &mut self,
+        len: usize,
+        ending: Ending,
+    ) -> Result<usize, TryReserveError> {
         self.prepare(len)?;
-        self.buf.lend(len, ending)
+        self.buf.write_borrowed(len, ending)
     }
 
     /// Finds memory for the account of the segments that `len` bytes more will be.
@@ -276,10 +280,10 @@ impl Sender {
 
     /// A probe goes out, and asks what was sent before it.
     pub(super) fn ask(&mut self) {
-        let Self { asked, probes: next, flight, .. } = self;
-        let asked =
-            asked.get_or_insert_with(|| Asked { number: *next, order: flight.next_order() });
-        asked.number = awaited(asked.number, *next);
+        let Self { open_probe, probes: next, flight, .. } = self;
+        let probe = open_probe
+            .get_or_insert_with(|| OpenProbe { number: *next, order: flight.next_order() });
+        probe.number = awaited(probe.number, *next);
     }
 
     /// A probe goes out while segments wait: for the peer to have room, or to answer by a way of

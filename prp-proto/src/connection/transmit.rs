@@ -191,7 +191,7 @@ impl Connection {
         if segment.eoc {
             header.flags |= Flags::EOC;
         }
-        if let Some(acked) = self.ride() {
+        if let Some(acked) = self.piggyback_ack() {
             header.flags = header.flags.with_ack(acked);
             if segment.eoc {
                 self.send.eoc_closed_both = !self.state.can_receive() && acked == self.recv.next;

@@ -18,10 +18,14 @@ impl Connection {
         written
     }
 
-    /// As [`Self::write`], of `len` bytes that stay with the writer until [`Self::keep`].
-    pub(crate) fn lend(&mut self, len: usize, ending: Ending) -> Result<usize, WriteError> {
+    /// As [`Self::write`], of `len` bytes that stay with the writer until [`Self::end_borrow`].
+    pub(crate) fn write_borrowed(
+        &mut self,
+        len: usize,
+        ending: Ending,
+    ) -> Result<usize, WriteError> {
         self.admit(len, ending)?;
-        let lent = self.send.lend(len, ending).map_err(|_| WriteError::NoMemory);
+        let lent = self.send.write_borrowed(len, ending).map_err(|_| WriteError::NoMemory);
         self.starved = !self.send.buf.has_worthwhile_room();
         lent
     }
@@ -32,8 +36,8 @@ impl Connection {
     }
 
     /// Takes what is lent and still needed: the end of `bytes`, which were lent.
-    pub(crate) fn keep(&mut self, bytes: &[u8]) {
-        self.send.buf.keep(bytes);
+    pub(crate) fn end_borrow(&mut self, bytes: &[u8]) {
+        self.send.buf.end_borrow(bytes);
     }
 
     /// Whether something of `len` bytes may be written.

@@ -8,10 +8,11 @@ use crate::error::WriteError;
 use crate::event::ConnHandle;
 use crate::time::Instant;
 
-/// Bytes that are written to a connection and stay where they are until [`Endpoint::keep`].
+/// Bytes that are written to a connection and stay where they are until [`Endpoint::end_borrow`].
 ///
 /// Frames are made from them meanwhile: have them made by [`Endpoint::poll_transmit_with`], hand
-/// them to the device by [`Endpoint::frame_with`], and write nothing else to the connection.
+/// them to the device by [`Endpoint::frame_with_borrowed`], and write nothing else to the
+/// connection.
 #[derive(Debug)]
 #[must_use = "the endpoint has to keep what is still needed of it"]
 pub struct BorrowedWrite<'a> {
@@ -54,7 +55,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`WriteError`].
-    pub fn lend(
+    pub fn write_borrowed(
         &mut self,
         now: Instant,
         lent: &mut BorrowedWrite<'_>,
@@ -62,8 +63,8 @@ impl Endpoint {
     ) -> Result<usize, WriteError> {
         let Some(c) = self.table.get_mut(lent.conn) else { return Err(WriteError::Closed) };
         let left = lent.bytes.len() - lent.taken;
-        c.draw_to_write(left, &mut self.pool);
-        let written = c.lend(left, ending);
+        c.acquire_to_write(left, &mut self.pool);
+        let written = c.write_borrowed(left, ending);
         lent.taken += written.as_ref().map_or(0, |n| *n);
         self.note_command(now, lent.conn);
         written
@@ -75,10 +76,10 @@ impl Endpoint {
     }
 
     /// Ends the loan: copies what the peer may not have yet.
-    pub fn keep(&mut self, now: Instant, lent: BorrowedWrite<'_>) {
+    pub fn end_borrow(&mut self, now: Instant, lent: BorrowedWrite<'_>) {
         let (conn, bytes) = lent.end();
         if let Some(c) = self.table.get_mut(conn) {
-            c.keep(bytes);
+            c.end_borrow(bytes);
             self.settle(conn, now);
         }
     }

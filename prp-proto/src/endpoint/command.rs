@@ -189,7 +189,7 @@ impl Endpoint {
         ending: Ending,
     ) -> Result<usize, WriteError> {
         let Some(c) = self.table.get_mut(conn) else { return Err(WriteError::Closed) };
-        c.draw_to_write(bytes.len(), &mut self.pool);
+        c.acquire_to_write(bytes.len(), &mut self.pool);
         let written = c.write(bytes, ending);
         if c.is_quiet() && !c.queued_transmit {
             // A message may well go at once, and what follows is seen to when it has.
@@ -223,7 +223,7 @@ impl Endpoint {
         if !c.can_send_now(now, bytes.len()) {
             return false;
         }
-        c.draw_to_write(bytes.len(), &mut self.pool);
+        c.acquire_to_write(bytes.len(), &mut self.pool);
         let is_taken = c.try_send_now(now, bytes, ending, batch);
         if is_taken {
             self.scheduler.update(c);

@@ -155,7 +155,7 @@ impl Endpoint {
         let was_finished = conn.state.is_finished();
         let sink = sink.filter(|s| s.is_for(handle));
         if sink.is_none() {
-            conn.draw_to_receive(frame.payload.len(), &mut self.pool);
+            conn.acquire_to_receive(frame.payload.len(), &mut self.pool);
         }
         let outcome = conn.on_frame(now, frame, sink);
         if let Err(why) = outcome {

@@ -36,9 +36,9 @@ impl Endpoint {
     /// Fills `batch`, which must be empty, with frames to send now; how many there are.
     ///
     /// The frames borrow from send buffers: hand them to the device, by [`Self::frame`] (or
-    /// [`Self::frame_with`]), before anything else is asked of the endpoint. What follows from
-    /// their having been sent, deadlines above all, is seen to by [`Self::handle_sent`] or the next
-    /// call: it need not hold up the frames.
+    /// [`Self::frame_with_borrowed`]), before anything else is asked of the endpoint. What follows
+    /// from their having been sent, deadlines above all, is seen to by [`Self::handle_sent`] or the
+    /// next call: it need not hold up the frames.
     pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> usize {
         self.poll_transmit_with(now, batch, None)
     }
@@ -140,11 +140,11 @@ impl Endpoint {
 
     /// The pieces of frame `index` of `batch`, in order; some may be empty.
     pub fn frame<'a>(&'a self, batch: &'a TransmitBatch, index: usize) -> [&'a [u8]; 4] {
-        self.frame_with(batch, index, None)
+        self.frame_with_borrowed(batch, index, None)
     }
 
     /// As [`Self::frame`], while `lent` is lent.
-    pub fn frame_with<'a>(
+    pub fn frame_with_borrowed<'a>(
         &'a self,
         batch: &'a TransmitBatch,
         index: usize,

@@ -108,7 +108,7 @@ impl Node {
         let conn = match asked {
             Ok(conn) => conn,
             Err(why) => {
-                world.ledger.failed(now, flow, why);
+                world.flow_log.failed(now, flow, why);
                 world.recorder.note(now, 103, format_args!("flow {flow} cannot start: {why:?}"));
                 return Ok(());
             }
@@ -116,7 +116,7 @@ impl Node {
         // Asking for it by number is claiming it, if it is not ours already.
         self.claims.extend(f.local);
         let ends = self.endpoint.ends(conn).ok_or("a new connection has no ends")?;
-        world.ledger.asked(now, flow, ends);
+        world.flow_log.asked(now, flow, ends);
         let what = format_args!("flow {flow} asks: {} > {}", ends.0, ends.1);
         world.recorder.note(now, 104, what);
         let session = Session::new(flow, Role::Client, conn, now);
@@ -135,9 +135,9 @@ impl Node {
         let Some(handle) = self.apps.listeners.get(&listener).copied() else { return Ok(()) };
         while let Some(conn) = self.endpoint.accept(now, handle) {
             let (local, remote) = self.endpoint.ends(conn).ok_or("accepted, and has no ends")?;
-            let flow = world.ledger.find(remote, local);
+            let flow = world.flow_log.find(remote, local);
             let flow = flow.ok_or_else(|| format!("{remote} never asked for {local}"))?;
-            world.ledger.opened(now, flow);
+            world.flow_log.opened(now, flow);
             world.recorder.note(now, 105, format_args!("flow {flow} accepted"));
             let session = Session::new(flow, Role::Server, conn, now);
             if let Some(old) = self.apps.sessions.insert(conn.slot(), session) {
@@ -213,7 +213,7 @@ impl Node {
         let Some(session) = self.apps.sessions.get_mut(&slot) else { return Ok(()) };
         let flow = session.record.flow;
         session.act(now, &mut self.endpoint, &plan.flows[flow], &mut self.apps.scratch)?;
-        world.ledger.moved(flow, session.moved.max(session.wakes_at().unwrap_or(session.moved)));
+        world.flow_log.moved(flow, session.moved.max(session.wakes_at().unwrap_or(session.moved)));
         if !session.is_over() {
             return Ok(());
         }
@@ -229,7 +229,7 @@ impl Node {
         if let Some(error) = record.error {
             world.tally.add_error(error);
         }
-        world.ledger.ended(record);
+        world.flow_log.ended(record);
         Ok(())
     }
 
@@ -238,7 +238,7 @@ impl Node {
         self.apps.listeners.clear();
         for (_, mut session) in core::mem::take(&mut self.apps.sessions) {
             session.kill();
-            world.ledger.ended(session.record);
+            world.flow_log.ended(session.record);
         }
     }
 

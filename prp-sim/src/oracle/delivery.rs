@@ -3,7 +3,7 @@
 use prp_proto::wire::Reliability;
 
 use super::nodes_stay;
-use crate::ledger::FlowRecord;
+use crate::flow_log::FlowRecord;
 use crate::plan::{Closing, FlowPlan, Plan};
 use crate::session::{EndRecord, How, Role};
 use crate::tally::Tally;

@@ -6,7 +6,7 @@ use prp_proto::time::Instant;
 
 use super::delivery::breaks_off;
 use super::{listening_ends, nodes_stay};
-use crate::ledger::{FlowRecord, Ledger};
+use crate::flow_log::{FlowLog, FlowRecord};
 use crate::plan::{FlowPlan, Plan};
 use crate::tally::Tally;
 
@@ -24,10 +24,10 @@ const DEATH_WITHIN: Duration = Duration::from_secs(100);
 pub(crate) fn watch(
     now: Instant,
     plan: &Plan,
-    ledger: &Ledger,
+    flow_log: &FlowLog,
     tally: &Tally,
 ) -> Result<(), String> {
-    for (index, (flow, record)) in plan.flows.iter().zip(ledger.flows()).enumerate() {
+    for (index, (flow, record)) in plan.flows.iter().zip(flow_log.flows()).enumerate() {
         if record.started.is_none() || record.is_over() {
             continue;
         }

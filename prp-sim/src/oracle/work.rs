@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use crate::ledger::{FlowRecord, Ledger};
+use crate::flow_log::{FlowLog, FlowRecord};
 use crate::plan::{FlowPlan, Plan};
 use crate::session::{EndRecord, Role};
 use crate::tally::Tally;
@@ -28,8 +28,9 @@ const PER_SECOND: u64 = 2;
 const PER_PROBE: u64 = 4;
 
 /// Checks the number of frames of a run.
-pub(super) fn check(plan: &Plan, ledger: &Ledger, tally: &Tally) -> Result<(), String> {
-    let most = most_frames(plan, ledger.flows(), tally.harmed(), Duration::from_nanos(tally.nanos));
+pub(super) fn check(plan: &Plan, flow_log: &FlowLog, tally: &Tally) -> Result<(), String> {
+    let most =
+        most_frames(plan, flow_log.flows(), tally.harmed(), Duration::from_nanos(tally.nanos));
     if tally.frames > most {
         return Err(format!("{} frames were sent where {most} are plenty", tally.frames));
     }

@@ -274,7 +274,9 @@ impl Core {
             let device = batch.device(next);
             let end = (next..count).find(|i| batch.device(*i) != device).unwrap_or(count);
             if let Some(slot) = self.devices.get_mut(usize::from(device.0)) {
-                slot.send(next..end, |i| (batch.to(i), endpoint.frame_with(batch, i, lent)));
+                slot.send(next..end, |i| {
+                    (batch.to(i), endpoint.frame_with_borrowed(batch, i, lent))
+                });
             }
             next = end;
         }
@@ -311,7 +313,7 @@ impl Core {
                 }
             }
         }
-        self.note_roster();
+        self.note_connections();
         #[cfg(feature = "tracing")]
         self.note_connection_events();
         while let Some(port) = self.endpoint.poll_released_port() {
@@ -395,7 +397,7 @@ impl Core {
 
     fn call_leader_if(&mut self, is_present: impl FnOnce(Interest) -> bool) {
         if let Some(leader) = &mut self.waiting.leader {
-            leader.call_if(is_present, &mut self.waiting.calls);
+            leader.wake_if(is_present, &mut self.waiting.calls);
         }
     }
 

@@ -39,7 +39,7 @@ impl Leader {
     }
 
     /// Calls it if what it waits for is there.
-    pub(super) fn call_if(
+    pub(super) fn wake_if(
         &mut self,
         is_present: impl FnOnce(Interest) -> bool,
         calls: &mut DeferredCalls,

@@ -99,7 +99,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(stop) = &self.stop {
-            stop.kick();
+            stop.wake();
         }
     }
 }

@@ -99,7 +99,7 @@ impl RouterClient {
         self.since = now;
         match self.dir.connect(engine.local_node(), Service::Registry, PATIENCE) {
             Ok(link) => self.link = Some(CloseOnFork::new(Registration::new(link))),
-            Err(_) => self.put_off(now),
+            Err(_) => self.postpone(now),
         }
     }
 
@@ -111,10 +111,10 @@ impl RouterClient {
         if now.since(self.since) >= STAYED {
             self.pause = SEEK_AGAIN.0;
         }
-        self.put_off(now);
+        self.postpone(now);
     }
 
-    fn put_off(&mut self, now: Instant) {
+    fn postpone(&mut self, now: Instant) {
         self.seek_at = now + self.pause;
         self.pause = (self.pause * 2).min(SEEK_AGAIN.1);
     }
@@ -125,11 +125,11 @@ impl Core {
     fn keep_ledger(&mut self, ledger: Option<Ledger>) {
         self.endpoint.track_connections(ledger.is_some());
         self.node.ledger = ledger;
-        self.note_roster();
+        self.note_connections();
     }
 
     /// Brings the ledger, if there is one, up to date.
-    pub(super) fn note_roster(&mut self) {
+    pub(super) fn note_connections(&mut self) {
         let Some(ledger) = &self.node.ledger else { return };
         while let Some(change) = self.endpoint.poll_connection_change() {
             ledger.note(change);

@@ -27,9 +27,9 @@ pub(crate) struct RxCoalescing {
     /// Frames that may gather, as receiving rings go.
     target_frames: u32,
     /// Frames that may gather, as naps have shown.
-    proven: u32,
+    measured_frames: u32,
     /// Frames that were meant to gather during the last nap.
-    meant: u32,
+    expected_frames: u32,
 }
 
 impl RxCoalescing {
@@ -40,8 +40,8 @@ impl RxCoalescing {
             frames: 0,
             napped: false,
             target_frames: u32::MAX,
-            proven: u32::MAX,
-            meant: 0,
+            measured_frames: u32::MAX,
+            expected_frames: 0,
         }
     }
 
@@ -57,14 +57,14 @@ impl RxCoalescing {
         self.napped = false;
         if self.frames == 0 {
             self.since = now;
-            (self.target_frames, self.proven) = (u32::MAX, u32::MAX);
+            (self.target_frames, self.measured_frames) = (u32::MAX, u32::MAX);
         }
         self.target_frames = self.target_frames.min(target_frames);
         self.frames += frames as u32;
         if self.frames > FLOW_MEMORY_FRAMES {
             self.frames /= 2;
             self.since = self.since + now.since(self.since) / 2;
-            self.proven = u32::MAX;
+            self.measured_frames = u32::MAX;
         }
     }
 
@@ -79,10 +79,11 @@ impl RxCoalescing {
             return None;
         }
         let elapsed = now.since(self.since);
-        let target_frames = self.target_frames.min(self.proven);
+        let target_frames = self.target_frames.min(self.measured_frames);
         let nap = (elapsed * target_frames / self.frames).min(LONGEST_NAP);
         // As many as were to gather, or as come in the longest time.
-        self.meant = (nap.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
+        self.expected_frames =
+            (nap.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
         let nap = nap.checked_sub(TIMER_SLACK)?;
         let is_fast = elapsed / self.frames <= FLOW_FRAME_GAP;
         self.napped = is_fast && nap >= SHORTEST_NAP;
@@ -92,12 +93,12 @@ impl RxCoalescing {
     /// Frames that must have gathered at the end of a nap: three quarters of what was meant to,
     /// since neither naps nor senders are exact.
     pub(super) const fn enough(&self) -> u32 {
-        self.meant - self.meant / 4
+        self.expected_frames - self.expected_frames / 4
     }
 
     /// Fewer did: somebody has sent what his window allows, and waits for an acknowledgement.
-    pub(super) const fn fell_short(&mut self) {
-        self.proven = self.meant / 2;
+    pub(super) const fn note_shortfall(&mut self) {
+        self.measured_frames = self.expected_frames / 2;
     }
 }
 
@@ -158,12 +159,15 @@ mod tests {
         let (mut flow, mut now) = flow(512, 2_000, 10_000);
         let nap = |flow: &mut RxCoalescing, now| {
             let nap = flow.nap(now)?;
-            Some((((nap + TIMER_SLACK).as_micros() + 4) / 8 * 8, flow.meant.next_multiple_of(2)))
+            Some((
+                ((nap + TIMER_SLACK).as_micros() + 4) / 8 * 8,
+                flow.expected_frames.next_multiple_of(2),
+            ))
         };
         assert_eq!(nap(&mut flow, now), Some((256, 128)));
-        flow.fell_short();
+        flow.note_shortfall();
         assert_eq!(nap(&mut flow, now), Some((128, 64)));
-        flow.fell_short();
+        flow.note_shortfall();
         assert_eq!(nap(&mut flow, now), None, "32 frames are too few");
         for _ in 0..FLOW_MEMORY_FRAMES {
             now = now + Duration::from_micros(2);

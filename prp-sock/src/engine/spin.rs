@@ -93,7 +93,7 @@ impl YieldBackoff {
 
     /// Whether others have the processor for so long that a thread that waits had better sleep.
     pub(super) const fn is_contended(self) -> bool {
-        self.contention.is_certain()
+        self.contention.is_contended()
     }
 
     /// After a yield that began at `begun` and is over `now`.

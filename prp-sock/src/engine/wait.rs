@@ -363,7 +363,7 @@ impl Engine {
         me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
         let mut core = self.lock();
         if is_whole && polled == Ok(0) && !core.rx_handles.hold(core.rx_coalescing.enough()) {
-            core.rx_coalescing.fell_short();
+            core.rx_coalescing.note_shortfall();
         }
         (core, polled.map(drop).map_err(io::Error::from))
     }

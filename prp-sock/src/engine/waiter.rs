@@ -18,19 +18,19 @@ const AWAKE: u32 = 0;
 const CALLED: u32 = 1;
 /// Asleep on the futex.
 const PARKED: u32 = 2;
-/// Asleep in `poll`, to be woken by the kick.
+/// Asleep in `poll`, to be woken by the wake.
 const POLLING: u32 = 3;
 
 /// A thread's place to sleep.
 #[derive(Debug)]
 pub(super) struct Waiter {
     state: Word,
-    kick: Arc<WakeFd>,
+    wake_fd: Arc<WakeFd>,
 }
 
 impl Waiter {
-    pub(super) fn new(kick: Arc<WakeFd>) -> Arc<Self> {
-        Arc::new(Self { state: Word::new(AWAKE), kick })
+    pub(super) fn new(wake_fd: Arc<WakeFd>) -> Arc<Self> {
+        Arc::new(Self { state: Word::new(AWAKE), wake_fd })
     }
 
     /// As something to put on a list.
@@ -64,7 +64,7 @@ impl Waiter {
 
     /// What this thread must have among its descriptors when it polls.
     pub(super) fn wake_fd(&self) -> BorrowedFd<'_> {
-        self.kick.as_fd()
+        self.wake_fd.as_fd()
     }
 
     /// Says that this thread goes into `poll` now; whether it should not, because somebody has
@@ -73,13 +73,13 @@ impl Waiter {
         self.sleep_as(POLLING)
     }
 
-    /// Says that it is back, and whether it saw the kick. That is not to say that somebody has
-    /// called: a kick may come late, when its addressee is awake again, or somebody else in its
+    /// Says that it is back, and whether it saw the wake. That is not to say that somebody has
+    /// called: a wake may come late, when its addressee is awake again, or somebody else in its
     /// place.
-    pub(super) fn end_poll(&self, kicked: bool) {
+    pub(super) fn end_poll(&self, woken: bool) {
         self.state.swap(AWAKE, Ordering::AcqRel);
-        if kicked {
-            self.kick.clear();
+        if woken {
+            self.wake_fd.clear();
         }
     }
 
@@ -108,11 +108,11 @@ thread_local! {
 
 impl ThreadParker {
     /// This thread's, for `engine`.
-    pub(super) fn take(engine: u64, kick: &Arc<WakeFd>) -> Self {
+    pub(super) fn take(engine: u64, wake_fd: &Arc<WakeFd>) -> Self {
         // A thread that is being torn down, dropping a stream with a linger time, has none.
         let left = PARKER.try_with(Cell::take).ok().flatten();
         left.filter(|parker| parker.engine == engine).unwrap_or_else(|| {
-            let waiter = Waiter::new(kick.clone());
+            let waiter = Waiter::new(wake_fd.clone());
             Self { engine, waker: waiter.waker(), waiter }
         })
     }
@@ -133,7 +133,7 @@ impl Wake for Waiter {
             PARKED => {
                 futex::wake(&self.state);
             }
-            POLLING => self.kick.kick(),
+            POLLING => self.wake_fd.wake(),
             _ => {}
         }
     }

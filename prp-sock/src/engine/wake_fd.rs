@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// A descriptor that is readable from the first kick until it is cleared.
+/// A descriptor that is readable from the first wake until it is cleared.
 #[derive(Debug)]
 pub(super) struct WakeFd(EventFd);
 
@@ -16,12 +16,12 @@ impl WakeFd {
         Ok(Arc::new(Self(EventFd::from_value_and_flags(0, flags)?)))
     }
 
-    pub(super) fn kick(&self) {
+    pub(super) fn wake(&self) {
         // It can only fail by being readable already.
         let _ = self.0.write(1);
     }
 
-    /// Takes a kick back, so that the next `poll` sleeps.
+    /// Takes a wake back, so that the next `poll` sleeps.
     pub(super) fn clear(&self) {
         let _ = self.0.read();
     }

@@ -181,7 +181,7 @@ impl<'a> WriteWait<'a> {
     fn write(&self, core: &mut Core, now: &mut Instant, most: usize) -> Result<usize, WriteError> {
         let (mut bytes, mut ending) = self.next(most);
         if bytes.len() >= BORROW_BYTES {
-            return self.lend(core, now, bytes, ending);
+            return self.write_borrowed(core, now, bytes, ending);
         }
         if bytes.len() > COPY_BYTES {
             (bytes, ending) = (&bytes[..COPY_BYTES], Ending::More);
@@ -197,7 +197,7 @@ impl<'a> WriteWait<'a> {
 
     /// Sends `bytes` from where they lie, as far as there is room and the peer makes more; then the
     /// endpoint keeps what the peer may not have.
-    fn lend(
+    fn write_borrowed(
         &self,
         core: &mut Core,
         now: &mut Instant,
@@ -211,7 +211,7 @@ impl<'a> WriteWait<'a> {
             // An error is for a call that has written nothing: this one would not tell of it.
             let open = lent.taken() == 0 || core.endpoint.room(self.conn).is_some();
             if open && lent.taken() < bytes.len() {
-                outcome = core.endpoint.lend(*now, &mut lent, ending);
+                outcome = core.endpoint.write_borrowed(*now, &mut lent, ending);
             }
             core.exchange(*now, &lent);
             *now = self.engine.now();
@@ -225,7 +225,7 @@ impl<'a> WriteWait<'a> {
             }
         }
         let taken = lent.taken();
-        core.endpoint.keep(*now, lent);
+        core.endpoint.end_borrow(*now, lent);
         if taken > 0 { Ok(taken) } else { outcome }
     }
 }

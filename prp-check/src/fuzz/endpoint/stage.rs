@@ -191,15 +191,20 @@ impl Stage {
     }
 
     /// Has the friend write `bytes` by lending them for some exchanges; how many were taken.
-    pub(super) fn lend(&mut self, near: ConnHandle, bytes: &[u8], exchanges: usize) -> usize {
+    pub(super) fn write_borrowed(
+        &mut self,
+        near: ConnHandle,
+        bytes: &[u8],
+        exchanges: usize,
+    ) -> usize {
         let mut lent = BorrowedWrite::new(near, bytes);
         for _ in 0..exchanges {
             // What does not fit may do so once something has arrived.
-            let _ = self.friend.lend(self.now, &mut lent, Ending::Write);
+            let _ = self.friend.write_borrowed(self.now, &mut lent, Ending::Write);
             self.exchange(Some(&lent));
         }
         let taken = lent.taken();
-        self.friend.keep(self.now, lent);
+        self.friend.end_borrow(self.now, lent);
         taken
     }
 
@@ -257,6 +262,8 @@ fn take_frames(
         if endpoint.poll_transmit(now, &mut batch) == 0 {
             return frames;
         }
-        frames.extend((0..batch.len()).map(|i| endpoint.frame_with(&batch, i, lent).concat()));
+        frames.extend(
+            (0..batch.len()).map(|i| endpoint.frame_with_borrowed(&batch, i, lent).concat()),
+        );
     }
 }

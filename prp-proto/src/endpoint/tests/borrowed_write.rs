@@ -16,8 +16,8 @@ fn frames(
         if endpoint.poll_transmit_with(now, &mut batch, borrowed_write) == 0 {
             return frames;
         }
-        let made =
-            (0..batch.len()).map(|i| endpoint.frame_with(&batch, i, borrowed_write).concat());
+        let made = (0..batch.len())
+            .map(|i| endpoint.frame_with_borrowed(&batch, i, borrowed_write).concat());
         frames.extend(made);
     }
 }
@@ -50,7 +50,8 @@ fn borrowed_write__is_sent_from_where_it_lies() {
         let mut arrived = Vec::new();
         for _ in 0..1000 {
             pair.client.endpoint.handle_timeout(pair.time);
-            let _ = pair.client.endpoint.lend(pair.time, &mut borrowed_write, Ending::Write);
+            let _ =
+                pair.client.endpoint.write_borrowed(pair.time, &mut borrowed_write, Ending::Write);
             let sent = frames(&mut pair.client.endpoint, pair.time, Some(&borrowed_write));
             pair.time = pair.time + pair.latency;
             take(&mut pair.server.endpoint, pair.time, &sent);
@@ -65,7 +66,7 @@ fn borrowed_write__is_sent_from_where_it_lies() {
             "{mtu}"
         );
         assert!(arrived[..6] == *b"before" && arrived[6..] == bytes);
-        pair.client.endpoint.keep(pair.time, borrowed_write);
+        pair.client.endpoint.end_borrow(pair.time, borrowed_write);
         assert!(pair.client.endpoint.is_flushed(c), "{mtu}");
     }
 }
@@ -82,7 +83,7 @@ fn borrowed_write__what_is_lost_is_repeated() {
             let bytes = pattern(100_000);
             let mut borrowed_write = BorrowedWrite::new(c, &bytes);
             assert_eq!(
-                pair.client.endpoint.lend(now, &mut borrowed_write, Ending::Write),
+                pair.client.endpoint.write_borrowed(now, &mut borrowed_write, Ending::Write),
                 Ok(bytes.len())
             );
             let mut sent = frames(&mut pair.client.endpoint, now, Some(&borrowed_write));
@@ -97,7 +98,7 @@ fn borrowed_write__what_is_lost_is_repeated() {
                 assert!(!repeats.is_empty());
                 take(&mut pair.server.endpoint, now, &repeats);
             }
-            pair.client.endpoint.keep(now, borrowed_write);
+            pair.client.endpoint.end_borrow(now, borrowed_write);
             let mut arrived = Vec::new();
             assert!(pair.drive_until(|p| {
                 arrived.extend(p.read_available(ToServer, s));
@@ -117,9 +118,12 @@ fn borrowed_write__to_a_connection_that_ends_meanwhile() {
     let bytes = pattern(2_000_000);
     let mut borrowed_write = BorrowedWrite::new(c, &bytes);
     let room = pair.client.endpoint.room(c).unwrap();
-    assert_eq!(pair.client.endpoint.lend(now, &mut borrowed_write, Ending::Write), Ok(room));
     assert_eq!(
-        pair.client.endpoint.lend(now, &mut borrowed_write, Ending::Write),
+        pair.client.endpoint.write_borrowed(now, &mut borrowed_write, Ending::Write),
+        Ok(room)
+    );
+    assert_eq!(
+        pair.client.endpoint.write_borrowed(now, &mut borrowed_write, Ending::Write),
         Err(WriteError::Blocked)
     );
     let _ = frames(&mut pair.client.endpoint, now, Some(&borrowed_write));
@@ -127,7 +131,7 @@ fn borrowed_write__to_a_connection_that_ends_meanwhile() {
     let reset = frames(&mut pair.server.endpoint, now, None);
     take(&mut pair.client.endpoint, now, &reset);
     let error = Err(WriteError::Conn(ConnError::Reset));
-    assert_eq!(pair.client.endpoint.lend(now, &mut borrowed_write, Ending::Write), error);
-    pair.client.endpoint.keep(now, borrowed_write);
+    assert_eq!(pair.client.endpoint.write_borrowed(now, &mut borrowed_write, Ending::Write), error);
+    pair.client.endpoint.end_borrow(now, borrowed_write);
     assert_eq!(pair.client.endpoint.unsent(c), 0);
 }

@@ -19,15 +19,15 @@ fn assert_asleep(probe: &Probe) {
     assert!(polls < 300, "{polls} polls of the device: nobody sleeps");
 }
 
-/// A kick that arrives when its addressee is awake again must not keep anybody from sleeping.
+/// A wake that arrives when its addressee is awake again must not keep anybody from sleeping.
 #[test]
-fn sleep__a_late_kick_wakes_once() {
+fn sleep__a_late_wake_wakes_once() {
     within_patience(|| {
         let (pair, probe) = probed_pair();
         let bystander = Bystander::new(&pair);
         let engine = pair.alpha.engine();
         wait_until("the keeper is parked", || engine.lock().timing.keeper_parked);
-        engine.leader_wake_fd.kick();
+        engine.leader_wake_fd.wake();
         assert_asleep(&probe);
         drop(bystander);
     });

@@ -7,7 +7,7 @@ use prp_proto::wire::Reliability;
 
 use super::delivery::breaks_off;
 use super::{listening_ends, nodes_stay};
-use crate::ledger::FlowRecord;
+use crate::flow_log::FlowRecord;
 use crate::plan::{FlowPlan, Plan};
 use crate::session::{EndRecord, How, Role};
 use crate::tally::Tally;
@@ -25,7 +25,7 @@ pub(super) fn check_errors(
 ) -> Result<(), String> {
     for end in &record.ends {
         let Some(error) = end.error else { continue };
-        let excused = match error {
+        let has_cause = match error {
             ConnError::Refused => refusal(plan, flow),
             ConnError::Reset | ConnError::PeerClosed => {
                 broken_off(plan, flow, record, end)
@@ -42,7 +42,7 @@ pub(super) fn check_errors(
             | ConnError::NoOnwardRoute { .. }
             | ConnError::Aborted => false,
         };
-        if !excused {
+        if !has_cause {
             return Err(format!("{:?} was told {error:?} for no reason", end.role));
         }
     }

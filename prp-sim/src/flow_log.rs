@@ -38,13 +38,13 @@ impl FlowRecord {
 
 /// All flows' histories.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct FlowLog {
     flows: Vec<FlowRecord>,
     /// The latest flow with these ends, the client's first.
     by_ends: BTreeMap<(PrpAddr, PrpAddr), usize>,
 }
 
-impl Ledger {
+impl FlowLog {
     pub(crate) fn new(flows: usize) -> Self {
         Self { flows: vec![FlowRecord::default(); flows], by_ends: BTreeMap::new() }
     }
