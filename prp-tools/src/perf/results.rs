@@ -33,7 +33,8 @@ newest run of each machine that the project has figures of. Two nodes are two ne
 one machine, joined by a veth pair; PRP and TCP take turns on the same link; figures are medians of
 one run. **These are virtual links: no figure of this page is of a network card.**
 [Performance](performance.md) says how it is measured and what scatters, and
-[Experiments](experiments.md) what was tried.
+[Experiments](experiments.md) what was tried. A bar is held against the median ratio of neighbouring
+rounds. That is not the ratio of the two medians where the machine changes its speed between rounds.
 ";
 
 /// A figure of the page: what it is, its unit, and where both transports have it.
