@@ -25,139 +25,145 @@ pub(super) fn check_errors(
 ) -> Result<(), String> {
     for end in &record.ends {
         let Some(error) = end.error else { continue };
-        let has_cause = match error {
-            ConnError::Refused => refusal(plan, flow),
-            ConnError::Reset | ConnError::PeerClosed => {
-                broken_off(plan, flow, record, end)
-                    || gives_up(plan, flow, record, end, tally)
-                    || outlived(record, end, tally)
-            }
-            ConnError::Gap { .. } | ConnError::PeerGap => gap(plan, flow, end, tally),
-            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => {
-                gives_up(plan, flow, record, end, tally) || forsaken(plan, flow, record, end, tally)
-            }
-            ConnError::NoCommonPolicy => no_common_policy(plan, flow),
-            ConnError::ClassicPeer
-            | ConnError::NoRoute(_)
-            | ConnError::NoOnwardRoute { .. }
-            | ConnError::Aborted => false,
-        };
-        if !has_cause {
+        if !(Case { plan, flow, record, end, tally }).explains(error) {
             return Err(format!("{:?} was told {error:?} for no reason", end.role));
         }
     }
     Ok(())
 }
 
-/// Nobody listened, at some time.
-fn refusal(plan: &Plan, flow: &FlowPlan) -> bool {
-    let Some(listener) = flow.listener.map(|l| &plan.listeners[l]) else { return true };
-    listener.until.is_some()
-        || listener.from >= flow.start
-        || !plan.nodes[flow.server].restarts.is_empty()
+/// An end of a flow whose application was told of an error.
+struct Case<'a> {
+    plan: &'a Plan,
+    flow: &'a FlowPlan,
+    record: &'a FlowRecord,
+    end: &'a EndRecord,
+    tally: &'a Tally,
 }
 
-/// Somebody broke off, or forgot.
-fn broken_off(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, end: &EndRecord) -> bool {
-    let closes = listening_ends(plan, flow);
-    // Its own farewell was lost, and then it no longer knew the connection.
-    let gave_up = |peer: &EndRecord| {
-        use ConnError::{Gap, PeerGap, TimedOut, TooLarge};
-        let error = peer.error.filter(|_| peer.role != end.role);
-        matches!(error, Some(TimedOut { .. } | TooLarge { .. } | Gap { .. } | PeerGap))
-    };
-    breaks_off(flow, Role::Client)
-        || breaks_off(flow, Role::Server)
-        || closes
-        || !nodes_stay(plan, flow)
-        || record.ends.iter().any(gave_up)
-}
-
-/// An end may give up, though perhaps no application is left, or none has come yet, to be told.
-fn gives_up(
-    plan: &Plan,
-    flow: &FlowPlan,
-    record: &FlowRecord,
-    end: &EndRecord,
-    tally: &Tally,
-) -> bool {
-    silence(plan, flow)
-        || impatient(plan, flow, tally)
-        || is_ghost(record, end)
-        || gap(plan, flow, end, tally)
-}
-
-/// The peer had all it wanted and was gone before it could say so again: TIME-WAIT of 150 ms
-/// (SPEC PRP-CLOSE-5) was not enough for the harm done.
-fn outlived(record: &FlowRecord, end: &EndRecord, tally: &Tally) -> bool {
-    let content = |peer: &EndRecord| {
-        peer.role != end.role && peer.how == How::Released && peer.eof && peer.read == end.wrote
-    };
-    tally.harmed() > 0 && record.ends.iter().any(content)
-}
-
-/// It is not what the client asked for, but what became of a late or repeated request: one of
-/// several, or one that the client had given up before it was granted.
-fn is_ghost(record: &FlowRecord, end: &EndRecord) -> bool {
-    let several = record.ends(Role::Server).count() > 1;
-    let unwanted = record.ends(Role::Client).all(|client| client.terms.is_none());
-    end.role == Role::Server && (several || unwanted)
-}
-
-/// A frame was lost and the agreed policy does nothing about that.
-fn gap(plan: &Plan, flow: &FlowPlan, end: &EndRecord, tally: &Tally) -> bool {
-    let detect = match end.terms {
-        Some(terms) => terms.reliability == Reliability::Detect,
-        // It was over before the application had a look at the terms.
-        None => {
-            let theirs = flow.listener.map(|l| plan.listeners[l].config.reliability);
-            let common = theirs.and_then(|t| flow.config.reliability.strongest_common(t));
-            common == Some(Reliability::Detect)
+impl Case<'_> {
+    /// Whether something happened that explains `error`.
+    fn explains(&self, error: ConnError) -> bool {
+        match error {
+            ConnError::Refused => self.refusal(),
+            ConnError::Reset | ConnError::PeerClosed => {
+                self.broken_off() || self.gives_up() || self.outlived()
+            }
+            ConnError::Gap { .. } | ConnError::PeerGap => self.gap(),
+            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => {
+                self.gives_up() || self.forsaken()
+            }
+            ConnError::NoCommonPolicy => self.no_common_policy(),
+            ConnError::ClassicPeer
+            | ConnError::NoRoute(_)
+            | ConnError::NoOnwardRoute { .. }
+            | ConnError::Aborted => false,
         }
-    };
-    detect && tally.harmed() > 0
-}
+    }
 
-/// Nodes and links were away for long, together or one after another, or for ever.
-fn silence(plan: &Plan, flow: &FlowPlan) -> bool {
-    // Routers between the two may be away too.
-    let absences = plan.nodes.iter().flat_map(|node| &node.absences);
-    let outages = plan.links.iter().flatten().flat_map(|link| &link.outages);
-    let spans = absences.chain(outages).map(|(from, until)| until.since(*from));
-    !nodes_stay(plan, flow) || spans.fold(Duration::ZERO, Duration::saturating_add) >= LEAST_TIMEOUT
-}
+    /// Nobody listened, at some time.
+    fn refusal(&self) -> bool {
+        let Some(listener) = self.flow.listener.map(|l| &self.plan.listeners[l]) else {
+            return true;
+        };
+        listener.until.is_some()
+            || listener.from >= self.flow.start
+            || !self.plan.nodes[self.flow.server].restarts.is_empty()
+    }
 
-/// The peer broke off, or its listener closed, its reset was lost, and it has since given up its
-/// port: nobody answers for that any more but to requests (SPEC PRP-RST-2).
-fn forsaken(
-    plan: &Plan,
-    flow: &FlowPlan,
-    record: &FlowRecord,
-    end: &EndRecord,
-    tally: &Tally,
-) -> bool {
-    let closes = listening_ends(plan, flow);
-    let broke_off = |peer: &EndRecord| {
-        peer.role != end.role && (peer.error.is_some() || breaks_off(flow, peer.role))
-    };
-    tally.harmed() > 0 && (closes || record.ends.iter().any(broke_off))
-}
+    /// Somebody broke off, or forgot.
+    fn broken_off(&self) -> bool {
+        let closes = listening_ends(self.plan, self.flow);
+        // Its own farewell was lost, and then it no longer knew the connection.
+        let gave_up = |peer: &EndRecord| {
+            use ConnError::{Gap, PeerGap, TimedOut, TooLarge};
+            let error = peer.error.filter(|_| peer.role != self.end.role);
+            matches!(error, Some(TimedOut { .. } | TooLarge { .. } | Gap { .. } | PeerGap))
+        };
+        breaks_off(self.flow, Role::Client)
+            || breaks_off(self.flow, Role::Server)
+            || closes
+            || !nodes_stay(self.plan, self.flow)
+            || self.record.ends.iter().any(gave_up)
+    }
 
-/// The application asked for timeouts that harm can outlast.
-fn impatient(plan: &Plan, flow: &FlowPlan, tally: &Tally) -> bool {
-    let short = |config: &prp_proto::config::ConnConfig| {
-        let keepalive = config
-            .keepalive
-            .is_some_and(|k| k.idle + k.interval * u32::from(k.probes) < Duration::from_secs(30));
-        keepalive || config.user_timeout.is_some_and(|t| t < Duration::from_secs(60))
-    };
-    let listens = flow.listener.is_some_and(|l| short(&plan.listeners[l].config));
-    let stops = plan.nodes.iter().any(|n| !n.absences.is_empty());
-    (short(&flow.config) || listens) && (tally.harmed() > 0 || stops)
-}
+    /// An end may give up, though perhaps no application is left, or none has come yet, to be told.
+    fn gives_up(&self) -> bool {
+        self.silence() || self.impatient() || self.is_ghost() || self.gap()
+    }
 
-fn no_common_policy(plan: &Plan, flow: &FlowPlan) -> bool {
-    let Some(listener) = flow.listener.map(|l| &plan.listeners[l]) else { return false };
-    let ours = flow.config.reliability;
-    ours.strongest_common(listener.config.reliability).is_none()
+    /// The peer had all it wanted and was gone before it could say so again: TIME-WAIT of 150 ms
+    /// (SPEC PRP-CLOSE-5) was not enough for the harm done.
+    fn outlived(&self) -> bool {
+        let content = |peer: &EndRecord| {
+            peer.role != self.end.role
+                && peer.how == How::Released
+                && peer.eof
+                && peer.read == self.end.wrote
+        };
+        self.tally.harmed() > 0 && self.record.ends.iter().any(content)
+    }
+
+    /// It is not what the client asked for, but what became of a late or repeated request: one of
+    /// several, or one that the client had given up before it was granted.
+    fn is_ghost(&self) -> bool {
+        let several = self.record.ends(Role::Server).count() > 1;
+        let unwanted = self.record.ends(Role::Client).all(|client| client.terms.is_none());
+        self.end.role == Role::Server && (several || unwanted)
+    }
+
+    /// A frame was lost and the agreed policy does nothing about that.
+    fn gap(&self) -> bool {
+        let detect = match self.end.terms {
+            Some(terms) => terms.reliability == Reliability::Detect,
+            // It was over before the application had a look at the terms.
+            None => {
+                let theirs = self.flow.listener.map(|l| self.plan.listeners[l].config.reliability);
+                let common = theirs.and_then(|t| self.flow.config.reliability.strongest_common(t));
+                common == Some(Reliability::Detect)
+            }
+        };
+        detect && self.tally.harmed() > 0
+    }
+
+    /// Nodes and links were away for long, together or one after another, or for ever.
+    fn silence(&self) -> bool {
+        // Routers between the two may be away too.
+        let absences = self.plan.nodes.iter().flat_map(|node| &node.absences);
+        let outages = self.plan.links.iter().flatten().flat_map(|link| &link.outages);
+        let spans = absences.chain(outages).map(|(from, until)| until.since(*from));
+        !nodes_stay(self.plan, self.flow)
+            || spans.fold(Duration::ZERO, Duration::saturating_add) >= LEAST_TIMEOUT
+    }
+
+    /// The peer broke off, or its listener closed, its reset was lost, and it has since given up
+    /// its port: nobody answers for that any more but to requests (SPEC PRP-RST-2).
+    fn forsaken(&self) -> bool {
+        let closes = listening_ends(self.plan, self.flow);
+        let broke_off = |peer: &EndRecord| {
+            peer.role != self.end.role && (peer.error.is_some() || breaks_off(self.flow, peer.role))
+        };
+        self.tally.harmed() > 0 && (closes || self.record.ends.iter().any(broke_off))
+    }
+
+    /// The application asked for timeouts that harm can outlast.
+    fn impatient(&self) -> bool {
+        let short = |config: &prp_proto::config::ConnConfig| {
+            let keepalive = config.keepalive.is_some_and(|k| {
+                k.idle + k.interval * u32::from(k.probes) < Duration::from_secs(30)
+            });
+            keepalive || config.user_timeout.is_some_and(|t| t < Duration::from_secs(60))
+        };
+        let listens = self.flow.listener.is_some_and(|l| short(&self.plan.listeners[l].config));
+        let stops = self.plan.nodes.iter().any(|n| !n.absences.is_empty());
+        (short(&self.flow.config) || listens) && (self.tally.harmed() > 0 || stops)
+    }
+
+    fn no_common_policy(&self) -> bool {
+        let Some(listener) = self.flow.listener.map(|l| &self.plan.listeners[l]) else {
+            return false;
+        };
+        let ours = self.flow.config.reliability;
+        ours.strongest_common(listener.config.reliability).is_none()
+    }
 }
