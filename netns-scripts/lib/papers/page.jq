@@ -1,4 +1,5 @@
-# The page of the papers' figures, in Markdown, from the merged figures (jq -r).
+# The page of the papers' figures, in Markdown, from the merged figures (jq -r). A string that ends
+# with a line break ends with an empty line on the page.
 def cell: if . == null then "-" else tostring end;
 def line: "| " + (map(cell) | join(" | ")) + " |";
 # rows($head; $keys): a table of the objects in the input.
@@ -39,80 +40,96 @@ def latency($name; $who):
     + [$mpi.bandwidth_mbps[$who]["1048576"]];
 def table_2:
     [latency("MPI + TCP/IP (MPICH 5)"; "mpich"), latency("MPI + TCP/IP (Open MPI 5)"; "openmpi"),
-     latency("MPI + TCP/IP (MPICH 3)"; "mpich3"), latency("MPI + PRP (MPICH 3, preloaded)"; "mpich_prp"),
-     latency("MPIPR (prp-mpi)"; "prp_mpi")];
+     latency("MPI + TCP/IP (MPICH 3)"; "mpich3"),
+     latency("MPI + PRP (MPICH 3, preloaded)"; "mpich_prp"), latency("MPIPR (prp-mpi)"; "prp_mpi")];
 def picture($file; $what): "![\($what)](papers/\($file).svg)", "";
 def plain($head): ($head | line), ($head | map("---") | line), (.[] | line), "";
 
-"# The papers' figures",
-"",
-"`netns-scripts/bench --papers` and `bench --mpi` measure these figures, and `bench --papers --page`",
-"makes this page of them. Nodes are network namespaces of one machine, joined by virtual links whose",
-"rate is limited where a table says so: **no figure is of a network card**. Each run compares its",
-"result with that of the sequential program. Figures are medians of the rounds.",
-"[Applications](applications.md) has the programs and the papers.",
-"",
-"The machine: \(.machine.cpu), \(.machine.cores) processors, Linux \(.machine.kernel),",
-"\(.machine.date).",
-"",
-"| bar | figure | at | reach for | |",
-"| --- | --- | --- | --- | --- |",
+"# The papers' figures
+
+`netns-scripts/bench --papers` and `bench --mpi` measure these figures, and `bench --papers --page`
+makes this page of them. Nodes are network namespaces of one machine, joined by virtual links whose
+rate is limited where a table says so: **no figure is of a network card**. Each run compares its
+result with that of the sequential program. Figures are medians of the rounds.
+[Applications](applications.md) has the programs and the papers.
+
+The machine: \(.machine.cpu), \(.machine.cores) processors, Linux \(.machine.kernel),
+\(.machine.date).
+
+| bar | figure | at | reach for | |
+| --- | --- | --- | --- | --- |",
 (bars[] | line),
 "",
-(select(.mpi) | "## Latency of messages (PRP, Table 2)", "",
-    "Half a round trip by `MPI_Isend` and `MPI_Recv`, in microseconds, at MTU 1500; MB/s of 1 MiB",
-    "without TCP's offloads. MPICH 3 is the same program in both of its rows: once over TCP, once with",
-    "the [preload library](applications.md#mpi-simply-adapted-to-prp) over PRP.", "",
+(select(.mpi) | "## Latency of messages (PRP, Table 2)
+
+Half a round trip by `MPI_Isend` and `MPI_Recv`, in microseconds, at MTU 1500; MB/s of 1 MiB
+without TCP's offloads. MPICH 3 is the same program in both of its rows: once over TCP, once with
+the [preload library](applications.md#mpi-simply-adapted-to-prp) over PRP.
+",
     (table_2 | plain(["", "0 bytes", "64", "1024", "1484", "MB/s at 1 MiB"]))),
-(select(.cnn) | "## Cellular neural network (PRP, figure 2)", "",
-    "Mflop/s of two ranks by the side of the lattice, without a limit of the rate. The smallest lattices",
-    "have 20,000 iterations, the largest 400: what PRP and TCP do when a flow begins is over by then.", "",
+(select(.cnn) | "## Cellular neural network (PRP, figure 2)
+
+Mflop/s of two ranks by the side of the lattice, without a limit of the rate. The smallest lattices
+have 20,000 iterations, the largest 400: what PRP and TCP do when a flow begins is over by then.
+",
     (.cnn | rows(["side", "prp-mpi", "MPICH 3 over PRP", "MPICH 3", "MPICH 5", "Open MPI 5"];
         ["size", "prp_mpi", "mpich_prp", "mpich3", "mpich", "openmpi"])),
     picture("cnn"; "Mflop/s by the side of the lattice")),
-(select(.early) | "## Early release (figure 4)", "",
-    "Seconds of two ranks with and without the early release of receives, on links of the rate. Messages",
-    "of less than 32 KiB are never released early: their rows show what differs by chance.", "",
+(select(.early) | "## Early release (figure 4)
+
+Seconds of two ranks with and without the early release of receives, on links of the rate. Messages
+of less than 32 KiB are never released early: their rows show what differs by chance.
+",
     (.early | rows(["program", "size", "rate", "bytes of a message", "off, s", "on, s", "speedup"];
         ["program", "size", "rate", "message_bytes", "off_s", "on_s", "speedup"])),
     picture("early"; "Speedup by program")),
-(select(.hiding) | "## Latency hiding (figures 21 to 23)", "",
-    "The heat equation by rows of both ranks, on a link of the rate. A message is one row, always of the",
-    "same size, as in the paper. The granularity gamma is the calculation's time in form A.1, divided by",
-    "the rest of the time of form A.1. The overhead Omega is the time for which form A.3 calculates and",
-    "starts transfers, less the calculation's time in form A.1, divided by the latter. `prp model gain`",
-    "predicts the gain from both. The model does not know that the background thread begins to move",
-    "messages 2 ms after the last call that did.", "",
-    (.hiding | rows(["rows", "bytes of a row", "rate", "gamma", "Omega", "gain of A.2", "gain of A.3",
-            "predicted", "error, %"];
+(select(.hiding) | "## Latency hiding (figures 21 to 23)
+
+The heat equation by rows of both ranks, on a link of the rate. A message is one row, always of the
+same size, as in the paper. The granularity gamma is the calculation's time in form A.1, divided by
+the rest of the time of form A.1. The overhead Omega is the time for which form A.3 calculates and
+starts transfers, less the calculation's time in form A.1, divided by the latter. `prp model gain`
+predicts the gain from both. The model does not know that the background thread begins to move
+messages 2 ms after the last call that did.
+",
+    (.hiding | rows(["rows", "bytes of a row", "rate", "gamma", "Omega", "gain of A.2",
+            "gain of A.3", "predicted", "error, %"];
         ["rows", "message_bytes", "rate", "gamma", "overhead", "gain_a2", "gain_a3", "predicted_a3",
          "error_percent"])),
     picture("hiding"; "Gain of A.3 over A.1, measured and predicted")),
-(select(.models) | "## Predicted communication (hyperbolic model, figures 11 to 19)", "",
-    "Each process is on a node of its own, at an MTU of 576 and on one network of 100 Mbit/s for all,",
-    "like the Ethernet of the paper. `prp model fit --model blocks` fits workstation and network to",
-    "pairs of processes that exchange messages; both predict the figures below. All processes share two",
-    "processors. For small messages the fitted network is these processors, which handle one message",
-    "after another: no pattern takes less time than that (`Graph::least_fixed`). A process that gets",
-    "several messages is woken once for all of them, which pairs do not show. So the exchange of small",
-    "messages among neighbours, and that of edges, takes less time than predicted.", "",
+(select(.models) | "## Predicted communication (hyperbolic model, figures 11 to 19)
+
+Each process is on a node of its own, at an MTU of 576 and on one network of 100 Mbit/s for all,
+like the Ethernet of the paper. `prp model fit --model blocks` fits workstation and network to
+pairs of processes that exchange messages; both predict the figures below. All processes share two
+processors. For small messages the fitted network is these processors, which handle one message
+after another: no pattern takes less time than that (`Graph::least_fixed`). A process that gets
+several messages is woken once for all of them, which pairs do not show. So the exchange of small
+messages among neighbours, and that of edges, takes less time than predicted.
+",
     (.models.patterns | select(length > 0)
-        | "Patterns (figures 11, 12 and 14), microseconds:", "",
+        | "Patterns (figures 11, 12 and 14), microseconds:
+",
           rows(["pattern", "processes", "bytes", "measured", "predicted", "error, %"];
             ["pattern", "processes", "bytes", "measured_us", "predicted_us", "error_percent"])),
     picture("patterns"; "Patterns, measured and predicted"),
     (.models.domain_decomposition | select(length > 0)
-        | "Domain decomposition on four ranks, microseconds an iteration: all messages of the unchanged",
-          "program (figure 16), and the exchange of edges when all ranks begin it together (figure 17):", "",
-          rows(["side", "bytes of an edge", "all", "predicted", "error, %", "edges", "predicted", "error, %"];
-            ["size", "bytes", "messages_us", "predicted_messages_us", "messages_error_percent", "edges_us",
-             "predicted_edges_us", "edges_error_percent"])),
+        | "Domain decomposition on four ranks, microseconds an iteration: all messages of the " +
+          "unchanged
+program (figure 16), and the exchange of edges when all ranks begin it together (figure 17):
+",
+          rows(["side", "bytes of an edge", "all", "predicted", "error, %", "edges", "predicted",
+              "error, %"];
+            ["size", "bytes", "messages_us", "predicted_messages_us", "messages_error_percent",
+             "edges_us", "predicted_edges_us", "edges_error_percent"])),
     picture("decomposition"; "Domain decomposition, measured and predicted"),
     (.models.multigrid | select(length > 0)
-        | "Time-parallel multigrid, four planes of one rank (figure 19): microseconds of a plane's message",
-          "that the next rank waits for. The first prediction is for one message at a time, the second for all",
-          "three at once. The program was measured as it is, and with all ranks meeting before they send,",
-          "until the last of the three messages has arrived:", "",
+        | "Time-parallel multigrid, four planes of one rank (figure 19): microseconds of a " +
+          "plane's message
+that the next rank waits for. The first prediction is for one message at a time, the second for all
+three at once. The program was measured as it is, and with all ranks meeting before they send,
+until the last of the three messages has arrived:
+",
           rows(["side", "bytes of a plane", "predicted, one", "measured", "measured, at once",
                 "predicted, all at once", "error, %"];
             ["size", "bytes", "predicted_alone_us", "plane_us", "plane_together_us",
