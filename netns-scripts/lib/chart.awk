@@ -22,6 +22,8 @@ function short(v) { return v >= 100 || v == int(v) ? sprintf("%d", v + 0.5) : sp
 BEGIN {
     FS = "\t"
     LEFT = 70; TOP = 40; WIDE = 590; HIGH = 340
+    # Of the font of 11 pixels of the labels, where it is widest.
+    DIGIT_WIDE = 6.2
     split("#1b6ca8 #d1495b #e9a03b #3a7d44 #6a4c93 #777777", colours, " ")
 }
 
@@ -52,12 +54,24 @@ function axes(   i, v, step) {
         while ((high_y - low_y) / step > 8) step *= (++i % 2 ? 2 : 2.5)
         for (v = 0; v <= high_y; v += step) mark_y(v)
     }
-    for (i = 1; i <= places; i++) {
-        v = words ? LEFT + (i - 0.5) / places * WIDE : at_x(label[i])
-        text(v, TOP + HIGH + 18, "middle", 11, label[i])
-    }
+    mark_x()
     rule(LEFT, TOP, LEFT, TOP + HIGH, "black")
     rule(LEFT, TOP + HIGH, LEFT + WIDE, TOP + HIGH, "black")
+}
+
+# What is written below the horizontal axis, from left to right, each in the upper of two rows where
+# it has room: points close to each other have their labels one below the other.
+function mark_x(   i, j, next_label, x, half, row, end) {
+    for (i = 1; i <= places; i++) x[i] = words ? LEFT + (i - 0.5) / places * WIDE : at_x(label[i])
+    for (j = 1; j <= places; j++) {
+        next_label = 0
+        for (i in x) if (!next_label || x[i] < x[next_label]) next_label = i
+        half = length(label[next_label]) * DIGIT_WIDE / 2
+        row = x[next_label] - half < end[1] && end[2] <= end[1] ? 2 : 1
+        end[row] = x[next_label] + half + DIGIT_WIDE
+        text(x[next_label], TOP + HIGH + 6 + 12 * row, "middle", 11, label[next_label])
+        delete x[next_label]
+    }
 }
 
 function mark_y(v) {
