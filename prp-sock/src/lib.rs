@@ -9,7 +9,38 @@
 //! # std::io::Result::Ok(())
 //! ```
 //!
-//! What a program that used TCP will find different:
+//! The server, on the node that is called gamma:
+//!
+//! ```no_run
+//! use prp_sock::PrpListener;
+//!
+//! for stream in PrpListener::bind("self:80")?.incoming() {
+//!     let stream = stream?;
+//!     std::io::copy(&mut &stream, &mut &stream)?;
+//! }
+//! # std::io::Result::Ok(())
+//! ```
+//!
+//! # Before the first connection
+//!
+//! - Both nodes need a file `/etc/prphosts`, the same on both: a line for each node with its
+//!   number, hardware address, device and names, as in `1 02:00:00:00:00:01 eth0 alpha`. A line
+//!   such as `1 udp:10.0.0.1 alpha` has PRP travel in UDP datagrams. [`HostsFile`] reads it, and
+//!   `prp hosts check` finds mistakes.
+//! - In Ethernet frames a program needs CAP_NET_RAW: `setcap cap_net_raw+ep PROGRAM` (again after
+//!   each build), or root. Over UDP it needs no privilege.
+//! - `PRP_HOSTS` in the environment names another prphosts, `PRP_NODE` the number of this node
+//!   where the file does not tell it. [`Builder`] has both as calls, and all options of
+//!   connections.
+//!
+//! # Beside blocking streams
+//!
+//! - Messages with ends: [`PrpStream::send_message`], [`PrpStream::recv_message`].
+//! - Many streams: `AsFd` gives a descriptor for poll, epoll and mio (`SourceFd`);
+//!   [`Builder::connect_nonblocking`], [`wait_any`]; the feature `tokio`.
+//! - Tests without privileges: the feature `testing` has two nodes in one process.
+//!
+//! # What differs from TCP
 //!
 //! | | TCP | PRP |
 //! | --- | --- | --- |
@@ -19,6 +50,7 @@
 //! | process killed by SIGKILL | peers get a reset at once | so they do with prp-routed on the node; else they time out, or get a reset when they send |
 //! | process exits | the kernel delivers what was written | so do `exit` and `quick_exit`, for up to 30 s; other threads are held back meanwhile |
 //! | `_exit`, `abort` (so `panic = "abort"`), `exec` | the kernel delivers what was written | what is not acknowledged yet is lost, and peers learn of it as after SIGKILL: call [`PrpStream::wait_delivered`] before |
+//! | keepalive | off by default | on by default, after 30 s ([`Builder::keepalive`]) |
 //! | `fork` | both processes have the socket | the child's copy is of no use, and keeps no port |
 //! | Nagle's algorithm | on by default | there is none |
 //! | out-of-band data | yes | no |
@@ -35,6 +67,7 @@
 //!
 //! | | |
 //! | --- | --- |
+//! | `fast-paths` (on by default) | frames of a flow past the packet sockets, where the kernel and the privileges allow it |
 //! | `tokio` | the module `tokio`: the same streams for `async` programs |
 //! | `serde` | [`PrpAddr`], [`NodeId`] and [`Port`] in serde's formats |
 //! | `testing` | the module `testing`: two nodes in one process, without privileges |
