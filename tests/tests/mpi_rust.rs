@@ -2,10 +2,12 @@
 //! prp-mpicc prints.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+use prp_tests::harness::skip;
 use prp_tests::program;
 use prp_tests::topology::Topology;
 
@@ -112,14 +114,25 @@ fn main() {
 }
 "#;
 
+/// The compiler, if this user can run it.
+fn rustc() -> OsString {
+    let name = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = Command::new(&name).arg("--version").output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        skip(format!("rustc: this user cannot run {}", name.display()));
+    }
+    name
+}
+
 fn bindings__a_program_without_libclang_runs() {
+    let rustc = rustc();
     let folder = PROGRAMS.join("mpi-bindings");
     std::fs::create_dir_all(&folder).expect("the target folder can be written");
     let printed = Command::new(PROGRAMS.join("prp-mpicc")).arg("--rust").output();
     let declarations = printed.expect("prp-mpicc runs").stdout;
     std::fs::write(folder.join("mpi.rs"), declarations).expect("the folder can be written");
     std::fs::write(folder.join("ring.rs"), PROGRAM).expect("the folder can be written");
-    let mut compiler = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let mut compiler = Command::new(rustc);
     compiler.args(["--edition", "2024", "-D", "warnings", "-l", "mpi_abi", "-L"]);
     compiler.arg(PROGRAMS.as_path()).arg("-o").arg(folder.join("ring")).arg(folder.join("ring.rs"));
     assert!(compiler.status().is_ok_and(|s| s.success()), "{compiler:?} failed");
