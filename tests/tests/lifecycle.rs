@@ -314,6 +314,8 @@ fn connect__nobody_on_the_node_times_out() {
     let topology = Topology::pair();
     let mut client = puppet(&topology, 1);
     assert_eq!(client.fails("connect s 2:80 timeout=300"), "TimedOut");
+    // Port 0 is nobody's to listen on, and nobody is asked.
+    assert_eq!(client.fails("connect s 2:0 timeout=300"), "InvalidInput");
 }
 
 fn connect__refused_by_any_process_of_the_node() {

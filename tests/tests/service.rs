@@ -344,6 +344,10 @@ fn unit__has_nothing_to_complain_about() {
     let installed = "\nExecStart=/usr/local/bin/prp-routed\n";
     assert!(unit.contains(installed), "{unit}");
     assert!(page.contains("cargo install --path prp-routed --root /usr/local"), "{page}");
+    // At boot the daemon may fail until its device is there: systemd tries for ever.
+    assert!(
+        unit.contains("\nStartLimitIntervalSec=0\n") && unit.contains("\nRestart=on-failure\n")
+    );
     let folder = std::env::temp_dir().join(format!("prp-unit-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("room");
     let path = folder.join("prp-routed.service");
