@@ -74,6 +74,11 @@ pub(crate) struct CatArgs {
     #[arg(short, long, value_name = "COMMAND", conflicts_with_all = ["send_only", "recv_only"])]
     exec: Option<String>,
 
+    /// Connect from this port of this node [default: a free one]
+    #[arg(short = 'p', long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(conflicts_with_all = ["listen", "scan"])]
+    source_port: Option<u16>,
+
     /// Connect to each port, and say with --verbose whether somebody listens; nothing is sent. Ends
     /// well if one does
     #[arg(short = 'z', long)]
@@ -312,6 +317,9 @@ impl CatArgs {
             .connect_timeout(self.timeout.unwrap_or(CONNECT_TIMEOUT));
         if let Some(policy) = self.reliability {
             builder = builder.reliability(policy.into());
+        }
+        if let Some(port) = self.source_port {
+            builder = builder.local_port(Port::new(port));
         }
         if self.classic {
             builder = builder.classic(Classic::Allow);

@@ -124,7 +124,7 @@ struct Common {
 
     /// Write everything measured to this file; without one, or to -, in place of the table to
     /// standard output
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(short = 'J', long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use nix::sys::signal::Signal;
@@ -64,6 +64,12 @@ pub(crate) struct PingArgs {
     /// Seconds to wait for the last answer [default: the interval, and 1 at least]
     #[arg(short = 'W', long, value_name = "SECS", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// Print the time before each line: seconds since 1970
+    #[arg(short = 'D', long)]
+    date: bool,
+    /// Say of each echo that it has no answer yet, when the next one is sent
+    #[arg(short = 'O', long, conflicts_with = "flood")]
+    outstanding: bool,
     /// Print nothing but the first line and the summary
     #[arg(short, long)]
     quiet: bool,
@@ -133,7 +139,7 @@ fn ask(prober: &mut Prober, node: NodeId, args: &PingArgs, tally: &Shared) -> Re
     loop {
         let number = lock(tally).note_sent();
         prober.send(node, number as u16, args.routers, usize::from(args.size))?;
-        if args.flood && !args.quiet && !args.json {
+        if args.flood && args.prints_lines() {
             mark(".")?;
         }
         let is_last = args.count.is_some_and(|count| number >= u64::from(count));
@@ -149,6 +155,10 @@ fn ask(prober: &mut Prober, node: NodeId, args: &PingArgs, tally: &Shared) -> Re
         if is_last || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Ok(());
         }
+        if args.outstanding && args.prints_lines() && lock(tally).lacks_last(false) {
+            let sequence = number as u16;
+            print_line(format_args!("{}no answer yet for seq={sequence}", args.time_of_line()))?;
+        }
     }
 }
 
@@ -162,14 +172,15 @@ fn answered(
     let routers = reply.routers.saturating_sub(Flags::MAX_HOPS - args.routers);
     let from = prober.name(reply.from);
     let again = tally.note(reply, routers, &from);
-    if args.json || args.quiet {
+    if !args.prints_lines() {
         return Ok(());
     }
     if args.flood && reply.kind == NodeKind::EchoReply {
         // Takes the dot back; an answer once more has none.
         return if again { Ok(()) } else { mark("\x08 \x08") };
     }
-    print_line(line(&from, reply, Prober::frame_len(args.size.into()), routers, again))
+    let line = line(&from, reply, Prober::frame_len(args.size.into()), routers, again);
+    print_line(format_args!("{}{line}", args.time_of_line()))
 }
 
 /// Prints a mark of a flood.
@@ -208,6 +219,21 @@ fn line(from: &str, reply: &ProbeReply, len: usize, routers: u8, again: bool) ->
 }
 
 impl PingArgs {
+    /// Whether there is a line for each answer.
+    fn prints_lines(&self) -> bool {
+        !self.json && !self.quiet
+    }
+
+    /// What a line begins with, as iputils prints it.
+    fn time_of_line(&self) -> String {
+        if !self.date {
+            return String::new();
+        }
+        // A clock before 1970 is as good as none.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        format!("[{}.{:06}] ", now.as_secs(), now.subsec_micros())
+    }
+
     /// From an echo to the next.
     fn pace(&self) -> Duration {
         if self.flood { FLOOD_INTERVAL } else { self.interval }

@@ -1,7 +1,7 @@
 //! The prp command on nodes where something is amiss: a device, prphosts, a privilege, a link.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -85,11 +85,11 @@ fn cat__runs_a_command_for_each_connection() {
         holder.args(["cat", "-q", "2", "7000"]).stdin(Stdio::piped()).stdout(Stdio::null());
         (code == Some(0)).then(|| holder.spawn().expect("topo runs"))
     });
-    let script = "printf hello | \"$0\" cat -q 2 7000";
-    for _ in 0..2 {
-        let printed = one.run("sh", &["-c", script, prp().to_str().expect("text")]);
+    for (flags, wanted) in [("-q", "1:"), ("-q -p 4444", "1:4444")] {
+        let script = format!("printf hello | \"$0\" cat {flags} 2 7000");
+        let printed = one.run("sh", &["-c", &script, prp().to_str().expect("text")]);
         let (peer, text) = printed.split_once('\n').expect("two lines");
-        assert!(peer.starts_with("1:") && text == "HELLO", "{printed}");
+        assert!(peer.starts_with(wanted) && text == "HELLO", "{printed}");
     }
     drop(holder.stdin.take());
     assert_eq!(holder.wait().expect("a child").code(), Some(0));
@@ -124,6 +124,8 @@ fn cat__scans_ports() {
     assert!(lines[0].starts_with("prp: 2:7000: ") && lines[0].contains("refused"), "{found}");
     assert_eq!(lines[1], "prp: 2:7001: open");
     assert!(lines[2].starts_with("prp: 2:7002: ") && lines[2].contains("refused"), "{found}");
+    let (code, _, stderr) = scan(&["-v", "2", "7002"]);
+    assert!(code == Some(3) && stderr.lines().count() == 1, "said once: {stderr}");
     let (code, _, stderr) = scan(&["2", "7002-7003"]);
     assert!(code == Some(3) && stderr.contains("2:7003"), "{stderr}");
     let (code, _, stderr) = run(&one, &["cat", "2", "7002-7003"]);
@@ -171,6 +173,16 @@ fn check__an_alternative_name_and_a_device_that_is_down() {
     topology.link(2, Link::Down);
     let (code, _, stderr) = run(&two, &["hosts", "check"]);
     assert!(code == Some(1) && stderr.contains("eth0 is down"), "{stderr}");
+    // So does a listener, which would wait in silence.
+    let mut listener = two.interruptible(prp());
+    listener.args(["cat", "-lv", "7000"]).stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut listener = listener.spawn().expect("topo runs");
+    let lines = BufReader::new(listener.stderr.take().expect("a pipe")).lines();
+    let printed = lines.map_while(Result::ok);
+    let printed: Vec<_> = printed.take_while(|line| !line.contains("listening on")).collect();
+    assert!(printed.iter().any(|line| line.contains("eth0 is down")), "{printed:?}");
+    kill(Pid::from_raw(listener.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    listener.wait().expect("a child");
 }
 
 /// Nobody answers, and the cause is at hand.
@@ -307,7 +319,7 @@ fn perf__figures_stay_when_raw_frames_are_lost() {
 fn ping__counts_and_ends_with_a_summary() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
-    let _router = Router::start(&two, ROUTED);
+    let router = Router::start(&two, ROUTED);
     let (code, stdout, _) = run(&one, &["ping", "-c", "3", "-i", "0.01", "--json", "2"]);
     let report = json(&stdout);
     assert_eq!(code, Some(0), "{stdout}");
@@ -340,6 +352,14 @@ fn ping__counts_and_ends_with_a_summary() {
     let (code, stdout, _) = run(&one, &["ping", "-q", "-c", "2", "-i", "0.01", "-s", "100", "2"]);
     assert_eq!(code, Some(0), "{stdout}");
     assert!(stdout.starts_with("PING 2 (node2) 100(136) bytes of data.\n\n--- 2 (n"), "{stdout}");
+    // Each line has its time, and each echo without an answer has a line.
+    let (code, stdout, _) = run(&one, &["ping", "-D", "-c", "1", "2"]);
+    let time = stdout.lines().nth(1).and_then(|line| line.split_once("] 68 bytes from 2"));
+    let time = time.and_then(|(time, _)| time.strip_prefix('[')?.parse::<f64>().ok());
+    assert!(code == Some(0) && time.is_some_and(|time| time > 1e9), "{stdout}");
+    drop(router);
+    let (code, stdout, _) = run(&one, &["ping", "-O", "-c", "2", "-i", "0.1", "-W", "0.1", "2"]);
+    assert!(code == Some(4) && stdout.contains("\nno answer yet for seq=1\n"), "{stdout}");
     // Nobody answers, and Ctrl-C says so as well.
     let mut command = one.command("timeout");
     command

@@ -28,7 +28,9 @@ pub(super) fn run(
                 let failure =
                     Failure::connecting(format_args!("{name}:{port}"), &e, hosts, UNANSWERED);
                 let may_go_on = matches!(failure.code(), REFUSED | TIMED_OUT);
-                if args.verbose && may_go_on {
+                // Of a single port the failure says as much.
+                let is_only = args.port.first == args.port.last;
+                if args.verbose && may_go_on && !is_only {
                     notice(format_args!("{name}:{port}: {}", words(&e)));
                 }
                 last = Some(failure);
