@@ -147,6 +147,12 @@ impl UdpDevice {
         self.offload.forget_paths();
     }
 
+    /// Has tests of trains made as soon as it sends one, though they may be a large part of what is
+    /// sent: for a program that examines a path.
+    pub fn test_trains_freely(&mut self) {
+        self.offload.test_freely();
+    }
+
     /// Receives what is there, mostly by one system call, for the next [`Self::receive`], unless
     /// that has been done; whether there is something. What is wrong with the socket that says.
     pub fn poll_once(&mut self) -> bool {
@@ -272,12 +278,13 @@ impl UdpDevice {
                 continue;
             };
             let mut length = train_length(&loaded, sent.done, MAX_TRAIN);
-            if length > 1 {
+            let could_be_train = length > 1;
+            if could_be_train {
                 let now = Instant::now();
                 if !offload.is_on(peer, now) {
                     length = 1;
                 }
-                let id = offload.start_test(peer, probes_of(size), now);
+                let id = offload.start_test(peer, (probes_of(size), size), now);
                 test = id.map(|id| (to, size, id)).or(test);
             }
             let end = sent.done + length;
@@ -285,6 +292,9 @@ impl UdpDevice {
             match loaded.send(fd, target.name.as_ref(), sent.done..end) {
                 Ok(()) => {
                     counters.trains_sent += u64::from(length > 1);
+                    if could_be_train {
+                        offload.note_sent(peer, length * size);
+                    }
                     sent.done = end;
                 }
                 Err(e) => match e.raw_os_error() {

@@ -162,8 +162,14 @@ fn faults__get_worse_and_better_meanwhile() {
 fn slow__says_nothing_twice() {
     let topology = Topology::pair_with(["--rate", "256kbit"]);
     let (mut client, mut server) = connected(&topology, "");
-    stream::send(&mut client, &mut server, 1, 100 << 10);
+    const BYTES: u64 = 100 << 10;
+    stream::send(&mut client, &mut server, 1, BYTES);
     assert_eq!(client.ok("retransmitted s"), "0");
+    // Nor is anything else sent that takes the link's time.
+    let queue = topology.node(1).run("tc", &["-s", "qdisc", "show", "dev", "eth0"]);
+    let sent = queue.split(" Sent ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+    let sent: u64 = sent.unwrap_or_else(|| panic!("{queue}"));
+    assert!(sent * 10 <= BYTES * 11, "{sent} bytes for {BYTES}: {queue}");
 }
 
 /// Neither end learns of it, as when a switch between them is off.

@@ -16,6 +16,17 @@ const REST: Duration = Duration::from_mins(2);
 /// second. 16 full datagrams are 0.8 Mbit/s.
 const TEST_EVERY: Duration = Duration::from_millis(250);
 
+/// Bytes that trains could carry for each byte of a test, so that a slow link is left to the data:
+/// tests take 1.6 % of it at most.
+const BYTES_FOR_EACH_TESTED: u64 = 64;
+
+/// Tests that may be saved up: where trains come to be lost, little is sent until a test fails.
+const SAVED_TESTS: u64 = 2;
+
+/// How long trains are sent after a test that they passed. One test may be lost in that time. A
+/// flow that is too slow to be tested is as quick without trains.
+const LASTS: Duration = Duration::from_secs(2);
+
 /// How soon a test is repeated that has said nothing: its datagrams may have met a full queue.
 const TEST_AGAIN: Duration = Duration::from_millis(20);
 
@@ -33,7 +44,9 @@ const FAILURES: u32 = 2;
 enum Trust {
     #[default]
     Unknown,
-    Given,
+    Given {
+        until: Instant,
+    },
     Withdrawn {
         until: Instant,
     },
@@ -68,6 +81,10 @@ struct Path {
     test: Option<Test>,
     test_at: Option<Instant>,
     failures: u32,
+    /// Bytes that trains could carry, for which no test has been made.
+    untested: u64,
+    /// How many of them the largest test takes.
+    largest_price: u64,
 }
 
 /// What has become of tests.
@@ -83,6 +100,8 @@ pub(super) struct Offload {
     paths: HashMap<UdpPeer, Path>,
     next_id: u32,
     outcomes: Outcomes,
+    /// Tests are as large a part of what is sent as they like.
+    tests_freely: bool,
 }
 
 impl Offload {
@@ -90,17 +109,34 @@ impl Offload {
     pub(super) fn is_on(&mut self, peer: UdpPeer, now: Instant) -> bool {
         let path = self.paths.entry(peer).or_default();
         path.judge(now, &mut self.outcomes);
-        path.trust == Trust::Given
+        matches!(path.trust, Trust::Given { .. })
+    }
+
+    /// So many `bytes` left to `peer` in a train, or could have.
+    pub(super) fn note_sent(&mut self, peer: UdpPeer, bytes: usize) {
+        self.paths.entry(peer).or_default().untested += bytes as u64;
     }
 
     /// The number of a test of trains to `peer` that is to be made now, by as many datagrams of
-    /// each kind as `count`.
-    pub(super) fn start_test(&mut self, peer: UdpPeer, count: usize, now: Instant) -> Option<u32> {
+    /// `size` bytes of each kind as `count`.
+    pub(super) fn start_test(
+        &mut self,
+        peer: UdpPeer,
+        (count, size): (usize, usize),
+        now: Instant,
+    ) -> Option<u32> {
         let path = self.paths.entry(peer).or_default();
+        let price = 2 * (count * size) as u64 * BYTES_FOR_EACH_TESTED;
+        let price = if self.tests_freely { 0 } else { price };
+        path.largest_price = path.largest_price.max(price);
+        path.untested = path.untested.min(SAVED_TESTS * path.largest_price);
         let is_due = path.test.is_none() && path.test_at.is_none_or(|at| at <= now);
-        if !is_due || matches!(path.trust, Trust::Withdrawn { .. }) {
+        // Where a test has failed the next one decides, and datagrams are lost until then.
+        let is_paid = path.untested >= price || path.failures > 0;
+        if !is_due || !is_paid || matches!(path.trust, Trust::Withdrawn { .. }) {
             return None;
         }
+        path.untested = path.untested.saturating_sub(price);
         self.next_id = self.next_id.wrapping_add(1);
         let (id, count) = (self.next_id, count.min(TrainTest::MOST) as u32);
         path.test = Some(Test { id, started: now, count, came: 0, alone_at: None });
@@ -129,6 +165,11 @@ impl Offload {
         self.paths.entry(peer).or_default().withdraw(now);
     }
 
+    /// Tests are made as soon as there are trains, and as often as they are due.
+    pub(super) fn test_freely(&mut self) {
+        self.tests_freely = true;
+    }
+
     /// Forgets what is known: neighbours have other numbers now.
     pub(super) fn forget_paths(&mut self) {
         self.paths.clear();
@@ -148,13 +189,15 @@ impl Path {
 
     /// Ends a test and a rest that are over.
     fn judge(&mut self, now: Instant, outcomes: &mut Outcomes) {
-        if matches!(self.trust, Trust::Withdrawn { until } if until <= now) {
+        if let Trust::Given { until } | Trust::Withdrawn { until } = self.trust
+            && until <= now
+        {
             self.trust = Trust::Unknown;
         }
         let Some(test) = self.test else { return };
         let waited = |at: Instant| now.duration_since(at);
         if test.train() >= test.count && test.alone_at.is_some() {
-            (self.trust, self.failures) = (Trust::Given, 0);
+            (self.trust, self.failures) = (Trust::Given { until: now + LASTS }, 0);
             (self.test, self.test_at) = (None, Some(now + TEST_EVERY));
         } else if let Some(alone_at) = test.alone_at {
             // A slow path has as much time again.

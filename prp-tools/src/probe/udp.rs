@@ -33,6 +33,7 @@ impl UdpProbe {
         let Some(&(_, best)) = addrs.first() else { return Ok(None) };
         let own: Vec<_> = addrs.iter().map(|(own, _)| *own).collect();
         let mut device = UdpDevice::open(&own, false, hosts.udp_peers())?;
+        device.test_trains_freely();
         claims.set_udp_offset(device.offset());
         let node_ports = device.take_node_ports().flatten().collect();
         let seen = Device::udp(best, device.mtu(), device.train());
