@@ -42,6 +42,10 @@ fn run_cargo(words: &[&str], sibling: &str) -> PathBuf {
     let target = folder.parent().expect("a profile's folder lies in another");
     let built =
         cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR")).status();
-    assert!(built.is_ok_and(|status| status.success()), "{cargo:?} failed");
+    match built {
+        Ok(status) => assert!(status.success(), "{cargo:?} failed"),
+        // A user who runs a test program by itself may not reach cargo.
+        Err(e) => eprintln!("{cargo:?}: {e}: programs are used as they were built before"),
+    }
     folder.to_owned()
 }
