@@ -12,6 +12,7 @@ const HANDSHAKE: &str = "prp-proto/src/connection/handshake.rs";
 const INPUT: &str = "prp-proto/src/endpoint/input.rs";
 const RECEIVE: &str = "prp-proto/src/connection/receive.rs";
 const REQUEST: &str = "prp-proto/src/endpoint/request.rs";
+const PATH: &str = "prp-proto/src/endpoint/path.rs";
 const RESET: &str = "prp-proto/src/wire/reset.rs";
 const TRANSMIT: &str = "prp-proto/src/connection/transmit.rs";
 const UNCONFIRMED: &str = "prp-proto/src/endpoint/unconfirmed.rs";
@@ -195,6 +196,30 @@ pub(super) const CONNECTING: &[Mutation] = &[
         INPUT,
         "known.filter(|_| is_believed(outcome))",
         "known",
+    ),
+    mutation(
+        Unit,
+        "a report that no route leads on is ignored",
+        "endpoint",
+        PATH,
+        "            conn.fail(ConnError::NoOnwardRoute { node, router: network.src });",
+        "            let _ = ConnError::NoOnwardRoute { node, router: network.src };",
+    ),
+    mutation(
+        Unit,
+        "a report about another request ends an attempt to connect",
+        "endpoint",
+        PATH,
+        "if conn.state != State::ConnWait || conn.ids.local != block.id {",
+        "if conn.state != State::ConnWait {",
+    ),
+    mutation(
+        Unit,
+        "a report from one of two next hops ends an attempt to connect",
+        "endpoint",
+        PATH,
+        "if self.routes.lookup(node).next_hops().len() == 1 {",
+        "if !self.routes.lookup(node).next_hops().is_empty() {",
     ),
     mutation(
         Unit,

@@ -81,6 +81,14 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
+        "a request whose routes are down is reported as one without a route",
+        "forward",
+        ANSWER,
+        "if dropped != ForwardDrop::NoRoute || ",
+        "if dropped == ForwardDrop::HopLimit || ",
+    ),
+    mutation(
+        Unit,
         "whatever comes to the control port is answered",
         "forward",
         ANSWER,
