@@ -57,6 +57,15 @@ struct Presence {
     counters: PresenceCounters,
 }
 
+/// Answers with a limit and a counter of their own.
+#[derive(Copy, Clone, Debug)]
+enum AnswerKind {
+    /// To an echo.
+    Echo,
+    /// To a request: no program has its port, or no route leads on.
+    Refusal,
+}
+
 /// Counters of what this node sent for itself.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct PresenceCounters {
@@ -276,10 +285,9 @@ impl LinkContext<'_> {
             },
             Outcome::Dropped(why, Some(frame)) => {
                 if let Some(report) = no_onward_route(self.forwarder, &frame, why) {
-                    self.presence.refuse(self.now, &report, self.batch);
-                } else {
-                    let reply = || answer(self.forwarder, &frame, Some(why));
-                    self.presence.echo(self.now, reply, self.batch);
+                    self.presence.send(self.now, AnswerKind::Refusal, &report, self.batch);
+                } else if let Some(reply) = answer(self.forwarder, &frame, Some(why)) {
+                    self.presence.send(self.now, AnswerKind::Echo, &reply, self.batch);
                 }
             }
             Outcome::Dropped(_, None) => {}
@@ -305,7 +313,10 @@ impl Presence {
     ) {
         let port = frame.head.transport.dst_port;
         if port == Port::CONTROL {
-            return self.echo(now, || answer(forwarder, frame, None), batch);
+            if let Some(reply) = answer(forwarder, frame, None) {
+                self.send(now, AnswerKind::Echo, &reply, batch);
+            }
+            return;
         }
         if ResetBlock::owed_to(frame).is_none() {
             return;
@@ -321,21 +332,15 @@ impl Presence {
         }
     }
 
-    /// Tells a client that its request goes no further.
-    fn refuse(&mut self, now: Instant, report: &Answer, batch: &mut Batch) {
-        if self.refusals.take(now) {
-            self.counters.refusals += 1;
-            batch.push(report.device, report.to, &report.bytes, &[]);
-        } else {
-            self.counters.suppressed += 1;
-        }
-    }
-
-    fn echo(&mut self, now: Instant, reply: impl FnOnce() -> Option<Answer>, batch: &mut Batch) {
-        let Some(reply) = reply() else { return };
-        if self.answers.take(now) {
-            self.counters.echoes += 1;
-            batch.push(reply.device, reply.to, &reply.bytes, &[]);
+    /// Sends `answer`, unless too many of its kind were sent.
+    fn send(&mut self, now: Instant, kind: AnswerKind, answer: &Answer, batch: &mut Batch) {
+        let (bucket, sent) = match kind {
+            AnswerKind::Echo => (&mut self.answers, &mut self.counters.echoes),
+            AnswerKind::Refusal => (&mut self.refusals, &mut self.counters.refusals),
+        };
+        if bucket.take(now) {
+            *sent += 1;
+            batch.push(answer.device, answer.to, &answer.bytes, &[]);
         } else {
             self.counters.suppressed += 1;
         }

@@ -119,6 +119,8 @@ fn tools__ping_and_trace_through_routers() {
     assert_eq!(code, Some(0), "{printed}");
     assert_eq!(printed.matches("5 (node5): seq=").count(), 3, "{printed}");
     assert_eq!(printed.matches("routers=3 ").count(), 3, "{printed}");
+    assert_eq!(counter(&topology, 5, "/echoes_answered"), 3);
+    assert_eq!(counter(&topology, 5, "/requests_refused"), 0);
     let (code, printed) = run(&node, &["trace", "5"]);
     assert_eq!(code, Some(0), "{printed}");
     let first: Vec<_> = printed.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
@@ -211,5 +213,7 @@ fn presence__reports_at_once_where_no_route_leads_on() {
         let (kind, text) = puppet.ask("connect s 3:80 timeout=60000").unwrap_err();
         assert_eq!(kind, "HostUnreachable", "{text}");
         assert!(text.contains("node 2, a router on the way to node 3"), "{text}");
+        assert_eq!(counter(&topology, 2, "/requests_refused"), 1);
+        assert_eq!(counter(&topology, 2, "/echoes_answered"), 0);
     }
 }
