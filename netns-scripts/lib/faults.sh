@@ -38,21 +38,8 @@ plan_faults() {
     # shellcheck disable=SC2034  # plan.sh reads it
     PLAN_WIRE=(wire)
     PLAN+=" faulty"
-    local target=${CARGO_TARGET_DIR:-$here/../target}
-    WIRE=${PRP_WIRE:-$target/release/wire}
-    if [[ -n ${PRP_WIRE-} ]]; then
-        [[ -x $WIRE ]] || die "PRP_WIRE is $WIRE, and there is no such program"
-        return
-    fi
-    # Built anew when its text has changed, which only cargo knows; without it, what is there has to
-    # do.
-    if has cargo && cargo --version >/dev/null 2>&1 && [[ -w $target || ! -e $target ]]; then
-        [[ -x $WIRE ]] || say "building the wire"
-        cargo build --quiet --release --manifest-path "$here/../Cargo.toml" --target-dir "$target" -p prp-tests --bin wire ||
-            die "cannot build the wire that makes the faults: see above"
-    fi
-    [[ -x $WIRE ]] || die "the wire that makes the faults is missing: 'cargo build --release -p prp-tests --bin wire'," \
-        "or name one in PRP_WIRE"
+    find_program PRP_WIRE prp-tests wire
+    WIRE=$PROGRAM
 }
 
 # add_faulty_link I J: as add_link, with the wire's two devices between.

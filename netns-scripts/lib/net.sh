@@ -149,7 +149,6 @@ write_plan() {
         try "write $STATE" mkdir "$STATE/$v" "$STATE/$v/sys"
     done
     for v in "${PLAN_NODES[@]}"; do
-        find_routes "$v"
         hosts_text "$v" >"$STATE/$v/prphosts"
         ipv4_text "$v" >"$STATE/$v/ipv4"
     done

@@ -1,48 +1,90 @@
 # shellcheck shell=bash
-# From a list of links to everything that follows from it, without touching the system: devices,
-# hardware addresses, IPv4 addresses, next hops, and the text of each node's prphosts and `ip
-# -batch` file.
+# From the plan of a network to everything that follows from it, without touching the system:
+# devices, hardware addresses, IPv4 addresses, and the text of each node's prphosts and `ip -batch`
+# file. The `prp` command makes plans (`prp hosts generate`); that of two nodes is stored beside
+# this file, so that a pair comes up where nothing is built.
 #
-# PLAN                        name, size, MTU, rate, and perhaps `udp` or `both`, `faulty` and
-#                             `routers`: two plans with the same words are the same
+# PLAN                        name, size, MTU, rate, and perhaps `udp` or `both`, the sum of a file,
+#                             `faulty` and `routers`: two plans with the same words are the same
+# PLANNED                     what `prp hosts generate` has printed
+# PLAN_FILE                   a file that is read instead, or empty
 # CARRIER                     what PRP goes over: ethernet, udp or both
 # PLAN_NODES, PLAN_SWITCHES   the vertices, in the order of their numbers and of appearance
 # IF_NODE, IF_DEV, IF_MAC     one entry for each interface; the two ends of link L are the
 #                             interfaces 2L and 2L+1, so the other end of interface I is I^1
 
+PLAN_FILE=''
+
+# By name: the size where none is given.
+declare -A TOPOLOGIES=([pair]=2 [chain]=5 [star]=8 [ring]=6 [hypercube]=3)
+
+# Each node is a namespace, with some processes.
+readonly MOST_NODES=64
+
+topologies() {
+    printf '%s\n' "${!TOPOLOGIES[@]}" | sort | paste -sd ' '
+}
+
 # make_plan NAME SIZE MTU RATE
 make_plan() {
-    if ! [[ $1 =~ ^[a-z]+$ ]] || ! declare -F "links_$1" >/dev/null; then
-        usage "no topology '$1'; there is: $(topologies)"
-    fi
-    local links
+    local word link node dev mac
+    [[ $1 =~ ^[a-z]+$ ]] || usage "no topology '$1'; there is: $(topologies)"
     # The function runs in a subshell, and its complaint is its own; only the status is passed on.
-    links=$("links_$1" "$2") || exit
+    PLANNED=$(planned "$1" "$2") || exit
     PLAN_NODES=() PLAN_SWITCHES=() IF_NODE=() IF_DEV=() IF_MAC=()
-    local -A ports=()
-    local a b end link=0 port
-    while read -r a b; do
-        for end in "$a" "$b"; do
-            port=${ports[$end]:-0}
-            IF_NODE+=("$end")
-            if [[ $end == sw* ]]; then
-                IF_DEV+=("p$port")
-                ((port > 0)) || PLAN_SWITCHES+=("$end")
-            else
-                IF_DEV+=("eth$port")
-                ((port > 0)) || PLAN_NODES+=("$end")
-            fi
-            IF_MAC+=("$(mac_address "$link" "$end")")
-            ports[$end]=$((port + 1))
+    while read -ra link; do
+        for ((word = 1; word < ${#link[@]}; word += 3)); do
+            read -r node dev mac <<<"${link[*]:word:3}"
+            IF_NODE+=("$node") IF_DEV+=("$dev") IF_MAC+=("$mac")
         done
-        link=$((link + 1))
-    done <<<"$links"
-    mapfile -t PLAN_NODES < <(printf '%s\n' "${PLAN_NODES[@]}" | sort -n)
+    done < <(grep '^link ' <<<"$PLANNED")
+    mapfile -t PLAN_NODES < <(printf '%s\n' "${IF_NODE[@]}" | grep -v ^sw | sort -nu)
+    # shellcheck disable=SC2034 # read in net.sh
+    mapfile -t PLAN_SWITCHES < <(printf '%s\n' "${IF_NODE[@]}" | grep ^sw | sort -Vu)
+    ((${#PLAN_NODES[@]} <= MOST_NODES)) ||
+        usage "$1 has ${#PLAN_NODES[@]} nodes, and $MOST_NODES are possible"
     # shellcheck disable=SC2034 # read in net.sh
     PLAN_MTU=$3 PLAN_RATE=$4
     PLAN="$1 ${#PLAN_NODES[@]} $3 $4"
     [[ $CARRIER == ethernet ]] || PLAN+=" $CARRIER"
-    join_neighbours
+    [[ -z $PLAN_FILE ]] || PLAN+=" plan-$(cksum <<<"$PLANNED" | cut -d ' ' -f 1)"
+}
+
+# planned NAME SIZE: the plan of a topology, from its file or by the `prp` command.
+planned() {
+    local name=$1 size=${2:-${TOPOLOGIES[$1]-}} said
+    if [[ -n $PLAN_FILE ]]; then
+        grep -qs '^link ' "$PLAN_FILE" || usage "plan '$PLAN_FILE': a file is wanted that 'prp hosts generate' has printed"
+        cat "$PLAN_FILE"
+        return
+    fi
+    [[ -n ${TOPOLOGIES[$name]-} ]] || usage "no topology '$name'; there is: $(topologies)"
+    [[ $size =~ ^[1-9][0-9]{0,3}$ ]] || usage "size '$size': a number is wanted"
+    if [[ $name == pair ]]; then
+        ((size == 2)) || usage "size '$size': pair has 2 nodes"
+        # shellcheck disable=SC2154 # topo has it
+        cat "$here/lib/pair.plan"
+        return
+    fi
+    find_prp >&2
+    if ! said=$("$PROGRAM" hosts generate "$name" "$size" --plan 2>&1); then
+        [[ $said != *"'--plan'"* ]] || die "$PROGRAM is too old for this: cargo build --release -p prp-tools"
+        usage "${said#prp: }"
+    fi
+    echo "$said"
+}
+
+# Finds PROGRAM, the `prp` command. One that is there will do, whatever its age: plans do not
+# change.
+find_prp() {
+    local built
+    if [[ -z ${PRP_COMMAND-} ]]; then
+        for built in release debug; do
+            PROGRAM=${CARGO_TARGET_DIR:-$here/../target}/$built/prp
+            [[ ! -x $PROGRAM ]] || return 0
+        done
+    fi
+    find_program PRP_COMMAND prp-tools prp
 }
 
 # describe PLAN, in words
@@ -68,183 +110,59 @@ carrier_of() {
     esac
 }
 
-# The address tells where a frame comes from: 02:00:00:00:LL:NN is node NN on link LL. The second
-# and third byte carry what does not fit in one byte, and the fourth is a switch's number, which has
-# node 0.
-mac_address() {
-    local link=$1 node=$2 switch=0
-    [[ $node != sw* ]] || switch=${node#sw} node=0
-    printf '02:%02x:%02x:%02x:%02x:%02x' $((node >> 8)) $((link >> 8)) "$switch" $((link & 255)) $((node & 255))
-}
-
 # A switch has no address.
 ipv4_address() {
     [[ $1 == sw* ]] || echo "10.99.$(($1 >> 8)).$(($1 & 255))"
 }
 
-# NEIGHBOURS[NODE]: its neighbours as `I:J` words, its own interface I and the neighbour's interface
-# J. All nodes on one switch are neighbours. DEGREE[NODE]: how many interfaces it has.
-join_neighbours() {
-    declare -gA NEIGHBOURS=() DEGREE=()
-    local -A on_switch=()
-    local i j far
-    for i in "${!IF_NODE[@]}"; do
-        far=${IF_NODE[i ^ 1]}
-        [[ $far != sw* ]] || on_switch[$far]+=" $i"
-    done
-    for i in "${!IF_NODE[@]}"; do
-        [[ ${IF_NODE[i]} != sw* ]] || continue
-        DEGREE[${IF_NODE[i]}]=$((${DEGREE[${IF_NODE[i]}]:-0} + 1))
-        far=${IF_NODE[i ^ 1]}
-        if [[ $far != sw* ]]; then
-            NEIGHBOURS[${IF_NODE[i]}]+=" $i:$((i ^ 1))"
-            continue
-        fi
-        for j in ${on_switch[$far]}; do
-            ((i == j)) || NEIGHBOURS[${IF_NODE[i]}]+=" $i:$j"
-        done
-    done
-}
-
-# find_routes NODE: fills WAYS[FAR] with the ways from NODE to every node that can be reached, the
-# best first, as words `I:J:METRIC`: the first hop leaves by interface I for the neighbour's
-# interface J. There is a way by each neighbour from which FAR is reached without coming back; by a
-# switch, none but the direct one to the nodes on it. Shorter is better, then the order of the
-# links, which in a hypercube is that of the dimensions. `prp hosts generate` does the same.
-find_routes() {
-    declare -gA WAYS=()
-    local -A beside=() found=()
-    local -i rank=0
-    local hop far i
-    for hop in ${NEIGHBOURS[$1]-}; do
-        [[ ${IF_NODE[${hop%:*} ^ 1]} != sw* ]] || beside[${IF_NODE[${hop#*:}]}]=1
-    done
-    for hop in ${NEIGHBOURS[$1]-}; do
-        i=${hop%:*}
-        find_distances "$1" "${IF_NODE[${hop#*:}]}" "${IF_NODE[i ^ 1]}"
-        for far in "${!DISTANCE[@]}"; do
-            found[$far]+="${DISTANCE[$far]}:$rank:$hop "
-        done
-        rank+=1
-    done
-    for far in "${!found[@]}"; do
-        rank_ways "$far" "${found[$far]}"
-    done
-}
-
-# find_distances NODE NEIGHBOUR OVER: DISTANCE[FAR] in links from NEIGHBOUR, for all it reaches
-# without NODE, and without the nodes NODE reaches directly if OVER is a switch, which the caller
-# has in `beside`. Breadth first.
-find_distances() {
-    declare -gA DISTANCE=([$2]=0)
-    [[ ${DEGREE[$2]} != 1 ]] || return 0
-    local -a queue=("$2")
-    local at hop next
-    while ((${#queue[@]})); do
-        at=${queue[0]}
-        queue=("${queue[@]:1}")
-        for hop in ${NEIGHBOURS[$at]}; do
-            next=${IF_NODE[${hop#*:}]}
-            [[ $next != "$1" && -z ${DISTANCE[$next]-} ]] || continue
-            [[ $3 != sw* || -z ${beside[$next]-} ]] || continue
-            DISTANCE[$next]=$((DISTANCE[$at] + 1))
-            queue+=("$next")
-        done
-    done
-}
-
-# rank_ways FAR `DISTANCE:RANK:I:J`...: fills WAYS[FAR]. A link more weighs 16, more than any order
-# of links.
-rank_ways() {
-    local distance rank i j shortest='' metric
-    if [[ ${2% } != *' '* ]]; then
-        IFS=: read -r distance rank i j <<<"$2"
-        WAYS[$1]="$i:${j% }:0 "
-        return
-    fi
-    while IFS=: read -r distance rank i j; do
-        if [[ -z $shortest ]]; then
-            shortest=$distance metric=0
-        else
-            metric=$((16 * (distance - shortest) + rank))
-        fi
-        WAYS[$1]+="$i:$j:$metric "
-    done < <(tr ' ' '\n' <<<"${2% }" | sort -t : -k 1,1n -k 2,2n)
-}
-
-# hosts_text NODE, after find_routes NODE: the node's prphosts.
+# hosts_text NODE: the node's prphosts.
 hosts_text() {
-    local node=$1 other i
+    local node=$1 line backup
     echo "# Written by netns-scripts/topo for node $node of $(describe "$PLAN")"
-    for other in "${PLAN_NODES[@]}"; do
-        if [[ $CARRIER == udp ]]; then
-            # The kernel knows the way, and nobody on it has to speak PRP.
-            echo "$other udp:$(ipv4_address "$other") node$other mtu=$PLAN_MTU"
-        elif [[ $other == "$node" ]]; then
-            i=$(first_interface "$node")
-            echo "$other ${IF_MAC[i]} ${IF_DEV[i]}$(backup_text "$other") node$other"
-        elif [[ -n ${WAYS[$other]-} ]]; then
-            ways_text "$other"
-        fi
-    done
+    while read -r line; do
+        # Behind the ways over Ethernet, whose metrics are all below. To the node itself, rather
+        # than to the neighbour it is `via`, which has a UDP address as well.
+        backup="udp:$(ipv4_address "${line%% *}")"
+        case $CARRIER in
+        # The kernel knows the way, and nobody on it has to speak PRP.
+        udp) echo "${line%% *} $backup ${line##* } mtu=$PLAN_MTU" ;;
+        both)
+            [[ $line == *' via '* ]] && backup+=' metric 9000' || backup+=' metric 10000'
+            echo "${line% *}, $backup ${line##* }"
+            ;;
+        *) echo "$line" ;;
+        esac
+    done < <(planned_hosts "$node")
 }
 
-# A neighbour's ways are hardware addresses, since two neighbours may not be `via` each other; all
-# others are `via` neighbours.
-ways_text() {
-    local way i j metric first line=$1 backup=9000
-    first=${WAYS[$1]%% *}
-    first=${first#*:}
-    for way in ${WAYS[$1]}; do
-        IFS=: read -r i j metric <<<"$way"
-        if [[ ${IF_NODE[${first%:*}]} == "$1" ]]; then
-            line+=" ${IF_MAC[j]} ${IF_DEV[i]}" backup=10000
-        else
-            line+=" via ${IF_NODE[j]}"
-        fi
-        ((metric == 0)) || line+=" metric $metric"
-        line+=,
-    done
-    # To the node itself, rather than to the neighbour it is `via`, which has a UDP address as well.
-    echo "${line%,}$(backup_text "$1" "$backup") node$1"
+# planned_hosts NODE: the lines of its prphosts, over Ethernet.
+planned_hosts() {
+    sed -n "s/^hosts $1 //p" <<<"$PLANNED"
 }
 
-# backup_text NODE [METRIC]: its UDP address, behind its ways over Ethernet, whose metrics are all
-# below.
-backup_text() {
-    [[ $CARRIER != both ]] || echo ", udp:$(ipv4_address "$1") metric ${2:-10000}"
-}
-
-first_interface() {
-    local i
-    for i in "${!IF_NODE[@]}"; do
-        [[ ${IF_NODE[i]} != "$1" ]] || break
-    done
-    echo "$i"
-}
-
-# ipv4_text NODE, after find_routes NODE: a batch for `ip`. Addresses are /32 and every route is a
-# host route, so one scheme serves every topology. Every line can be applied again, which `topo link
-# NODE up` needs: the kernel forgets routes and neighbours of a device that went down.
+# ipv4_text NODE: a batch for `ip`. Addresses are /32 and every route is a host route, by the best
+# next hop of prphosts, so one scheme serves every topology. Every line can be applied again, which
+# `topo link NODE up` needs: the kernel forgets routes and neighbours of a device that went down.
 ipv4_text() {
-    local node=$1 other i j own far dev
+    local node=$1 other to by i own far
+    local -A device=()
     own=$(ipv4_address "$node")
     for i in "${!IF_NODE[@]}"; do
         [[ ${IF_NODE[i]} != "$node" ]] || echo "addr replace $own/32 dev ${IF_DEV[i]}"
     done
-    for other in "${PLAN_NODES[@]}"; do
-        [[ -n ${WAYS[$other]-} ]] || continue
-        IFS=: read -r i j _ <<<"${WAYS[$other]%% *}"
-        dev=${IF_DEV[i]}
+    while read -r other to by _; do
+        [[ $to == via ]] || device[$other]=$by
+    done < <(planned_hosts "$node" | tr -d ,)
+    while read -r other to by _; do
         far=$(ipv4_address "$other")
-        if [[ ${IF_NODE[j]} == "$other" ]]; then
+        if [[ $to == via ]]; then
+            echo "route replace $far/32 via $(ipv4_address "$by") onlink src $own dev ${device[$by]}"
+        elif [[ $other != "$node" ]]; then
             # Permanent, so that no ARP request ever shares the link with a measurement.
-            echo "neigh replace $far lladdr ${IF_MAC[j]} nud permanent dev $dev"
-            echo "route replace $far/32 src $own dev $dev"
-        else
-            echo "route replace $far/32 via $(ipv4_address "${IF_NODE[j]}") onlink src $own dev $dev"
+            echo "neigh replace $far lladdr $to nud permanent dev $by"
+            echo "route replace $far/32 src $own dev $by"
         fi
-    done
+    done < <(planned_hosts "$node" | tr -d ,)
 }
 
 # check_carrier MTU

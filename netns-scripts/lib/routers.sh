@@ -16,21 +16,8 @@ plan_routers() {
     [[ ${#PLAN_NODES[@]} -gt 2 && $CARRIER != udp ]] || ROUTERS=''
     [[ -n $ROUTERS ]] || return 0
     PLAN+=" routers"
-    local target=${CARGO_TARGET_DIR:-$here/../target}
-    ROUTED=${PRP_ROUTED:-$target/release/prp-routed}
-    if [[ -n ${PRP_ROUTED-} ]]; then
-        [[ -x $ROUTED ]] || die "PRP_ROUTED is $ROUTED, and there is no such program"
-        return
-    fi
-    # Built anew when its text has changed, which only cargo knows; without it, what is there has to
-    # do.
-    if has cargo && cargo --version >/dev/null 2>&1 && [[ -w $target || ! -e $target ]]; then
-        [[ -x $ROUTED ]] || say "building prp-routed (the first time takes some minutes)"
-        cargo build --quiet --release --manifest-path "$here/../Cargo.toml" --target-dir "$target" -p prp-routed ||
-            die "cannot build prp-routed: see above, or leave it out with --no-routers"
-    fi
-    [[ -x $ROUTED ]] || die "prp-routed is missing: 'cargo build --release -p prp-routed', name one in PRP_ROUTED," \
-        "or leave it out with --no-routers"
+    find_program PRP_ROUTED prp-routed prp-routed ", or leave it out with --no-routers"
+    ROUTED=$PROGRAM
 }
 
 # Once all links are up: a router that starts without a carrier would find its neighbours a second

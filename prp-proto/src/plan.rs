@@ -1,8 +1,7 @@
 //! Plans of clusters: from the shape of a network to each node's prphosts.
 //!
 //! A [`Plan`] is a list of links between nodes, or between nodes and a switch. Devices, hardware
-//! addresses and all routes from node to node follow from it, by the same rules as in
-//! `netns-scripts/topo`:
+//! addresses and all routes from node to node follow from it, by these rules:
 //!
 //! - a node's devices are `eth0`, `eth1`, … in the order of the links;
 //! - hardware addresses are `02:NN:LL:SS:ll:nn`: node, link, and the number of the switch for its
@@ -36,8 +35,10 @@ const LINK_WEIGHT: u32 = 16;
 
 /// One end of a link.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Vertex {
+pub enum Vertex {
+    /// A node, by its number from 1.
     Node(u16),
+    /// A switch, by its number from 1.
     Switch(u8),
 }
 
@@ -69,6 +70,36 @@ impl core::fmt::Display for SizeError {
 }
 
 impl core::error::Error for SizeError {}
+
+impl core::fmt::Display for Vertex {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Node(node) => write!(f, "{node}"),
+            Self::Switch(switch) => write!(f, "sw{switch}"),
+        }
+    }
+}
+
+/// All of it, as `netns-scripts/topo` reads it: `link NODE DEVICE ADDRESS NODE DEVICE ADDRESS` for
+/// each link, in their order, then `hosts NODE LINE` for each line of each node's prphosts. A
+/// switch is `sw1` in place of a node, and its devices are ports.
+impl core::fmt::Display for Plan {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for ends in self.interfaces.chunks_exact(2) {
+            f.write_str("link")?;
+            for Interface { at, device, mac } in ends {
+                write!(f, " {at} {device} {mac}")?;
+            }
+            f.write_str("\n")?;
+        }
+        for node in 1..=self.nodes {
+            for line in self.hosts(node).lines() {
+                writeln!(f, "hosts {node} {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A route from one node to another: the first hop's two interfaces, and its metric.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -188,6 +219,11 @@ impl Plan {
     /// How many nodes it has; they are numbered from 1.
     pub const fn nodes(&self) -> u16 {
         self.nodes
+    }
+
+    /// The links, by both ends, in their order. The devices of a node are numbered in this order.
+    pub fn links(&self) -> impl Iterator<Item = (Vertex, Vertex)> {
+        self.interfaces.chunks_exact(2).map(|ends| (ends[0].at, ends[1].at))
     }
 
     /// The text of the prphosts of `node`.

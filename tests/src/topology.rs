@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use prp_proto::plan::Plan;
+
 use crate::cleanup;
 use crate::scratch::TempFile;
 
@@ -112,8 +114,13 @@ impl Topology {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let instance = cleanup::instance_name(std::process::id(), number);
         let mut command = topo(&instance);
+        let words: Vec<&str> = words.into_iter().collect();
+        let plan = plan(name, &words).map(|plan| TempFile::new(plan.to_string()));
         // Tests start routers of their own, each when it wants them.
         command.args(["up", name, "--no-routers"]).args(words);
+        if let Some(file) = &plan {
+            command.arg("--plan").arg(file.path());
+        }
         command.envs(environment.iter().copied());
         let output = command.output();
         let output = output.map_err(|e| format!("{}: {e}", topo_path().display()))?;
@@ -269,6 +276,20 @@ fn over_udp(text: &str) -> String {
         lines += "\n";
     }
     lines
+}
+
+/// The plan of the topology called `name` whose size is the first of `words`, so that `topo` need
+/// not ask the `prp` command, which another package makes. `topo` itself has that of a pair.
+fn plan(name: &str, words: &[&str]) -> Option<Plan> {
+    let size = words.first()?.parse().ok()?;
+    let plan = match name {
+        "chain" => Plan::chain(size),
+        "star" => Plan::star(size),
+        "ring" => Plan::ring(size),
+        "hypercube" => Plan::hypercube(size),
+        _ => return None,
+    };
+    plan.ok()
 }
 
 /// What `env` takes to set a variable to a path.

@@ -13,15 +13,14 @@ refused() {
 
 check_errors() {
     refused 2 'no topology .torus.*: .*pair' up torus
-    refused 2 'size .18.: chain has 2 to 17 nodes' up chain 18
-    refused 2 'size .2.: ring has 3 to 17 nodes' up ring 2
-    refused 2 'size .65.: star has 2 to 64 nodes' up star 65
-    refused 2 'size .6.: hypercube has 1 to 5 dimensions' up hypercube 6
     refused 2 'no topology' up 'pair;id'
     refused 2 'name of a topology' up
     refused 2 'size .3.: pair has 2 nodes' up pair 3
     refused 2 'size .99999999999999999999.' up pair 99999999999999999999
+    refused 2 'a number is wanted' up chain three
     refused 2 'what is .x.' up pair 2 x
+    refused 2 'plan .*/no/plan.*prp hosts generate' up annex --plan /no/plan
+    refused 2 'plan .*/dev/null.*prp hosts generate' up annex --plan /dev/null
     refused 2 '68 to 65535' up pair --mtu 67
     refused 2 '68 to 65535' up pair --mtu 65536
     refused 2 '68 to 65535' up pair --mtu 08
@@ -47,6 +46,16 @@ check_errors() {
     ends 2 "$topo" exec 3 -- true
     [[ $said == *"no node '3'; there is: 1 2"* ]] || fail "$said"
     ends 2 "$topo" exec ../1 -- true
+}
+
+check_sizes() {
+    need_prp
+    refused 2 'chain 18: 2 to 17 nodes' up chain 18
+    refused 2 'ring 2: 3 to 17 nodes' up ring 2
+    refused 2 'star has 65 nodes, and 64 are possible' up star 65
+    refused 2 'hypercube has 128 nodes, and 64 are possible' up hypercube 7
+    ends 1 env PRP_COMMAND=/no/prp "$topo" up chain 3
+    [[ $said == *'PRP_COMMAND is /no/prp'* ]] || fail "$said"
 }
 
 check_missing_tool() {
@@ -84,6 +93,7 @@ check_planted_state() {
 
 check_the_errors() {
     check "errors are one line and leave nothing" check_errors
+    check "sizes that cannot be" check_sizes
     check "a missing tool is named with its package" check_missing_tool
     check "forbidden user namespaces are explained" check_no_namespaces
     check "a planted state folder is refused" check_planted_state

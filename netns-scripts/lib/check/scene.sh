@@ -31,6 +31,10 @@ need_routed() {
     [[ -n ${PRP_ROUTED-} ]] || cargo --version >/dev/null 2>&1 || skip "no PRP_ROUTED and no cargo to build one"
 }
 
+need_prp() {
+    [[ -n ${PRP_COMMAND-} ]] || cargo --version >/dev/null 2>&1 || skip "no PRP_COMMAND and no cargo to build one"
+}
+
 need_python() {
     python3 -c 'import json, socket' 2>/dev/null || skip "no whole python3"
 }

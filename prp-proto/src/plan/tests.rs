@@ -67,6 +67,19 @@ fn tree__levels_and_numbers() {
 }
 
 #[test]
+fn plan__has_the_ports_of_a_switch() {
+    let printed = Plan::star(3).unwrap().to_string();
+    let links: Vec<_> = printed.lines().filter(|line| line.starts_with("link ")).collect();
+    let expected = [
+        "link 1 eth0 02:00:00:00:00:01 sw1 p0 02:00:00:01:00:00",
+        "link 2 eth0 02:00:00:00:01:02 sw1 p1 02:00:00:01:01:00",
+        "link 3 eth0 02:00:00:00:02:03 sw1 p2 02:00:00:01:02:00",
+    ];
+    assert_eq!(links, expected);
+    assert!(printed.contains("\nhosts 3 1 02:00:00:00:00:01 eth0 node1\n"), "{printed}");
+}
+
+#[test]
 fn sizes__out_of_bounds_are_refused_with_the_bounds() {
     for (error, words) in [
         (Plan::chain(18).unwrap_err(), "chain 18: 2 to 17 nodes"),

@@ -19,6 +19,9 @@ pub(crate) struct GenerateArgs {
     /// Print the prphosts of this node
     #[arg(long, value_name = "NUMBER", global = true)]
     node: Option<u16>,
+    /// Print all links and the prphosts of all nodes, as netns-scripts/topo takes them
+    #[arg(long, global = true, conflicts_with_all = ["out", "node", "udp"])]
+    plan: bool,
     /// UDP addresses, of which node 1 has this one and the others the following: all nodes reach
     /// each other by the IP network, whatever the shape, and have the same prphosts
     #[arg(long, value_name = "ADDRESS", global = true)]
@@ -72,6 +75,9 @@ pub(super) fn run(args: &GenerateArgs) -> Result<String, Failure> {
         Shape::Tree { children, depth } => Plan::tree(children, depth),
     };
     let plan = plan.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+    if args.plan {
+        return Ok(plan.to_string().trim_end().to_owned());
+    }
     let over_udp = args.udp.map(|first| over_udp(plan.nodes(), first)).transpose()?;
     let hosts = |node| over_udp.clone().unwrap_or_else(|| plan.hosts(node));
     match (&args.out, args.node) {
@@ -84,7 +90,8 @@ pub(super) fn run(args: &GenerateArgs) -> Result<String, Failure> {
             Err(Failure::new(Code::Unreachable, text))
         }
         (None, None) => {
-            let text = "say where to: --out DIR for all nodes, --node NUMBER to print one";
+            let text =
+                "say where to: --out DIR for all nodes, --node NUMBER to print one, --plan for all";
             Err(Failure::new(Code::Usage, text))
         }
     }
@@ -143,6 +150,9 @@ mod tests {
     fn generate__prints_one_or_writes_all() {
         let printed = generate(&["chain", "2", "--node", "1"]).expect("it exists");
         assert!(printed.starts_with("1 02:00:00:00:00:01 eth0 node1\n2 "), "{printed}");
+        let printed = generate(&["chain", "3", "--plan"]).expect("it exists");
+        assert!(printed.starts_with("link 1 eth0 02:00:00:00:00:01 2 "), "{printed}");
+        assert!(printed.ends_with("\nhosts 3 3 02:00:00:00:01:03 eth0 node3"), "{printed}");
         for wrong in [&["chain", "2"][..], &["chain", "2", "--node", "3"], &["ring", "99"]] {
             generate(wrong).expect_err("it cannot be done");
         }
