@@ -1,4 +1,7 @@
 //! prphosts text for every node of a topology, as its administrator would write it.
+//!
+//! Not the text of [`prp_proto::plan`]: administrators write routes in other forms too, and these
+//! are drawn here, so that more of prphosts is tried.
 
 use core::fmt::Write;
 use std::collections::BTreeMap;

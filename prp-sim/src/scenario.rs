@@ -77,7 +77,7 @@ fn shape(rng: &mut SimRng, profile: FaultProfile) -> Shape {
         4..6 => Shape::Star(rng.between(2, 8) as usize),
         6 | 7 => Shape::Chain(rng.between(3, 6) as usize),
         8 => Shape::Ring(rng.between(3, 7) as usize),
-        _ => Shape::Hypercube(rng.between(2, 3) as u32),
+        _ => Shape::Hypercube(rng.between(2, 3) as u16),
     }
 }
 

@@ -4,8 +4,9 @@ use core::fmt;
 use std::collections::{BTreeMap, VecDeque};
 
 use prp_proto::addr::{MacAddr, NodeId};
+use prp_proto::plan::{Plan, Vertex};
 
-/// Topologies by name: those of `netns-scripts/topo`.
+/// Topologies by name: those that [`Plan`] has.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum Shape {
     /// Two nodes and a cable.
@@ -17,7 +18,7 @@ pub enum Shape {
     /// So many nodes in a circle, each a router.
     Ring(usize),
     /// Two to the power of so many nodes, each a router.
-    Hypercube(u32),
+    Hypercube(u16),
 }
 
 /// Something with ports.
@@ -58,6 +59,15 @@ pub struct Neighbour {
     pub their_device: usize,
 }
 
+impl From<Vertex> for Place {
+    fn from(vertex: Vertex) -> Self {
+        match vertex {
+            Vertex::Node(number) => Self::Node(usize::from(number) - 1),
+            Vertex::Switch(number) => Self::Switch(usize::from(number) - 1),
+        }
+    }
+}
+
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -96,32 +106,24 @@ pub fn mac(node: usize, device: usize) -> MacAddr {
 
 impl Topology {
     /// Builds `shape`.
+    ///
+    /// # Panics
+    /// If there is no such plan.
     pub fn new(shape: Shape) -> Self {
-        let (nodes, switches) = match shape {
-            Shape::Pair => (2, 0),
-            Shape::Star(n) => (n, 1),
-            Shape::Chain(n) | Shape::Ring(n) => (n, 0),
-            Shape::Hypercube(d) => (1 << d, 0),
+        let size = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        let plan = match shape {
+            Shape::Pair => Plan::chain(2),
+            Shape::Star(n) => Plan::star(size(n)),
+            Shape::Chain(n) => Plan::chain(size(n)),
+            Shape::Ring(n) => Plan::ring(size(n)),
+            Shape::Hypercube(dimensions) => Plan::hypercube(dimensions),
         };
-        let mut topology = Self { shape, nodes, switches, cables: Vec::new() };
-        match shape {
-            Shape::Pair => topology.join(Place::Node(0), Place::Node(1)),
-            Shape::Star(n) => {
-                (0..n).for_each(|i| topology.join(Place::Node(i), Place::Switch(0)));
-            }
-            Shape::Chain(n) => {
-                (1..n).for_each(|i| topology.join(Place::Node(i - 1), Place::Node(i)));
-            }
-            Shape::Ring(n) => {
-                (0..n).for_each(|i| topology.join(Place::Node(i), Place::Node((i + 1) % n)));
-            }
-            Shape::Hypercube(d) => {
-                for i in 0..nodes {
-                    for other in (0..d).map(|bit| i ^ 1 << bit).filter(|other| i < *other) {
-                        topology.join(Place::Node(i), Place::Node(other));
-                    }
-                }
-            }
+        let plan = plan.unwrap_or_else(|e| panic!("{e}"));
+        let switches = usize::from(matches!(shape, Shape::Star(_)));
+        let (nodes, cables) = (usize::from(plan.nodes()), Vec::new());
+        let mut topology = Self { shape, nodes, switches, cables };
+        for (a, b) in plan.links() {
+            topology.join(a.into(), b.into());
         }
         topology
     }
