@@ -1,28 +1,26 @@
 //! A socket that sees what all devices of this machine send and receive. Feature `raw`.
 
+mod mirrors;
+
 use std::io;
 use std::mem;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::fstat;
-use prp_node::mirror::{MirrorListener, has_ended, offer};
+use prp_node::mirror::MirrorListener;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::sys::capture_ring::{CaptureRing, RETIRE};
-use crate::sys::mirror_ring::MirrorRing;
 use crate::sys::packet;
+use mirrors::{Mirror, MirrorServer};
 
 /// How often to poll, in milliseconds, whether processes have copied frames: nobody wakes the one
 /// that waits for them. Their memory has room for those of 20 ms.
 const POLL_EVERY: u8 = 4;
-
-/// Processes that are served: as many flows hardly go on at a time. Each has some megabytes.
-const MOST_MIRRORS: usize = 64;
 
 /// A frame that has passed a device.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -40,6 +38,15 @@ pub struct CapturedFrame<'a> {
     pub len: usize,
 }
 
+/// How many bytes are captured.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct CaptureLengths {
+    /// Of a frame of the EtherType.
+    pub frame: u32,
+    /// Of a frame with a datagram, which may be a train of packets.
+    pub datagram: u32,
+}
+
 /// A packet socket at all devices, with a ring that the kernel fills in blocks: what the socket
 /// costs a frame is a copy, and a call for each block.
 ///
@@ -49,38 +56,35 @@ pub struct CaptureSocket {
     socket: Socket,
     ring: CaptureRing,
     /// Where those processes ask; none if that name is taken: they do without AF_XDP then.
-    listener: Option<MirrorListener>,
+    server: Option<MirrorServer>,
     mirrors: Vec<Mirror>,
-    most: u32,
     /// Frames that were not copied in time.
     lost: u64,
-}
-
-/// A process that copies its frames.
-#[derive(Debug)]
-struct Mirror {
-    link: UnixStream,
-    ring: MirrorRing,
 }
 
 impl CaptureSocket {
     /// Bytes that no frame exceeds: the largest MTU, and room for headers.
     pub const LONGEST: u32 = 1 << 17;
 
-    /// Of frames of `ethertype`, and of UDP datagrams between `ports`: the first `most` bytes of
-    /// each.
+    /// Of frames of `ethertype`, and of UDP datagrams between `ports`: the first bytes of each, at
+    /// most as many as `lengths` says.
     ///
     /// # Errors
     /// No CAP_NET_RAW; no memory for the ring.
-    pub fn open(ethertype: u16, ports: RangeInclusive<u16>, most: u32) -> io::Result<Self> {
+    pub fn open(
+        ethertype: u16,
+        ports: RangeInclusive<u16>,
+        lengths: CaptureLengths,
+    ) -> io::Result<Self> {
         // Of no protocol: nothing comes before the filter and the ring are there.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
-        socket.attach_filter(&only(ethertype, &ports, most))?;
+        socket.attach_filter(&only(ethertype, &ports, lengths))?;
         let ring = CaptureRing::new(socket.as_fd())?;
         // Only sockets for all protocols see what is sent as well. No device: all of them.
         packet::bind(socket.as_fd(), 0, libc::ETH_P_ALL as u16)?;
-        let listener = MirrorListener::bind(fstat(&socket)?.st_ino).ok();
-        Ok(Self { socket, ring, listener, mirrors: Vec::new(), most, lost: 0 })
+        let start = |listener| MirrorServer::start(listener, lengths.frame as usize);
+        let server = MirrorListener::bind(fstat(&socket)?.st_ino).and_then(start).ok();
+        Ok(Self { socket, ring, server, mirrors: Vec::new(), lost: 0 })
     }
 
     /// Waits for frames, and hands some of them to `take`, those of the kernel and of a process in
@@ -90,32 +94,29 @@ impl CaptureSocket {
     /// # Errors
     /// What `poll` fails with.
     pub fn receive(&mut self, take: &mut dyn FnMut(&CapturedFrame<'_>)) -> io::Result<()> {
-        self.accept();
+        self.take_new();
         if self.take_block(take) {
             return Ok(());
         }
         let socket = self.socket.as_fd();
-        let listener = self.listener.as_ref().map_or(socket, AsFd::as_fd);
-        let mut fds = [socket, listener].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let server = self.server.as_ref().map_or(socket, AsFd::as_fd);
+        let mut fds = [socket, server].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         let timeout = if self.mirrors.is_empty() { PollTimeout::NONE } else { POLL_EVERY.into() };
         match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
         }
-        self.accept();
+        self.take_new();
         if !self.take_block(take) && !self.mirrors.is_empty() {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             // A block that the kernel still fills may have earlier frames than later ones here.
             let until = now.saturating_sub(2 * RETIRE);
             self.mirrors.iter_mut().for_each(|mirror| mirror.empty(until, take));
-            self.mirrors.retain_mut(|mirror| {
-                let has_ended = has_ended(&mirror.link);
-                if has_ended {
-                    mirror.empty(Duration::MAX, take);
-                    self.lost += mirror.ring.take_lost();
-                }
-                !has_ended
-            });
+            for mut mirror in self.mirrors.extract_if(.., |mirror| mirror.has_ended()) {
+                mirror.empty(Duration::MAX, take);
+                self.lost += mirror.take_lost();
+                self.server.iter().for_each(MirrorServer::forget_one);
+            }
         }
         Ok(())
     }
@@ -130,18 +131,10 @@ impl CaptureSocket {
         })
     }
 
-    /// Hands memory to the processes that have asked for it.
-    fn accept(&mut self) {
-        let Some(listener) = &self.listener else { return };
-        while self.mirrors.len() < MOST_MIRRORS
-            && let Some(link) = listener.accept()
-        {
-            // One that cannot be served does without AF_XDP.
-            let Ok((ring, file)) = MirrorRing::new(self.most as usize) else { continue };
-            if offer(&link, file.as_fd()).is_ok() {
-                self.mirrors.push(Mirror { link, ring });
-            }
-        }
+    /// Processes that have come copy their frames from now on.
+    fn take_new(&mut self) {
+        let Self { server, mirrors, .. } = self;
+        mirrors.extend(server.iter().flat_map(MirrorServer::take_new));
     }
 
     /// Frames that were lost since this was last called: the ring was full.
@@ -149,32 +142,16 @@ impl CaptureSocket {
     /// # Errors
     /// What `getsockopt` fails with.
     pub fn take_dropped(&mut self) -> io::Result<u64> {
-        let copied = self.mirrors.iter_mut().map(|mirror| mirror.ring.take_lost()).sum::<u64>();
+        let copied = self.mirrors.iter_mut().map(|mirror| mirror.take_lost()).sum::<u64>();
         let lost = mem::take(&mut self.lost) + copied;
         Ok(lost + u64::from(packet::dropped(self.socket.as_fd())?))
     }
 }
 
-impl Mirror {
-    /// Hands the frames that left before the time `until` to `take`.
-    fn empty(&mut self, until: Duration, take: &mut dyn FnMut(&CapturedFrame<'_>)) {
-        let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
-        self.ring.empty(until, &mut |copied| {
-            take(&CapturedFrame {
-                time: Duration::from_nanos(copied.time),
-                device: copied.device,
-                is_outgoing: true,
-                bytes: copied.bytes,
-                len: copied.len,
-            });
-        });
-    }
-}
-
-/// A program of the kernel's that lets the first `most` bytes pass of frames of `ethertype` and of
-/// UDP datagrams between `ports`, and no others. IPv6's extension headers, which nobody sends, hide
-/// a datagram.
-fn only(ethertype: u16, ports: &RangeInclusive<u16>, most: u32) -> Vec<SockFilter> {
+/// A program of the kernel's that lets the first bytes pass of frames of `ethertype` and of UDP
+/// datagrams between `ports`, and no others. IPv6's extension headers, which nobody sends, hide a
+/// datagram.
+fn only(ethertype: u16, ports: &RangeInclusive<u16>, lengths: CaptureLengths) -> Vec<SockFilter> {
     const BYTE: u16 = 0x30;
     const HALF: u16 = 0x28;
     /// Behind the index.
@@ -196,12 +173,12 @@ fn only(ethertype: u16, ports: &RangeInclusive<u16>, most: u32) -> Vec<SockFilte
     let (first, last) = (u32::from(*ports.start()), u32::from(*ports.end()));
     let step = SockFilter::new;
     // A jump skips so many steps if it holds, and so many if it does not. From a step at N it is
-    // PASS - N - 1 steps to the one that lets pass, and DROP - N - 1 to the other.
-    const PASS: u8 = 19;
+    // FRAME - N - 1 steps to the one that lets a frame pass, and DROP - N - 1 to the last one.
     const DROP: u8 = 20;
+    const FRAME: u8 = 21;
     vec![
         step(HALF, 0, 0, 12),
-        step(EQUAL, PASS - 2, 0, ethertype.into()),
+        step(EQUAL, FRAME - 2, 0, ethertype.into()),
         step(EQUAL, 0, 6, IPV4),
         step(BYTE, 0, 0, 23),
         step(EQUAL, 0, DROP - 5, UDP),
@@ -219,8 +196,9 @@ fn only(ethertype: u16, ports: &RangeInclusive<u16>, most: u32) -> Vec<SockFilte
         step(HALF_AT, 0, 0, 16),
         step(AT_LEAST, 0, DROP - 18, first),
         step(GREATER, DROP - 19, 0, last),
-        step(RETURN, 0, 0, most),
+        step(RETURN, 0, 0, lengths.datagram),
         step(RETURN, 0, 0, 0),
+        step(RETURN, 0, 0, lengths.frame),
     ]
 }
 
@@ -249,25 +227,26 @@ mod tests {
     #[test]
     fn only__frames_and_datagrams_of_the_ports() {
         let (sender, receiver) = UnixDatagram::pair().expect("sockets");
-        let filter = only(ETHERTYPE, &(5230..=5357), CaptureSocket::LONGEST);
+        let lengths = CaptureLengths { frame: 50, datagram: 40 };
+        let filter = only(ETHERTYPE, &(5230..=5357), lengths);
         socket2::SockRef::from(&receiver).attach_filter(&filter).expect("a filter");
         let mut fragment = datagram(4, 17, [5230, 5230]);
         fragment[21] = 1;
         let mut ours = vec![0; 60];
         ours[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
         let cases = [
-            (true, ours),
-            (true, datagram(4, 17, [5230, 5357])),
-            (true, datagram(6, 17, [5357, 5230])),
-            (false, datagram(4, 6, [5230, 5230])),
-            (false, datagram(6, 6, [5230, 5230])),
-            (false, datagram(4, 17, [5229, 5230])),
-            (false, datagram(4, 17, [5230, 5229])),
-            (false, datagram(6, 17, [5358, 5230])),
-            (false, datagram(6, 17, [5230, 5358])),
-            (false, fragment),
-            (false, vec![0; 60]),
-            (false, vec![0; 3]),
+            (50, ours),
+            (40, datagram(4, 17, [5230, 5357])),
+            (40, datagram(6, 17, [5357, 5230])),
+            (0, datagram(4, 6, [5230, 5230])),
+            (0, datagram(6, 6, [5230, 5230])),
+            (0, datagram(4, 17, [5229, 5230])),
+            (0, datagram(4, 17, [5230, 5229])),
+            (0, datagram(6, 17, [5358, 5230])),
+            (0, datagram(6, 17, [5230, 5358])),
+            (0, fragment),
+            (0, vec![0; 60]),
+            (0, vec![0; 3]),
         ];
         receiver.set_nonblocking(true).expect("it is a socket");
         for (number, (passes, frame)) in cases.iter().enumerate() {
@@ -275,7 +254,7 @@ mod tests {
             let _ = sender.send(frame);
             let mut room = [0; 100];
             let came = receiver.recv(&mut room).ok().map(|len| &room[..len]);
-            assert_eq!(came, passes.then_some(&frame[..]), "case {number}");
+            assert_eq!(came, (*passes > 0).then(|| &frame[..*passes]), "case {number}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_proto::addr::MacAddr;
 
-pub use crate::capture::{CaptureSocket, CapturedFrame};
+pub use crate::capture::{CaptureLengths, CaptureSocket, CapturedFrame};
 use crate::{FrameIo, PacketDevice, explain_open, list_interfaces};
 
 /// A packet socket that sends and receives whole Ethernet frames of one EtherType.

@@ -17,12 +17,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use nix::sys::signal::Signal;
-use prp_device::raw::CaptureSocket;
+use prp_device::raw::{CaptureLengths, CaptureSocket};
 use prp_node::environment::is_privileged;
 
-use crate::exit::{Code, Failure, help, notice, printable, unwritten};
+use crate::exit::{Code, Failure, help, notice, unwritten};
 use crate::hosts;
 use crate::signals::Signals;
+use crate::sys::priority::run_when_idle;
 use carried::{Carried, Numbers};
 use filter::Filter;
 use follow::Follower;
@@ -34,7 +35,9 @@ use pcap::{Reader, Writer};
 /// frames and in UDP datagrams.
 ///
 /// Live it needs root. It sees what all processes of this node send and receive; those that send by
-/// AF_XDP copy their frames for it. A train of UDP datagrams is shown datagram by datagram.
+/// AF_XDP copy their frames for it. Lines are of headers, and cost a busy stream little: where the
+/// processors are busy, packets are lost to this command, which says how many. Whole frames (-w,
+/// --follow) cost a busy stream more: -s limits that.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp dump                                  all packets, until Ctrl-C
@@ -53,8 +56,9 @@ pub(crate) struct DumpArgs {
     /// Write frames to a file as pcapng, and print none
     #[arg(short, long, value_name = "FILE", conflicts_with = "follow")]
     write: Option<PathBuf>,
-    /// Capture so many bytes of a frame: 128 have all headers, and cost a busy stream less. A train
-    /// of UDP datagrams is shown as one then [default: all of them]
+    /// Capture so many bytes of a frame: 256 have all that is shown. Of a train of UDP datagrams
+    /// the first packet is shown then [default: 256; all with -w and --follow; all of UDP datagrams
+    /// with --node, --port or --kind]
     #[arg(short, long, value_name = "BYTES", conflicts_with_all = ["read", "follow"],
         value_parser = clap::value_parser!(u32).range(96..=i64::from(CaptureSocket::LONGEST)))]
     snapshot_length: Option<u32>,
@@ -149,8 +153,7 @@ fn live(
         return Err(Failure::new(Code::NotPermitted, text));
     }
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
-    let most = args.snapshot_length.unwrap_or(CaptureSocket::LONGEST);
-    let mut live = Live::open(numbers, &args.interface, most)
+    let mut live = Live::open(numbers, &args.interface, lengths(args, filter))
         .map_err(|e| Failure::network("listening to all devices", &e))?;
     let (shown, dropped) = (sink.written.clone(), live.dropped());
     let summary = move || {
@@ -166,6 +169,11 @@ fn live(
             process::exit(0);
         }
     });
+    if args.write.is_none() && !args.follow {
+        // A line takes more time than sending the packet did, and nobody reads a million of them:
+        // rather lose some, which is said, than keep the processes from sending.
+        let _ = run_when_idle();
+    }
     let mut wants_more = true;
     while wants_more {
         live.receive(&mut |packet| wants_more = wants_more && sink.take(packet, numbers, filter))
@@ -180,6 +188,24 @@ fn live(
 
 /// So many bytes of text are written at once, where frames come from a file.
 const MUCH: usize = 1 << 16;
+
+/// So many bytes of a frame have all that is shown of it: the headers of Ethernet, IPv6 and UDP
+/// (62), an address that it came from (18), a packet's header (16) and an acknowledgement with the
+/// longest bitmap (152).
+const SHOWN: u32 = 256;
+
+/// How much of each frame is captured.
+fn lengths(args: &DumpArgs, filter: &Filter) -> CaptureLengths {
+    let whole = CaptureSocket::LONGEST;
+    if let Some(most) = args.snapshot_length {
+        return CaptureLengths { frame: most, datagram: most };
+    }
+    if args.write.is_some() || args.follow {
+        return CaptureLengths { frame: whole, datagram: whole };
+    }
+    // What a filter takes may be anywhere in a train.
+    CaptureLengths { frame: SHOWN, datagram: if filter.takes_all() { SHOWN } else { whole } }
+}
 
 /// Where frames go.
 struct Sink<'a> {
@@ -206,18 +232,19 @@ impl<'a> Sink<'a> {
 
     /// Takes what `frame` carries and passes the filter; whether more are wanted.
     fn take(&mut self, frame: &Packet, numbers: &Numbers, filter: &Filter) -> bool {
+        let Packet { bytes, captured, .. } = frame;
         if let Some(writer) = &mut self.writer {
             // All of it, and once, if one packet passes. Of a stream over Ethernet there are so
             // many that it costs the stream less not to look into them.
-            if !(filter.takes_all() && carried::is_of_ethernet(&frame.bytes, numbers))
-                && carried::each(&frame.bytes, numbers, &mut |carried| !filter.takes(carried))
+            if !(filter.takes_all() && carried::is_of_ethernet(bytes, numbers))
+                && carried::each(bytes, *captured, numbers, &mut |carried| !filter.takes(carried))
             {
                 return true;
             }
             writer.put(frame);
             return self.count_one();
         }
-        carried::each(&frame.bytes, numbers, &mut |carried| {
+        carried::each(bytes, *captured, numbers, &mut |carried| {
             !filter.takes(carried) || self.take_one(frame, carried)
         })
     }
@@ -229,9 +256,12 @@ impl<'a> Sink<'a> {
                 self.text.extend(follower.take(packet));
             }
         } else {
-            let line =
-                if self.args.json { frame.json(carried) } else { printable(&frame.line(carried)) };
-            self.text.extend_from_slice(line.as_bytes());
+            if self.args.json {
+                self.text.extend_from_slice(frame.json(carried).as_bytes());
+            } else {
+                // Writing to memory does not fail.
+                let _ = frame.add_line(carried, &mut self.text);
+            }
             self.text.push(b'\n');
         }
         self.count_one()

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_tests::harness::skip;
@@ -154,6 +155,14 @@ fn doctor__what_is_wrong_with_the_route() {
     assert_eq!(kinds, ["trains_lost"], "{report:#}");
 }
 
+/// The scheduling policy of a process: the 41st field of its line in /proc.
+fn policy(pid: u32) -> libc::c_int {
+    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let (_, fields) = line.rsplit_once(')').expect("the name of the program");
+    let field = fields.split_whitespace().nth(38);
+    field.and_then(|field| field.parse().ok()).expect("a policy")
+}
+
 /// The capture is of the sender's device, which is given trains to cut.
 fn dump__shows_trains_packet_by_packet() {
     let topology = Topology::pair_with(["--carrier", "udp"]);
@@ -163,6 +172,13 @@ fn dump__shows_trains_packet_by_packet() {
     let path = file.path().to_str().expect("text");
     let mut dump = one.interruptible(&prp);
     let mut dump = dump.args(["dump", "-i", "eth0", "-w", path]).spawn().expect("topo runs");
+    // Where nothing else is wanted, lines are of headers, and take nothing from other processes.
+    let lines = TempFile::new("");
+    let lines_path = lines.path().to_str().expect("text");
+    let mut printing = one.interruptible(&prp);
+    printing.args(["dump", "-i", "eth0", "--json"]);
+    let out = std::fs::File::create(lines_path).expect("a file of ours");
+    let mut printing = printing.stdout(out).spawn().expect("topo runs");
     let headers = TempFile::new("");
     let headers_path = headers.path().to_str().expect("text");
     let mut short = one.interruptible(&prp);
@@ -180,7 +196,7 @@ fn dump__shows_trains_packet_by_packet() {
         let mut scan = one.command(&prp);
         scan.args(["cat", "-z", "-w", "0.2", "2", "9"]).output().expect("topo runs");
         let has_some = |path| std::fs::metadata(path).is_ok_and(|it| it.len() > 100);
-        (has_some(path) && has_some(headers_path)).then_some(())
+        (has_some(path) && has_some(headers_path) && has_some(lines_path)).then_some(())
     });
     let mut server = two.command(&prp);
     server.args(["cat", "-lk", "7000", "-e", "cat >/dev/null"]);
@@ -197,7 +213,20 @@ fn dump__shows_trains_packet_by_packet() {
     wait::until("all bytes in the capture, once and in order", || {
         (read(&["--follow", "--port", "7000"]) == sent).then_some(())
     });
-    let dumps = [&mut dump, &mut short].map(|dump| (dump, Signal::SIGINT));
+    let policies = [printing.id(), dump.id()].map(policy);
+    assert_eq!(policies, [libc::SCHED_IDLE, libc::SCHED_OTHER], "a file has all packets");
+    let rows_of = |text: String| -> Vec<Value> {
+        // The last one may not be whole yet.
+        text.lines().filter_map(|row| serde_json::from_str(row).ok()).collect()
+    };
+    let is_train = |row: &Value| {
+        row["kind"] == "data" && row["train"].is_null() && row["bytes"].as_u64() > Some(10_000)
+    };
+    wait::until("a train among the lines", || {
+        let text = std::fs::read_to_string(lines_path).expect("a file of ours");
+        rows_of(text).iter().any(is_train).then_some(())
+    });
+    let dumps = [&mut dump, &mut short, &mut printing].map(|dump| (dump, Signal::SIGINT));
     for (process, signal) in dumps.into_iter().chain([(&mut server, Signal::SIGTERM)]) {
         kill(Pid::from_raw(process.id().cast_signed()), signal).expect("it runs");
         process.wait().expect("a child");
@@ -213,9 +242,11 @@ fn dump__shows_trains_packet_by_packet() {
     let first = read(&["--kind", "train-test", "-c", "1"]);
     assert!(first.contains(":5231 > 10.") && first.contains("probe 0, of a train"), "{first}");
     // Of each train the first packet is known, with the length of all.
-    let rows = read_from(headers_path, &["--json", "--kind", "data"]);
-    let rows = rows.lines().map(|row| serde_json::from_str::<Value>(row).expect("JSON"));
-    assert!(rows.clone().all(|row| row["train"] == 1 && row["destination_port"] == 7000));
-    assert!(rows.clone().any(|row| row["bytes"].as_u64() > Some(10_000)), "no train");
+    let rows = rows_of(read_from(headers_path, &["--json", "--kind", "data"]));
+    assert!(rows.iter().all(|row| row["destination_port"] == 7000));
+    assert!(rows.iter().all(|row| row["train"] == 1 || row["train"].is_null()), "{rows:?}");
+    assert!(rows.iter().any(is_train), "no train");
+    let text = read_from(headers_path, &[]);
+    assert!(text.contains(" | the first of "), "{text}");
     assert!(headers.path().metadata().expect("a file").len() < sent.len() as u64 / 4);
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
-use prp_device::raw::{CaptureSocket, CapturedFrame};
+use prp_device::raw::{CaptureLengths, CaptureSocket, CapturedFrame};
 use prp_device::{FrameIo, KernelDevice, Managed, PacketDevice, PortFilter, XdpTx, interfaces};
 use prp_proto::time::Instant;
 use prp_sock::{NodeId, Port};
@@ -363,8 +363,9 @@ fn capture__gets_what_passes_by_its_socket() {
     let mut from = Sender::open();
     let seen = Arc::<Mutex<Vec<u32>>>::default();
     let is_over = Arc::<AtomicBool>::default();
+    let lengths = CaptureLengths { frame: 104, datagram: 50 };
     let mut capture =
-        on_node(1, || CaptureSocket::open(ETHERTYPE, 1..=1, 104)).expect("it is root's");
+        on_node(1, || CaptureSocket::open(ETHERTYPE, 1..=1, lengths)).expect("it is root's");
     let thread = {
         let (seen, is_over) = (seen.clone(), is_over.clone());
         std::thread::spawn(move || {

@@ -10,7 +10,7 @@ use prp_proto::addr::{LinkAddr, MacAddr, UDP_PORTS};
 use prp_proto::hosts::Hosts;
 use prp_proto::wire::{ETHERNET_LEN, ETHERTYPE, Frame, FrameError, TrainTest, UDP_PORT};
 
-use super::train::datagrams;
+use super::train::{datagrams, may_be_more};
 
 /// Bytes before a packet that a node's own port hands on to a process: the IP address and the port
 /// that it came from (SPEC PRP-UDP-2).
@@ -104,8 +104,9 @@ pub(super) struct Carried<'a> {
     pub(super) ends: Ends,
     /// Bytes of the frame that it has, or would have by itself.
     pub(super) bytes: usize,
-    /// Datagrams of the train in the same frame, 1 without a train.
-    pub(super) train: usize,
+    /// Datagrams of the train in the same frame, 1 without a train. Unknown if only the first one
+    /// was captured.
+    pub(super) train: Option<usize>,
     pub(super) content: Content<'a>,
 }
 
@@ -125,8 +126,10 @@ pub(super) fn is_of_ethernet(frame: &[u8], numbers: &Numbers) -> bool {
 }
 
 /// Hands what `frame` carries to `take`, in order, until that wants no more; whether it wants more.
+/// The first `captured` bytes of it were captured, and the others are zeros.
 pub(super) fn each(
     frame: &[u8],
+    captured: usize,
     numbers: &Numbers,
     take: &mut dyn FnMut(&Carried<'_>) -> bool,
 ) -> bool {
@@ -135,7 +138,7 @@ pub(super) fn each(
     if u16::from_be_bytes([high, low]) == numbers.ethertype {
         let ends = Ends::Ethernet(MacAddr([g, h, i, j, k, l]), MacAddr([a, b, c, d, e, f]));
         let content = Content::Packet(Frame::parse(frame, numbers.ethertype));
-        return take(&Carried { ends, bytes: frame.len(), train: 1, content });
+        return take(&Carried { ends, bytes: frame.len(), train: Some(1), content });
     }
     let Some((from, to, payload)) = datagram(frame) else { return true };
     if !numbers.has(from.port()) || !numbers.has(to.port()) {
@@ -148,7 +151,8 @@ pub(super) fn each(
     };
     let ends = Ends::Udp { from, to, came_from };
     let train = datagrams(payload);
-    let count = train.len();
+    let is_cut = captured < frame.len() && train.len() == 1 && may_be_more(payload);
+    let count = (!is_cut).then_some(train.len());
     train.into_iter().all(|datagram| {
         let content = match TrainTest::read(datagram).filter(|_| came_from.is_none()) {
             Some(message) => Content::TrainTest(message),

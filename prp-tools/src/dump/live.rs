@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use prp_device::device_states;
-use prp_device::raw::CaptureSocket;
+use prp_device::raw::{CaptureLengths, CaptureSocket};
 
 use super::carried::Numbers;
 use super::packet::Packet;
@@ -25,12 +25,16 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Of frames that may carry `numbers`, at the `wanted` devices or at all: the first `most`
-    /// bytes of each.
+    /// Of frames that may carry `numbers`, at the `wanted` devices or at all: the first bytes of
+    /// each, at most as many as `lengths` says.
     ///
     /// # Errors
     /// No CAP_NET_RAW; a device is not there.
-    pub(super) fn open(numbers: &Numbers, wanted: &[String], most: u32) -> io::Result<Self> {
+    pub(super) fn open(
+        numbers: &Numbers,
+        wanted: &[String],
+        lengths: CaptureLengths,
+    ) -> io::Result<Self> {
         let states = device_states()?;
         for name in wanted {
             if !states.iter().any(|state| state.name == *name) {
@@ -40,7 +44,7 @@ impl Live {
         }
         let devices = states.into_iter().map(|s| (s.index, (s.name, s.loopback)));
         Ok(Self {
-            socket: CaptureSocket::open(numbers.ethertype, numbers.udp_ports(), most)?,
+            socket: CaptureSocket::open(numbers.ethertype, numbers.udp_ports(), lengths)?,
             devices: devices.collect(),
             wanted: wanted.to_owned(),
             dropped: Arc::default(),

@@ -1,5 +1,6 @@
 //! A frame as it was captured.
 
+use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -11,6 +12,7 @@ use prp_proto::wire::{
 use serde::Serialize;
 
 use super::carried::{Carried, Content, Ends};
+use crate::exit::printable;
 
 /// What a tagged frame has before its EtherType, and how long the tag is.
 const VLAN: [u8; 2] = [0x81, 0];
@@ -115,7 +117,7 @@ struct Row<'a> {
     source_address: String,
     destination_address: String,
     bytes: usize,
-    train: usize,
+    train: Option<usize>,
     source_node: Option<u16>,
     source_port: Option<u16>,
     destination_node: Option<u16>,
@@ -166,21 +168,29 @@ impl Packet {
         self.bytes.resize(self.captured + missing, 0);
     }
 
-    /// What is carried in it, for people.
-    pub(super) fn line(&self, carried: &Carried<'_>) -> String {
+    /// Adds what is carried in it to `text`, for people: a line without its end. Nothing but the
+    /// device's name can have control characters, so that a line is not searched for them.
+    pub(super) fn add_line(&self, carried: &Carried<'_>, text: &mut Vec<u8>) -> io::Result<()> {
         let seconds = self.time.as_secs() % 86_400;
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
         let (seconds, micros) = (seconds % 60, self.time.subsec_micros());
-        let device =
-            if self.device.is_empty() { String::new() } else { format!("{} ", self.device) };
-        let time = format_args!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06}");
+        write!(text, "{hours:02}:{minutes:02}:{seconds:02}.{micros:06} ")?;
+        if !self.device.is_empty() {
+            write!(text, "{} ", printable(&self.device))?;
+        }
         let (ends, bytes) = (&carried.ends, carried.bytes);
         match (&carried.content, ends) {
             // A frame has its addresses itself.
-            (Content::Packet(Ok(frame)), Ends::Ethernet(..)) => format!("{time} {device}{frame}"),
-            (Content::Packet(Ok(frame)), _) => format!("{time} {device}{ends} {frame}"),
-            (Content::Packet(Err(why)), _) => format!("{time} {device}{ends} {bytes} bytes: {why}"),
-            (Content::TrainTest(message), _) => format!("{time} {device}{ends} {message}"),
+            (Content::Packet(Ok(frame)), Ends::Ethernet(..)) => write!(text, "{frame}"),
+            (Content::Packet(Ok(frame)), _) => {
+                write!(text, "{ends} {frame}")?;
+                match carried.train {
+                    Some(_) => Ok(()),
+                    None => write!(text, " | the first of {bytes} bytes"),
+                }
+            }
+            (Content::Packet(Err(why)), _) => write!(text, "{ends} {bytes} bytes: {why}"),
+            (Content::TrainTest(message), _) => write!(text, "{ends} {message}"),
         }
     }
 

@@ -19,6 +19,15 @@ pub(super) fn datagrams(payload: &[u8]) -> Vec<&[u8]> {
     }
 }
 
+/// Whether more may follow the first datagram of `payload`, of which the end was not captured.
+pub(super) fn may_be_more(payload: &[u8]) -> bool {
+    match TrainTest::read(payload) {
+        Some(TrainTest::Probe { .. }) => true,
+        Some(_) => false,
+        None => length(payload).is_some_and(|l| PACKET_HEADER_LEN + l + CRC_LEN < payload.len()),
+    }
+}
+
 /// How long the packets of a train are, with a trailer or without, if that is what `payload` is.
 fn packet_len(payload: &[u8]) -> Option<usize> {
     let whole = PACKET_HEADER_LEN + length(payload)?;

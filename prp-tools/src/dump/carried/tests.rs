@@ -47,14 +47,20 @@ fn numbers() -> Numbers {
 
 /// What `frame` carries, as it is printed.
 fn lines(frame: &[u8]) -> Vec<String> {
+    lines_of_cut(frame, frame.len())
+}
+
+/// The same, of a frame of which the first `captured` bytes were captured.
+fn lines_of_cut(frame: &[u8], captured: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    each(frame, &numbers(), &mut |carried| {
+    each(frame, captured, &numbers(), &mut |carried| {
         let content = match &carried.content {
             Content::Packet(Ok(frame)) => frame.to_string(),
             Content::Packet(Err(why)) => why.to_string(),
             Content::TrainTest(message) => message.to_string(),
         };
         let Carried { ends, bytes, train, .. } = carried;
+        let train = train.map_or("unknown length".into(), |count: usize| format!("{count}"));
         lines.push(format!("{ends} [{bytes} bytes, train of {train}] {content}"));
         true
     });
@@ -89,12 +95,31 @@ fn each__packets_of_a_train() {
 fn each__ends_when_no_more_is_wanted() {
     let train = [packet(1, &[0; 100]), packet(2, &[0; 100])].concat();
     let mut count = 0;
-    let wants_more =
-        each(&frame("10.0.0.1:5231", "10.0.0.2:5232", &train), &numbers(), &mut |_| {
-            count += 1;
-            false
-        });
+    let frame = frame("10.0.0.1:5231", "10.0.0.2:5232", &train);
+    let wants_more = each(&frame, frame.len(), &numbers(), &mut |_| {
+        count += 1;
+        false
+    });
     assert_eq!((wants_more, count), (false, 1));
+}
+
+/// A capture of headers says that it does not know whether packets follow.
+#[test]
+fn each__the_first_packet_of_a_train_that_was_cut() {
+    let ends = ["10.0.0.1:5231", "10.0.0.2:5232"];
+    let cut = |payload: &[u8]| {
+        let mut frame = frame(ends[0], ends[1], payload);
+        frame[100..].fill(0);
+        lines_of_cut(&frame, 100).join("")
+    };
+    let train = [packet(1, &[0; 100]), packet(2, &[0; 100]), packet(3, &[0; 5])].concat();
+    let found = cut(&train);
+    assert!(found.contains("[307 bytes, train of unknown length]"), "{found}");
+    assert!(found.ends_with("seq 0+1 len 100"), "{found}");
+    let found = cut(&packet(1, &[0; 100]));
+    assert!(found.contains("[162 bytes, train of 1]"), "{found}");
+    let probe = [&[0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 9][..], &[3; 200]].concat();
+    assert!(cut(&probe).contains("train of unknown length"));
 }
 
 #[test]

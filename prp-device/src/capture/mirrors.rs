@@ -1,0 +1,189 @@
+//! Memory for the processes that copy their frames for a capture.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use prp_node::mirror::{MirrorListener, has_ended, offer};
+
+use super::CapturedFrame;
+use crate::sys::mirror_ring::MirrorRing;
+
+/// Processes that are served: as many flows hardly go on at a time. Each has some megabytes.
+const MOST: usize = 64;
+
+/// A process that copies its frames.
+#[derive(Debug)]
+pub(super) struct Mirror {
+    link: UnixStream,
+    ring: MirrorRing,
+}
+
+impl Mirror {
+    /// Hands the frames that left before the time `until` to `take`.
+    pub(super) fn empty(&mut self, until: Duration, take: &mut dyn FnMut(&CapturedFrame<'_>)) {
+        let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
+        self.ring.empty(until, &mut |copied| {
+            take(&CapturedFrame {
+                time: Duration::from_nanos(copied.time),
+                device: copied.device,
+                is_outgoing: true,
+                bytes: copied.bytes,
+                len: copied.len,
+            });
+        });
+    }
+
+    /// Whether the process has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        has_ended(&self.link)
+    }
+
+    /// Frames that were not copied since this was last called: all slots were full.
+    pub(super) fn take_lost(&mut self) -> u64 {
+        self.ring.take_lost()
+    }
+}
+
+/// Hands memory to the processes that ask, in a thread of its own: they do not wait long, and the
+/// thread that takes frames may get little of a processor.
+#[derive(Debug)]
+pub(super) struct MirrorServer {
+    /// A byte comes for each new one. The thread ends when this does.
+    wake: UnixStream,
+    new: Receiver<Mirror>,
+    served: Arc<AtomicUsize>,
+}
+
+impl MirrorServer {
+    /// One for those that ask at `listener`, with room for `room` bytes of each frame.
+    ///
+    /// # Errors
+    /// No descriptor or no thread left.
+    pub(super) fn start(listener: MirrorListener, room: usize) -> io::Result<Self> {
+        let (wake, end) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        end.set_nonblocking(true)?;
+        let (sender, new) = mpsc::channel();
+        let served = Arc::new(AtomicUsize::new(0));
+        let count = served.clone();
+        let thread = thread::Builder::new().name("prp-capture".into());
+        thread.spawn(move || serve(&listener, room, &end, &sender, &count))?;
+        Ok(Self { wake, new, served })
+    }
+
+    /// The processes that have come since this was last called.
+    pub(super) fn take_new(&self) -> impl Iterator<Item = Mirror> {
+        // More bytes than there are processes.
+        let _ = (&self.wake).read(&mut [0; MOST]);
+        self.new.try_iter()
+    }
+
+    /// One has ended: there is room for another.
+    pub(super) fn forget_one(&self) {
+        self.served.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl AsFd for MirrorServer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+/// Serves until the other end of `end` ends.
+fn serve(
+    listener: &MirrorListener,
+    room: usize,
+    mut end: &UnixStream,
+    new: &Sender<Mirror>,
+    served: &AtomicUsize,
+) {
+    loop {
+        let mut fds = [
+            PollFd::new(listener.as_fd(), PollFlags::POLLIN),
+            PollFd::new(end.as_fd(), PollFlags::empty()),
+        ];
+        match poll(&mut fds, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return,
+        }
+        if fds[1].any() != Some(false) {
+            return;
+        }
+        while let Some(link) = listener.accept() {
+            if served.load(Ordering::Relaxed) == MOST {
+                continue;
+            }
+            // One that cannot be served does without AF_XDP.
+            let Ok((ring, file)) = MirrorRing::new(room) else { continue };
+            if offer(&link, file.as_fd()).is_ok() {
+                served.fetch_add(1, Ordering::Relaxed);
+                // If the capture has ended, the next look at `end` says so. If there is no room for
+                // the byte, others wake it.
+                let _ = new.send(Mirror { link, ring });
+                let _ = end.write(&[0]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prp_node::mirror::MirrorLink;
+
+    use super::*;
+
+    /// One that no packet socket has.
+    fn inode(number: u64) -> u64 {
+        (u64::from(std::process::id()) << 32) + number
+    }
+
+    /// Nobody takes frames meanwhile.
+    #[test]
+    fn serve__a_process_gets_memory_at_once() {
+        let inode = inode(9);
+        let listener = MirrorListener::bind(inode).expect("a name");
+        let server = MirrorServer::start(listener, 100).expect("a thread");
+        let link = MirrorLink::connect(inode).expect("it listens");
+        let Ok(file) = link.receive(Duration::from_secs(10)) else {
+            // It is sent away without the capability to send past packet sockets.
+            assert!(
+                !caps::has_cap(None, caps::CapSet::Permitted, caps::Capability::CAP_NET_ADMIN)
+                    .expect("capabilities")
+            );
+            return;
+        };
+        let mut fds = [PollFd::new(server.as_fd(), PollFlags::POLLIN)];
+        assert_eq!(poll(&mut fds, PollTimeout::from(10_000_u16)), Ok(1), "the capture wakes up");
+        let mirrors: Vec<_> = server.take_new().collect();
+        assert_eq!(mirrors.len(), 1);
+        let mut ring = MirrorRing::open(&file, 3).expect("memory");
+        ring.put(5, [b"a frame", b"", b"", b""]);
+        ring.publish();
+        let mut found = Vec::new();
+        for mut mirror in mirrors {
+            mirror.empty(Duration::from_secs(1), &mut |frame| found.push(frame.bytes.to_vec()));
+            assert!(!mirror.has_ended());
+        }
+        assert_eq!(found, [b"a frame"]);
+    }
+
+    #[test]
+    fn serve__ends_with_its_capture() {
+        let inode = inode(10);
+        let listener = MirrorListener::bind(inode).expect("a name");
+        drop(MirrorServer::start(listener, 100).expect("a thread"));
+        // The thread frees the name when it ends.
+        while MirrorLink::connect(inode).is_ok() {
+            thread::yield_now();
+        }
+    }
+}
