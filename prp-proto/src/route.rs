@@ -95,6 +95,7 @@ impl RouteTable {
     }
 
     /// Where frames for `node` go (SPEC PRP-ROUTE-1).
+    #[inline]
     pub fn lookup(&self, node: NodeId) -> Route<'_> {
         match self.slots.get(usize::from(node.number())) {
             Some(Slot::Local) => Route::Local,
@@ -113,6 +114,7 @@ impl RouteTable {
     /// that hop's ports.
     ///
     /// Never true for the local node, whose frames to itself do not cross a network.
+    #[inline]
     pub fn is_source(&self, node: NodeId, device: DeviceId, addr: impl Into<LinkAddr>) -> bool {
         let from = addr.into();
         let hops = self.lookup(node).next_hops();

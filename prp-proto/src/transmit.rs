@@ -205,7 +205,8 @@ impl TransmitBatch {
 
     /// Begins a frame, or a datagram, which has no Ethernet header; where it lies, and bytes of its
     /// headers.
-    #[inline]
+    // A call would write all headers to memory once more.
+    #[inline(always)]
     fn start(&mut self, head: &Head) -> (usize, usize) {
         let at = self.scratch.len();
         if head.ethernet.is_some() {

@@ -65,6 +65,8 @@ impl Endpoint {
         })
     }
 
+    // A frame is some hundred bytes, which a call would write to memory and read back.
+    #[inline(always)]
     fn sort(
         &mut self,
         now: Instant,
