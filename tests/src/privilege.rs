@@ -1,7 +1,10 @@
 //! What the tests need and may not have.
 
 use std::io;
+use std::process::Command;
 use std::sync::OnceLock;
+
+use nix::unistd::geteuid;
 
 use crate::topology::Topology;
 
@@ -9,24 +12,49 @@ use crate::topology::Topology;
 pub const NOBODY: u32 = 65_534;
 
 /// What is missing to run tests on nodes, or `None`. Found out once, by trying.
+///
+/// # Panics
+/// If nodes cannot be made where nothing is missing: then the scripts are broken, and tests that
+/// count as skipped would hide it.
 pub fn missing() -> Option<&'static str> {
-    static MISSING: OnceLock<Option<String>> = OnceLock::new();
-    MISSING.get_or_init(try_out).as_deref()
+    static MISSING: OnceLock<Result<Option<String>, String>> = OnceLock::new();
+    match MISSING.get_or_init(try_out) {
+        Ok(missing) => missing.as_deref(),
+        Err(broken) => panic!("{broken}"),
+    }
 }
 
-fn try_out() -> Option<String> {
+/// What is missing, or what is broken.
+fn try_out() -> Result<Option<String>, String> {
     let topology = match Topology::try_pair([]) {
         Ok(topology) => topology,
-        Err(error) => return Some(format!("root, or user namespaces ({error})")),
+        Err(error) if may_make_nodes() => {
+            return Err(format!("this user may make nodes, and netns-scripts/topo fails: {error}"));
+        }
+        Err(error) => return Ok(Some(format!("root, or user namespaces ({error})"))),
     };
     // A node without raw sockets would be of no use; the file in /proc lists them for those who
     // may.
     let tried = topology.node(1).command("cat").arg("/proc/net/packet").output();
     match tried {
-        Ok(output) if output.status.success() => None,
-        Ok(_) => Some("packet sockets (CONFIG_PACKET)".into()),
-        Err(e) => Some(format!("netns-scripts/topo ({e})")),
+        Ok(output) if output.status.success() => Ok(None),
+        Ok(_) => Ok(Some("packet sockets (CONFIG_PACKET)".into())),
+        Err(e) => Err(format!("netns-scripts/topo: {e}")),
     }
+}
+
+/// Whether this user may make namespaces, and has what makes links between them.
+fn may_make_nodes() -> bool {
+    let as_root: &[_] = if geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
+    let mut unshare = Command::new("unshare");
+    unshare.args(as_root).args(["--net", "--mount", "true"]);
+    let mut ip = Command::new("ip");
+    ip.arg("-V");
+    let mut tc = Command::new("tc");
+    tc.arg("-V");
+    [unshare, ip, tc]
+        .iter_mut()
+        .all(|command| command.output().is_ok_and(|output| output.status.success()))
 }
 
 /// Whether this process is in a user namespace: what the kernel leaves to root of the machine it
