@@ -2,8 +2,9 @@
 //! `prp dump` of datagrams.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use nix::libc;
 use nix::sys::signal::{Signal, kill};
@@ -206,15 +207,6 @@ fn dump__shows_trains_packet_by_packet() {
         let scan = scan.args(["cat", "-z", "2", "7000"]).output().expect("topo runs");
         scan.status.success().then_some(())
     });
-    let script = "seq 300000 | \"$0\" cat -q 2 7000";
-    one.run("sh", &["-c", script, prp.to_str().expect("text")]);
-    let sent: String = (1..=300_000).map(|line| format!("{line}\n")).collect();
-    // What is captured is not in the file at once.
-    wait::until("all bytes in the capture, once and in order", || {
-        (read(&["--follow", "--port", "7000"]) == sent).then_some(())
-    });
-    let policies = [printing.id(), dump.id()].map(policy);
-    assert_eq!(policies, [libc::SCHED_IDLE, libc::SCHED_OTHER], "a file has all packets");
     let rows_of = |text: String| -> Vec<Value> {
         // The last one may not be whole yet.
         text.lines().filter_map(|row| serde_json::from_str(row).ok()).collect()
@@ -222,6 +214,28 @@ fn dump__shows_trains_packet_by_packet() {
     let is_train = |row: &Value| {
         row["kind"] == "data" && row["train"].is_null() && row["bytes"].as_u64() > Some(10_000)
     };
+    let mut client = one.command(&prp);
+    client.args(["cat", "-q", "2", "7000"]).stdin(Stdio::piped());
+    let mut client = client.spawn().expect("topo runs");
+    let mut input = client.stdin.take().expect("a pipe");
+    let mut sent = String::new();
+    // The first test of trains comes after 1.5 MB, and its report some time after that.
+    wait::until("trains", || {
+        let from = sent.len();
+        let next = sent.lines().count();
+        sent.extend((next..next + 50_000).map(|line| format!("{line}\n")));
+        input.write_all(&sent.as_bytes()[from..]).expect("it reads");
+        let rows = rows_of(read_from(headers_path, &["--json", "--kind", "data"]));
+        (rows.iter().filter(|row| is_train(row)).count() > 3).then_some(())
+    });
+    drop(input);
+    assert!(client.wait().expect("a child").success());
+    // What is captured is not in the file at once.
+    wait::until("all bytes in the capture, once and in order", || {
+        (read(&["--follow", "--port", "7000"]) == sent).then_some(())
+    });
+    let policies = [printing.id(), dump.id()].map(policy);
+    assert_eq!(policies, [libc::SCHED_IDLE, libc::SCHED_OTHER], "a file has all packets");
     wait::until("a train among the lines", || {
         let text = std::fs::read_to_string(lines_path).expect("a file of ours");
         rows_of(text).iter().any(is_train).then_some(())
