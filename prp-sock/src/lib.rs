@@ -67,7 +67,7 @@
 //!
 //! | | |
 //! | --- | --- |
-//! | `fast-paths` (on by default) | frames of a flow past the packet sockets, where the kernel and the privileges allow it |
+//! | `fast-paths` (default) | flows past the packet sockets, where kernel and privileges allow it |
 //! | `tokio` | the module `tokio`: the same streams for `async` programs |
 //! | `serde` | [`PrpAddr`], [`NodeId`] and [`Port`] in serde's formats |
 //! | `testing` | the module `testing`: two nodes in one process, without privileges |

@@ -91,11 +91,11 @@ check_routers() {
     ends 0 "$topo" up chain 3
     [[ $said == *'with prp-routed on each'* ]] || fail "$said"
     is "routers" 3 "$(inhabitants | grep -c -e '--config /dev/null')"
-    if [[ -n ${CHECK_PRP-} ]]; then
-        ends 0 "$topo" exec 1 -- "$CHECK_PRP" ping -c 1 3
+    if [[ -n ${PRP_COMMAND-} ]]; then
+        ends 0 "$topo" exec 1 -- "$PRP_COMMAND" ping -c 1 3
         [[ $said == *'routers=1 '* ]] || fail "$said"
         # Nobody listens: the router of the far node says so.
-        ends 3 "$topo" exec 1 -- "$CHECK_PRP" cat 3 7 </dev/null
+        ends 3 "$topo" exec 1 -- "$PRP_COMMAND" cat 3 7 </dev/null
     fi
     # The same again is the same; without routers it is something else.
     ends 0 "$topo" up chain 3

@@ -18,7 +18,7 @@ const AWAKE: u32 = 0;
 const CALLED: u32 = 1;
 /// Asleep on the futex.
 const PARKED: u32 = 2;
-/// Asleep in `poll`, to be woken by the wake.
+/// Asleep in `poll`, to be woken by `wake_fd`.
 const POLLING: u32 = 3;
 
 /// A thread's place to sleep.
@@ -73,9 +73,9 @@ impl Waiter {
         self.sleep_as(POLLING)
     }
 
-    /// Says that it is back, and whether it saw the wake. That is not to say that somebody has
-    /// called: a wake may come late, when its addressee is awake again, or somebody else in its
-    /// place.
+    /// Says that it is back, and whether `wake_fd` was readable. That is not to say that somebody
+    /// has called: it may become readable late, when its addressee is awake again, or another
+    /// thread is in its place.
     pub(super) fn end_poll(&self, woken: bool) {
         self.state.swap(AWAKE, Ordering::AcqRel);
         if woken {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// A descriptor that is readable from the first wake until it is cleared.
+/// A descriptor that is readable from the first `wake` until `clear`.
 #[derive(Debug)]
 pub(super) struct WakeFd(EventFd);
 
@@ -21,7 +21,7 @@ impl WakeFd {
         let _ = self.0.write(1);
     }
 
-    /// Takes a wake back, so that the next `poll` sleeps.
+    /// Undoes `wake`, so that the next `poll` sleeps.
     pub(super) fn clear(&self) {
         let _ = self.0.read();
     }
