@@ -13,10 +13,11 @@ const LICENSES: &[&str] =
 /// Where a dependency may come from, as cargo names the registry.
 const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Every package of Cargo.lock, with all features.
+/// Every package of Cargo.lock, with all features. A build downloads only those of its platform:
+/// cargo downloads the others here.
 fn packages() -> Vec<Value> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--format-version", "1", "--all-features", "--locked", "--offline"]);
+    cargo.args(["metadata", "--format-version", "1", "--all-features", "--locked"]);
     let output = cargo.output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
