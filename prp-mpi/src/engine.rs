@@ -32,6 +32,8 @@ const HELD: u64 = 64 << 20;
 pub struct Engine {
     me: usize,
     links: Vec<Option<Link>>,
+    /// Links with a burst under way.
+    in_burst: Vec<usize>,
     matching: Matching,
     requests: Requests,
     schedules: Vec<Schedule>,
@@ -56,6 +58,7 @@ impl Engine {
         Ok(Self {
             me,
             links: links.collect::<Result<_, _>>()?,
+            in_burst: Vec::new(),
             matching: Matching::default(),
             requests: Requests::default(),
             schedules: Vec::new(),
@@ -73,7 +76,31 @@ impl Engine {
     }
 
     /// Begins to send. `header.id` and `header.len` are filled in here.
-    pub fn send(&mut self, to: usize, mut header: Header, body: &Region) -> RequestId {
+    pub fn send(&mut self, to: usize, header: Header, body: &Region) -> RequestId {
+        self.begin_send(to, header, body, |link| {
+            link.end_burst();
+            false
+        })
+    }
+
+    /// As [`Self::send`], but the message may wait for the next one to this rank, so that both
+    /// leave in one segment: until [`Self::end_bursts`], or until [`Self::send_overdue`] finds it
+    /// twice.
+    pub fn send_in_burst(&mut self, to: usize, header: Header, body: &Region) -> RequestId {
+        let link = self.links.get(to).and_then(Option::as_ref);
+        if link.is_some_and(|link| link.is_remote() && !link.is_in_burst()) {
+            self.in_burst.push(to);
+        }
+        self.begin_send(to, header, body, Link::may_wait)
+    }
+
+    fn begin_send(
+        &mut self,
+        to: usize,
+        mut header: Header,
+        body: &Region,
+        may_wait: impl FnOnce(&mut Link) -> bool,
+    ) -> RequestId {
         let waits = if header.kind == Kind::Synchronous { 2 } else { 1 };
         let request = self.requests.begin(waits, Status::EMPTY);
         header.id = request.0;
@@ -95,12 +122,37 @@ impl Engine {
         };
         if let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) {
             link.queue(&header, body, Some(request));
+            if may_wait(link) {
+                return request;
+            }
             link.flush(|r| self.requests.advance(r));
+            link.note_burst_sent();
             if let Some(request) = link.own_last(COPIED) {
                 self.requests.advance(request);
             }
         }
         request
+    }
+
+    /// The program calls something that waits or polls: no message waits for another one.
+    pub fn end_bursts(&mut self) {
+        while let Some(to) = self.in_burst.pop() {
+            if let Some(link) = self.links[to].as_mut() {
+                link.end_burst();
+                if link.wants_room() {
+                    link.flush(|r| self.requests.advance(r));
+                }
+            }
+        }
+    }
+
+    /// Sends messages that have waited for another one since the last call of this.
+    pub fn send_overdue(&mut self) {
+        for link in self.links.iter_mut().flatten() {
+            if link.is_overdue() {
+                link.flush(|r| self.requests.advance(r));
+            }
+        }
     }
 
     /// A message of a rank to itself.

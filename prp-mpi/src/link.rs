@@ -1,12 +1,15 @@
 //! The stream to another rank: what is to be sent on it, and what is being received from it.
 
+mod burst;
+
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prp_sock::PrpStream;
 
+use self::burst::Bursts;
 use crate::matching::MessageId;
 use crate::request::RequestId;
 use crate::sys::memory::Region;
@@ -19,6 +22,10 @@ const PIECE: usize = 64 << 10;
 
 /// Messages written at a time: more make no call cheaper.
 const BATCH: usize = 16;
+
+/// Messages of a burst wait while they are at most this many bytes with their headers: so many fit
+/// one segment on any path but the narrowest.
+const WAITING: usize = 1400;
 
 /// A stream that carries messages.
 #[derive(Debug)]
@@ -62,6 +69,13 @@ struct Outgoing {
     body: Region,
     sent: usize,
     request: Option<RequestId>,
+}
+
+impl Outgoing {
+    /// Bytes with the header.
+    const fn len(&self) -> usize {
+        self.head_len + self.front.len() + self.body.len()
+    }
 }
 
 /// Where the bytes go that come next.
@@ -118,6 +132,7 @@ impl std::ops::AddAssign for Copies {
 pub(crate) struct Link {
     stream: Arc<Stream>,
     out: VecDeque<Outgoing>,
+    bursts: Bursts,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -142,6 +157,7 @@ impl Link {
         Ok(Self {
             stream: Arc::new(stream),
             out: VecDeque::new(),
+            bursts: Bursts::new(),
             buffer: vec![0; PIECE].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -215,6 +231,33 @@ impl Link {
         self.out.push_back(Outgoing { head, head_len, front, body, sent: 0, request });
     }
 
+    /// Whether a message of a burst was begun that has not ended.
+    pub(crate) const fn is_in_burst(&self) -> bool {
+        self.bursts.have_begun()
+    }
+
+    /// Whether what is queued can wait for the message that the program is about to begin.
+    pub(crate) fn may_wait(&mut self) -> bool {
+        self.is_remote()
+            && self.bursts.begin(Instant::now)
+            && self.out.iter().map(Outgoing::len).sum::<usize>() <= WAITING
+    }
+
+    /// A message of a burst has been sent at once.
+    pub(crate) fn note_burst_sent(&mut self) {
+        self.bursts.sent(Instant::now);
+    }
+
+    /// A call sends at once, polls or waits: what waits for another message waits no longer.
+    pub(crate) fn end_burst(&mut self) {
+        self.bursts.end(Instant::now);
+    }
+
+    /// Whether something has waited for another message since the last time that this was asked.
+    pub(crate) fn is_overdue(&mut self) -> bool {
+        self.wants_room() && self.bursts.is_overdue(Instant::now)
+    }
+
     /// Sends what there is room for; tells whose bytes are no longer needed. How many bytes went
     /// out.
     pub(crate) fn flush(&mut self, mut done: impl FnMut(RequestId)) -> usize {
@@ -247,8 +290,7 @@ impl Link {
 
     fn note_sent(&mut self, mut n: usize, done: &mut impl FnMut(RequestId)) {
         while let Some(message) = self.out.front_mut() {
-            let len = message.head_len + message.front.len() + message.body.len();
-            let left = len - message.sent;
+            let left = message.len() - message.sent;
             if n < left {
                 message.sent += n;
                 return;

@@ -10,6 +10,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use prp_mpi::datatype::Datatype;
+use prp_mpi::engine::Engine;
 use prp_mpi::matching::Pattern;
 use prp_mpi::process::report::Waiting;
 use prp_mpi::request::{Outcome as Ended, RequestId, Status as Ending};
@@ -105,8 +106,22 @@ impl Part {
         }
     }
 
-    /// Begins to send. `None` if there is nothing to wait for.
+    /// Begins to send at once. `None` if there is nothing to wait for.
     pub(crate) fn send(&self, mode: Mode) -> Result<Option<RequestId>, Failure> {
+        self.send_by(mode, Engine::send)
+    }
+
+    /// Begins to send, perhaps together with the next message. `None` if there is nothing to wait
+    /// for.
+    fn send_in_burst(&self, mode: Mode) -> Result<Option<RequestId>, Failure> {
+        self.send_by(mode, Engine::send_in_burst)
+    }
+
+    fn send_by(
+        &self,
+        mode: Mode,
+        send: impl FnOnce(&mut Engine, usize, Header, &Region) -> RequestId,
+    ) -> Result<Option<RequestId>, Failure> {
         let process = process()?;
         let Ok(peer) = usize::try_from(self.peer) else { return Ok(None) };
         process.settle(|| self.region.span());
@@ -127,11 +142,11 @@ impl Part {
         let to = self.comm.peers()[peer];
         let mut engine = process.engine();
         if mode != Mode::Buffered {
-            return Ok(Some(engine.send(to, header, &self.region)));
+            return Ok(Some(send(&mut engine, to, header, &self.region)));
         }
         let mut copy = Region::owned(self.region.len());
         copy.copy_from(&self.region);
-        let request = engine.send(to, header, &copy);
+        let request = send(&mut engine, to, header, &copy);
         engine.free(request);
         Ok(None)
     }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -166,6 +168,44 @@ static void datatypes(void) {
     MPI_Type_free(&part);
 }
 
+/* Bursts of small messages, which wait for each other between nodes once they repeat. Then one that
+ * is alone: rank 0 calls nothing of MPI until it has arrived. */
+static void bursts(void) {
+    enum { BURSTS = 5000, MESSAGES = 3 };
+    const int last = size - 1;
+    if (rank != 0 && rank != last) return;
+    int out[MESSAGES], in[MESSAGES], other = last - rank;
+    MPI_Request requests[MESSAGES];
+    for (int i = 0; i < BURSTS; i++) {
+        for (int k = 0; k < MESSAGES; k++) {
+            out[k] = 10 * i + k;
+            MPI_Isend(&out[k], 1, MPI_INT, other, k, MPI_COMM_WORLD, &requests[k]);
+        }
+        for (int k = MESSAGES - 1; k >= 0; k--)
+            MPI_Recv(&in[k], 1, MPI_INT, other, k, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
+        for (int k = 0; k < MESSAGES; k++) CHECK(in[k] == 10 * i + k);
+    }
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/prp-mpi-arrived-%d", (int)getpid());
+    if (rank == 0) {
+        MPI_Send(name, sizeof name, MPI_CHAR, last, 9, MPI_COMM_WORLD);
+        MPI_Isend(&out[0], 1, MPI_INT, last, 10, MPI_COMM_WORLD, &requests[0]);
+        const struct timespec pause = {.tv_nsec = 1000000};
+        int tries = 0;
+        while (access(name, F_OK) != 0 && tries++ < 10000) nanosleep(&pause, NULL);
+        CHECK(tries < 10000);
+        unlink(name);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(name, sizeof name, MPI_CHAR, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&in[0], 1, MPI_INT, 0, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        FILE *arrived = fopen(name, "w");
+        CHECK(arrived != NULL);
+        fclose(arrived);
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -177,6 +217,7 @@ int main(int argc, char **argv) {
     modes();
     truncation();
     datatypes();
+    bursts();
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     if (rank == 0) printf("point to point: all well\n");

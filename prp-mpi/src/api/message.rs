@@ -3,6 +3,7 @@
 use super::communicator::Communicator;
 use super::element::Element;
 use super::{Error, Result};
+use crate::engine::Engine;
 use crate::matching::Pattern;
 use crate::process::report::Waiting;
 use crate::request::{Outcome, RequestId, Status};
@@ -87,10 +88,11 @@ impl ProcessAt<'_> {
         from: &'env [T],
         kind: Kind,
         tag: i32,
+        send: impl FnOnce(&mut Engine, usize, Header, &Region) -> RequestId,
     ) -> Result<Pending<'scope, 'env>> {
         let header = self.header(kind, checked_tag(tag)?);
         let to = self.comm.group[self.rank];
-        let send = |region: Region| scope.process().engine().send(to, header, &region);
+        let send = |region: Region| send(&mut scope.process().engine(), to, header, &region);
         Ok(Pending { scope, request: scope.lend(from, send), call: "send" })
     }
 
@@ -103,7 +105,7 @@ impl ProcessAt<'_> {
         scope: &'scope Scope<'scope, 'env>,
         from: &'env [T],
     ) -> Result<Pending<'scope, 'env>> {
-        self.begin_send(scope, from, Kind::Message, TAG)
+        self.begin_send(scope, from, Kind::Message, TAG, Engine::send_in_burst)
     }
 
     /// Begins to receive: what comes while the program goes on is taken straight into the buffer.
@@ -132,7 +134,7 @@ impl ProcessAt<'_> {
     /// [`Error::Tag`].
     pub fn send_with_tag<T: Element>(self, from: &[T], tag: i32) -> Result<()> {
         lend::scope(&self.comm.process, |scope| {
-            self.begin_send(scope, from, Kind::Message, tag)?.wait().map(drop)
+            self.begin_send(scope, from, Kind::Message, tag, Engine::send)?.wait().map(drop)
         })
     }
 
@@ -142,7 +144,7 @@ impl ProcessAt<'_> {
     /// None that a correct program sees.
     pub fn synchronous_send<T: Element>(self, from: &[T]) -> Result<()> {
         lend::scope(&self.comm.process, |scope| {
-            self.begin_send(scope, from, Kind::Synchronous, TAG)?.wait().map(drop)
+            self.begin_send(scope, from, Kind::Synchronous, TAG, Engine::send)?.wait().map(drop)
         })
     }
 

@@ -26,7 +26,7 @@ use crate::engine::Engine;
 use crate::link::Stream;
 use crate::sys::shared::Bell;
 
-/// How often the control thread checks whether a rank waits too long.
+/// How often the control thread checks whether a rank, or a message, waits too long.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Variables of launchers that this library does not speak with, and what to use.
@@ -146,6 +146,7 @@ impl Process {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
+            self.send_overdue();
             if self.waits_too_long(&mut reported) {
                 self.send_frame(&Frame::new(Topic::Stuck, self.rank, []));
             }
@@ -158,11 +159,20 @@ impl Process {
         let mut reported = None;
         loop {
             thread::sleep(CHECK_INTERVAL);
+            self.send_overdue();
             if self.waits_too_long(&mut reported) {
                 let text = self.whereabouts();
                 let lines: Vec<_> = text.lines().take(2).collect();
                 eprintln!("prp-mpi: rank {}: {}", self.rank, lines.join(", since "));
             }
+        }
+    }
+
+    /// Sends messages that wait for another one, which the program does not send. A thread that has
+    /// the engine sends or waits itself.
+    fn send_overdue(&self) {
+        if let Some(mut engine) = self.engine.try_lock() {
+            engine.send_overdue();
         }
     }
 

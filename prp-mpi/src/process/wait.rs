@@ -44,6 +44,7 @@ impl Process {
         mut ready: impl FnMut(&mut Engine) -> Option<T>,
     ) -> T {
         let mut engine = self.engine();
+        engine.end_bursts();
         // What was begun may have ended at once, by messages that belong to another call.
         self.check(&mut engine);
         if let Some(out) = ready(&mut engine) {
@@ -102,6 +103,7 @@ impl Process {
     /// Takes a request that is done by now, without polling any stream.
     pub fn take_done(&self, request: RequestId) -> Option<Status> {
         let mut engine = self.engine();
+        engine.end_bursts();
         self.check(&mut engine);
         engine.take(request)
     }
@@ -109,6 +111,7 @@ impl Process {
     /// Polls once, without waiting; a rank that polls in vain lets others run.
     pub fn try_now<T>(&self, mut ready: impl FnMut(&mut Engine) -> Option<T>) -> Option<T> {
         let mut engine = self.engine();
+        engine.end_bursts();
         self.check(&mut engine);
         let out = ready(&mut engine);
         if out.is_some() {

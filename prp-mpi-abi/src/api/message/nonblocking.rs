@@ -11,7 +11,7 @@ use crate::sys::pointer::{Address, Ptr};
 
 /// Begins to send, as a request.
 pub(super) fn begin_send(part: &Part, mode: Mode) -> Result<Req, Failure> {
-    let begun = part.send(mode)?;
+    let begun = part.send_in_burst(mode)?;
     Ok(active(begun, part.handle, part.detail(false), Ending::EMPTY))
 }
 
