@@ -4,6 +4,7 @@ mod mirrors;
 
 use std::io;
 use std::mem;
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,6 +13,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::fstat;
 use prp_node::mirror::MirrorListener;
+use prp_proto::time::Instant;
+use prp_proto::token_bucket::TokenBucket;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::sys::capture_ring::{CaptureRing, RETIRE};
@@ -47,6 +50,28 @@ pub struct CaptureLengths {
     pub datagram: u32,
 }
 
+/// How many frames are taken.
+#[derive(Clone, Debug)]
+struct Limit {
+    /// What its buckets count from.
+    began: std::time::Instant,
+    /// Of those that the packet socket sees.
+    captured: TokenBucket,
+    /// Of those that all processes copy.
+    copied: TokenBucket,
+}
+
+impl Limit {
+    fn new(per_second: NonZeroU32) -> Self {
+        let bucket = TokenBucket::new(per_second.get());
+        Self { began: std::time::Instant::now(), captured: bucket, copied: bucket }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.began.elapsed()
+    }
+}
+
 /// A packet socket at all devices, with a ring that the kernel fills in blocks: what the socket
 /// costs a frame is a copy, and a call for each block.
 ///
@@ -58,7 +83,8 @@ pub struct CaptureSocket {
     /// Where those processes ask; none if that name is taken: they do without AF_XDP then.
     server: Option<MirrorServer>,
     mirrors: Vec<Mirror>,
-    /// Frames that were not copied in time.
+    limit: Option<Limit>,
+    /// Frames that were not copied in time, or not taken.
     lost: u64,
 }
 
@@ -69,12 +95,17 @@ impl CaptureSocket {
     /// Of frames of `ethertype`, and of UDP datagrams between `ports`: the first bytes of each, at
     /// most as many as `lengths` says.
     ///
+    /// It takes at most `limit` frames a second of those that the packet socket sees, and as many
+    /// of those that processes copy; in the second after a pause twice as many. What is not taken
+    /// counts as lost.
+    ///
     /// # Errors
     /// No CAP_NET_RAW; no memory for the ring.
     pub fn open(
         ethertype: u16,
         ports: RangeInclusive<u16>,
         lengths: CaptureLengths,
+        limit: Option<NonZeroU32>,
     ) -> io::Result<Self> {
         // Of no protocol: nothing comes before the filter and the ring are there.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
@@ -82,9 +113,11 @@ impl CaptureSocket {
         let ring = CaptureRing::new(socket.as_fd())?;
         // Only sockets for all protocols see what is sent as well. No device: all of them.
         packet::bind(socket.as_fd(), 0, libc::ETH_P_ALL as u16)?;
-        let start = |listener| MirrorServer::start(listener, lengths.frame as usize);
+        let frames = limit.map_or(u64::MAX, |limit| limit.get().into());
+        let start = |listener| MirrorServer::start(listener, lengths.frame as usize, frames);
         let server = MirrorListener::bind(fstat(&socket)?.st_ino).and_then(start).ok();
-        Ok(Self { socket, ring, server, mirrors: Vec::new(), lost: 0 })
+        let limit = limit.map(Limit::new);
+        Ok(Self { socket, ring, server, mirrors: Vec::new(), limit, lost: 0 })
     }
 
     /// Waits for frames, and hands some of them to `take`, those of the kernel and of a process in
@@ -112,6 +145,7 @@ impl CaptureSocket {
             // A block that the kernel still fills may have earlier frames than later ones here.
             let until = now.saturating_sub(2 * RETIRE);
             self.mirrors.iter_mut().for_each(|mirror| mirror.empty(until, take));
+            self.give_back();
             for mut mirror in self.mirrors.extract_if(.., |mirror| mirror.has_ended()) {
                 mirror.empty(Duration::MAX, take);
                 self.lost += mirror.take_lost();
@@ -124,11 +158,27 @@ impl CaptureSocket {
     /// Hands the frames of a block to `take`, if there is one, and before each what processes have
     /// copied that left earlier; whether there was one.
     fn take_block(&mut self, take: &mut dyn FnMut(&CapturedFrame<'_>)) -> bool {
-        let Self { ring, mirrors, .. } = self;
-        ring.take_block(&mut |frame| {
+        let Self { ring, mirrors, limit, lost, .. } = self;
+        let now = limit.as_ref().map(Limit::now).unwrap_or_default();
+        let was_there = ring.take_block(&mut |frame| {
             mirrors.iter_mut().for_each(|mirror| mirror.empty(frame.time, take));
-            take(frame);
-        })
+            if limit.as_mut().is_none_or(|limit| limit.captured.take(now)) {
+                take(frame);
+            } else {
+                *lost += 1;
+            }
+        });
+        self.give_back();
+        was_there
+    }
+
+    /// Lets processes copy as many frames more as the limit allows.
+    fn give_back(&mut self) {
+        let Self { mirrors, limit, .. } = self;
+        let now = limit.as_ref().map(Limit::now).unwrap_or_default();
+        for mirror in mirrors {
+            mirror.give_back(|| limit.as_mut().is_none_or(|limit| limit.copied.take(now)));
+        }
     }
 
     /// Processes that have come copy their frames from now on.
@@ -137,7 +187,7 @@ impl CaptureSocket {
         mirrors.extend(server.iter().flat_map(MirrorServer::take_new));
     }
 
-    /// Frames that were lost since this was last called: the ring was full.
+    /// Frames that were lost since this was last called: the ring was full, or the limit reached.
     ///
     /// # Errors
     /// What `getsockopt` fails with.

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -22,6 +23,7 @@ prp_tests::main! {
         check__an_alternative_name_and_a_device_that_is_down,
         connect__where_the_own_device_is_down_says_so,
         dump__captures_and_filters,
+        dump__takes_no_more_than_the_rate,
         perf__figures_stay_when_raw_frames_are_lost,
         ping__counts_and_ends_with_a_summary,
         ping__without_the_privilege_says_what_is_missing,
@@ -256,6 +258,40 @@ fn dump__captures_and_filters() {
     let data = read(&["--kind", "data", "-c", "1"]);
     assert!(data.contains("1:") && data.contains(" > 2:7000 ["), "{data}");
     assert_eq!(read(&["--node", "77"]), "");
+    kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    server.wait().expect("a child");
+}
+
+/// A limit holds for frames that packet sockets see, and for those that go past them.
+fn dump__takes_no_more_than_the_rate() {
+    const RATE: usize = 50;
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let mut dump = one.interruptible(prp());
+    dump.args(["dump", "-i", "eth0", "--rate", &RATE.to_string()]);
+    let began = Instant::now();
+    let mut dump = dump.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("topo runs");
+    let mut lines = BufReader::new(dump.stdout.take().expect("a pipe"));
+    let mut ping = one.command(prp());
+    let ping = ping.args(["ping", "-q", "-i", "0.05", "2"]).stdout(Stdio::null());
+    let mut ping = ping.spawn().expect("topo runs");
+    lines.read_line(&mut String::new()).expect("a frame was seen");
+    kill(Pid::from_raw(ping.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    ping.wait().expect("a child");
+    let mut server = two.command(prp());
+    let server = server.args(["cat", "-lk", "7000"]).stdout(Stdio::null());
+    let mut server = server.spawn().expect("topo runs");
+    wait::until("a server", || (run(&one, &["cat", "-z", "2", "7000"]).0 == Some(0)).then_some(()));
+    // A thousand frames at least, in much less than a second.
+    let script = "head -c 1500000 /dev/zero | \"$0\" cat -q 2 7000";
+    one.run("sh", &["-c", script, prp().to_str().expect("text")]);
+    kill(Pid::from_raw(dump.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    let shown = lines.lines().count();
+    let printed = dump.wait_with_output().expect("a child");
+    let seconds = began.elapsed().as_secs() as usize + 1;
+    let summary = String::from_utf8_lossy(&printed.stderr).into_owned();
+    assert!(summary.contains("or exceeded 50 a second (--rate)"), "{summary}");
+    assert!(shown > 0 && shown <= 2 * RATE * (seconds + 1), "{shown} in {seconds} s");
     kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
     server.wait().expect("a child");
 }

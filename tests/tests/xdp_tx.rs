@@ -365,7 +365,7 @@ fn capture__gets_what_passes_by_its_socket() {
     let is_over = Arc::<AtomicBool>::default();
     let lengths = CaptureLengths { frame: 104, datagram: 50 };
     let mut capture =
-        on_node(1, || CaptureSocket::open(ETHERTYPE, 1..=1, lengths)).expect("it is root's");
+        on_node(1, || CaptureSocket::open(ETHERTYPE, 1..=1, lengths, None)).expect("it is root's");
     let thread = {
         let (seen, is_over) = (seen.clone(), is_over.clone());
         std::thread::spawn(move || {

@@ -1,7 +1,7 @@
 //! Memory for the processes that copy their frames for a capture.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,6 +41,12 @@ impl Mirror {
         });
     }
 
+    /// Lets the process copy as many frames more as were taken and `may` allows, which is asked for
+    /// each.
+    pub(super) fn give_back(&mut self, may: impl FnMut() -> bool) {
+        self.ring.give_back(may);
+    }
+
     /// Whether the process has ended.
     pub(super) fn has_ended(&self) -> bool {
         has_ended(&self.link)
@@ -63,11 +69,12 @@ pub(super) struct MirrorServer {
 }
 
 impl MirrorServer {
-    /// One for those that ask at `listener`, with room for `room` bytes of each frame.
+    /// One for those that ask at `listener`, with room for `room` bytes of each frame, and for
+    /// `frames` frames of each process at most.
     ///
     /// # Errors
     /// No descriptor or no thread left.
-    pub(super) fn start(listener: MirrorListener, room: usize) -> io::Result<Self> {
+    pub(super) fn start(listener: MirrorListener, room: usize, frames: u64) -> io::Result<Self> {
         let (wake, end) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         end.set_nonblocking(true)?;
@@ -75,7 +82,8 @@ impl MirrorServer {
         let served = Arc::new(AtomicUsize::new(0));
         let count = served.clone();
         let thread = thread::Builder::new().name("prp-capture".into());
-        thread.spawn(move || serve(&listener, room, &end, &sender, &count))?;
+        let offered = move || MirrorRing::new(room, frames);
+        thread.spawn(move || serve(&listener, offered, &end, &sender, &count))?;
         Ok(Self { wake, new, served })
     }
 
@@ -101,7 +109,7 @@ impl AsFd for MirrorServer {
 /// Serves until the other end of `end` ends.
 fn serve(
     listener: &MirrorListener,
-    room: usize,
+    ring: impl Fn() -> io::Result<(MirrorRing, OwnedFd)>,
     mut end: &UnixStream,
     new: &Sender<Mirror>,
     served: &AtomicUsize,
@@ -123,7 +131,7 @@ fn serve(
                 continue;
             }
             // One that cannot be served does without AF_XDP.
-            let Ok((ring, file)) = MirrorRing::new(room) else { continue };
+            let Ok((ring, file)) = ring() else { continue };
             if offer(&link, file.as_fd()).is_ok() {
                 served.fetch_add(1, Ordering::Relaxed);
                 // If the capture has ended, the next look at `end` says so. If there is no room for
@@ -151,7 +159,7 @@ mod tests {
     fn serve__a_process_gets_memory_at_once() {
         let inode = inode(9);
         let listener = MirrorListener::bind(inode).expect("a name");
-        let server = MirrorServer::start(listener, 100).expect("a thread");
+        let server = MirrorServer::start(listener, 100, 100).expect("a thread");
         let link = MirrorLink::connect(inode).expect("it listens");
         let Ok(file) = link.receive(Duration::from_secs(10)) else {
             // It is sent away without the capability to send past packet sockets.
@@ -180,7 +188,7 @@ mod tests {
     fn serve__ends_with_its_capture() {
         let inode = inode(10);
         let listener = MirrorListener::bind(inode).expect("a name");
-        drop(MirrorServer::start(listener, 100).expect("a thread"));
+        drop(MirrorServer::start(listener, 100, 100).expect("a thread"));
         // The thread frees the name when it ends.
         while MirrorLink::connect(inode).is_ok() {
             thread::yield_now();

@@ -23,7 +23,7 @@ const DEVICE: usize = 0;
 const FILLED: usize = 1;
 /// Frames for which there was no slot.
 const LOST: usize = 2;
-/// Slots that were emptied.
+/// Slots that may be filled again.
 const EMPTIED: usize = 8;
 /// The slots: each has a time, in nanoseconds since 1970, then how many bytes the frame has and,
 /// from bit 32 on, how many are here, and these.
@@ -60,6 +60,11 @@ pub(crate) struct MirrorRing {
     /// So many may be filled.
     #[cfg(feature = "fast-paths")]
     limit: u64,
+    /// Slots that this side has emptied and not given back, and those that it never gives.
+    #[cfg(feature = "raw")]
+    kept: u64,
+    #[cfg(feature = "raw")]
+    unused: u64,
     lost: u64,
     /// The frame of a slot.
     bytes: Vec<u8>,
@@ -71,13 +76,13 @@ const fn slot_words(room: usize) -> usize {
 }
 
 impl MirrorRing {
-    /// A new one for the first `most` bytes of each frame, and the file for the other side, which
-    /// fills it.
+    /// A new one for the first `most` bytes of each frame, and for at most `frames` frames that
+    /// have not been given back; and the file for the other side, which fills it.
     ///
     /// # Errors
     /// No memory or descriptor left.
     #[cfg(feature = "raw")]
-    pub(crate) fn new(most: usize) -> io::Result<(Self, OwnedFd)> {
+    pub(crate) fn new(most: usize, frames: u64) -> io::Result<(Self, OwnedFd)> {
         let room = most.min(LONGEST);
         let file =
             memfd_create(c"prp-mirror", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
@@ -85,7 +90,10 @@ impl MirrorRing {
         file.set_len(((SLOTS + COUNT * slot_words(room)) * WORD) as u64)?;
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
         fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
-        Ok((Self::map(&file, room)?, file.into()))
+        let mut ring = Self::map(&file, room)?;
+        ring.unused = (COUNT as u64).saturating_sub(frames);
+        ring.give_back(|| false);
+        Ok((ring, file.into()))
     }
 
     /// The one of `file`, to be filled with frames of `device`.
@@ -114,7 +122,11 @@ impl MirrorRing {
             room,
             count: 0,
             #[cfg(feature = "fast-paths")]
-            limit: COUNT as u64,
+            limit: 0,
+            #[cfg(feature = "raw")]
+            kept: 0,
+            #[cfg(feature = "raw")]
+            unused: 0,
             lost: 0,
             bytes: Vec::new(),
         })
@@ -175,7 +187,8 @@ impl MirrorRing {
         self.words()[FILLED].store(self.count, Ordering::Release);
     }
 
-    /// Hands the frames that left before `until` to `take`, in order.
+    /// Hands the frames that left before `until` to `take`, in order. The other side may use their
+    /// slots again after [`Self::give_back`].
     #[cfg(feature = "raw")]
     pub(crate) fn empty(&mut self, until: u64, take: &mut dyn FnMut(&Copied<'_>)) {
         // Acquire: and so is what the other side wrote before.
@@ -201,10 +214,21 @@ impl MirrorRing {
             bytes.truncate(captured);
             take(&Copied { time, device, bytes: &bytes, len });
             self.count = self.count.wrapping_add(1);
+            self.kept += 1;
         }
         self.bytes = bytes;
+    }
+
+    /// Lets the other side use slots again that were emptied, as many as `may` allows, which is
+    /// asked for each.
+    #[cfg(feature = "raw")]
+    pub(crate) fn give_back(&mut self, mut may: impl FnMut() -> bool) {
+        while self.kept > 0 && may() {
+            self.kept -= 1;
+        }
         // Release: our reads of the slots end before the other side may write to them again.
-        self.words()[EMPTIED].store(self.count, Ordering::Release);
+        let emptied = self.count.wrapping_sub(self.kept + self.unused);
+        self.words()[EMPTIED].store(emptied, Ordering::Release);
     }
 
     /// Frames that were lost since the last call, as the other side says.
@@ -220,7 +244,11 @@ mod tests {
     use super::*;
 
     fn pair(most: usize) -> (MirrorRing, MirrorRing) {
-        let (reader, file) = MirrorRing::new(most).expect("memory");
+        pair_for(most, u64::MAX)
+    }
+
+    fn pair_for(most: usize, frames: u64) -> (MirrorRing, MirrorRing) {
+        let (reader, file) = MirrorRing::new(most, frames).expect("memory");
         (MirrorRing::open(&file, 7).expect("it is one"), reader)
     }
 
@@ -230,6 +258,7 @@ mod tests {
             assert_eq!(frame.device, 7);
             frames.push((frame.time, frame.bytes.to_vec(), frame.len));
         });
+        reader.give_back(|| true);
         frames
     }
 
@@ -253,6 +282,37 @@ mod tests {
             writer.publish();
             assert_eq!(emptied(&mut reader, u64::MAX).len(), COUNT, "round {round}");
             assert_eq!(reader.take_lost(), 5);
+        }
+    }
+
+    #[test]
+    fn give_back__as_many_slots_as_it_may() {
+        let (mut writer, mut reader) = pair(8);
+        let mut fill = |n: usize| {
+            (0..n).for_each(|n| writer.put(n as u64, [b"frame", b"", b"", b""]));
+            writer.publish();
+        };
+        fill(COUNT);
+        reader.empty(u64::MAX, &mut |_| {});
+        let mut left = 10;
+        reader.give_back(|| {
+            left -= 1;
+            left >= 0
+        });
+        fill(15);
+        assert_eq!((reader.take_lost(), emptied(&mut reader, u64::MAX).len()), (5, 10));
+        fill(COUNT);
+        assert_eq!(reader.take_lost(), 0, "all were given back");
+    }
+
+    #[test]
+    fn new__for_fewer_frames_than_there_is_room_for() {
+        let (mut writer, mut reader) = pair_for(8, 3);
+        for round in 0..3 {
+            (0..5).for_each(|n| writer.put(n, [b"frame", b"", b"", b""]));
+            writer.publish();
+            let lost = reader.take_lost();
+            assert_eq!((emptied(&mut reader, u64::MAX).len(), lost), (3, 2), "round {round}");
         }
     }
 

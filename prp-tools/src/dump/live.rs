@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +27,7 @@ pub(super) struct Live {
 
 impl Live {
     /// Of frames that may carry `numbers`, at the `wanted` devices or at all: the first bytes of
-    /// each, at most as many as `lengths` says.
+    /// each, at most as many as `lengths` says, and of so many a second as `limit` says.
     ///
     /// # Errors
     /// No CAP_NET_RAW; a device is not there.
@@ -34,6 +35,7 @@ impl Live {
         numbers: &Numbers,
         wanted: &[String],
         lengths: CaptureLengths,
+        limit: Option<NonZeroU32>,
     ) -> io::Result<Self> {
         let states = device_states()?;
         for name in wanted {
@@ -42,9 +44,10 @@ impl Live {
                 return Err(io::Error::new(ErrorKind::NotFound, text));
             }
         }
+        let socket = CaptureSocket::open(numbers.ethertype, numbers.udp_ports(), lengths, limit)?;
         let devices = states.into_iter().map(|s| (s.index, (s.name, s.loopback)));
         Ok(Self {
-            socket: CaptureSocket::open(numbers.ethertype, numbers.udp_ports(), lengths)?,
+            socket,
             devices: devices.collect(),
             wanted: wanted.to_owned(),
             dropped: Arc::default(),
