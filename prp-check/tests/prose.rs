@@ -26,9 +26,19 @@ const NUMERALS: [&str; 8] = ["two", "three", "four", "five", "six", "seven", "ei
 /// Words after the singular of a fraction, but not after the ordinal: "a fifth less".
 const COMPARED: [&str; 7] = ["of", "less", "more", "fewer", "longer", "shorter", "as"];
 
-/// Fractions of less than a quarter are hard to compare; halves and quarters are not.
-const FRACTIONS: [&str; 8] =
-    ["third", "fifth", "sixth", "seventh", "ninth", "tenth", "hundredth", "thousandth"];
+/// Fractions are hard to compare; halves are not.
+const FRACTIONS: [&str; 10] = [
+    "third",
+    "quarter",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+    "hundredth",
+    "thousandth",
+];
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rule {

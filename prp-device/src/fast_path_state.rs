@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prp_proto::time::Instant;
 
-/// Frames that make a flow: three quarters of a megabyte, or as many messages.
+/// Frames that make a flow: 750 kB at an MTU of 1500, or as many messages.
 pub(super) const FLOW: u64 = 512;
 
 /// A flow has its frames in so much time: 600 Mbit/s, or a message every 20 us, as a process that

@@ -1,7 +1,7 @@
 //! The AF_XDP send path: frames are handed straight to the NIC driver, by an AF_XDP socket, where
-//! that passes by nothing. Most devices without a queue are virtual links, and there it takes three
-//! quarters of the time a packet socket does for frames that leave many at a time, and 0.15 us less
-//! for one alone.
+//! that passes by nothing. Most devices without a queue are virtual links, and there it takes 75 %
+//! of the time a packet socket does for frames that leave many at a time, and 0.15 us less for one
+//! alone.
 //!
 //! A queue of a device has one such socket in all. So it is for flows, of data or of messages
 //! ([`FastPath`]).

@@ -11,8 +11,8 @@ const WINDOW: Duration = Duration::from_millis(1);
 /// Small messages to and fro, however fast, do not, and are not to wait.
 const STREAM_BYTES: u64 = 128 * 1024;
 
-/// How long to let frames gather: at ten times that rate an eighth of a ring, and far less than the
-/// time that what is in flight takes.
+/// How long to let frames gather: at ten times that rate 12 % of a ring, and far less than the time
+/// that what is in flight takes.
 pub const NAP: Duration = Duration::from_micros(50);
 
 /// The rate of bytes.

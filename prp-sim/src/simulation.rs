@@ -14,8 +14,8 @@ use crate::tally::Tally;
 use crate::topology::Place;
 use crate::world::{SimEvent, World};
 
-/// Things that may happen in a run. The largest plans need a tenth; frames that answer each other
-/// for ever need more.
+/// Things that may happen in a run. The largest plans need 10 % of them; frames that answer each
+/// other for ever need more.
 const MOST_HAPPENINGS: u64 = 20_000_000;
 
 /// How often somebody looks whether everything moves.

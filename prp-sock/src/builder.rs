@@ -139,7 +139,7 @@ impl Builder {
 
     /// Bytes that the send buffer may grow to while its writer waits for a peer that does not read;
     /// 4 MiB by default. It doubles after every 20 ms or more of waiting. All connections together
-    /// grow by a quarter of a gigabyte at most.
+    /// grow by 256 MiB at most.
     #[must_use]
     pub fn send_buffer_max(mut self, bytes: usize) -> Self {
         self.config.send_buffer_max = bytes;

@@ -51,7 +51,7 @@ pub struct Numbers {
 }
 
 /// One of the places for pairs that unit tests of this crate have at the same time. A pair has some
-/// 30 descriptors until its engines have ended, a quarter of a second after the test, and a machine
+/// 30 descriptors until its engines have ended, 250 ms after the test, and a machine
 /// with 64 processors runs 64 tests at a time: without places they need more than the usual limit
 /// of 1,024.
 #[cfg(test)]

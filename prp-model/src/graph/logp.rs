@@ -16,7 +16,7 @@ use crate::unit::{Bytes, Seconds, SecondsPerByte};
 /// let block = LogPBlock::of(logp);
 /// // One message: the same.
 /// assert!((block.time(1).micros() - logp.time(1).micros()).abs() < 1e-9);
-/// // Several: between three quarters of it and all of it.
+/// // Several: between 75 and 100 % of it.
 /// let ratio = block.time(6).number() / logp.time(6).number();
 /// assert!((0.75..1.0).contains(&ratio));
 /// ```

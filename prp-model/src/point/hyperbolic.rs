@@ -7,7 +7,7 @@ use crate::unit::{Bytes, Seconds, SecondsPerByte};
 /// Source: Stoica, Sultan and Keyes, A Simple Hyperbolic Model, equation 3. The tangent at 0 is
 /// horizontal with the intercept `a`, the asymptote has the slope `b`. It stands for the packetised
 /// model ([`Packet`](super::Packet)), and is the only form here whose blocks can be put together
-/// ([`graph`](crate::graph)). In between it lies up to a quarter below `a + b x`.
+/// ([`graph`](crate::graph)). In between it lies up to 25 % below `a + b x`.
 ///
 /// ```
 /// use prp_model::point::Hyperbolic;

@@ -160,8 +160,8 @@ impl Delay {
         lost * BEARABLE > acked + lost
     }
 
-    /// What a loss at a long queue takes from the window: as much as is lost says, a quarter to a
-    /// half. Where the queue is everybody's, much is lost; where it is that of a host whose
+    /// What a loss at a long queue takes from the window: as much as is lost says, 25 to 50 %.
+    /// Where the queue is everybody's, much is lost; where it is that of a host whose
     /// processor somebody else has, little.
     fn share_to_yield(&self) -> usize {
         let acked = self.round.0 + self.last_round.0;

@@ -39,7 +39,7 @@ impl Connection {
         }
     }
 
-    /// After reading: tells the peer if the window has opened by a quarter, or from nothing.
+    /// After reading: tells the peer if the window has opened by 25 %, or from nothing.
     /// Whether anything came of it.
     #[inline]
     pub(crate) fn note_read(&mut self) -> bool {

@@ -23,8 +23,8 @@ use std::sync::Arc;
 
 use socket2::SockRef;
 
-/// Enough to leave less than three quarters of the smallest send buffer Linux gives (4608 bytes
-/// with the kernel's own bookkeeping), which is when a Unix socket stops being writable.
+/// Enough to leave less than 75 % of the smallest send buffer Linux gives (4608 bytes with the
+/// kernel's own bookkeeping), which is when a Unix socket stops being writable.
 const STUFFING: [u8; 2048] = [0; 2048];
 
 /// Asks for that buffer.

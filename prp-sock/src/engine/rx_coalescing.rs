@@ -90,8 +90,8 @@ impl RxCoalescing {
         self.napped.then_some(nap)
     }
 
-    /// Frames that must have gathered at the end of a nap: three quarters of what was meant to,
-    /// since neither naps nor senders are exact.
+    /// Frames that must have gathered at the end of a nap: 75 % of what was meant to, since neither
+    /// naps nor senders are exact.
     pub(super) const fn enough(&self) -> u32 {
         self.expected_frames - self.expected_frames / 4
     }

@@ -30,8 +30,8 @@ fn window__a_reader_that_sleeps_stops_the_sender() {
     }
 }
 
-/// Reading says that the window has opened by a quarter, long before it was shut, and says nothing
-/// of less.
+/// Reading says that the window has opened by 25 %, long before it was shut, and says nothing of
+/// less.
 #[test]
 fn window__a_quarter_is_announced_and_no_less() {
     let mut pair = Pair::default();
