@@ -40,6 +40,15 @@ impl Basic {
         Self { class, size }
     }
 
+    /// What the address of one is a multiple of in C: of x86-64 and AArch64, where a number of
+    /// 16 bytes is the longest.
+    pub const fn alignment(self) -> usize {
+        match self.class {
+            Class::Complex | Class::LongComplex => self.size as usize / 2,
+            _ => self.size as usize,
+        }
+    }
+
     /// A number that is the same for elements that mean the same; 0 for bytes, which go with
     /// everything.
     pub const fn code(self) -> u16 {

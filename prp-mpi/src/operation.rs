@@ -74,7 +74,7 @@ impl Operation {
     pub fn takes(self, datatype: &Datatype) -> bool {
         use Class::{Byte, Complex, Float, Logical, LongComplex, LongDouble, Signed, Unsigned};
         if matches!(self, Self::Minloc | Self::Maxloc) {
-            return pair(datatype).is_some();
+            return locator(datatype).is_some();
         }
         datatype.runs().iter().all(|run| match (self, run.basic.class) {
             (Self::Replace | Self::NoOp, _) => true,
@@ -95,7 +95,10 @@ impl Operation {
     /// which [`Self::takes`] holds.
     pub fn combine(self, datatype: &Datatype, lower: &[u8], higher: &mut [u8]) {
         if matches!(self, Self::Minloc | Self::Maxloc) {
-            return self.locate(datatype, lower, higher);
+            if let Some(locate) = locator(datatype) {
+                locate(self, lower, higher);
+            }
+            return;
         }
         if let Some(basic) = datatype.only_basic() {
             return self.apply(basic, lower, higher);
@@ -181,20 +184,6 @@ impl Operation {
         }
     }
 
-    fn locate(self, datatype: &Datatype, lower: &[u8], higher: &mut [u8]) {
-        let Some((value, index)) = pair(datatype) else { return };
-        match (value.class, value.size, index.size) {
-            (Class::Signed, 2, 4) => self.locate_as::<i16, i32>(lower, higher),
-            (Class::Signed, 4, 4) => self.locate_as::<i32, i32>(lower, higher),
-            (Class::Signed, 8, 4) => self.locate_as::<i64, i32>(lower, higher),
-            (Class::Float, 4, 4) => self.locate_as::<f32, i32>(lower, higher),
-            (Class::Float, 8, 4) => self.locate_as::<f64, i32>(lower, higher),
-            (Class::Float, 4, _) => self.locate_as::<f32, f32>(lower, higher),
-            (Class::Float, 8, _) => self.locate_as::<f64, f64>(lower, higher),
-            _ => {}
-        }
-    }
-
     fn locate_as<V: Number, I: Number>(self, lower: &[u8], higher: &mut [u8]) {
         let size = size_of::<V>() + size_of::<I>();
         for (a, b) in lower.chunks_exact(size).zip(higher.chunks_exact_mut(size)) {
@@ -208,14 +197,29 @@ impl Operation {
     }
 }
 
-/// The two elements of a pair of a value and where it is.
-fn pair(datatype: &Datatype) -> Option<(Basic, Basic)> {
+/// Compares packed pairs of a value and where it is.
+type Locator = fn(Operation, &[u8], &mut [u8]);
+
+/// What compares pairs of this datatype; none if it is no such pair.
+fn locator(datatype: &Datatype) -> Option<Locator> {
+    use Class::{Float, Signed};
     let runs = datatype.runs();
-    let (first, last) = (runs.first()?.basic, runs.last()?.basic);
-    let is_number =
-        matches!(first.class, Class::Signed | Class::Float) && matches!(first.size, 2 | 4 | 8);
-    let is_index = last.class == Class::Signed && last.size == 4 || last == first;
-    (datatype.elements() == 2 && is_number && is_index).then_some((first, last))
+    let (value, index) = (runs.first()?.basic, runs.last()?.basic);
+    if datatype.elements() != 2 {
+        return None;
+    }
+    Some(match (value.class, value.size, index.class, index.size) {
+        (Signed, 2, Signed, 4) => Operation::locate_as::<i16, i32>,
+        (Signed, 4, Signed, 4) => Operation::locate_as::<i32, i32>,
+        (Signed, 8, Signed, 4) => Operation::locate_as::<i64, i32>,
+        (Float, 4, Signed, 4) => Operation::locate_as::<f32, i32>,
+        (Float, 8, Signed, 4) => Operation::locate_as::<f64, i32>,
+        (Float, 4, Float, 4) => Operation::locate_as::<f32, f32>,
+        (Float, 8, Float, 8) => Operation::locate_as::<f64, f64>,
+        #[cfg(target_arch = "x86_64")]
+        (Class::LongDouble, 16, Signed, 4) => Operation::locate_as::<long_double::LongDouble, i32>,
+        _ => return None,
+    })
 }
 
 /// Combines the elements of both.

@@ -179,11 +179,9 @@ pub(crate) fn type_create_struct(
     Ok(())
 }
 
-/// A structure ends where the next one of an array may begin: elements are aligned to their size,
-/// as C does it.
+/// A structure ends where the next one of an array may begin: elements are aligned as C does it.
 fn padded(made: Datatype) -> Datatype {
-    let alignment = |size: u8| if size > 16 { 16 } else { isize::from(size) };
-    let widest = made.runs().iter().map(|r| alignment(r.basic.size)).max().unwrap_or(1);
+    let widest = made.runs().iter().map(|r| r.basic.alignment()).max().unwrap_or(1) as isize;
     let (true_lb, true_ub) = made.true_bounds();
     // Bounds that somebody has set are left alone.
     if (made.lb(), made.ub()) != (true_lb, true_ub) || widest <= 1 {

@@ -86,12 +86,13 @@ fn combine_by_user(
     higher: &mut [u8],
 ) {
     let count = lower.len() / datatype.size().max(1);
-    let span = (count as isize * datatype.extent().abs()) as usize;
     let (first, end) = datatype.true_bounds();
-    let span = span + (end - first).unsigned_abs();
+    // The last element lies below the first one where the extent is negative.
+    let last = count.saturating_sub(1) as isize * datatype.extent();
+    let (lowest, highest) = (first + last.min(0), end + last.max(0));
     let spread = |packed: &[u8]| {
-        let mut memory = Region::owned(span);
-        let base = address_of(&mut memory).offset(-first);
+        let mut memory = Region::owned((highest - lowest) as usize);
+        let base = address_of(&mut memory).offset(-lowest);
         let mut elements = base.region(count, datatype);
         elements.write(0, packed);
         (memory, base, elements)

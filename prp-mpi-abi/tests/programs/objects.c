@@ -1,0 +1,286 @@
+/* Objects of one rank: datatypes, operations, attributes, requests, dimensions. The argument says
+ * which. */
+#include <complex.h>
+#include <limits.h>
+#include <malloc.h>
+#include <mpi.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+static void check_extent(MPI_Datatype first, MPI_Datatype second, MPI_Aint at, MPI_Aint extent) {
+    MPI_Datatype types[2] = {first, second}, both;
+    int lengths[2] = {1, 1};
+    MPI_Aint places[2] = {0, at}, lb, found;
+    MPI_Type_create_struct(2, lengths, places, types, &both);
+    MPI_Type_get_extent(both, &lb, &found);
+    CHECK(lb == 0 && found == extent);
+    MPI_Type_free(&both);
+}
+
+#define CHECK_EXTENT(first_type, first, second_type, second)                                    \
+    do {                                                                                        \
+        struct pair { first_type a; second_type b; };                                           \
+        check_extent(first, second, offsetof(struct pair, b), sizeof(struct pair));             \
+    } while (0)
+
+static void padding(void) {
+    CHECK_EXTENT(double complex, MPI_C_DOUBLE_COMPLEX, double, MPI_DOUBLE);
+    CHECK_EXTENT(double complex, MPI_C_DOUBLE_COMPLEX, char, MPI_CHAR);
+    CHECK_EXTENT(float complex, MPI_C_FLOAT_COMPLEX, float, MPI_FLOAT);
+    CHECK_EXTENT(char, MPI_CHAR, float complex, MPI_C_FLOAT_COMPLEX);
+    CHECK_EXTENT(long double, MPI_LONG_DOUBLE, char, MPI_CHAR);
+    CHECK_EXTENT(long double complex, MPI_C_LONG_DOUBLE_COMPLEX, char, MPI_CHAR);
+    CHECK_EXTENT(double, MPI_DOUBLE, char, MPI_CHAR);
+    CHECK_EXTENT(short, MPI_SHORT, char, MPI_CHAR);
+}
+
+static void locations(void) {
+#ifdef __x86_64__
+    struct { long double value; int at; } low[2] = {{1.5L, 4}, {2.5L, 9}}, high[2] = {{2.5L, 3}, {2.5L, 5}};
+    MPI_Reduce_local(low, high, 2, MPI_LONG_DOUBLE_INT, MPI_MAXLOC);
+    CHECK(high[0].value == 2.5L && high[0].at == 3 && high[1].at == 5);
+    MPI_Reduce_local(low, high, 2, MPI_LONG_DOUBLE_INT, MPI_MINLOC);
+    CHECK(high[0].value == 1.5L && high[0].at == 4 && high[1].at == 5);
+#endif
+    struct { double value; int at; } other[2] = {{1, 2}, {3, 4}}, best[2] = {{2, 1}, {3, 3}};
+    MPI_Reduce_local(other, best, 2, MPI_DOUBLE_INT, MPI_MINLOC);
+    CHECK(best[0].value == 1 && best[0].at == 2 && best[1].at == 3);
+    /* What cannot be done is refused. */
+    MPI_Datatype longs;
+    long a[2] = {1, 1}, b[2] = {2, 2};
+    int class;
+    MPI_Type_contiguous(2, MPI_LONG, &longs);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Reduce_local(a, b, 1, longs, MPI_MINLOC), &class);
+    CHECK(class == MPI_ERR_OP);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Type_free(&longs);
+}
+
+enum { ELEMENTS = 1000 };
+
+static void add_backwards(void *in, void *inout, int *n, MPI_Datatype *type) {
+    char *a = in, *b = inout;
+    MPI_Aint lb, extent;
+    MPI_Type_get_extent(*type, &lb, &extent);
+    for (int i = 0; i < *n; i++) *(int *)(b + i * extent) += *(int *)(a + i * extent);
+}
+
+static void backwards(void) {
+    static int a[2 * ELEMENTS], b[2 * ELEMENTS];
+    MPI_Datatype back;
+    MPI_Op op;
+    MPI_Type_create_resized(MPI_INT, 0, -8, &back);
+    MPI_Type_commit(&back);
+    MPI_Op_create(add_backwards, 1, &op);
+    for (int i = 0; i < 2 * ELEMENTS; i++) a[i] = i, b[i] = 10000 * i;
+    MPI_Reduce_local(&a[2 * ELEMENTS - 2], &b[2 * ELEMENTS - 2], ELEMENTS, back, op);
+    for (int i = 0; i < 2 * ELEMENTS; i++) CHECK(b[i] == (i % 2 ? 10000 : 10001) * i);
+    MPI_Op_free(&op);
+    MPI_Type_free(&back);
+}
+
+static int deleted[8], deletions, refuses, missing;
+
+static int delete_of_comm(MPI_Comm comm, int key, void *value, void *extra) {
+    int flag;
+    void *found;
+    (void)extra;
+    if (refuses) return MPI_ERR_OTHER;
+    MPI_Comm_get_attr(comm, key, &found, &flag);
+    missing += !flag || found != value;
+    deleted[deletions++] = *(int *)value;
+    return MPI_SUCCESS;
+}
+
+static int delete_of_type(MPI_Datatype type, int key, void *value, void *extra) {
+    int flag;
+    void *found;
+    (void)extra;
+    if (refuses) return MPI_ERR_OTHER;
+    MPI_Type_get_attr(type, key, &found, &flag);
+    missing += !flag || found != value;
+    deleted[deletions++] = *(int *)value;
+    return MPI_SUCCESS;
+}
+
+static void attributes_of_communicators(void) {
+    int keys[3], values[3] = {1, 2, 3}, flag, *found;
+    MPI_Comm comm;
+    for (int i = 0; i < 3; i++) MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_of_comm, &keys[i], NULL);
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_attr(comm, keys[1], &values[1]);
+    MPI_Comm_set_attr(comm, keys[2], &values[2]);
+    MPI_Comm_set_attr(comm, keys[0], &values[0]);
+    refuses = 1;
+    CHECK(MPI_Comm_free(&comm) != MPI_SUCCESS && comm != MPI_COMM_NULL);
+    refuses = 0;
+    MPI_Comm_get_attr(comm, keys[0], &found, &flag);
+    CHECK(flag && found == &values[0]);
+    deletions = 0;
+    CHECK(MPI_Comm_free(&comm) == MPI_SUCCESS && comm == MPI_COMM_NULL);
+    CHECK(deletions == 3 && deleted[0] == 1 && deleted[1] == 3 && deleted[2] == 2);
+    CHECK(missing == 0);
+}
+
+static void attributes_of_types(void) {
+    int keys[2], values[3] = {1, 2, 3}, flag, *found;
+    MPI_Datatype type;
+    for (int i = 0; i < 2; i++) MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, delete_of_type, &keys[i], NULL);
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Type_set_attr(type, keys[1], &values[1]);
+    MPI_Type_set_attr(type, keys[0], &values[0]);
+    /* The old value is deleted before there is a new one, which needs that to succeed. */
+    refuses = 1;
+    CHECK(MPI_Type_set_attr(type, keys[0], &values[2]) != MPI_SUCCESS);
+    CHECK(MPI_Type_free(&type) != MPI_SUCCESS && type != MPI_DATATYPE_NULL);
+    refuses = 0;
+    MPI_Type_get_attr(type, keys[0], &found, &flag);
+    CHECK(flag && found == &values[0]);
+    deletions = 0;
+    CHECK(MPI_Type_free(&type) == MPI_SUCCESS && type == MPI_DATATYPE_NULL);
+    CHECK(deletions == 2 && deleted[0] == 1 && deleted[1] == 2);
+    CHECK(missing == 0);
+}
+
+static void attributes_of_predefined_types(void) {
+    int key, values[2] = {1, 2}, flag, *found;
+    MPI_Type_create_keyval(MPI_TYPE_DUP_FN, delete_of_type, &key, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK(MPI_Type_set_attr(MPI_INT, key, &values[0]) == MPI_SUCCESS);
+    MPI_Type_get_attr(MPI_INT, key, &found, &flag);
+    CHECK(flag && found == &values[0]);
+    MPI_Datatype copy;
+    MPI_Type_dup(MPI_INT, &copy);
+    MPI_Type_get_attr(copy, key, &found, &flag);
+    CHECK(flag && found == &values[0]);
+    MPI_Type_free(&copy);
+    deletions = 0;
+    CHECK(MPI_Type_set_attr(MPI_INT, key, &values[1]) == MPI_SUCCESS);
+    CHECK(MPI_Type_delete_attr(MPI_INT, key) == MPI_SUCCESS);
+    CHECK(deletions == 2 && deleted[0] == 1 && deleted[1] == 2 && missing == 0);
+    MPI_Type_get_attr(MPI_INT, key, &found, &flag);
+    CHECK(!flag);
+    MPI_Datatype predefined = MPI_INT;
+    CHECK(MPI_Type_free(&predefined) != MPI_SUCCESS);
+}
+
+static int frees;
+
+static int query(void *extra, MPI_Status *status) {
+    (void)extra;
+    MPI_Status_set_elements(status, MPI_INT, 1);
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int count_free(void *extra) {
+    (void)extra;
+    frees++;
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *extra, int complete) {
+    (void)extra, (void)complete;
+    return MPI_SUCCESS;
+}
+
+static void generalized(void) {
+    MPI_Request request, kept;
+    MPI_Grequest_start(query, count_free, cancel, NULL, &request);
+    kept = request;
+    MPI_Request_free(&request);
+    CHECK(request == MPI_REQUEST_NULL && frees == 0);
+    MPI_Grequest_complete(kept);
+    CHECK(frees == 1);
+    MPI_Grequest_start(query, count_free, cancel, NULL, &request);
+    MPI_Grequest_complete(request);
+    CHECK(frees == 1);
+    MPI_Request_free(&request);
+    CHECK(frees == 2);
+    MPI_Grequest_start(query, count_free, cancel, NULL, &request);
+    MPI_Grequest_complete(request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(frees == 3);
+}
+
+static void elements(void) {
+    MPI_Status status;
+    int count;
+    for (int n = 0; n < 8; n++) {
+        MPI_Status_set_elements(&status, MPI_DOUBLE_INT, n);
+        MPI_Get_elements(&status, MPI_DOUBLE_INT, &count);
+        CHECK(count == n);
+        MPI_Get_count(&status, MPI_DOUBLE_INT, &count);
+        CHECK(count == (n % 2 ? MPI_UNDEFINED : n / 2));
+        MPI_Status_set_elements(&status, MPI_INT, n);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK(count == n);
+    }
+}
+
+static void check_dims(int ranks, int count, const int *expected) {
+    int dims[4] = {0};
+    MPI_Dims_create(ranks, count, dims);
+    for (int i = 0; i < count; i++) CHECK(dims[i] == expected[i]);
+}
+
+static void dimensions(void) {
+    check_dims(72, 2, (int[]){9, 8});
+    check_dims(1, 3, (int[]){1, 1, 1});
+    check_dims(7, 2, (int[]){7, 1});
+    check_dims(12, 3, (int[]){3, 2, 2});
+    check_dims(64, 3, (int[]){4, 4, 4});
+    check_dims(360, 3, (int[]){9, 8, 5});
+    check_dims(2 * 3 * 5 * 7 * 11 * 13, 2, (int[]){182, 165});
+    check_dims(INT_MAX, 3, (int[]){INT_MAX, 1, 1});
+    check_dims(1 << 30, 4, (int[]){256, 256, 128, 128});
+    int dims[3] = {0, 4, 0};
+    MPI_Dims_create(4 * 72, 3, dims);
+    CHECK(dims[0] == 9 && dims[1] == 4 && dims[2] == 8);
+}
+
+/* Communicators that are freed leave nothing behind. */
+static void freed(void) {
+    enum { TIMES = 2000, MOST = 50 };
+    size_t before = 0;
+    for (int i = 0; i < 2 * TIMES; i++) {
+        MPI_Comm comm;
+        int x = 0, sum;
+        if (i == TIMES) before = mallinfo2().uordblks;
+        MPI_Comm_dup(MPI_COMM_SELF, &comm);
+        MPI_Comm_set_name(comm, "for a moment");
+        MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, comm);
+        MPI_Sendrecv(&x, 1, MPI_INT, 0, 1, &sum, 1, MPI_INT, 0, 1, comm, MPI_STATUS_IGNORE);
+        MPI_Comm_free(&comm);
+    }
+    CHECK(mallinfo2().uordblks <= before + MOST * TIMES);
+}
+
+int main(int argc, char **argv) {
+    static const struct { const char *name; void (*check)(void); } all[] = {
+        {"padding", padding}, {"locations", locations}, {"backwards", backwards},
+        {"attributes_of_communicators", attributes_of_communicators},
+        {"attributes_of_types", attributes_of_types},
+        {"attributes_of_predefined_types", attributes_of_predefined_types},
+        {"generalized", generalized}, {"elements", elements}, {"dimensions", dimensions},
+        {"freed", freed},
+    };
+    int found = 0;
+    MPI_Init(&argc, &argv);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (argc < 2 || strcmp(argv[1], all[i].name)) continue;
+        all[i].check();
+        found = 1;
+    }
+    CHECK(found);
+    puts("all well");
+    MPI_Finalize();
+    return 0;
+}
