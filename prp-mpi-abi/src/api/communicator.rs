@@ -247,7 +247,8 @@ pub(crate) fn comm_create(comm: Handle, group: Handle, new: Ptr<Handle>) -> Outc
     Ok(())
 }
 
-/// Only the ranks of the group take part: their messages have the tag, and a context of its own.
+/// Only the ranks of the group take part: their messages have the tag, and a context of the
+/// group's own.
 pub(crate) fn comm_create_group(
     comm: Handle,
     group: Handle,
@@ -256,31 +257,43 @@ pub(crate) fn comm_create_group(
 ) -> Outcome {
     let parent = comm_of(comm)?;
     let group = group_of(group)?;
-    new.put(create_among(&parent, parent.context(), group, tag)?);
+    new.put(create_among(&parent, u128::from(parent.context()), group, tag)?);
     Ok(())
 }
 
 /// Contexts of what is only used while a communicator is made: apart from all others.
 const MAKING: u64 = 1 << 61;
 
+/// The context of the messages by which these ranks, and no others, make a communicator. `what`
+/// tells apart what the same ranks make.
+fn making_context(what: u128, ranks: &[usize]) -> u64 {
+    // FNV-1a. Ranks that make several communicators at a time have as many contexts, of 61 bits.
+    let words = ranks.iter().map(|&r| r as u64);
+    let bytes = what.to_le_bytes().into_iter().chain(words.flat_map(u64::to_le_bytes));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    MAKING | (hash ^ hash >> 61) & (MAKING - 1)
+}
+
 /// The context of a communicator whose ranks have not agreed on one yet.
 const NO_CONTEXT: u64 = 0;
 
-fn create_among(parent: &Comm, context: u64, group: Group, tag: c_int) -> Result<Handle, Failure> {
+/// `what`: as for [`making_context`].
+fn create_among(parent: &Comm, what: u128, group: Group, tag: c_int) -> Result<Handle, Failure> {
     let me = process()?.rank();
     let Some(rank) = group.iter().position(|&r| r == me) else { return Ok(Handle::COMM_NULL) };
-    let making = Comm::new(MAKING | context, group.clone(), rank, "");
+    let making = Comm::new(making_context(what, &group), group.clone(), rank, "");
     making.calls.store(tag, Ordering::Relaxed);
     let own = fresh_context()?;
     let context = bcast_words(&making, Handle::WORLD, 0, &[own])?[0];
     add(parent, context, group, |_| ())
 }
 
-/// A context for the ranks that make a communicator with the same text: groups that do so at the
-/// same time have different texts.
-fn context_of_text(text: &str) -> u64 {
-    let hash = text.bytes().fold(7_u64, |h, b| h.wrapping_mul(31).wrapping_add(b.into()));
-    1 << 60 | hash >> 8
+/// What ranks make that do so with the same text: unlike anything that is made from a communicator.
+fn what_of_text(text: &str) -> u128 {
+    let hash = text.bytes().fold(7_u128, |h, b| h.wrapping_mul(31).wrapping_add(b.into()));
+    1 << 127 | hash
 }
 
 pub(crate) fn comm_create_from_group(
@@ -292,7 +305,7 @@ pub(crate) fn comm_create_from_group(
 ) -> Outcome {
     let group = group_of(group)?;
     let parent = comm_of(Handle::WORLD)?;
-    let made = create_among(&parent, context_of_text(&name.text()), group, 0)?;
+    let made = create_among(&parent, what_of_text(&name.text()), group, 0)?;
     if let Some(comm) = COMMS.at(made) {
         *comm.errhandler.lock() = handler;
     }

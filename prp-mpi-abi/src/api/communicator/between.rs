@@ -6,8 +6,11 @@ use std::sync::atomic::Ordering;
 use super::*;
 use crate::api::collective::intra;
 
-/// Contexts of the second exchange of two leaders: apart from the first.
-const LISTS: u64 = 1 << 59;
+/// The first and the second exchange of two leaders, and what groups make without leaders: apart
+/// from what is made within one group.
+const MEETING: u128 = 1 << 64;
+const LISTS: u128 = 2 << 64;
+const JOINING: u128 = 3 << 64;
 
 /// Joins the ranks of `group` and of `remote`, none of which is in both. The context is that of the
 /// group that comes first.
@@ -29,17 +32,17 @@ fn meet(peers: &Comm, other: usize, tag: c_int, group: &Group) -> Result<(u64, V
     let me = process()?.rank();
     let (pair, own): (Group, _) =
         if me < other { ([me, other].into(), 0) } else { ([other, me].into(), 1) };
-    let exchange = |context, words: &[u64]| {
-        let making = Comm::new(MAKING | context, pair.clone(), own, "");
+    let context = u128::from(peers.context());
+    let exchange = |kind, words: &[u64]| {
+        let making = Comm::new(making_context(kind | context, &pair), pair.clone(), own, "");
         making.calls.store(tag, Ordering::Relaxed);
         allgather_words(&making, Handle::WORLD, words)
     };
-    let context = peers.context();
-    let both = exchange(context, &[fresh_context()?, group.len() as u64])?;
+    let both = exchange(MEETING, &[fresh_context()?, group.len() as u64])?;
     let len = both[1].max(both[3]) as usize;
     let mut list: Vec<u64> = group.iter().map(|&r| r as u64).collect();
     list.resize(len, 0);
-    let lists = exchange(LISTS | context, &list)?;
+    let lists = exchange(LISTS, &list)?;
     let count = both[2 * (1 - own) + 1] as usize;
     Ok((both[0], lists[(1 - own) * len..][..count].to_vec()))
 }
@@ -105,7 +108,8 @@ pub(crate) fn intercomm_create_from_groups(
     let Some(rank) = both.iter().position(|&r| r == me) else {
         return fail(Class::Group, "this rank is in neither group");
     };
-    let making = Comm::new(MAKING | context_of_text(&text.text()), both, rank, "");
+    let what = JOINING ^ what_of_text(&text.text());
+    let making = Comm::new(making_context(what, &both), both, rank, "");
     let context = agree_on_context(&making, Handle::WORLD)?;
     let remote: Vec<u64> = other.iter().map(|&r| r as u64).collect();
     let made = join(&making, &own, &remote, is_first, context)?;
