@@ -285,6 +285,11 @@ impl Engine {
         self.links.iter().flatten().any(|l| !l.is_remote() && !l.is_done())
     }
 
+    /// Whether a message is held back.
+    pub fn is_stalled(&self) -> bool {
+        self.links.iter().flatten().any(|l| l.stalled.is_some())
+    }
+
     /// As [`Self::progress`], but waits for `from` to send something, for up to `patience`.
     pub fn progress_patiently(&mut self, from: usize, patience: Duration) -> bool {
         if let Some(link) = self.links[from].as_mut() {

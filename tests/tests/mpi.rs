@@ -16,13 +16,16 @@ prp_tests::main! {
         collectives__any_number_of_ranks,
         collectives__by_every_algorithm_that_can_be_set,
         collectives__two_nodes,
+        communicators__made_with_one_tag_by_different_ranks,
         communicators__two_groups_neighbors_and_duplicates,
+        flood__before_what_is_waited_for,
         flood__waits_in_memory_and_comes_in_order,
         hang__a_circle_is_named,
         hang__a_rank_that_skips_a_barrier_is_shown_last,
         messages__any_number_of_ranks,
         messages__two_nodes,
         mismatch__both_ranks_and_both_calls_are_named,
+        objects__of_one_rank,
         rank__that_dies_ends_the_job_and_is_named,
         rank__that_is_killed_at_any_time_ends_the_job,
         start__a_node_that_cannot_be_reached_is_named,
@@ -48,7 +51,9 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = PROGRAMS.join("mpi-programs");
     std::fs::create_dir_all(&folder).expect("the target folder can be written");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-mpi-abi/tests/programs");
-    for name in ["collectives", "communicators", "point_to_point", "stress", "wrong"] {
+    let names =
+        ["collectives", "communicators", "making", "objects", "point_to_point", "stress", "wrong"];
+    for name in names {
         let mut compiler = Command::new(PROGRAMS.join("prp-mpicc"));
         compiler.args(["-pthread", "-Wall", "-Werror", "-o"]).arg(folder.join(name));
         compiler.arg(sources.join(name).with_extension("c"));
@@ -153,6 +158,16 @@ fn communicators__two_groups_neighbors_and_duplicates() {
     on_two_nodes("communicators");
 }
 
+fn communicators__made_with_one_tag_by_different_ranks() {
+    check(&run(&["-n", "3"], "making", ""), "all well");
+}
+
+fn objects__of_one_rank() {
+    for kind in ["padding", "locations", "backwards"] {
+        check(&run(&["-n", "1"], "objects", kind), "all well");
+    }
+}
+
 fn start__more_ranks_than_processors() {
     for ranks in ["16", "64"] {
         check(&run(&["-n", ranks], "collectives", ""), "all well");
@@ -162,6 +177,13 @@ fn start__more_ranks_than_processors() {
 fn flood__waits_in_memory_and_comes_in_order() {
     check(&run(&["-n", "4"], "stress", "flood"), "all well");
     check(&run(&["-n", "3"], "stress", "large"), "all well");
+}
+
+fn flood__before_what_is_waited_for() {
+    check(&run(&["-n", "2"], "stress", "behind"), "all well");
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    check(&run(&["-n", "2", "--node", "1,2", "--launch", &launch], "stress", "behind"), "all well");
 }
 
 fn threads__of_a_rank_call_at_the_same_time() {

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use parking_lot::Mutex;
 use prp_mpi::request::Status as Ending;
 
+use super::environment::process;
 use super::error::Outcome;
 use crate::object::{Handle, REQUESTS, Req};
 use crate::sys::pointer::{Address, Counts, Ptr};
@@ -24,7 +25,14 @@ fn attach(to: Handle, buffer: Address, size: i64) -> Outcome {
     Ok(())
 }
 
+/// All messages have left, but for those that wait for other ones.
+fn flush() -> Outcome {
+    process()?.end_bursts();
+    Ok(())
+}
+
 fn detach(from: Handle, buffer: Address, size: Counts) -> Outcome {
+    flush()?;
     let (address, bytes) = ATTACHED.lock().remove(&from.0).unwrap_or((0, 0));
     buffer.cast::<usize>().put(address);
     size.put(bytes);
@@ -46,7 +54,7 @@ pub(crate) fn buffer_detach(buffer: Address, size: Counts) -> Outcome {
 }
 
 pub(crate) fn buffer_flush() -> Outcome {
-    Ok(())
+    flush()
 }
 
 pub(crate) fn buffer_iflush(request: Ptr<Handle>) -> Outcome {
@@ -62,7 +70,7 @@ pub(crate) fn comm_detach_buffer(comm: Handle, buffer: Address, size: Counts) ->
 }
 
 pub(crate) fn comm_flush_buffer(_comm: Handle) -> Outcome {
-    Ok(())
+    flush()
 }
 
 pub(crate) fn comm_iflush_buffer(_comm: Handle, request: Ptr<Handle>) -> Outcome {
@@ -78,7 +86,7 @@ pub(crate) fn session_detach_buffer(session: Handle, buffer: Address, size: Coun
 }
 
 pub(crate) fn session_flush_buffer(_session: Handle) -> Outcome {
-    Ok(())
+    flush()
 }
 
 pub(crate) fn session_iflush_buffer(_session: Handle, request: Ptr<Handle>) -> Outcome {

@@ -72,7 +72,10 @@ fn empty() -> Done {
 
 fn end_of(request: &Req) -> Result<Option<(Ending, Option<Failure>)>, Failure> {
     match request {
-        Req::Done(ending) => Ok(Some((*ending, None))),
+        Req::Done(ending) => {
+            process()?.end_bursts();
+            Ok(Some((*ending, None)))
+        }
         Req::Active(id, comm, _) => {
             let ending = process()?.take_done(*id);
             Ok(ending.map(|e| (e, check(e, *comm).err())))
@@ -215,6 +218,7 @@ fn put(done: Done, handle: Ptr<Handle>, index: usize, status: Ptr<Status>) -> Op
 
 pub(crate) fn wait(request: Ptr<Handle>, status: Ptr<Status>) -> Outcome {
     if is_inactive(request.get()) {
+        process()?.end_bursts();
         put_status(status, &Ending::EMPTY);
         return Ok(());
     }
@@ -228,6 +232,7 @@ pub(crate) fn wait(request: Ptr<Handle>, status: Ptr<Status>) -> Outcome {
 
 pub(crate) fn test(request: Ptr<Handle>, flag: Ptr<c_int>, status: Ptr<Status>) -> Outcome {
     if is_inactive(request.get()) {
+        process()?.end_bursts();
         flag.put(1);
         put_status(status, &Ending::EMPTY);
         return Ok(());
@@ -291,7 +296,9 @@ fn element(statuses: Ptr<Status>, index: usize) -> Ptr<Status> {
 pub(crate) fn waitall(count: c_int, requests: Ptr<Handle>, statuses: Ptr<Status>) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
     let active: Vec<Handle> = handles.iter().copied().filter(|&h| !is_inactive(h)).collect();
-    if !active.is_empty() {
+    if active.is_empty() {
+        process()?.end_bursts();
+    } else {
         wait_for_all(&active, statuses.is_null())?;
     }
     let all: Vec<usize> = (0..handles.len()).collect();
@@ -315,14 +322,27 @@ pub(crate) fn testall(
     complete_some(requests, &all, |i| element(statuses, i))
 }
 
+/// Whether no request is active: then there is nothing to wait for.
+fn all_are_inactive(handles: &[Handle]) -> Result<bool, Failure> {
+    let all = handles.iter().all(|&h| is_inactive(h));
+    if all {
+        process()?.end_bursts();
+    }
+    Ok(all)
+}
+
 /// Whether no request is active. The index and the status then say so.
-pub(super) fn none_is_active(handles: &[Handle], index: Ptr<c_int>, status: Ptr<Status>) -> bool {
-    let none = handles.iter().all(|&h| is_inactive(h));
+fn none_is_active(
+    handles: &[Handle],
+    index: Ptr<c_int>,
+    status: Ptr<Status>,
+) -> Result<bool, Failure> {
+    let none = all_are_inactive(handles)?;
     if none {
         index.put(UNDEFINED);
         put_status(status, &Ending::EMPTY);
     }
-    none
+    Ok(none)
 }
 
 /// Which of the requests that are done are active.
@@ -337,7 +357,7 @@ pub(crate) fn waitany(
     status: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    if none_is_active(&handles, index, status) {
+    if none_is_active(&handles, index, status)? {
         return Ok(());
     }
     let done = wait_until(&handles, None, |done| done.contains(&true))?;
@@ -354,7 +374,7 @@ pub(crate) fn testany(
     status: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    if none_is_active(&handles, index, status) {
+    if none_is_active(&handles, index, status)? {
         flag.put(1);
         return Ok(());
     }
@@ -392,7 +412,7 @@ pub(crate) fn waitsome(
     statuses: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    if handles.iter().all(|&h| is_inactive(h)) {
+    if all_are_inactive(&handles)? {
         outcount.put(UNDEFINED);
         return Ok(());
     }
@@ -408,7 +428,7 @@ pub(crate) fn testsome(
     statuses: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    if handles.iter().all(|&h| is_inactive(h)) {
+    if all_are_inactive(&handles)? {
         outcount.put(UNDEFINED);
         return Ok(());
     }

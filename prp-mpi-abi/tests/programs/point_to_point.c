@@ -1,8 +1,13 @@
 /* Messages between two ranks: order, wildcards, probes, modes, persistent requests, truncation. */
+#define _GNU_SOURCE
+#include <dirent.h>
 #include <mpi.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -168,8 +173,7 @@ static void datatypes(void) {
     MPI_Type_free(&part);
 }
 
-/* Bursts of small messages, which wait for each other between nodes once they repeat. Then one that
- * is alone: rank 0 calls nothing of MPI until it has arrived. */
+/* Bursts of small messages, which wait for each other between nodes once they repeat. */
 static void bursts(void) {
     enum { BURSTS = 5000, MESSAGES = 3 };
     const int last = size - 1;
@@ -186,7 +190,16 @@ static void bursts(void) {
         MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
         for (int k = 0; k < MESSAGES; k++) CHECK(in[k] == 10 * i + k);
     }
+}
+
+/* After bursts one that is alone: rank 0 calls nothing of MPI until it has arrived. The library
+ * lets no message wait for a long time after that. */
+static void alone(void) {
+    const int last = size - 1;
+    if (rank != 0 && rank != last) return;
     char name[64];
+    int out[1] = {1}, in[1];
+    MPI_Request requests[1];
     snprintf(name, sizeof name, "/tmp/prp-mpi-arrived-%d", (int)getpid());
     if (rank == 0) {
         MPI_Send(name, sizeof name, MPI_CHAR, last, 9, MPI_COMM_WORLD);
@@ -206,6 +219,83 @@ static void bursts(void) {
     }
 }
 
+static sem_t may_go_on;
+
+static void stay(int signal) {
+    (void)signal;
+    while (sem_wait(&may_go_on) != 0) {}
+}
+
+/* Keeps the library's own thread, which sends what waits for too long, where it sleeps. */
+static void hold_thread(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[300], text[64] = "", state = 0;
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        FILE *file = fopen(path, "r");
+        if (file == NULL) continue;
+        if (fgets(text, sizeof text, file) == NULL) text[0] = 0;
+        fclose(file);
+        if (strcmp(text, "prp-mpi-control\n")) continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
+        while (state != 'S') {
+            file = fopen(path, "r");
+            CHECK(file != NULL && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+            fclose(file);
+        }
+        syscall(SYS_tgkill, getpid(), atoi(task->d_name), SIGUSR1);
+    }
+    closedir(tasks);
+}
+
+/* What a call does that need not wait, when a message waits for another one that never comes. */
+static void nothing_to_wait_for(void) {
+    enum { CASES = 6, MESSAGES = 3 };
+    const int last = size - 1;
+    if (rank != 0 && rank != last) return;
+    int out[MESSAGES] = {0}, in[MESSAGES];
+    char name[64], buffer[1000], *detached;
+    MPI_Request requests[MESSAGES], none = MPI_REQUEST_NULL;
+    if (rank == 0) {
+        snprintf(name, sizeof name, "/tmp/prp-mpi-waited-%d", (int)getpid());
+        MPI_Send(name, sizeof name, MPI_CHAR, last, 9, MPI_COMM_WORLD);
+        signal(SIGUSR1, stay);
+        sem_init(&may_go_on, 0, 0);
+        MPI_Buffer_attach(buffer, sizeof buffer);
+    } else {
+        MPI_Recv(name, sizeof name, MPI_CHAR, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    for (int which = 0; which < CASES; which++) {
+        for (int k = 0; k < MESSAGES; k++) MPI_Isend(&out[k], 1, MPI_INT, last - rank, k, MPI_COMM_WORLD, &requests[k]);
+        for (int k = 0; k < MESSAGES; k++) MPI_Recv(&in[k], 1, MPI_INT, last - rank, k, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
+        if (rank == 0) {
+            hold_thread();
+            if (which == 0) MPI_Ibsend(out, 1, MPI_INT, last, 10, MPI_COMM_WORLD, &requests[0]);
+            else MPI_Isend(out, 1, MPI_INT, last, 10, MPI_COMM_WORLD, &requests[0]);
+            int flag, index, tries = 0;
+            if (which == 0) MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+            if (which == 1) MPI_Bsend(out, 1, MPI_INT, rank, 11, MPI_COMM_WORLD);
+            if (which == 2) MPI_Buffer_detach(&detached, &index);
+            if (which == 3) MPI_Wait(&none, MPI_STATUS_IGNORE);
+            if (which == 4) MPI_Waitall(1, &none, MPI_STATUSES_IGNORE);
+            if (which == 5) MPI_Testany(1, &none, &index, &flag, MPI_STATUS_IGNORE);
+            const struct timespec pause = {.tv_nsec = 1000000};
+            while (access(name, F_OK) != 0 && tries++ < 10000) nanosleep(&pause, NULL);
+            CHECK(tries < 10000);
+            sem_post(&may_go_on);
+            unlink(name);
+            if (which != 0) MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+            if (which == 1) MPI_Recv(in, 1, MPI_INT, rank, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(in, 1, MPI_INT, 0, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            FILE *arrived = fopen(name, "w");
+            CHECK(arrived != NULL);
+            fclose(arrived);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -218,6 +308,8 @@ int main(int argc, char **argv) {
     truncation();
     datatypes();
     bursts();
+    nothing_to_wait_for();
+    alone();
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     if (rank == 0) printf("point to point: all well\n");

@@ -1,6 +1,7 @@
 /* What a well-behaved program does not do all at once. The first argument says which:
 
      flood    every rank sends many messages to rank 0 before that takes any, and then by wildcards
+     behind   rank 0 waits for a message behind more than a rank keeps of unexpected ones
      large    all ranks exchange messages that no buffer holds, all at the same time
      threads  several threads of each rank send and receive on tags and communicators of their own
      die N    all ranks talk; one of them is killed at a time that N says */
@@ -53,6 +54,27 @@ static void flood(void) {
         }
     }
     free(next);
+}
+
+static void behind(void) {
+    enum { LARGE = 1 << 20, LARGE_ONES = 80, SMALL_ONES = 3000 };
+    char *message = calloc(LARGE, 1);
+    MPI_Request requests[LARGE_ONES];
+    if (rank == 1) {
+        for (int i = 0; i < LARGE_ONES; i++) MPI_Isend(message, LARGE, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &requests[i]);
+        for (int i = 0; i < SMALL_ONES; i++) MPI_Send(&i, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+        MPI_Send(NULL, 0, MPI_INT, 0, 3, MPI_COMM_WORLD);
+        MPI_Waitall(LARGE_ONES, requests, MPI_STATUSES_IGNORE);
+    } else if (rank == 0) {
+        MPI_Recv(NULL, 0, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < SMALL_ONES; i++) {
+            int n;
+            MPI_Recv(&n, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(n == i);
+        }
+        for (int i = 0; i < LARGE_ONES; i++) MPI_Recv(message, LARGE, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    free(message);
 }
 
 static void large(void) {
@@ -133,6 +155,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     CHECK(argc > 1 && provided == MPI_THREAD_MULTIPLE);
     if (!strcmp(argv[1], "flood")) flood();
+    if (!strcmp(argv[1], "behind")) behind();
     if (!strcmp(argv[1], "large")) large();
     if (!strcmp(argv[1], "threads")) threads();
     if (!strcmp(argv[1], "die")) die(atoi(argv[2]));

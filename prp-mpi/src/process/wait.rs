@@ -26,7 +26,7 @@ const YIELDS: u32 = 4;
 /// Longest sleep where several threads wait: one may have received what another waits for.
 const SHARED_SLEEP: Duration = Duration::from_millis(1);
 
-/// Longest sleep of a thread alone: after that it checks whether something was held back.
+/// Longest sleep of a thread alone.
 const SLEEP: Duration = Duration::from_millis(100);
 
 /// How long a rank waits before it notes that it does, for reports: long compared to what a message
@@ -74,7 +74,7 @@ impl Process {
                 continue;
             }
             // The streams' own waiting spins for a while, too.
-            if noted.is_none() && !engine.has_local() {
+            if noted.is_none() && !engine.has_local() && !engine.is_stalled() {
                 let found;
                 (engine, found) = self.sleep(engine, SOON);
                 if !found {
@@ -90,6 +90,10 @@ impl Process {
             if noted.is_none() {
                 noted = Some(self.note(what()));
             }
+            // What was held back may be, or be before, what this rank waits for.
+            if engine.admit_one() {
+                continue;
+            }
             let timeout = if self.waiting.lock().len() > 1 { SHARED_SLEEP } else { SLEEP };
             (engine, _) = self.sleep(engine, timeout);
         };
@@ -98,6 +102,11 @@ impl Process {
             self.waiting.lock().retain(|w| w.since != since);
         }
         out
+    }
+
+    /// A call that need not wait for what it is asked for: no message waits for another one.
+    pub fn end_bursts(&self) {
+        self.engine().end_bursts();
     }
 
     /// Takes a request that is done by now, without polling any stream.
@@ -171,9 +180,6 @@ impl Process {
     ) -> (MutexGuard<'a, Engine>, bool) {
         let streams = engine.streams();
         let found = MutexGuard::unlocked(&mut engine, || sleep_on(&streams, &self.bell, timeout));
-        if !found {
-            engine.admit_one();
-        }
         (engine, found)
     }
 

@@ -5,16 +5,20 @@ use std::ffi::c_int;
 use prp_mpi::sys::memory::Region;
 
 use super::super::early::wait_for;
+use super::super::environment::process;
 use super::super::error::Outcome;
 use super::{Mode, NOBODY, Part, check, finish, part, put_status};
 use crate::object::Handle;
 use crate::sys::pointer::{Address, Ptr, Status};
 
 fn send_now(part: &Part, mode: Mode) -> Outcome {
-    if let Some(request) = part.send(mode)? {
-        finish(request, part.handle, part.detail(false))?;
+    match part.send(mode)? {
+        Some(request) => finish(request, part.handle, part.detail(false)).map(drop),
+        None => {
+            process()?.end_bursts();
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 pub(crate) fn send(

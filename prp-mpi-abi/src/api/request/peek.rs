@@ -2,7 +2,9 @@
 
 use std::ffi::c_int;
 
-use super::{active_among, callback_outcome, element, is_inactive, none_is_active, poll};
+use super::{
+    active_among, all_are_inactive, callback_outcome, element, is_inactive, none_is_active, poll,
+};
 use crate::api::UNDEFINED;
 use crate::api::environment::process;
 use crate::api::error::Outcome;
@@ -17,6 +19,7 @@ pub(crate) fn request_get_status(
     status: Ptr<Status>,
 ) -> Outcome {
     if is_inactive(request) {
+        process()?.end_bursts();
         flag.put(1);
         put_status(status, &Ending::EMPTY);
         return Ok(());
@@ -78,7 +81,7 @@ pub(crate) fn request_get_status_any(
     status: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    if none_is_active(&handles, index, status) {
+    if none_is_active(&handles, index, status)? {
         flag.put(1);
         return Ok(());
     }
@@ -99,7 +102,7 @@ pub(crate) fn request_get_status_some(
     statuses: Ptr<Status>,
 ) -> Outcome {
     let handles = requests.list(count.max(0) as usize);
-    if handles.iter().all(|&h| is_inactive(h)) {
+    if all_are_inactive(&handles)? {
         outcount.put(UNDEFINED);
         return Ok(());
     }
