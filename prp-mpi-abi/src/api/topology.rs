@@ -1,10 +1,12 @@
 //! Topologies of communicators: grids here, graphs in the modules below.
 
+mod dimensions;
 mod distributed;
 mod graph;
 
 use std::ffi::c_int;
 
+pub(crate) use self::dimensions::*;
 pub(crate) use self::distributed::*;
 pub(crate) use self::graph::*;
 use super::communicator::{sub_grid, with_topology};
@@ -251,45 +253,5 @@ pub(crate) fn topo_test(comm: Handle, kind: Ptr<c_int>) -> Outcome {
         Some(Topology::Distributed(_)) => 213,
         None => UNDEFINED,
     });
-    Ok(())
-}
-
-/// Dimensions that are as equal as can be, in falling order.
-pub(crate) fn dims_create(ranks: c_int, ndims: c_int, dims: Ptr<c_int>) -> Outcome {
-    let given = dims.list(ndims.max(0) as usize);
-    let fixed: c_int = given.iter().filter(|d| **d > 0).product();
-    if given.iter().any(|d| *d < 0) || ranks <= 0 || ranks % fixed.max(1) != 0 {
-        return fail(Class::Dims, "the given dimensions do not divide the number of ranks");
-    }
-    let open = given.iter().filter(|d| **d == 0).count();
-    let mut rest = ranks / fixed.max(1);
-    if open == 0 {
-        return if rest == 1 {
-            Ok(())
-        } else {
-            fail(Class::Dims, "the dimensions do not make up the number of ranks")
-        };
-    }
-    let mut found = vec![1; open];
-    let mut factors = Vec::new();
-    let mut factor = 2;
-    while rest > 1 {
-        if rest % factor == 0 {
-            factors.push(factor);
-            rest /= factor;
-        } else {
-            factor += 1;
-        }
-    }
-    for factor in factors.into_iter().rev() {
-        if let Some(smallest) = found.iter_mut().min() {
-            *smallest *= factor;
-        }
-    }
-    found.sort_unstable_by(|a, b| b.cmp(a));
-    let places = given.iter().enumerate().filter(|(_, d)| **d == 0).map(|(i, _)| i);
-    for (place, dim) in places.zip(found) {
-        dims.set(place, dim);
-    }
     Ok(())
 }
