@@ -1,9 +1,9 @@
 //! What handles stand for.
 
+mod attributes;
 mod communicator;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI32, AtomicU32};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
@@ -12,6 +12,7 @@ use prp_mpi::matching::MessageId;
 use prp_mpi::operation::Operation;
 use prp_mpi::request::{RequestId, Status};
 
+pub(crate) use self::attributes::{Attributes, with_attributes_of_type};
 pub(crate) use self::communicator::{Comm, Group, Remote};
 use crate::sys::callback::{Callback, Combiner};
 use crate::sys::pointer::Address;
@@ -143,7 +144,25 @@ pub(crate) struct Generalized {
     pub(crate) free: Callback,
     pub(crate) cancel: Callback,
     pub(crate) extra: Address,
-    pub(crate) is_done: AtomicI32,
+    /// [`Self::COMPLETE`] and [`Self::FREED`].
+    pub(crate) state: AtomicI32,
+}
+
+impl Generalized {
+    /// The application has said that it is done.
+    pub(crate) const COMPLETE: i32 = 1;
+    /// The application will not ask for it any more.
+    pub(crate) const FREED: i32 = 2;
+
+    /// Notes one of these. Whether the other one was noted before: then this is the last call.
+    pub(crate) fn note(&self, what: i32) -> bool {
+        let before = self.state.fetch_or(what, Ordering::SeqCst);
+        (before | what) == Self::COMPLETE | Self::FREED && before != before | what
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.state.load(Ordering::SeqCst) & Self::COMPLETE != 0
+    }
 }
 
 /// A datatype that the application has a handle of.
@@ -151,7 +170,7 @@ pub(crate) struct Generalized {
 pub(crate) struct Typed {
     pub(crate) datatype: Arc<Datatype>,
     pub(crate) name: String,
-    pub(crate) attributes: BTreeMap<i32, usize>,
+    pub(crate) attributes: Attributes,
 }
 
 /// A message that a matched probe has found.
@@ -261,7 +280,7 @@ static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
     let typed = |name: &str, datatype: Datatype| Typed {
         datatype: Arc::new(datatype.with_recipe(recipe())),
         name: name.to_owned(),
-        attributes: BTreeMap::new(),
+        attributes: Attributes::default(),
     };
     for (handle, name, class, size) in BASICS {
         all[handle - 0x200] = Some(typed(name, Datatype::basic(class, size)));

@@ -210,6 +210,19 @@ impl Datatype {
         Some(elements)
     }
 
+    /// Bytes of the first `elements` elements of predefined kinds, packed.
+    pub fn bytes_of(&self, elements: usize) -> usize {
+        let each = self.elements().max(1);
+        let mut left = elements % each;
+        let mut bytes = elements / each * self.size;
+        for run in &self.runs {
+            let count = run.count.min(left);
+            bytes += count * usize::from(run.basic.size);
+            left -= count;
+        }
+        bytes
+    }
+
     /// Names the pieces, relative to the address of the buffer, that hold `n` packed bytes from
     /// `offset` on.
     pub fn pieces(&self, offset: usize, n: usize, mut piece: impl FnMut(isize, usize)) {

@@ -163,7 +163,18 @@ fn communicators__made_with_one_tag_by_different_ranks() {
 }
 
 fn objects__of_one_rank() {
-    for kind in ["padding", "locations", "backwards"] {
+    let kinds = [
+        "padding",
+        "locations",
+        "backwards",
+        "attributes_of_communicators",
+        "attributes_of_types",
+        "attributes_of_predefined_types",
+        "generalized",
+        "elements",
+        "dimensions",
+    ];
+    for kind in kinds {
         check(&run(&["-n", "1"], "objects", kind), "all well");
     }
 }

@@ -1,12 +1,11 @@
 //! Attributes of communicators and datatypes.
 
-use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::LazyLock;
 
 use super::environment::{comm_of, process};
 use super::error::{Class, Failure, LAST_USED, Outcome, fail};
-use crate::object::{Handle, KEYS, Key, TYPES};
+use crate::object::{Attributes, Handle, KEYS, Key, with_attributes_of_type};
 use crate::sys::callback::Callback;
 use crate::sys::pointer::{Address, Ptr};
 
@@ -39,6 +38,112 @@ fn create(copy: Callback, delete: Callback, key: Ptr<c_int>, extra: Address) -> 
     let handle = KEYS.add(Key { copy, delete, extra });
     key.put(handle.0 as c_int);
     Ok(())
+}
+
+/// What an attribute belongs to.
+#[derive(Copy, Clone)]
+enum Of {
+    Comm(Handle),
+    Type(Handle),
+}
+
+impl Of {
+    const fn handle(self) -> Handle {
+        match self {
+            Self::Comm(handle) | Self::Type(handle) => handle,
+        }
+    }
+
+    /// Does something with the attributes. No lock is held while the application is called.
+    fn with<R>(self, does: impl FnOnce(&mut Attributes) -> R) -> Result<R, Failure> {
+        match self {
+            Self::Comm(handle) => Ok(does(&mut comm_of(handle)?.attributes.lock())),
+            Self::Type(handle) => with_attributes_of_type(handle, does)
+                .ok_or_else(|| Failure::new(Class::Type, Handle::WORLD, "no such datatype")),
+        }
+    }
+
+    /// What a function of the application has returned: a failure is the communicator's, or of the
+    /// world.
+    fn outcome(self, code: c_int) -> Outcome {
+        let comm = match self {
+            Self::Comm(handle) => handle,
+            Self::Type(_) => Handle::WORLD,
+        };
+        if code == 0 {
+            return Ok(());
+        }
+        Err(Failure { code, comm, text: "a function of an attribute failed".into() })
+    }
+
+    /// Tells the application that a value goes, which may refuse.
+    fn let_go(self, key: c_int, value: usize) -> Outcome {
+        let found = key_of(key)?;
+        if found.delete.is_null() {
+            return Ok(());
+        }
+        self.outcome(found.delete.delete(self.handle(), key, value, found.extra))
+    }
+
+    fn set(self, key: c_int, value: Address) -> Outcome {
+        key_of(key)?;
+        if let Some(old) = self.with(|all| all.get(key))? {
+            self.let_go(key, old)?;
+        }
+        self.with(|all| all.set(key, value.address()))
+    }
+
+    fn get(self, key: c_int, value: Address, flag: Ptr<c_int>) -> Outcome {
+        key_of(key)?;
+        put_found(self.with(|all| all.get(key))?, value, flag);
+        Ok(())
+    }
+
+    fn delete(self, key: c_int) -> Outcome {
+        let Some(old) = self.with(|all| all.get(key))? else {
+            return fail(Class::Keyval, "no such attribute");
+        };
+        self.let_go(key, old)?;
+        self.with(|all| all.remove(key))
+    }
+
+    /// Deletes all, the last that was set first. What is not deleted yet stays if one is refused.
+    fn delete_all(self) -> Outcome {
+        while let Some((key, value)) = self.with(|all| all.last())? {
+            self.let_go(key, value)?;
+            self.with(|all| all.remove(key))?;
+        }
+        Ok(())
+    }
+
+    /// Copies for a duplicate, as the keys say.
+    fn copies(self) -> Result<Attributes, Failure> {
+        let all = self.with(|all| all.clone())?;
+        let mut copies = Attributes::default();
+        for (key, value) in all.iter() {
+            let found = key_of(key)?;
+            if found.copy.is_null() {
+                continue;
+            }
+            if found.copy.is_dup() {
+                copies.set(key, value);
+                continue;
+            }
+            let (code, copy) = found.copy.copy(self.handle(), key, found.extra, value);
+            self.outcome(code)?;
+            if let Some(copy) = copy {
+                copies.set(key, copy);
+            }
+        }
+        Ok(copies)
+    }
+}
+
+fn put_found(found: Option<usize>, value: Address, flag: Ptr<c_int>) {
+    flag.put(found.is_some().into());
+    if let Some(found) = found {
+        value.cast::<usize>().put(found);
+    }
 }
 
 fn key_of(key: c_int) -> Result<Key, Failure> {
@@ -88,56 +193,21 @@ pub(crate) fn keyval_free(key: Ptr<c_int>) -> Outcome {
     comm_free_keyval(key)
 }
 
-fn callback_outcome(code: c_int, of: Handle) -> Outcome {
-    if code == 0 {
-        return Ok(());
-    }
-    Err(Failure { code, comm: of, text: "a function of an attribute failed".into() })
-}
-
-/// A failure is the communicator's, or of the world.
-fn delete_one(of: Handle, key: c_int, value: usize) -> Outcome {
-    let found = key_of(key)?;
-    if found.delete.is_null() {
-        return Ok(());
-    }
-    callback_outcome(found.delete.delete(of, key, value, found.extra), of)
-}
-
 pub(crate) fn comm_set_attr(comm: Handle, key: c_int, value: Address) -> Outcome {
-    let of = comm_of(comm)?;
-    key_of(key)?;
-    let old = of.attributes.lock().get(&key).copied();
-    if let Some(old) = old {
-        delete_one(comm, key, old)?;
-    }
-    of.attributes.lock().insert(key, value.address());
-    Ok(())
+    Of::Comm(comm).set(key, value)
 }
 
 pub(crate) fn comm_get_attr(comm: Handle, key: c_int, value: Address, flag: Ptr<c_int>) -> Outcome {
-    let of = comm_of(comm)?;
-    let found = match predefined(key) {
-        Some(found) => Some(found),
-        None => {
-            key_of(key)?;
-            of.attributes.lock().get(&key).copied()
-        }
-    };
-    flag.put(found.is_some().into());
-    if let Some(found) = found {
-        value.cast::<usize>().put(found);
+    if let Some(found) = predefined(key) {
+        comm_of(comm)?;
+        put_found(Some(found), value, flag);
+        return Ok(());
     }
-    Ok(())
+    Of::Comm(comm).get(key, value, flag)
 }
 
 pub(crate) fn comm_delete_attr(comm: Handle, key: c_int) -> Outcome {
-    let of = comm_of(comm)?;
-    let old = of.attributes.lock().get(&key).copied();
-    let Some(old) = old else { return fail(Class::Keyval, "no such attribute") };
-    delete_one(comm, key, old)?;
-    of.attributes.lock().remove(&key);
-    Ok(())
+    Of::Comm(comm).delete(key)
 }
 
 pub(crate) fn attr_put(comm: Handle, key: c_int, value: Address) -> Outcome {
@@ -152,64 +222,28 @@ pub(crate) fn attr_delete(comm: Handle, key: c_int) -> Outcome {
     comm_delete_attr(comm, key)
 }
 
-/// Copies attributes as their keys say.
-/// A failure is `comm`'s.
-fn copied(
-    of: Handle,
-    comm: Handle,
-    all: BTreeMap<i32, usize>,
-) -> Result<BTreeMap<i32, usize>, Failure> {
-    let mut copies = BTreeMap::new();
-    for (key, value) in all {
-        let found = key_of(key)?;
-        if found.copy.is_null() {
-            continue;
-        }
-        if found.copy.is_dup() {
-            copies.insert(key, value);
-            continue;
-        }
-        let (code, copy) = found.copy.copy(of, key, found.extra, value);
-        callback_outcome(code, comm)?;
-        copies.extend(copy.map(|copy| (key, copy)));
-    }
-    Ok(copies)
-}
-
 /// The attributes that a duplicate of a communicator has.
-pub(crate) fn copy_all(comm: Handle) -> Result<BTreeMap<i32, usize>, Failure> {
-    let all = comm_of(comm)?.attributes.lock().clone();
-    copied(comm, comm, all)
+pub(crate) fn copy_all(comm: Handle) -> Result<Attributes, Failure> {
+    Of::Comm(comm).copies()
 }
 
 /// The attributes that a duplicate of a datatype has.
-pub(crate) fn copy_all_of_type(datatype: Handle) -> Result<BTreeMap<i32, usize>, Failure> {
-    let all = TYPES.with(datatype, |t| t.attributes.clone()).unwrap_or_default();
-    copied(datatype, Handle::WORLD, all)
+pub(crate) fn copy_all_of_type(datatype: Handle) -> Result<Attributes, Failure> {
+    Of::Type(datatype).copies()
 }
 
-/// Deletes all attributes of a communicator, the latest first.
-pub(crate) fn delete_all(comm: Handle) {
-    let Ok(of) = comm_of(comm) else { return };
-    let all = std::mem::take(&mut *of.attributes.lock());
-    for (key, value) in all.into_iter().rev() {
-        let _ = delete_one(comm, key, value);
-    }
+/// Deletes all attributes of a communicator.
+pub(crate) fn delete_all(comm: Handle) -> Outcome {
+    Of::Comm(comm).delete_all()
 }
 
 /// Deletes all attributes of a datatype.
-pub(crate) fn delete_all_of_type(datatype: Handle) {
-    let all = TYPES.with(datatype, |t| std::mem::take(&mut t.attributes)).unwrap_or_default();
-    for (key, value) in all.into_iter().rev() {
-        let _ = delete_one(datatype, key, value);
-    }
+pub(crate) fn delete_all_of_type(datatype: Handle) -> Outcome {
+    Of::Type(datatype).delete_all()
 }
 
 pub(crate) fn type_set_attr(datatype: Handle, key: c_int, value: Address) -> Outcome {
-    key_of(key)?;
-    let set = TYPES.with(datatype, |t| t.attributes.insert(key, value.address()));
-    let Some(old) = set else { return fail(Class::Type, "no datatype of the application") };
-    old.map_or(Ok(()), |old| delete_one(datatype, key, old))
+    Of::Type(datatype).set(key, value)
 }
 
 pub(crate) fn type_get_attr(
@@ -218,19 +252,9 @@ pub(crate) fn type_get_attr(
     value: Address,
     flag: Ptr<c_int>,
 ) -> Outcome {
-    key_of(key)?;
-    let found = TYPES.with(datatype, |t| t.attributes.get(&key).copied()).flatten();
-    flag.put(found.is_some().into());
-    if let Some(found) = found {
-        value.cast::<usize>().put(found);
-    }
-    Ok(())
+    Of::Type(datatype).get(key, value, flag)
 }
 
 pub(crate) fn type_delete_attr(datatype: Handle, key: c_int) -> Outcome {
-    let found = TYPES.with(datatype, |t| t.attributes.get(&key).copied()).flatten();
-    let Some(found) = found else { return fail(Class::Keyval, "no such attribute") };
-    delete_one(datatype, key, found)?;
-    TYPES.with(datatype, |t| t.attributes.remove(&key));
-    Ok(())
+    Of::Type(datatype).delete(key)
 }

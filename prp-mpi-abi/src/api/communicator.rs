@@ -2,7 +2,6 @@
 
 mod between;
 
-use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +13,7 @@ use super::error::{Class, Failure, Outcome, fail};
 use super::group::{compare_groups, group_of};
 use super::topology::Topology;
 use super::{CONGRUENT, IDENT, UNDEFINED, UNEQUAL};
-use crate::object::{COMMS, CONTEXTS, Comm, Group, Handle, Info, REQUESTS, Remote};
+use crate::object::{Attributes, COMMS, CONTEXTS, Comm, Group, Handle, Info, REQUESTS, Remote};
 use crate::sys::pointer::Ptr;
 
 pub(crate) fn comm_size(comm: Handle, size: Ptr<c_int>) -> Outcome {
@@ -104,13 +103,11 @@ fn become_duplicate(new: &mut Comm, of: &Comm, info: Option<Info>, attributes: A
     *new.info.get_mut() = info.unwrap_or_else(|| of.info.lock().clone());
 }
 
-type Attributes = BTreeMap<i32, usize>;
-
 fn duplicate(handle: Handle, info: Option<Info>, with_attributes: bool) -> Result<Handle, Failure> {
     let comm = comm_of(handle)?;
     let context = agree_on_context(&comm, handle)?;
     let attributes =
-        if with_attributes { super::attribute::copy_all(handle)? } else { BTreeMap::new() };
+        if with_attributes { super::attribute::copy_all(handle)? } else { Attributes::default() };
     add(&comm, context, comm.group.clone(), |new| {
         become_duplicate(new, &comm, info, attributes);
     })
@@ -318,7 +315,7 @@ pub(crate) fn comm_free(comm: Ptr<Handle>) -> Outcome {
     if handle.0 < Handle::FIRST {
         return fail(Class::Comm, "a predefined communicator cannot be freed");
     }
-    super::attribute::delete_all(handle);
+    super::attribute::delete_all(handle)?;
     if COMMS.take(handle).is_none() {
         return fail(Class::Comm, "no such communicator");
     }

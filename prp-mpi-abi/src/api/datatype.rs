@@ -4,7 +4,6 @@ mod contents;
 mod darray;
 mod pack;
 
-use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ pub(crate) use self::darray::*;
 pub(crate) use self::pack::*;
 use super::error::{Class, Failure, Outcome, fail};
 use super::message::type_of;
-use crate::object::{self, Handle, TYPES, Typed};
+use crate::object::{self, Attributes, Handle, TYPES, Typed};
 use crate::sys::pointer::{Counts, Ptr};
 
 const DUP: i32 = 102;
@@ -37,7 +36,7 @@ fn known(handle: Handle) -> Result<Arc<Datatype>, Failure> {
 
 fn add(datatype: Datatype, recipe: Recipe, to: Ptr<Handle>) {
     let datatype = Arc::new(datatype.with_recipe(recipe));
-    to.put(TYPES.add(Typed { datatype, name: String::new(), attributes: BTreeMap::new() }));
+    to.put(TYPES.add(Typed { datatype, name: String::new(), attributes: Attributes::default() }));
 }
 
 fn recipe(combiner: i32, integers: &[i64], addresses: &[isize], handles: &[Handle]) -> Recipe {
@@ -249,10 +248,11 @@ pub(crate) fn type_commit(datatype: Ptr<Handle>) -> Outcome {
 }
 
 pub(crate) fn type_free(datatype: Ptr<Handle>) -> Outcome {
-    super::attribute::delete_all_of_type(datatype.get());
-    if TYPES.take(datatype.get()).is_none() {
+    if TYPES.with(datatype.get(), |_| ()).is_none() {
         return fail(Class::Type, "no datatype of the application");
     }
+    super::attribute::delete_all_of_type(datatype.get())?;
+    TYPES.take(datatype.get());
     datatype.put(Handle::DATATYPE_NULL);
     Ok(())
 }

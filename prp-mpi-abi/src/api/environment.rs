@@ -100,7 +100,7 @@ fn start(level: c_int) -> Outcome {
 
 pub(crate) fn finalize() -> Outcome {
     let process = process()?;
-    super::attribute::delete_all(Handle::SELF);
+    super::attribute::delete_all(Handle::SELF)?;
     if std::env::var_os(prp_mpi::control::environment::LEAKS).is_some() {
         let (requests, comms) = (REQUESTS.len(), COMMS.len());
         if requests + comms > 0 {

@@ -4,7 +4,7 @@ mod peek;
 
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::AtomicI32;
 
 use prp_mpi::engine::Engine;
 use prp_mpi::request::Status as Ending;
@@ -41,7 +41,7 @@ fn take(handle: Handle) -> Result<Option<Done>, Failure> {
             return Ok(Some(Done { status: status_of(&ending), failure, is_gone: false }));
         }
         Req::Generalized(own) => {
-            if own.is_done.load(Ordering::SeqCst) == 0 {
+            if !own.is_complete() {
                 return Ok(None);
             }
             let mut status = status_of(&Ending::EMPTY);
@@ -90,7 +90,7 @@ fn is_done(engine: &mut Engine, request: &Req) -> bool {
         Req::Done(_) => true,
         Req::Active(id, ..) => engine.is_done(*id),
         Req::Persistent(_, active) => active.as_ref().is_none_or(|a| is_done(engine, a)),
-        Req::Generalized(own) => own.is_done.load(Ordering::SeqCst) != 0,
+        Req::Generalized(own) => own.is_complete(),
     }
 }
 
@@ -454,6 +454,12 @@ pub(crate) fn startall(count: c_int, requests: Ptr<Handle>) -> Outcome {
 }
 
 pub(crate) fn request_free(request: Ptr<Handle>) -> Outcome {
+    if let Some(Req::Generalized(own)) = REQUESTS.at(request.get()) {
+        let handle = request.get();
+        request.put(Handle::REQUEST_NULL);
+        // The application names the handle once more, to complete it, unless it has done so.
+        return if own.note(Generalized::FREED) { end_generalized(handle, &own) } else { Ok(()) };
+    }
     let Some(taken) = REQUESTS.take(request.get()) else {
         return fail(Class::Request, "no such request");
     };
@@ -464,10 +470,15 @@ pub(crate) fn request_free(request: Ptr<Handle>) -> Outcome {
     };
     match active {
         Req::Active(id, ..) => process()?.engine().free(id),
-        Req::Generalized(own) => callback_outcome(own.free.free(own.extra))?,
-        Req::Done(_) | Req::Persistent(..) => {}
+        Req::Done(_) | Req::Persistent(..) | Req::Generalized(_) => {}
     }
     Ok(())
+}
+
+/// A generalized request that is complete, and that nobody will ask for.
+fn end_generalized(handle: Handle, own: &Generalized) -> Outcome {
+    REQUESTS.take(handle);
+    callback_outcome(own.free.free(own.extra))
 }
 
 pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
@@ -479,8 +490,7 @@ pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
     match active {
         Req::Active(id, ..) => process()?.engine().cancel(id),
         Req::Generalized(own) => {
-            let is_done = own.is_done.load(Ordering::SeqCst) != 0;
-            callback_outcome(own.cancel.cancel(own.extra, is_done))?;
+            callback_outcome(own.cancel.cancel(own.extra, own.is_complete()))?;
         }
         Req::Done(_) | Req::Persistent(..) => {}
     }
@@ -494,7 +504,7 @@ pub(crate) fn grequest_start(
     extra: Address,
     request: Ptr<Handle>,
 ) -> Outcome {
-    let own = Generalized { query, free, cancel, extra, is_done: AtomicI32::new(0) };
+    let own = Generalized { query, free, cancel, extra, state: AtomicI32::new(0) };
     request.put(REQUESTS.add(Req::Generalized(Arc::new(own))));
     Ok(())
 }
@@ -502,8 +512,11 @@ pub(crate) fn grequest_start(
 pub(crate) fn grequest_complete(request: Handle) -> Outcome {
     match REQUESTS.at(request) {
         Some(Req::Generalized(own)) => {
-            own.is_done.store(1, Ordering::SeqCst);
-            Ok(())
+            if own.note(Generalized::COMPLETE) {
+                end_generalized(request, &own)
+            } else {
+                Ok(())
+            }
         }
         _ => fail(Class::Request, "no generalized request"),
     }

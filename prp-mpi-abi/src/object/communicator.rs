@@ -1,6 +1,5 @@
 //! Communicators: their ranks, and what the application has attached to them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
@@ -8,7 +7,7 @@ use parking_lot::Mutex;
 use prp_mpi::collective::between::Sides;
 use prp_mpi::collective::choice::Choices;
 
-use super::{Handle, Info};
+use super::{Attributes, Handle, Info};
 use crate::api::topology::Topology;
 
 /// World ranks by rank.
@@ -34,7 +33,7 @@ pub(crate) struct Comm {
     pub(crate) topology: Option<Topology>,
     pub(crate) name: Mutex<String>,
     pub(crate) errhandler: Mutex<Handle>,
-    pub(crate) attributes: Mutex<BTreeMap<i32, usize>>,
+    pub(crate) attributes: Mutex<Attributes>,
     pub(crate) info: Mutex<Info>,
     /// Whether its receives may be released early, by its info.
     pub(crate) is_early: AtomicBool,

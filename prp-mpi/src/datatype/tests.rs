@@ -36,6 +36,7 @@ fn structure__mixed_elements_in_one_piece_are_contiguous() {
     assert_eq!(both.elements_in(12), None);
     assert_eq!(both.elements_in(8), Some(2));
     assert_eq!(both.elements_in(20), Some(4));
+    assert_eq!([0, 1, 2, 3, 4, 6].map(|n| both.bytes_of(n)), [0, 4, 8, 16, 20, 32]);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! How a datatype was made, and datatypes by what they are for.
 
-use std::collections::BTreeMap;
 use std::ffi::c_int;
 
 use prp_mpi::datatype::Recipe;
@@ -8,7 +7,7 @@ use prp_mpi::datatype::Recipe;
 use super::{SUBARRAY, add, known, recipe};
 use crate::api::datatype::darray::DARRAY;
 use crate::api::error::{Class, Failure, Outcome, fail};
-use crate::object::{self, Handle, TYPES, Typed};
+use crate::object::{self, Attributes, Handle, TYPES, Typed};
 use crate::sys::pointer::Ptr;
 
 const NAMED: i32 = 101;
@@ -93,7 +92,7 @@ fn put_datatypes(recipe: &Recipe, to: Ptr<Handle>) -> Outcome {
         let typed = || Typed {
             datatype: datatype.clone(),
             name: String::new(),
-            attributes: BTreeMap::new(),
+            attributes: Attributes::default(),
         };
         to.set(i, if is_predefined { Handle(*handle) } else { TYPES.add(typed()) });
     }

@@ -35,8 +35,7 @@ pub(crate) fn get_elements_x(status: Ptr<Status>, datatype: Handle, count: Ptr<i
 
 pub(crate) fn status_set_elements(status: Ptr<Status>, datatype: Handle, count: i64) -> Outcome {
     let datatype = type_of(datatype, Handle::WORLD)?;
-    let basic = datatype.only_basic().map_or(1, |b| u64::from(b.size));
-    let bytes = count.unsigned_abs() * basic;
+    let bytes = datatype.bytes_of(usize::try_from(count).unwrap_or(0)) as u64;
     status.put(Status { bytes: [bytes as u32, (bytes >> 32) as u32], ..status.get() });
     Ok(())
 }
