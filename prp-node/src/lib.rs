@@ -15,11 +15,13 @@
 //! | [`mirror`] | how a capture gets frames that pass by all packet sockets |
 //! | [`fork`] | what the child of a fork has of its parent, and what it has not |
 //! | [`hosts`] | prphosts as it was read |
+//! | [`descriptors`] | how many descriptors a process may have |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod claims;
+pub mod descriptors;
 pub mod environment;
 pub mod hosts;
 pub mod mirror;

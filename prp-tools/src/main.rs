@@ -1,6 +1,7 @@
 //! `prp`: the PaRma Protocol from the command line. A file for each subcommand.
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
+mod accepting;
 mod argument;
 mod cat;
 mod doctor;

@@ -39,6 +39,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use prp_node::descriptors;
 use prp_sock::{Controller, reset_all};
 
 use crate::argument::peer_port;
@@ -157,6 +158,9 @@ impl Common {
 /// Runs `prp perf`.
 pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
     let ending = end_in_order()?;
+    // Each stream over TCP has one at both ends, and there may be more than the 1,024 that a
+    // process begins with.
+    let _ = descriptors::raise_limit();
     let done = match &args.command {
         PerfCommand::Serve(args) => serve::run(args),
         PerfCommand::Latency(args) => latency::run(args),

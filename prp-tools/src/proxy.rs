@@ -9,8 +9,10 @@ use std::str::FromStr;
 use std::thread;
 
 use clap::Args;
+use prp_node::descriptors;
 use prp_sock::{Builder, NodeId, Port, PrpListener, PrpStream, reset_all};
 
+use crate::accepting::Acceptor;
 use crate::argument::port;
 use crate::exit::{Code, Failure, help, notice};
 use crate::hosts;
@@ -19,6 +21,13 @@ use crate::signals::{Signals, die_of};
 
 /// Connections at a time, each with two threads; others wait to be accepted.
 const MAX_CONNECTIONS: usize = 1024;
+
+/// Descriptors of a connection from TCP to TCP; with PRP at one end it has fewer.
+const DESCRIPTORS: u64 = 2;
+
+/// Descriptors for all that is not a connection: standard streams, listener, the engine of PRP with
+/// the ports and devices that it has.
+const RESERVE: u64 = 32;
 
 /// Bytes read at once: what iperf3 does, enough that system calls do not count.
 const CHUNK: usize = 128 * 1024;
@@ -136,30 +145,45 @@ pub(crate) fn run(args: &ProxyArgs) -> Result<(), Failure> {
 }
 
 fn serve(args: &ProxyArgs, listener: &Listener, target: &Target) -> io::Result<()> {
-    let places = Places::new(MAX_CONNECTIONS);
+    let places = Places::new(most_connections(descriptors::raise_limit()));
+    let mut acceptor = Acceptor::default();
     thread::scope(|scope| {
         loop {
             let place = places.take();
-            let (stream, peer) = listener.accept()?;
+            let (stream, peer) = acceptor.next(|| listener.accept())?;
             if args.verbose {
                 notice(format_args!("connection from {peer}"));
             }
-            scope.spawn(move || {
+            let failed = format!("{peer}: to {}", args.to);
+            let name = failed.clone();
+            let work = move || {
                 // Others may fare better.
                 if let Err(e) = pass(&stream, target) {
-                    notice(format_args!("{peer}: to {}: {e}", args.to));
+                    notice(format_args!("{name}: {e}"));
                 }
                 drop(place);
-            });
+            };
+            if let Err(e) = thread::Builder::new().spawn_scoped(scope, work) {
+                notice(format_args!("{failed}: a thread: {e}"));
+            }
         }
     })
 }
 
+/// Connections at a time with so many descriptors: one that was accepted and then lacked some for
+/// its other half would break in place of waiting.
+fn most_connections(descriptors: u64) -> usize {
+    let most = descriptors.saturating_sub(RESERVE) / DESCRIPTORS;
+    usize::try_from(most).map_or(MAX_CONNECTIONS, |most| most.clamp(1, MAX_CONNECTIONS))
+}
+
 /// Passes on both directions of `stream` until both have ended.
 fn pass(stream: &Stream, target: &Target) -> io::Result<()> {
+    stream.send_at_once()?;
     let other = target.connect()?;
+    other.send_at_once()?;
     thread::scope(|scope| {
-        let back = scope.spawn(|| copy(&other, stream));
+        let back = thread::Builder::new().spawn_scoped(scope, || copy(&other, stream))?;
         let there = copy(stream, &other);
         let back = back.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
         there.and(back)
@@ -189,7 +213,7 @@ impl Listener {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept()?;
-                Ok((Stream::tcp(stream)?, peer.to_string()))
+                Ok((Stream::Tcp(stream), peer.to_string()))
             }
             Self::Prp(listener) => {
                 let (stream, peer) = listener.accept()?;
@@ -202,17 +226,19 @@ impl Listener {
 impl Target {
     fn connect(&self) -> io::Result<Stream> {
         match self {
-            Self::Tcp(address) => Stream::tcp(TcpStream::connect(address)?),
+            Self::Tcp(address) => TcpStream::connect(address).map(Stream::Tcp),
             Self::Prp(builder, node, port) => builder.connect((*node, *port)).map(Stream::Prp),
         }
     }
 }
 
 impl Stream {
-    fn tcp(stream: TcpStream) -> io::Result<Self> {
-        // What has come is passed on at once: PRP has no Nagle's algorithm either.
-        stream.set_nodelay(true)?;
-        Ok(Self::Tcp(stream))
+    /// What has come is passed on at once: PRP has no Nagle's algorithm either.
+    fn send_at_once(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.set_nodelay(true),
+            Self::Prp(_) => Ok(()),
+        }
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
@@ -258,5 +284,12 @@ mod tests {
         for text in ["80", "tcp:80", "udp:1:2", "prp:", "prp:beta:http", "prp:beta:65536"] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn most_connections__as_many_as_there_are_descriptors_for() {
+        assert_eq!(most_connections(1_048_576), MAX_CONNECTIONS);
+        assert_eq!(most_connections(u64::MAX), MAX_CONNECTIONS);
+        assert_eq!((most_connections(132), most_connections(8)), (50, 1));
     }
 }

@@ -5,11 +5,10 @@ use std::fs::File;
 use std::io;
 
 use nix::sys::prctl::set_timerslack;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use prp_device::{Carrier, CpuContention};
-use prp_node::{DownHops, RunDir};
+use prp_node::{DownHops, RunDir, descriptors};
 use prp_proto::forward::Forwarder;
 use tracing::{info, warn};
 
@@ -75,7 +74,8 @@ impl Daemon {
         let signals = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         // A nap is as long as it is said to be. Without that, 50 us longer.
         let _ = set_timerslack(1000);
-        more_descriptors();
+        // Each process of the node costs some. With few it does as well, for fewer processes.
+        let _ = descriptors::raise_limit();
         let table = Table::load(&settings, &[])?;
         let node = table.routes.local();
         let (local, service) = LocalService::bind(dir, node)?;
@@ -116,15 +116,5 @@ impl Daemon {
             let (file, user) = (self.settings.hosts.display(), privilege::own_name());
             warn!("{file}: {e} as user {user}: reading it again will fail, and change nothing");
         }
-    }
-}
-
-/// As many descriptors as there may be: each process of the node costs some.
-fn more_descriptors() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < hard
-    {
-        // With those there are it does as well, for fewer processes.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }

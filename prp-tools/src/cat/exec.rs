@@ -12,7 +12,7 @@ use super::copy::Trouble;
 use super::input::Input;
 use super::output::Output;
 use super::{CatArgs, Side, session};
-use crate::exit::Failure;
+use crate::exit::{Failure, notice};
 use crate::places::Places;
 use crate::signals::{Signals, die_of};
 
@@ -101,10 +101,14 @@ pub(super) fn serve(
         loop {
             let (stream, peer) = accept()?;
             let place = places.take();
-            scope.spawn(move || {
-                one(stream, &peer);
+            let name = peer.clone();
+            let work = move || {
+                one(stream, &name);
                 drop(place);
-            });
+            };
+            if let Err(e) = thread::Builder::new().spawn_scoped(scope, work) {
+                notice(format_args!("{peer}: a thread: {e}"));
+            }
         }
     })
 }

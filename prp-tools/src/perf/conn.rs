@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use prp_sock::{PrpListener, PrpStream};
 use socket2::SockRef;
 
+use crate::accepting::is_broken;
+
 /// How long a server waits for the connection a client has announced.
 const ARRIVAL: Duration = Duration::from_secs(10);
 
@@ -118,6 +120,7 @@ impl Door<'_> {
                         return Err(e);
                     }
                 }
+                Err(e) if is_broken(&e) => {}
                 done => return done,
             }
         }

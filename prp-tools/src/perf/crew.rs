@@ -19,14 +19,14 @@ pub(super) fn each<T: Send, P: FnOnce() -> io::Result<T> + Send>(
         let closed = gate.lock();
         let begin = |part: P| {
             let (working, gate) = (working.clone(), &gate);
-            scope.spawn(move || {
+            thread::Builder::new().spawn_scoped(scope, move || {
                 let came = part();
                 drop(working);
                 drop(gate.lock());
                 came
             })
         };
-        let threads = parts.map(|part| part.map(&begin)).collect::<io::Result<Vec<_>>>()?;
+        let threads = parts.map(|part| begin(part?)).collect::<io::Result<Vec<_>>>()?;
         drop(working);
         // Over when nobody is left who could say something.
         all.iter().for_each(drop);

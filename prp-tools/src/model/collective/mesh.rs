@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use prp_sock::{Builder, Port, PrpListener, PrpStream};
 
 use super::Transport;
+use crate::accepting::is_broken;
 use crate::exit::{Code, Failure};
 
 /// How long processes may take to come: a script starts them one after the other.
@@ -172,6 +173,7 @@ impl Door {
                             }
                             thread::sleep(AGAIN);
                         }
+                        Err(e) if is_broken(&e) => {}
                         Err(e) => return Err(e),
                         Ok((stream, _)) => {
                             stream.set_nonblocking(false)?;
