@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use prp_proto::seq::{Seq, SeqWidth};
-use prp_proto::wire::Frame;
+use prp_proto::wire::{Frame, Part};
 
 use super::packet::Kind;
 
@@ -29,8 +29,26 @@ pub(super) struct Follower {
 struct Direction {
     /// The number of the next segment, once one was seen.
     next: Option<Seq>,
-    kept: BTreeMap<i32, Vec<u8>>,
+    /// By how far they are ahead of the next one.
+    kept: BTreeMap<i32, Segment>,
     missing: u64,
+}
+
+/// A segment that is not passed on yet.
+#[derive(Debug)]
+enum Segment {
+    Whole(Vec<u8>),
+    /// It comes in parts (SPEC PRP-SIZE-5).
+    Partial(Parts),
+}
+
+/// What has come of a segment.
+#[derive(Debug, Default)]
+struct Parts {
+    /// Zeros where nothing has come.
+    bytes: Vec<u8>,
+    /// The beginnings and ends of what has come; none touches another.
+    received: BTreeMap<usize, usize>,
 }
 
 impl Follower {
@@ -65,32 +83,56 @@ impl Follower {
         }
         let direction = &mut self.directions[at];
         let near = direction.next.unwrap_or_else(|| t.first_seq(SeqWidth::Bits20));
-        direction.take(t.expand_seq(SeqWidth::Bits20, near), frame.payload)
+        let seq = t.expand_seq(SeqWidth::Bits20, near);
+        match Part::of(frame) {
+            Some((part, bytes)) => direction.take_part(seq, &part, bytes),
+            None => direction.take(seq, frame.payload),
+        }
     }
 
     /// Segments whose bytes are missing.
     pub(super) fn missing(&self) -> u64 {
-        let unread = |direction: &Direction| {
-            direction.missing
-                + direction.kept.first_key_value().map_or(0, |(ahead, _)| *ahead as u64)
-        };
-        self.directions.iter().map(unread).sum()
+        self.directions.iter().map(|direction| direction.missing + direction.awaited()).sum()
     }
 }
 
 impl Direction {
     /// Takes segment `seq`; the bytes that are next.
     fn take(&mut self, seq: Seq, payload: &[u8]) -> Vec<u8> {
-        let ahead = seq.since(*self.next.get_or_insert(seq));
-        if ahead < 0 {
-            // It was repeated.
-            return Vec::new();
+        // It was repeated if it is behind.
+        let Some(ahead) = self.ahead(seq) else { return Vec::new() };
+        if !matches!(self.kept.get(&ahead), Some(Segment::Whole(_))) {
+            self.kept.insert(ahead, Segment::Whole(payload.to_owned()));
         }
-        self.kept.entry(ahead).or_insert_with(|| payload.to_owned());
-        let mut bytes = self.ready();
-        if self.kept.len() > MOST_KEPT
-            && let Some((skipped, _)) = self.kept.first_key_value().map(|(at, b)| (*at, b.len()))
+        self.passed_on()
+    }
+
+    /// Takes a part of segment `seq`; the bytes that are next.
+    fn take_part(&mut self, seq: Seq, part: &Part, bytes: &[u8]) -> Vec<u8> {
+        let Some(ahead) = self.ahead(seq) else { return Vec::new() };
+        let segment = self.kept.entry(ahead).or_insert(Segment::Partial(Parts::default()));
+        if let Segment::Partial(parts) = segment
+            && let Some(whole) = parts.take(part, bytes)
         {
+            *segment = Segment::Whole(whole);
+        }
+        self.passed_on()
+    }
+
+    /// How far segment `seq` is ahead of the next one; none if it was passed on, or given up.
+    fn ahead(&mut self, seq: Seq) -> Option<i32> {
+        let ahead = seq.since(*self.next.get_or_insert(seq));
+        (ahead >= 0).then_some(ahead)
+    }
+
+    /// The bytes that are next. Where too many segments are kept, those before the first whole one
+    /// are missing.
+    fn passed_on(&mut self) -> Vec<u8> {
+        let mut bytes = self.ready();
+        if self.kept.len() > MOST_KEPT {
+            let whole = self.kept.iter().find(|(_, segment)| matches!(segment, Segment::Whole(_)));
+            let last = self.kept.last_key_value().map_or(0, |(ahead, _)| *ahead);
+            let skipped = whole.map_or(last, |(ahead, _)| *ahead);
             self.missing += skipped as u64;
             self.advance(skipped);
             bytes.extend(self.ready());
@@ -102,8 +144,13 @@ impl Direction {
     fn ready(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut count = 0;
-        while let Some(payload) = self.kept.remove(&count) {
-            bytes.extend(payload);
+        while let Some(entry) = self.kept.first_entry()
+            && *entry.key() == count
+            && let Segment::Whole(_) = entry.get()
+        {
+            if let Segment::Whole(payload) = entry.remove() {
+                bytes.extend(payload);
+            }
             count += 1;
         }
         if count > 0 {
@@ -115,41 +162,45 @@ impl Direction {
     /// The next segment is `by` later.
     fn advance(&mut self, by: i32) {
         self.next = self.next.map(|next| next + by as u32);
-        self.kept =
-            std::mem::take(&mut self.kept).into_iter().map(|(at, b)| (at - by, b)).collect();
+        self.kept = std::mem::take(&mut self.kept)
+            .into_iter()
+            .filter(|(at, _)| *at >= by)
+            .map(|(at, segment)| (at - by, segment))
+            .collect();
+    }
+
+    /// Segments before the first whole one that is kept; all of them where none is.
+    fn awaited(&self) -> u64 {
+        let mut kept = self.kept.iter();
+        let whole = kept.find(|(_, segment)| matches!(segment, Segment::Whole(_)));
+        match whole {
+            Some((ahead, _)) => *ahead as u64,
+            None => self.kept.last_key_value().map_or(0, |(ahead, _)| *ahead as u64 + 1),
+        }
+    }
+}
+
+impl Parts {
+    /// Takes `part` with its `bytes`, which do not reach beyond the segment; the segment's bytes
+    /// once it is whole. A part of another size begins it anew.
+    fn take(&mut self, part: &Part, bytes: &[u8]) -> Option<Vec<u8>> {
+        let total = usize::from(part.total);
+        if self.bytes.len() != total {
+            *self = Self { bytes: vec![0; total], received: BTreeMap::new() };
+        }
+        let (mut begin, mut end) = (usize::from(part.at), usize::from(part.at) + bytes.len());
+        self.bytes.get_mut(begin..end)?.copy_from_slice(bytes);
+        // Parts may be sent again in other sizes.
+        while let Some((&other, &until)) = self.received.range(..=end).next_back()
+            && until >= begin
+        {
+            self.received.remove(&other);
+            (begin, end) = (begin.min(other), end.max(until));
+        }
+        self.received.insert(begin, end);
+        (self.received.get(&0) == Some(&total)).then(|| std::mem::take(&mut self.bytes))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn take(direction: &mut Direction, segments: &[(u32, &str)]) -> String {
-        let mut all = Vec::new();
-        for (seq, text) in segments {
-            all.extend(direction.take(Seq::new(*seq), text.as_bytes()));
-        }
-        String::from_utf8(all).expect("text")
-    }
-
-    #[test]
-    fn take__each_byte_once_and_in_order() {
-        let mut direction = Direction::default();
-        let segments = [(7, "a"), (9, "c"), (8, "b"), (8, "b"), (7, "a"), (11, "e"), (10, "d")];
-        assert_eq!(take(&mut direction, &segments), "abcde");
-        assert!(direction.kept.is_empty() && direction.missing == 0);
-    }
-
-    #[test]
-    fn take__goes_on_after_what_a_capture_lacks() {
-        let mut direction = Direction::default();
-        assert_eq!(take(&mut direction, &[(1, "a")]), "a");
-        // The second is missing.
-        let later = MOST_KEPT as u32 + 1;
-        for seq in 0..later {
-            let came = direction.take(Seq::new(3 + seq), b"x");
-            assert_eq!(came.len(), if seq + 1 == later { later as usize } else { 0 }, "{seq}");
-        }
-        assert_eq!(direction.missing, 1);
-    }
-}
+mod tests;
