@@ -15,7 +15,8 @@ pub(crate) fn info_of(handle: Handle) -> Option<Info> {
 }
 
 fn environment() -> Info {
-    let command = std::env::args().next().unwrap_or_default();
+    // A file's name need not be text, and the values of an info object are.
+    let command = std::env::args_os().next().unwrap_or_default().to_string_lossy().into_owned();
     vec![("command".into(), command), ("thread_level".into(), "MPI_THREAD_MULTIPLE".into())]
 }
 
