@@ -36,10 +36,12 @@ pub enum Topic {
     Signal,
     /// An agent is there.
     Ready,
+    /// Bytes that an [`Input`](Self::Input) had are written to the rank.
+    InputTaken,
 }
 
 impl Topic {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Hello,
         Self::Card,
         Self::Cards,
@@ -55,6 +57,7 @@ impl Topic {
         Self::Start,
         Self::Signal,
         Self::Ready,
+        Self::InputTaken,
     ];
 }
 

@@ -1,17 +1,22 @@
 //! The agent of a node: starts its ranks, and passes on what they and the launcher say to each
 //! other.
 
+mod pipes;
 mod ranks;
 
+use std::ffi::{OsStr, OsString};
 use std::io::{self, stdin, stdout};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use prp_mpi::control::{Frame, Topic};
 
+use crate::signals;
 use ranks::Ranks;
 
-/// What the agent of a node is to start.
+/// What the agent of a node is to start. Words are bytes: names of files need not be text.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Order {
     /// Number of this node.
@@ -19,36 +24,43 @@ pub(crate) struct Order {
     /// Number of the node of each rank, separated by commas.
     pub(crate) nodes: String,
     /// Folder to work in.
-    pub(crate) folder: String,
+    pub(crate) folder: PathBuf,
     /// Variables to set.
-    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) variables: Vec<(OsString, OsString)>,
     /// The program and its arguments.
-    pub(crate) program: Vec<String>,
+    pub(crate) program: Vec<OsString>,
 }
 
 impl Order {
     /// As the content of a frame.
     pub(crate) fn to_content(&self) -> Vec<u8> {
-        let mut words = vec![self.node.to_string(), self.nodes.clone(), self.folder.clone()];
-        words.push(self.variables.len().to_string());
-        words.extend(self.variables.iter().map(|(name, value)| format!("{name}={value}")));
-        words.extend(self.program.iter().cloned());
-        words.join("\0").into_bytes()
+        let (node, count) = (self.node.to_string(), self.variables.len().to_string());
+        let mut words = vec![node.as_bytes(), self.nodes.as_bytes()];
+        words.extend([self.folder.as_os_str().as_bytes(), count.as_bytes()]);
+        for (name, value) in &self.variables {
+            words.extend([name.as_bytes(), value.as_bytes()]);
+        }
+        words.extend(self.program.iter().map(|word| word.as_bytes()));
+        words.join(&0)
     }
 
     /// Out of the content of a frame.
     pub(crate) fn from_content(content: &[u8]) -> Option<Self> {
-        let text = String::from_utf8(content.to_vec()).ok()?;
-        let mut words = text.split('\0').map(str::to_owned);
-        let node = words.next()?.parse().ok()?;
-        let (nodes, folder) = (words.next()?, words.next()?);
-        let count: usize = words.next()?.parse().ok()?;
-        let variables: Option<Vec<_>> = words
-            .by_ref()
-            .take(count)
-            .map(|v| v.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
-            .collect();
-        Some(Self { node, nodes, folder, variables: variables?, program: words.collect() })
+        let mut words = content.split(|&b| b == 0);
+        let word = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+        let node = str::from_utf8(words.next()?).ok()?.parse().ok()?;
+        let nodes = str::from_utf8(words.next()?).ok()?.to_owned();
+        let folder = word(words.next()?).into();
+        let count: usize = str::from_utf8(words.next()?).ok()?.parse().ok()?;
+        let variables: Option<Vec<_>> =
+            (0..count).map(|_| Some((word(words.next()?), word(words.next()?)))).collect();
+        Some(Self {
+            node,
+            nodes,
+            folder,
+            variables: variables?,
+            program: words.map(word).collect(),
+        })
     }
 }
 
@@ -66,10 +78,13 @@ impl Launcher {
 
 /// Does what the launcher says until it is gone.
 pub(crate) fn run() -> io::Result<u8> {
+    // A terminal sends its signals to agents, too, which have to live until their ranks have ended.
+    signals::all().thread_block()?;
     let launcher = Launcher::default();
     launcher.send(&Frame::new(Topic::Ready, 0, []));
     let mut ranks: Option<Ranks> = None;
-    while let Some(frame) = Frame::read(&mut stdin())? {
+    // A stream that ends within a frame is at its end, too: the ranks are ended.
+    while let Ok(Some(frame)) = Frame::read(&mut stdin()) {
         match (frame.topic, &ranks) {
             (Topic::Start, None) => {
                 let order =
@@ -78,7 +93,7 @@ pub(crate) fn run() -> io::Result<u8> {
             }
             (Topic::Cards | Topic::RollCall, Some(ranks)) => ranks.send_all(&frame),
             (Topic::Signal, Some(ranks)) => ranks.signal(frame.rank),
-            (Topic::Input, Some(ranks)) => ranks.feed(&frame),
+            (Topic::Input, Some(ranks)) => ranks.feed(frame),
             _ => {}
         }
     }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::{fs, io};
 
 use clap::Parser;
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
     pub(crate) agent: bool,
     /// The program and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) program: Vec<String>,
+    pub(crate) program: Vec<OsString>,
 }
 
 /// A node and what it runs.

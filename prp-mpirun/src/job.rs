@@ -1,28 +1,45 @@
 //! A job, as the launcher sees it: agents, ranks, and what becomes of them.
 
 mod end;
+mod input;
+mod printer;
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write, stderr, stdin, stdout};
-use std::process::{Child, ChildStdin};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::io::{self, IsTerminal, stdout};
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, Signal, raise};
 use prp_mpi::control::{Frame, Topic, environment};
 
 use crate::agent::Order;
 use crate::arguments::{Arguments, Node};
-use crate::launch;
 use crate::roll_call::{self, Answers};
+use crate::{launch, signals};
 use end::Ending;
+use printer::{Printer, Queue};
 
 /// How long a node may take until its agent answers: a login by ssh takes a second or two.
 const START: Duration = Duration::from_secs(20);
 
 /// How long ranks may take to answer a roll call; those that do not are named as such.
 const ANSWERS: Duration = Duration::from_millis(500);
+
+/// How long the launcher waits for something to happen before it looks at the time.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long an agent may take to end once nothing more is said to it.
+const LEAVE: Duration = Duration::from_secs(2);
+
+/// Events that wait until they are attended to. Output waits for room before, so it takes no time.
+const EVENTS: usize = 256;
+
+/// Longest piece of a line that is kept until the rest of the line comes.
+const LONGEST_LINE: usize = 64 << 10;
 
 /// Exit status of a job whose ranks wait for each other.
 const HUNG: u8 = 124;
@@ -33,6 +50,8 @@ enum Event {
     Frame(usize, Frame),
     /// An agent is gone.
     Gone(usize),
+    /// Bytes of standard input; none is its end.
+    Input(Vec<u8>),
     Signal(Signal),
 }
 
@@ -61,6 +80,13 @@ struct Job<'a> {
     agents: Vec<Agent>,
     ranks: Vec<Rank>,
     events: Receiver<Event>,
+    /// For those that watch what happens.
+    watcher: SyncSender<Event>,
+    /// Allows to read more of standard input, once rank 0 is started.
+    input: Option<Sender<()>>,
+    printer: Printer,
+    /// Whether the user has ended the job.
+    is_stopped: bool,
     begun: Instant,
     ending: Ending,
     /// A roll call under way: since when, whether it ends the job, answers so far.
@@ -74,28 +100,29 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u8> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program: see --help"));
     }
     let nodes = arguments.nodes()?;
-    let mut signals = SigSet::empty();
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT, Signal::SIGHUP]
-        .into_iter()
-        .for_each(|signal| signals.add(signal));
+    let signals = signals::heeded();
     signals.thread_block()?;
-    let (events, receiver) = channel();
-    watch_signals(signals, events.clone());
+    let (watcher, events) = sync_channel(EVENTS);
+    watch_signals(signals, watcher.clone());
     let mut job = Job {
         arguments,
         agents: Vec::new(),
         ranks: Vec::new(),
-        events: receiver,
+        events,
+        watcher,
+        input: None,
+        printer: Printer::start(),
+        is_stopped: false,
         begun: Instant::now(),
         ending: Ending::default(),
         roll: None,
         has_reported: false,
     };
-    job.start(nodes, &events)?;
+    job.start(nodes)?;
     Ok(job.attend())
 }
 
-fn watch_signals(signals: SigSet, events: Sender<Event>) {
+fn watch_signals(signals: SigSet, events: SyncSender<Event>) {
     thread::spawn(move || {
         while let Ok(signal) = signals.wait() {
             if events.send(Event::Signal(signal)).is_err() {
@@ -105,50 +132,52 @@ fn watch_signals(signals: SigSet, events: Sender<Event>) {
     });
 }
 
+/// Makes events of what an agent says, and of its end.
+fn watch_agent(
+    index: usize,
+    mut output: ChildStdout,
+    events: SyncSender<Event>,
+    printed: Arc<Queue>,
+) {
+    thread::spawn(move || {
+        while let Ok(Some(frame)) = Frame::read(&mut output) {
+            if matches!(frame.topic, Topic::Output | Topic::ErrorOutput) {
+                printed.wait_for_room();
+            }
+            if events.send(Event::Frame(index, frame)).is_err() {
+                return;
+            }
+        }
+        let _ = events.send(Event::Gone(index));
+    });
+}
+
 impl Job<'_> {
     /// Starts the agents.
-    fn start(&mut self, nodes: Vec<Node>, events: &Sender<Event>) -> io::Result<()> {
+    fn start(&mut self, nodes: Vec<Node>) -> io::Result<()> {
         for (index, node) in nodes.into_iter().enumerate() {
             let mut child = launch::agent(&node, &self.arguments.launch)?;
             self.ranks.extend((0..node.ranks).map(|_| Rank { node: index, ..Rank::default() }));
-            let output = child.stdout.take();
-            let events = events.clone();
-            thread::spawn(move || {
-                let mut output = output;
-                while let Some(Ok(Some(frame))) = output.as_mut().map(Frame::read) {
-                    if events.send(Event::Frame(index, frame)).is_err() {
-                        return;
-                    }
-                }
-                let _ = events.send(Event::Gone(index));
-            });
+            if let Some(output) = child.stdout.take() {
+                watch_agent(index, output, self.watcher.clone(), self.printer.queue());
+            }
             let input = child.stdin.take();
             self.agents.push(Agent { node, child, input, is_ready: false });
         }
-        let events = events.clone();
-        thread::spawn(move || {
-            let mut piece = [0; 16 << 10];
-            loop {
-                let n = stdin().read(&mut piece).unwrap_or(0);
-                let frame = Frame::new(Topic::Input, 0, &piece[..n]);
-                if events.send(Event::Frame(0, frame)).is_err() || n == 0 {
-                    return;
-                }
-            }
-        });
         Ok(())
     }
 
     /// Attends to what happens until all is over.
     fn attend(&mut self) -> u8 {
+        // Lines that are not whole after a while may be questions to a person.
+        let shows_prompts = stdout().is_terminal() && !self.arguments.label;
         loop {
-            match self.events.recv_timeout(Duration::from_millis(50)) {
+            match self.events.recv_timeout(TICK) {
                 Ok(Event::Frame(agent, frame)) => self.receive(agent, &frame),
                 Ok(Event::Gone(agent)) => self.lose(agent),
-                Ok(Event::Signal(Signal::SIGQUIT)) => self.call_roll(false),
-                Ok(Event::Signal(signal)) => {
-                    self.fail(128 + signal as u8, &format!("stopped by {signal}"));
-                }
+                Ok(Event::Input(piece)) => self.send(0, &Frame::new(Topic::Input, 0, piece)),
+                Ok(Event::Signal(signal)) => self.heed(signal),
+                Err(RecvTimeoutError::Timeout) if shows_prompts => self.print_rests(),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -161,16 +190,67 @@ impl Job<'_> {
                 break;
             }
         }
+        self.leave_agents();
+        self.finish_output();
+        self.ending.status()
+    }
+
+    /// Does what a signal to the launcher asks for.
+    fn heed(&mut self, signal: Signal) {
+        match signal {
+            Signal::SIGQUIT => self.call_roll(false),
+            Signal::SIGTSTP => self.stop(),
+            _ => {
+                self.is_stopped = true;
+                self.fail(128 + signal as u8, &format!("stopped by {signal}"));
+            }
+        }
+    }
+
+    /// Stops the ranks and this process, until it is continued.
+    fn stop(&mut self) {
+        let stopped = Instant::now();
+        self.send_all(&Frame::new(Topic::Signal, Signal::SIGSTOP as usize, []));
+        let signal = SigSet::from(Signal::SIGTSTP);
+        // As the signal would have done: where no shell could continue it, it does not stop.
+        let _ = signal.thread_unblock().and_then(|()| raise(Signal::SIGTSTP));
+        let _ = signal.thread_block();
+        self.send_all(&Frame::new(Topic::Signal, Signal::SIGCONT as usize, []));
+        self.begun += stopped.elapsed();
+    }
+
+    /// Waits for the agents to end; those that do not are killed.
+    fn leave_agents(&mut self) {
         for agent in &mut self.agents {
             agent.input = None;
         }
-        for agent in &mut self.agents {
-            if !agent.is_ready || self.ending.is_over() {
-                let _ = agent.child.kill();
+        let begun = Instant::now();
+        for Agent { child, is_ready, .. } in &mut self.agents {
+            while let Ok(None) = child.try_wait() {
+                if !*is_ready || begun.elapsed() >= LEAVE {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    break;
+                }
+                thread::sleep(Duration::from_millis(1));
             }
-            let _ = agent.child.wait();
         }
-        self.ending.status()
+    }
+
+    /// Waits until all output is written, or the user does not want to wait.
+    fn finish_output(&mut self) {
+        self.print_rests();
+        let queue = self.printer.queue();
+        while !queue.is_empty_within(TICK) {
+            while let Ok(event) = self.events.try_recv() {
+                if let Event::Signal(signal) = event {
+                    self.heed(signal);
+                }
+            }
+            if self.is_stopped && self.ending.is_over() {
+                break;
+            }
+        }
     }
 
     fn send(&mut self, agent: usize, frame: &Frame) {
@@ -193,8 +273,14 @@ impl Job<'_> {
                 self.agents[agent].is_ready = true;
                 let order = self.order(agent);
                 self.send(agent, &Frame::new(Topic::Start, 0, order.to_content()));
+                // Rank 0 is there from now on; what came before would be lost.
+                if agent == 0 && self.input.is_none() {
+                    self.input = Some(input::read_on(self.watcher.clone()));
+                }
             }
-            Topic::Input => self.send(0, frame),
+            Topic::InputTaken => {
+                let _ = self.input.as_ref().map(|permits| permits.send(()));
+            }
             _ if rank >= self.ranks.len() => {}
             Topic::Hello => self.ranks[rank].has_begun = true,
             Topic::Card => {
@@ -231,11 +317,12 @@ impl Job<'_> {
         let nodes: Vec<_> = self.ranks.iter().map(|r| r.node.to_string()).collect();
         let folder = std::env::current_dir().unwrap_or_default();
         // A node that was reached by ssh has none of our variables.
-        let variables = std::env::vars().filter(|(name, _)| name.starts_with("PRP_MPI_"));
+        let variables =
+            std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"PRP_MPI_"));
         Order {
             node: agent,
             nodes: nodes.join(","),
-            folder: folder.display().to_string(),
+            folder,
             variables: variables.collect(),
             program: self.arguments.program.clone(),
         }
@@ -268,7 +355,8 @@ impl Job<'_> {
             Some(("signal", number)) => {
                 let signal = number.parse().ok().and_then(|n: i32| Signal::try_from(n).ok());
                 let name = signal.map_or_else(|| format!("signal {number}"), |s| s.to_string());
-                let status = 128 + signal.map_or(0, |s| s as u8);
+                // Real-time signals have a number, and no name.
+                let status = number.parse::<u8>().unwrap_or(0).saturating_add(128);
                 self.fail(status, &format!("{place} was killed by {name}"));
             }
             _ => self.fail(127, &format!("{place} was {how}")),
@@ -278,7 +366,8 @@ impl Job<'_> {
     /// The job has failed: the first reason is the one that counts.
     fn fail(&mut self, status: u8, reason: &str) {
         if self.ending.begin(status) {
-            eprintln!("prp-mpirun: {reason}");
+            self.printer.report(reason);
+            self.printer.queue().lift_limit();
         }
     }
 
@@ -345,51 +434,61 @@ impl Job<'_> {
             });
         }
         let all_wait = answers.values().all(|a| a.starts_with("MPI_"));
-        eprint!("prp-mpirun: where the ranks are:\n{}", roll_call::report(&answers));
+        let report = roll_call::report(&answers);
+        self.printer.report(&format!("where the ranks are:\n{}", report.trim_end()));
         let has_limit = std::env::var_os(environment::HANG_SECONDS).is_some();
         if ends && (all_wait || has_limit) {
             self.fail(HUNG, "the ranks wait for each other: the job ends");
         }
     }
 
-    /// Prints what a rank has written, in whole lines.
+    /// Prints what a rank has written, in whole lines unless they are very long.
     fn print(&mut self, frame: &Frame) {
         let rank = frame.rank as usize;
         let is_error = frame.topic == Topic::ErrorOutput;
         let state = &mut self.ranks[rank];
         let kept = if is_error { &mut state.error_output } else { &mut state.output };
+        let before = kept.len();
         kept.extend_from_slice(&frame.content);
-        let Some(end) = kept.iter().rposition(|&b| b == b'\n') else { return };
-        let whole: Vec<u8> = kept.drain(..=end).collect();
-        self.put(rank, is_error, &whole);
+        let end = frame.content.iter().rposition(|&b| b == b'\n').map(|at| before + at + 1);
+        let end = end.or_else(|| (kept.len() >= LONGEST_LINE).then_some(kept.len()));
+        if let Some(end) = end {
+            let whole: Vec<u8> = kept.drain(..end).collect();
+            self.put(rank, is_error, whole);
+        }
     }
 
+    /// Prints what is left of the last line of a rank.
     fn print_rest(&mut self, rank: usize) {
         for is_error in [false, true] {
             let state = &mut self.ranks[rank];
             let kept = if is_error { &mut state.error_output } else { &mut state.output };
             let rest = std::mem::take(kept);
             if !rest.is_empty() {
-                self.put(rank, is_error, &rest);
+                self.put(rank, is_error, rest);
             }
         }
     }
 
-    fn put(&self, rank: usize, is_error: bool, bytes: &[u8]) {
-        let mut labelled = Vec::new();
-        if self.arguments.label {
-            for line in bytes.split_inclusive(|&b| b == b'\n') {
-                labelled.extend_from_slice(format!("[{rank}] ").as_bytes());
-                labelled.extend_from_slice(line);
-            }
-        } else {
-            labelled.extend_from_slice(bytes);
+    /// Prints what is left of all last lines.
+    fn print_rests(&mut self) {
+        (0..self.ranks.len()).for_each(|rank| self.print_rest(rank));
+    }
+
+    fn put(&self, rank: usize, is_error: bool, bytes: Vec<u8>) {
+        if !self.arguments.label {
+            self.printer.put(is_error, bytes);
+            return;
         }
-        // The reader of our output may be gone; the job is not ours to end for that.
-        let _ = if is_error {
-            stderr().write_all(&labelled)
-        } else {
-            stdout().write_all(&labelled).and_then(|()| stdout().flush())
-        };
+        let mut labelled = Vec::new();
+        for line in bytes.split_inclusive(|&b| b == b'\n') {
+            labelled.extend_from_slice(format!("[{rank}] ").as_bytes());
+            labelled.extend_from_slice(line);
+        }
+        // What another rank writes next has a label, which is at the begin of a line.
+        if !labelled.ends_with(b"\n") {
+            labelled.push(b'\n');
+        }
+        self.printer.put(is_error, labelled);
     }
 }

@@ -6,7 +6,10 @@ mod arguments;
 mod job;
 mod launch;
 mod roll_call;
+mod signals;
+mod sys;
 
+use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -17,7 +20,8 @@ fn main() -> ExitCode {
     match outcome {
         Ok(status) => ExitCode::from(status),
         Err(e) => {
-            eprintln!("prp-mpirun: {e}");
+            // Nothing may read this; the status says it nevertheless.
+            let _ = writeln!(stderr(), "prp-mpirun: {e}");
             ExitCode::FAILURE
         }
     }

@@ -1,26 +1,28 @@
 //! The ranks of a node.
 
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use parking_lot::Mutex;
 use prp_mpi::control::{Frame, Topic, environment};
 use tempfile::TempDir;
 
+use super::pipes::{feed, pump};
 use super::{Launcher, Order};
-
-/// How long what a rank has written may take to come after its end: longer only takes what its
-/// children write.
-const REST: Duration = Duration::from_millis(300);
+use crate::{signals, sys};
 
 /// The library that programs of any ABI implementation are linked to.
 const LIBRARY: &str = "libmpi_abi.so.1";
@@ -32,7 +34,7 @@ pub(crate) struct Ranks {
     streams: Arc<Mutex<HashMap<u32, UnixStream>>>,
     /// Processes that have not ended.
     processes: Arc<Mutex<HashMap<u32, Pid>>>,
-    inputs: Mutex<HashMap<u32, ChildStdin>>,
+    inputs: Mutex<HashMap<u32, Sender<Vec<u8>>>>,
 }
 
 impl Ranks {
@@ -64,8 +66,8 @@ impl Ranks {
             match spawned {
                 Ok(child) => ranks.watch(rank, child, launcher, &readers),
                 Err(e) => {
-                    let program = order.program.first().map_or("", String::as_str);
-                    let text = format!("not started: {program}: {e}");
+                    let program = order.program.first().cloned().unwrap_or_default();
+                    let text = format!("not started: {}: {e}", program.display());
                     launcher.send(&Frame::new(Topic::Exited, rank, text));
                 }
             }
@@ -74,8 +76,8 @@ impl Ranks {
     }
 
     /// A folder with the library under its own name, before those of the user.
-    fn libraries(&self) -> String {
-        let user = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    fn libraries(&self) -> OsString {
+        let user = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let program = std::env::current_exe().ok();
         let found = program.as_deref().and_then(Path::parent).and_then(|beside| {
             let names = [LIBRARY, "libmpi_abi.so"].map(|name| beside.join(name));
@@ -85,14 +87,18 @@ impl Ranks {
         let folder = self.folder.path().join("lib");
         let linked = std::fs::create_dir(&folder)
             .and_then(|()| std::os::unix::fs::symlink(found, folder.join(LIBRARY)));
-        match linked {
-            Ok(()) if user.is_empty() => folder.display().to_string(),
-            Ok(()) => format!("{}:{user}", folder.display()),
-            Err(_) => user,
+        if linked.is_err() {
+            return user;
         }
+        let mut folders = folder.into_os_string();
+        if !user.is_empty() {
+            folders.push(":");
+            folders.push(user);
+        }
+        folders
     }
 
-    fn command(&self, order: &Order, rank: usize, libraries: &str) -> io::Result<Command> {
+    fn command(&self, order: &Order, rank: usize, libraries: &OsStr) -> io::Result<Command> {
         let (program, arguments) =
             order.program.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
@@ -106,8 +112,11 @@ impl Ranks {
             .env("LD_LIBRARY_PATH", libraries)
             .stdin(if rank == 0 { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if Path::new(&order.folder).is_dir() {
+            .stderr(Stdio::piped())
+            // A terminal sends its signals to the launcher, which decides what becomes of ranks.
+            .process_group(0);
+        sys::prepare(&mut command, signals::all());
+        if order.folder.is_dir() {
             command.current_dir(&order.folder);
         }
         Ok(command)
@@ -115,28 +124,37 @@ impl Ranks {
 
     /// Passes on what a rank writes, and its end.
     fn watch(&self, rank: usize, mut child: Child, launcher: &Launcher, readers: &Readers) {
-        let mut pumps = Vec::new();
-        if let Some(output) = child.stdout.take() {
-            pumps.push(pump(output, Topic::Output, rank, launcher));
+        let ended = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map(Arc::new);
+        let (rest, passed_on) = channel();
+        // Without a descriptor for it the end comes with that of the pipes.
+        let until = ended.clone().map(|ended| (ended, rest));
+        if let (Some(output), Ok(until)) = (child.stdout.take(), until.clone()) {
+            pump(output, Topic::Output, rank, launcher, until);
         }
-        if let Some(output) = child.stderr.take() {
-            pumps.push(pump(output, Topic::ErrorOutput, rank, launcher));
+        if let (Some(output), Ok(until)) = (child.stderr.take(), until) {
+            pump(output, Topic::ErrorOutput, rank, launcher, until);
         }
+        let number = rank as u32;
         if let Some(input) = child.stdin.take() {
-            self.inputs.lock().insert(rank as u32, input);
+            self.inputs.lock().insert(number, feed(input, rank, launcher));
         }
-        self.processes.lock().insert(rank as u32, Pid::from_raw(child.id().cast_signed()));
-        let (launcher, readers, processes) =
-            (launcher.clone(), readers.clone(), self.processes.clone());
+        let pid = Pid::from_raw(child.id().cast_signed());
+        self.processes.lock().insert(number, pid);
+        let (launcher, readers) = (launcher.clone(), readers.clone());
+        let (processes, streams) = (self.processes.clone(), self.streams.clone());
         thread::spawn(move || {
+            // Until the process is waited for, its number is no other one's.
+            let _ = waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+            processes.lock().remove(&number);
             let status = child.wait();
-            processes.lock().remove(&(rank as u32));
             // Nothing of a rank comes after its end.
-            pumps.extend(readers.lock().remove(&(rank as u32)));
-            let begun = Instant::now();
-            while !pumps.iter().all(JoinHandle::is_finished) && begun.elapsed() < REST {
-                thread::sleep(Duration::from_millis(1));
+            if let Some(stream) = streams.lock().get(&number) {
+                let _ = stream.shutdown(Shutdown::Read);
             }
+            let reader = readers.lock().remove(&number);
+            let _ = reader.map(JoinHandle::join);
+            let _ = ended.map(|ended| ended.write(1));
+            while passed_on.recv().is_ok() {}
             let text = status.map_or_else(|e| format!("lost: {e}"), ending);
             launcher.send(&Frame::new(Topic::Exited, rank, text));
         });
@@ -149,23 +167,19 @@ impl Ranks {
         }
     }
 
-    /// Sends a signal to every rank.
+    /// Sends a signal to every rank and its children.
     pub(crate) fn signal(&self, number: u32) {
         let Ok(signal) = Signal::try_from(number.cast_signed()) else { return };
         for pid in self.processes.lock().values() {
-            let _ = kill(*pid, signal);
+            let _ = killpg(*pid, signal);
         }
     }
 
     /// Input for a rank.
-    pub(crate) fn feed(&self, frame: &Frame) {
-        let mut inputs = self.inputs.lock();
-        let is_over = match inputs.get_mut(&frame.rank) {
-            Some(input) if !frame.content.is_empty() => input.write_all(&frame.content).is_err(),
-            _ => true,
-        };
-        if is_over {
-            inputs.remove(&frame.rank);
+    pub(crate) fn feed(&self, frame: Frame) {
+        if let Some(input) = self.inputs.lock().get(&frame.rank) {
+            // A rank that reads no more is fed no more.
+            let _ = input.send(frame.content);
         }
     }
 
@@ -198,22 +212,6 @@ fn admit(
     });
     readers.lock().insert(rank, reader);
     Ok(())
-}
-
-/// Passes on what a rank writes.
-fn pump(
-    mut from: impl Read + Send + 'static,
-    topic: Topic,
-    rank: usize,
-    launcher: &Launcher,
-) -> JoinHandle<()> {
-    let launcher = launcher.clone();
-    thread::spawn(move || {
-        let mut piece = [0; 16 << 10];
-        while let Ok(n @ 1..) = from.read(&mut piece) {
-            launcher.send(&Frame::new(topic, rank, &piece[..n]));
-        }
-    })
 }
 
 /// How a process has ended, in two words.

@@ -1,0 +1,107 @@
+//! Standard output and standard error of the launcher. A thread of its own writes them: their
+//! reader may be slow, and signals and ranks are attended to meanwhile.
+
+use std::io::{stderr, stdout};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::write;
+use parking_lot::{Condvar, Mutex};
+
+/// Bytes that may wait before ranks that write more have to wait, too.
+const ROOM: usize = 1 << 20;
+
+/// Writes bytes to one of the two, in order.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    pieces: Sender<(bool, Vec<u8>)>,
+    queue: Arc<Queue>,
+}
+
+/// How much waits to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    bytes: usize,
+    has_no_limit: bool,
+}
+
+impl Printer {
+    /// Starts the thread.
+    pub(crate) fn start() -> Self {
+        let (pieces, receiver) = channel::<(bool, Vec<u8>)>();
+        let queue = Arc::<Queue>::default();
+        let written = queue.clone();
+        thread::spawn(move || {
+            let (output, errors) = (stdout(), stderr());
+            for (is_error, bytes) in receiver {
+                write_all(if is_error { errors.as_fd() } else { output.as_fd() }, &bytes);
+                written.state.lock().bytes -= bytes.len();
+                written.changed.notify_all();
+            }
+        });
+        Self { pieces, queue }
+    }
+
+    /// Writes bytes once those before are written.
+    pub(crate) fn put(&self, is_error: bool, bytes: Vec<u8>) {
+        self.queue.state.lock().bytes += bytes.len();
+        let _ = self.pieces.send((is_error, bytes));
+    }
+
+    /// A message of the launcher itself.
+    pub(crate) fn report(&self, text: &str) {
+        self.put(true, format!("prp-mpirun: {text}\n").into_bytes());
+    }
+
+    /// What waits.
+    pub(crate) fn queue(&self) -> Arc<Queue> {
+        self.queue.clone()
+    }
+}
+
+impl Queue {
+    /// Waits until there is room for more.
+    pub(crate) fn wait_for_room(&self) {
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, |s| s.bytes > ROOM && !s.has_no_limit);
+    }
+
+    /// A job that ends waits for nothing: all that comes is taken.
+    pub(crate) fn lift_limit(&self) {
+        self.state.lock().has_no_limit = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether nothing waits within this time.
+    pub(crate) fn is_empty_within(&self, limit: Duration) -> bool {
+        let mut state = self.state.lock();
+        !self.changed.wait_while_for(&mut state, |s| s.bytes > 0, limit).timed_out()
+    }
+}
+
+/// Writes all, unless nothing will read it: the job is not ours to end for that.
+fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match write(to, bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(Errno::EINTR) => {}
+            // Another process may have made it non-blocking.
+            Err(Errno::EAGAIN) => {
+                let mut writable = [PollFd::new(to, PollFlags::POLLOUT)];
+                let _ = poll(&mut writable, PollTimeout::NONE);
+            }
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The only unsafe code of this crate: what a rank does before it becomes its program.
+#![allow(unsafe_code, reason = "only the new process can set its own signal mask")]
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigSet, Signal};
+
+/// The command's process takes these signals, and is killed when the thread that has started it
+/// ends.
+pub(crate) fn prepare(command: &mut Command, signals: SigSet) {
+    let begin = move || {
+        signals.thread_unblock()?;
+        Ok(set_pdeathsig(Signal::SIGKILL)?)
+    };
+    // SAFETY: between fork and exec the closure makes two system calls; neither it nor they
+    // allocate or take a lock, and it owns all that it reads.
+    unsafe { command.pre_exec(begin) };
+}
