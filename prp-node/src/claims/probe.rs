@@ -80,7 +80,10 @@ impl UdpOwners {
         if head.network.dst != self.probe.node {
             return Some(Addressee::OtherNode);
         }
-        let owner = self.offset(head.transport.dst_port);
+        let port = head.transport.dst_port;
+        // No process owns it: its name is the steward's, and says of no UDP port. To look for one
+        // would take as many system calls as a node has ports, for each echo.
+        let owner = if port == Port::CONTROL { None } else { self.offset(port) };
         Some(owner.map_or(Addressee::Unowned, Addressee::Process))
     }
 

@@ -1,3 +1,6 @@
+use prp_proto::seq::{Seq, SeqWidth};
+use prp_proto::wire::{Head, NetworkHeader, TransportHeader, sealed};
+
 use super::*;
 
 /// A node number of its own keeps each test out of the way of others in the namespace.
@@ -153,4 +156,27 @@ fn claim_automatic__leaves_the_ports_that_other_processes_have_named() {
     }
     assert!(others.claim(port(16)).unwrap());
     assert!(owners.is_free(port(17)));
+}
+
+/// A packet of node 1 for `port` of `node`.
+fn packet_for(node: NodeId, port: Port) -> Vec<u8> {
+    let src = NodeId::new(1).expect("it is one");
+    let (from, seq) = (Port::new(40_000), Seq::default());
+    let transport = TransportHeader::new(from, port, seq, SeqWidth::Bits20, 0);
+    sealed(Head { ethernet: None, network: NetworkHeader { src, dst: node }, transport }, &[])
+}
+
+/// Echoes come to the control port, which no process owns: nobody is looked for.
+#[test]
+fn addressee__of_the_control_port_is_no_process() {
+    let (own, port) = (node(10), Port::new(std::process::id() as u16));
+    let mut owners = UdpOwners::new(own).unwrap();
+    let (control, mut claims) = (ClaimedPorts::Single(Port::CONTROL), PortClaims::new(own));
+    let _names = [control.name(own), control.udp_name(own, 5)].map(|name| bind(&name).unwrap());
+    assert_eq!(owners.addressee(&packet_for(own, Port::CONTROL)), Some(Addressee::Unowned));
+    claims.set_udp_offset(7);
+    assert!(claims.claim(port).unwrap());
+    assert_eq!(owners.addressee(&packet_for(own, port)), Some(Addressee::Process(7)));
+    assert_eq!(owners.addressee(&packet_for(node(11), port)), Some(Addressee::OtherNode));
+    assert_eq!(owners.addressee(b"no packet"), None);
 }
