@@ -18,13 +18,13 @@ def predicted($pattern; $processes; $bytes):
         and .bytes == ($bytes | round)) | .predicted * 1e6][0];
 
 def early:
-    [labels("early")[] | select(.[4] == "0") | .[1:4] as [$name, $size, $rate]
-        | "early/\($name)/\($size)/\($rate)" as $at
+    [labels("early")[] | select(.[5] == "0") | .[1:5] as [$name, $size, $rate, $ranks]
+        | "early/\($name)/\($size)/\($rate)/\($ranks)" as $at
         | of("\($at)/0"; "time_s") as $off | of("\($at)/1"; "time_s") as $on
-        | {program: $name, size: ($size | tonumber), rate: $rate,
+        | {program: $name, ranks: ($ranks | tonumber), size: ($size | tonumber), rate: $rate,
            message_bytes: of("\($at)/0"; "message_bytes"), off_s: ($off | round3),
            on_s: ($on | round3), speedup: ($off / $on | round3)}]
-    | sort_by([.program, .size, .rate]);
+    | sort_by([.program, .ranks, .size, .rate]);
 
 def hiding:
     [labels("hiding")[] | .[1:3] as [$rows, $rate] | "hiding/\($rows)/\($rate)" as $at

@@ -80,11 +80,12 @@ did. The paper has four nodes, where the rows go to different ones.
     picture("cnn"; "Mflop/s by the side of the lattice")),
 (select(.early) | "## Early release (figure 4)
 
-Seconds of two ranks with and without the early release of receives, on links of the rate. Messages
-of less than 32 KiB are never released early: their rows show what differs by chance.
+Seconds with and without the early release of receives, a rank on each node, on links of the rate.
+Four ranks share two processors. Messages of less than 32 KiB are never released early: their rows
+show what differs by chance.
 ",
-    (.early | rows(["program", "size", "rate", "bytes of a message", "off, s", "on, s", "speedup"];
-        ["program", "size", "rate", "message_bytes", "off_s", "on_s", "speedup"])),
+    (.early | rows(["program", "ranks", "size", "rate", "bytes of a message", "off, s", "on, s", "speedup"];
+        ["program", "ranks", "size", "rate", "message_bytes", "off_s", "on_s", "speedup"])),
     picture("early"; "Speedup by program")),
 (select(.hiding) | "## Latency hiding (figures 21 to 23)
 
