@@ -86,7 +86,7 @@ pub use tcx_rx::TcxRx;
 #[cfg(any(test, feature = "testing"))]
 pub use tight::TightDevice;
 pub use tx_backlog::TxBacklog;
-pub use udp::{NodePort, QueuePeek, UdpCounters, UdpDevice};
+pub use udp::{NodePort, NodePortDrops, QueuePeek, UdpCounters, UdpDevice};
 #[cfg(feature = "fast-paths")]
 pub use xdp_tx::XdpTx;
 

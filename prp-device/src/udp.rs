@@ -16,7 +16,9 @@ mod tests;
 use std::io;
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Instant;
 
 use prp_proto::addr::LinkAddr;
@@ -25,9 +27,9 @@ use socket2::{SockAddr, Socket};
 
 use crate::Sent;
 use crate::sys::datagram::{Loaded, MAX_BYTES, RecvList, SendList, send_one};
-pub use counters::UdpCounters;
+pub use counters::{NodePortDrops, UdpCounters};
 pub use node_port::NodePort;
-use node_port::{HANDED_ON_LEN, read_handed_on};
+use node_port::read_handed_on;
 use offload::Offload;
 use peers::Peers;
 pub use queue_peek::QueuePeek;
@@ -75,7 +77,7 @@ impl UdpDevice {
     /// are taken, what else the kernel says.
     pub fn open(own: &[SocketAddr], connects: bool, peers: &[IpAddr]) -> io::Result<Self> {
         let sockets = Sockets::open(own, connects)?;
-        let mtu = sockets.largest_payload().min((MAX_BYTES - HANDED_ON_LEN) as u32);
+        let mtu = sockets.largest_payload();
         let own: Vec<_> = sockets.own_addrs().map(|own| own.ip()).collect();
         Ok(Self {
             mtu,
@@ -123,6 +125,11 @@ impl UdpDevice {
     /// free.
     pub fn take_node_ports(&mut self) -> impl Iterator<Item = Option<NodePort>> {
         self.sockets.node_ports().map(Option::take)
+    }
+
+    /// What the sockets at the node's own ports count, for those that are opened later.
+    pub const fn node_port_drops(&self) -> &Arc<NodePortDrops> {
+        self.sockets.drops()
     }
 
     /// Bytes of a datagram's payload that the interface with its address takes.
@@ -288,8 +295,8 @@ impl UdpDevice {
                 test = id.map(|id| (to, size, id)).or(test);
             }
             let end = sent.done + length;
-            let fd = sockets.socket(target.place).as_fd();
-            match loaded.send(fd, target.name.as_ref(), sent.done..end) {
+            let name = target.name.as_ref();
+            match sockets.send(target.place, |fd| loaded.send(fd, name, sent.done..end)) {
                 Ok(()) => {
                     counters.trains_sent += u64::from(length > 1);
                     if could_be_train {
@@ -313,8 +320,6 @@ impl UdpDevice {
                         sent.too_big = true;
                         break;
                     }
-                    // Said of a datagram that left before: this one has not been tried.
-                    _ if sockets.take_errors_at(target.place) > 0 => {}
                     _ => {
                         sent.done += 1;
                         sent.lost += 1;
@@ -345,12 +350,15 @@ impl UdpDevice {
         }
         let probes = bytes.chunks_exact(size).map(|bytes| ((), [bytes, &[], &[], &[]]));
         let mut loaded = probe_sender.load(probes);
-        let (fd, name) = (sockets.socket(target.place).as_fd(), target.name.as_ref());
+        let name = target.name.as_ref();
+        let mut send = |range: Range<usize>| {
+            sockets.send(target.place, |fd| loaded.send(fd, name, range.clone()))
+        };
         let now = Instant::now();
-        match loaded.send(fd, name, 0..count).map_err(|e| e.raw_os_error()) {
+        match send(0..count).map_err(|e| e.raw_os_error()) {
             Ok(()) => {
                 let mut alone = count..2 * count;
-                if !alone.all(|at| loaded.send(fd, name, at..at + 1).is_ok()) {
+                if !alone.all(|at| send(at..at + 1).is_ok()) {
                     offload.put_test_off(peer, now);
                 }
             }
@@ -385,16 +393,16 @@ impl UdpDevice {
     }
 
     /// What it has counted.
-    pub const fn counters(&self) -> UdpCounters {
+    pub fn counters(&self) -> UdpCounters {
         let offload::Outcomes { failed, withdrawn } = self.offload.outcomes();
         let Sockets { network_errors, connects, .. } = self.sockets;
-        UdpCounters {
+        self.sockets.drops().add_to(UdpCounters {
             train_tests_failed: failed,
             trains_withdrawn: withdrawn,
             network_errors,
             connects,
             ..self.counters
-        }
+        })
     }
 }
 
@@ -422,7 +430,8 @@ fn probes_of(size: usize) -> usize {
 
 /// Sends a report to where probes have come from. One that is lost makes a test say less.
 fn answer(socket: &Socket, to: SocketAddr, report: &[u8]) {
-    let _ = socket.send_to(report, &to.into());
+    let to = SockAddr::from(to);
+    let _ = socket::send(socket.as_fd(), || send_one(socket.as_fd(), Some(&to), report));
 }
 
 /// How many datagrams from `at` on make one train, of `most` at most: they have the same recipient

@@ -4,8 +4,9 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
-use prp_device::{NodePort, UdpDevice};
+use prp_device::{NodePort, NodePortDrops, UdpDevice};
 use prp_node::{Addressee, RouterUdpName, UdpOwners};
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
@@ -20,6 +21,7 @@ pub struct RouterNodePort {
     /// Tells the processes of the node where the router is.
     _name: RouterUdpName,
     port: Option<NodePort>,
+    drops: Arc<NodePortDrops>,
     seek_at: Instant,
 }
 
@@ -35,8 +37,8 @@ impl RouterNodePort {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         };
         let (owners, port) = (UdpOwners::new(node)?, device.take_node_ports().next().flatten());
-        let seek_at = Instant::ZERO;
-        Ok(Self { own, offset, owners, _name: name, port, seek_at })
+        let (drops, seek_at) = (device.node_port_drops().clone(), Instant::ZERO);
+        Ok(Self { own, offset, owners, _name: name, port, drops, seek_at })
     }
 
     /// What to poll, if the router holds the port.
@@ -52,11 +54,11 @@ impl RouterNodePort {
     /// Hands on what is there, to the processes of the node and to the router itself, and takes the
     /// port if it has become free; how many datagrams there were.
     pub fn poll(&mut self, now: Instant) -> usize {
-        let Self { own, offset, owners, port, .. } = self;
+        let Self { own, offset, owners, port, drops, .. } = self;
         let Some(socket) = port else {
             if self.seek_at <= now {
                 self.seek_at = now + NodePort::SEEK_AGAIN;
-                *port = NodePort::open(*own).ok();
+                *port = NodePort::open(*own, drops).ok();
             }
             return 0;
         };

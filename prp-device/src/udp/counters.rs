@@ -1,5 +1,8 @@
 //! What a UDP device counts.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
 /// What a UDP device counts.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct UdpCounters {
@@ -23,6 +26,34 @@ pub struct UdpCounters {
     pub handed_on: u64,
     /// How often a socket was connected to the process that most datagrams come from.
     pub connects: u64,
+    /// Datagrams that came to the node's own port here, and were for nobody: they carried no
+    /// packet, or one for a process or a router that the node does not have.
+    pub unaddressed: u64,
+    /// Datagrams that came to the node's own port here, and were too long to be handed on.
+    pub too_long: u64,
+    /// Datagrams that came to the node's own port here, and that the kernel did not hand on.
+    pub not_handed_on: u64,
+}
+
+/// What the sockets at a node's own ports drop. They may be on other threads than their device.
+#[derive(Debug, Default)]
+pub struct NodePortDrops {
+    pub(super) unaddressed: AtomicU64,
+    pub(super) too_long: AtomicU64,
+    pub(super) not_handed_on: AtomicU64,
+}
+
+impl NodePortDrops {
+    /// `counters`, with what was dropped.
+    pub(super) fn add_to(&self, counters: UdpCounters) -> UdpCounters {
+        let Self { unaddressed, too_long, not_handed_on } = self;
+        UdpCounters {
+            unaddressed: unaddressed.load(Relaxed),
+            too_long: too_long.load(Relaxed),
+            not_handed_on: not_handed_on.load(Relaxed),
+            ..counters
+        }
+    }
 }
 
 impl UdpCounters {
@@ -39,6 +70,9 @@ impl UdpCounters {
             network_errors,
             handed_on,
             connects,
+            unaddressed,
+            too_long,
+            not_handed_on,
         } = self;
         [
             ("trains_sent", trains_sent),
@@ -51,6 +85,9 @@ impl UdpCounters {
             ("network_errors", network_errors),
             ("handed_on", handed_on),
             ("connects", connects),
+            ("unaddressed", unaddressed),
+            ("too_long", too_long),
+            ("not_handed_on", not_handed_on),
         ]
         .into_iter()
     }

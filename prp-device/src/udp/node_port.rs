@@ -8,6 +8,8 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use prp_node::fork::CloseOnFork;
@@ -15,12 +17,16 @@ use prp_proto::wire::TrainTest;
 use socket2::Socket;
 
 use super::tally::Tally;
-use super::{MAX_TRAIN, answer, socket, train_length};
-use crate::sys::datagram::{RecvList, SendList};
+use super::{MAX_TRAIN, NodePortDrops, answer, socket, train_length};
+use crate::sys::datagram::{MAX_BYTES, RecvList, SendList};
 
 /// Bytes in front of a datagram that is handed on: the IP address it came from, IPv4's as an IPv6
 /// one (RFC 4291, 2.5.5.2), and the port.
 pub(super) const HANDED_ON_LEN: usize = 16 + 2;
+
+/// Most bytes of a datagram over IPv6 from an address of this machine to the same: the loopback
+/// device's MTU without the headers.
+const MAX_BYTES_IPV6: usize = 65_536 - 48;
 
 /// The socket at a node's own UDP port.
 #[derive(Debug)]
@@ -29,6 +35,7 @@ pub struct NodePort {
     own: SocketAddr,
     sender: SendList<u16>,
     receiver: RecvList,
+    drops: Arc<NodePortDrops>,
 }
 
 impl NodePort {
@@ -36,20 +43,22 @@ impl NodePort {
     /// between, and their senders repeat them. An idle process does little else.
     pub const SEEK_AGAIN: Duration = Duration::from_secs(1);
 
-    /// Opens a socket at `own`.
+    /// Opens a socket at `own`, which counts in `drops` what it drops.
     ///
     /// # Errors
     /// `AddrInUse` if another process of the node has it, what else the kernel says.
-    pub fn open(own: SocketAddr) -> io::Result<Self> {
+    pub fn open(own: SocketAddr, drops: &Arc<NodePortDrops>) -> io::Result<Self> {
         let socket = socket::bind(own)?;
         socket::enlarge_buffers(&socket);
         let (sender, receiver) = (SendList::default(), RecvList::new()?);
-        Ok(Self { socket: CloseOnFork::new(socket), own, sender, receiver })
+        let (socket, drops) = (CloseOnFork::new(socket), drops.clone());
+        Ok(Self { socket, own, sender, receiver, drops })
     }
 
     /// Hands on what is there, each datagram to the process that is so many UDP ports behind the
     /// node's own as `offset_for` says; drops those for which it says nothing. How many there were.
-    /// A receiver without room loses them, like others.
+    /// A receiver without room loses them, like others. Where there is none, takes the errors that
+    /// the kernel keeps for the socket, which would end every `poll` at once.
     ///
     /// # Errors
     /// The socket is of no use any more.
@@ -58,6 +67,10 @@ impl NodePort {
         mut offset_for: impl FnMut(&[u8]) -> Option<u16>,
     ) -> io::Result<usize> {
         let got = match self.receiver.receive(self.socket.as_fd(), RecvList::MAX) {
+            Ok(0) => {
+                socket::take_errors(self.socket.as_fd());
+                return Ok(0);
+            }
             Ok(got) => got,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(0),
             Err(e) if socket::take_errors_after(self.socket.as_fd(), &e) > 0 => return Ok(0),
@@ -72,11 +85,12 @@ impl NodePort {
         at: usize,
         offset_for: &mut impl FnMut(&[u8]) -> Option<u16>,
     ) -> usize {
-        let Self { socket, own, sender, receiver } = self;
+        let Self { socket, own, sender, receiver, drops } = self;
         let Some(train) = receiver.train(at) else { return 0 };
         let count = train.datagrams().count();
         // What was handed on already is for nobody.
         if train.from == *own {
+            drops.unaddressed.fetch_add(count as u64, Relaxed);
             return count;
         }
         // Nobody is told of probes: this is where they were meant to come.
@@ -86,20 +100,37 @@ impl NodePort {
         }
         tally.take().iter().for_each(|report| answer(socket, train.from, report));
         let front = handed_on_front(train.from);
-        let datagrams = train
-            .datagrams()
-            .filter_map(|bytes| Some((offset_for(bytes)?, [&front[..], bytes, &[], &[]])));
+        let longest = longest_handed_on(own.ip());
+        let datagrams = train.datagrams().filter_map(|bytes| {
+            let Some(offset) = offset_for(bytes) else {
+                let is_lost = TrainTest::read_whole(bytes).is_none();
+                drops.unaddressed.fetch_add(is_lost.into(), Relaxed);
+                return None;
+            };
+            if bytes.len() > longest {
+                drops.too_long.fetch_add(1, Relaxed);
+                return None;
+            }
+            Some((offset, [&front[..], bytes, &[], &[]]))
+        });
         let mut loaded = sender.load(datagrams);
         let (mut next, mut most) = (0, MAX_TRAIN);
         while next < loaded.len() {
             let (offset, _) = loaded.datagram(next);
             let end = next + train_length(&loaded, next, most);
-            let to = SocketAddr::new(own.ip(), own.port() + offset).into();
-            match loaded.send(socket.as_fd(), Some(&to), next..end) {
+            let to = SocketAddr::new(own.ip(), own.port().saturating_add(offset)).into();
+            let fd = socket.as_fd();
+            let (sent, _) = socket::send(fd, || loaded.send(fd, Some(&to), next..end));
+            match sent {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) if socket::take_errors(socket.as_fd()) > 0 => {}
                 Err(_) if end - next > 1 => most = 1,
-                Ok(()) | Err(_) => next = end,
+                Err(e) => {
+                    let is_too_long = e.raw_os_error() == Some(libc::EMSGSIZE);
+                    let drop = if is_too_long { &drops.too_long } else { &drops.not_handed_on };
+                    drop.fetch_add(1, Relaxed);
+                    next = end;
+                }
+                Ok(()) => next = end,
             }
         }
         count
@@ -109,6 +140,12 @@ impl NodePort {
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Bytes of the longest datagram that is handed on at the address `ip`.
+pub(super) const fn longest_handed_on(ip: IpAddr) -> usize {
+    let longest = if ip.is_ipv4() { MAX_BYTES } else { MAX_BYTES_IPV6 };
+    longest - HANDED_ON_LEN
 }
 
 /// What goes in front of a datagram from `from` that is handed on.

@@ -103,6 +103,23 @@ pub(super) fn largest_payload(fd: BorrowedFd<'_>, ip: IpAddr) -> u32 {
     payload.clamp(FLOOR, datagram::MAX_BYTES as u32)
 }
 
+/// Sends by `send`, which is called once more if its error may be about what left before: the
+/// kernel says that at the next call. So the last error is about what was to leave now. How many
+/// errors of the network were taken.
+#[inline]
+pub(super) fn send(
+    fd: BorrowedFd<'_>,
+    mut send: impl FnMut() -> io::Result<()>,
+) -> (io::Result<()>, u64) {
+    match send() {
+        Err(e) if !matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => {
+            let taken = take_errors_after(fd, &e);
+            (if taken > 0 { send() } else { Err(e) }, taken)
+        }
+        sent => (sent, 0),
+    }
+}
+
 /// Takes the errors that the kernel keeps for a socket, whose call has just failed with `error`;
 /// how many there were.
 ///

@@ -10,12 +10,14 @@ use std::io;
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use prp_node::fork::CloseOnFork;
 use socket2::Socket;
 
 use super::majority::Majority;
-use super::{NodePort, socket};
+use super::node_port::longest_handed_on;
+use super::{NodePort, NodePortDrops, socket};
 use crate::sys::datagram::RecvList;
 
 /// Once in so many calls to receive, all sockets are read before the one that had something last:
@@ -79,18 +81,20 @@ pub(super) struct Sockets {
     pub(super) network_errors: u64,
     /// How often one was connected.
     pub(super) connects: u64,
+    drops: Arc<NodePortDrops>,
 }
 
 impl Sockets {
     /// Opens a socket on each of the addresses `own` that this machine has, all at the same number
     /// of ports behind the node's own. With `connects` another one beside each.
     pub(super) fn open(own: &[SocketAddr], connects: bool) -> io::Result<Self> {
+        let drops = Arc::new(NodePortDrops::default());
         let ends: io::Result<Vec<_>> = socket::bind_all(own)?
             .into_iter()
-            .map(|(own, socket)| End::new(own, socket, connects))
+            .map(|(own, socket)| End::new(own, socket, connects, &drops))
             .collect();
         let last = Place { own: 0, is_connected: false };
-        Ok(Self { ends: ends?, last, calls: 0, full: None, network_errors: 0, connects: 0 })
+        Ok(Self { ends: ends?, last, calls: 0, full: None, network_errors: 0, connects: 0, drops })
     }
 
     /// The first of the node's own addresses, with its port.
@@ -118,9 +122,17 @@ impl Sockets {
         self.ends.iter_mut().map(|end| &mut end.node_port)
     }
 
-    /// Bytes of payload that all addresses take in a datagram.
+    /// What the sockets at the node's own ports drop.
+    pub(super) const fn drops(&self) -> &Arc<NodePortDrops> {
+        &self.drops
+    }
+
+    /// Bytes of payload that all addresses take in a datagram, also in one that is handed on.
     pub(super) fn largest_payload(&self) -> u32 {
-        let payload = |end: &End| socket::largest_payload(end.socket.fd(), end.own.ip());
+        let payload = |end: &End| {
+            let ip = end.own.ip();
+            socket::largest_payload(end.socket.fd(), ip).min(longest_handed_on(ip) as u32)
+        };
         self.ends.iter().map(payload).min().unwrap_or(0)
     }
 
@@ -240,11 +252,17 @@ impl Sockets {
         }
     }
 
-    /// Takes the errors that the kernel keeps for the socket at `place`; how many there were.
-    pub(super) fn take_errors_at(&mut self, place: Place) -> u64 {
-        let taken = socket::take_errors(self.inlet(place).fd());
+    /// Sends at `place` by `send`, as [`socket::send`] does: an error is about what was to leave.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        place: Place,
+        mut send: impl FnMut(BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let fd = self.inlet(place).fd();
+        let (sent, taken) = socket::send(fd, || send(fd));
         self.network_errors += taken;
-        taken
+        sent
     }
 
     /// Takes the errors that the kernel keeps for the sockets.
@@ -274,11 +292,16 @@ impl Place {
 }
 
 impl End {
-    fn new(own: SocketAddr, socket: Socket, connects: bool) -> io::Result<Self> {
+    fn new(
+        own: SocketAddr,
+        socket: Socket,
+        connects: bool,
+        drops: &Arc<NodePortDrops>,
+    ) -> io::Result<Self> {
         socket::enlarge_buffers(&socket);
         let local = socket.local_addr()?.as_socket().unwrap_or(own);
         // Another process has it, most likely. Why else it cannot be had is said elsewhere.
-        let node_port = NodePort::open(own).ok();
+        let node_port = NodePort::open(own, drops).ok();
         let connected = if connects { Connected::new(own.ip()).ok() } else { None };
         Ok(Self { own, local, node_port, socket: Inlet::new(socket), connected })
     }

@@ -1,13 +1,16 @@
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use super::node_port::HANDED_ON_LEN;
 use super::*;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::geteuid;
 use prp_proto::addr::UdpPeer;
-use socket2::{Domain, Type};
+use socket2::{Domain, Protocol, Type};
 
 const ONE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 const TWO: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
 /// A device on `ip`, at ports that no other test has.
 fn open(ip: IpAddr, port: u16) -> UdpDevice {
@@ -20,6 +23,13 @@ fn first_fd(device: &UdpDevice) -> BorrowedFd<'_> {
 
 fn take_node_port(device: &mut UdpDevice) -> NodePort {
     device.take_node_ports().next().flatten().unwrap()
+}
+
+/// Waits until there is something at `fd`; what.
+fn wait_for(fd: BorrowedFd<'_>) -> PollFlags {
+    let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+    assert_eq!(poll(&mut fds, PollTimeout::from(10_000u16)), Ok(1), "something comes");
+    fds[0].revents().unwrap()
 }
 
 fn wait(device: &UdpDevice) {
@@ -193,7 +203,7 @@ fn open__takes_the_next_port_of_the_node_that_is_free() {
     // Expect: the node's own port is its first process's, until that gives it up.
     assert!(first.has_node_ports() && !second.has_node_ports());
     first.take_node_ports().for_each(drop);
-    assert!(NodePort::open(second.own_addr()).is_ok());
+    assert!(NodePort::open(second.own_addr(), second.node_port_drops()).is_ok());
     let error = UdpDevice::open(&["192.0.2.1:5230".parse().unwrap()], true, &[]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
     assert!(error.to_string().contains("udp:192.0.2.1:5231"), "{error}");
@@ -241,6 +251,59 @@ fn hand_on__strangers_stay_strangers() {
     wait(&two);
     assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap(), 1);
     assert_eq!((two.counters().strangers, two.counters().handed_on), (1, 0));
+}
+
+/// With the address in front, no datagram of UDP has so many bytes.
+#[test]
+fn hand_on__what_is_too_long_is_counted_and_dropped() {
+    for (ip, sizes) in [(TWO, [65_489, 65_490, 65_507]), (V6, [65_470, 65_471, 65_488])] {
+        let mut two = open(ip, 16_430);
+        let mut node_port = take_node_port(&mut two);
+        let sender = std::net::UdpSocket::bind((ip, 0)).unwrap();
+        for bytes in sizes {
+            sender.send_to(&vec![7; bytes], two.own_addr()).unwrap();
+            wait_for(node_port.as_fd());
+            assert_eq!(node_port.hand_on(|_| Some(1)).unwrap(), 1);
+        }
+        let UdpCounters { too_long, not_handed_on, .. } = two.counters();
+        assert_eq!((too_long, not_handed_on), (2, 0));
+        wait(&two);
+        assert_eq!(two.receive(64, &mut |_, _| ()).unwrap(), 1, "the first one fits");
+    }
+}
+
+#[test]
+fn hand_on__what_is_for_nobody_is_counted() {
+    let mut two = open(TWO, 16_530);
+    let mut node_port = take_node_port(&mut two);
+    let stranger = std::net::UdpSocket::bind((ONE, 0)).unwrap();
+    let mut probe = [0; 64];
+    TrainTest::write_probe(&mut probe, 1, 1);
+    for bytes in [&b"hello"[..], &probe] {
+        stranger.send_to(bytes, two.own_addr()).unwrap();
+        wait_for(node_port.as_fd());
+        assert_eq!(node_port.hand_on(|_| None).unwrap(), 1);
+    }
+    // Expect: a probe has come where it was meant to come.
+    assert_eq!(two.counters().unaddressed, 1);
+}
+
+/// The process that a datagram was handed on to has ended: the kernel says so.
+#[test]
+fn hand_on__no_error_stays_that_would_end_every_poll() {
+    let mut two = open(TWO, 16_630);
+    let mut node_port = take_node_port(&mut two);
+    let stranger = std::net::UdpSocket::bind((ONE, 0)).unwrap();
+    stranger.send_to(b"hello", two.own_addr()).unwrap();
+    wait_for(node_port.as_fd());
+    assert_eq!(node_port.hand_on(|_| Some(99)).unwrap(), 1);
+    assert!(wait_for(node_port.as_fd()).contains(PollFlags::POLLERR));
+    // Where a program takes the error of the socket, or its next call has failed by it, what the
+    // kernel has to say of it stays.
+    assert!(socket2::SockRef::from(&node_port.as_fd()).take_error().unwrap().is_some());
+    assert_eq!(node_port.hand_on(|_| None).unwrap(), 0);
+    let mut fds = [PollFd::new(node_port.as_fd(), PollFlags::POLLIN)];
+    assert_eq!(poll(&mut fds, PollTimeout::ZERO), Ok(0));
 }
 
 #[test]
@@ -344,4 +407,69 @@ fn node_port__answers_probes() {
         TrainTest::read_whole(&bytes[..len]),
         Some(TrainTest::Report { test: 7, came: 1 << 9 })
     );
+}
+
+/// The kernel says of the first report that nobody is there, when the second one is sent.
+#[test]
+fn node_port__answers_probes_of_others_than_the_one_that_has_gone() {
+    let mut two = open(TWO, 16_730);
+    let mut node_port = take_node_port(&mut two);
+    let [gone, there] = [(); 2].map(|()| std::net::UdpSocket::bind((ONE, 0)).unwrap());
+    there.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut bytes = [0; 64];
+    TrainTest::write_probe(&mut bytes, 7, 9);
+    gone.send_to(&bytes, two.own_addr()).unwrap();
+    there.send_to(&bytes, two.own_addr()).unwrap();
+    drop(gone);
+    wait_for(node_port.as_fd());
+    assert_eq!(node_port.hand_on(|_| None).unwrap(), 2);
+    assert_eq!(there.recv(&mut bytes).unwrap(), TrainTest::LEN);
+}
+
+/// Has the kernel believe that a datagram of `device` to [`TWO`] was too long for a router; false
+/// where the user may not.
+fn forge_too_big(device: &UdpDevice) -> bool {
+    let raw = match Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied && !geteuid().is_root() => {
+            return false;
+        }
+        raw => raw.unwrap(),
+    };
+    // Destination unreachable, fragmentation needed, an MTU of 600; the headers of the datagram.
+    let mut message = vec![3, 4, 0, 0, 0, 0, 2, 88, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0];
+    message.extend([127, 0, 0, 1, 127, 0, 0, 2]);
+    let [from, to] = [device.local_addr().port(), 9].map(u16::to_be_bytes);
+    message.extend([from[0], from[1], to[0], to[1], 0, 30, 0, 0]);
+    let words = message.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum: u32 = words.sum();
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    message[2..4].copy_from_slice(&checksum.to_be_bytes());
+    raw.send_to(&message, &SocketAddr::new(device.local_addr().ip(), 0).into()).unwrap();
+    let mut fds = [PollFd::new(first_fd(device), PollFlags::empty())];
+    assert_eq!(poll(&mut fds, PollTimeout::from(10_000u16)), Ok(1), "it has come");
+    true
+}
+
+/// The kernel reports of a datagram that has left at the next call. No ICMP message is believed.
+#[test]
+fn send__too_big_is_about_the_datagram_itself() {
+    let (mut one, mut two) = (open(ONE, 16_830), open(TWO, 16_830));
+    let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
+    let bytes = [5; 1472];
+    trust_trains(&mut one, &mut two, to);
+    if !forge_too_big(&one) {
+        return;
+    }
+    let before = one.counters();
+    let sent = one.send([(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
+    assert_eq!(sent, Sent { done: 2, ..Sent::default() });
+    let UdpCounters { trains_sent, trains_refused, .. } = one.counters();
+    assert_eq!((trains_sent - before.trains_sent, trains_refused), (1, 0));
+    assert!(forge_too_big(&one));
+    let sent = one.send([(to, [&bytes[..], &[], &[], &[]])].into_iter());
+    assert_eq!(sent, Sent { done: 1, ..Sent::default() });
+    assert!(forge_too_big(&one));
+    let sent = one.send([(to, [&[5; 65_508][..], &[], &[], &[]])].into_iter());
+    assert_eq!(sent, Sent { too_big: true, ..Sent::default() });
+    receive(&mut two, 3);
 }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use prp_device::{DeviceIo, NodePort};
+use prp_device::{DeviceIo, NodePort, NodePortDrops};
 use prp_node::{Addressee, UdpOwners};
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
@@ -23,6 +23,7 @@ struct Place {
     own: SocketAddr,
     /// At how many ports behind it this process receives.
     offset: u16,
+    drops: Arc<NodePortDrops>,
     /// Ends the thread that serves it. The thread holds the only strong reference but this one's.
     stop: Option<Arc<WakeFd>>,
     served: Weak<()>,
@@ -41,12 +42,11 @@ impl NodePorts {
     /// namespace.
     pub(super) fn serve(engine: &Engine) -> Self {
         let mut core = engine.lock();
-        let found: Vec<_> = core.udp_places().collect();
+        let found = core.udp_places();
         let node = core.endpoint.local_node();
         drop(core);
         let mut places = Vec::new();
-        for (own, offset, port) in found {
-            let mut place = Place { own, offset, stop: None, served: Weak::new() };
+        for (mut place, port) in found {
             if let Some(port) = port {
                 place.serve(node, port);
             }
@@ -70,7 +70,7 @@ impl NodePorts {
         if self.seek_at <= now {
             self.seek_at = now + NodePort::SEEK_AGAIN;
             for place in self.places.iter_mut().filter(|place| !place.is_held()) {
-                if let Ok(port) = NodePort::open(place.own) {
+                if let Ok(port) = NodePort::open(place.own, &place.drops) {
                     place.serve(self.node, port);
                 }
             }
@@ -140,14 +140,18 @@ impl Work {
 }
 
 impl Core {
-    /// The node's own UDP addresses and ports, how many ports behind them this process receives,
-    /// and the sockets there that its devices have opened.
-    fn udp_places(&mut self) -> impl Iterator<Item = (SocketAddr, u16, Option<NodePort>)> {
-        self.device_ios().filter_map(DeviceIo::udp_mut).flat_map(|udp| {
-            let offset = udp.offset();
+    /// The node's own UDP addresses and ports, and the sockets there that its devices have opened.
+    fn udp_places(&mut self) -> Vec<(Place, Option<NodePort>)> {
+        let mut places = Vec::new();
+        for udp in self.device_ios().filter_map(DeviceIo::udp_mut) {
+            let (offset, drops) = (udp.offset(), udp.node_port_drops().clone());
             let own: Vec<_> = udp.own_addrs().collect();
-            let ports = udp.take_node_ports();
-            own.into_iter().zip(ports).map(move |(own, port)| (own, offset, port))
-        })
+            for (own, port) in own.into_iter().zip(udp.take_node_ports()) {
+                let drops = drops.clone();
+                let place = Place { own, offset, drops, stop: None, served: Weak::new() };
+                places.push((place, port));
+            }
+        }
+        places
     }
 }
