@@ -204,14 +204,22 @@ impl UdpDevice {
         }
     }
 
-    /// Hands the datagrams of train `at` to `take`; how many there were.
+    /// Hands the datagrams of train `at` to `take`; how many there were. One without a byte counts,
+    /// but is handed to nobody: a stranger who sends many must not keep the caller here.
     fn take_train(&mut self, at: usize, take: &mut dyn FnMut(LinkAddr, &[u8])) -> usize {
         let Some(train) = self.receiver.train(at) else { return 1 };
+        if train.bytes.is_empty() {
+            self.counters.too_short += 1;
+            return 1;
+        }
         let (mut count, mut tally) = (0, Tally::default());
         if train.from == self.sockets.last_own() {
             for handed_on in train.datagrams() {
                 count += 1;
-                let Some((from, datagram)) = read_handed_on(handed_on) else { continue };
+                let Some((from, datagram)) = read_handed_on(handed_on) else {
+                    self.counters.too_short += 1;
+                    continue;
+                };
                 if let Some(from) = self.peers.link_addr(from) {
                     self.counters.handed_on += 1;
                     take(from, datagram);

@@ -29,6 +29,8 @@ pub struct UdpCounters {
     /// Datagrams that came to the node's own port here, and were for nobody: they carried no
     /// packet, or one for a process or a router that the node does not have.
     pub unaddressed: u64,
+    /// Datagrams without a byte, and what was handed on without the address that belongs in front.
+    pub too_short: u64,
     /// Datagrams that came to the node's own port here, and were too long to be handed on.
     pub too_long: u64,
     /// Datagrams that came to the node's own port here, and that the kernel did not hand on.
@@ -39,6 +41,7 @@ pub struct UdpCounters {
 #[derive(Debug, Default)]
 pub struct NodePortDrops {
     pub(super) unaddressed: AtomicU64,
+    pub(super) too_short: AtomicU64,
     pub(super) too_long: AtomicU64,
     pub(super) not_handed_on: AtomicU64,
 }
@@ -46,9 +49,10 @@ pub struct NodePortDrops {
 impl NodePortDrops {
     /// `counters`, with what was dropped.
     pub(super) fn add_to(&self, counters: UdpCounters) -> UdpCounters {
-        let Self { unaddressed, too_long, not_handed_on } = self;
+        let Self { unaddressed, too_short, too_long, not_handed_on } = self;
         UdpCounters {
             unaddressed: unaddressed.load(Relaxed),
+            too_short: counters.too_short + too_short.load(Relaxed),
             too_long: too_long.load(Relaxed),
             not_handed_on: not_handed_on.load(Relaxed),
             ..counters
@@ -71,6 +75,7 @@ impl UdpCounters {
             handed_on,
             connects,
             unaddressed,
+            too_short,
             too_long,
             not_handed_on,
         } = self;
@@ -86,6 +91,7 @@ impl UdpCounters {
             ("handed_on", handed_on),
             ("connects", connects),
             ("unaddressed", unaddressed),
+            ("too_short", too_short),
             ("too_long", too_long),
             ("not_handed_on", not_handed_on),
         ]

@@ -79,15 +79,19 @@ impl NodePort {
         Ok((0..got).map(|at| self.hand_on_train(at, &mut offset_for)).sum())
     }
 
-    /// Hands train `at` on; how many datagrams it has.
+    /// Hands train `at` on; how many datagrams it has. One without a byte counts as well.
     fn hand_on_train(
         &mut self,
         at: usize,
         offset_for: &mut impl FnMut(&[u8]) -> Option<u16>,
     ) -> usize {
         let Self { socket, own, sender, receiver, drops } = self;
-        let Some(train) = receiver.train(at) else { return 0 };
+        let Some(train) = receiver.train(at) else { return 1 };
         let count = train.datagrams().count();
+        if count == 0 {
+            drops.too_short.fetch_add(1, Relaxed);
+            return 1;
+        }
         // What was handed on already is for nobody.
         if train.from == *own {
             drops.unaddressed.fetch_add(count as u64, Relaxed);

@@ -473,3 +473,25 @@ fn send__too_big_is_about_the_datagram_itself() {
     assert_eq!(sent, Sent { too_big: true, ..Sent::default() });
     receive(&mut two, 3);
 }
+
+#[test]
+fn receive__datagrams_without_a_byte_count() {
+    let mut two = open(TWO, 16_930);
+    let mut node_port = take_node_port(&mut two);
+    let stranger = std::net::UdpSocket::bind((ONE, 0)).unwrap();
+    for _ in 0..20 {
+        stranger.send_to(&[], two.local_addr()).unwrap();
+    }
+    // Expect: it stops when it has had enough, though there are more.
+    let first = two.receive(2, &mut |_, _| panic!("nothing")).unwrap();
+    let second = two.receive(2, &mut |_, _| panic!("nothing")).unwrap();
+    assert!(first > 0 && second > 0 && first + second < 20, "{first} {second}");
+    let mut came = first + second;
+    while came < 20 {
+        came += two.receive(64, &mut |_, _| panic!("nothing")).unwrap();
+    }
+    stranger.send_to(&[], two.own_addr()).unwrap();
+    wait_for(node_port.as_fd());
+    assert_eq!(node_port.hand_on(|_| panic!("it is for nobody")).unwrap(), 1);
+    assert_eq!(two.counters().too_short, 21);
+}
