@@ -68,9 +68,9 @@ pub struct UdpDevice {
 impl UdpDevice {
     /// Opens a socket on each of `own`, the node's own addresses and ports, that this machine has:
     /// at the first of the ports that follow that is free at all of them, and one on the node's own
-    /// port if that is free as well (SPEC PRP-UDP-2). With `connects`, each has another one beside
-    /// it for the neighbour that most comes from. `peers` are the addresses of the cluster, in the
-    /// order of their numbers.
+    /// port, of each address up to the first where it is not free (SPEC PRP-UDP-2). With
+    /// `connects`, each has another one beside it for the neighbour that most comes from. `peers`
+    /// are the addresses of the cluster, in the order of their numbers.
     ///
     /// # Errors
     /// `AddrNotAvailable` if this machine has no such address, `AddrInUse` if all ports of the node
@@ -125,6 +125,12 @@ impl UdpDevice {
     /// free.
     pub fn take_node_ports(&mut self) -> impl Iterator<Item = Option<NodePort>> {
         self.sockets.node_ports().map(Option::take)
+    }
+
+    /// Opens sockets at those of the node's own ports that are free, whichever they are: where the
+    /// first one belongs to the node's router.
+    pub fn open_node_ports(&mut self) {
+        self.sockets.open_node_ports();
     }
 
     /// What the sockets at the node's own ports count, for those that are opened later.

@@ -91,10 +91,18 @@ impl Sockets {
         let drops = Arc::new(NodePortDrops::default());
         let ends: io::Result<Vec<_>> = socket::bind_all(own)?
             .into_iter()
-            .map(|(own, socket)| End::new(own, socket, connects, &drops))
+            .map(|(own, socket)| End::new(own, socket, connects))
             .collect();
+        let mut ends = ends?;
+        // The process that has the first has the others: otherwise several would have some each,
+        // and none would have them all.
+        for end in &mut ends {
+            // Another process has it, most likely. Why else it cannot be had is said elsewhere.
+            let Ok(port) = NodePort::open(end.own, &drops) else { break };
+            end.node_port = Some(port);
+        }
         let last = Place { own: 0, is_connected: false };
-        Ok(Self { ends: ends?, last, calls: 0, full: None, network_errors: 0, connects: 0, drops })
+        Ok(Self { ends, last, calls: 0, full: None, network_errors: 0, connects: 0, drops })
     }
 
     /// The first of the node's own addresses, with its port.
@@ -120,6 +128,13 @@ impl Sockets {
     /// The sockets at the node's own ports, where they were free.
     pub(super) fn node_ports(&mut self) -> impl Iterator<Item = &mut Option<NodePort>> {
         self.ends.iter_mut().map(|end| &mut end.node_port)
+    }
+
+    /// Opens sockets at those of the node's own ports that are free.
+    pub(super) fn open_node_ports(&mut self) {
+        for end in self.ends.iter_mut().filter(|end| end.node_port.is_none()) {
+            end.node_port = NodePort::open(end.own, &self.drops).ok();
+        }
     }
 
     /// What the sockets at the node's own ports drop.
@@ -292,18 +307,11 @@ impl Place {
 }
 
 impl End {
-    fn new(
-        own: SocketAddr,
-        socket: Socket,
-        connects: bool,
-        drops: &Arc<NodePortDrops>,
-    ) -> io::Result<Self> {
+    fn new(own: SocketAddr, socket: Socket, connects: bool) -> io::Result<Self> {
         socket::enlarge_buffers(&socket);
         let local = socket.local_addr()?.as_socket().unwrap_or(own);
-        // Another process has it, most likely. Why else it cannot be had is said elsewhere.
-        let node_port = NodePort::open(own, drops).ok();
         let connected = if connects { Connected::new(own.ip()).ok() } else { None };
-        Ok(Self { own, local, node_port, socket: Inlet::new(socket), connected })
+        Ok(Self { own, local, node_port: None, socket: Inlet::new(socket), connected })
     }
 
     /// Whether its second socket may have something.

@@ -495,3 +495,20 @@ fn receive__datagrams_without_a_byte_count() {
     assert_eq!(node_port.hand_on(|_| panic!("it is for nobody")).unwrap(), 1);
     assert_eq!(two.counters().too_short, 21);
 }
+
+/// Neither of two processes would be the steward if each had the port of one address.
+#[test]
+fn open__node_ports_go_to_one_process() {
+    let own = [ONE, TWO].map(|ip| SocketAddr::new(ip, 17_030));
+    let open = || UdpDevice::open(&own, true, &[ONE, TWO]).unwrap();
+    let held = |device: &mut UdpDevice| device.take_node_ports().map(|p| p.is_some()).collect();
+    let other = std::net::UdpSocket::bind(own[0]).unwrap();
+    let (mut first, mut second) = (open(), open());
+    let none: Vec<bool> = held(&mut first);
+    assert_eq!(none, [false, false]);
+    // Expect: where that is a router, which has the first alone, a process may have the others.
+    second.open_node_ports();
+    assert_eq!(held(&mut second), [false, true]);
+    drop(other);
+    assert_eq!(held(&mut open()), [true, true]);
+}

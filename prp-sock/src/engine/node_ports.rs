@@ -1,6 +1,10 @@
 //! The node's own UDP ports (SPEC PRP-UDP-2), one for each of its UDP addresses, as far as this
 //! process holds them: a thread hands on what comes there. When the process that holds one ends,
 //! another one takes it; connections go on, since each process has a port of its own.
+//!
+//! One process has them all: it takes them in order, and none behind one that it does not get. If
+//! each of two had some, neither would be the steward. A router, which has the first alone, is the
+//! steward itself.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -24,8 +28,8 @@ struct Place {
     /// At how many ports behind it this process receives.
     offset: u16,
     drops: Arc<NodePortDrops>,
-    /// Ends the thread that serves it. The thread holds the only strong reference but this one's.
-    stop: Option<Arc<WakeFd>>,
+    /// Ends the thread that serves it.
+    stop: Option<Stop>,
     served: Weak<()>,
 }
 
@@ -52,7 +56,12 @@ impl NodePorts {
             }
             places.push(place);
         }
-        Self { node, places, seek_at: engine.now() + NodePort::SEEK_AGAIN }
+        let mut ports = Self { node, places, seek_at: engine.now() + NodePort::SEEK_AGAIN };
+        // Where a router has the first, the others may be free.
+        if ports.places.len() > 1 {
+            ports.seek();
+        }
+        ports
     }
 
     /// Whether this process holds all of them.
@@ -69,13 +78,30 @@ impl NodePorts {
         let now = engine.now();
         if self.seek_at <= now {
             self.seek_at = now + NodePort::SEEK_AGAIN;
-            for place in self.places.iter_mut().filter(|place| !place.is_held()) {
-                if let Ok(port) = NodePort::open(place.own, &place.drops) {
-                    place.serve(self.node, port);
-                }
-            }
+            self.seek();
         }
         (!self.are_held()).then_some(self.seek_at)
+    }
+
+    /// Takes those that are free, in order, and leaves to others what is behind one that is not.
+    fn seek(&mut self) {
+        let mut may_hold = true;
+        for at in 0..self.places.len() {
+            may_hold &= at == 0 || self.places[at - 1].is_held() || self.has_router();
+            let place = &mut self.places[at];
+            if !may_hold {
+                place.stop = None;
+            } else if !place.is_held()
+                && let Ok(port) = NodePort::open(place.own, &place.drops)
+            {
+                place.serve(self.node, port);
+            }
+        }
+    }
+
+    /// Whether the node has a router on UDP.
+    fn has_router(&self) -> bool {
+        UdpOwners::new(self.node).is_ok_and(|mut owners| owners.router().is_some())
     }
 }
 
@@ -89,18 +115,20 @@ impl Place {
         let (Ok(owners), Ok(stop)) = (UdpOwners::new(node), WakeFd::new()) else { return };
         let (alive, offset, stopped) = (Arc::new(()), self.offset, stop.clone());
         self.served = Arc::downgrade(&alive);
-        self.stop = Some(stop);
+        self.stop = Some(Stop(stop));
         let work = Work { port, owners, offset, stop: stopped, _alive: alive };
         // What is dropped with the closure makes the place free.
         let _ = threads::start("prp-node-port", move || work.run());
     }
 }
 
-impl Drop for Place {
+/// Ends a thread when it is dropped. The thread holds the only strong reference but this one.
+#[derive(Debug)]
+struct Stop(Arc<WakeFd>);
+
+impl Drop for Stop {
     fn drop(&mut self) {
-        if let Some(stop) = &self.stop {
-            stop.wake();
-        }
+        self.0.wake();
     }
 }
 
@@ -155,3 +183,6 @@ impl Core {
         places
     }
 }
+
+#[cfg(test)]
+mod tests;

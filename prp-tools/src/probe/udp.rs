@@ -35,9 +35,14 @@ impl UdpProbe {
         let mut device = UdpDevice::open(&own, false, hosts.udp_peers())?;
         device.test_trains_freely();
         claims.set_udp_offset(device.offset());
+        let mut owners = UdpOwners::new(local)?;
+        // A router has the first one alone.
+        if own.len() > 1 && owners.router().is_some() {
+            device.open_node_ports();
+        }
         let node_ports = device.take_node_ports().flatten().collect();
         let seen = Device::udp(best, device.mtu(), device.train());
-        Ok(Some((Self { device, node_ports, owners: UdpOwners::new(local)? }, seen)))
+        Ok(Some((Self { device, node_ports, owners }, seen)))
     }
 
     /// Sends datagrams to `to`, as a train if there are several of one size.
