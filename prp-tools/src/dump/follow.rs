@@ -110,7 +110,7 @@ impl Direction {
     /// Takes a part of segment `seq`; the bytes that are next.
     fn take_part(&mut self, seq: Seq, part: &Part, bytes: &[u8]) -> Vec<u8> {
         let Some(ahead) = self.ahead(seq) else { return Vec::new() };
-        let segment = self.kept.entry(ahead).or_insert(Segment::Partial(Parts::default()));
+        let segment = self.kept.entry(ahead).or_insert_with(|| Segment::Partial(Parts::default()));
         if let Segment::Partial(parts) = segment
             && let Some(whole) = parts.take(part, bytes)
         {
