@@ -1,10 +1,11 @@
 //! The network interfaces of this machine, in this thread's network namespace.
 
 use std::io;
-use std::net::UdpSocket;
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 use nix::sys::socket::SockFlag;
+use pnet::datalink::NetworkInterface;
 use prp_node::HostsFile;
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::hosts::Reach;
@@ -30,7 +31,12 @@ pub struct Interface {
 /// # Errors
 /// The kernel gives no netlink socket, where a filter of address families leaves AF_NETLINK out.
 pub fn list_interfaces() -> io::Result<Vec<Interface>> {
-    let found = interfaces();
+    Ok(listed()?.into_iter().map(Interface::from).collect())
+}
+
+/// As [`list_interfaces`], with their IP addresses.
+fn listed() -> io::Result<Vec<NetworkInterface>> {
+    let found = pnet::datalink::interfaces();
     if !found.is_empty() {
         return Ok(found);
     }
@@ -47,15 +53,27 @@ pub fn list_interfaces() -> io::Result<Vec<Interface>> {
 
 /// All of them; none where they cannot be listed.
 pub fn interfaces() -> Vec<Interface> {
-    pnet::datalink::interfaces()
-        .into_iter()
-        .map(|i| Interface {
-            loopback: i.is_loopback(),
-            mac: MacAddr(i.mac.map_or([0; 6], |m| m.octets())),
-            index: i.index,
-            name: i.name,
-        })
-        .collect()
+    pnet::datalink::interfaces().into_iter().map(Interface::from).collect()
+}
+
+impl From<NetworkInterface> for Interface {
+    fn from(i: NetworkInterface) -> Self {
+        Self { loopback: i.is_loopback(), mac: mac(&i), index: i.index, name: i.name }
+    }
+}
+
+fn mac(interface: &NetworkInterface) -> MacAddr {
+    MacAddr(interface.mac.map_or([0; 6], |mac| mac.octets()))
+}
+
+/// Whether `ip` is an address of one of these interfaces. All addresses of a network of the
+/// loopback device are this machine's: 127.0.0.0/8.
+fn is_local_ip(ip: IpAddr, interfaces: &[NetworkInterface]) -> bool {
+    let has_ip = |i: &NetworkInterface| {
+        let is_loopback = i.is_loopback();
+        i.ips.iter().any(|network| network.ip() == ip || is_loopback && network.contains(ip))
+    };
+    interfaces.iter().any(has_ip)
 }
 
 /// What the kernel says to opening a packet socket on the device `name`, with what is missing and
@@ -84,11 +102,11 @@ pub fn local_node(file: &HostsFile, wanted: Option<NodeId>) -> io::Result<NodeId
         };
         return hosts.entry(node).map(|_| node).ok_or_else(unknown);
     }
-    let found = list_interfaces()?;
+    let found = listed()?;
     let is_local = |own: Reach<'_>| match own {
-        Reach::Direct { mac, .. } => found.iter().any(|i| i.mac == mac),
-        // The kernel lets nobody bind an address of another machine.
-        Reach::Udp(addr) => UdpSocket::bind((addr.ip(), 0)).is_ok(),
+        Reach::Direct { mac: own, .. } => found.iter().any(|i| mac(i) == own),
+        // That it can be bound says nothing where net.ipv4.ip_nonlocal_bind is 1.
+        Reach::Udp(addr) => is_local_ip(addr.ip(), &found),
         Reach::Via(_) => false,
     };
     hosts.local_node(is_local).map_err(|e| file.error(e.to_string()))
@@ -101,4 +119,30 @@ pub fn local_node(file: &HostsFile, wanted: Option<NodeId>) -> io::Result<NodeId
 /// `ENODEV` if there is none of that name.
 pub fn number_and_mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<(u32, u32)> {
     Ok((packet::index(socket, name)?, packet::mtu(socket, name)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(name: &str, flags: i32, ips: &[&str]) -> NetworkInterface {
+        let ips = ips.iter().map(|ip| ip.parse().expect("a network")).collect();
+        let (description, flags) = (String::new(), flags.cast_unsigned());
+        NetworkInterface { name: name.into(), description, index: 1, mac: None, ips, flags }
+    }
+
+    #[test]
+    fn is_local_ip__of_all_devices_and_of_the_whole_loopback_network() {
+        let found = [
+            interface("lo", libc::IFF_LOOPBACK, &["127.0.0.1/8", "::1/128"]),
+            interface("eth0", 0, &["10.1.0.7/16", "fd00::7/64"]),
+        ];
+        let is_local = |ip: &str| is_local_ip(ip.parse().expect("an address"), &found);
+        for ip in ["127.0.0.1", "127.200.3.4", "::1", "10.1.0.7", "fd00::7"] {
+            assert!(is_local(ip), "{ip}");
+        }
+        for ip in ["10.1.0.8", "fd00::8", "::2", "192.0.2.1"] {
+            assert!(!is_local(ip), "{ip}");
+        }
+    }
 }

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-/// A number of seconds, greater than 0.
+/// The most seconds, 31 years: the kernel's clock has room for several of them.
+const MOST_SECONDS: f64 = 1e9;
+
+/// A number of seconds, greater than 0 and bounded.
 pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
-    let secs = text.parse().ok().filter(|secs| *secs > 0.0);
+    let secs = text.parse().ok().filter(|secs| *secs > 0.0 && *secs <= MOST_SECONDS);
     secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok())
-        .ok_or("expected a number of seconds greater than 0, such as 0.5")
+        .ok_or("expected a number of seconds greater than 0, such as 0.5, and up to 1000000000")
 }
 
 /// A port, or 0 for any free one. Says how to write it if a node stands before it.
@@ -52,9 +55,16 @@ mod tests {
     #[test]
     fn seconds__takes_fractions_and_nothing_below_them() {
         assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
-        for text in ["0", "-1", "", "soon", "nan", "inf", "1e40"] {
+        for text in ["0", "-1", "", "soon", "nan", "inf", "1e40", "1e19", "1000000001"] {
             assert!(seconds(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn seconds__can_be_added_to_any_time() {
+        let most = seconds("1e9").expect("a number of seconds");
+        let now = std::time::Instant::now();
+        assert!(now.checked_add(most * 4).is_some());
     }
 
     #[test]

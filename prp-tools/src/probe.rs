@@ -1,9 +1,11 @@
 //! Echoes to nodes and what comes back (SPEC PRP-NODE): what `ping` and `trace` are made of.
 
+mod presence;
 mod udp;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,7 +13,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use prp_device::{
-    FrameIo, KernelDevice, PacketDevice, PortFilter, UdpCounters, explain_open, factory,
+    FrameIo, KernelDevice, PacketDevice, PortFilter, Sent, UdpCounters, explain_open, factory,
     list_interfaces,
 };
 use prp_node::PortClaims;
@@ -22,13 +24,14 @@ use prp_proto::hosts::UDP_DEVICE;
 use prp_proto::route::{NextHop, Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
-    CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, HEADER_LEN, Head, NetworkHeader, NodeBlock,
-    NodeKind, TransportHeader, sealed,
+    CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NetworkHeader,
+    NodeBlock, NodeKind, TransportHeader, sealed,
 };
 use prp_sock::{HostsFile, Resolver};
 
 use crate::exit::{Code, Failure};
 use crate::hosts;
+use presence::Presence;
 use udp::UdpProbe;
 
 /// Where ports for asking begin: above those that are given out automatically.
@@ -42,6 +45,7 @@ pub(crate) struct Prober {
     devices: Vec<PacketDevice>,
     /// The device after those.
     udp: Option<UdpProbe>,
+    presence: Presence,
     /// Why there are no Ethernet devices, where the node has some.
     no_ethernet: Option<io::Error>,
     replies: VecDeque<ProbeReply>,
@@ -109,8 +113,19 @@ impl Prober {
         let forwarder = Forwarder::new(hosts.ethertype(), routes, ours);
         let (id, started) = (std::process::id(), Instant::now());
         let replies = VecDeque::new();
-        let _claims = claims;
-        Ok(Self { file, forwarder, devices, udp, no_ethernet, replies, port, id, started, _claims })
+        Ok(Self {
+            file,
+            forwarder,
+            devices,
+            udp,
+            presence: Presence::new(local)?,
+            no_ethernet,
+            replies,
+            port,
+            id,
+            started,
+            _claims: claims,
+        })
     }
 
     /// The node `name` means.
@@ -136,6 +151,12 @@ impl Prober {
     /// Whether the best way to `node` is UDP.
     pub(crate) fn is_udp(&self, node: NodeId) -> bool {
         self.best_hop(node).is_some_and(|hop| hop.addr.is_udp())
+    }
+
+    /// The UDP address of the first node on the way to `node`, at that node's own port; none over
+    /// Ethernet.
+    pub(crate) fn udp_addr(&self, node: NodeId) -> Option<SocketAddr> {
+        self.file.hosts().socket_addr(self.best_hop(node)?.addr)
     }
 
     /// What the UDP device has counted, if there is one.
@@ -198,20 +219,26 @@ impl Prober {
         let next = self.forwarder.next_hop(node, flow, None).map_err(|_| self.unreachable(node))?;
         let echo = |sequence: &u16| self.echo(node, &next, *sequence, routers, padding);
         let frames: Vec<_> = sequences.iter().map(echo).collect();
-        let at = usize::from(next.device.0);
-        let sent = match (self.devices.get_mut(at), &mut self.udp) {
-            (Some(device), _) => {
-                device.send(&mut frames.iter().map(|frame| [&frame[..], &[], &[], &[]]))
-            }
-            (None, Some(udp)) => udp.send(next.addr, &frames),
-            (None, None) => return Err(self.unreachable(node)),
+        let Some(sent) = self.send_frames(next.device, next.addr, &frames) else {
+            return Err(self.unreachable(node));
         };
         if sent.too_big {
-            let mtu = self.forwarder.devices()[at].mtu;
+            let mtu = self.forwarder.devices()[usize::from(next.device.0)].mtu;
             let text = format!("{padding} bytes of padding: more than an MTU of {mtu} takes");
             return Err(Failure::new(Code::Failed, text));
         }
         Ok(())
+    }
+
+    /// Sends `frames` by `device` to `to`; none if there is no such device.
+    fn send_frames(&mut self, device: DeviceId, to: LinkAddr, frames: &[Vec<u8>]) -> Option<Sent> {
+        match (self.devices.get_mut(usize::from(device.0)), &mut self.udp) {
+            (Some(device), _) => {
+                Some(device.send(&mut frames.iter().map(|frame| [&frame[..], &[], &[], &[]])))
+            }
+            (None, Some(udp)) => Some(udp.send(to, frames)),
+            (None, None) => None,
+        }
     }
 
     /// An echo by `next`, from the Ethernet header on if there is one.
@@ -273,32 +300,44 @@ impl Prober {
         }
     }
 
-    /// Takes in what is there.
+    /// Takes in what is there, and answers what is for the node itself.
     fn take_replies(&mut self) -> io::Result<()> {
-        let Self { devices, udp, forwarder, replies, started, id, port, .. } = self;
-        let mut take = |outcome: Outcome<'_>| {
-            let Outcome::Local(frame) = outcome else { return };
-            let now = started.elapsed().as_nanos() as u64;
-            let block = NodeBlock::of(&frame).filter(|block| block.id == *id);
-            if let Some(block) = block.filter(|_| frame.head.transport.dst_port == *port) {
-                replies.push_back(ProbeReply {
-                    from: frame.head.network.src,
-                    kind: block.kind,
-                    sequence: block.sequence,
-                    routers: block.hops,
-                    took: Duration::from_nanos(now.saturating_sub(block.stamp)),
-                });
-            }
+        let Self { devices, udp, presence, forwarder, replies, started, id, port, .. } = self;
+        let now = || started.elapsed().as_nanos() as u64;
+        let mut take = |frame: &Frame<'_>| {
+            let Some(block) = NodeBlock::of(frame).filter(|block| block.id == *id) else { return };
+            replies.push_back(ProbeReply {
+                from: frame.head.network.src,
+                kind: block.kind,
+                sequence: block.sequence,
+                routers: block.hops,
+                took: Duration::from_nanos(now().saturating_sub(block.stamp)),
+            });
         };
+        let is_ours = |frame: &Frame<'_>| frame.head.transport.dst_port == *port;
         for (at, device) in devices.iter_mut().enumerate() {
             let at = DeviceId(at as u16);
-            device.receive(1, &mut |bytes| take(forwarder.decide(at, bytes)))?;
+            device.receive(1, &mut |bytes| match forwarder.decide(at, bytes) {
+                Outcome::Local(frame) if is_ours(&frame) => take(&frame),
+                _ => {}
+            })?;
         }
+        let Some(udp) = udp else { return Ok(()) };
         let at = DeviceId(devices.len() as u16);
-        let mut take = |from: LinkAddr, bytes: &[u8]| {
-            take(forwarder.handle_datagram(at, from, bytes));
-        };
-        udp.as_mut().map_or(Ok(()), |udp| udp.receive(&mut take))
+        let mut answers = Vec::new();
+        udp.receive(&mut |from, bytes| match forwarder.handle_datagram(at, from, bytes) {
+            Outcome::Local(frame) if is_ours(&frame) => take(&frame),
+            Outcome::Local(frame) => {
+                let now = prp_proto::time::Instant::from_nanos(now());
+                answers.extend(presence.answer(now, forwarder, &frame));
+            }
+            Outcome::Forward(_) | Outcome::Dropped(..) => {}
+        })?;
+        for answer in answers {
+            // It may be lost like any other.
+            let _ = self.send_frames(answer.device, answer.to, &[answer.bytes]);
+        }
+        Ok(())
     }
 }
 

@@ -21,8 +21,10 @@ use serde_json::Value;
 prp_tests::main! {
     light:
         ping__a_process_of_the_node_answers,
+        ping__answers_for_its_node_where_nobody_else_does,
         trace__routers_of_both_carriers,
         doctor__what_is_wrong_with_the_route,
+        check__finds_the_own_node_where_any_address_can_be_bound,
         dump__shows_trains_packet_by_packet;
 }
 
@@ -99,6 +101,29 @@ fn ping__a_process_of_the_node_answers() {
     assert_eq!((code, &report["answered"]), (Some(4), &0.into()), "{report}");
 }
 
+/// No other process of either node runs: each ping holds the own port of its node.
+fn ping__answers_for_its_node_where_nobody_else_does() {
+    let nodes = Loopback::new();
+    let prp = |node: u8, words: &[&str]| {
+        let mut command = unprivileged_prp();
+        command.env("PRP_HOSTS", nodes.hosts()).env("PRP_NODE", node.to_string()).args(words);
+        command
+    };
+    let mut first = prp(nodes.client, &["ping", "-q", "-i", "0.05", "-w", "60", "--json", "beta"]);
+    let first = first.stdout(Stdio::piped()).spawn().expect("it runs");
+    let second = ["ping", "-q", "-c", "100", "-i", "0.1", "-w", "9", "--json", "alpha"];
+    let (code, report) = json(&mut prp(nodes.server, &second));
+    assert!(report["answered"].as_u64().is_some_and(|n| n > 0), "{code:?} {report}");
+    // Nobody owns the port.
+    let mut scan = prp(nodes.server, &["cat", "-w", "20", "alpha", "7000"]);
+    let Output { status, stderr, .. } = scan.output().expect("it runs");
+    assert_eq!(status.code(), Some(3), "{}", String::from_utf8_lossy(&stderr));
+    kill(Pid::from_raw(first.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    let output = first.wait_with_output().expect("a child");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(report["answered"].as_u64().is_some_and(|n| n > 0), "{report}");
+}
+
 /// From an Ethernet segment to a UDP network and back.
 fn trace__routers_of_both_carriers() {
     let (topology, hosts) = Topology::ethernet_then_udp();
@@ -136,6 +161,11 @@ fn doctor__what_is_wrong_with_the_route() {
     let two = topology.node(2);
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, ["no_answer"], "{report:#}");
+    assert!(report.to_string().contains("5230 to 5357"), "{report:#}");
+    let other_port = TempFile::new("self 1\n1 udp:10.99.0.1\n2 udp:10.99.0.2:6000\n");
+    let path = Some(other_port.path());
+    let (_, report) = json(prp_on(&topology.node(1), path).args(["doctor", "--json", "2"]));
+    assert!(report.to_string().contains("6000 to 6127"), "{report:#}");
     let mut process = Puppet::start(&two, PUPPET);
     process.ok("listen l 2:80");
     let (kinds, report) = examine(&topology);
@@ -143,6 +173,8 @@ fn doctor__what_is_wrong_with_the_route() {
     two.run("ip", &["link", "set", "eth0", "mtu", "1400"]);
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, ["mtu_hole"], "{report:#}");
+    // As prphosts has it: with the headers of IP and UDP.
+    assert!(report.to_string().contains("mtu=1400 "), "{report:#}");
     two.run("ip", &["link", "set", "eth0", "mtu", "1500"]);
     if Command::new("nft").arg("--version").output().is_err() {
         skip("nft");
@@ -154,6 +186,19 @@ fn doctor__what_is_wrong_with_the_route() {
     }
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, ["trains_lost"], "{report:#}");
+}
+
+/// The kernel lets programs bind addresses of other machines: so do routers that stand in for each
+/// other (keepalived).
+fn check__finds_the_own_node_where_any_address_can_be_bound() {
+    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let one = topology.node(1);
+    let hosts = TempFile::new("1 udp:10.99.0.1\n2 udp:10.99.0.2\n");
+    one.run("sh", &["-c", "echo 1 >/proc/sys/net/ipv4/ip_nonlocal_bind"]);
+    let output = prp_on(&one, Some(hosts.path())).args(["hosts", "check"]).output();
+    let Output { status, stdout, stderr } = output.expect("topo runs");
+    let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(status.success() && stdout.contains("node 1"), "{stdout}{stderr}");
 }
 
 /// The scheduling policy of a process: the 41st field of its line in /proc.

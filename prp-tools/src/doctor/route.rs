@@ -1,10 +1,11 @@
 //! The route to a node: whether its router answers, to every echo and once, and how large frames
 //! may be.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use prp_proto::addr::NodeId;
+use prp_proto::addr::{NodeId, UDP_PORTS};
 use prp_proto::wire::{Flags, NodeKind};
 
 use super::finding::Finding;
@@ -31,6 +32,10 @@ const TEST_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Padding of the echoes of a train: as full segments of an MTU of 1500.
 const TRAIN_PADDING: usize = 1400;
+
+/// The headers of IP and UDP.
+const IPV4_HEADERS: usize = 20 + 8;
+const IPV6_HEADERS: usize = 40 + 8;
 
 /// What came of some echoes.
 #[derive(Debug, Default)]
@@ -86,14 +91,17 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
         );
         let mend = "`prp doctor` on that node; `prp trace` says how far frames get. Are both \
                     devices in one VLAN, and is the hardware address in prphosts right?";
-        if prober.is_udp(node) {
+        if let Some(addr) = prober.udp_addr(node) {
             let cause = format!(
                 "{title} does not answer over UDP: it is off, no program there uses PRP and no \
                  prp-routed runs, or datagrams are lost on the way by {first}"
             );
-            let mend = "`prp doctor` on that node; does a firewall accept its UDP ports, 5230 to \
-                        5357, and does prphosts have its IP address?";
-            return Finding::fault("no_answer", cause, mend);
+            let (own, last) = (addr.port(), addr.port().saturating_add(UDP_PORTS - 1));
+            let mend = format!(
+                "`prp doctor` on that node; does a firewall accept the UDP ports of {first}, {own} \
+                 to {last}, and does prphosts have its IP address?"
+            );
+            return Finding::fault("no_answer", cause, &mend);
         }
         return Finding::fault("no_answer", cause, mend);
     };
@@ -131,10 +139,16 @@ fn of_size(
         let middle = passed.midpoint(failed);
         if passes(prober, node, number, middle)? { passed = middle } else { failed = middle }
     }
-    let (title, mtu) = (prober.name(node), Prober::frame_len(passed));
-    let full = Prober::frame_len(largest);
+    let title = prober.name(node);
+    // What prphosts says is of IP packets, whole (SPEC PRP-HOSTS-8).
+    let (unit, headers) = match prober.udp_addr(node) {
+        None => ("frames", 0),
+        Some(SocketAddr::V4(_)) => ("IP packets", IPV4_HEADERS),
+        Some(SocketAddr::V6(_)) => ("IP packets", IPV6_HEADERS),
+    };
+    let [mtu, full] = [passed, largest].map(|padding| Prober::frame_len(padding) + headers);
     let cause = format!(
-        "frames of {full} bytes do not get to {title} and back, those of {mtu} do: a link on the \
+        "{unit} of {full} bytes do not get to {title} and back, those of {mtu} do: a link on the \
          way has a smaller MTU"
     );
     let mend = format!("mtu={mtu} for {title} in the prphosts of both ends, or a larger MTU there");

@@ -12,8 +12,8 @@ use prp_proto::hosts::Hosts;
 /// Datagrams that are taken at a time.
 const BATCH: usize = 32;
 
-/// The UDP sockets of the node, and those of its own ports that no other process holds: what comes
-/// there is handed on meanwhile, to others as well.
+/// The UDP sockets of a process, and those of the node's own ports that no other process holds:
+/// what comes there is handed on meanwhile, to others as well.
 #[derive(Debug)]
 pub(super) struct UdpProbe {
     device: UdpDevice,
@@ -53,11 +53,13 @@ impl UdpProbe {
     /// Hands what is there to `take`, with its senders.
     pub(super) fn receive(&mut self, take: &mut dyn FnMut(LinkAddr, &[u8])) -> io::Result<()> {
         let Self { device, node_ports, owners } = self;
+        let offset = device.offset();
         for port in node_ports {
             port.hand_on(|bytes| match owners.addressee(bytes)? {
                 Addressee::Process(owner) => Some(owner),
-                // This process does not answer for the node.
-                Addressee::Unowned | Addressee::OtherNode => owners.router(),
+                // Without a router this process answers for the node.
+                Addressee::Unowned => Some(owners.router().unwrap_or(offset)),
+                Addressee::OtherNode => owners.router(),
             })?;
         }
         device.receive(BATCH, take).map(|_| ())
