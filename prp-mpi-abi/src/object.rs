@@ -13,7 +13,7 @@ use prp_mpi::operation::Operation;
 use prp_mpi::request::{RequestId, Status};
 
 pub(crate) use self::attributes::{Attributes, with_attributes_of_type};
-pub(crate) use self::communicator::{Comm, Group, Remote};
+pub(crate) use self::communicator::{Comm, Group, Remote, take_gone};
 use crate::sys::callback::{Callback, Combiner};
 use crate::sys::pointer::Address;
 

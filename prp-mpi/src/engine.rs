@@ -46,6 +46,8 @@ pub struct Engine {
     /// A message that was longer than the buffer of a receive that had been released.
     pub overrun: Option<Overrun>,
     released: Released,
+    /// Contexts that nobody begins anything on any more, and that something waits on.
+    unused: Vec<u64>,
 }
 
 impl Engine {
@@ -67,6 +69,7 @@ impl Engine {
             garbage: None,
             overrun: None,
             released: Released::default(),
+            unused: Vec::new(),
         })
     }
 
@@ -421,6 +424,20 @@ impl Engine {
     /// Nobody will ask for this request.
     pub fn free(&mut self, request: RequestId) {
         self.requests.free(request);
+    }
+
+    /// Nobody begins anything on these contexts any more: they are forgotten when nothing waits on
+    /// them.
+    pub fn forget(&mut self, contexts: &[u64]) {
+        self.unused.extend(contexts);
+        let (matching, schedules, calls) = (&mut self.matching, &self.schedules, &mut self.calls);
+        self.unused.retain(|&context| {
+            if schedules.iter().any(|s| s.context == context) || !matching.forget(context) {
+                return true;
+            }
+            calls.remove(&context);
+            false
+        });
     }
 
     /// Tells all others that nothing more comes.

@@ -170,6 +170,17 @@ impl Matching {
         }
     }
 
+    /// Forgets a context that is not used any more. `false` while a receive or a message waits.
+    pub fn forget(&mut self, context: u64) -> bool {
+        let waits = self.posted.get(&context).is_some_and(|queue| !queue.is_empty())
+            || self.unexpected.get(&context).is_some_and(|queue| !queue.is_empty());
+        if !waits {
+            self.posted.remove(&context);
+            self.unexpected.remove(&context);
+        }
+        !waits
+    }
+
     /// Bytes that unexpected messages have, or will have when they are whole.
     pub const fn unexpected_bytes(&self) -> u64 {
         self.bytes

@@ -97,6 +97,16 @@ impl Process {
         self.names.lock().insert(context, name.to_owned());
     }
 
+    /// Nobody begins anything on these contexts any more.
+    pub fn forget(&self, contexts: &[u64]) {
+        let mut names = self.names.lock();
+        for context in contexts {
+            names.remove(context);
+        }
+        drop(names);
+        self.engine().forget(contexts);
+    }
+
     /// What a context is called.
     pub fn name_of(&self, context: u64) -> String {
         let names = self.names.lock();

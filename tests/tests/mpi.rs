@@ -173,6 +173,7 @@ fn objects__of_one_rank() {
         "generalized",
         "elements",
         "dimensions",
+        "freed",
     ];
     for kind in kinds {
         check(&run(&["-n", "1"], "objects", kind), "all well");

@@ -13,7 +13,9 @@ use super::error::{Class, Failure, Outcome, fail};
 use super::group::{compare_groups, group_of};
 use super::topology::Topology;
 use super::{CONGRUENT, IDENT, UNDEFINED, UNEQUAL};
-use crate::object::{Attributes, COMMS, CONTEXTS, Comm, Group, Handle, Info, REQUESTS, Remote};
+use crate::object::{
+    Attributes, COMMS, CONTEXTS, Comm, Group, Handle, Info, REQUESTS, Remote, take_gone,
+};
 use crate::sys::pointer::Ptr;
 
 pub(crate) fn comm_size(comm: Handle, size: Ptr<c_int>) -> Outcome {
@@ -70,6 +72,7 @@ fn add(
     change: impl FnOnce(&mut Comm),
 ) -> Result<Handle, Failure> {
     let me = process()?.rank();
+    process()?.forget(&take_gone());
     let Some(rank) = group.iter().position(|&r| r == me) else { return Ok(Handle::COMM_NULL) };
     let mut comm = Comm::new(context, group, rank, "");
     *comm.errhandler.get_mut() = *of.errhandler.lock();

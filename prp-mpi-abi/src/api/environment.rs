@@ -1,7 +1,7 @@
 //! Beginning, end, and what there is without either.
 
 use std::ffi::{c_char, c_int};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -24,7 +24,12 @@ pub(crate) static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
 static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
 static MAIN: OnceLock<std::thread::ThreadId> = OnceLock::new();
 
+/// Levels of threads, each with all that the one before allows.
+const LEVELS: [c_int; 4] = [0, 1024, 2048, MULTIPLE];
 const MULTIPLE: c_int = 4096;
+
+/// The level that the program has asked for.
+static LEVEL: AtomicI32 = AtomicI32::new(LEVELS[0]);
 
 /// This process as a rank.
 pub(crate) fn process() -> Result<&'static Arc<Process>, Failure> {
@@ -82,8 +87,7 @@ pub(crate) fn init_thread(
     provided: Ptr<c_int>,
 ) -> Outcome {
     start(required)?;
-    provided.put(MULTIPLE);
-    Ok(())
+    query_thread(provided)
 }
 
 fn start(level: c_int) -> Outcome {
@@ -92,7 +96,10 @@ fn start(level: c_int) -> Outcome {
     }
     let _ = MAIN.set(std::thread::current().id());
     begin()?;
-    if level >= MULTIPLE {
+    let level = LEVELS.into_iter().find(|l| *l >= level).unwrap_or(MULTIPLE);
+    LEVEL.store(level, Ordering::Relaxed);
+    // At all other levels one thread calls at a time, so it may keep the engine while it waits.
+    if level == MULTIPLE {
         process()?.share();
     }
     Ok(())
@@ -127,7 +134,7 @@ pub(crate) fn finalized(flag: Ptr<c_int>) -> Outcome {
 }
 
 pub(crate) fn query_thread(provided: Ptr<c_int>) -> Outcome {
-    provided.put(MULTIPLE);
+    provided.put(LEVEL.load(Ordering::Relaxed));
     Ok(())
 }
 

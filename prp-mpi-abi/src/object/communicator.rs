@@ -43,6 +43,21 @@ pub(crate) struct Comm {
     pub(crate) calls: AtomicI32,
 }
 
+/// Contexts of communicators that are no more. The engine, which may be in use where the last owner
+/// of one goes, forgets them later.
+static GONE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// The contexts of communicators that are no more since this was asked last.
+pub(crate) fn take_gone() -> Vec<u64> {
+    std::mem::take(&mut *GONE.lock())
+}
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        GONE.lock().extend([self.messages(), self.collectives()]);
+    }
+}
+
 impl Comm {
     pub(crate) fn new(context: u64, group: Group, rank: usize, name: &str) -> Self {
         Self {

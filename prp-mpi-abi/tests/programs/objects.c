@@ -272,8 +272,10 @@ int main(int argc, char **argv) {
         {"generalized", generalized}, {"elements", elements}, {"dimensions", dimensions},
         {"freed", freed},
     };
-    int found = 0;
-    MPI_Init(&argc, &argv);
+    int found = 0, provided, level;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    MPI_Query_thread(&level);
+    CHECK(provided == MPI_THREAD_FUNNELED && level == MPI_THREAD_FUNNELED);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (argc < 2 || strcmp(argv[1], all[i].name)) continue;
         all[i].check();

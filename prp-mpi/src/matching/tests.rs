@@ -37,6 +37,19 @@ fn take_posted__first_posted_of_those_that_match() {
 }
 
 #[test]
+fn forget__only_what_nothing_waits_on() {
+    let mut matching = Matching::default();
+    post(&mut matching, 1, None, None);
+    assert!(!matching.forget(CONTEXT));
+    assert!(matching.take_posted(&header(0, 0)).is_some());
+    let id = matching.hold(header(0, 0), 0);
+    assert!(!matching.forget(CONTEXT));
+    matching.take(id);
+    assert!(matching.forget(CONTEXT));
+    assert!(matching.posted.is_empty() && matching.unexpected.is_empty());
+}
+
+#[test]
 fn find__first_sent_of_those_that_match() {
     let mut matching = Matching::default();
     let first = matching.hold(header(0, 1), 0);
