@@ -1,10 +1,9 @@
 //! Requests: testing, waiting, starting again, taking back.
 
+mod generalized;
 mod peek;
 
 use std::ffi::c_int;
-use std::sync::Arc;
-use std::sync::atomic::AtomicI32;
 
 use prp_mpi::engine::Engine;
 use prp_mpi::request::Status as Ending;
@@ -15,8 +14,9 @@ use super::environment::process;
 use super::error::{Class, Failure, Outcome, fail};
 use super::message::{check, put_status, status_of, waiting};
 use crate::object::{Generalized, Handle, REQUESTS, Req};
-use crate::sys::callback::Callback;
-use crate::sys::pointer::{Address, Ptr, Status};
+use crate::sys::pointer::{Ptr, Status};
+use generalized::{callback_outcome, end_step};
+pub(crate) use generalized::{grequest_complete, grequest_start};
 pub(crate) use peek::*;
 
 /// What became of a request.
@@ -56,14 +56,6 @@ fn take(handle: Handle) -> Result<Option<Done>, Failure> {
     };
     REQUESTS.take(handle);
     Ok(Some(done))
-}
-
-/// The outcome that a callback of a generalized request returned.
-fn callback_outcome(code: c_int) -> Outcome {
-    if code == 0 {
-        return Ok(());
-    }
-    Err(Failure { code, comm: Handle::WORLD, text: "the program says so".into() })
 }
 
 fn empty() -> Done {
@@ -458,7 +450,7 @@ pub(crate) fn request_free(request: Ptr<Handle>) -> Outcome {
         let handle = request.get();
         request.put(Handle::REQUEST_NULL);
         // The application names the handle once more, to complete it, unless it has done so.
-        return if own.note(Generalized::FREED) { end_generalized(handle, &own) } else { Ok(()) };
+        return end_step(handle, &own, Generalized::FREED);
     }
     let Some(taken) = REQUESTS.take(request.get()) else {
         return fail(Class::Request, "no such request");
@@ -475,12 +467,6 @@ pub(crate) fn request_free(request: Ptr<Handle>) -> Outcome {
     Ok(())
 }
 
-/// A generalized request that is complete, and that nobody will ask for.
-fn end_generalized(handle: Handle, own: &Generalized) -> Outcome {
-    REQUESTS.take(handle);
-    callback_outcome(own.free.free(own.extra))
-}
-
 pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
     let active = match REQUESTS.at(request.get()) {
         None => return fail(Class::Request, "no such request"),
@@ -495,29 +481,4 @@ pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
         Req::Done(_) | Req::Persistent(..) => {}
     }
     Ok(())
-}
-
-pub(crate) fn grequest_start(
-    query: Callback,
-    free: Callback,
-    cancel: Callback,
-    extra: Address,
-    request: Ptr<Handle>,
-) -> Outcome {
-    let own = Generalized { query, free, cancel, extra, state: AtomicI32::new(0) };
-    request.put(REQUESTS.add(Req::Generalized(Arc::new(own))));
-    Ok(())
-}
-
-pub(crate) fn grequest_complete(request: Handle) -> Outcome {
-    match REQUESTS.at(request) {
-        Some(Req::Generalized(own)) => {
-            if own.note(Generalized::COMPLETE) {
-                end_generalized(request, &own)
-            } else {
-                Ok(())
-            }
-        }
-        _ => fail(Class::Request, "no generalized request"),
-    }
 }
