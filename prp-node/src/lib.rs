@@ -16,6 +16,7 @@
 //! | [`fork`] | what the child of a fork has of its parent, and what it has not |
 //! | [`hosts`] | prphosts as it was read |
 //! | [`descriptors`] | how many descriptors a process may have |
+//! | [`signals`] | which signals a process heeds |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -27,6 +28,7 @@ pub mod hosts;
 pub mod mirror;
 pub mod registry;
 pub mod run_dir;
+pub mod signals;
 pub mod status;
 mod sys;
 mod trust;

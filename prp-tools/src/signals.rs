@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal, raise};
+use prp_node::signals::not_ignored;
 
 /// What users and service managers end programs with.
 const DEADLY: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
@@ -29,7 +30,7 @@ impl Signals {
     /// signals it leaves to others.
     pub(crate) fn watch() -> io::Result<Self> {
         let signals = Self::default();
-        let set = wanted(&process_status());
+        let set = not_ignored(&DEADLY);
         set.thread_block()?;
         let waiting = signals.clone();
         thread::Builder::new().name("prp-signals".into()).spawn(move || {
@@ -68,19 +69,6 @@ pub(crate) fn die_of(signal: Signal) -> ! {
     let _ = raise(signal);
     // Its default action is to end the process; the exit code is what a shell makes of that.
     process::exit(128 + signal as i32)
-}
-
-/// Linux's description of this process.
-fn process_status() -> String {
-    std::fs::read_to_string("/proc/self/status").unwrap_or_default()
-}
-
-/// The deadly signals that this process does not ignore: a user that started it with `nohup` or in
-/// the background of a script wants it to go on.
-fn wanted(status: &str) -> SigSet {
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    DEADLY.into_iter().filter(|signal| ignored >> (*signal as i32 - 1) & 1 == 0).collect()
 }
 
 #[cfg(test)]
