@@ -165,8 +165,8 @@ impl Assembler {
         self.op(STX | ATOMIC | Size::Double as u8, to as u8, from as u8, offset, 0);
     }
 
-    /// As [`Self::add_atomically`]; `from` becomes what was there. What stands before it in the
-    /// program happens before it, for all processors, and what stands behind it happens after it.
+    /// As [`Self::add_atomically`]; `from` becomes what was there. What comes before it in the
+    /// program happens before it, for all processors, and what comes behind it happens after it.
     pub fn fetch_add(&mut self, to: Reg, offset: i16, from: Reg) {
         self.op(STX | ATOMIC | Size::Double as u8, to as u8, from as u8, offset, FETCH);
     }

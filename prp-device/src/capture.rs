@@ -21,8 +21,8 @@ use crate::sys::capture_ring::{CaptureRing, RETIRE};
 use crate::sys::packet;
 use mirrors::{Mirror, MirrorServer};
 
-/// How often to poll, in milliseconds, whether processes have copied frames: nobody wakes the one
-/// that waits for them. Their memory has room for those of 20 ms.
+/// How often to poll, in milliseconds, whether processes have copied frames: no process wakes the
+/// thread that waits for them. Their memory has room for those of 20 ms.
 const POLL_EVERY: u8 = 4;
 
 /// A frame that has passed a device.
@@ -199,8 +199,8 @@ impl CaptureSocket {
 }
 
 /// A program of the kernel's that lets the first bytes pass of frames of `ethertype` and of UDP
-/// datagrams between `ports`, and no others. IPv6's extension headers, which nobody sends, hide a
-/// datagram.
+/// datagrams between `ports`, and no others. IPv6's extension headers, which no PRP node sends,
+/// hide a datagram.
 fn only(ethertype: u16, ports: &RangeInclusive<u16>, lengths: CaptureLengths) -> Vec<SockFilter> {
     const BYTE: u16 = 0x30;
     const HALF: u16 = 0x28;
@@ -222,8 +222,9 @@ fn only(ethertype: u16, ports: &RangeInclusive<u16>, lengths: CaptureLengths) ->
     const FRAGMENT: u32 = 0x1fff;
     let (first, last) = (u32::from(*ports.start()), u32::from(*ports.end()));
     let step = SockFilter::new;
-    // A jump skips so many steps if it holds, and so many if it does not. From a step at N it is
-    // FRAME - N - 1 steps to the one that lets a frame pass, and DROP - N - 1 to the last one.
+    // A jump has two distances: the steps it skips if it holds, and those it skips if it does not.
+    // From a step at N it is FRAME - N - 1 steps to the one that lets a frame pass, and DROP - N -
+    // 1 to the last one.
     const DROP: u8 = 20;
     const FRAME: u8 = 21;
     vec![
@@ -300,7 +301,7 @@ mod tests {
         ];
         receiver.set_nonblocking(true).expect("it is a socket");
         for (number, (passes, frame)) in cases.iter().enumerate() {
-            // It may say that nobody takes this.
+            // It may say that no reader takes this.
             let _ = sender.send(frame);
             let mut room = [0; 100];
             let came = receiver.recv(&mut room).ok().map(|len| &room[..len]);

@@ -40,8 +40,8 @@ const AT_INGRESS: [&str; 2] = ["ingress", "clsact"];
 const SOCKETS: &str = "/proc/thread-self/net/packet";
 
 /// Whether frames that go straight to the NIC driver of the device called `name`, in this thread's
-/// network namespace, pass by nothing. Nobody would see there that a frame is too large: the device
-/// must have the number and the MTU it had. Captures may listen that get them all the same:
+/// network namespace, pass by nothing. No error would show there that a frame is too large: the
+/// device must have the number and the MTU it had. Captures may listen that get them all the same:
 /// `is_reached` says of the inode of a packet socket whether its owner does.
 ///
 /// # Errors

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use prp_proto::time::Instant;
 
-/// A thread that keeps the processor for so long computes, and will until the scheduler takes it
+/// A thread that keeps the processor for this long computes, and will until the scheduler takes it
 /// away: after most of a millisecond at least. A frame that comes meanwhile waits for that, where a
 /// thread asleep would be woken, and go first. A peer on the same processor gives it back sooner.
 const LONG: Duration = Duration::from_micros(500);
 
-/// So many long yields in a row are no accident: a hypervisor may take a processor away once.
+/// This number of long yields, one after another, is no accident: a hypervisor may take a processor
+/// away once.
 const CERTAIN: u32 = 2;
 
-/// A thread does not poll, and so does not yield, for so many times what the last yield took: long
-/// yields are then 1 % of the time.
+/// A thread does not poll, and so does not yield, for this multiple of the time of the last yield:
+/// long yields are then 1 % of the time.
 const REST: u32 = 100;
 
 /// What a thread that polls for frames, and yields the processor in between, learns about the other

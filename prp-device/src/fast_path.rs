@@ -63,14 +63,14 @@ pub(super) struct FastPath<T> {
     netdev: Netdev,
     /// How long a flow may pause.
     pause: Duration,
-    /// Calls the thread that looks after it. Without, it stays closed.
+    /// Calls the thread that services it. Without, it stays closed.
     waker: OnceLock<Waker>,
     /// Frames so far, whichever way they went. The thread that has the device to itself counts
     /// them.
     frames: AtomicU64,
     /// At how many it may be a flow.
     threshold: AtomicU64,
-    /// Those that went this way, until somebody asks.
+    /// Frames that took this path since [`Self::take_count`] was called last.
     count: AtomicU64,
     /// It may be open: mostly it is not, and the lock is not worth taking.
     is_open: AtomicBool,
@@ -141,7 +141,7 @@ impl<T> FastPath<T> {
         (!state.broken && state.means.is_some()).then_some(FastPathGuard(state))
     }
 
-    /// So many frames more.
+    /// Counts `frames` more frames, on whichever path.
     #[inline]
     pub(super) fn note(&self, frames: usize) {
         let frames = self.frames.load(Ordering::Relaxed) + frames as u64;
@@ -151,7 +151,8 @@ impl<T> FastPath<T> {
         }
     }
 
-    /// So many of them went this way. The thread that has the device to itself counts those.
+    /// Counts `frames` more frames that took this path. The thread that has the device to itself
+    /// counts them. The thread that has the device to itself counts those.
     #[inline]
     pub(super) fn count(&self, frames: usize) {
         let frames = self.count.load(Ordering::Relaxed) + frames as u64;
@@ -163,7 +164,7 @@ impl<T> FastPath<T> {
         self.count.swap(0, Ordering::Relaxed)
     }
 
-    /// It may be a flow, now that there were so many frames: somebody is to look.
+    /// `frames` frames so far may be a flow: requests service.
     #[cold]
     fn begin(&self, frames: u64) {
         let Some(mut state) = self.state.try_lock() else { return };
@@ -180,7 +181,7 @@ impl<T> FastPath<T> {
         self.is_open.store(state.means.is_some(), Ordering::Relaxed);
     }
 
-    /// Calls the thread that looks after it.
+    /// Calls the thread that services it.
     pub(super) fn call(&self) {
         if let Some(waker) = self.waker.get() {
             waker.wake_by_ref();
@@ -277,7 +278,7 @@ mod tests {
         let at = |netdev: &Netdev| Ok(netdev.index());
         fast_path.service(now, |_| Ok(()), at);
         assert!(!fast_path.is_open());
-        // Expect: a second later it is looked for at the new one.
+        // Expect: a second later it is checked at the new one.
         now = now + 1000 * MILLISECOND;
         fast_path.service(now, |_| Ok(()), at);
         fast_path.note(FLOW);
@@ -292,7 +293,7 @@ mod tests {
         let blocked = |_: &Netdev| Err(io::ErrorKind::WouldBlock.into());
         assert!(fast_path.service(now + 50 * MILLISECOND, blocked, |_| Ok(3)).is_some());
         assert!(fast_path.means().is_none());
-        // Expect: nothing else, and it is not looked at again.
+        // Expect: nothing else, and it is not checked again.
         let barred = open(3);
         barred.0.note(FLOW);
         let never = |_: &Netdev| Err(io::ErrorKind::InvalidData.into());

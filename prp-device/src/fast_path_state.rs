@@ -8,16 +8,17 @@ use prp_proto::time::Instant;
 /// Frames that make a flow: 750 kB at an MTU of 1500, or as many messages.
 pub(super) const FLOW: u64 = 512;
 
-/// A flow has its frames in so much time: 600 Mbit/s, or a message every 20 us, as a process that
-/// sleeps between two hardly sends them. Slower ones cost little either way.
+/// The time in which a flow has its [`FLOW`] frames: 600 Mbit/s, or a message every 20 us, as a
+/// process that sleeps between two hardly sends them. Slower ones cost little either way.
 const WITHIN: Duration = Duration::from_millis(10);
 
-/// Frames of a flow that was too slow, before it is looked at again: twelve megabytes, or as many
+/// Frames of a flow that was too slow, before it is measured again: twelve megabytes, or as many
 /// messages.
 const SLOW: u64 = 16 * FLOW;
 
-/// How often to look whether the way is still free: a program that begins to listen, or sets a
-/// queue, misses so much at most. A flow that has become 20 % of one is over, or pauses.
+/// How often to check whether the path is still free: a program that begins to listen, or sets a
+/// queue, misses at most the frames of this time. A flow that has become 20 % of one is over, or
+/// pauses.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// How soon to try again where the way was not free.
@@ -26,16 +27,15 @@ const RETRY: Duration = Duration::from_secs(1);
 /// What a fast path waits for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(super) enum FastPathState {
-    /// For a flow to begin, after so many frames.
+    /// For a flow to begin, after this number of frames.
     Idle { frames: u64 },
-    /// For somebody to look.
+    /// For its thread to service it.
     Requested,
-    /// To see whether it was a flow, which had so many frames then.
+    /// To see whether it was a flow, which had this number of frames at `since`.
     Measuring { frames: u64, since: Instant },
     /// To try again.
     Backoff { until: Instant },
-    /// For the flow to end, which was last `seen` to be one, and had so many frames at the time
-    /// `checked_at`.
+    /// For the flow to end. It was a flow at `seen`, and had `frames` frames at `checked_at`.
     Active { frames: u64, seen: Instant, checked_at: Instant },
     /// For nothing: it cannot be had.
     Unsupported,
@@ -61,7 +61,7 @@ pub(super) enum Action {
 }
 
 impl FastPathState {
-    /// At how many frames somebody is to be called.
+    /// The number of frames at which service is requested.
     pub(super) const fn threshold(self) -> u64 {
         match self {
             Self::Idle { frames } => frames + FLOW,
@@ -69,13 +69,13 @@ impl FastPathState {
         }
     }
 
-    /// Whether somebody is to be called, now that there were so many frames.
+    /// Whether to request service after `frames` frames.
     pub(super) const fn is_flow(self, frames: u64) -> bool {
         frames >= self.threshold()
     }
 
-    /// What comes next, after so many frames, and whether the way has turned out to be of no use. A
-    /// flow may `pause` for so long.
+    /// The next state, after `frames` frames; `broken` if the path has turned out to be of no use.
+    /// A flow may pause for `pause`.
     pub(super) fn advance(
         self,
         now: Instant,
@@ -138,7 +138,7 @@ impl FastPathState {
         }
     }
 
-    /// When to look again.
+    /// When to check again.
     pub(super) fn due(self) -> Option<Instant> {
         match self {
             Self::Idle { .. } | Self::Requested | Self::Unsupported => None,
@@ -167,7 +167,7 @@ mod tests {
             Self { phase: FastPathState::default(), now: Instant::from_nanos(1_000_000), frames: 0 }
         }
 
-        /// So many frames later, which have been on their way for so long.
+        /// Advances after `frames` more frames, which took `time`.
         fn advance(&mut self, frames: u64, time: Duration) -> Action {
             self.frames += frames;
             self.now = self.now + time;

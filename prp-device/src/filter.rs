@@ -18,7 +18,7 @@ const MAX_RANGES: usize = 600;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PortFilter {
     node: NodeId,
-    /// Also what is answered for ports that nobody may own.
+    /// Also what is answered for ports that no process may own.
     steward: bool,
     /// Inclusive ranges, rising and apart.
     ranges: Vec<(u16, u16)>,
@@ -135,7 +135,7 @@ impl PortFilter {
 pub struct RouterFilter {
     /// The router's own node.
     pub node: NodeId,
-    /// Also what is answered for ports of its node that nobody may own.
+    /// Also what is answered for ports of its node that no process may own.
     pub steward: bool,
 }
 

@@ -12,13 +12,13 @@
 //! | `capture` | a packet socket that sees what all devices send and receive |
 //! | `filter` | the classic BPF program that passes frames for a process or a router |
 //! | `tx_backlog` | what a device did not take yet |
-//! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` looks after them |
+//! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` opens and closes them |
 //! | `mirrors` | captures that get copies of what goes past their packet sockets |
 //! | `no_fast_paths` | in their place, in a build without the feature `fast-paths` |
 //! | `interface`, `state`, `carrier` | which devices there are, and what the kernel says of them |
 //! | `netlink` | questions to the kernel, and its answers |
 //! | [`assembler`] | eBPF programs, written as calls |
-//! | `cpu_contention` | whether others want the processor so much that looking does not pay |
+//! | `cpu_contention` | whether other threads compete for the processor so much that polling does not pay |
 //! | `sys` | system calls that no safe crate offers |
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -121,7 +121,7 @@ impl BorrowedFrames {
 /// How to find out without a lock whether a frame waits.
 #[derive(Clone, Debug)]
 pub enum Peek {
-    /// A look into shared memory.
+    /// A read of shared memory.
     Ring(RingPeek),
     /// A system call tells how much waits.
     Queue(QueuePeek),
@@ -197,7 +197,7 @@ pub trait KernelDevice {
     /// Bytes after the Ethernet header that fit its receiving ring.
     fn largest(&self) -> u32;
 
-    /// Its fast paths, for a thread to look after; none in a build without them.
+    /// Its fast paths, for a thread to service; none in a build without them.
     fn fast_paths(&self) -> Vec<Arc<dyn Managed>> {
         #[cfg(feature = "fast-paths")]
         {
@@ -211,7 +211,7 @@ pub trait KernelDevice {
     /// The AF_XDP send path of the device.
     fn xdp_tx(&self) -> Option<&Arc<XdpTx>>;
 
-    /// Where frames may come in past its socket, while somebody looks for them.
+    /// Where frames may come in past its socket, while a thread polls for them.
     fn tcx_rx(&self) -> &Arc<TcxRx>;
 
     /// Frames that took the AF_XDP send path since the last call.

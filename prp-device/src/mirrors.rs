@@ -13,7 +13,7 @@ use crate::sys::mmsg::PIECES;
 /// and they take the packet socket meanwhile, or not at all past it.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Those of one device. A thread that looks for captures changes them; the one that sends fills
+/// Those of one device. A thread that searches for captures changes them; the one that sends fills
 /// their memory.
 #[derive(Debug, Default)]
 pub(super) struct Mirrors {

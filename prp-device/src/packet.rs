@@ -15,14 +15,14 @@ use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
 use crate::{BorrowedFrames, FrameIo, Interface, KernelDevice, Peek, Sent, TcxRx, XdpTx};
 
-/// Hands up to so many frames of a socket to what it is given; how many there were.
+/// Passes up to the given number of frames of a socket to a function; how many there were.
 pub(crate) type SocketRing<'a> = dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> io::Result<usize> + 'a;
 
 /// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two
 /// megabytes in fact. What the reader's second-level cache still holds of a slot has to be taken
 /// from there before the kernel can write to it again, which takes up to three times as long as the
-/// copy itself (docs/experiments): so much is more than such a cache holds, and stays in the
-/// third level.
+/// copy itself (docs/experiments): a ring of this size is more than such a cache holds, and stays
+/// in the third level.
 const RING_BYTES: usize = 4 * 1024 * 1024;
 
 /// Slots at least and at most. Sixteen of the largest frames are twice the window in flight; of
@@ -34,8 +34,8 @@ const SLOTS: (usize, usize) = (16, 512);
 /// one piece at any time.
 const IN_PIECES: RangeInclusive<usize> = 4 * 1024..=15 * 1024;
 
-/// Bytes after the Ethernet header that every Ethernet device takes unless somebody has set another
-/// MTU: what is assumed of one that is not there yet.
+/// Bytes after the Ethernet header that every Ethernet device takes unless it was given another
+/// MTU: the assumption for a device that is not there yet.
 const USUAL_MTU: u32 = 1500;
 
 /// Queue of a socket without a ring: the window of several connections.
@@ -46,7 +46,7 @@ const RECV_BATCH: usize = 16;
 
 #[derive(Debug)]
 enum Receiver {
-    /// Shared memory: no system call per frame, and a look costs nothing.
+    /// Shared memory: no system call per frame, and a poll costs nothing.
     Ring(RxRing),
     /// System calls, where the ring could not be had.
     Queue(RecvVec),
@@ -281,7 +281,7 @@ impl BoundSocket {
     fn rebind(&self) -> bool {
         let socket = self.socket.as_fd();
         let Ok(index) = packet::index(socket, &self.name) else { return false };
-        // A socket that stands in a row cannot be bound, nor need one be that is.
+        // A socket of a fanout group cannot be bound, nor need one be that is.
         let is_present = packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
             || packet::bind(socket, index, self.ethertype).is_ok();
         if is_present {

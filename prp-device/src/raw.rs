@@ -82,7 +82,7 @@ impl RawSocket {
         }
     }
 
-    /// Frames lost since the last call because nobody received them in time.
+    /// Frames lost since the last call because no thread received them in time.
     pub fn take_overruns(&mut self) -> u64 {
         self.device.take_overruns()
     }

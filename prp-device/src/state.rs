@@ -37,7 +37,7 @@ pub struct DeviceState {
     pub mac: MacAddr,
     /// Whether it leads back to this machine.
     pub loopback: bool,
-    /// Somebody has set it up.
+    /// It has been set up.
     pub up: bool,
     /// It has a carrier.
     pub carrier: bool,

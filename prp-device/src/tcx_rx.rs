@@ -1,7 +1,7 @@
-//! The tcx receive path: while a process looks for frames and many come, a program in the kernel
+//! The tcx receive path: while a process polls for frames and many come, a program in the kernel
 //! (tcx, Linux 6.6) puts those for its ports into memory it shares, as soon as a device has them.
 //!
-//! No thread is woken by a frame that comes this way. So it is only for a thread that looks,
+//! No thread is woken by a frame that comes this way. So it is only for a thread that polls,
 //! spinning or at the end of a nap: one that is about to sleep until a frame comes has frames go to
 //! the socket first ([`TcxRx::disable`]). They stay in order at every change: what has come the old
 //! way is handed out before what comes the new way.
@@ -61,7 +61,7 @@ pub struct TcxRx {
     ports: Mutex<Vec<u64>>,
     /// Made for the first flow, and kept.
     slots: OnceLock<SharedRing>,
-    /// Somebody looks for frames.
+    /// A thread polls for frames.
     wanted: AtomicBool,
     /// Frames that have come before may still be in the socket's ring.
     draining_socket: AtomicBool,
@@ -119,7 +119,8 @@ impl TcxRx {
         }
     }
 
-    /// From now on somebody looks: frames may come this way, if all that has come is `seen` to.
+    /// From now on a thread polls: frames may take this path, once all earlier ones are taken, as
+    /// `seen` says.
     pub fn enable(&self, seen: bool) {
         self.wanted.store(true, Ordering::Relaxed);
         if seen
@@ -134,7 +135,7 @@ impl TcxRx {
         }
     }
 
-    /// From now on nobody looks, and frames go to the socket; whether some wait here.
+    /// From now on no thread polls, and frames go to the socket; whether some wait here.
     pub fn disable(&self) -> bool {
         self.wanted.store(false, Ordering::Relaxed);
         let Some(slots) = self.slots.get() else { return false };
@@ -224,7 +225,7 @@ impl TcxRx {
                 let fresh = SharedRing::new(self.layout)?;
                 let ports = self.ports.lock();
                 ports.iter().enumerate().for_each(|(at, word)| fresh.set_ports(at, *word));
-                // Nobody else makes any.
+                // Nothing else makes any.
                 self.slots.get_or_init(|| fresh)
             }
         };

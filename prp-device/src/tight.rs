@@ -1,4 +1,4 @@
-//! A device that takes only so many frames, for tests of threads that send.
+//! A device that takes only a given number of frames, for tests of threads that send.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -29,7 +29,7 @@ impl TightDevice {
     /// Frames it takes at most in a call.
     const BATCH: usize = 64;
 
-    /// A device with room for so many frames. Its clones are the same device.
+    /// A device with room for `room` frames. Its clones are the same device.
     ///
     /// # Errors
     /// No descriptor is left.

@@ -211,7 +211,7 @@ impl UdpDevice {
     }
 
     /// Hands the datagrams of train `at` to `take`; how many there were. One without a byte counts,
-    /// but is handed to nobody: a host that sends many must not keep the caller here.
+    /// but is handed to nothing: a host that sends many must not keep the caller here.
     fn take_train(&mut self, at: usize, take: &mut dyn FnMut(LinkAddr, &[u8])) -> usize {
         let Some(train) = self.receiver.train(at) else { return 1 };
         if train.bytes.is_empty() {
@@ -280,7 +280,7 @@ impl UdpDevice {
                 return Sent { done: 1, ..Sent::default() };
             }
         }
-        // Which sees to what is wrong.
+        // It reports what is wrong.
         self.send(std::iter::once((to, pieces)))
     }
 

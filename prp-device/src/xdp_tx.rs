@@ -84,7 +84,7 @@ impl XdpTx {
         Some(sent)
     }
 
-    /// So many frames have left.
+    /// Counts `frames` frames that have left.
     #[inline]
     pub(super) fn note(&self, frames: usize) {
         self.fast_path.note(frames);

@@ -58,7 +58,7 @@ fn explain(error: &io::Error) -> io::Error {
 /// One system call, which never waits. It connects to the name instead of binding it: a bind that
 /// succeeds would make the owner-to-be fail for a moment.
 fn is_unbound(socket: &UnixDatagram, name: &str) -> bool {
-    // Any other answer than "nobody has bound that name" is about a socket that is there.
+    // Any other answer than "no socket has that name" is about a socket that is there.
     let connected =
         SocketAddr::from_abstract_name(name).and_then(|name| socket.connect_addr(&name));
     connected.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
@@ -125,7 +125,7 @@ impl PortClaims {
             return Ok(true);
         }
         let Some(claim) = self.bind(ClaimedPorts::Single(port))? else { return Ok(false) };
-        // Bound first and looked for others then: of two processes that do both, at least one sees
+        // Bound first, searched for others then: of two processes that do both, at least one sees
         // the other.
         if let Some(block) = PortBlock::of(port)
             && !is_unbound(&claim.ports, &ClaimedPorts::Block(block).name(self.node))

@@ -11,7 +11,7 @@
 //! | [`claims`] | ports and the steward's place: abstract names, first come, first served |
 //! | [`run_dir`] | where the daemon's sockets are, and whether they are to be believed |
 //! | [`registry`] | what a process and prp-routed tell each other |
-//! | [`status`] | what a process says of its connections to those who may look at it |
+//! | [`status`] | what a process says of its connections to those that may read it |
 //! | [`mirror`] | how a capture gets frames that pass by all packet sockets |
 //! | [`fork`] | what the child of a fork has of its parent, and what it has not |
 //! | [`hosts`] | prphosts as it was read |

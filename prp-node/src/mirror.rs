@@ -45,7 +45,7 @@ impl MirrorListener {
     /// That of the capture whose packet socket has this inode, in this thread's network namespace.
     ///
     /// # Errors
-    /// `AddrInUse` if somebody else has the name; no descriptor left.
+    /// `AddrInUse` if another process has the name; no descriptor left.
     pub fn bind(inode: u64) -> io::Result<Self> {
         let listener = UnixListener::bind_addr(&name(inode)?)?;
         listener.set_nonblocking(true)?;
@@ -109,8 +109,8 @@ impl MirrorLink {
     /// One to the capture whose packet socket has this inode, in this thread's network namespace.
     ///
     /// # Errors
-    /// `ConnectionRefused` if nobody listens; `PermissionDenied` if it does not trust the user of
-    /// the process that does.
+    /// `ConnectionRefused` if no process listens; `PermissionDenied` if it does not trust the user
+    /// of the process that does.
     pub fn connect(inode: u64) -> io::Result<Self> {
         let link = UnixStream::connect_addr(&name(inode)?)?;
         link.set_nonblocking(true)?;

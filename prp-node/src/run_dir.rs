@@ -102,8 +102,7 @@ impl RunDir {
         nodes
     }
 
-    /// Checks that nobody but root, the daemon's user or this process's own user can put sockets
-    /// here.
+    /// Checks that only root, the daemon's user or this process's own user can put sockets here.
     ///
     /// # Errors
     /// `NotFound` if there is no such directory; `PermissionDenied` with what is wrong with it.
@@ -143,7 +142,7 @@ impl RunDir {
     ) -> io::Result<UnixStream> {
         self.check()?;
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-        // The kernel queues those who wait in order of coming, so nobody can take all turns.
+        // The kernel queues waiting processes in order of coming, so that each gets its share.
         socket.set_write_timeout(Some(patience))?;
         socket.connect(&SockAddr::unix(self.socket(node, service))?)?;
         socket.set_write_timeout(None)?;
@@ -250,7 +249,7 @@ impl Drop for ServiceListener {
     }
 }
 
-/// Locks the file at `path`, which nobody else may open, until it is dropped.
+/// Locks the file at `path`, which no other process may open, until it is dropped.
 fn lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);

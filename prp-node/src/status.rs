@@ -2,7 +2,7 @@
 //!
 //! A page is a file in memory that its process alone has by a name: a descriptor. Another process
 //! finds it in `/proc/PID/fd`, which the kernel opens only to root and to processes of the same
-//! user that might read the process's memory as well. So a page tells nobody what the kernel would
+//! user that might read the process's memory as well. So a page tells no user what the kernel would
 //! keep from them, nothing is listened to, and nothing of a stranger is received: a request is a
 //! byte in a pipe, which is found in the same way. Without requests nothing is written.
 //!
@@ -37,12 +37,12 @@ const VERSION: u32 = 1;
 /// Bytes of the first line, padded: a reader finds the records at a place that does not move.
 const HEAD: usize = 64;
 
-/// The page of this process, which it writes when somebody has asked.
+/// The page of this process, which it writes when another process has asked.
 #[derive(Debug)]
 pub struct StatusPage {
     file: CloseOnFork<File>,
     requests: CloseOnFork<PipeReader>,
-    /// Keeps the pipe from its end while nobody asks.
+    /// Keeps the pipe from its end while no process asks.
     _open: CloseOnFork<PipeWriter>,
     sequence: u64,
 }
@@ -90,7 +90,7 @@ impl StatusPage {
     }
 }
 
-/// Readable when somebody has asked.
+/// Readable when a process has asked.
 impl AsFd for StatusPage {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.requests.as_fd()

@@ -40,7 +40,7 @@ impl Resolver {
     /// The node called `name`: a name or number in prphosts, `self` or `localhost`.
     ///
     /// # Errors
-    /// `NotFound`, naming what was looked for and where.
+    /// `NotFound`, naming what was searched for and where.
     pub fn node(&self, name: &str) -> io::Result<NodeId> {
         if is_local_name(name) {
             return self.local_node();

@@ -177,9 +177,9 @@ impl Builder {
         self
     }
 
-    /// How long a waiting thread looks for frames before it sleeps. Zero always sleeps at once;
-    /// without this it looks for some 20 us as long as that has been paying, and nobody else
-    /// computes on its processor.
+    /// How long a waiting thread polls for frames before it sleeps. Zero always sleeps at once.
+    /// Without this it polls for some 20 us, as long as that has been paying and no other thread
+    /// competes for its processor.
     #[must_use]
     pub fn spin(mut self, budget: Duration) -> Self {
         self.options.spin = SpinPolicy::Fixed(budget);
@@ -265,7 +265,7 @@ impl Builder {
         addr.to_prp_addrs_with(Some(&Resolver::new(file, node)))
     }
 
-    /// prphosts, and the node this is to be if somebody says so.
+    /// prphosts, and the node this is to be if the caller or `PRP_NODE` says so.
     fn place(&self) -> io::Result<(HostsFile, Option<NodeId>)> {
         let path = self.hosts.clone().unwrap_or_else(HostsFile::default_path);
         let node = match self.node {

@@ -71,7 +71,7 @@ use crate::sys::baton::LockClass;
 use crate::sys::lock::Lock;
 use prp_node::HostsFile;
 
-/// One endpoint and what drives it.
+/// One endpoint, its devices, and the threads that run it.
 pub(crate) struct Engine {
     pub(crate) clock: Clock,
     core: CoreLock,

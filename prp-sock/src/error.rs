@@ -90,7 +90,7 @@ pub(crate) fn not_here(addr: PrpAddr, node: NodeId) -> io::Error {
     explained(libc::EADDRNOTAVAIL, format!("{addr}: this machine is node {node}"))
 }
 
-/// Nobody can listen on port 0 of a node.
+/// No process can listen on port 0 of a node.
 pub(crate) fn control_port(addr: PrpAddr) -> io::Error {
     let text = format!("connect to {addr}: port 0 is the node's own: 1 to 65535");
     io::Error::new(ErrorKind::InvalidInput, text)

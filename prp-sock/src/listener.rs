@@ -273,7 +273,7 @@ impl Drop for Inner {
         if !self.engine.is_ours() {
             return;
         }
-        // Before what it shows ends: a closed descriptor tells nobody anything.
+        // Before what it shows ends: a closed descriptor wakes no thread.
         drop(self.fd.take());
         let now = self.engine.now();
         let mut core = self.engine.lock();

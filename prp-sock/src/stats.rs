@@ -19,7 +19,7 @@ pub struct DeviceStats {
     /// without a queue.
     pub xdp_tx: u64,
     /// Frames that a program in the kernel put straight into memory of this process, while it was
-    /// looking for them.
+    /// polling.
     pub tcx_rx: u64,
     /// What a UDP socket counts besides; nothing of an Ethernet device.
     pub udp: Option<UdpCounters>,

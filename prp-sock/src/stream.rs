@@ -335,11 +335,11 @@ impl fmt::Debug for PrpStream {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // In a forked child the engine's state is a copy nobody drives: leave it alone.
+        // In a forked child the engine's state is a copy that no thread runs: leave it alone.
         if !self.engine.is_ours() {
             return;
         }
-        // Before what it shows ends: a closed descriptor tells nobody anything.
+        // Before what it shows ends: a closed descriptor wakes no thread.
         drop(self.fd.take());
         let linger = load_linger(&self.linger);
         if let Some(span) = linger.filter(|span| !span.is_zero()) {
@@ -357,7 +357,7 @@ impl Drop for Inner {
 
 impl Inner {
     /// Waits until the peer has everything, for at most `span`. It must be done before the
-    /// connection is released: after that nobody is told what becomes of it.
+    /// connection is released: after that its end is not reported.
     fn linger(&self, span: Duration) {
         let now = self.engine.now();
         let mut core = self.engine.lock();

@@ -39,7 +39,7 @@ const MTU: u32 = 1500;
 const FIRST_NODE: u16 = 20_000;
 const PAIRS: u16 = 20_000;
 
-/// Two node numbers that nobody else in this network namespace uses, as long as this lives: ports
+/// Two node numbers that no other test in this network namespace uses, as long as this lives: ports
 /// and stewardship are claimed by node number, and tests run in parallel.
 #[derive(Clone, Debug)]
 pub struct Numbers {

@@ -18,7 +18,7 @@ const STACK: usize = 256 * 1024;
 const BEGINNING: usize = 256 * 1024;
 
 /// Signals that a thread brings upon itself. If they are blocked when that happens the kernel ends
-/// the process at once, and a handler that looks at the fault learns nothing.
+/// the process at once, and a handler that examines the fault learns nothing.
 const FAULTS: [Signal; 4] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV];
 
 /// Runs `body` in a thread called `name`.
@@ -27,9 +27,9 @@ const FAULTS: [Signal; 4] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Sig
 /// each of its threads, to take it from a `signalfd` or by `sigwait`, would otherwise be ended by
 /// it here, and its handlers would run on a small stack.
 ///
-/// A thread that finds no memory while it begins takes the process with it. So this looks whether
-/// there is some first, and waits until the thread has begun, so that what its caller takes next is
-/// not what the thread needs.
+/// A thread that finds no memory while it begins takes the process with it. So this checks first
+/// whether there is some, and waits until the thread has begun, so that what its caller takes next
+/// is not what the thread needs.
 ///
 /// # Errors
 /// `OutOfMemory`, also if no thread can be made.
@@ -41,7 +41,7 @@ pub(crate) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Res
     // A thread begins with the mask of the one that makes it.
     let before = blocked.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let started = Builder::new().name(name.to_owned()).stack_size(STACK).spawn(move || {
-        // Nobody waits for it if it was not heard.
+        // The caller does not wait for it if it was not heard.
         let _ = begun.send(());
         drop(begun);
         exempt_this_thread();

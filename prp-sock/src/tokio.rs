@@ -1,8 +1,8 @@
 //! The same streams for `async` programs: `AsyncRead` and `AsyncWrite`, for any runtime.
 //!
-//! Only tokio's traits are used, not its reactor: the engine's background thread drives the
-//! protocol and wakes tasks. Code that is generic over `AsyncRead + AsyncWrite` runs on these
-//! streams as it is.
+//! Only tokio's traits are used, not its reactor: the engine's background thread runs the protocol
+//! and wakes tasks. Code that is generic over `AsyncRead + AsyncWrite` runs on these streams as it
+//! is.
 //!
 //! ```no_run
 //! use prp_sock::tokio::PrpStream;

@@ -104,7 +104,7 @@ fn in_bulk() {
     sink.join().unwrap();
 }
 
-/// Threads take turns at driving: waiting, following and handing over allocate nothing either.
+/// Threads lead one after another: waiting, following and handing over allocate nothing either.
 fn with_followers() {
     const THREADS: usize = 4;
     let pair = Pair::new();

@@ -1,5 +1,5 @@
 //! The engine's lock under every interleaving: `sys/baton.rs` as it is, compiled against loom's
-//! atomics and a model of the futex. A lock that nobody is given leaves everybody asleep, and loom
+//! atomics and a model of the futex. A lock that no thread is given leaves all asleep, and loom
 //! reports that as a deadlock; one that two have at once, as a wrong count.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
@@ -35,9 +35,9 @@ mod futex {
             self.word.get_or_init(|| AtomicU32::new(self.first))
         }
 
-        /// The newest value, since an older one only has somebody look again, and there are many of
-        /// them. By an exchange, as all that is done to a word: loom orders those among each other,
-        /// but not those and plain stores.
+        /// The newest value, since an older one only has a thread load it again, and there are many
+        /// of them. By an exchange, as all that is done to a word: loom orders those among each
+        /// other, but not those and plain stores.
         pub(crate) fn load(&self, order: Ordering) -> u32 {
             self.word().fetch_add(0, order)
         }
@@ -159,7 +159,7 @@ fn lock__is_had_by_one_at_a_time_and_by_all_in_the_end() {
     }
 }
 
-/// As the engine does between two turns: a thread that waits comes in between.
+/// As the engine does between two iterations: a thread that waits comes in between.
 #[test]
 fn lock__is_let_go_and_taken_again_where_somebody_waits() {
     let bump = |baton: &Baton| {
@@ -173,8 +173,8 @@ fn lock__is_let_go_and_taken_again_where_somebody_waits() {
     }
 }
 
-/// A thread that only looks whether it is to be had does not have it beside another, and keeps it
-/// from nobody in the end.
+/// A thread that only tests whether the lock is free does not have it at the same time as another,
+/// and keeps it from none in the end.
 #[test]
 fn try_lock_soon__is_had_alone_or_not_at_all() {
     let try_it = |baton: &Baton, count: &AtomicU32| {

@@ -34,9 +34,9 @@ fn exchange(ours: &mut PrpStream, theirs: &mut PrpStream) {
     }
 }
 
-/// Idle connections of every kind, after some exchange: nobody waits; threads wait, one of them
-/// driving and the others following; a descriptor is in somebody's poll set; a listener waits; and
-/// a wait that may spin for long.
+/// Idle connections of every kind, after some exchange: no thread waits; threads wait, one of them
+/// leading and the others following; a descriptor is in a poll set; a listener waits; and a wait
+/// that may spin for long.
 #[test]
 fn idle__costs_no_processor_time_and_in_the_end_no_thread() {
     within_patience(|| {
@@ -73,7 +73,7 @@ fn idle__costs_no_processor_time_and_in_the_end_no_thread() {
         drop(streams.split_off(4));
         thread::sleep(Duration::from_millis(500));
         drop(streams);
-        // The listener's thread keeps its engine, and nobody keeps the others.
+        // The listener's thread keeps its engine, and nothing keeps the others.
         drop(pairs);
         assert_eq!(keepers(), 8);
         wait_until("the end of seven engines", || keepers() == 1);

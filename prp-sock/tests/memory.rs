@@ -1,6 +1,6 @@
 //! Memory of buffers goes back to the system once their connections are closed.
 #![allow(non_snake_case, reason = "tests are named function__case")]
-// Allocators other than the GNU C library's see to that themselves, when they want.
+// Allocators other than the GNU C library's return memory themselves, when they want.
 #![cfg(target_env = "gnu")]
 
 use std::io::{ErrorKind, Write};

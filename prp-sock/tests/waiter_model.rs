@@ -1,6 +1,6 @@
 //! The place where threads sleep, under every interleaving: `engine/waiter.rs` as it is, compiled
-//! against loom's atomics and models of the futex and the wake. A call that wakes nobody leaves
-//! everybody asleep, and loom reports that as a deadlock.
+//! against loom's atomics and models of the futex and the wake. A call that wakes no thread leaves
+//! all asleep, and loom reports that as a deadlock.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 #![allow(dead_code, reason = "the models do not use all of the file")]
 
@@ -108,7 +108,7 @@ fn model(run: impl Fn() + Send + Sync + 'static) {
     builder.check(run);
 }
 
-/// Changes what somebody waits for, under the lock, and then calls them.
+/// Changes what a thread waits for, under the lock, and then calls it.
 fn change_and_wake(core: &Mutex<u32>, waiter: &Arc<Waiter>) {
     *core.lock().unwrap() += 1;
     waiter.waker().wake();

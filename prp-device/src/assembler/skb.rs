@@ -25,5 +25,5 @@ pub const LOAD_BYTES: i32 = 26;
 
 /// Other programs see it, and then the stack.
 pub const NEXT: i32 = -1;
-/// Nobody does.
+/// No program here uses it.
 pub const DROP: i32 = 2;

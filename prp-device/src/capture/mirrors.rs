@@ -134,8 +134,8 @@ fn serve(
             let Ok((ring, file)) = ring() else { continue };
             if offer(&link, file.as_fd()).is_ok() {
                 served.fetch_add(1, Ordering::Relaxed);
-                // If the capture has ended, the next look at `end` says so. If there is no room for
-                // the byte, others wake it.
+                // If the capture has ended, the next check of `end` says so. If there is no room
+                // for the byte, others wake it.
                 let _ = new.send(Mirror { link, ring });
                 let _ = end.write(&[0]);
             }
@@ -154,7 +154,7 @@ mod tests {
         (u64::from(std::process::id()) << 32) + number
     }
 
-    /// Nobody takes frames meanwhile.
+    /// No thread takes frames meanwhile.
     #[test]
     fn serve__a_process_gets_memory_at_once() {
         let inode = inode(9);

@@ -25,8 +25,8 @@ const MAP_MMAPABLE: u32 = 1 << 10;
 const PROG_TYPE_SCHED_CLS: u32 = 3;
 const TCX_INGRESS: u32 = 46;
 
-/// What the kernel's verifier may say. Its verdict stands at the end, and older kernels stop where
-/// the room does.
+/// What the kernel's verifier may say. The verifier's verdict comes at the end, and older kernels
+/// stop where the room does.
 const LOG: usize = 1 << 20;
 
 /// Bytes of that which are reported: the verdict and the instructions before it.
@@ -45,7 +45,7 @@ fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<libc::c_int> {
 /// As [`bpf`], for commands that make something.
 fn make<T>(command: libc::c_int, attr: &mut T) -> io::Result<CloseOnFork<OwnedFd>> {
     let fd = bpf(command, attr)?;
-    // SAFETY: the command has succeeded, so this is a fresh descriptor that nobody else owns.
+    // SAFETY: the command has succeeded, so this is a fresh descriptor without another owner.
     Ok(CloseOnFork::new(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 

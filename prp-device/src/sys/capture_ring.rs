@@ -20,7 +20,7 @@ const BLOCK: usize = 1 << 20;
 /// Blocks: 16 MiB are a few milliseconds of the fastest stream, in which the reader may be away.
 const BLOCKS: usize = 16;
 
-/// After so long a block that is not full is the reader's. Copies that processes make of their
+/// After this time a block that is not full is the reader's. Copies that processes make of their
 /// frames wait twice as long for it, so that all come in order.
 pub(crate) const RETIRE: Duration = Duration::from_millis(5);
 

@@ -139,7 +139,7 @@ impl<A: Copy> Loaded<'_, '_, A> {
         message.msg_iov = self.list.joined.as_mut_ptr();
         message.msg_iovlen = self.list.joined.len() as _;
         if range.len() > 1 {
-            // SAFETY: it computes, and looks at no memory.
+            // SAFETY: it computes, and reads no memory.
             segment.header.cmsg_len = unsafe { libc::CMSG_LEN(size_of::<u16>() as u32) } as _;
             segment.header.cmsg_level = libc::SOL_UDP;
             segment.header.cmsg_type = libc::UDP_SEGMENT;

@@ -12,8 +12,8 @@ pub(super) struct SharedMemory {
     len: usize,
 }
 
-// SAFETY: the mapping is plain memory, valid in every thread until `drop`, and nothing here looks
-// into it.
+// SAFETY: the mapping is plain memory, valid in every thread until `drop`, and nothing here reads
+// it.
 unsafe impl Send for SharedMemory {}
 // SAFETY: as above.
 unsafe impl Sync for SharedMemory {}
@@ -64,8 +64,8 @@ impl SharedMemory {
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let memory = Self { base, len };
-        // SAFETY: it is a mapping of ours, of that length. In a child nobody looks into it: there
-        // the engine is a copy that nobody drives. Without this what is mapped would outlive its
+        // SAFETY: it is a mapping of ours, of that length. In a child no thread reads it: there the
+        // engine is a copy that no thread runs. Without this what is mapped would outlive its
         // descriptor there, packet socket and all.
         unsafe { libc::madvise(memory.base.as_ptr().cast(), len, libc::MADV_DONTFORK) };
         Ok(memory)

@@ -57,7 +57,7 @@ pub(crate) struct MirrorRing {
     room: usize,
     /// Slots that this side has filled or emptied.
     count: u64,
-    /// So many may be filled.
+    /// Slots that may be filled.
     #[cfg(feature = "fast-paths")]
     limit: u64,
     /// Slots that this side has emptied and not given back, and those that it never gives.
@@ -70,7 +70,7 @@ pub(crate) struct MirrorRing {
     bytes: Vec<u8>,
 }
 
-/// Words of a slot for so many bytes.
+/// Words of a slot for `room` bytes.
 const fn slot_words(room: usize) -> usize {
     BEFORE_BYTES + room.div_ceil(WORD)
 }

@@ -146,7 +146,7 @@ impl Batch<'_, '_> {
     /// What happened to the first of them, if that one was not taken.
     pub(crate) fn send(&mut self, fd: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
         let headers = &mut self.headers[first..];
-        // SAFETY: every header points at pieces of the vector this borrows, which nobody else
+        // SAFETY: every header points at pieces of the vector this borrows, which nothing else
         // touches meanwhile, and every piece at a slice that is borrowed as long. The kernel reads
         // them, and writes only the lengths inside `headers`, whose number is given.
         let sent = unsafe {

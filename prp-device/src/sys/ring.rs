@@ -13,7 +13,7 @@ use super::prefetch::prefetch;
 /// Bytes of a line of any processor's cache that this runs on, or half of one.
 const CACHE_LINE: usize = 64;
 
-/// What the kernel puts before a frame, with its alignment; so much is enough for all of it.
+/// Bytes that the kernel puts before a frame, with its alignment: the most it needs.
 pub(crate) const BEFORE_FRAME: usize = 110;
 
 /// Where in a slot the kernel says where a frame came from and where it goes: behind its header,
@@ -134,7 +134,7 @@ impl RxRing {
         set(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let memory = SharedMemory::map(fd, block);
         if memory.is_err() {
-            // Or frames would go on into a ring that nobody sees.
+            // Or frames would go on into a ring that no thread reads.
             let none = libc::tpacket_req {
                 tp_block_size: 0,
                 tp_block_nr: 0,
@@ -185,7 +185,7 @@ impl RxRing {
         (max, losing)
     }
 
-    /// Gives the slots of the first `count` frames back, as many as were shown: nobody looks at
+    /// Gives the slots of the first `count` frames back, as many as were shown: nothing refers to
     /// them any more, as `&mut` says.
     pub(crate) fn release(&mut self, count: usize) {
         for _ in 0..count {

@@ -29,8 +29,8 @@ impl Layout {
     pub(crate) const ENABLED: usize = 0;
     /// Slots that have been filled so far, each lap.
     pub(crate) const FILLED: usize = LINE;
-    /// So many may be: what the program that fills them has last seen of those that were emptied,
-    /// and all slots.
+    /// The end of the slots that may be filled: those emptied when the program that fills them read
+    /// the count last, plus all slots.
     pub(crate) const LIMIT: usize = LINE + 1;
     /// Slots that have been emptied.
     pub(crate) const CONSUMED: usize = 2 * LINE;
@@ -43,9 +43,9 @@ impl Layout {
     pub(crate) const SLOTS: usize = (Self::PORTS + Self::PORT_WORDS).next_multiple_of(2 * LINE);
 
     /// A slot's first word says, from this bit on, for which generation it was filled, from 1 on,
-    /// and below that how long the frame is. So while it is enabled nobody but the program that
-    /// fills it writes to a slot, and that program need not have its line back from the reader's
-    /// cache only to see whether it is free.
+    /// and below that how long the frame is. So while it is enabled only the program that fills it
+    /// writes to a slot, and that program need not have its line back from the reader's cache only
+    /// to see whether it is free.
     pub(crate) const GENERATION: u32 = 32;
     /// A slot's first word if the frame has gone elsewhere, or is taken.
     pub(crate) const VOID: u64 = 0;
@@ -119,8 +119,8 @@ impl SharedRing {
     /// in sight when this returns, or goes elsewhere as well.
     pub(crate) fn enable(&self, armed: bool) {
         self.words.words()[Layout::ENABLED].store(u64::from(armed), Ordering::Release);
-        // The program fills a slot, and looks whether it is enabled then; we are to look at the
-        // slot, in this order.
+        // The program fills a slot, and checks whether it is enabled then; we are to read the slot,
+        // in this order.
         fence(Ordering::SeqCst);
     }
 
@@ -163,7 +163,7 @@ impl SharedRing {
     }
 
     /// Hands up to `max` frames to `take`, in order of arrival, and gives their slots back; how
-    /// many there were. Nobody else does so at the same time.
+    /// many there were. No other thread does so at the same time.
     pub(crate) fn empty(&self, max: usize, take: &mut dyn FnMut(&[u8])) -> usize {
         let first = self.consumed().load(Ordering::Relaxed);
         let (mut next, mut taken) = (first, 0);

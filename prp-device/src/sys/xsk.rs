@@ -98,11 +98,11 @@ impl Xsk {
     /// A socket on the device with number `index`, in this thread's network namespace.
     ///
     /// # Errors
-    /// `ResourceBusy` if somebody else has the queue; `PermissionDenied` without CAP_NET_RAW;
+    /// `ResourceBusy` if another socket has the queue; `PermissionDenied` without CAP_NET_RAW;
     /// `EAFNOSUPPORT` and the like where the kernel has no such sockets; `ENOBUFS` where it may
-    /// lock no memory for us.
+    /// lock no memory for this process.
     pub(crate) fn open(index: u32) -> io::Result<Self> {
-        // SAFETY: plain call; the result is checked, and a fresh descriptor that nobody else owns.
+        // SAFETY: plain call; the result is checked, and a fresh descriptor without another owner.
         let fd = unsafe {
             let fd = libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
             CloseOnFork::new(OwnedFd::from_raw_fd(cvt(fd)?))
@@ -156,8 +156,8 @@ impl Xsk {
         let mut at = begin;
         for piece in frame.into_iter().filter(|piece| !piece.is_empty()) {
             // SAFETY: slots lie within `frames`, and all pieces together within one, as checked
-            // above. The kernel does not look at it: it has never had the slot, or has given it
-            // back. Nobody makes references of this memory.
+            // above. The kernel does not read it: it has never had the slot, or has given it back.
+            // Nothing makes references to this memory.
             unsafe {
                 let to = self.frames.base().add(at);
                 std::ptr::copy_nonoverlapping(piece.as_ptr(), to.as_ptr(), piece.len());
@@ -167,7 +167,7 @@ impl Xsk {
         let next = self.sending.producer().load(Ordering::Relaxed).wrapping_add(self.staged);
         let entry = libc::xdp_desc { addr: begin as u64, len: len as u32, options: 0 };
         // SAFETY: the entry is ours: there are as many as slots, and those between the consumer's
-        // count and the producer's, which the kernel may look at, are of slots that were not free.
+        // count and the producer's, which the kernel may read, are of slots that were not free.
         unsafe { self.sending.entry(next).write(entry) };
         self.staged += 1;
         true
@@ -202,7 +202,7 @@ impl Xsk {
         Submitted { sent: (staged - lost) as usize, lost: lost as usize, outcome }
     }
 
-    /// Has the kernel look at what is to be sent.
+    /// Has the kernel send what is queued.
     fn kick(&self) -> io::Result<()> {
         // SAFETY: no memory is given.
         let sent = unsafe {

@@ -1,5 +1,5 @@
 //! The program that the kernel runs for each frame a device receives, while the tcx receive path is
-//! open: it puts frames for our ports into the tcx receive path's slots while somebody looks there,
+//! open: it puts frames for our ports into the tcx receive path's slots while a thread polls them,
 //! and leaves all others to the packet sockets.
 //!
 //! R6 is the frame, R9 the memory, R8 the slot, R7 its number, and then what its first word will
@@ -65,7 +65,7 @@ struct Text {
 }
 
 impl Text {
-    /// Goes on with frames of the right kind, for this node, that fit, while somebody looks.
+    /// Goes on with frames of the right kind, for this node, that fit, while a thread polls.
     fn ours(&mut self, ethertype: u16, node: NodeId, memory: i32) {
         let Self { asm, layout, up } = self;
         let up = *up;
@@ -178,7 +178,7 @@ impl Text {
         asm.bind(large);
     }
 
-    /// Copies the frame into the slot, and shows it. The thread that looks may have begun to sleep
+    /// Copies the frame into the slot, and shows it. The thread that polls may have begun to sleep
     /// meanwhile: then the frame goes up and wakes that thread, unless it has taken the frame.
     fn fill(&mut self) {
         let Self { asm, up, .. } = self;

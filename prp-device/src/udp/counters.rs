@@ -20,13 +20,13 @@ pub struct UdpCounters {
     pub truncated: u64,
     /// Datagrams from addresses that prphosts does not list.
     pub strangers: u64,
-    /// Errors of the network about what was sent: nobody at a port, no route.
+    /// Errors of the network about what was sent: no socket at a port, no route.
     pub network_errors: u64,
     /// Datagrams that came to the node's own port, and by its holder here.
     pub handed_on: u64,
     /// How often a socket was connected to the process that most datagrams come from.
     pub connects: u64,
-    /// Datagrams that came to the node's own port here, and were for nobody: they carried no
+    /// Datagrams that came to the node's own port here, and had no addressee: they carried no
     /// packet, or one for a process or a router that the node does not have.
     pub unaddressed: u64,
     /// Datagrams without a byte, and what was handed on without the address that belongs in front.

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 /// of the system counts once. A connection takes as long as some three datagrams.
 const ENOUGH: u32 = 64;
 
-/// The sender that has the majority of what comes, by the vote of Boyer and Moore: the candidate
-/// has come so many times more often than all others since it became one.
+/// The sender that has the majority of what comes, by the vote of Boyer and Moore: `lead` says how
+/// many times more often than all others the candidate has come since it became one.
 #[derive(Debug, Default)]
 pub(super) struct Majority {
     candidate: Option<SocketAddr>,

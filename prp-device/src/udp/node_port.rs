@@ -1,4 +1,4 @@
-//! The socket at a node's own UDP port (SPEC PRP-UDP-2): nobody's connections live there. The
+//! The socket at a node's own UDP port (SPEC PRP-UDP-2): no process has connections there. The
 //! process that holds it hands each datagram on to the owner of the PRP port that it is for.
 //!
 //! A datagram is handed on by UDP, from the node's own port to another port of the same address,
@@ -39,7 +39,7 @@ pub struct NodePort {
 }
 
 impl NodePort {
-    /// How often to look whether the port is free that another process holds. Requests are lost in
+    /// How often to check whether the port is free that another process holds. Requests are lost in
     /// between, and their senders repeat them. An idle process does little else.
     pub const SEEK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -55,10 +55,10 @@ impl NodePort {
         Ok(Self { socket, own, sender, receiver, drops })
     }
 
-    /// Hands on what is there, each datagram to the process that is so many UDP ports behind the
-    /// node's own as `offset_for` says; drops those for which it says nothing. How many there were.
-    /// A receiver without room loses them, like others. Where there is none, takes the errors that
-    /// the kernel keeps for the socket, which would end every `poll` at once.
+    /// Passes on the datagrams that wait. Each goes to the process whose UDP port is the node's own
+    /// plus what `offset_for` says; a datagram for which it says nothing is dropped. How many there
+    /// were. A receiver without room loses them, like others. Where there is none, takes the errors
+    /// that the kernel keeps for the socket, which would end every `poll` at once.
     ///
     /// # Errors
     /// The socket is of no use any more.
@@ -92,12 +92,12 @@ impl NodePort {
             drops.too_short.fetch_add(1, Relaxed);
             return 1;
         }
-        // What was handed on already is for nobody.
+        // What was handed on already has no addressee.
         if train.from == *own {
             drops.unaddressed.fetch_add(count as u64, Relaxed);
             return count;
         }
-        // Nobody is told of probes: this is where they were meant to come.
+        // Probes are not reported: this is where they were meant to come.
         let mut tally = Tally::default();
         for message in train.datagrams().filter_map(TrainTest::read_whole) {
             tally.note(message).iter().for_each(|report| answer(socket, train.from, report));

@@ -1,6 +1,6 @@
-//! To which neighbours datagrams leave in trains: those to which trains have been seen to get
-//! through, by the path that they take now (SPEC PRP-UDP-7). Kernels and network cards have
-//! dropped and garbled trains without a word.
+//! To which neighbours datagrams leave in trains: those to which trains are known to get through,
+//! by the path that they take now (SPEC PRP-UDP-7). Kernels and network cards have dropped and
+//! garbled trains without a word.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ const TEST_AGAIN: Duration = Duration::from_millis(20);
 /// How long a report on a train may come after one on the datagrams that left alone.
 const GRACE: Duration = Duration::from_millis(20);
 
-/// After so long without a report the test has said nothing.
+/// After this time without a report the test has said nothing.
 const GIVE_UP: Duration = Duration::from_secs(1);
 
 /// Failed tests in a row after which trains are not sent: one may fail by a full queue.
@@ -112,7 +112,7 @@ impl Offload {
         matches!(path.trust, Trust::Given { .. })
     }
 
-    /// So many `bytes` left to `peer` in a train, or could have.
+    /// `bytes` bytes left to `peer` in a train, or could have.
     pub(super) fn note_sent(&mut self, peer: UdpPeer, bytes: usize) {
         self.paths.entry(peer).or_default().untested += bytes as u64;
     }

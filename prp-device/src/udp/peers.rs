@@ -11,7 +11,7 @@ pub(super) struct Peers {
     /// Each with the number of the own address from which datagrams leave for it.
     by_number: Vec<(IpAddr, u8)>,
     by_address: HashMap<IpAddr, UdpPeer>,
-    /// The last one that was looked up: most datagrams come from where the one before came from.
+    /// The last one that was found: most datagrams come from where the one before came from.
     last: Option<(IpAddr, UdpPeer)>,
 }
 

@@ -17,7 +17,7 @@ const FLOOR: u32 = 1200;
 const IPV4_HEADERS: u32 = 28;
 const IPV6_HEADERS: u32 = 48;
 
-/// Errors taken at a time: a flood of them holds nobody up.
+/// Errors taken at a time: a flood of them must not delay the caller.
 const MAX_ERRORS: u64 = 64;
 
 /// Bytes of a socket's buffers, as the kernel counts them: sixteen trains with what the kernel

@@ -1,10 +1,10 @@
 //! The sockets of a device: one on each of the node's addresses, and beside each another one on the
 //! same address and port, which is connected to the process that most datagrams come from.
 //!
-//! To and from a connected socket the kernel looks up neither route nor socket: a datagram takes
-//! 80 % of the time. What comes goes to the one that is connected to its sender, else to the other
-//! one (`SO_REUSEPORT` would have the kernel divide it, so it is on only while the second socket is
-//! bound). Both are read: it does not matter which one has what.
+//! To and from a connected socket the kernel searches for neither route nor socket: a datagram
+//! takes 80 % of the time. What comes goes to the one that is connected to its sender, else to the
+//! other one (`SO_REUSEPORT` would have the kernel divide it, so it is on only while the second
+//! socket is bound). Both are read: it does not matter which one has what.
 
 use std::io;
 use std::mem;
@@ -20,8 +20,9 @@ use super::node_port::longest_handed_on;
 use super::{NodePort, NodePortDrops, socket};
 use crate::sys::datagram::RecvList;
 
-/// Once in so many calls to receive, all sockets are read before the one that had something last:
-/// no sender keeps others waiting. While a thread polls again and again this is a microsecond.
+/// Once in this number of calls to receive, all sockets are read before the one that had something
+/// last: no sender keeps others waiting. While a thread polls again and again this is a
+/// microsecond.
 const FAIR_CALLS: u32 = 8;
 
 /// A socket of a device: that of an address, or the connected one beside it.
@@ -46,7 +47,7 @@ struct End {
 #[derive(Debug)]
 struct Inlet {
     socket: CloseOnFork<Socket>,
-    /// The kernel's count of datagrams without room when it was looked at last.
+    /// The kernel's count of datagrams without room when it was read last.
     overflow: u32,
 }
 
@@ -243,7 +244,7 @@ impl Sockets {
         self.ends[self.last.own].own
     }
 
-    /// The socket, connected to nobody, of the address where trains were received last.
+    /// The unconnected socket of the address where trains were received last.
     pub(super) fn last_socket(&self) -> &Socket {
         &self.ends[self.last.own].socket.socket
     }
@@ -344,7 +345,7 @@ impl End {
 }
 
 impl Connected {
-    /// Not bound, and connected to nobody.
+    /// Neither bound nor connected.
     fn new(ip: IpAddr) -> io::Result<Self> {
         let socket = socket::new(ip)?;
         socket::enlarge_buffers(&socket);

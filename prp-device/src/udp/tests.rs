@@ -253,7 +253,7 @@ fn hand_on__strangers_stay_strangers() {
     assert_eq!((two.counters().strangers, two.counters().handed_on), (1, 0));
 }
 
-/// With the address in front, no datagram of UDP has so many bytes.
+/// With the address in front, no datagram of UDP has this number of bytes.
 #[test]
 fn hand_on__what_is_too_long_is_counted_and_dropped() {
     for (ip, sizes) in [(TWO, [65_489, 65_490, 65_507]), (V6, [65_470, 65_471, 65_488])] {
@@ -409,7 +409,7 @@ fn node_port__answers_probes() {
     );
 }
 
-/// The kernel says of the first report that nobody is there, when the second one is sent.
+/// The kernel reports of the first report that no socket is there, when the second one is sent.
 #[test]
 fn node_port__answers_probes_of_others_than_the_one_that_has_gone() {
     let mut two = open(TWO, 16_730);

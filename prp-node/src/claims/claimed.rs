@@ -4,7 +4,7 @@ use prp_proto::addr::{NodeId, Port};
 
 /// Ports of a block. A connection that ends first keeps its port for 150 ms, and longer while its
 /// peer has not ended: a client would run out of descriptors (1,024 by default) if each port took
-/// one. With 16, all automatic ports take 2,048, and the claim of a block looks for 16 names, which
+/// one. With 16, all automatic ports take 2,048, and the claim of a block checks 16 names, which
 /// takes 10 us.
 const PORTS: u16 = 16;
 

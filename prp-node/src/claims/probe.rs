@@ -45,7 +45,7 @@ impl OwnerProbe {
 /// For whom a datagram is that came to the node's own UDP port.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum Addressee {
-    /// The process of the node that is so many UDP ports behind the node's own.
+    /// The process whose UDP port is the node's own plus this number.
     Process(u16),
     /// A port of the node that no process on UDP owns.
     Unowned,
@@ -81,7 +81,7 @@ impl UdpOwners {
             return Some(Addressee::OtherNode);
         }
         let port = head.transport.dst_port;
-        // No process owns it: its name is the steward's, and says of no UDP port. To look for one
+        // No process owns it: its name is the steward's, and says of no UDP port. To search for one
         // would take as many system calls as a node has ports, for each echo.
         let owner = if port == Port::CONTROL { None } else { self.offset(port) };
         Some(owner.map_or(Addressee::Unowned, Addressee::Process))

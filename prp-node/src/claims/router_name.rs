@@ -31,7 +31,7 @@ impl RouterUdpName {
     /// # Errors
     /// The process has no descriptor left, or may not open Unix sockets.
     pub fn bind(node: NodeId, offset: u16) -> io::Result<Option<Self>> {
-        // The one that is looked for first comes last.
+        // The one that is tried first comes last.
         let Some(place) = bind(&router_udp_name(node, offset))? else { return Ok(None) };
         let Some(name) = bind(&router_name(node))? else { return Ok(None) };
         Ok(Some(Self { _names: [place, name] }))

@@ -96,7 +96,7 @@ fn udp_offset__is_known_of_ports_for_as_long_as_they_are_owned() {
     });
     let mut owners = UdpOwners::new(node(7)).unwrap();
     assert_eq!(owners.offset(port), None);
-    // Expect: a process that is not on UDP owns the port, and nobody is told.
+    // Expect: a process that is not on UDP owns the port, and the answer names no addressee.
     let mut silent = PortClaims::new(node(7));
     assert!(silent.claim(port).unwrap());
     assert_eq!(owners.offset(port), None);
@@ -166,7 +166,7 @@ fn packet_for(node: NodeId, port: Port) -> Vec<u8> {
     sealed(Head { ethernet: None, network: NetworkHeader { src, dst: node }, transport }, &[])
 }
 
-/// Echoes come to the control port, which no process owns: nobody is looked for.
+/// Echoes come to the control port, which no process owns: none is searched for.
 #[test]
 fn addressee__of_the_control_port_is_no_process() {
     let (own, port) = (node(10), Port::new(std::process::id() as u16));

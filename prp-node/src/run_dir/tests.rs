@@ -100,7 +100,7 @@ fn connect__waits_no_longer_than_its_timeout_for_a_full_queue() {
     dir.connect(node(1), Service::Registry, patience).unwrap();
 }
 
-/// Where the kernel refuses them nobody can have the daemon close what takes long to close.
+/// Where the kernel refuses them no process can have the daemon close what takes long to close.
 #[test]
 fn accept__no_descriptors_of_strangers() {
     use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};

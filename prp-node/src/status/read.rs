@@ -14,7 +14,7 @@ use super::{HEAD, NAME, Record, RecordText, VERSION};
 /// The longest page that is read: 50,000 connections take 16 MiB.
 const MAX_LEN: u64 = 64 << 20;
 
-/// How often to look whether a process has written its page: it takes some 100 us.
+/// How often to check whether a process has written its page: it takes some 100 us.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What a process says of itself.
@@ -57,7 +57,7 @@ struct Found {
     before: Option<u64>,
 }
 
-/// The pages of all processes that this one may look at, in order of their numbers; and how many
+/// The pages of all processes that this one may read, in order of their numbers; and how many
 /// processes the kernel keeps from it, which may have pages or not. Waits `patience` at most for
 /// those that do not answer, say because they are stopped.
 ///

@@ -6,6 +6,6 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 /// process.
 pub(crate) fn received(number: RawFd) -> OwnedFd {
     // SAFETY: the kernel has made it for this process and told its number in one message, which is
-    // read once: nobody else knows it. The caller hands over what `recvmsg` gave it.
+    // read once: nothing else knows it. The caller hands over what `recvmsg` gave it.
     unsafe { OwnedFd::from_raw_fd(number) }
 }

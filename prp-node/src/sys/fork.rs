@@ -1,7 +1,7 @@
 //! What the child of a fork has of its parent, and what it has not.
 //!
 //! A child has a copy of the parent's memory and of its descriptors, but only the thread that
-//! forked. So the engines in that memory are of no use to it: nobody drives them, and a lock that
+//! forked. So the engines in that memory are of no use to it: no thread runs them, and a lock that
 //! another thread held stays locked. The child begins anew ([`PerProcess`]), and lets go of the
 //! descriptors by which the parent owns ports and receives frames ([`CloseOnFork`]): what the
 //! parent gives up, or leaves behind when it ends, must not live on in a child that does not know
@@ -51,7 +51,7 @@ extern "C" fn begin_child() {
 }
 
 /// Puts a descriptor of nothing in the place of each that is to be closed: the numbers stay taken,
-/// as long as somebody in the child's copy of the parent's memory might close them.
+/// as long as code in the child's copy of the parent's memory might close them.
 fn close_all() {
     let mut nothing = -1;
     let mut is_spare = false;
@@ -61,7 +61,7 @@ fn close_all() {
             let fd = (at * 64) as RawFd + bits.trailing_zeros().cast_signed();
             bits &= bits - 1;
             // SAFETY: a bit is set as long as its descriptor is owned by a `CloseOnFork`, whose
-            // owner is a thread that this process has not. Nobody here uses it, and the number is
+            // owner is a thread that this process has not. Nothing here uses it, and the number is
             // taken again at once. An `eventfd` has no memory of ours.
             unsafe {
                 if nothing < 0 {
@@ -77,7 +77,7 @@ fn close_all() {
         }
     }
     if is_spare {
-        // SAFETY: it was made above, and its number given to nobody.
+        // SAFETY: it was made above, and its number given to nothing else.
         unsafe { libc::close(nothing) };
     }
 }
@@ -126,7 +126,7 @@ impl<T: AsFd> std::ops::DerefMut for CloseOnFork<T> {
 
 impl<T: AsFd> Drop for CloseOnFork<T> {
     fn drop(&mut self) {
-        // Before it is closed: its number may be somebody else's right after that.
+        // Before it is closed: its number may be another file's right after that.
         if let Some((at, bit)) = place(self.0.as_fd().as_raw_fd()) {
             CLOSED[at].fetch_and(!bit, Relaxed);
         }
@@ -177,7 +177,7 @@ impl<T: Send + Sync> PerProcess<T> {
                 // the parent's, whose threads may have been at work on it: it is left as it is.
                 Ok(_) => return unsafe { &(*fresh).value },
                 Err(other) => {
-                    // SAFETY: it was made above, and nobody else has seen it.
+                    // SAFETY: it was made above, and nothing else has seen it.
                     drop(unsafe { Box::from_raw(fresh) });
                     current = other;
                 }

@@ -43,10 +43,10 @@ pub(crate) struct Core {
     /// The devices' sockets, for those who do not hold the lock.
     pub(super) rx_handles: Arc<RxHandles>,
     filter: PortFilter,
-    /// Frames that were not for us, since somebody looked.
+    /// Frames that were not for this process, since they were counted last.
     misdirected: u32,
     batch: TransmitBatch,
-    /// When to look whether devices that had an error are there: an interface that was removed and
+    /// When to check whether devices that had an error are there: an interface that was removed and
     /// made again does not come back to its socket by itself.
     pub(super) reopen_at: Option<Instant>,
     /// The device set is unusable; every operation says so.
@@ -73,7 +73,7 @@ impl Core {
             may_be_steward &= udp.has_node_ports();
         }
         let steward = may_be_steward && claim.try_take();
-        // Where somebody else was first, there are frames for him.
+        // If another process was first, the frames for unowned ports are for that process.
         let filter = if steward {
             PortFilter::open(node, steward)
         } else {
@@ -120,8 +120,8 @@ impl Core {
         frames
     }
 
-    /// As [`Self::poll_once`], until nothing is there, or so many batches were that frames come
-    /// faster than they can be taken in.
+    /// As [`Self::poll_once`], until nothing is there, or until the limit of batches, if frames
+    /// come faster than they can be taken in.
     pub(crate) fn poll_what_waits(&mut self, now: Instant) {
         for _ in 0..RECEIVE_FRAMES {
             if self.poll_once(now, None) == 0 {
@@ -180,7 +180,7 @@ impl Core {
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);
         }
-        // Often there is nothing left to do: a message just read has been seen to when it came.
+        // Often there is nothing left to do: a message just read was handled when it came.
         if !self.endpoint.has_news() && self.is_unstalled() {
             return self.note_use(now);
         }
@@ -191,7 +191,7 @@ impl Core {
         self.note_use(now);
     }
 
-    /// Notes whether anybody uses the engine.
+    /// Notes whether anything uses the engine.
     fn note_use(&mut self, now: Instant) {
         if !self.endpoint.is_idle() {
             self.lifetime.retire_at = None;
@@ -200,12 +200,12 @@ impl Core {
         }
     }
 
-    /// Nobody uses the engine: it stays for a while.
+    /// Nothing uses the engine: it stays for a while.
     pub(super) fn stay(&mut self, now: Instant) {
         self.lifetime.retire_at = Some(now + RETIRE_AFTER);
     }
 
-    /// Whether nobody has used the engine for long.
+    /// Whether nothing has used the engine for long.
     pub(super) fn is_to_retire(&self, now: Instant) -> bool {
         self.lifetime.retire_at.is_some_and(|at| at <= now)
     }
@@ -220,16 +220,15 @@ impl Core {
         earliest(self.endpoint.poll_timeout(), self.lifetime.retire_at)
     }
 
-    /// When something is due indeed, for a thread that is about to sleep.
+    /// The exact time of what is due next, for a thread that is about to sleep.
     pub(super) fn revised_timeout(&mut self) -> Option<Instant> {
         self.endpoint.revise_timeout();
         self.next_timeout()
     }
 
-    /// A deadline that has come into force while everybody slept, and that nobody would notice
-    /// within `grace`.
+    /// A deadline that was set while all threads slept, and that none would notice within `grace`.
     pub(super) fn missed_deadline(&self, grace: Duration) -> Option<Instant> {
-        // Mostly nobody sleeps, and that is the cheaper question.
+        // Mostly no thread sleeps, and that is the cheaper question.
         let wakeup = self.timing.next_wakeup?;
         let due = self.next_timeout()?;
         let wakeup = self.timing.background_wakeup.map_or(wakeup, |keeper| keeper.min(wakeup));
@@ -263,7 +262,7 @@ impl Core {
         self.hand_over(now, lent);
     }
 
-    /// Hands the frames of the batch to their devices, and sees to what follows.
+    /// Gives the frames of the batch to their devices, and handles what follows.
     fn hand_over(&mut self, now: Instant, lent: Option<&BorrowedWrite<'_>>) {
         self.timing.last_io = self.timing.last_io.max(now);
         let (endpoint, batch) = (&self.endpoint, &self.batch);
@@ -388,7 +387,7 @@ impl Core {
         }
     }
 
-    /// Has the leader look at the state of things anew.
+    /// Has the leader read the state anew.
     pub(super) fn call_leader(&mut self) {
         if let Some(leader) = &mut self.waiting.leader {
             leader.call(&mut self.waiting.calls);

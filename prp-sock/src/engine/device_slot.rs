@@ -31,7 +31,7 @@ pub(super) struct DeviceSlot {
     counters: DeviceCounters,
     /// Frames made but not taken: a batch at most.
     stalled: TxBacklog,
-    /// Frames that may gather in its receiving ring while nobody looks; 0 if it is not known how
+    /// Frames that may gather in its receiving ring while no thread polls; 0 if it is not known how
     /// many fit.
     pub(super) target_frames: u32,
     /// Whether it is up and has a carrier, as the kernel said last; none where the kernel says

@@ -24,8 +24,8 @@ use crate::sys::process;
 /// shorter outage is survived, as it is everywhere else.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long it sleeps between two looks whether all is done. Of some of that, such as the end of a
-/// time of quiet, nobody is told.
+/// How long it sleeps between two checks whether all is done. Some of that, such as the end of
+/// TIME-WAIT, wakes no thread.
 const SLICE: Duration = Duration::from_millis(10);
 
 thread_local! {
@@ -115,7 +115,7 @@ impl Engine {
         let now = self.now();
         let mut core = self.lock();
         core.lifetime.gone = true;
-        // The thread that drives does not come back.
+        // The leader does not come back.
         core.waiting.leader = None;
         core.waiting.followers.clear();
         core.release_all(now, false);

@@ -1,5 +1,5 @@
-//! The thread that looks after the AF_XDP send paths and the tcx receive paths of an engine's
-//! devices (`device/fast_path`), while there are flows.
+//! The thread that opens and closes the AF_XDP send paths and the tcx receive paths of an engine's
+//! devices (`prp-device/src/fast_path.rs`), while there are flows.
 //!
 //! Asking the kernel what is at a device takes a lock of the kernel's that others may hold for
 //! long, so nothing else may depend on it: it is done on a thread of its own.
@@ -40,7 +40,7 @@ impl FastPathThreads {
     }
 
     /// Has `caller` called when there is a flow, and starts a fast-path thread if there is one;
-    /// when to look again. To be called in the network namespace of the devices, which is the
+    /// when to check again. To be called in the network namespace of the devices, which is the
     /// fast-path thread's then.
     pub(super) fn check(&self, engine: &Arc<Engine>, caller: &Waker) -> Option<Instant> {
         if !self.allowed {
@@ -59,7 +59,7 @@ impl FastPathThreads {
     }
 }
 
-/// Looks after the fast paths until no flow is left on any.
+/// Services the fast paths until no flow is left on any.
 fn run_fast_paths(engine: &Weak<Engine>, out: &Mutex<bool>) {
     while let Some(alive) = engine.upgrade() {
         let fast_paths = alive.lock().fast_paths();

@@ -99,7 +99,7 @@ impl<'a> CoreGuard<'a> {
         Self { lock, held: Some(lock_as(lock, lock_class)) }.unless_gone()
     }
 
-    /// As [`Self::new`], unless somebody has the lock for longer than a message takes.
+    /// As [`Self::new`], unless another thread has the lock for longer than a message takes.
     pub(super) fn try_soon(lock: &'a CoreLock) -> Option<Self> {
         try_lock_soon(lock).map(|held| Self { lock, held: Some(held) }.unless_gone())
     }

@@ -2,8 +2,8 @@
 //! acknowledgements, incoming data, and what closed streams have left to deliver.
 //!
 //! It must not get in the way of application threads: each frame would wake two threads. So while
-//! one of them drives, the keeper only reads the clock now and then, and less and less; when
-//! they have been away for a tick it takes over and sleeps in `poll` until one comes back.
+//! one of them leads, the keeper only reads the clock now and then, and less and less; when they
+//! have been away for a tick it takes over and sleeps in `poll` until one comes back.
 
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::threads;
 /// Bytes of freed buffers that are worth giving back to the system: a process has as many anyway.
 const WORTH_RETURNING: usize = 4 * 1024 * 1024;
 
-/// What leaders have left to the keeper since it looked at the time.
+/// What leaders have left to the keeper since it read the clock last.
 #[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum TimerLoad {
     /// Nothing: none has slept, and a thread that does not sleep checks itself.
@@ -44,7 +44,7 @@ impl TimerLoad {
         if due.is_some_and(|due| due < now + SOON_DUE) { Self::Soon } else { Self::Late }
     }
 
-    /// When to look at the time again, `now` that this is `due`.
+    /// When to read the clock again, `now` that this is `due`.
     pub(super) fn next_check(self, due: Option<Instant>, now: Instant) -> Instant {
         let longest = now
             + match self {
@@ -67,12 +67,12 @@ impl Keeper {
         Ok(Self { waiter: Waiter::new(WakeFd::new()?) })
     }
 
-    /// Makes it look at the state of things now.
+    /// Has it check the state now.
     pub(super) fn call(&self) {
         self.waiter.waker().wake();
     }
 
-    /// An application thread drives from now on.
+    /// An application thread leads from now on.
     pub(super) fn step_aside(&self, core: &mut Core) {
         if core.timing.keeper_polls {
             core.waiting.calls.wake(self.waker());
@@ -86,7 +86,7 @@ impl Keeper {
 }
 
 impl Core {
-    /// When the keeper is to look at the time again while somebody else drives.
+    /// When the keeper is to read the clock again while an application thread leads.
     pub(super) fn next_check(&mut self, now: Instant) -> Instant {
         let timer_load = std::mem::take(&mut self.timing.timer_load);
         // A leader that sleeps on still relies on it.
@@ -96,9 +96,9 @@ impl Core {
         timer_load.next_check(due, now)
     }
 
-    /// When a leader that falls asleep `now` has to read the clock for what is `due`: not for
-    /// what the keeper sees to, which needs no timer of his, that would cost more than the system
-    /// call it is for.
+    /// When a leader that falls asleep `now` has to read the clock for what is `due`. The keeper
+    /// runs some timers: a timer of the leader's own for these would cost more than the system call
+    /// it is for.
     pub(super) fn leader_deadline(&self, due: Option<Instant>, now: Instant) -> Option<Instant> {
         // One that is overdue may have been put off.
         let wakeup = self.timing.background_wakeup.filter(|at| *at >= now);
@@ -113,10 +113,10 @@ impl Engine {
         threads::start("prp-keeper", move || engine.keep())
     }
 
-    /// After a command: calls the keeper if something is due before anybody would look.
+    /// After a command: calls the keeper if something is due before any thread would notice.
     pub(crate) fn after_command(&self, core: CoreGuard<'_>) {
         let late = core.missed_deadline(TICK).is_some();
-        // A task waits and nobody polls for it.
+        // A task waits and no thread polls for it.
         let unattended = core.waiting.async_waiters > 0
             && core.waiting.leader.is_none()
             && !core.timing.keeper_polls;
@@ -155,9 +155,9 @@ impl Engine {
         }
     }
 
-    /// An application thread drives, or has until just now: sees to the timers of commands that
-    /// came meanwhile, and wakes again at `latest`, or before. When all is `quiet`, the leader's
-    /// own look at the clock will do, unless it would come too late.
+    /// An application thread leads, or has until just now: the keeper runs the timers of commands
+    /// that came meanwhile, and wakes again at `latest`, or before. When all is `quiet`, the leader
+    /// reads the clock itself, unless it would do so too late.
     fn watch<'a>(
         &'a self,
         mut core: CoreGuard<'a>,
@@ -213,7 +213,7 @@ impl Engine {
         self.lock()
     }
 
-    /// Nobody drives: takes a turn, then sleeps until something happens.
+    /// No application thread leads: polls once, then sleeps until something happens.
     fn cover<'a>(&'a self, mut core: CoreGuard<'a>, now: Instant) -> CoreGuard<'a> {
         if core.poll_once(now, None) > 0 || core.has_more() {
             core.bump();

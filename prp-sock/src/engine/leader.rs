@@ -1,4 +1,4 @@
-//! The application thread that drives, as others see it.
+//! The leader, as other threads see it.
 
 use std::mem;
 use std::task::Waker;
@@ -7,13 +7,13 @@ use super::guard::DeferredCalls;
 use super::waiter::ThreadParker;
 use super::waiters::Interest;
 
-/// The application thread that drives. It has lent what calls it: that costs nothing, and it drives
-/// once for each message it waits for.
+/// The application thread that leads. It has lent what calls it: that costs nothing, and it becomes
+/// leader once for each message it waits for.
 #[derive(Debug)]
 pub(crate) struct Leader {
     waker: Waker,
-    /// What it waits for, while others may do the work. A thread that takes a turn itself need not
-    /// be called.
+    /// What it waits for, while others may do the work. A thread that polls itself need not be
+    /// called.
     waits_for: Option<Interest>,
 }
 
@@ -22,7 +22,7 @@ impl Leader {
         Self { waker: mem::replace(&mut parker.waker, Waker::noop().clone()), waits_for: None }
     }
 
-    /// It drives no more.
+    /// It leads no more.
     pub(super) fn leave(self, parker: &mut ThreadParker) {
         parker.waker = self.waker;
     }

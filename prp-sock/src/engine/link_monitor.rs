@@ -1,5 +1,6 @@
 //! Which next hops this process does not use: those whose device has no carrier, and those that the
-//! node's router says are dead. What nobody says, connections find out themselves (SPEC PRP-WAY-2).
+//! node's router says are dead. What no process reports, connections find out themselves (SPEC
+//! PRP-WAY-2).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

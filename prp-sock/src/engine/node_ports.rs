@@ -155,7 +155,7 @@ impl Work {
             let Self { port, owners, offset, .. } = &mut self;
             let handed_on = port.hand_on(|bytes| match owners.addressee(bytes)? {
                 Addressee::Process(owner) => Some(owner),
-                // A router refuses requests to ports that nobody owns; without one this process
+                // A router refuses requests to ports that no process owns; without one this process
                 // does: it is the steward.
                 Addressee::Unowned => Some(owners.router().unwrap_or(*offset)),
                 Addressee::OtherNode => owners.router(),

@@ -33,7 +33,7 @@ const SMALLEST: usize = 1;
 /// The pair behind a stream's descriptor.
 #[derive(Debug)]
 pub(super) struct ReadinessFd {
-    /// Closed first: nobody is to see the end of `ours`, unless he has a copy.
+    /// Closed first: no thread is to see the end of `ours`, unless it has a copy.
     theirs: Arc<UnixStream>,
     /// None while an error is shown, and from then on.
     ours: Option<UnixStream>,
@@ -47,11 +47,11 @@ pub(super) struct Shown {
     pub(super) readable: bool,
     /// A write would not wait.
     pub(super) writable: bool,
-    /// Nothing more comes: the peer sends no more, or nobody here would read it.
+    /// Nothing more comes: the peer sends no more, or the application here would not read it.
     pub(super) ended: bool,
     /// There is no connection any more: reset, or ended both ways.
     pub(super) over: bool,
-    /// It has ended with an error that nobody has taken yet.
+    /// It has ended with an error that the application has not taken yet.
     pub(super) failed: bool,
 }
 

@@ -71,8 +71,8 @@ pub(crate) fn enlist(engine: &Arc<Engine>, name: &str) {
     exit::register();
 }
 
-/// Lets an engine that nobody uses go; `false` if somebody has come meanwhile, or there could not
-/// be another one.
+/// Ends an engine that is not in use; `false` if it is in use again, or there could not be another
+/// one.
 pub(super) fn retire(engine: &Arc<Engine>) -> bool {
     let mut engines = ENGINES.get().lock();
     let idle = Arc::strong_count(engine) == 1 && engine.lock().endpoint.is_idle();

@@ -18,7 +18,7 @@ use super::wait::earliest;
 /// failed attempt costs microseconds, and a process that is idle does nothing else.
 const SEEK_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// A router that has stayed for so long did not send us away.
+/// A router that has stayed for this long did not send this process away.
 const STAYED: Duration = Duration::from_secs(1);
 
 /// How long what a router has said is believed after its end: its successor says it anew.

@@ -1,6 +1,6 @@
-//! Whether data pours in, and how fast: a thread that reads a stream at full speed need not look at
+//! Whether data pours in, and how fast: a thread that reads a stream at full speed need not handle
 //! every frame as it comes. It naps, and takes what has gathered: the way network cards moderate
-//! their interrupts. Looking without a break would take a processor, and being woken for every
+//! their interrupts. Polling without a break would take a processor, and being woken for every
 //! frame costs the sender more than the frame.
 
 use std::time::Duration;
@@ -12,7 +12,8 @@ use super::tuning::{
     SHORTEST_NAP, TIMER_SLACK,
 };
 
-/// Frames that may gather in a receiving ring of `slots` slots of so many bytes while nobody looks.
+/// Frames that may gather in a receiving ring of `slots` slots of `slot_bytes` bytes while no
+/// thread polls.
 pub(super) fn target_frames(slots: u32, slot_bytes: usize) -> u32 {
     let fitting = NAP_RING_BYTES / slot_bytes.next_power_of_two();
     (slots / NAP_RING_PART).min(fitting as u32)
@@ -45,7 +46,7 @@ impl RxCoalescing {
         }
     }
 
-    /// A look has found `frames` frames in receiving rings in which at least `target_frames` may
+    /// A poll has found `frames` frames in receiving rings in which at least `target_frames` may
     /// gather; 0 if it is not known how many frames fit.
     pub(super) fn note(&mut self, now: Instant, frames: usize, target_frames: u32) {
         if frames == 0 {
@@ -96,7 +97,7 @@ impl RxCoalescing {
         self.expected_frames - self.expected_frames / 4
     }
 
-    /// Fewer did: somebody has sent what his window allows, and waits for an acknowledgement.
+    /// Fewer did: a sender has sent what its window allows, and waits for an acknowledgement.
     pub(super) const fn note_shortfall(&mut self) {
         self.measured_frames = self.expected_frames / 2;
     }
@@ -174,7 +175,7 @@ mod tests {
             flow.note(now, 1, target_frames(512, USUAL));
         }
         assert_eq!(nap(&mut flow, now), Some((256, 128)));
-        // Where time is what bounds a nap, so many come in that time.
+        // Where time bounds a nap, this number of frames comes in that time.
         let (mut slow, now) = self::flow(512, 10_000, 10_000);
         assert_eq!(nap(&mut slow, now), Some((304, 30)));
     }

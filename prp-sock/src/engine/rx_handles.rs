@@ -50,7 +50,7 @@ impl RxHandles {
         self.fds.iter().map(|rx| (rx.device, rx.place, rx.fd.as_fd()))
     }
 
-    /// Whether a look into shared memory shows a frame, for a thread that is about to take it.
+    /// Whether shared memory shows a frame, for a thread that is about to take it.
     pub(super) fn has_frame(&self) -> bool {
         self.tcx_rx.iter().any(|tcx_rx| tcx_rx.has_frame())
             || self.peeks.iter().any(|p| matches!(p, Peek::Ring(ring) if ring.has_frame()))
@@ -66,27 +66,26 @@ impl RxHandles {
         self.tcx_rx.iter().any(|tcx_rx| tcx_rx.holds(frames)) || self.fds().any(holds)
     }
 
-    /// Somebody is about to look, with the lock: frames may come in where nobody is woken.
+    /// A thread is about to poll, with the lock: frames may come in without waking a thread.
     pub(super) fn enable(&self) {
         let seen = !self.has_frame();
         self.tcx_rx.iter().for_each(|tcx_rx| tcx_rx.enable(seen));
     }
 
-    /// Somebody is about to sleep until a frame comes, with the lock; whether one waits all the
-    /// same.
+    /// A thread is about to sleep until a frame comes, with the lock; whether one waits already.
     pub(super) fn disable(&self) -> bool {
         self.tcx_rx.iter().fold(false, |waits, tcx_rx| tcx_rx.disable() | waits)
     }
 
-    /// Whether no look into memory can say that no frame waits.
+    /// Whether memory alone cannot show that no frame waits.
     pub(super) fn needs_syscall(&self) -> bool {
         self.peeks.iter().any(|p| !matches!(p, Peek::Ring(_)))
     }
 }
 
-/// Takes from the devices what errors they have to tell, the interface being down for one: nobody
-/// receives with a system call from a ring, and an error that nobody takes ends every `poll` at
-/// once. Whether there were any.
+/// Takes the errors that devices report, the interface being down for one: no thread receives with
+/// a system call from a ring, and an error that is not taken ends every `poll` at once. Whether
+/// there were any.
 pub(super) fn take_errors(polled: &[PollFd<'_>]) -> bool {
     let has_error = |fd: &&PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
     let mut any = false;

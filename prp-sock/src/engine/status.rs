@@ -16,10 +16,10 @@ use super::registry;
 use crate::stats::DeviceStats;
 
 /// Pages are written no more often than this. Each takes the engine's lock for as long as it takes
-/// to look at all connections, some 100 ns for each: of 10,000 connections 1 % of the time.
+/// to read all connections, some 100 ns for each: of 10,000 connections 1 % of the time.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The page, where there was a descriptor for it, and whether somebody waits for it.
+/// The page, where there was a descriptor for it, and whether a process waits for it.
 #[derive(Debug)]
 pub(super) struct Status {
     page: Option<StatusPage>,
@@ -43,7 +43,7 @@ impl Status {
         self.page.as_ref().map(AsFd::as_fd)
     }
 
-    /// Writes the page if somebody waits for it and it may be; when to be called again.
+    /// Writes the page if a process waits for it and it may be; when to be called again.
     pub(super) fn check(&mut self, engine: &Engine) -> Option<Instant> {
         let page = self.page.as_mut()?;
         self.is_asked |= page.take_requests();

@@ -1,4 +1,4 @@
-//! The engine over a wire made of pipes: which thread drives, which sleeps, which is woken.
+//! The engine over a wire made of pipes: which thread leads, which sleeps, which is woken.
 
 mod faults;
 mod handover;
@@ -31,7 +31,7 @@ fn read_byte(stream: &PrpStream) -> JoinHandle<io::Result<usize>> {
     thread::spawn(move || stream.read(&mut [0]))
 }
 
-/// Waits until an application thread drives `engine` and `followers` others wait for it.
+/// Waits until an application thread leads in `engine` and `followers` others wait for it.
 fn wait_for_crew(engine: &Arc<Engine>, followers: usize) {
     wait_until(format_args!("a leader and {followers} followers"), || {
         let core = engine.lock();
@@ -44,7 +44,7 @@ fn many(pair: &Pair, n: usize) -> (Vec<PrpStream>, Vec<PrpStream>) {
     (0..n).map(|_| pair.streams()).unzip()
 }
 
-/// A thread that drives alpha while it waits for what never comes, until this is dropped.
+/// A thread that leads in alpha while it waits for what never comes, until this is dropped.
 struct Bystander {
     ours: PrpStream,
     _theirs: PrpStream,

@@ -15,7 +15,7 @@ pub(super) const SPIN_BUDGET: Duration = Duration::from_micros(20);
 /// Waits in a row in which polling found nothing, after which it is only tried now and then.
 pub(super) const VAIN_SPINS: u32 = 8;
 
-/// Polling that does not pay is tried once in so many waits.
+/// Polling that does not pay is tried once in this number of waits.
 pub(super) const SPIN_RETRY_WAITS: u32 = 32;
 
 /// Polls between two yields while it is not certain that no other thread wants the processor. They
@@ -41,8 +41,8 @@ pub(super) const YIELD_INTERVAL: Duration = SPIN_BUDGET;
 /// A `sched_yield` that took no longer than this let no other thread run.
 pub(super) const UNCONTENDED_YIELD: Duration = Duration::from_micros(1);
 
-/// How often a thread looks at a descriptor that it waits for as well, while another thread drives.
-/// A program whose threads wait in several ways at once sees it late by as much.
+/// How often a thread checks a descriptor that it waits for as well, while another thread leads. A
+/// program whose threads wait in several ways at once sees it late by as much.
 pub(super) const OTHER_EVERY: Duration = Duration::from_millis(1);
 
 // Naps of a reader at full rate. Rows: goodput, size, streams.
@@ -61,7 +61,7 @@ pub(super) const NAP_RING_PART: u32 = 4;
 /// window shows it by sending less than was meant to gather.
 pub(super) const NAP_RING_BYTES: usize = 256 * 1024;
 
-/// The kernel lets a sleep last so much longer (`timerslack_ns`).
+/// The kernel lets a sleep last this much longer (`timerslack_ns`).
 pub(super) const TIMER_SLACK: Duration = Duration::from_micros(50);
 
 /// Shorter naps are not worth their timer.
@@ -130,8 +130,8 @@ pub(crate) const BORROW_BYTES: usize = 32 * 1024;
 /// come meanwhile make room, so the write would not end by itself.
 pub(crate) const WRITE_HOLD_BYTES: usize = 512 * 1024;
 
-/// Pieces of so many bytes together are put in one before they are written: what a segment of the
-/// usual MTU holds, which then leaves without a stop in the send buffer.
+/// Pieces of at most this number of bytes together are put in one before they are written: what a
+/// segment of the usual MTU holds, which then leaves without a stop in the send buffer.
 pub(crate) const GATHER_BYTES: usize = 1536;
 
 /// Room that is worth waking a writer for while much is left to write; half the buffer if that is

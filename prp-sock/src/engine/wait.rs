@@ -31,11 +31,11 @@ pub(crate) trait Wait {
     /// What it gives.
     type Out;
 
-    /// Looks whether it is there, without waiting; moves `now` on if that takes long.
+    /// Checks whether it is there, without waiting; moves `now` on if that takes long.
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<Self::Out>;
 
-    /// How long an attempt may hold the lock. Not for a leader, which has it for what comes, for
-    /// everybody, and attempts in passing.
+    /// How long an attempt may hold the lock. Not for a leader, which has the lock for what comes,
+    /// for all threads, and attempts in passing.
     fn lock_class(&self) -> LockClass {
         LockClass::Short
     }
@@ -100,7 +100,7 @@ impl WaitParams<'_> {
         }
     }
 
-    /// How long the thread may sleep while another one drives, which cannot wake it for a
+    /// How long the thread may sleep while another one leads, which cannot wake it for a
     /// descriptor.
     fn follow_time(&self, now: Instant) -> Option<Duration> {
         let left = self.deadline.map(|d| d.since(now));
@@ -120,7 +120,7 @@ impl WaitParams<'_> {
     }
 }
 
-/// For how long a thread looks without sleeping.
+/// For how long a thread polls without sleeping.
 struct SpinParams {
     start: Instant,
     budget: Duration,
@@ -202,7 +202,7 @@ impl Engine {
         outcome
     }
 
-    /// Sleeps while another thread drives, until called or promoted; locks again for `lock_class`.
+    /// Sleeps while another thread leads, until called or promoted; locks again for `lock_class`.
     fn follow<'a>(
         &'a self,
         parker: &ThreadParker,
@@ -280,8 +280,8 @@ impl Engine {
         }
     }
 
-    /// Waits for a frame, a call or a deadline: first looking, then asleep. What time it is then,
-    /// and how sleeping ended.
+    /// Waits for a frame, a call or a deadline: polls first, then sleeps. What time it is then, and
+    /// how sleeping ended.
     fn idle<'a>(
         &'a self,
         me: &Waiter,
@@ -328,9 +328,8 @@ impl Engine {
         (core, self.now(), slept)
     }
 
-    /// What time it is for a thread that found at `seen` that there is something to do: that time,
-    /// unless somebody has acted since. What it sent must not have been answered before it was
-    /// sent.
+    /// The time for a thread that found at `seen` that there is something to do: that time, unless
+    /// another thread has acted since. What it sent must not have been answered before it was sent.
     pub(super) fn time_of(&self, seen: Instant, core: &Core) -> Instant {
         if core.has_io_after(seen) { self.now() } else { seen }
     }

@@ -1,4 +1,4 @@
-//! Somebody who sleeps, and how to wake them. `tests/waiter_model.rs` runs this file under every
+//! A thread that sleeps, and how to wake it. `tests/waiter_model.rs` runs this file under every
 //! interleaving.
 
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::wake_fd::WakeFd;
 use crate::sys::futex::{self, Word};
 
-/// Awake, and nobody has called.
+/// Awake, and not called.
 const AWAKE: u32 = 0;
 /// Called, and has not noticed yet.
 const CALLED: u32 = 1;
@@ -38,13 +38,13 @@ impl Waiter {
         Waker::from(self.clone())
     }
 
-    /// Whether somebody has called since the last time; forgets it.
+    /// Whether it was called since the last time; forgets it.
     pub(super) fn take_call(&self) -> bool {
-        // A look is cheaper than an exchange, and most of the time all there is to do.
+        // A load is cheaper than an exchange, and most of the time all there is to do.
         self.is_called() && self.state.swap(AWAKE, Ordering::AcqRel) == CALLED
     }
 
-    /// Whether somebody has called.
+    /// Whether it was called.
     pub(super) fn is_called(&self) -> bool {
         self.state.load(Ordering::Acquire) == CALLED
     }
@@ -67,15 +67,14 @@ impl Waiter {
         self.wake_fd.as_fd()
     }
 
-    /// Says that this thread goes into `poll` now; whether it should not, because somebody has
-    /// called.
+    /// Notes that this thread goes into `poll` now; whether it should not, because it was called.
     pub(super) fn begin_poll(&self) -> bool {
         self.sleep_as(POLLING)
     }
 
-    /// Says that it is back, and whether `wake_fd` was readable. That is not to say that somebody
-    /// has called: it may become readable late, when its addressee is awake again, or another
-    /// thread is in its place.
+    /// Says that it is back, and whether `wake_fd` was readable. That does not mean that it was
+    /// called: it may become readable late, when its addressee is awake again, or another thread is
+    /// in its place.
     pub(super) fn end_poll(&self, woken: bool) {
         self.state.swap(AWAKE, Ordering::AcqRel);
         if woken {

@@ -8,7 +8,7 @@ use super::guard::DeferredCalls;
 use super::readiness::ReadinessFd;
 use super::tasks::Tasks;
 
-/// What somebody waits for.
+/// What a thread or a task waits for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Interest {
     /// Data, the end or an error to read.
@@ -21,7 +21,7 @@ pub(crate) enum Interest {
     Flush(ConnHandle),
     /// A connection to accept.
     Accept(ListenHandle),
-    /// Any of several of these: of a leader only, which looks for itself.
+    /// Any of several of these: of a leader only, which checks them itself.
     Any,
 }
 
@@ -111,7 +111,7 @@ impl Waiters {
         }
     }
 
-    /// Nobody waits any more.
+    /// There is nothing to wait for any more.
     pub(super) fn discard(self, calls: &mut DeferredCalls) {
         self.reading.discard(calls);
         self.writing.discard(calls);

@@ -40,7 +40,7 @@ impl StreamError {
         self.cause
     }
 
-    /// The address that could not be connected to; none for a connection that stood.
+    /// The address that could not be connected to; none for a connection that was established.
     pub const fn peer(&self) -> Option<PrpAddr> {
         self.peer
     }

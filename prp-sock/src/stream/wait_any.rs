@@ -53,7 +53,7 @@ impl<'a> Awaited<'a> {
 ///
 /// The calling thread does the work of the streams while it waits, as a thread that reads one does:
 /// a message comes by no detour through another thread, as it would for `poll` on descriptors. It
-/// looks for some time before it sleeps, as reads do, unless there is an `other`.
+/// polls for some time before it sleeps, as reads do, unless there is an `other`.
 ///
 /// ```no_run
 /// use std::io::Read;

@@ -19,7 +19,7 @@ use crate::engine::{Core, Engine, Interest, Wait};
 use crate::error;
 use crate::sys::baton::LockClass;
 
-/// What a thread with so many bytes left to write wants the lock for.
+/// What a thread with `left` bytes left to write wants the lock for.
 pub(crate) const fn lock_class(left: usize) -> LockClass {
     if left >= BORROW_BYTES { LockClass::Long } else { LockClass::Short }
 }
@@ -190,7 +190,7 @@ impl<'a> WriteWait<'a> {
             return Ok(bytes.len());
         }
         let written = core.endpoint.write(*now, self.conn, bytes, ending)?;
-        // A message goes before anything else is looked at.
+        // A message goes before anything else is checked.
         core.send_now(*now);
         Ok(written)
     }

@@ -15,22 +15,22 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::futex::{self, ANYBODY, Word, spin_loop};
 
 const FREE: u32 = 0;
-/// Somebody has it, and nobody waits.
+/// A thread has it, and none waits.
 const HELD: u32 = 1;
-/// Somebody has it, and others may wait.
+/// A thread has it, and others may wait.
 const CONTENDED: u32 = 2;
-/// It is for somebody who has waited.
+/// It is for a thread that has waited.
 const HANDED_OFF: u32 = 3;
 
-/// Looks before sleeping: a few microseconds, as long as holding the lock for a small message
-/// takes. Under test nobody looks: every look doubles the interleavings.
+/// Polls before sleeping: a few microseconds, as long as holding the lock for a small message
+/// takes. Under test there are none: every poll doubles the interleavings.
 const SPINS: usize = if cfg!(test) { 0 } else { 64 };
 
-/// Brief holds in a row while somebody waits to have it for long. The longest are turns of a
-/// leader: he waits for a millisecond by that, mostly for some tens of microseconds.
+/// Short holds in a row while a thread waits to have it for long. The longest are iterations of a
+/// leader: a thread waits for a millisecond by that, mostly for some tens of microseconds.
 pub(crate) const MAX_SHORT_HOLDS: u32 = 16;
 
-/// What somebody wants the lock for.
+/// What a thread wants the lock for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) enum LockClass {
     /// Some frames, or a message: microseconds.
@@ -53,7 +53,7 @@ pub(crate) struct Baton {
     /// The threads that sleep or are about to, by lock class. It may be seen late, and proves
     /// nothing.
     asleep: [Word; 2],
-    /// Times it was handed on for a short use while somebody waited for a long one.
+    /// Times it was handed on for a short use while a thread waited for a long one.
     short_holds: Word,
 }
 
@@ -86,12 +86,12 @@ impl Baton {
         self.try_lock() || self.try_lock_spinning()
     }
 
-    /// Whether somebody has it.
+    /// Whether a thread has it.
     pub(crate) fn is_locked(&self) -> bool {
         matches!(self.state.load(Relaxed), HELD | CONTENDED)
     }
 
-    /// Whether somebody may wait for it, asked by the thread that has it.
+    /// Whether a thread may wait for it, asked by the thread that has it.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.state.load(Relaxed) == CONTENDED
@@ -109,11 +109,11 @@ impl Baton {
         self.state.compare_exchange(from, to, Acquire, Relaxed).is_ok()
     }
 
-    /// Looks for a while whether it is free; takes it then.
+    /// Polls for a while whether it is free; takes it then.
     fn try_lock_spinning(&self) -> bool {
         (0..SPINS).any(|_| {
             spin_loop();
-            // Only what looks free is worth taking its line from the thread that has it.
+            // Only what seems free is worth taking its line from the thread that has it.
             self.state.load(Relaxed) == FREE && self.take(FREE, HELD)
         })
     }
@@ -145,7 +145,7 @@ impl Baton {
         asleep.fetch_sub(1, Relaxed);
     }
 
-    /// Hands it to somebody who waits, if there is one.
+    /// Passes it to a waiting thread, if there is one.
     #[cold]
     fn pass_on(&self) {
         let first = self.first_choice();
@@ -153,15 +153,15 @@ impl Baton {
         if futex::wake_among(&self.state, first) || first != ANYBODY && futex::wake(&self.state) {
             return;
         }
-        // Nobody sleeps; somebody may be about to, and see that it is not as he thought.
+        // No thread sleeps; one may be about to, and finds the word changed.
         if self.state.compare_exchange(HANDED_OFF, FREE, Release, Relaxed).is_ok() {
             // Or has just fallen asleep over its being kept.
             futex::wake(&self.state);
         }
     }
 
-    /// Whose turn it is, by the threads that seem to sleep; to be asked by the thread that still
-    /// has it.
+    /// Which class of waiters is next, by the threads that seem to sleep; to be asked by the thread
+    /// that still has it.
     fn first_choice(&self) -> u32 {
         let asleep = |lock_class| self.asleep[lock_class as usize].load(Relaxed);
         if asleep(LockClass::Long) == 0 {

@@ -9,13 +9,13 @@ use std::time::Duration;
 pub(crate) const ANYBODY: u32 = u32::MAX;
 
 /// Sleeps while `word` is `expected`, at most for `timeout`. Returns on a wake-up, a timeout, a
-/// changed word or for no reason at all; the caller looks again.
+/// changed word or for no reason at all; the caller checks again.
 ///
 /// # Errors
 /// `Interrupted` if a signal handler ran.
 pub(crate) fn wait(word: &Word, expected: u32, timeout: Option<Duration>) -> io::Result<()> {
     let spec = timeout.map(|t| libc::timespec {
-        // Fits every C library's type, and is some decades: the caller looks again.
+        // Fits every C library's type, and is some decades: the caller checks again.
         tv_sec: t.as_secs().min(i32::MAX as u64) as _,
         tv_nsec: t.subsec_nanos().into(),
     });
@@ -28,7 +28,7 @@ pub(crate) fn wait(word: &Word, expected: u32, timeout: Option<Duration>) -> io:
 /// As [`wait`] without a timeout and whatever ends it, for a thread that is known by `bits`, of
 /// which there is at least one.
 pub(crate) fn wait_among(word: &Word, expected: u32, bits: u32) {
-    // Whatever ended it, the caller looks again.
+    // Whatever ended it, the caller checks again.
     let _ = call(word, libc::FUTEX_WAIT_BITSET, expected, None, bits);
 }
 

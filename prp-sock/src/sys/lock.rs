@@ -29,8 +29,8 @@ pub(crate) fn try_lock_soon<T>(mutex: &Mutex<Baton, T>) -> Option<MutexGuard<'_,
     unsafe { mutex.raw().try_lock_soon().then(|| mutex.make_guard_unchecked(())) }
 }
 
-// SAFETY: the baton's state is FREE or HANDED_OFF as long as nobody has the lock. It is only had by
-// changing one of the two into HELD or CONTENDED, in one step, which one thread succeeds in; and
+// SAFETY: the baton's state is FREE or HANDED_OFF as long as no thread has the lock. It is only had
+// by changing one of the two into HELD or CONTENDED, in one step, which one thread succeeds in; and
 // only the thread that has it changes those back.
 unsafe impl RawMutex for Baton {
     const INIT: Self = Self::new();

@@ -15,7 +15,7 @@ pub(crate) fn find_room(len: usize) -> io::Result<()> {
     if base == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is the mapping made above, of that length, and nobody knows of it.
+    // SAFETY: it is the mapping made above, of that length, and nothing else knows of it.
     unsafe { libc::munmap(base, len) };
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 /// What is called at exit: a `fn()`, or null.
 static AT_EXIT: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
-/// The handlers of this crate stand in the C library's lists.
+/// The handlers of this crate are in the C library's lists.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
 /// Run by the loader before `main`. Handlers are called last come, first served: so every handler
@@ -46,7 +46,7 @@ extern "C" fn exiting() {
 /// `exit` or by `quick_exit`. After the program's own handlers, and after another time harmlessly.
 pub(crate) fn at_exit(f: fn()) -> io::Result<()> {
     AT_EXIT.store(f as *mut (), Ordering::Release);
-    // Where the loader did not see to it. Threads that come here at the same time do so twice.
+    // If the loader has not registered them. Threads that come here at the same time do so twice.
     if REGISTERED.load(Ordering::Acquire) { Ok(()) } else { register() }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Bytes that nobody can guess. Not of a file, which an empty root does not have.
+/// Bytes that no other process can guess. Not of a file, which an empty root does not have.
 pub(crate) fn random_bytes() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     // SAFETY: the pointer and the length describe `bytes`, which outlives the call.

@@ -87,7 +87,7 @@ impl OwnedWriteHalf {
 impl Drop for OwnedWriteHalf {
     fn drop(&mut self) {
         if !self.forgotten {
-            // Nobody is left to hear of an error; the peer will.
+            // No caller is left to receive an error; the peer learns of it.
             let _ = self.stream.shutdown_write();
         }
     }

@@ -13,8 +13,8 @@ use crate::engine::{Core, Engine, FutureId, Interest, Task};
 use crate::error;
 use crate::sys::baton::LockClass;
 
-/// Tries `f`; once more after taking in frames that wait; and if it still has nothing, sees to it
-/// that `task` is woken when there is news of `interest`.
+/// Tries `f`; once more after receiving the frames that wait. If it still has nothing, has `task`
+/// woken when there is news of `interest`.
 ///
 /// It costs the task some of its budget, as tokio's own sockets do: a task whose streams are always
 /// ready would otherwise keep its thread from all others, and from every timer.

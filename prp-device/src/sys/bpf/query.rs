@@ -1,4 +1,4 @@
-//! bpf(2): which programs stand at a device.
+//! bpf(2): which programs are attached to a device.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Forks of this process. A child does nothing but what is looked at, and ends by `_exit`.
+//! Forks of this process. A child does nothing but what is checked, and ends by `_exit`.
 
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
@@ -98,7 +98,7 @@ fn close_on_fork__leaves_the_number_to_its_next_owner() {
     drop(CloseOnFork::new(ours));
     // The number itself, or the next one that is free: other tests open descriptors, too.
     let next = fcntl(&other, FcntlArg::F_DUPFD_CLOEXEC(number)).unwrap();
-    // SAFETY: it was made above, for nobody else.
+    // SAFETY: it was made above, for nothing else.
     let next = unsafe { UnixStream::from_raw_fd(next) };
     assert!(holds_in_child(|| next.local_addr().is_ok()));
 }

@@ -15,11 +15,11 @@ use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
 use prp_device::LinkState;
 use prp_device::{DeviceIo, KernelDevice, Managed, PortFilter};
 
-/// How long after an error to look whether an interface is there again, and how often: well under
+/// How long after an error to check whether an interface is there again, and how often: well under
 /// the time after which peers give up.
 const REVIVE_AFTER: Duration = Duration::from_millis(500);
 
-/// So many frames that are not for us, and there is a filter: half of what a turn takes in.
+/// Misdirected frames after which a filter is installed: half of what one receive batch takes in.
 pub(super) const MISDIRECTED: u32 = 16;
 
 /// Whether a frame is one that a filter would have kept from us.
@@ -152,7 +152,7 @@ impl Core {
         self.kernel_devices().try_for_each(|device| device.set_filter(&self.filter))
     }
 
-    /// After a sleep: looks after the devices a while after one of them had an error, until all are
+    /// After a sleep: checks the devices a while after one of them had an error, until all are
     /// there. Not at once, since an interface that is being removed is still to be found.
     pub(in crate::engine) fn revive_devices(&mut self, now: Instant, troubled: bool) {
         if troubled {

@@ -42,11 +42,11 @@ pub(crate) struct Waiting {
     pub(super) listeners: HashMap<ListenHandle, Waiters>,
     /// Calls of wakers, to be made when the lock is let go.
     pub(in crate::engine) calls: DeferredCalls,
-    /// The application thread that drives.
+    /// The application thread that receives, runs the protocol and sends for all.
     pub(in crate::engine) leader: Option<Leader>,
-    /// Application threads that wait while another one drives, longest first.
+    /// Application threads that wait while another one leads, longest first.
     pub(in crate::engine) followers: Vec<Arc<Waiter>>,
-    /// Waits that have no thread: wakers of tasks, descriptors in somebody's poll set.
+    /// Waits that have no thread: wakers of tasks, descriptors in a poll set of the application.
     pub(crate) async_waiters: usize,
     /// The number of the future that was numbered last.
     pub(in crate::engine) next_future: u64,
@@ -55,21 +55,22 @@ pub(crate) struct Waiting {
 /// Until when the threads sleep, and when something was last done.
 #[derive(Debug)]
 pub(in crate::engine) struct Timing {
-    /// Turns taken, by anybody: shows activity.
+    /// Iterations that received, of all threads: shows activity.
     pub(in crate::engine) receiving_polls: u64,
     /// The keeper sleeps until called.
     pub(in crate::engine) keeper_parked: bool,
     /// The keeper sleeps in `poll`.
     pub(in crate::engine) keeper_polls: bool,
-    /// When the thread that sleeps in `poll` looks at the time again by itself.
+    /// When the thread that sleeps in `poll` reads the clock again by itself.
     pub(in crate::engine) next_wakeup: Option<Instant>,
-    /// When the keeper, which is not in charge, looks at the time and does what is due.
+    /// When the keeper reads the clock and does what is due, while a leader is there.
     pub(in crate::engine) background_wakeup: Option<Instant>,
     /// The leader sleeps in `poll`.
     pub(in crate::engine) leader_sleeps: bool,
-    /// What there was to do in time when leaders fell asleep, since the keeper looked.
+    /// The most urgent timers since the keeper's last check, when leaders fell asleep.
     pub(in crate::engine) timer_load: TimerLoad,
-    /// When an application thread last stopped driving, or looked for frames in passing.
+    /// When an application thread last stopped leading, or polled for frames before it would have
+    /// waited.
     pub(in crate::engine) left: Instant,
     /// When something was last sent or taken in.
     pub(super) last_io: Instant,
@@ -94,7 +95,7 @@ impl Default for Timing {
 /// When the engine ends, and whether its process does.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Lifetime {
-    /// When the engine ends, unless somebody uses it.
+    /// When the engine ends, unless something uses it.
     pub(super) retire_at: Option<Instant>,
     /// The process exits: only threads of ours, and the one that exits, have this lock from now on.
     pub(in crate::engine) gone: bool,

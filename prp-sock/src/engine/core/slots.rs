@@ -51,7 +51,7 @@ impl Core {
         }
     }
 
-    /// A connection came into an application's hands: nobody waits for it yet.
+    /// The application has a new connection: no thread waits for it yet.
     pub(crate) fn open_slot(&mut self, conn: ConnHandle) {
         self.clear_slot(conn);
     }
@@ -72,7 +72,7 @@ impl Core {
         had_fd
     }
 
-    /// There is a listener: nobody waits for it yet.
+    /// There is a listener: no thread waits for it yet.
     pub(crate) fn open_listener(&mut self, listener: ListenHandle) {
         self.waiting.listeners.insert(listener, Waiters::default());
     }

@@ -1,4 +1,4 @@
-//! Exits of an engine whose process goes on, so that it can be looked at.
+//! Exits of an engine whose process goes on, so that a test can inspect it.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -44,8 +44,8 @@ fn exit__other_threads_see_no_end() {
             core.waiting.leader.is_some() && core.waiting.followers.len() == 2
         });
         exit(engine);
-        // The thread that drove looks again now that something comes; the others sleep on.
-        // The peers of its streams know that it has left, and send nothing.
+        // The former leader polls again now that something comes; the others sleep on. The peers of
+        // its streams know that it has left, and send nothing.
         let connecting = pair.beta.connect(pair.alpha.addr(80), &Builder::new());
         assert_eq!(connecting.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
         wait_until("the leader is held back", || engine.lock().lifetime.held_back > 0);

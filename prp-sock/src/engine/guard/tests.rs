@@ -86,7 +86,7 @@ fn wait_for(stream: &PrpStream, id: &mut Option<FutureId>, waker: &Waker) {
     inner.engine.lock().register_task(Interest::Read(inner.conn), task, waker.clone());
 }
 
-/// The background thread wakes here: it goes on, and so does everybody else.
+/// The background thread wakes here: it goes on, and so do all others.
 #[test]
 fn wake__a_panic_ends_nothing() {
     within_patience(|| {

@@ -57,7 +57,7 @@ fn show__every_combination_in_every_order() {
     assert_eq!(shown(&fd), over);
 }
 
-/// Wherever a stream stands when it fails: the error is shown until somebody takes it.
+/// In whatever state a stream fails: the error is shown until the application takes it.
 #[test]
 fn show__an_error_from_every_state() {
     for bits in 0..16u32 {

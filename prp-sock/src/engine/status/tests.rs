@@ -8,7 +8,7 @@ use super::*;
 use crate::engine::enlist;
 use crate::testing::{PATIENCE, Pair};
 
-/// What both engines of `pair` say when somebody asks.
+/// What both engines of `pair` answer to a request.
 fn ask(pair: &Pair) -> Vec<Page> {
     let nodes = [&pair.alpha, &pair.beta].map(|node| node.engine().local_node().number());
     let mut both = [&pair.alpha, &pair.beta].map(|node| Status::new(node.engine()));

@@ -1,4 +1,4 @@
-//! What must not keep anybody from sleeping, nor from waking up.
+//! What must not keep a thread from sleeping, nor from waking up.
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ fn assert_asleep(probe: &Probe) {
     assert!(polls < 300, "{polls} polls of the device: nobody sleeps");
 }
 
-/// A wake that arrives when its addressee is awake again must not keep anybody from sleeping.
+/// A wake that arrives when its addressee is awake again must not keep a thread from sleeping.
 #[test]
 fn sleep__a_late_wake_wakes_once() {
     within_patience(|| {
@@ -33,7 +33,7 @@ fn sleep__a_late_wake_wakes_once() {
     });
 }
 
-/// A device that is gone ends every wait with its error, and nobody runs in circles.
+/// A device that is gone ends every wait with its error, and no thread loops without sleeping.
 #[test]
 fn poll_once__a_dead_device_ends_all_waits_and_lets_everybody_sleep() {
     within_patience(|| {

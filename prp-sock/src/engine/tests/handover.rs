@@ -1,4 +1,4 @@
-//! Many threads on one endpoint: one drives, the others follow, and nobody is forgotten.
+//! Many threads on one endpoint: one leads, the others follow, and none is forgotten.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -116,7 +116,7 @@ fn wait__eight_threads_all_make_progress_while_the_others_run() {
             done.iter().all(|count| count.load(Ordering::Relaxed) >= SHARE)
         });
         enough.store(true, Ordering::Relaxed);
-        // Expect: a turn or a few of them, not a sleep. Ten seconds are a machine that is very
+        // Expect: one poll or a few of them, not a sleep. Ten seconds are a machine that is very
         // busy.
         assert!(longest < Duration::from_secs(10), "waited {longest:?} for the lock");
     });
@@ -129,7 +129,7 @@ fn lock__is_free_while_the_leader_sleeps() {
         let (ours, mut theirs) = many(&pair, 4);
         let readers: Vec<_> = ours.iter().map(read_byte).collect();
         wait_for_crew(pair.alpha.engine(), 3);
-        // Expect: `lock` comes back although nothing happens that would wake anybody.
+        // Expect: `lock` comes back although nothing happens that would wake a thread.
         for _ in 0..100 {
             drop(pair.alpha.engine().lock());
         }
@@ -138,7 +138,7 @@ fn lock__is_free_while_the_leader_sleeps() {
     });
 }
 
-/// One stream, two directions, two threads on each end: readers and writers drive for each other.
+/// One stream, two directions, two threads on each end: readers and writers lead for each other.
 #[test]
 fn wait__both_directions_of_one_stream_at_once() {
     const BYTES: usize = 4 << 20;

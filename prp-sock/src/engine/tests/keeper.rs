@@ -31,8 +31,8 @@ fn keep__receives_and_acknowledges_while_the_application_is_busy() {
     });
 }
 
-/// The keeper receives as far as the receive buffer goes, and no further; the rest when somebody
-/// reads.
+/// The keeper receives as far as the receive buffer goes, and no further; the rest when the
+/// application reads.
 #[test]
 fn keep__receives_no_more_than_the_buffer_takes() {
     const BYTES: usize = 1 << 20;
@@ -106,7 +106,7 @@ fn keep__repeats_what_was_lost_while_a_leader_sleeps() {
         let _bystander = Bystander::new(&pair);
         let engine = pair.alpha.engine();
         for _ in 0..5 {
-            // The keeper has given up looking: the leader sleeps for as long as it needs to.
+            // The keeper polls no more: the leader sleeps for as long as it needs to.
             wait_until("the keeper is parked", || engine.lock().timing.keeper_parked);
             lose_next.store(true, Ordering::Relaxed);
             let before = engine.now();

@@ -27,7 +27,7 @@ impl Probe {
     /// socket.
     pub(super) fn upset_socket(&self) {
         let elsewhere = self.elsewhere.local_addr().expect("it is bound");
-        // The end of a pair that connects to somebody else, with something unread, upsets the other
+        // The end of a pair that connects to another peer, with something unread, upsets the other
         // one.
         self.far_end.connect_addr(&elsewhere).expect("somebody is there");
     }

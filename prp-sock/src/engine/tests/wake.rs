@@ -38,7 +38,7 @@ fn follow__wakes_on_its_own_data_while_another_thread_drives() {
             theirs.write_all(&[1]).unwrap();
             assert_eq!(follower.join().unwrap().unwrap(), 1);
         }
-        // Expect: the leader has driven all along.
+        // Expect: the leader has led all along.
         drop(bystander);
     });
 }
@@ -58,7 +58,7 @@ fn drive__hands_over_to_every_follower_in_order() {
             theirs[i].write_all(&[1]).unwrap();
             assert_eq!(reader.join().unwrap().unwrap(), 1);
             if i + 1 < N {
-                // Expect: one of those who followed drives.
+                // Expect: one of the followers leads.
                 wait_for_crew(pair.alpha.engine(), N - i - 2);
             }
         }

@@ -110,7 +110,7 @@ fn connect__needs_a_policy_in_common() {
     });
 }
 
-/// A port that a request was to come from, and that could not be made, is nobody's.
+/// A port that a request was to come from, and that could not be made, has no owner.
 #[test]
 fn connect__from_a_port_gives_it_back_if_it_fails() {
     within_patience(|| {

@@ -64,7 +64,7 @@ fn write__takes_what_fits_and_says_would_block_after_that() {
         ours.set_nonblocking(true).unwrap();
         let all = pattern(4 << 20);
         let mut done = 0;
-        // Nobody reads: the buffers of both ends fill.
+        // The peer does not read: the buffers of both ends fill.
         wait_until("full buffers", || match ours.write(&all[done..]) {
             Ok(n) => {
                 done += n;

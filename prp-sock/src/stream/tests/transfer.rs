@@ -45,7 +45,7 @@ fn write__to_the_node_itself() {
     });
 }
 
-/// As over TCP, some megabytes: the send buffer grows while nobody reads.
+/// As over TCP, some megabytes: the send buffer grows while the peer does not read.
 #[test]
 fn write__in_both_directions_before_either_reads() {
     within_patience(|| {
@@ -181,7 +181,7 @@ fn read_vectored__tells_the_peer_of_the_room() {
         let (mut a, mut b) = ([0; 1], vec![0; BUFFER]);
         let mut pieces = [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)];
         assert_eq!(theirs.read_vectored(&mut pieces).unwrap(), full);
-        // Expect: nothing waits for somebody to come by and send it.
+        // Expect: nothing waits until another call sends it.
         assert!(!pair.beta.engine().lock().endpoint.wants_transmit());
         theirs.peek_exactly(full);
     });

@@ -6,7 +6,7 @@ use parking_lot::lock_api::{Mutex, MutexGuard};
 use super::{Baton, LockClass, lock_as};
 use crate::sys::baton::MAX_SHORT_HOLDS;
 
-/// Nobody else comes in between: what is read is what is written, by many threads at once.
+/// No other thread comes in between: what is read is what is written, by many threads at once.
 #[test]
 fn lock__is_for_one_at_a_time() {
     const ROUNDS: u32 = 20_000;

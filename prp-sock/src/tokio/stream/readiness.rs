@@ -20,7 +20,7 @@ impl PrpStream {
     /// tasks may wait.
     ///
     /// Readiness is what the stream shows now: it is not kept between calls, and a call that fails
-    /// with `WouldBlock` need not be told to anybody.
+    /// with `WouldBlock` need not be reported.
     ///
     /// # Errors
     /// What makes the devices unusable.

@@ -171,7 +171,7 @@ fn budget__a_reader_with_much_to_read_lets_others_run() {
                 ours.read_u8().await.unwrap();
             }
         });
-        // A task has 128 operations a turn.
+        // A task has 128 operations for each time it is polled.
         assert!(polls > 100, "{polls} polls");
     });
 }
