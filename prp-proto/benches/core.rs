@@ -19,10 +19,10 @@ use prp_proto::time::Instant;
 /// Bytes of a full segment at MTU 1500.
 const SEGMENT: usize = 1484;
 
-/// Full segments of one transfer: what an engine's turn may send.
+/// Full segments of one transfer: what an engine may send in one iteration.
 const FRAMES: usize = 32;
 
-/// Connections that stand by.
+/// Connections that are established meanwhile.
 const ESTABLISHED: [usize; 3] = [1, 100, 10_000];
 
 /// Round trips, of 20 us by the endpoints' clock, that make a second: what connections do that fall
@@ -128,7 +128,7 @@ impl Bench {
         }
     }
 
-    /// Carries a batch away from a node, and sees to what else it wants.
+    /// Carries a batch away from a node, and whatever else it wants.
     fn carry(&mut self, from: usize) -> usize {
         let Self { now, nodes, batch, frame, .. } = self;
         let [client, server] = nodes;
@@ -162,9 +162,9 @@ fn stream(c: &mut Criterion) {
     group.finish();
 }
 
-/// A small message each way, over each of the established connections in turn, and over one of them
-/// alone: the first has nothing of a connection in a cache when its frame comes, the second tells
-/// what finding it costs.
+/// A small message in each direction, over each of the established connections one after another,
+/// and over one of them alone: the first has nothing of a connection in a cache when its frame
+/// comes, the second shows what finding it costs.
 fn round_trip(c: &mut Criterion) {
     let mut group = c.benchmark_group("round trip of 64 bytes");
     for established in ESTABLISHED {
@@ -180,7 +180,7 @@ fn round_trip(c: &mut Criterion) {
     for established in ESTABLISHED {
         let mut bench = Bench::new(established);
         let one = bench.conns[established / 2];
-        // Deadlines of the others, which begin as they come to stand, are not this one's.
+        // Deadlines of the others, which begin as they are established, are not this one's.
         (0..WARM_UP).for_each(|_| bench.round_trip(one));
         group.bench_function(format!("one of {established} connections"), |b| {
             b.iter(|| bench.round_trip(one));
@@ -189,7 +189,7 @@ fn round_trip(c: &mut Criterion) {
     group.finish();
 }
 
-/// A connection from its request to its end, beside those that stand.
+/// A connection from its request to its end, while others are established.
 fn connect(c: &mut Criterion) {
     let mut group = c.benchmark_group("connect, a byte each way, close");
     for established in ESTABLISHED {

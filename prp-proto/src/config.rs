@@ -1,4 +1,4 @@
-//! What can be set, with the reasons for what is set when nobody asks.
+//! What can be set, with the reasons for the defaults.
 
 use core::time::Duration;
 
@@ -90,7 +90,7 @@ impl Default for ConnConfig {
             send_buffer: 512 * 1024,
             recv_buffer: 512 * 1024,
             // What Linux lets a TCP socket's grow to (net.ipv4.tcp_wmem): there are programs that
-            // write so much both ways before either end reads.
+            // write this much both ways before either end reads.
             send_buffer_max: 4 * 1024 * 1024,
             keepalive: Some(Keepalive::default()),
             // Long enough for a peer that is stopped, swapped or debugged for half a minute.
@@ -137,7 +137,7 @@ pub struct EndpointConfig {
     /// Refusals and resets sent per second to frames without a connection, so that a flood is not
     /// answered by a flood.
     pub refusals_per_second: u32,
-    /// Bytes that peers may have sent, or may send, before anybody reads them, over all
+    /// Bytes that peers may have sent, or may send, before the application reads them, over all
     /// connections. At half of this windows are small (64 KiB), at all of it they are of two
     /// segments, and nothing is dropped. Send buffers may grow by half as much, over all
     /// connections.

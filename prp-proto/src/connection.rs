@@ -122,15 +122,15 @@ pub(crate) struct Connection {
     pub(crate) request: Request,
     pub(crate) pending: Pending,
     pub(crate) timers: TimerTable,
-    /// Why it ended, until somebody is told.
+    /// Why it ended, until the application is told.
     error: Option<ConnError>,
     /// What happened since the driver last asked.
     pub(crate) ready: Readiness,
     /// A write has left less room than is worth waking a writer for.
     starved: bool,
-    /// Somebody waits until everything written is acknowledged.
+    /// The application waits until everything written is acknowledged.
     flush_awaited: bool,
-    /// Somebody asked us for it, not we for it.
+    /// The peer asked for it, not this end.
     server: bool,
     /// It is in the application's hands: taken from the backlog, or asked for.
     pub(crate) accepted: bool,
@@ -162,7 +162,7 @@ pub(crate) struct Connection {
     pub(crate) stats: ConnStats,
     /// What the endpoint counts for what it holds and has invited.
     pub(crate) charged: usize,
-    /// Its turn to send new data, among those to the same node.
+    /// Its place among the connections to the same node that wait to send new data.
     pub(crate) send_slot: SendSlot,
     /// Bookkeeping of the endpoint: queued for sending, for an event, and for which deadlines.
     pub(crate) queued_transmit: bool,
@@ -243,12 +243,12 @@ impl Connection {
         })
     }
 
-    /// Why it ended, if nobody was told yet.
+    /// Why it ended, if the application was not told yet.
     pub(crate) const fn error(&self) -> Option<ConnError> {
         self.error
     }
 
-    /// Whether somebody asked us for it.
+    /// Whether the peer asked for it.
     pub(crate) const fn is_server(&self) -> bool {
         self.server
     }

@@ -1,6 +1,6 @@
 //! All connections of one node in one process.
 //!
-//! An endpoint is driven from outside. Its methods are of four kinds:
+//! A caller runs an endpoint from outside. Its methods are of four kinds:
 //!
 //! - **getters** may be called at any time;
 //! - **commands** (`listen`, `connect`, `accept`, `read`, `write`, …) come from applications;
@@ -72,7 +72,8 @@ use table::Table;
 use unconfirmed::Unconfirmed;
 
 /// Connections we have asked for that stay after their end (SPEC PRP-CLOSE-5), each with a port of
-/// its own and some memory. So many stay for 40 ms in the process that makes the most a second.
+/// its own and some memory. This number stays for 40 ms in the process that makes the most a
+/// second.
 const MOST_STAYING: usize = 256;
 
 /// A device of this node, as far as the protocol cares.
@@ -84,8 +85,8 @@ pub struct Device {
     pub mtu: u32,
     /// Frames that we send ourselves by it come back: the way to this node itself.
     pub loopback: bool,
-    /// Frames that it best takes, and hands over, at a time (SPEC PRP-UDP-6): segments are lent,
-    /// let go and acknowledged by so many at least.
+    /// Frames that it best takes, and passes on, at a time (SPEC PRP-UDP-6): segments are lent, let
+    /// go and acknowledged by this number at least.
     pub train: u16,
 }
 
@@ -131,10 +132,10 @@ pub struct Endpoint {
     receive_memory: ReceiveMemory,
     send_growth: SendGrowth,
     transmit_queue: VecDeque<ConnHandle>,
-    /// The ways to nodes, and whose turn it is there.
+    /// Which connection sends next, to each node.
     scheduler: PeerScheduler,
     event_queue: VecDeque<Event>,
-    /// Connections of which something was sent that is not seen to yet.
+    /// Connections of which something was sent that is not handled yet.
     sent: Vec<ConnHandle>,
     /// Connections we have asked for that have come to their end, in order; some are gone.
     staying: VecDeque<ConnHandle>,
@@ -217,7 +218,7 @@ impl Endpoint {
         self.table.get(conn).map(|c| c.terms)
     }
 
-    /// What a connection looks like now, for those who list connections.
+    /// The state of a connection now, for tools that list connections.
     pub fn conn_info(&self, conn: ConnHandle) -> Option<ConnInfo> {
         self.table.get(conn).map(Connection::info)
     }
@@ -357,7 +358,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection is over: nobody needs it, or only its ends are free.
+    /// A connection is over: no application needs it, or only its ends are free.
     #[cold]
     fn on_over(&mut self, handle: ConnHandle, now: Instant) {
         self.note_farewell(handle, now);

@@ -12,7 +12,7 @@ const SHORT: Duration = Duration::from_millis(100);
 /// Why a connection ended other than by both sides closing it.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum ConnError {
-    /// Nobody listens on the port we asked for.
+    /// No process listens on the port we asked for.
     Refused,
     /// The peer gave the connection up, restarted, or no longer knows it.
     Reset,
@@ -195,7 +195,7 @@ impl core::error::Error for ConnectError {}
 /// Why a port cannot be listened on.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum ListenError {
-    /// Somebody in this endpoint listens there already.
+    /// A listener of this endpoint has the port already.
     InUse,
 }
 

@@ -23,7 +23,7 @@ pub struct ListenHandle {
     pub(crate) port: crate::addr::Port,
 }
 
-/// Something the driver may want to wake somebody for.
+/// An event for which the caller may want to wake a thread.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum Event {
     /// A connection waits to be accepted.

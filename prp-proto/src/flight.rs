@@ -166,8 +166,7 @@ impl Flight {
         }
     }
 
-    /// Finds memory for `more` segments, as far as so many may be in flight: recording them cannot
-    /// fail.
+    /// Finds memory for `more` segments, if they may be in flight: recording them cannot fail.
     pub(crate) fn prepare(&mut self, more: usize) -> Result<(), TryReserveError> {
         let most = MAX_WINDOW as usize;
         self.segments.try_reserve(more.min(most.saturating_sub(self.segments.len())))

@@ -44,14 +44,14 @@ impl Egress {
 pub enum Outcome<'a> {
     /// It goes on.
     Forward(Egress),
-    /// It is for this node: somebody else's business, unless it is for the control port.
+    /// It is for this node: another process's business, unless it is for the control port.
     Local(Frame<'a>),
     /// It goes no further. The frame is there if its sender may be told (SPEC PRP-NODE-4).
     Dropped(ForwardDrop, Option<Frame<'a>>),
 }
 
-/// What is known of the frames for a node before they come: a router that does not look at each
-/// itself goes by that.
+/// What is known of the frames for a node before they come, for a router that does not examine
+/// each.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FibEntry {
     /// The next hops that take them: one, or several that share them by [`Flow::hash`], in this
@@ -203,7 +203,7 @@ impl Forwarder {
 
     fn decide_on<'a>(&self, device: DeviceId, frame: Frame<'a>) -> Outcome<'a> {
         let network = frame.head.network;
-        // PRP-FWD-1: nobody spends our next hops with a forged source.
+        // PRP-FWD-1: no host spends our next hops with a forged source.
         if !self.routes.is_source(network.src, device, frame.from) {
             return Outcome::Dropped(ForwardDrop::BadSource, None);
         }

@@ -11,11 +11,10 @@
 //! 9       via 2 metric 10, via 3 metric 20  epsilon    # backup next hop
 //! ```
 //!
-//! A UDP address stands where a hardware address and a device stand otherwise, since the kernel
-//! finds the device: `5  udp:10.0.0.5  omega`, with a port `udp:10.0.0.5:5300` or
-//! `udp:[fd00::5]:5300`.
+//! A UDP address takes the place of a hardware address and a device, since the kernel finds the
+//! device: `5 udp:10.0.0.5 omega`, with a port `udp:10.0.0.5:5300` or `udp:[fd00::5]:5300`.
 //!
-//! `self 3` and `ethertype 0x88b5` stand on lines of their own. This module reads text it is given;
+//! `self 3` and `ethertype 0x88b5` are on lines of their own. This module reads text it is given;
 //! the caller reads the file, and knows which hardware addresses are this machine's.
 //!
 //! A cluster may have 65,534 nodes, so all of it lies in a few flat vectors: entries, hops, and one

@@ -108,7 +108,7 @@ impl Session {
         self.state
     }
 
-    /// Without a probe for so long the other end counts as dead.
+    /// Without a probe for this time the other end counts as dead.
     pub const fn detection(&self) -> Duration {
         self.detection
     }
@@ -176,7 +176,7 @@ impl Session {
         }))
     }
 
-    /// What to say before stopping on purpose, so that nobody takes it for a failure.
+    /// What to send before stopping on purpose, so that no neighbour takes it for a failure.
     pub fn farewell(&self) -> LivenessBlock {
         self.block(LivenessState::AdminDown)
     }

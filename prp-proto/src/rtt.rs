@@ -28,9 +28,8 @@ const MIN_PROBE: Duration = Duration::from_millis(1);
 /// all of it.
 const TIMEOUTS_PER_DOUBLING: u32 = 4;
 
-/// Timeouts are longer by up to 255 of so many parts, half of themselves, as a random number of the
-/// connection has it: senders that lost everything to one full queue at one time must not come back
-/// at one time.
+/// The number of parts of a timeout, of which a connection's random number adds up to 255, half of
+/// it: senders that lost everything to one full queue at one time must not come back at one time.
 const SPREAD_PARTS: u64 = 512;
 
 /// Round trips are taken for no longer than this.
@@ -100,8 +99,9 @@ impl Rtt {
         self.spread(first).saturating_mul(1 << doublings).min(saturating_nanos(MAX_RTO))
     }
 
-    /// Timeout of a tail-loss probe after `probes` others in vain, for a peer that may hold an
-    /// acknowledgement for `held`. Doubles from the second on, up to the retransmission timeout.
+    /// Timeout of a tail-loss probe after `probes` others without an answer, for a peer that may
+    /// hold an acknowledgement for `held`. Doubles from the second on, up to the retransmission
+    /// timeout.
     pub(crate) fn probe_timeout(&self, held: Duration, probes: u8) -> Duration {
         let Some(smoothed) = self.smoothed else { return FIRST_RTO };
         let first =

@@ -10,7 +10,7 @@
 //!                    ESTABLISHED { send: Open > Closing > Closed, receive: Open > Closed }
 //! ```
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
 pub enum State {
     /// No connection, or no longer one.
@@ -66,7 +66,7 @@ pub enum StateEvent {
     EocAcked,
     /// The peer's EOC arrived in order.
     Eoc,
-    /// Both directions are closed and nobody needs us to repeat an acknowledgement.
+    /// Both directions are closed and no peer needs a repeated acknowledgement.
     Finish,
     /// A credible RST arrived.
     Reset,

@@ -51,7 +51,7 @@ drop_reasons! {
     BacklogFull = "backlog_full",
     /// A request beyond what one peer may leave unconfirmed.
     PeerLimit = "peer_limit",
-    /// A request nobody serves.
+    /// A request that no listener serves.
     Refused = "refused",
     /// Data for a direction the application has closed.
     Closed = "closed",
@@ -133,9 +133,9 @@ pub struct EndpointStats {
     pub frames_sent: u64,
     /// Frames the device gave us.
     pub frames_received: u64,
-    /// Connections we asked for that came to stand.
+    /// Connections that this end asked for and that were established.
     pub connected: u64,
-    /// Connections others asked for that came to stand.
+    /// Connections that peers asked for and that were established.
     pub accepted: u64,
     /// Connections ended by RST, theirs or ours.
     pub resets: u64,

@@ -60,7 +60,7 @@ impl Default for TimerTable {
     }
 }
 
-/// The bound decides when a connection is looked at, not what it then does.
+/// The bound decides when a connection is checked, not what it then does.
 impl Hash for TimerTable {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.at.hash(state);
@@ -85,7 +85,7 @@ impl TimerTable {
         self.at[timer as usize] != NEVER
     }
 
-    /// When to look at the timers: at the earliest deadline, or before it.
+    /// When to check the timers: at the earliest deadline, or before it.
     pub(crate) fn next(&self) -> Option<Instant> {
         (self.bound != NEVER).then_some(self.bound)
     }
@@ -127,7 +127,7 @@ pub(crate) struct QueuedDeadlines {
     len: u8,
 }
 
-/// What is queued decides when a connection is looked at, not what it then does.
+/// What is queued decides when a connection is checked, not what it then does.
 impl Hash for QueuedDeadlines {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
@@ -160,7 +160,7 @@ impl QueuedDeadlines {
     }
 }
 
-/// Entries before stale ones are looked for.
+/// Entries before stale ones are searched for.
 const SMALL: usize = 256;
 
 /// All connections' deadlines. A connection is queued for its earliest deadline or sooner, never

@@ -11,24 +11,25 @@ use core::time::Duration;
 use crate::time::Instant;
 
 /// Bytes of a chunk: no less than the longest segment, so that one lies in two chunks at most, and
-/// what a connection sends in its turn.
+/// what a connection sends before the next one may.
 pub(super) const CHUNK: usize = 64 * 1024;
 
 /// Most bytes kept: what 256 streams with buffers of the default size leave.
 const MOST: usize = 128 * 1024 * 1024;
 
-/// Memory that nobody has wanted for so long is freed: longer than the pause between two rounds of
-/// the same work, shorter than anybody looks at what an idle process holds.
+/// Memory that was not wanted for this time is freed: longer than the pause between two rounds of
+/// the same work, shorter than an operator waits to see what an idle process holds.
 const KEPT: Duration = Duration::from_secs(1);
 
-/// So many bytes of a fresh chunk matter: connections that exchange short messages have less.
+/// From this number of bytes on a fresh chunk costs time: connections that exchange short messages
+/// have less.
 const MATTERS: usize = 16 * 1024;
 
 /// Memory that must be left when a chunk is fresh: buffers say so when there is none, but the
 /// queues and lists of whatever is sent and received cannot.
 const SPARED: usize = 512 * 1024;
 
-/// Memory of `len` bytes that nobody has had.
+/// Memory of `len` bytes that was not in use before.
 pub(super) fn fresh(len: usize) -> Result<Vec<u8>, TryReserveError> {
     if len >= MATTERS {
         let mut more = Vec::<u8>::new();
@@ -47,11 +48,11 @@ pub(super) fn fresh(len: usize) -> Result<Vec<u8>, TryReserveError> {
 pub(crate) struct BufferPool {
     /// Those used last are at the end.
     chunks: Vec<Vec<u8>>,
-    /// Least number held since the last look.
+    /// Least number held since the last check.
     surplus: usize,
-    /// When to look again.
+    /// When to check again.
     due: Option<Instant>,
-    /// Bytes freed since somebody asked.
+    /// Bytes freed since they were counted last.
     freed: usize,
 }
 
@@ -101,7 +102,7 @@ impl BufferPool {
         much
     }
 
-    /// Frees what nobody has wanted since the last look, if it is time for one.
+    /// Frees what was not wanted since the last check, if it is time for one.
     pub(crate) fn expire(&mut self, now: Instant) {
         if self.due.is_none_or(|due| due > now) {
             return;

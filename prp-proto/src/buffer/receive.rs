@@ -7,8 +7,8 @@ use super::queue::ByteQueue;
 use crate::event::ConnHandle;
 use crate::time::Instant;
 
-/// A reader's own buffer, lent for the time its thread drives the endpoint: what arrives in order
-/// for its connection goes straight there instead of through the receive buffer.
+/// A reader's own buffer, lent for the time its thread runs the endpoint: what arrives in order for
+/// its connection goes straight there instead of through the receive buffer.
 #[derive(Debug)]
 pub struct Sink<'a> {
     conn: ConnHandle,
@@ -77,7 +77,7 @@ impl RecvBuffer {
         Self { bytes, limit, invited: limit, consumed: 0, ends }
     }
 
-    /// Invites so many bytes from now on, and no more than the limit. What was invited before may
+    /// Invites `bytes` bytes from now on, and no more than the limit. What was invited before may
     /// still come.
     pub(crate) fn invite(&mut self, bytes: usize) {
         self.invited = bytes.min(self.limit);

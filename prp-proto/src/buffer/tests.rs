@@ -14,7 +14,7 @@ use crate::time::Instant;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// So many bytes, after memory for them was asked of the buffer pool, or not.
+    /// This number of bytes, after memory for them was asked of the buffer pool, or not.
     Push(usize, bool),
     Consume(usize),
     Slices(usize, usize),
@@ -41,14 +41,14 @@ fn arb_op() -> impl Strategy<Value = Op> {
 #[derive(Clone, Debug)]
 enum SendOp {
     Write(usize),
-    /// So many bytes more, which stay with the writer.
+    /// This number of bytes more, which stay with the writer.
     Lend(usize),
     Keep,
     /// Cuts a segment.
     Cut(u16),
-    /// So many of the segments have arrived.
+    /// This number of the segments have arrived.
     Release(usize),
-    /// Everybody takes and gives back what memory there is.
+    /// All take and give back what memory there is.
     Trade(usize),
 }
 
@@ -65,7 +65,7 @@ fn arb_send_op() -> impl Strategy<Value = SendOp> {
 
 /// Bytes of a stream from offset `from` on.
 fn stream(from: usize, len: usize) -> Vec<u8> {
-    // The high bits too, or a piece would look like the next one.
+    // The high bits too, or a piece would equal the next one.
     (from..from + len).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect()
 }
 

@@ -101,7 +101,7 @@ fn faults__name_the_line_and_the_mend() {
 
 #[test]
 fn faults__next_hops_that_are_not_there() {
-    // Node 3 is behind 2, of whom there is no file; and 1 is told of nobody by 4.
+    // Node 3 is behind 2, of which there is no file; and 4 tells 1 of no node.
     let one = alloc::format!("{ONE}4 02:00:00:00:00:04 eth0\n");
     let four = "4 02:00:00:00:00:04 eth0\n";
     let cluster = cluster(&[(1, &one), (4, four)]);
@@ -132,7 +132,7 @@ fn faults__hardware_addresses_of_others() {
         "from 1 to 2: node 1 sends to node 2 at a hardware address that is node 3's own"
     );
     assert_eq!(mends[0], "1:2 take the hardware address of the line for 2 from node 2");
-    // Two nodes with one address, on segments of their own, are nobody's mistake.
+    // Two nodes with one address, on segments of their own, are no mistake.
     let same = THREE.replace("00:03 eth0", "00:01 eth0");
     let two = TWO.replace("00:03 eth1", "00:01 eth1");
     assert_eq!(descriptions(&self::cluster(&[(1, ONE), (2, &two), (3, &same)])), [""; 0]);

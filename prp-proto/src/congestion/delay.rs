@@ -1,14 +1,14 @@
 //! AIMD that asks the delay what a loss means, and goes below one segment in flight.
 //!
 //! A full queue delays what passes it before it drops anything, a bad cable does not. A loss while
-//! the queue is short, as far as round trips tell, is therefore answered by repeating the segment
-//! and nothing else (the idea of TCP Veno, Fu and Liew 2003), unless so much is lost that no cable
-//! can be that bad. Delay alone never shrinks the window: here a round trip grows as often because
-//! somebody else had the processor as because a queue did.
+//! the queue is short, as far as round trips show, is therefore answered by repeating the segment
+//! and nothing else (the idea of TCP Veno, Fu and Liew 2003), unless more is lost than the worst
+//! cable loses. Delay alone never shrinks the window: here a round trip grows as often because
+//! another thread had the processor as because of a queue.
 //!
 //! Many senders to one receiver may have room for less than one segment each. Windows below
 //! [`PACED`] segments are therefore kept by time, as in Swift (Kumar et al. 2020): one segment
-//! every so many round trips.
+//! every few round trips.
 
 use core::time::Duration;
 
@@ -18,8 +18,8 @@ use crate::time::{Instant, saturating_nanos};
 /// Segments a new connection may send at once: RFC 6928's ten. A receive ring holds hundreds.
 const INITIAL_SEGMENTS: usize = 10;
 
-/// Windows below so many segments are paced. Larger ones are clocked by acknowledgements, without
-/// timers.
+/// Windows below this number of segments are paced. Larger ones are clocked by acknowledgements,
+/// without timers.
 const PACED: usize = 4;
 
 /// Segments that may be in flight whatever the window: the second one's arrival reveals the loss of
@@ -30,7 +30,7 @@ const LEAST_IN_FLIGHT: usize = 2;
 /// frames.
 const LEAST_PART: usize = 16;
 
-/// Windows below so many segments grow slowly while the queue is long: thirty senders with a
+/// Windows below this number of segments grow slowly while the queue is long: thirty senders with a
 /// segment each must not add thirty segments to a queue of forty in one round trip.
 const SMALL: usize = 8;
 
@@ -47,18 +47,18 @@ const LONG_QUEUE: u64 = 3;
 /// frames at 1 Gbit/s, enough to keep a link busy, and less than shallow switches hold.
 const SURELY_LONG: Duration = Duration::from_micros(200);
 
-/// More than one in so many lost is congestion whatever the delay.
+/// More than one segment lost of this number is congestion whatever the delay.
 const BEARABLE: usize = 8;
 
-/// Each lost part of what was sent takes so many times itself from the window: at one in sixteen
-/// the half of it.
+/// Each lost part of what was sent takes this multiple of itself from the window: one lost in
+/// sixteen takes half of it.
 const YIELD_PER_LOSS: usize = 8;
 
 /// A loss takes no less than this part of the window: a connection that has much must yield more
 /// than one that has little, or a queue that loses little is never shared evenly.
 const LEAST_YIELD: usize = 4;
 
-/// Lost segments are counted over two rounds of at least so many: of 128 segments a cable that
+/// Lost segments are counted over two rounds of at least this number: of 128 segments a cable that
 /// loses one in twenty loses more than one in eight once in ten thousand times.
 const ROUND_SEGMENTS: usize = 64;
 
@@ -69,7 +69,7 @@ const MEMORY: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Delay {
     segment: usize,
-    /// Bytes; less than a segment is a segment every so many round trips.
+    /// Bytes; a window of less than a segment is one segment in several round trips.
     window: usize,
     threshold: usize,
     before_loss: Option<(usize, usize)>,
@@ -134,7 +134,7 @@ impl Delay {
         let smooth = self.rtt.map_or(rtt, |old| (old * 7 + rtt) / 8);
         self.rtt = Some(smooth);
         self.least.take(now, rtt, u64::min);
-        // Of the smoothed: one round trip during which somebody else had the processor says
+        // Of the smoothed: one round trip during which another thread had the processor says
         // nothing.
         self.most.take(now, smooth, u64::max);
     }
@@ -161,8 +161,8 @@ impl Delay {
     }
 
     /// What a loss at a long queue takes from the window: as much as is lost says, 25 to 50 %.
-    /// Where the queue is everybody's, much is lost; where it is that of a host whose
-    /// processor somebody else has, little.
+    /// Where the queue is shared by all senders, much is lost; where it is that of a host whose
+    /// processor other threads have, little.
     fn share_to_yield(&self) -> usize {
         let acked = self.round.0 + self.last_round.0;
         let lost = self.round.1 + self.last_round.1;

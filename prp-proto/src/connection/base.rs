@@ -134,8 +134,8 @@ impl Connection {
     }
 
     /// Sets the loss timer to what comes next: the end of the reordering window, a question, or the
-    /// retransmission timeout. Anybody may call this at any time: what else is sent or comes in
-    /// does not put the timer off (SPEC PRP-LOSS-6).
+    /// retransmission timeout. It may be called at any time: what else is sent or comes in does not
+    /// put the timer off (SPEC PRP-LOSS-6).
     pub(super) fn arm_loss(&mut self) {
         if !self.terms.extended || self.send.flight.is_empty() {
             self.timers.stop(Timer::Loss);
@@ -173,7 +173,7 @@ impl Connection {
         }
     }
 
-    /// Looks after the timer for closed windows.
+    /// Sets or stops the timer for closed windows.
     pub(crate) fn arm_persist(&mut self, now: Instant) {
         let stuck = self.terms.extended
             && !self.send.window_open()

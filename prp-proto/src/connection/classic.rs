@@ -13,7 +13,7 @@ use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::wire::{CLASSIC_MSS, Flags, Frame};
 
-/// How long a server that knows our options has to answer with them, after somebody has answered
+/// How long a server that knows our options has to answer with them, after an answer has come
 /// without. Any station that can send a frame in its name can send a CACK without payload, which
 /// names no id. The request is repeated three times meanwhile (after 20, 60 and 140 ms).
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -13,7 +13,7 @@ use crate::wire::ResetReason;
 /// PRP-WAY-2). One may be a queue that was full.
 const LOST_AFTER: u32 = 2;
 
-/// After so long without confirmation, and [`EARLY_PROBES`] without an answer, another request of
+/// After this time without confirmation, and [`EARLY_PROBES`] without an answer, another request of
 /// the node may have a connection's place: an answer takes a round trip.
 const OVERDUE: Duration = Duration::from_secs(2);
 
@@ -138,7 +138,7 @@ impl Connection {
         !self.confirmed && is_asked && now.since(self.last_received) >= OVERDUE
     }
 
-    /// Ends a connection that nobody has confirmed: its place is wanted.
+    /// Ends a connection that was not confirmed: its place is wanted.
     pub(crate) fn give_up_unconfirmed(&mut self, now: Instant) {
         self.pending.reset = self.terms.extended.then_some(ResetReason::TimedOut);
         self.fail(ConnError::TimedOut { waited: now.since(self.last_received) });

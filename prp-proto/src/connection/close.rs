@@ -80,7 +80,7 @@ impl Connection {
         }
         let notify = matches!(self.state, State::Established { .. }) && self.terms.extended;
         self.pending.reset = notify.then_some(reason);
-        // A frame may be lost, and a process that ends leaves nobody to answer what the peer sends.
+        // A frame may be lost, and a process that ends leaves none to answer what the peer sends.
         self.owes_farewell = notify;
         self.step(StateEvent::Abort);
         self.finish(ConnError::Aborted);
@@ -229,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// It has come to its end, and nobody needs it.
+    /// It has come to its end, and no application needs it.
     pub(super) fn end_quietly(&mut self) {
         self.owes_farewell = self.terms.extended;
         self.finish_quietly();
@@ -282,8 +282,8 @@ impl Connection {
         only_eoc && self.recv.ended
     }
 
-    /// Asks the peer whether it meant what somebody sent in its name; not for every such frame, or
-    /// a flood of forgeries would be a flood of questions.
+    /// Asks the peer whether it meant what was sent in its name; not for every such frame, or a
+    /// flood of forgeries would be a flood of questions.
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.challenged.is_none_or(|last| now.since(last) >= CHALLENGE_PAUSE) {
             self.challenged = Some(now);

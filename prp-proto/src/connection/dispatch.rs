@@ -54,7 +54,7 @@ impl Connection {
         self.on_reset(now, &block)
     }
 
-    /// A frame before the connection stands, or after it is over.
+    /// A frame before the connection is established, or after it is over.
     #[cold]
     fn on_unexpected_state(&mut self, frame: &Frame<'_>) -> Result<(), DropReason> {
         if self.state == State::ConnWait && self.is_probe_for_us(frame) {
@@ -112,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// Nobody has answered with options: the classic answer was the server's.
+    /// No answer has options: the classic answer was the server's.
     pub(super) fn take_classic_answer(&mut self, now: Instant) {
         let Some(answer) = self.request.classic.take() else { return };
         if self.config.classic == Classic::Refuse {

@@ -29,7 +29,7 @@ pub(crate) struct Request {
     pub(super) give_up: Instant,
     /// What the peer asks of us meanwhile, by its own request.
     pub(super) crossing: Option<Offer>,
-    /// Somebody has answered as a classic server would.
+    /// An answer has come as of a classic server.
     pub(super) classic: Option<Box<ClassicAnswer>>,
     /// An odd number of requests has been repeated.
     odd: bool,
@@ -60,8 +60,8 @@ impl Connection {
         conn
     }
 
-    /// A connection somebody asked for, granted as far as both can; CACK goes out with the next
-    /// transmission. `first` is the peer's initial number.
+    /// A connection that the peer asked for, granted as far as both can; CACK goes out with the
+    /// next transmission. `first` is the peer's initial number.
     ///
     /// # Errors
     /// Why it is not granted.
@@ -89,7 +89,7 @@ impl Connection {
     }
 
     /// CREQ for a connection that exists: the same request gets the same answer; another one means
-    /// the peer restarted or somebody lies, so the peer is asked (SPEC PRP-CONN-7).
+    /// that the peer restarted or that a host forges, so the peer is asked (SPEC PRP-CONN-7).
     pub(crate) fn on_repeated_request(
         &mut self,
         now: Instant,
@@ -115,8 +115,8 @@ impl Connection {
     }
 
     /// CREQ while a request of our own is out: both ends ask each other. It names no id of ours, so
-    /// anybody can have sent it: it is answered, and what makes the connection is the answer to our
-    /// own (SPEC PRP-CONN-13).
+    /// any host can have sent it: it is answered, and what makes the connection is the answer to
+    /// our own (SPEC PRP-CONN-13).
     fn on_crossing(&mut self, offer: Option<&Offer>) -> Result<(), DropReason> {
         let offer = offer.filter(|_| self.config.classic != Classic::Only);
         let offer = offer.ok_or(DropReason::BadState)?;
@@ -187,7 +187,7 @@ impl Connection {
         self.set_request_timer();
     }
 
-    /// The options block of our CREQ; `None` if we are to look classic.
+    /// The options block of our CREQ; `None` if we are to seem classic.
     pub(super) fn own_request(&self) -> Option<Offer> {
         (self.config.classic != Classic::Only).then(|| Offer {
             id: self.ids.local,

@@ -42,7 +42,7 @@ impl Connection {
         let news = frame.flags().ackno().wrapping_sub(base);
         let is_simple = news == 0 || (news == 1 && self.awaits_one());
         let passes = is_expected && is_simple && self.recv.buf.passes(frame.payload, sink);
-        // A trailer last: it is looked at once, here or where all is asked.
+        // A trailer last: it is checked once, here or on the general path.
         if !passes || self.crc_in().is_some_and(|key| !frame.crc_ok(key)) {
             return false;
         }

@@ -1,4 +1,4 @@
-//! What a connection looks like from outside, for tools that list connections.
+//! What a connection shows of itself, for tools that list connections.
 
 use core::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct ConnInfo {
     pub remote: PrpAddr,
     /// Its state in the words that `ss` has for TCP.
     pub state: &'static str,
-    /// Somebody asked us for it, not we for it.
+    /// The peer asked for it, not this end.
     pub is_server: bool,
     /// Bytes that have come in order and were not read yet.
     pub receive_queue: usize,
@@ -48,7 +48,7 @@ pub struct ConnInfo {
 }
 
 impl Connection {
-    /// What it looks like now.
+    /// Its state now.
     pub(crate) fn info(&self) -> ConnInfo {
         let send = &self.send;
         ConnInfo {

@@ -1,7 +1,7 @@
 //! What a connection sends next, or what keeps it from sending: the one place that decides it.
 //!
 //! The answer is asked for after everything that touches a connection, and mostly there is nothing
-//! to send. So callers look at [`Connection::has_segment`] or [`Connection::has_unnumbered`] first,
+//! to send. So callers check [`Connection::has_segment`] or [`Connection::has_unnumbered`] first,
 //! which are a few comparisons, and only then call.
 
 use super::Connection;
@@ -36,7 +36,7 @@ pub(super) enum Blocker {
     Congestion,
     /// The controller's pace, until the timer says otherwise.
     Pace,
-    /// It has to get into line, or stands there, behind others to the same node.
+    /// It has to get into line, or waits there, behind others to the same node.
     Slot,
     /// The end of a write is shorter than a segment, and more of the write is announced.
     ShortEnd,
@@ -51,11 +51,11 @@ impl NextSend {
 
 impl Connection {
     /// What may go out next, as far as everything but the pace is concerned: a repeat comes before
-    /// new data, and a new segment waits for its turn.
+    /// new data, and a new segment waits for its send slot.
     pub(super) fn next_to_send(&self) -> NextSend {
         if let Some((seq, segment)) = self.send.flight.next_lost() {
             // Where a new segment may go, so may this one, be it longer than those are by now: the
-            // scheduler grants turns to send new ones, and must not find this in the way.
+            // scheduler grants slots to send new ones, and must not find this in its way.
             return if self.send.may_repeat(usize::from(segment.len.min(self.send.mss))) {
                 NextSend::Repeat(seq, segment)
             } else {
@@ -85,7 +85,7 @@ impl Connection {
         if self.send_slot.allows(alone) { next } else { NextSend::Blocked(Blocker::Slot) }
     }
 
-    /// Whether a segment, new or repeated, may go out now; a new one that must wait for its turn
+    /// Whether a segment, new or repeated, may go out now; a new one that must wait for its slot
     /// may not.
     #[inline]
     pub(super) fn has_sendable(&self) -> bool {
@@ -98,7 +98,7 @@ impl Connection {
     }
 
     /// Whether it has new data that may go as far as its own windows are concerned, and must wait
-    /// for its turn.
+    /// for its slot.
     #[inline]
     pub(crate) fn wants_send_slot(&self) -> bool {
         // After most of what happens there is nothing new, and the caller need not ask for that.
@@ -148,7 +148,7 @@ impl ConnStats {
             Blocker::Congestion => &mut self.blocked_by_congestion,
             Blocker::Pace => &mut self.blocked_by_pace,
             Blocker::ShortEnd => &mut self.blocked_by_short_end,
-            // Its turn may come at once. The scheduler knows whether there are others.
+            // The slot may come at once. The scheduler knows whether there are others.
             Blocker::Slot => return,
         } += 1;
     }

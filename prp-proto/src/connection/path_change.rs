@@ -19,14 +19,15 @@ impl Connection {
     /// Its frames leave by another way from now on: without repeats, segments wait until a probe by
     /// that is answered.
     pub(crate) fn on_path_change(&mut self) {
-        // What is agreed on is not known before it stands.
+        // What is agreed on is not known before it is established.
         if self.state == State::ConnWait || !self.terms.policy().retains() {
             self.send.path_probe = Some(self.send.probes);
             self.pending.probe = self.state != State::ConnWait;
         }
     }
 
-    /// The connection stands, perhaps by another way than that of the request that was granted.
+    /// The connection is established, perhaps by another way than that of the request that was
+    /// granted.
     pub(super) fn ask_if_path_changed(&mut self) {
         if self.terms.policy().retains() || !self.terms.extended {
             self.send.path_probe = None;

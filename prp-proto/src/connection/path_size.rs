@@ -1,4 +1,4 @@
-//! Which segments the path carries: looked for upwards by probes, and smaller ones taken where full
+//! Which segments the path carries: probes search upwards, and smaller ones are taken where full
 //! ones vanish (SPEC PRP-SIZE).
 
 use core::time::Duration;
@@ -19,7 +19,7 @@ const SIZE_PROBES: u8 = 5;
 /// Time between them.
 const SIZE_PROBE_PAUSE: Duration = Duration::from_millis(20);
 
-/// After so long sizes that did not get through are tried again: routes change, and tunnels end.
+/// After this time sizes that did not get through are tried again: routes change, and tunnels end.
 const TRY_AGAIN: Duration = Duration::from_secs(60);
 
 /// Sizes closer to each other than this are not told apart: 64 bytes are 5 % of a segment.
@@ -43,7 +43,7 @@ pub(super) struct PathSize {
     ceiling: u16,
     /// Probes of it sent so far.
     probes: u8,
-    /// All sizes between are looked at, since what is taken for granted is not true of this path.
+    /// All sizes between are tried, since what is taken for granted is not true of this path.
     searches: bool,
 }
 
@@ -81,8 +81,8 @@ impl Sender {
 }
 
 impl Connection {
-    /// Starts looking for the largest segment that gets through, if there is data for it
-    /// (SPEC PRP-SIZE-1).
+    /// Begins to search for the largest segment that gets through, if there is data for it (SPEC
+    /// PRP-SIZE-1).
     #[inline]
     pub(super) fn arm_size_probe(&mut self, now: Instant) {
         let wanted = self.send.mss < self.terms.mss
@@ -113,7 +113,7 @@ impl Connection {
         }
         if self.send.size.probes == 0 && !self.send.buf.has_unsent() && self.send.flight.is_empty()
         {
-            // Nobody needs to know; the next large write asks.
+            // The application need not know; the next large write asks.
             return;
         }
         self.send.size.probes += 1;
@@ -152,8 +152,8 @@ impl Connection {
         }
     }
 
-    /// Takes the least segments from now on where small frames pass and full segments do not
-    /// (SPEC PRP-SIZE-4), and looks again how large they may be.
+    /// Takes the least segments from now on where small frames pass and full segments do not (SPEC
+    /// PRP-SIZE-4), and searches again how large they may be.
     pub(super) fn reduce_if_stuck(&mut self, now: Instant) {
         let stuck = self.send.stuck_segment().is_some_and(|len| len > FLOOR);
         if !stuck || self.send.mss <= FLOOR || !self.terms.policy().retains() {

@@ -239,7 +239,8 @@ impl Connection {
         }
         let closed = self.orphan || (self.recv.shut && !self.state.can_send());
         if closed && !frame.payload.is_empty() {
-            // The application closed both ways; as a kernel would, say that nobody reads this.
+            // The application closed both ways; as a kernel would, say that no application reads
+            // this.
             self.refuse_data();
             return Err(DropReason::Closed);
         }

@@ -1,26 +1,26 @@
-//! A connection's turn to send new data, among those to the same node.
+//! A connection's place among those to the same node that wait to send new data.
 
 use super::Connection;
 
-/// Bytes, frame cost included, that a connection sends in its turn: enough for its reader to be
-/// worth waking, and for what was just written to be in a cache still.
+/// Bytes, frame cost included, that a connection sends before the next one may (its quantum):
+/// enough for its reader to be worth waking, and for what was just written to be in a cache still.
 const BULK: usize = 64 * 1024;
 
 /// Bytes, frame cost included, of a connection with so little to say that it passes the others.
 const BRIEF: usize = 16 * 1024;
 
-/// Where a connection stands among those to the same node.
+/// A connection's place in the line of those to the same node, and its quantum.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct SendSlot {
     /// The endpoint's number for the way to the node.
     pub(crate) queue: u32,
     /// Bytes in flight, as counted there.
     pub(crate) in_flight: usize,
-    /// It stands in line.
+    /// It waits in line.
     waits: bool,
     /// It may send now.
     given: bool,
-    /// Bytes it may still send in its turn.
+    /// Bytes that are left of its quantum.
     left: usize,
 }
 
@@ -30,8 +30,7 @@ impl SendSlot {
         Self { queue, ..Self::default() }
     }
 
-    /// Stands in line from now on, with `unsent` bytes to send; whether in that of those with
-    /// little to say.
+    /// Waits in line from now on, with `unsent` bytes to send; whether in the line of short sends.
     pub(crate) fn enqueue(&mut self, unsent: u64) -> bool {
         let brief = unsent <= BRIEF as u64;
         self.waits = true;
@@ -44,7 +43,7 @@ impl SendSlot {
         self.given = true;
     }
 
-    /// Stops; whether its turn is used up.
+    /// Stops; whether its quantum is used up.
     pub(crate) fn take(&mut self) -> bool {
         self.given = false;
         self.left == 0
@@ -78,8 +77,8 @@ impl Connection {
         self.send_slot.enqueue(self.send.buf.unsent())
     }
 
-    /// Bytes in flight, if that is not what was counted last: none of a connection that waits in
-    /// vain, which would hold others up.
+    /// Bytes in flight, if that is not what was counted last: none of a connection that cannot
+    /// send, which would delay others.
     #[inline]
     pub(crate) fn uncounted(&self) -> Option<usize> {
         let cost = if self.send.backoff > 0 { 0 } else { self.send.flight.cost() };

@@ -198,7 +198,7 @@ impl Connection {
             }
         }
         let crc = self.crc_out();
-        // Only a trailer and the copy in a datagram look at them here.
+        // Only a trailer and the copy in a datagram read them here.
         let pieces = if crc.is_some() || self.path.to.is_udp() {
             self.send.buf.slices(segment.at, segment.len, lent)
         } else {

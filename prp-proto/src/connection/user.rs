@@ -96,7 +96,7 @@ impl Connection {
             )
     }
 
-    /// Whether it ended with an error that nobody has been told.
+    /// Whether it ended with an error that the application was not told.
     pub(crate) const fn has_error(&self) -> bool {
         self.error.is_some()
     }

@@ -31,7 +31,7 @@ impl Endpoint {
         self.reports_unowned = wanted;
     }
 
-    /// A port nobody uses, now ours; `claim` makes a port ours against other processes.
+    /// A port without an owner, now ours; `claim` makes a port ours against other processes.
     pub fn pick_port(&mut self, claim: impl FnMut(Port) -> bool) -> Option<Port> {
         let port = self.ports.pick_unused(claim)?;
         self.ports.name(port);
@@ -59,7 +59,7 @@ impl Endpoint {
         Ok(ListenHandle { port })
     }
 
-    /// Takes no more requests; connections nobody has accepted are reset.
+    /// Takes no more requests; connections that were not accepted are reset.
     pub fn unlisten(&mut self, now: Instant, listener: ListenHandle) {
         let Some(closed) = self.listeners.remove(&listener.port) else { return };
         for handle in closed.queue {
@@ -192,7 +192,7 @@ impl Endpoint {
         c.acquire_to_write(bytes.len(), &mut self.pool);
         let written = c.write(bytes, ending);
         if c.is_quiet() && !c.queued_transmit {
-            // A message may well go at once, and what follows is seen to when it has.
+            // A message may well go at once, and the rest is handled when it has.
             c.queued_transmit = true;
             self.transmit_queue.push_back(conn);
         } else {
@@ -279,7 +279,7 @@ impl Endpoint {
         self.table.get_mut(conn)?.take_error()
     }
 
-    /// Where a connection stands.
+    /// The state of a connection.
     pub fn state(&self, conn: ConnHandle) -> State {
         self.table.get(conn).map_or(State::Close, |c| c.state)
     }
@@ -300,7 +300,7 @@ impl Endpoint {
         self.table.get(conn).is_none_or(Connection::has_ended)
     }
 
-    /// Whether the connection ended with an error that nobody has been told.
+    /// Whether the connection ended with an error that the application was not told.
     pub fn has_error(&self, conn: ConnHandle) -> bool {
         self.table.get(conn).is_some_and(Connection::has_error)
     }
@@ -349,7 +349,7 @@ impl Endpoint {
     /// Sees to what follows from a command.
     pub(super) fn note_command(&mut self, now: Instant, handle: ConnHandle) {
         let Some(conn) = self.table.get_mut(handle) else { return };
-        // What was written into a closed window is sent by nobody: ask whether it has opened.
+        // What was written into a closed window is not sent by itself: ask whether it has opened.
         conn.arm_persist(now);
         self.settle(handle, now);
     }

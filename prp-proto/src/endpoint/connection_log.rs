@@ -1,5 +1,5 @@
-//! Which connections stand, for a witness outside this process: should the process be killed,
-//! somebody else can still tell its peers.
+//! Which connections are established, for a witness outside this process: should the process be
+//! killed, the witness can still tell its peers.
 
 use alloc::collections::VecDeque;
 
@@ -25,13 +25,13 @@ pub struct EstablishedId {
 /// News of a connection, which is known by the number of its slot.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum ConnectionChange {
-    /// It stands.
+    /// It is established.
     Enter(usize, EstablishedId),
-    /// It stands no more.
+    /// It is established no more.
     Leave(usize),
 }
 
-/// Connections that stand, as far as somebody wants to know.
+/// Connections that are established, as far as the caller keeps a log of them.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct ConnectionLog {
     wanted: bool,
@@ -44,7 +44,7 @@ impl ConnectionLog {
         !self.news.is_empty()
     }
 
-    /// Notes whether `conn` stands, if that is new.
+    /// Notes whether `conn` is established, if that is new.
     pub(super) fn note(&mut self, conn: &mut Connection) {
         if self.wanted && conn.is_logged != is_established(conn) {
             conn.is_logged = !conn.is_logged;

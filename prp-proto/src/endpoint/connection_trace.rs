@@ -30,7 +30,7 @@ pub struct ConnectionTrace {
     pub local: PrpAddr,
     /// The peer's end.
     pub remote: PrpAddr,
-    /// Somebody asked us for it, not we for it.
+    /// The peer asked for it, not this end.
     pub is_server: bool,
     /// Where its frames leave.
     pub device: DeviceId,
@@ -47,7 +47,7 @@ pub(crate) enum Traced {
     End,
 }
 
-/// Trace points that nobody has taken yet.
+/// Trace points that the caller has not taken yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ConnectionTraces {
     wanted: bool,
@@ -70,7 +70,7 @@ impl ConnectionTraces {
     #[cold]
     fn note_state(&mut self, conn: &mut Connection) {
         let is_over = conn.state == State::Close || conn.state.is_finished();
-        // A request that nobody confirms may be a forgery, and is no connection.
+        // A request that is not confirmed may be a forgery, and is no connection.
         let is_established = matches!(conn.state, State::Established { .. }) && conn.confirmed;
         if conn.traced == Traced::Nothing && is_established {
             conn.traced = Traced::Beginning;

@@ -8,10 +8,9 @@ use super::Endpoint;
 use crate::time::Instant;
 
 impl Endpoint {
-    /// Puts everything that decides what happens next into `state`: settings and counters do not,
-    /// and neither does what is queued in the timer queue beside the deadlines themselves, nor who
-    /// of the few connections here has stayed longest, nor, as long as nobody leaves, what would be
-    /// said then.
+    /// Puts everything that decides what happens next into `state`. Settings and counters do not
+    /// decide it; neither does the order of the timer queue, nor which of the few connections here
+    /// has stayed longest, nor, as long as the process does not leave, what it would send then.
     pub fn fingerprint<H: Hasher>(&self, state: &mut H) {
         self.table.fingerprint(state);
         self.listeners.hash(state);

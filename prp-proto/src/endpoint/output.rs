@@ -9,8 +9,8 @@ use crate::state::State;
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
 
-/// Segments a connection may put out before the next one has its turn: a batch for one system call,
-/// and a train where its device sends such.
+/// Segments a connection may put out before the next one may: a batch for one system call, and a
+/// train where its device sends such.
 const QUANTUM: u16 = 16;
 
 /// Deadlines revised at once: some microseconds, as long as it takes to be woken for nothing.
@@ -37,8 +37,8 @@ impl Endpoint {
     ///
     /// The frames borrow from send buffers: hand them to the device, by [`Self::frame`] (or
     /// [`Self::frame_with_borrowed`]), before anything else is asked of the endpoint. What follows
-    /// from their having been sent, deadlines above all, is seen to by [`Self::handle_sent`] or the
-    /// next call: it need not hold up the frames.
+    /// from their having been sent, deadlines above all, is done by [`Self::handle_sent`] or the
+    /// next call: it need not delay the frames.
     pub fn poll_transmit(&mut self, now: Instant, batch: &mut TransmitBatch) -> usize {
         self.poll_transmit_with(now, batch, None)
     }
@@ -90,7 +90,7 @@ impl Endpoint {
             return self.scheduler.requeue(queue);
         };
         if !self.scheduler.has_room(&conn.send_slot) {
-            // Once somebody's data have arrived it is looked at again.
+            // Once data of a connection have arrived it is checked again.
             conn.stats.blocked_by_share += 1;
             return;
         }
@@ -119,7 +119,7 @@ impl Endpoint {
     }
 
     /// Whether [`Self::poll_transmit`] may find something to do: frames to send, or sent ones to
-    /// see to.
+    /// handle.
     pub fn wants_transmit(&self) -> bool {
         !self.transmit_queue.is_empty()
             || self.scheduler.is_any_active()
@@ -157,17 +157,17 @@ impl Endpoint {
     }
 
     /// When [`Self::handle_timeout`] wants to be called next, at the latest. It may be for nothing:
-    /// deadlines are stopped and put off with every message, and looked for again only when they
+    /// deadlines are stopped and put off with every message, and searched for again only when they
     /// would have been due, or by [`Self::revise_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         let conns = earlier(self.timers.next(), self.farewells.due());
         earlier(conns, earlier(self.pool.due(), self.ports.due()))
     }
 
-    /// Makes [`Self::poll_timeout`] the time at which something is due indeed, for drivers who are
-    /// about to set a timer that costs more than this: taking out, and mostly queueing anew, each
-    /// of the deadlines before it that have been stopped or put off. Of very many it sees to some,
-    /// and the time is still too early.
+    /// Makes [`Self::poll_timeout`] the exact time of what is due next, for callers that are about
+    /// to set a timer that costs more than this: taking out, and mostly queueing anew, each of the
+    /// deadlines before it that have been stopped or put off. Of very many it revises some, and the
+    /// time is still too early.
     pub fn revise_timeout(&mut self) {
         for _ in 0..REVISED {
             let Some((at, handle)) = self.timers.first() else { return };
@@ -216,7 +216,7 @@ impl Endpoint {
         }
     }
 
-    /// Something the driver may want to wake somebody for.
+    /// An event for which the caller may want to wake a thread.
     pub fn poll_event(&mut self) -> Option<Event> {
         loop {
             let event = self.event_queue.pop_front()?;

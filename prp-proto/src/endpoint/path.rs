@@ -133,8 +133,8 @@ impl Endpoint {
         device: DeviceId,
         frame: &Frame<'_>,
     ) -> bool {
-        // Most frames are segments and no repeats, and for those the caller need not look anything
-        // up.
+        // Most frames are segments and no repeats, and for those the caller need not search for
+        // anything.
         let flags = frame.flags();
         (flags.intersects(Flags::RTX | Flags::CREQ) || Control::is_probe(frame))
             && self.table.get(handle).is_some_and(|conn| {

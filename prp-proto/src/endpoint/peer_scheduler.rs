@@ -3,11 +3,11 @@
 //! Connections to one node fill the same receiving rings there, and the same caches here. Each with
 //! a window of its own in flight, a hundred of them overflow the one and are in none of the other.
 //! So all of them share what one connection would have in flight (an ensemble, RFC 9040), and where
-//! that is used up they take turns: the next connection sends on for a while instead of a segment
-//! or two (deficit round robin, Shreedhar and Varghese 1995). Those with little to say pass those
-//! with much (RFC 8290), but for every second turn.
+//! that is used up they alternate: the next connection sends on for a while instead of a segment or
+//! two (deficit round robin, Shreedhar and Varghese 1995). Those with short sends pass those with
+//! long ones (RFC 8290), but for every second time.
 //!
-//! Repeats, acknowledgements and probes wait for nobody, nor does the segment of a connection that
+//! Repeats, acknowledgements and probes wait for no slot, nor does the segment of a connection that
 //! has nothing in flight.
 
 use alloc::collections::VecDeque;
@@ -35,9 +35,9 @@ struct PeerQueue {
     brief: VecDeque<ConnHandle>,
     /// The others.
     bulk: VecDeque<ConnHandle>,
-    /// The last turn was one of the brief.
+    /// A short send came last.
     brief_was_last: bool,
-    /// It is on the list of those to look at.
+    /// It is on the list of those to check.
     active: bool,
 }
 
@@ -54,7 +54,7 @@ impl PeerQueue {
         }
     }
 
-    /// Whether it is the turn of one with little to say.
+    /// Whether a short send is next.
     fn is_brief_next(&self) -> bool {
         !self.brief.is_empty() && (self.bulk.is_empty() || !self.brief_was_last)
     }
@@ -75,7 +75,7 @@ pub(super) struct PeerScheduler {
     queues: Vec<PeerQueue>,
     free: Vec<u32>,
     by_node: HashMap<NodeId, u32, foldhash::fast::FixedState>,
-    /// Queues on which somebody may be able to send.
+    /// Queues on which a connection may be able to send.
     active: VecDeque<u32>,
 }
 
@@ -106,7 +106,7 @@ impl PeerScheduler {
         let queue = &mut self.queues[send_slot.queue as usize];
         queue.conns -= 1;
         if queue.conns == 0 {
-            // Connections that still stand in line do not exist.
+            // Connections that still wait in line do not exist.
             queue.brief = VecDeque::new();
             queue.bulk = VecDeque::new();
             self.by_node.remove(&queue.node);
@@ -141,8 +141,8 @@ impl PeerScheduler {
         }
     }
 
-    /// Puts `conn`, whose turn it was or which is new, at the end of its line: of those with little
-    /// to say if it is `brief`.
+    /// Puts `conn`, whose quantum is used up or which is new, at the end of its line: of short
+    /// sends if it is `brief`.
     fn enqueue(&mut self, conn: ConnHandle, send_slot: &SendSlot, brief: bool) {
         self.queues[send_slot.queue as usize].line(brief).push_back(conn);
         self.list(send_slot.queue);
@@ -155,13 +155,13 @@ impl PeerScheduler {
         }
     }
 
-    /// Whether somebody may be able to send.
+    /// Whether a connection may be able to send.
     pub(super) fn is_any_active(&self) -> bool {
         !self.active.is_empty()
     }
 
-    /// The next queue to look at, and whose turn it is there. Each is named once, until something
-    /// changes or it is [listed again](Self::requeue).
+    /// The next queue to check, and which connection is first there. Each is named once, until
+    /// something changes or it is [listed again](Self::requeue).
     pub(super) fn next(&mut self) -> Option<(u32, ConnHandle)> {
         loop {
             let index = self.active.pop_front()?;
@@ -179,7 +179,7 @@ impl PeerScheduler {
         self.queues[send_slot.queue as usize].in_flight - send_slot.in_flight < SHARE
     }
 
-    /// The turn of the first in line is over.
+    /// The first in line has had its quantum.
     pub(super) fn dequeue(&mut self, index: u32) {
         let queue = &mut self.queues[index as usize];
         let brief = queue.is_brief_next();
@@ -187,7 +187,7 @@ impl PeerScheduler {
         queue.brief_was_last = brief;
     }
 
-    /// There is more to be done on a queue, if somebody waits there.
+    /// There is more to be done on a queue, if a connection waits there.
     pub(super) fn requeue(&mut self, index: u32) {
         if self.queues[index as usize].has_waiting() {
             self.list(index);

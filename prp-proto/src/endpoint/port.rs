@@ -11,8 +11,8 @@ use crate::time::Instant;
 /// the next one: owning a port costs system calls, keeping it a descriptor.
 const KEPT_IDLE: usize = 16;
 
-/// Idle ports are kept for as long as nobody has wanted one for this time: a process that connects
-/// again and again is not idle for that long.
+/// Idle ports are kept until no port was wanted for this time: a process that connects again and
+/// again is not idle for that long.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
 /// First port given out.
@@ -22,7 +22,7 @@ const FIRST_HIGH: u16 = Port::FIRST_AUTOMATIC.number();
 /// left for one.
 const TRIES: usize = 1024;
 
-/// Where a port is to be looked for.
+/// Where to search for a port.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub(super) enum Range {
     /// Above the ports of servers.
@@ -43,7 +43,7 @@ impl Range {
 #[derive(Copy, Clone, Debug, Default, Hash)]
 struct Use {
     conns: u32,
-    /// Somebody asked for this very port: it is not for outgoing connections to share.
+    /// The application asked for this very port: it is not for outgoing connections to share.
     named: bool,
     listening: bool,
 }
@@ -52,13 +52,13 @@ struct Use {
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Ports {
     owned: BTreeMap<u16, Use>,
-    /// The peer for which none of them that may be shared was left when it was last looked for, if
-    /// nothing has changed that since: a process that connects again and again should not look at
-    /// all of them each time.
+    /// The peer for which the last search found no shared port that was left, if nothing has
+    /// changed that since: a process that connects again and again should not search all of them
+    /// each time.
     full_for: Option<PrpAddr>,
     /// Owned, not named and without a connection.
     idle: Vec<u16>,
-    /// When somebody last wanted a port, or left one.
+    /// When a port was last wanted, or left.
     wanted: Instant,
     /// Given up since the driver last asked.
     released: Vec<Port>,
@@ -87,7 +87,8 @@ impl Ports {
         self.owned.keys().map(|p| Port::new(*p))
     }
 
-    /// Takes `port`, which the driver has made ours, because somebody asked for it by number.
+    /// Takes `port`, which the caller has made ours, because the application asked for it by
+    /// number.
     pub(super) fn name(&mut self, port: Port) {
         self.idle.retain(|p| *p != port.number());
         self.own(port).named = true;
@@ -101,7 +102,7 @@ impl Ports {
         self.release_if_unused(port);
     }
 
-    /// A connection has `port`; `named` says that somebody asked for this very one.
+    /// A connection has `port`; `named` says that the application asked for this very one.
     pub(super) fn conn_started(&mut self, port: Port, named: bool) {
         self.idle.retain(|p| *p != port.number());
         let usage = self.own(port);
@@ -217,12 +218,12 @@ impl Ports {
         }
     }
 
-    /// When ports that nobody wants are given up.
+    /// When ports that are not wanted are given up.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.idle.is_empty()).then(|| self.wanted + KEPT_FOR)
     }
 
-    /// Gives up the ports that nobody has wanted for long.
+    /// Gives up the ports that were not wanted for long.
     pub(super) fn expire(&mut self, now: Instant) {
         if self.due().is_some_and(|due| due <= now) {
             for port in core::mem::take(&mut self.idle) {

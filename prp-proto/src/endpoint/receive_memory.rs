@@ -51,10 +51,10 @@ impl ReceiveMemory {
 }
 
 impl Endpoint {
-    /// Bytes that peers have sent and nobody has read yet, and those that they may send: at most
-    /// half of [`receive_memory`](crate::config::EndpointConfig::receive_memory) and a receive
-    /// buffer for full windows, as much again for small ones, and two segments a connection beyond
-    /// that.
+    /// Bytes that peers have sent and the application has not read yet, and those that they may
+    /// send: at most half of [`receive_memory`](crate::config::EndpointConfig::receive_memory) and
+    /// a receive buffer for full windows, as much again for small ones, and two segments a
+    /// connection beyond that.
     pub const fn receive_memory(&self) -> usize {
         self.receive_memory.charged
     }

@@ -13,7 +13,7 @@ use crate::wire::{CrcKey, Flags, Frame, ResetBlock, TransportHeader};
 /// Refusals waiting for the device at most; a flood gets no longer queue than this.
 const MAX_QUEUED: usize = 64;
 
-/// A RST in answer to somebody.
+/// A RST in answer to a frame.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Refusal {
     pub(super) path: Path,
@@ -48,13 +48,13 @@ impl UnownedPort {
     }
 }
 
-/// Refusals on their way out, no more than so many a second (SPEC PRP-RST-6).
+/// Refusals on their way out, no more than a given number a second (SPEC PRP-RST-6).
 #[derive(Clone, Debug, Hash)]
 pub(super) struct ResetQueue {
     queue: VecDeque<Refusal>,
     /// For ports of ours.
     own: TokenBucket,
-    /// For ports that may be somebody else's, taken before anybody looks whose they are.
+    /// For ports that may be another process's, taken before the owner is searched for.
     unowned: TokenBucket,
 }
 
@@ -92,7 +92,7 @@ impl ResetQueue {
         has_room
     }
 
-    /// Queues a word to a peer of ours, which nobody can ask for: there are as many as there were
+    /// Queues a reset to a peer of ours, which no host can cause: there are as many as there were
     /// connections.
     pub(super) fn push_own(&mut self, refusal: Refusal) {
         self.queue.push_back(refusal);

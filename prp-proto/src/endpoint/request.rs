@@ -23,7 +23,7 @@ pub(super) struct Listener {
 }
 
 impl Endpoint {
-    /// CREQ for one of our ports, or for a port nobody is known to own.
+    /// CREQ for one of our ports, or for a port that no process is known to own.
     pub(super) fn on_request(
         &mut self,
         now: Instant,
@@ -128,14 +128,14 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Nobody listens: says so if the port is ours, and asks the driver if it is not.
+    /// No listener: sends a refusal if the port is ours, and asks the caller if it is not.
     fn refuse_request(
         &mut self,
         now: Instant,
         frame: &Frame<'_>,
         offer: Option<&Offer>,
     ) -> DropReason {
-        // A classic peer knows no refusal; it waits in vain, as in 1997.
+        // A classic peer knows no refusal; it waits without an answer, as in 1997.
         let Some(offer) = offer else { return DropReason::Refused };
         let block = ResetBlock { reason: ResetReason::Refused, receiver: offer.id, sender: 0 };
         if self.ports.owns(frame.head.transport.dst_port) {
@@ -146,8 +146,8 @@ impl Endpoint {
         DropReason::NotOurPort
     }
 
-    /// A frame for a port that is not ours, whose sender waits for an answer: if nobody owns the
-    /// port, `block` is the answer.
+    /// A frame for a port that is not ours, whose sender waits for an answer: if no process owns
+    /// the port, `block` is the answer.
     pub(super) fn ask_owner(&mut self, now: Instant, frame: &Frame<'_>, block: ResetBlock) {
         if let Some(path) = self.path_back(frame)
             && self.reports_unowned
@@ -167,7 +167,8 @@ impl Endpoint {
         }
     }
 
-    /// Nobody on the node owns the port: says so to the peer that waits for its answer.
+    /// No process of the node owns the port: sends the refusal to the peer that waits for its
+    /// answer.
     pub fn refuse(&mut self, unowned: &UnownedPort) {
         if self.refusals.push_allowed(unowned.refusal) {
             self.stats.refusals_sent += 1;

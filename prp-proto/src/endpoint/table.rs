@@ -30,7 +30,7 @@ pub(super) struct Table {
     free: Vec<u32>,
     live: usize,
     by_ends: HashMap<u64, u32, foldhash::fast::FixedState>,
-    /// What was looked up last: frames of a connection come in rows.
+    /// What was found last: frames of a connection come one after another.
     last: Option<(u64, u32)>,
 }
 

@@ -87,8 +87,8 @@ fn drop_nth(direction: Direction, which: &'static [usize]) -> crate::testing::Ru
     })
 }
 
-/// Sends `bytes` one way, drives until all of it is read or the connection ends, and gives what
-/// came.
+/// Sends `bytes` in one direction, runs both ends until all of it is read or the connection ends,
+/// and gives what came.
 fn transfer(
     pair: &mut Pair,
     direction: Direction,

@@ -1,6 +1,6 @@
-//! What the node says for itself: to echoes, about echoes and requests that went no further, to
-//! peers that wait for an answer of a port that nobody owns, and to the peers of processes that
-//! were killed (SPEC PRP-NODE, PRP-RST-2, PRP-RST-7).
+//! What the node sends for itself: answers to echoes, reports about echoes and requests that went
+//! no further, answers to peers of a port that no process owns, and resets to the peers of
+//! processes that were killed (SPEC PRP-NODE, PRP-RST-2, PRP-RST-7).
 
 use alloc::vec::Vec;
 
@@ -94,7 +94,7 @@ pub fn no_onward_route(
     Some(answer.back_to(frame.from))
 }
 
-/// The reset that answers `frame`, which is for a port of this node that nobody owns: a genuine
+/// The reset that answers `frame`, which is for a port of this node that no process owns: a genuine
 /// request, grant or probe of an extended peer. None for any other frame ([`ResetBlock::owed_to`]).
 pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
     let Head { network, transport, .. } = frame.head;

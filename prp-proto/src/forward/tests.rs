@@ -114,10 +114,10 @@ fn handle_frame__believes_only_sources_it_would_send_to_by_that_hop() {
         // Node 1 from node 2's address, and by the other device.
         (0, head(1, 7, mac(2), mac(0xa0), 0), ForwardDrop::BadSource),
         (1, head(1, 7, mac(1), mac(0xa1), 0), ForwardDrop::BadSource),
-        // A node nobody has heard of, and ourselves.
+        // A node that is not listed, and ourselves.
         (0, head(77, 7, mac(1), mac(0xa0), 0), ForwardDrop::BadSource),
         (0, head(5, 7, mac(1), mac(0xa0), 0), ForwardDrop::BadSource),
-        // For somebody else on the segment, and from a device we have not.
+        // For another host on the segment, and from a device we have not.
         (0, head(1, 7, mac(1), mac(0xa1), 0), ForwardDrop::NotOurMac),
         (9, head(1, 7, mac(1), mac(0xa0), 0), ForwardDrop::NotOurMac),
     ];

@@ -8,14 +8,14 @@ use core::fmt::{self, Write};
 use super::{MAX_FILE, MAX_HOPS, MAX_NAME, MIN_MTU};
 use crate::addr::{NodeId, UDP_PORTS};
 
-/// How many mistakes are described; the rest are counted. More than a screenful helps nobody.
+/// How many mistakes are described; the rest are counted. More than a screenful helps no reader.
 const MAX_DESCRIBED: usize = 20;
 /// Characters of a word that an error quotes.
 const MAX_QUOTED: usize = 40;
 /// Nodes of a loop that an error names.
 const MAX_LOOP: usize = 8;
-/// Characters that nobody sees, and how Unicode calls them: where files are put together, or copied
-/// from web pages.
+/// Characters that readers do not see, and how Unicode calls them: where files are put together, or
+/// copied from web pages.
 const UNSEEN: [(char, &str); 4] = [
     ('\u{feff}', "a byte order mark"),
     ('\u{a0}', "a no-break space"),
@@ -45,7 +45,7 @@ pub enum Mistake {
     HopStart,
     /// What follows `udp:` is no IP address, or has a port that is none.
     UdpAddress,
-    /// A UDP address is that of a group or of nobody.
+    /// A UDP address is that of a group, or of no host.
     UdpHost,
     /// A UDP address means another machine on every link.
     UdpLinkLocal,
@@ -72,9 +72,9 @@ pub enum Mistake {
     TooManyHops,
     /// A further hop follows without a comma.
     MissingComma,
-    /// A comma stands among names and options.
+    /// A comma is among names and options.
     Comma,
-    /// A metric stands behind names and options.
+    /// A metric comes after names and options.
     LateMetric,
     /// A name has characters names do not have.
     NameCharacters,
@@ -250,7 +250,7 @@ impl fmt::Display for HostsError {
 
 impl core::error::Error for HostsError {}
 
-/// What stands where something else was expected.
+/// What is in the place of something expected.
 #[derive(Copy, Clone)]
 pub(super) enum Found<'a> {
     /// This word, or the end of the line if it is empty.
@@ -259,7 +259,7 @@ pub(super) enum Found<'a> {
     Node(NodeId),
     /// Bytes that are not UTF-8.
     Bytes(&'a [u8]),
-    /// So many bytes.
+    /// A size in bytes.
     Size(usize),
     /// A node's own UDP port.
     UdpPort(u16),
@@ -340,8 +340,8 @@ impl HostsErrors {
         fmt::from_fn(move |f| self.write_lines(f, &prefix))
     }
 
-    /// Counts a mistake, and describes it if it is among the first. Finding out where it stands
-    /// costs a walk along its line, which is why that waits until here.
+    /// Counts a mistake, and describes it if it is among the first. Finding its place costs a walk
+    /// along its line, which is why that waits until here.
     pub(super) fn add(&mut self, describe: impl FnOnce() -> HostsError) {
         self.total += 1;
         if self.described.len() < MAX_DESCRIBED {

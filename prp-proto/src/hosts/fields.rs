@@ -70,8 +70,8 @@ pub(super) fn udp(word: &str) -> Result<SocketAddr, Mistake> {
 }
 
 /// Linux's own rules, and two of ours: no control characters, which would reach the terminals of
-/// those who read errors and statistics, and nothing that looks like the rest of a line whose
-/// device was forgotten (SPEC PRP-HOSTS-5).
+/// those who read errors and statistics, and nothing that could be the rest of a line whose device
+/// was forgotten (SPEC PRP-HOSTS-5).
 pub(super) fn device(word: &str) -> Result<&str, Mistake> {
     let forbidden = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '=');
     let usable = (1..=MAX_DEVICE).contains(&word.len())

@@ -1,4 +1,4 @@
-//! Lines and words of prphosts, and where they stand (SPEC PRP-HOSTS-1).
+//! Lines and words of prphosts, and their places (SPEC PRP-HOSTS-1).
 
 /// A word of a line. The empty word is the end of the line.
 #[derive(Copy, Clone)]
@@ -29,7 +29,7 @@ impl<'a> Words<'a> {
         Self { text, end: text.find('#').unwrap_or(text.len()), pos: 0 }
     }
 
-    /// The next word: a comma, or whatever stands between spaces, tabs and commas.
+    /// The next word: a comma, or whatever is between spaces, tabs and commas.
     pub(super) fn next(&mut self) -> Word<'a> {
         let word = self.peek();
         self.pos = word.start + word.text.len();

@@ -17,7 +17,7 @@ use crate::addr::{NodeId, UDP_PORTS, UdpPeer};
 /// A line given up: what was wrong with it has been noted.
 struct Stop;
 
-/// Where a directive stands, and what it said.
+/// The place of a directive, and what it said.
 struct Directive {
     line: u32,
     column: u32,
@@ -257,7 +257,7 @@ impl Parser {
         self.hosts.names.add(name, entry).map_err(taken)
     }
 
-    /// The value of a field, or the line given up with a note of where `word` stands.
+    /// The value of a field; if it is wrong, gives up the line and notes the place of `word`.
     fn check<T>(
         &mut self,
         words: &Words<'_>,

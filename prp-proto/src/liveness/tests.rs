@@ -142,7 +142,7 @@ fn probe(state: LivenessState, yours: u32) -> LivenessBlock {
 #[test]
 fn handle__probes_that_make_no_sense_are_no_news_and_no_sign_of_life() {
     let wrong = [
-        // For a session before we restarted, or of somebody else.
+        // For a session before we restarted, or of another node.
         probe(LivenessState::Up, 99),
         probe(LivenessState::Down, 99),
         // A router that does not know us cannot have heard us.

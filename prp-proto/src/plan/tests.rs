@@ -18,7 +18,7 @@ fn plans() -> Vec<(String, Plan)> {
     all
 }
 
-/// Every plan is a cluster in which everybody reaches everybody and nothing is dropped.
+/// Every plan is a cluster in which every node reaches every other and nothing is dropped.
 #[test]
 fn hosts__make_clusters_without_a_fault() {
     for (name, plan) in plans() {

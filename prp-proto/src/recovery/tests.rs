@@ -55,7 +55,7 @@ fn selective_repeat__marks_what_is_late_and_only_that() {
     let later = p.on_ack(&mut state, &mut f, &news(150, true));
     assert_eq!((later.lost, later.reorder_deadline), (1, Some(at(151))));
     let end = p.on_ack(&mut state, &mut f, &news(400, true));
-    // Expect: segment 4 was sent after 3 and is nobody's business yet.
+    // Expect: segment 4 was sent after 3 and is not considered yet.
     assert_eq!((end.lost, end.reorder_deadline), (2, None));
     assert_eq!(f.get(Seq::new(4)).unwrap().fate, crate::flight::Fate::InFlight);
 }

@@ -70,7 +70,7 @@ pub(super) fn build(
 }
 
 impl Builder<'_> {
-    /// Notes whose each hardware address is: a node's own stands on its line as the best way, a
+    /// Notes whose each hardware address is: a node's own is on its line as the best way, a
     /// neighbour's as a backup (SPEC PRP-ROUTE-0).
     fn survey(&mut self) {
         for (index, entry) in self.hosts.stored_entries().iter().enumerate() {
@@ -113,7 +113,7 @@ impl Builder<'_> {
         let mut missing = false;
         for hop in self.hosts.stored_hops(index) {
             match (hop.reach, hop.reach.addr()) {
-                // A frame to its own sender's address comes back to nobody (SPEC PRP-ROUTE-3).
+                // A frame to its own sender's address reaches no host (SPEC PRP-ROUTE-3).
                 (_, Some(addr)) if self.own.contains(&addr) => {}
                 (reach, Some(addr)) => match self.device(reach) {
                     Some(device) => found.push(self.next_hop(entry, addr, device, hop.metric)),

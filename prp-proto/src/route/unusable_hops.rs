@@ -23,7 +23,7 @@ impl Flow {
     /// ratio's bits make numbers that are close to each other differ in all of theirs.
     pub const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// What [`Self::hash`] multiplies with, in turn: those of SplitMix64.
+    /// What [`Self::hash`] multiplies with, one after the other: those of SplitMix64.
     pub const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 
     /// By what router `router` divides flows. It is part of it: if all routers divided flows alike,
@@ -120,8 +120,8 @@ impl UnusableHops {
     }
 
     /// The next hop for frames of this node's own, of `flow`, after `path_attempts` others have
-    /// been tried in vain: at first that of [`Self::choose`], then the others in order, and so on.
-    /// Where none is usable they are tried all the same.
+    /// failed: at first that of [`Self::choose`], then the others in order, and so on. Where none
+    /// is usable they are tried all the same.
     pub fn own<'a>(
         &self,
         hops: &'a [NextHop],

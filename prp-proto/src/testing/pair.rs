@@ -51,7 +51,7 @@ pub type Rule = Box<dyn FnMut(Direction, &[u8]) -> Verdict + Send>;
 pub struct Side {
     /// Its endpoint.
     pub endpoint: Endpoint,
-    /// Events not yet looked at.
+    /// Events not yet checked.
     pub events: Vec<Event>,
     /// Ports the simulated node's other processes own.
     pub foreign: Vec<Port>,
@@ -194,7 +194,7 @@ impl Pair {
         (conn, accepted.expect("the handshake went through"))
     }
 
-    /// Writes everything, driving the pair while the buffer is full.
+    /// Writes everything, running the pair while the buffer is full.
     pub fn write_all(&mut self, direction: Direction, conn: ConnHandle, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let now = self.time;

@@ -70,7 +70,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Whether the arrival was so long ago that the time since then is not known.
+    /// Whether the arrival is so far back that the time since then is not known.
     pub const fn is_long_ago(&self) -> bool {
         self.held_ns == u32::MAX
     }

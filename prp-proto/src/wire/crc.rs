@@ -6,7 +6,7 @@ use super::{CRC_LEN, HEADER_LEN, PACKET_HEADER_LEN};
 /// What a trailer is bound to beside the bytes of its frame.
 ///
 /// Both connection ids are folded in, sender's first, so that a recorded frame of an earlier
-/// connection with the same ports does not pass, nor one made by somebody who never saw the
+/// connection with the same ports does not pass, nor one made by a host that never saw the
 /// handshake. Frames outside a connection use the zero key.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
 pub struct CrcKey {

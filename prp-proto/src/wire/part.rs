@@ -30,7 +30,7 @@ impl Part {
     const EOM: u8 = 1;
     const EOC: u8 = 2;
 
-    /// Its flags, as they stand in the block.
+    /// Its flags, as they are in the block.
     pub fn bits(&self) -> u8 {
         let bit = |flag, bit| if self.flags.contains(flag) { bit } else { 0 };
         bit(Flags::EOM, Self::EOM) | bit(Flags::EOC, Self::EOC)

@@ -12,7 +12,7 @@ use super::transport::Flags;
 /// Why a connection was refused or ended by the other side. Unknown codes are kept.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub enum ResetReason {
-    /// Nobody listens on the port.
+    /// No process listens on the port.
     Refused,
     /// The other end gave up the connection.
     Aborted,

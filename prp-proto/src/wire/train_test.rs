@@ -41,8 +41,8 @@ impl TrainTest {
     /// Bytes of the shortest probe.
     pub const SHORTEST_PROBE: usize = 64;
 
-    /// Reads what `datagram` says it is, if it belongs to a test. A probe's pattern is not looked
-    /// at: [`Self::read_whole`].
+    /// Reads what `datagram` says it is, if it belongs to a test. The pattern of a probe is not
+    /// checked: [`Self::read_whole`].
     pub fn read(datagram: &[u8]) -> Option<Self> {
         let rest = datagram.strip_prefix(&MARK)?;
         let Some(&[kind, index, high, low, a, b, c, d]) = rest.first_chunk() else {

@@ -4,7 +4,7 @@ use super::*;
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
-/// A buffer pool of so many chunks, put there at [`START`].
+/// A buffer pool of `chunks` chunks, put there at [`START`].
 fn pool(chunks: usize) -> BufferPool {
     let mut pool = BufferPool::default();
     (0..chunks).for_each(|i| pool.put(START, vec![i as u8; CHUNK]));

@@ -138,7 +138,7 @@ impl Channel {
         handle_unexpected(&mut slow, now, &frame, &mut same);
         assert_eq!(sink.filled(), same.filled());
         assert_eq!(observed(&side.endpoint, conn), observed(&slow, conn));
-        // A deadline that nobody is called for would be none.
+        // A deadline for which nothing is called would be none.
         if let Some(deadline) = side.endpoint.next_deadline() {
             assert!(side.endpoint.poll_timeout().is_some_and(|at| at <= deadline));
         }
@@ -281,7 +281,7 @@ fn expected__nothing_that_breaks_the_terms() {
     assert_eq!(hand_over(server, &[7]), Disposition::Accepted);
     let long = hand_over(server, &std::vec![0; mss + 1]);
     assert_eq!(long, Disposition::Dropped(DropReason::TooLong));
-    // Nobody says meanwhile that there is more room.
+    // No frame says meanwhile that there is more room.
     let mut taken = 1;
     let beyond = loop {
         match hand_over(server, &[7]) {
@@ -290,7 +290,7 @@ fn expected__nothing_that_breaks_the_terms() {
         }
     };
     assert_eq!(beyond, Disposition::Dropped(DropReason::OutOfWindow));
-    // What a connection invites that was not accepted when it came to stand (PRP-WIN-6).
+    // What a connection invites that was not accepted when it was established (PRP-WIN-6).
     assert_eq!(taken, 64 * 1024 / mss);
     assert_eq!(sink.filled(), taken);
 }

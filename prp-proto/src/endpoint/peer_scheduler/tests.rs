@@ -12,7 +12,7 @@ fn conn(index: u32) -> ConnHandle {
     ConnHandle { index, generation: 0 }
 }
 
-/// Has connection `index` line up, with so much to say.
+/// Has connection `index` wait in line, with `unsent` bytes to send.
 fn enqueue(scheduler: &mut PeerScheduler, index: u32, to: u16, unsent: u64) -> SendSlot {
     let mut send_slot = scheduler.enter(node(to));
     let brief = send_slot.enqueue(unsent);
@@ -61,7 +61,7 @@ fn room__is_what_others_to_the_same_node_leave() {
     assert!(scheduler.has_room(&one), "one alone has its own windows to mind, and no others");
     assert!(!scheduler.has_room(&other));
     assert!(scheduler.has_room(&elsewhere));
-    // Expect: a waiting connection is looked at once, and again when something has arrived.
+    // Expect: a waiting connection is checked once, and again when something has arrived.
     assert_eq!(scheduler.next().map(|(_, conn)| conn), Some(conn(1)));
     assert_eq!(scheduler.next(), None);
     scheduler.count(&one, SHARE - 1);

@@ -45,7 +45,7 @@ fn old_server() -> Pair {
     pair
 }
 
-/// A CACK without payload for the request of `c`, as anybody can make who knows its ends.
+/// A CACK without payload for the request of `c`, as any host can make that knows its ends.
 fn forge_grant(pair: &Pair, c: ConnHandle, seq: u16) -> Vec<u8> {
     let (ours, theirs) = pair.client.endpoint.ends(c).unwrap();
     hostile::forge(theirs, ours, Flags::CACK, seq, &[], None)
@@ -77,7 +77,7 @@ fn grant__of_a_classic_server_is_an_error_in_the_end_unless_the_caller_allows_it
     assert_eq!(pair.client.endpoint.state(c), State::OPEN);
 }
 
-/// A CACK without payload names no id: nobody need have seen the request to make one.
+/// A CACK without payload names no id: a host need not have seen the request to make one.
 #[test]
 fn grant__that_is_forged_does_not_end_a_request_nor_make_it_classic() {
     for classic in [Classic::Refuse, Classic::Allow] {

@@ -280,7 +280,7 @@ fn close__slow_reader_is_waited_for() {
     assert_eq!(pair.server.endpoint.read(pair.time, s, &mut [0; 9]), Ok(0));
 }
 
-/// PRP-CLOSE-8: a peer that answers and reads nothing holds nobody for ever.
+/// PRP-CLOSE-8: a peer that answers and reads nothing does not hold a connection for ever.
 #[test]
 fn close__reader_that_never_reads_is_given_up() {
     let mut pair = Pair::default();

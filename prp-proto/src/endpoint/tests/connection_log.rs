@@ -16,7 +16,7 @@ fn connection_log__lists_a_connection_from_the_handshake_to_the_end() {
     assert!(
         matches!(news(&mut pair)[..], [ConnectionChange::Enter(slot, _)] if slot == first.slot())
     );
-    // Expect: one that is still asking does not stand, and then it does.
+    // Expect: one that is still asking is not established, and then it is.
     let listener = pair.listen(81, ConnConfig::default());
     let second = pair.connect(81, ConnConfig::default());
     assert_eq!(news(&mut pair), []);
@@ -47,8 +47,8 @@ fn connection_log__has_no_classic_peers() {
     assert_eq!(news(&mut pair), [], "they know no reset");
 }
 
-/// PRP-RST-7: what the connection log says is enough for somebody else to end the connection, and
-/// less is not.
+/// PRP-RST-7: what the connection log says is enough for a witness to end the connection, and less
+/// is not.
 #[test]
 fn reset__in_the_name_of_a_dead_process_is_believed_if_it_has_the_id() {
     let mut pair = Pair::default();

@@ -1,4 +1,4 @@
-//! Events say what somebody may wait for, and nothing else: each costs a driver a look around.
+//! Events name what a thread may wait for, and nothing else: each costs the caller a check.
 
 use super::*;
 

@@ -28,7 +28,7 @@ fn try_send_now__what_write_sends_at_once() {
     assert!(!can_send_now(&pair, c, b"x"), "it has said that it writes no more");
 }
 
-/// A writer that was told that there is room for so much may wait for it.
+/// A writer that was told that there is this much room may wait for it.
 #[test]
 fn try_send_now__leaves_half_of_the_buffer() {
     let small = ConnConfig { send_buffer: ConnConfig::MIN_BUFFER, ..ConnConfig::default() };

@@ -33,7 +33,7 @@ fn connect__survives_lost_and_doubled_frames() {
     }
 }
 
-/// PRP-CONN-6: nobody is held up by connections on which nothing was said yet.
+/// PRP-CONN-6: connections without data delay no others.
 #[test]
 fn connect__many_in_a_row_without_data() {
     let mut pair = Pair::default();
@@ -72,7 +72,7 @@ fn connect__many_in_a_row_where_two_probes_of_each_are_lost() {
 fn connect__refused_at_once_where_nobody_listens() {
     let mut pair = Pair::default();
     let c = pair.connect(80, ConnConfig::default());
-    // Node 2 owns no port 80, but its driver finds that nobody else does either.
+    // Node 2 owns no port 80, but its caller finds that no other process does either.
     pair.server.endpoint.report_unowned_ports(true);
     pair.drive();
     assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Refused));
@@ -172,7 +172,7 @@ fn options__no_common_policy_is_an_error_at_connect() {
     assert_eq!(pair.server.endpoint.connections(), 0);
 }
 
-/// PRP-CONN-8: a CACK nobody waits for is reset, so that no ghost stays at the server.
+/// PRP-CONN-8: a CACK that no connection waits for is reset, so that no ghost stays at the server.
 #[test]
 fn accept__ghost_of_a_stale_request_goes_away() {
     let mut pair = Pair::default();
@@ -184,7 +184,7 @@ fn accept__ghost_of_a_stale_request_goes_away() {
     assert_eq!(pair.client.endpoint.connections(), 0);
     pair.drive();
     assert_eq!(pair.server.endpoint.stats().accepted, 1);
-    // Expect: it is gone with the answer to its CACK, long before anybody probes.
+    // Expect: it is gone with the answer to its CACK, long before either end probes.
     assert_eq!(pair.server.endpoint.connections(), 0);
     assert!(pair.server.endpoint.accept(pair.time, listener).is_none());
 }

@@ -105,7 +105,7 @@ fn acknowledgement__made_up_ones_are_dropped() {
     assert_eq!(transfer(&mut pair, ToServer, c, s, b"alive"), b"alive");
 }
 
-/// An established connection, and the first number of each end, as somebody knows who has read the
+/// An established connection, and the first number of each end, as a host knows that has read the
 /// handshake.
 fn overheard(pair: &mut Pair, server: ConnConfig) -> (ConnHandle, ConnHandle, [Seq; 2]) {
     let first = std::sync::Arc::new(std::sync::Mutex::new([Seq::default(); 2]));

@@ -47,7 +47,7 @@ fn keepalive__peer_that_forgot_the_connection_resets_it() {
     assert!(pair.time.as_nanos() < 5_100_000_000);
 }
 
-/// PRP-RST-4: data for a connection the peer forgot is answered by a reset nobody could have
+/// PRP-RST-4: data for a connection the peer forgot is answered by a reset that no host could have
 /// forged.
 #[test]
 fn forgotten__data_is_answered_by_a_credible_reset() {

@@ -37,7 +37,7 @@ impl Process {
         }
     }
 
-    /// Whether it ends now, after which nobody hears or says anything in its name.
+    /// Whether it ends now, after which it neither receives nor sends.
     fn ends(&mut self, endpoint: &Endpoint, now: Instant) -> bool {
         let ends = self.took.is_none() && self.left.is_some() && endpoint.may_end();
         if ends {
@@ -110,7 +110,7 @@ fn leave__takes_a_round_trip_where_nothing_is_lost() {
     }
 }
 
-/// Two frames in a row, whichever: nobody waits for an end that is gone, or takes all it said for
+/// Two frames in a row, whichever: no end waits for one that is gone, or takes all it sent for
 /// lost.
 #[test]
 fn leave__after_any_lost_frames_is_a_matter_of_two_seconds() {
@@ -128,8 +128,8 @@ fn leave__after_any_lost_frames_is_a_matter_of_two_seconds() {
     }
 }
 
-/// A peer that goes on after the other process has ended loses nothing by that: its own end needs
-/// nobody to hear it, and what it writes fails at once.
+/// A peer that goes on after the other process has ended loses nothing by that: it can end its own
+/// side alone, and what it writes fails at once.
 #[test]
 fn leave__peer_may_close_whenever_it_likes() {
     let mut pair = Pair::default();

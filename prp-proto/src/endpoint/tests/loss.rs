@@ -41,7 +41,7 @@ fn detect__a_slow_reader_loses_nothing() {
             Err(error) => panic!("{error:?}"),
         }
         pair.drive();
-        // Expect: the peer holds at most its buffer of what nobody reads.
+        // Expect: the peer holds at most its buffer of what is not read.
         let piece = pair.read_available(ToServer, s);
         assert!(piece.len() <= 2 * ConnConfig::MIN_BUFFER, "{}", piece.len());
         read.extend(piece);
@@ -109,7 +109,7 @@ fn reliable__recovers_any_single_loss() {
             let start = pair.time;
             assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data, "{policy} {lost}");
             let stats = pair.client.endpoint.conn_stats(c).unwrap();
-            // Expect: the gap or the tail-loss probe tells; nobody waits for the timeout.
+            // Expect: the gap or the tail-loss probe shows it; neither end waits for the timeout.
             assert_eq!(stats.timeouts, 0, "{policy} {lost}");
             assert!(pair.time.since(start) < 55 * MS, "{policy} {lost} {:?}", pair.time);
             if policy == Reliability::SelectiveRepeat {

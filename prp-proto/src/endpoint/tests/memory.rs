@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::EndpointConfig;
 
-/// A pair whose processes keep so much.
+/// A pair whose processes keep `receive_memory` bytes.
 fn limited(receive_memory: usize) -> Pair {
     Pair::with_config(EndpointConfig { receive_memory, ..EndpointConfig::default() }, 1500)
 }

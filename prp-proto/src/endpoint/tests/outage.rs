@@ -63,7 +63,7 @@ fn pace__of_long_round_trips_is_over_with_them() {
 fn probes__of_an_outage_of_minutes_do_not_hide_the_answer() {
     let mut pair = Pair::default();
     let (c, s) = pair.established_with(patient(), patient());
-    // What nobody has confirmed does not stay so long.
+    // What was not confirmed stays for a shorter time.
     takes(&mut pair, c, s);
     for minutes in [3, 5, 9] {
         kill(&mut pair, &[ToServer, ToClient]);

@@ -171,8 +171,8 @@ fn without_repeats() -> ConnConfig {
     ConnConfig { reliability: ReliabilitySet::only(Reliability::Detect), ..ConnConfig::default() }
 }
 
-/// PRP-WAY-6: a request goes by both ways in turn. The answer comes when the client is at the one
-/// that is dead, or about to die.
+/// PRP-WAY-6: a request goes by both ways, one after the other. The answer comes when the client is
+/// at the one that is dead, or about to die.
 #[test]
 fn path__without_repeats_the_one_after_a_request_is_asked_for() {
     let mut net = Net::new([1500; 2]);
@@ -264,7 +264,7 @@ fn path__segments_fit_every_one() {
     assert!(net.transfer(0, c, s, 1_000_000));
 }
 
-/// PRP-WAY-3: a repeat that is not believed, stale or forged, turns nobody.
+/// PRP-WAY-3: a repeat that is not believed, stale or forged, changes no path.
 #[test]
 fn path__is_not_changed_by_a_repeat_that_is_not_believed() {
     for crc in [false, true] {
@@ -294,7 +294,7 @@ fn path__is_not_changed_by_a_repeat_that_is_not_believed() {
         ]
         .to_vec();
         if !crc {
-            // Without a trailer nobody can tell that a byte was changed.
+            // Without a trailer an end cannot tell that a byte was changed.
             forged.pop();
         }
         net.time = net.time + 20 * MS;

@@ -100,7 +100,7 @@ fn size__losses_alone_make_no_segment_smaller() {
     }
 }
 
-/// A peer's word is not enough: sizes that nobody has probed are not believed.
+/// A peer's word is not enough: sizes that were not probed are not believed.
 //= PRP-SIZE-3, type=test
 #[test]
 fn size__an_answer_to_no_probe_changes_nothing() {

@@ -6,7 +6,7 @@ use super::*;
 /// Frame costs of 512 KiB.
 const SHARE: usize = 512 * 1024 / (1484 + 64) + 1;
 
-/// Most segments a connection sends in one turn.
+/// Most segments a connection sends in one quantum.
 const QUANTUM: usize = 64 * 1024 / (1484 + 64) + 1;
 
 fn many(pair: &mut Pair, number: usize) -> Vec<(ConnHandle, ConnHandle)> {
@@ -102,12 +102,12 @@ fn schedule__a_connection_with_little_passes_those_with_much() {
     let begun = pair.time;
     write_each(&mut pair, &[(c, s)], &data[..10_000]);
     arrives(&mut pair, &[(c, s)], &data[..10_000]);
-    // Before it is its turn among all of them eight round trips would go by.
+    // Eight round trips would go by before all the others have sent.
     assert!(pair.time.since(begun) <= 4 * MS, "{:?}", pair.time.since(begun));
     arrives(&mut pair, &bulk, &data);
 }
 
-/// What is lost is in nobody's way.
+/// What is lost delays no other connection.
 #[test]
 fn schedule__connections_that_are_cut_off_do_not_hold_up_others() {
     let mut pair = Pair::default();

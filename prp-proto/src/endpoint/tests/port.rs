@@ -58,7 +58,7 @@ fn pick__classic_ports_are_shared_before_others_are_taken() {
     assert!(local(&pair, c) >= 32768);
 }
 
-/// Classic ports are shared also where a look at all of them was in vain before, and something has
+/// Classic ports are shared also where a search of all of them found none before, and something has
 /// changed since.
 #[test]
 fn pick__shares_again_what_has_become_free_for_a_peer() {
@@ -151,8 +151,8 @@ fn release__ports_are_kept_for_the_next_connection_for_a_second() {
     assert_eq!(pair.client.endpoint.poll_timeout(), None);
 }
 
-/// PRP-PORT-3: a port that somebody asked for is given back at once, and nobody else gets it
-/// meanwhile.
+/// PRP-PORT-3: a port that the application asked for is given back at once, and no other connection
+/// gets it meanwhile.
 #[test]
 fn release__a_named_port_is_given_back_and_never_to_another_connection() {
     let mut pair = Pair::default();
@@ -197,7 +197,8 @@ fn pick__never_the_address_that_is_asked() {
     let mut pair = Pair::default();
     let own = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(40_081));
     let now = pair.time;
-    // Expect: neither a new port, nor one kept from before, nor one somebody insists on.
+    // Expect: neither a new port, nor one kept from before, nor one that the application insists
+    // on.
     let only = |port: Port| port == Port::new(40_081);
     let config = ConnConfig::default();
     let asked = pair.client.endpoint.connect(now, own, None, config, only);

@@ -60,7 +60,7 @@ fn writer__is_notified_of_room_that_has_grown() {
     pair.drive_for(Duration::from_secs(1));
     let writable = |e: &Event| matches!(e, Event::Conn(h, r) if *h == c && r.writable);
     assert!(pair.client.events.iter().any(writable) && pair.client.endpoint.is_writable(c));
-    // Expect: once, as long as nobody writes.
+    // Expect: once, as long as the application does not write.
     let room = pair.client.endpoint.room(c).unwrap();
     assert!((BEFORE..BEFORE + 4096).contains(&room), "{room}");
 }

@@ -1,5 +1,5 @@
 //! Links on which a segment takes longer than a round trip does elsewhere. What waits for them must
-//! not be taken for lost: what is said twice takes its time twice, and is waited for in turn.
+//! not be taken for lost: what is sent twice takes its time twice, one after the other.
 
 use super::*;
 
@@ -13,7 +13,7 @@ struct Course {
     needless: u64,
 }
 
-/// A pair with a connection over a wire of so many bits a second that takes `burst` bytes at once.
+/// A pair with a connection over a wire of `rate` bits a second that takes `burst` bytes at once.
 fn connected(rate: u64, burst: u64, config: ConnConfig) -> (Pair, ConnHandle, ConnHandle) {
     let mut pair = Pair::default();
     pair.rate = Some((rate, burst));

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Tells both ends to name only what is due indeed.
+/// Has both ends name only the exact times of what is due.
 fn revise(pair: &mut Pair) {
     pair.client.endpoint.revise_timeout();
     pair.server.endpoint.revise_timeout();
@@ -46,8 +46,7 @@ fn revise_timeout__changes_when_an_endpoint_is_woken_and_nothing_else() {
     let run = |revises: bool| {
         let mut pair = Pair::default().traced();
         let mut n = 0_u32;
-        // Every seventh frame is lost, of either direction: all timers but the slowest have their
-        // turn.
+        // Every seventh frame is lost, of either direction: all timers but the slowest expire.
         pair.rule = Box::new(move |_, bytes| {
             n += u32::from(is_data(bytes));
             if is_data(bytes) && n.is_multiple_of(7) { Verdict::Drop } else { Verdict::Pass }
@@ -91,7 +90,7 @@ fn revise_timeout__drops_what_connections_left_that_are_gone() {
     assert_eq!(endpoint.next_deadline(), None);
     // The last one's port is kept for a second.
     let kept = pair.time + 999 * MS;
-    // Not all at once: somebody may wait meanwhile.
+    // Not all at once: a connection may wait meanwhile.
     endpoint.revise_timeout();
     assert!(endpoint.poll_timeout().is_some_and(|at| at < kept));
     endpoint.revise_timeout();

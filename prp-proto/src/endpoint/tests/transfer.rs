@@ -97,14 +97,14 @@ fn messages__keep_their_ends() {
     assert_eq!(pair.server.endpoint.read_message(pair.time, s, &mut buf), Ok(None));
 }
 
-/// The device gets frames before anything is done about them; then their deadlines stand, whether
-/// the driver says that they are sent or asks whether there are more.
+/// The device gets frames before anything is done about them; then their deadlines are set, whether
+/// the caller says that they are sent or asks whether there are more.
 #[test]
 fn sent__deadlines_are_set_once_the_device_has_the_frames() {
     for says_so in [true, false] {
         let mut pair = Pair::default();
         let (c, _) = pair.established();
-        // What the handshake left to look at is over.
+        // What the handshake left to do is over.
         pair.drive_for(Duration::from_secs(1));
         let now = pair.time;
         let soon =

@@ -300,7 +300,8 @@ fn udp__a_message_of_a_train_may_be_acknowledged_by_its_answer() {
     assert_eq!(net.sent.len(), before + 1);
 }
 
-/// PRP-NODE-2 and 4: an echo that comes over UDP is answered as it is, and so many a second.
+/// PRP-NODE-2 and 4: an echo that comes over UDP is answered as it is, and no more than the limit a
+/// second.
 #[test]
 fn echo__is_answered_with_its_padding() {
     let mut net = Net::new(HOSTS);

@@ -1,12 +1,12 @@
-//! What is answered for ports that nobody owns (SPEC PRP-CONN-8, PRP-CTL-3, PRP-RST-2): the process
-//! that had them has ended, and another one of its node says so.
+//! What is answered for ports that no process owns (SPEC PRP-CONN-8, PRP-CTL-3, PRP-RST-2): the
+//! process that had them has ended, and another one of its node answers.
 
 use super::*;
 use crate::addr::DeviceId;
 use crate::seq::Seq;
 use crate::wire::{Control, MAX_CONTROL_LEN};
 
-/// The client's process ends, and another one of its node answers for ports that nobody owns.
+/// The client's process ends, and another one of its node answers for ports that no process owns.
 fn end_client(pair: &mut Pair) {
     pair.restart(ToServer);
     pair.client.endpoint.report_unowned_ports(true);
@@ -65,8 +65,8 @@ fn segment__for_a_process_that_has_ended_is_followed_by_a_probe() {
     assert!(pair.time.since(begun) < Duration::from_secs(1), "{:?}", pair.time);
 }
 
-/// Finding out which process owns a port costs system calls: how often is limited before anybody is
-/// asked (PRP-RST-6).
+/// Finding out which process owns a port costs system calls: their rate is limited before the
+/// question is asked (PRP-RST-6).
 #[test]
 fn flood__has_few_ports_checked() {
     let offer = Offer {

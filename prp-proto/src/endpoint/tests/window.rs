@@ -70,8 +70,8 @@ fn window__lost_update_is_found_by_a_probe() {
     assert_eq!(got, pattern(60_000));
 }
 
-/// A window closed for long is probed with longer and longer pauses, and nobody gives up while the
-/// peer answers.
+/// A window closed for long is probed with longer and longer pauses, and neither end gives up while
+/// the peer answers.
 #[test]
 fn window__closed_for_minutes_keeps_the_connection() {
     let mut pair = Pair::default().traced();

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Frames of so many bytes on the wire, from 1 to 7.
+/// Frames of `bytes` bytes on the wire, from 1 to 7.
 fn of_length(bytes: usize) -> Vec<u8> {
     let long = sealed(head(1, 7, mac(1), mac(0xa0), 0), &[&[0; 1484]]);
     long[..bytes].to_vec()

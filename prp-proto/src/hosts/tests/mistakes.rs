@@ -135,7 +135,7 @@ fn display__every_mistake() {
     let mut seen: Vec<Discriminant<Mistake>> = Vec::new();
     let mut out = String::new();
     let mut show = |bad: &[u8], shown: &str| {
-        // Expect: the example's seven lines stand before the bad one.
+        // Expect: the example's seven lines come before the bad one.
         let text = [EXAMPLE.as_bytes(), bad, b"\n"].concat();
         let found = errors(&text);
         assert_eq!(kinds(found.iter().next().unwrap().mistake()), 38);
