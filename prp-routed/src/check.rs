@@ -31,7 +31,7 @@ const MAX_NOTES: usize = 20;
 pub struct Report {
     /// Nothing is wrong.
     pub ok: bool,
-    /// What was looked at, in a line.
+    /// What was checked, in a line.
     pub summary: String,
     /// What is wrong.
     pub faults: Vec<Finding>,
@@ -95,9 +95,9 @@ impl Report {
         Self::new(summary, vec![fault], Vec::new())
     }
 
-    /// Prints it, as JSON where that is wanted: what was looked at and notes on standard output;
-    /// what is wrong on standard error, as compilers do, for editors to follow, and in the name of
-    /// `program` where there is no line. Nobody reading it is no failure.
+    /// Prints it, as JSON where that is wanted: what was checked and notes on standard output; what
+    /// is wrong on standard error, as compilers do, for editors to follow, and in the name of
+    /// `program` where there is no line. A closed standard output is no failure.
     ///
     /// # Errors
     /// Standard output takes nothing.
@@ -116,7 +116,7 @@ impl Report {
         }
         for fault in &self.faults {
             let name = if fault.line.is_some() { String::new() } else { format!("{program}: ") };
-            // Where nobody listens there is nobody to complain to.
+            // A closed standard error leaves nowhere to complain to.
             let _ = writeln!(io::stderr(), "{name}{fault}");
         }
         if !self.summary.is_empty() {
@@ -181,7 +181,7 @@ pub fn hosts(path: &Path, place: Place) -> Report {
     report.and(Report::new("", faults, [notes, shared].concat()))
 }
 
-/// What this machine lacks of the prphosts at `path`, for a user who wonders why nobody answers;
+/// What this machine lacks of the prphosts at `path`, for a user who wonders why no node answers;
 /// nothing if that has a mistake.
 pub fn lacks(path: &Path) -> Vec<Finding> {
     let Ok(file) = load(path) else { return Vec::new() };

@@ -97,7 +97,7 @@ struct CheckArgs {
 struct DaemonArgs {
     #[command(flatten)]
     sources: Sources,
-    /// Microseconds to look for frames after the last one, before sleeping
+    /// Microseconds to poll for frames after the last one, before sleeping
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin: Option<u64>,
     /// Whether the kernel forwards what it can by itself [default: as the settings say, else auto]
@@ -129,7 +129,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             for line in e.to_string().lines() {
-                // Where nobody listens there is nobody to complain to.
+                // A closed standard error leaves nowhere to complain to.
                 let _ = writeln!(io::stderr(), "prp-routed: {line}");
             }
             let denied = e.kind() == ErrorKind::PermissionDenied;

@@ -1,7 +1,7 @@
 //! The socket `prp routed` talks to: a question a line, an answer a line, both JSON.
 //!
-//! It is in the daemon's directory ([`RunDir`]), so that nobody else can answer in the daemon's
-//! place. Everybody may ask; only root and the daemon's own user may change anything.
+//! It is in the daemon's directory ([`RunDir`]), so that no other user's process can answer in the
+//! daemon's place. All users may ask; only root and the daemon's own user may change anything.
 
 mod client;
 
@@ -42,7 +42,7 @@ pub struct Control {
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub struct ClientId(u64);
 
-/// Somebody has asked.
+/// A question of a client.
 #[derive(Debug)]
 pub struct Asked {
     /// Whom to answer.
@@ -108,7 +108,7 @@ pub fn ask(dir: &RunDir, node: NodeId, question: &Question) -> io::Result<serde_
     ask_within(dir, node, question, PATIENCE)
 }
 
-/// As [`ask`], waiting for so long.
+/// As [`ask`], with the time to wait for the answer.
 ///
 /// # Errors
 /// As [`ask`].

@@ -1,4 +1,4 @@
-//! The loop: turns of work while there is any, then sleep until a frame, a signal, a question or a
+//! The loop: iterations while there is work, then sleep until a frame, a signal, a question or a
 //! timer.
 
 mod answers;
@@ -38,7 +38,7 @@ use loader::{Loader, ReloadRequest};
 /// How often a router that is always busy does everything else.
 const CHORES: Duration = Duration::from_millis(5);
 
-/// A router that is to look for frames for longer than this does so without a break.
+/// A router that is to poll for frames for longer than this does so without a break.
 const SPINS: Duration = Duration::from_millis(1);
 
 /// A router that runs.
@@ -209,7 +209,7 @@ impl Daemon {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
         }
-        // The interface being down is an error that, if nobody takes it, ends every poll at once.
+        // The interface being down is an error that ends every poll at once until it is taken.
         let failed = |fd: &PollFd<'_>| fd.revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
         for fd in fds[..others].iter().filter(|fd| failed(fd)) {
             let _ = SockRef::from(&fd.as_fd()).take_error();

@@ -1,5 +1,5 @@
 //! The counters for Prometheus over HTTP, where that is wanted: a thread that asks the daemon as
-//! anybody may.
+//! any user may.
 //!
 //! A client that reaches the port may be slow, or mean ill: what it can have of the daemon is
 //! bounded here. The router's own thread answers at most one question in `FRESH`, however many
@@ -56,7 +56,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How long no connection is taken after one could not be: there are no descriptors, most likely.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The socket, without anybody who answers yet.
+/// The socket, without a thread that answers yet.
 #[derive(Debug)]
 pub struct Exporter {
     listener: TcpListener,

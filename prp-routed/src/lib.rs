@@ -15,7 +15,7 @@
 //! | [`neighbours`] | whom frames are sent to, and whether they live |
 //! | [`local_service`], [`acceptor`] | the thread that serves the processes of the node |
 //! | [`registry`] | these processes, and what is left of them when they are dead |
-//! | [`daemon`] | the loop: turns, sleep, signals, reloading |
+//! | [`daemon`] | the loop: iterations, sleep, signals, reloading |
 //! | [`cli`] | the command line |
 //! | [`check`] | what is wrong with settings and prphosts, of one node or of all |
 //! | [`privilege`], [`seccomp`] | which user it becomes, which capability it keeps, which system calls it gives up |

@@ -41,7 +41,7 @@ const GOODBYE: Duration = Duration::from_millis(200);
 /// What the loop is told.
 #[derive(Debug)]
 pub enum Event {
-    /// Somebody has asked.
+    /// A question of a client.
     Asked(Asked),
     /// Connections of dead processes, to be reset.
     Resets(Vec<EstablishedId>),

@@ -115,8 +115,8 @@ impl Neighbours {
         Some(Session::new(probes, self.next_number, now))
     }
 
-    /// A probe from a neighbour. One that we do not probe ourselves, since we reach nobody by it,
-    /// may reach others by us.
+    /// A probe from a neighbour. One that we do not probe ourselves, since no route of ours uses
+    /// it, may reach others by us.
     pub fn receive(
         &mut self,
         now: Instant,
@@ -165,7 +165,7 @@ impl Neighbours {
         }
     }
 
-    /// What to say to everybody before stopping.
+    /// What to send to all neighbours before stopping.
     pub fn farewells(&self) -> impl Iterator<Item = Probe> + '_ {
         self.list.iter().filter_map(|neighbour| {
             let NextHop { node, device, addr, .. } = neighbour.hop;

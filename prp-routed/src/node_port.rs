@@ -46,7 +46,7 @@ impl RouterNodePort {
         self.port.as_ref().map(NodePort::as_fd)
     }
 
-    /// When to look again whether the port is free.
+    /// When to check again whether the port is free.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.port.is_none().then_some(self.seek_at)
     }

@@ -1,7 +1,7 @@
 //! What the service manager is told, where there is one (sd_notify(3)), and its watchdog.
 //!
 //! The manager restarts a daemon that has sent nothing for `WatchdogSec`. So the loop itself says
-//! it, once each time round when it is due, and nobody else: a loop that hangs is silent.
+//! it, once in each iteration when it is due, and no other thread: a loop that hangs is silent.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,9 +16,9 @@ use sd_notify::NotifyState;
 /// The service manager that wants to know.
 #[derive(Debug, Default)]
 pub struct Manager {
-    /// Without a manager nobody listens.
+    /// None without a manager.
     socket: Option<UnixDatagram>,
-    /// How often it wants to hear of a loop that turns.
+    /// How often it wants to hear that the loop runs.
     every: Option<Duration>,
     due: Instant,
 }
@@ -54,7 +54,7 @@ impl Manager {
         self.send(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
     }
 
-    /// The loop turns.
+    /// The loop runs.
     pub fn beat(&mut self, now: Instant) {
         let Some(every) = self.every else { return };
         if self.due <= now {

@@ -15,7 +15,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Looks `name` up, the user that this process is to become.
+    /// Finds `name`, the user that this process is to become.
     ///
     /// # Errors
     /// There is no such user; or this process may not become it.
@@ -32,7 +32,7 @@ impl Identity {
         Ok(user)
     }
 
-    /// Looks `name` up: a user's name, or number.
+    /// Finds `name`: a user's name, or number.
     ///
     /// # Errors
     /// There is no such user.

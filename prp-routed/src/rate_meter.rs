@@ -34,7 +34,7 @@ impl RateMeter {
     pub fn note(&mut self, now: Instant, bytes: u64) -> bool {
         let span = now.since(self.since);
         if span >= WINDOW {
-            // A window that was long since nobody looked is no stream.
+            // A window that was long because there was no call is no stream.
             self.is_streaming =
                 bytes.saturating_sub(self.bytes) >= STREAM_BYTES && span < 2 * WINDOW;
             (self.since, self.bytes) = (now, bytes);

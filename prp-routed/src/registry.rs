@@ -33,7 +33,7 @@ const MAX_OF_USER: usize = MAX_PROCESSES / 4;
 const EVENTS: usize = 64;
 
 /// Resets a second in the names of dead processes: the connections of a large server within a
-/// second, and 1 % of a processor for as long as somebody makes processes up.
+/// second, and 1 % of a processor for as long as a local user invents processes.
 const RESETS_PER_SECOND: u32 = 10_000;
 
 /// All of them.
@@ -140,8 +140,8 @@ impl ProcessRegistry {
         self.dead.next_timeout()
     }
 
-    /// Some connections of dead processes, to be reset. `is_free` tells of a port that nobody owns
-    /// it.
+    /// Some connections of dead processes, to be reset. `is_free` tells whether a port has no
+    /// owner.
     pub fn resets(
         &mut self,
         now: Instant,

@@ -27,8 +27,8 @@ use crate::node_port::RouterNodePort;
 /// devices fill one call to a third.
 const RECEIVE_BATCH: usize = 32;
 
-/// What may be said per second, of each kind: enough for every diagnosis, too little to harm
-/// anybody (SPEC PRP-NODE-4, PRP-RST-6).
+/// What may be sent per second, of each kind: enough for every diagnosis, too little to harm a host
+/// (SPEC PRP-NODE-4, PRP-RST-6).
 const ANSWERS_PER_SECOND: u32 = 1000;
 
 /// A router without its loop.
@@ -302,8 +302,8 @@ impl LinkContext<'_> {
 }
 
 impl Presence {
-    /// A frame for this node: an echo, or a request, grant or probe to a port nobody owns. All else
-    /// is for others.
+    /// A frame for this node: an echo, or a request, grant or probe to a port without an owner. All
+    /// else is for others.
     fn handle(
         &mut self,
         now: Instant,

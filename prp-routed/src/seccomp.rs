@@ -1,4 +1,4 @@
-//! System calls that a router never makes are refused from now on, should somebody make it try.
+//! System calls that a router never makes are refused from now on, should an attacker make it try.
 //!
 //! A list of what is denied, not of what is allowed: which calls a libc makes for the same thing
 //! changes from version to version, and a router must not fall over that. What matters is that none
@@ -116,7 +116,7 @@ const X32: c_long = 0x4000_0000;
 /// # Errors
 /// The kernel, or this processor, has no such filter.
 pub fn confine() -> io::Result<()> {
-    // clone3 has its flags in memory, where no filter can look. A libc that finds no such call uses
+    // clone3 has its flags in memory, which no filter can read. A libc that finds no such call uses
     // clone.
     let clone3 = with_x32(BTreeMap::from([(libc::SYS_clone3, Vec::new())]));
     install(clone3, libc::ENOSYS)?;

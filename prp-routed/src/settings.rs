@@ -16,12 +16,11 @@ use crate::neighbours::LivenessSettings;
 /// Where settings are unless the command line says otherwise. Without this file the defaults hold.
 pub const DEFAULT_PATH: &str = "/etc/prp-routed.toml";
 
-/// How long the router looks for frames after the last one before it sleeps, unless it is told
-/// otherwise: as long as streams do (`SPIN_BUDGET`), so that back-to-back frames find it
-/// awake.
+/// How long the router polls for frames after the last one before it sleeps, unless it is told
+/// otherwise: as long as streams do (`SPIN_BUDGET`), so that back-to-back frames find it awake.
 const SPIN: Duration = Duration::from_micros(20);
 
-/// The longest it may look: beyond that a core is simply given away.
+/// The longest it may poll: beyond that a core is simply given away.
 const MAX_SPIN: Duration = Duration::from_secs(1);
 
 /// What the daemon is to do.
@@ -31,7 +30,7 @@ pub struct Settings {
     pub hosts: PathBuf,
     /// The node this machine is, if prphosts and hardware addresses do not say.
     pub node: Option<NodeId>,
-    /// How long to look for frames before sleeping.
+    /// How long to poll for frames before sleeping.
     pub spin: Duration,
     /// Whether the kernel is to forward what it can.
     pub kernel_forwarding: KernelForwarding,

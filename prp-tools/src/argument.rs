@@ -12,7 +12,7 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
         .ok_or("expected a number of seconds greater than 0, such as 0.5, and up to 1000000000")
 }
 
-/// A port, or 0 for any free one. Says how to write it if a node stands before it.
+/// A port, or 0 for any free one. Says how to write it if it comes after a node.
 pub(crate) fn port(text: &str) -> Result<u16, String> {
     if let Some((node, port)) = text.split_once(':') {
         return Err(format!("node and port are two words here: `{node} {port}`"));

@@ -70,7 +70,7 @@ pub(crate) struct CatArgs {
     ///
     /// The connection ends when the command has closed its output and all of that has arrived. With
     /// --keep-open many connections are served at a time. The environment variable PRP_PEER has the
-    /// address of the other end. Anybody that can reach the node can run the command.
+    /// address of the other end. Any host that can reach the node can run the command.
     #[arg(short, long, value_name = "COMMAND", conflicts_with_all = ["send_only", "recv_only"])]
     exec: Option<String>,
 
@@ -79,8 +79,8 @@ pub(crate) struct CatArgs {
     #[arg(conflicts_with_all = ["listen", "scan"])]
     source_port: Option<u16>,
 
-    /// Connect to each port, and say with --verbose whether somebody listens; nothing is sent. Ends
-    /// well if one does
+    /// Connect to each port, and say with --verbose whether a program listens; nothing is sent.
+    /// Ends well if one does
     #[arg(short = 'z', long)]
     #[arg(conflicts_with_all = ["listen", "exec", "message", "send_only", "recv_only", "stats"])]
     scan: bool,
@@ -117,12 +117,12 @@ pub(crate) struct CatArgs {
     /// Longest time to wait for an answer when connecting [default: 15], and for a byte of either
     /// direction after that [default: no limit], in seconds
     ///
-    /// A connection on which nothing moves for so long ends, well if all that was sent has arrived.
-    /// With --listen it bounds no wait for connections.
+    /// A connection on which nothing moves for this time ends, well if all that was sent has
+    /// arrived. With --listen it bounds no wait for connections.
     #[arg(short = 'w', long, value_name = "SECS", value_parser = seconds)]
     timeout: Option<Duration>,
 
-    /// How long to look for frames before sleeping, in microseconds: 0 sleeps at once [default: 20
+    /// How long to poll for frames before sleeping, in microseconds: 0 sleeps at once [default: 20
     /// as long as that pays]
     #[arg(long, value_name = "MICROS")]
     spin: Option<u64>,
@@ -148,7 +148,7 @@ pub(crate) struct CatArgs {
 /// answers within a second, and a router that starts anew is back within ten.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What is likely where nobody answers.
+/// What is likely where no program answers.
 const UNANSWERED: &str = "; is a server started there? A node refuses only with prp-routed or another program that speaks PRP; \
                           `prp ping NODE` asks whether it is up";
 
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &CatArgs) -> Result<(), Failure> {
     }
     args.check_descriptors()?;
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
-    // A mistake in prphosts must not look like a mistake in an address.
+    // A mistake in prphosts must not pass for a mistake in an address.
     let path = hosts::path_or_default(args.hosts.as_deref());
     let file = hosts::load(&path)?;
     let builder = args.builder().hosts(path);
@@ -213,7 +213,7 @@ fn serve(builder: &Builder, hosts: &Path, args: &CatArgs, signals: Signals) -> R
     if !args.quiet {
         report_missing(hosts);
     }
-    // Nobody could connect to a free port that nobody knows.
+    // A free port whose number is not known is of no use to clients.
     if args.is_watched() || port == 0 {
         notice(format_args!("listening on {}", listener.local_addr().map_err(failed)?));
     }
@@ -259,7 +259,7 @@ fn serve_sequentially(
 /// What broke, as the end of the program.
 fn settle(trouble: Trouble, peer: &str) -> Result<(), Failure> {
     match trouble {
-        // As filters do: nobody wants the rest.
+        // As filters do: the rest is not wanted.
         Trouble::Output(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         Trouble::Output(e) => Err(Failure::local("standard output", &e)),
         Trouble::Input(e) => Err(Failure::local("standard input", &e)),
@@ -285,7 +285,7 @@ impl<'a> Side<'a> {
 }
 
 impl CatArgs {
-    /// Somebody wants to be told what goes on.
+    /// The user wants to be told what goes on.
     fn is_watched(&self) -> bool {
         self.verbose || !self.quiet && io::stderr().is_terminal()
     }
@@ -296,8 +296,8 @@ impl CatArgs {
         output.map_err(|e| Failure::local("standard output", &e))
     }
 
-    /// Whether what is to be read and written is there: else what comes would be lost, and nobody
-    /// told.
+    /// Whether what is to be read and written is there: else what comes would be lost without a
+    /// word.
     fn check_descriptors(&self) -> Result<(), Failure> {
         if self.scan || self.exec.is_some() {
             return Ok(());

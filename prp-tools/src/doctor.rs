@@ -18,10 +18,10 @@ use crate::exit::{Code, Failure, help, print_line, printable};
 use crate::hosts;
 use finding::{Finding, Severity};
 
-/// Look for what keeps PRP from working, or from working well, on this machine and to a node.
+/// Search for what keeps PRP from working, or from working well, on this machine and to a node.
 ///
 /// Each finding names its cause and what mends it. A fault keeps PRP from working; a warning costs
-/// speed, or will be a fault; a note is what somebody may wonder about. Ends with 0 if there is no
+/// speed, or will be a fault; a note is what a user may wonder about. Ends with 0 if there is no
 /// fault and no warning, and else with 1.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     Err(Failure::new(Code::Failed, ""))
 }
 
-/// All that is found, in the order in which it was looked for.
+/// All that is found, in the order in which it was searched for.
 fn examine(args: &DoctorArgs) -> Vec<Finding> {
     let path = hosts::path_or_default(args.hosts.as_deref());
     let is_udp = hosts::load(&path).is_ok_and(|file| is_all_udp(&file));

@@ -57,18 +57,18 @@ pub(crate) struct DumpArgs {
     /// Write frames to a file as pcapng, and print none
     #[arg(short, long, value_name = "FILE", conflicts_with = "follow")]
     write: Option<PathBuf>,
-    /// Capture so many bytes of a frame: 256 have all that is shown. Of a train of UDP datagrams
-    /// the first packet is shown then [default: 256; all with -w and --follow; all of UDP datagrams
-    /// with --node, --port or --kind]
+    /// Capture this number of bytes of a frame: 256 have all that is shown. Of a train of UDP
+    /// datagrams the first packet is shown then [default: 256; all with -w and --follow; all of UDP
+    /// datagrams with --node, --port or --kind]
     #[arg(short, long, value_name = "BYTES", conflicts_with_all = ["read", "follow"],
         value_parser = clap::value_parser!(u32).range(96..=i64::from(CaptureSocket::LONGEST)))]
     snapshot_length: Option<u32>,
-    /// Take at most so many frames a second of those that come in, and of those that processes send
-    /// past packet sockets; 0 takes all [default: 5000; 0 with -w, --follow, --node, --port and
-    /// --kind]
+    /// Take at most this number of frames a second of those that come in, and of those that
+    /// processes send past packet sockets; 0 takes all [default: 5000; 0 with -w, --follow, --node,
+    /// --port and --kind]
     #[arg(long, value_name = "FRAMES", conflicts_with = "read")]
     rate: Option<u32>,
-    /// End after so many packets; with -w, after so many frames
+    /// End after this number of packets; with -w, of frames
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Packets from or to this node: its number
@@ -181,7 +181,7 @@ fn live(
         }
     });
     if args.write.is_none() && !args.follow {
-        // A line takes more time than sending the packet did, and nobody reads a million of them:
+        // A line takes more time than sending the packet did, and no user reads a million of them:
         // rather lose some, which is said, than keep the processes from sending.
         let _ = run_when_idle();
     }
@@ -197,11 +197,11 @@ fn live(
     Ok(())
 }
 
-/// So many bytes of text are written at once, where frames come from a file.
+/// Bytes of text that are written at once, where frames come from a file.
 const MUCH: usize = 1 << 16;
 
-/// So many bytes of a frame have all that is shown of it: the headers of Ethernet, IPv6 and UDP
-/// (62), an address that it came from (18), a packet's header (16) and an acknowledgement with the
+/// Bytes of a frame that have all that is shown of it: the headers of Ethernet, IPv6 and UDP (62),
+/// an address that it came from (18), a packet's header (16) and an acknowledgement with the
 /// longest bitmap (152).
 const SHOWN: u32 = 256;
 
@@ -218,7 +218,7 @@ fn lengths(args: &DumpArgs, filter: &Filter) -> CaptureLengths {
     CaptureLengths { frame: SHOWN, datagram: if filter.takes_all() { SHOWN } else { whole } }
 }
 
-/// Frames a second that are taken for lines: more than anybody reads. They take 1 us each, 1 % of a
+/// Frames a second that are taken for lines: more than a user reads. They take 1 us each, 1 % of a
 /// processor (`bench-tools dump`: 5,000 cost a stream 2.4 % of its goodput, 20,000 cost 5.4 %).
 const RATE: u32 = 5_000;
 
@@ -256,8 +256,8 @@ impl<'a> Sink<'a> {
     fn take(&mut self, frame: &Packet, numbers: &Numbers, filter: &Filter) -> bool {
         let Packet { bytes, captured, .. } = frame;
         if let Some(writer) = &mut self.writer {
-            // All of it, and once, if one packet passes. Of a stream over Ethernet there are so
-            // many that it costs the stream less not to look into them.
+            // All of it, and once, if one packet passes. A stream over Ethernet has a great many:
+            // not to parse them costs the stream less.
             if !(filter.takes_all() && carried::is_of_ethernet(bytes, numbers))
                 && carried::each(bytes, *captured, numbers, &mut |carried| !filter.takes(carried))
             {

@@ -29,13 +29,13 @@ pub(crate) fn help(examples: &str) -> String {
 /// Exit codes. Clap reports wrong usage with 2 too.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Code {
-    /// Nobody reads standard output any more, which is no failure.
+    /// Standard output is not read any more, which is no failure.
     Unread = 0,
     /// Anything that has no code of its own.
     Failed = 1,
     /// Arguments that are wrong together, where clap cannot tell.
     Usage = 2,
-    /// Nobody listens on the port.
+    /// No program listens on the port.
     Refused = 3,
     /// The peer does not answer.
     TimedOut = 4,
@@ -72,7 +72,7 @@ impl Failure {
         Self::new(code, format!("{what}: {}{}", words(error), mend(error)))
     }
 
-    /// What the network said to connecting to `what` by the prphosts at `hosts`. Where nobody has
+    /// What the network said to connecting to `what` by the prphosts at `hosts`. Where no node has
     /// answered there are likely causes: what this machine lacks, or `hint`.
     pub(crate) fn connecting(
         what: impl Display,
@@ -90,7 +90,7 @@ impl Failure {
         failure
     }
 
-    /// As `self`, with what this machine lacks of the prphosts at `hosts`: where nobody has
+    /// As `self`, with what this machine lacks of the prphosts at `hosts`: where no node has
     /// answered that is the likely cause.
     pub(crate) fn with_lacks(mut self, hosts: &Path) -> Self {
         if self.code == Code::TimedOut {
@@ -130,15 +130,15 @@ impl Failure {
     }
 }
 
-/// Reports what this machine lacks of the prphosts at `hosts`, for a program that listens: nobody
-/// may ever come.
+/// Reports what this machine lacks of the prphosts at `hosts`, for a program that listens: it may
+/// never get a client.
 pub(crate) fn report_missing(hosts: &Path) {
     check::lacks(hosts).iter().for_each(notice);
 }
 
 /// Prints a line on standard error, in the program's name.
 pub(crate) fn notice(line: impl Display) {
-    // Where nobody listens there is nobody to complain to.
+    // A closed standard error leaves nowhere to complain to.
     let _ = writeln!(io::stderr(), "prp: {}", printable(&line.to_string()));
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn printable(text: &str) -> String {
 /// Prints a line on standard output, at once.
 ///
 /// # Errors
-/// Standard output takes nothing. That nobody reads it any more ends the program without a word.
+/// Standard output takes nothing. A closed standard output ends the program without a word.
 pub(crate) fn print_line(line: impl Display) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| unwritten(&e))

@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
   prp hosts check --all hosts      do these nodes reach each other?
 ";
 
-/// Check prphosts, and look nodes up in it.
+/// Check prphosts, and find nodes in it.
 #[derive(Debug, Args)]
 #[command(after_help = help(EXAMPLES))]
 pub(crate) struct HostsArgs {

@@ -1,8 +1,9 @@
 //! `prp perf`: how fast PRP is between two nodes, beside what else could carry the bytes.
 //!
-//! A leg is one measurement with one transport; legs of different transports take turns, so that a
-//! machine that gets slower meanwhile does so for all of them. One client and one server; client
-//! and server talk over a control connection (`control`) on which nobody waits while a leg runs.
+//! A leg is one measurement with one transport; legs of different transports are interleaved, so
+//! that a machine that gets slower meanwhile does so for all of them. One client and one server;
+//! client and server talk over a control connection (`control`) on which neither waits while a leg
+//! runs.
 
 mod conn;
 mod connect;
@@ -51,7 +52,7 @@ use transport::{Transport, Versus, WaitMode};
 /// Where a server listens, both PRP and TCP: next to iperf3's port.
 const DEFAULT_PORT: u16 = 5210;
 
-/// Turns of each transport: enough for a median that one turn in which the machine did something
+/// Rounds of each transport: enough for a median that one round in which the machine did something
 /// else does not move.
 const DEFAULT_ROUNDS: u32 = 5;
 
@@ -96,10 +97,10 @@ struct Common {
     #[arg(short, long, default_value_t = DEFAULT_PORT, value_parser = peer_port)]
     port: u16,
 
-    /// Measure this too, in turns with PRP: tcp (or tcp=ADDRESS where the node's address is not
+    /// Measure this too, interleaved with PRP: tcp (or tcp=ADDRESS where the node's address is not
     /// 10.99.0.NODE), tcp-no-offload (frames no larger than the MTU, checksums computed),
-    /// tcp-no-segmentation (checksums still left to the device), raw (plain packet sockets).
-    /// May be given several times
+    /// tcp-no-segmentation (checksums still left to the device), raw (plain packet sockets). May be
+    /// given several times
     #[arg(long = "vs", value_name = "WHAT")]
     versus: Vec<Versus>,
 
@@ -119,7 +120,7 @@ struct Common {
     #[arg(long)]
     no_crc: bool,
 
-    /// Turns of each transport; figures are medians over them [default: 5]
+    /// Rounds of each transport; figures are medians over them [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
 
@@ -138,12 +139,12 @@ struct Common {
 }
 
 impl Common {
-    /// Turns of each transport.
+    /// Rounds of each transport.
     fn rounds(&self) -> u32 {
         self.rounds.unwrap_or(DEFAULT_ROUNDS)
     }
 
-    /// What takes turns, PRP first.
+    /// The interleaved transports, PRP first.
     fn transports(&self) -> Vec<Transport> {
         let mut all = vec![Transport::Prp];
         for versus in &self.versus {
@@ -184,7 +185,7 @@ fn end_in_order() -> Result<Arc<AtomicBool>, Failure> {
     let begun = ending.clone();
     signals.set_listener(move |signal| {
         begun.store(true, Ordering::Relaxed);
-        // The other end would go on waiting for a minute, and a server would serve nobody else.
+        // The other end would go on waiting for a minute, and a server would serve no other client.
         reset_all();
         // On a thread of its own, since ethtool may hang.
         let (sender, restored) = mpsc::channel();

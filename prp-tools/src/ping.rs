@@ -34,7 +34,7 @@ const FLOOD_INTERVAL: Duration = Duration::from_millis(10);
 ///
 /// A node answers when prp-routed runs on it, whatever else does. Goes on until Ctrl-C, or as long
 /// as --count and --deadline say, and prints a summary. Ends well if any answer came, and with
-/// --count and --deadline if so many came in time.
+/// --count and --deadline if all --count of them came in time.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp ping beta                   an echo a second, until Ctrl-C
@@ -58,7 +58,7 @@ pub(crate) struct PingArgs {
     /// Bytes of padding, which come back
     #[arg(short, long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(..=60000))]
     size: u16,
-    /// End after so many seconds, whatever has been answered
+    /// End after this number of seconds, whatever has been answered
     #[arg(short = 'w', long, value_name = "SECS", value_parser = seconds)]
     deadline: Option<Duration>,
     /// Seconds to wait for the last answer [default: the interval, and 1 at least]
@@ -144,7 +144,7 @@ fn ask(prober: &mut Prober, node: NodeId, args: &PingArgs, tally: &Shared) -> Re
         }
         let is_last = args.count.is_some_and(|count| number >= u64::from(count));
         let now = Instant::now();
-        // Echoes keep their times, but nobody makes up for those that were missed.
+        // Echoes keep their times, but those that were missed are not made up for.
         next = (next + args.pace()).max(now);
         let until = by_deadline(if is_last { now + args.patience() } else { next });
         // The last one, and each of a flood, is only waited for as long as nothing has come.

@@ -1,4 +1,4 @@
-//! Places of which there are so many: a bound on connections that are served at a time.
+//! A limited number of places: a bound on connections that are served at a time.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ pub(crate) struct Places {
 pub(crate) struct Place<'a>(&'a Places);
 
 impl Places {
-    /// So many, all free.
+    /// `count` places, all free.
     pub(crate) const fn new(count: usize) -> Self {
         Self { taken: Mutex::new(0), freed: Condvar::new(), count }
     }

@@ -143,7 +143,7 @@ impl Prober {
         Some(self.forwarder.routes().lookup(node).next_hops().first()?.node)
     }
 
-    /// Bytes of an echo with so much padding, without the Ethernet header.
+    /// Bytes of an echo with `padding` bytes of padding, without the Ethernet header.
     pub(crate) const fn frame_len(padding: usize) -> usize {
         HEADER_LEN - ETHERNET_LEN + NodeBlock::LEN + padding + CRC_LEN
     }
@@ -190,7 +190,8 @@ impl Prober {
         name.map_or_else(|| node.to_string(), |name| format!("{node} ({name})"))
     }
 
-    /// Sends an echo with so many bytes of padding, which the router after `routers` others drops.
+    /// Sends an echo with the given bytes of padding, which the router after `routers` others
+    /// drops.
     pub(crate) fn send(
         &mut self,
         node: NodeId,

@@ -170,8 +170,8 @@ fn serve(args: &ProxyArgs, listener: &Listener, target: &Target) -> io::Result<(
     })
 }
 
-/// Connections at a time with so many descriptors: one that was accepted and then lacked some for
-/// its other half would break in place of waiting.
+/// Connections at a time with `descriptors` descriptors: one that was accepted and then lacked some
+/// for its other half would break in place of waiting.
 fn most_connections(descriptors: u64) -> usize {
     let most = descriptors.saturating_sub(RESERVE) / DESCRIPTORS;
     usize::try_from(most).map_or(MAX_CONNECTIONS, |most| most.clamp(1, MAX_CONNECTIONS))

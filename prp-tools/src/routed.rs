@@ -34,7 +34,7 @@ pub(crate) struct RoutedArgs {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Ask again and again, every so many seconds [default: 1]
+    /// Ask again and again, with this number of seconds between [default: 1]
     #[arg(long, global = true, value_name = "SECS", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = watch::DEFAULT, value_parser = watch::interval)]
     watch: Option<Duration>,

@@ -50,19 +50,18 @@ impl Signals {
         listener.map(|listener| listener(signal)).is_some()
     }
 
-    /// From now on `listener` is called for a signal, and has a moment to see to its peers.
+    /// From now on `listener` is called for a signal, and has a moment to tell its peers.
     pub(crate) fn set_listener(&self, listener: impl FnOnce(Signal) + Send + 'static) {
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(listener));
     }
 
-    /// From now on nobody is called.
+    /// From now on none is called.
     pub(crate) fn clear_listener(&self) {
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
-/// Ends the process by `signal`, as if nobody had waited for it: shells tell that from an exit
-/// code.
+/// Ends the process by `signal`, as if it had not been caught: shells tell that from an exit code.
 pub(crate) fn die_of(signal: Signal) -> ! {
     let set: SigSet = [signal].into_iter().collect();
     let _ = set.thread_unblock();

@@ -58,7 +58,7 @@ pub(crate) struct StatArgs {
     /// Counts by state and by process, and losses by reason
     #[arg(short, long, conflicts_with_all = ["info", "listening", "openmetrics"])]
     summary: bool,
-    /// Again every so many seconds, until Ctrl-C
+    /// Again with this number of seconds between, until Ctrl-C
     #[arg(short, long, value_name = "SECS", value_parser = seconds)]
     watch: Option<Duration>,
     /// All of it as JSON; with --watch an object a line

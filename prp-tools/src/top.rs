@@ -37,13 +37,13 @@ pub(crate) struct TopArgs {
     /// Which connections, in the words of `prp stat`
     #[arg(value_name = "FILTER")]
     filter: Vec<String>,
-    /// Seconds between two looks
+    /// Seconds between two samples
     #[arg(short, long, value_name = "SECS", value_parser = delay, default_value = "1")]
     delay: Duration,
-    /// End after so many looks
+    /// End after this number of samples
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Print text, a block for each look, and read no keys
+    /// Print text, a block for each sample, and read no keys
     #[arg(short, long)]
     batch: bool,
     /// One block of text: as -b -n 1
@@ -63,7 +63,8 @@ pub(crate) struct TopArgs {
 /// The shortest time between two samples: processes write what they have no more often.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// The time before the second sample, which is the first with rates: nobody likes to wait for it.
+/// The time before the second sample, which is the first with rates: users do not like to wait for
+/// it.
 const BEFORE_RATES: Duration = Duration::from_millis(250);
 
 /// A time between two samples, in seconds.

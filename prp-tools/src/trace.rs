@@ -12,9 +12,9 @@ use crate::argument::seconds;
 use crate::exit::{Code, Failure, help, print_line};
 use crate::probe::{ProbeReply, Prober};
 
-/// Steps in a row that nobody answers, after which no answer is expected any more: one router may
-/// be silent, since it answers only so many echoes a second, and behind one that does not run there
-/// is nobody.
+/// Steps in a row without an answer, after which none is expected any more: one router may be
+/// silent, since it answers only a limited number of echoes a second, and behind one that does not
+/// run there is no node.
 const MAX_SILENT: usize = 3;
 
 /// List the routers on the way to a node, and how far each is.
@@ -40,7 +40,7 @@ pub(crate) struct TraceArgs {
     json: bool,
 }
 
-/// The nodes that answered echoes that may cross so many routers.
+/// The nodes that answered echoes that may cross a given number of routers.
 #[derive(Debug, Serialize)]
 struct Step {
     hop: u8,
@@ -56,7 +56,7 @@ struct Answer {
     seconds: f64,
     /// There is no way on from there.
     no_route: bool,
-    /// It is the node that is looked for.
+    /// It is the node that is searched for.
     #[serde(skip)]
     is_end: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
     verdict
 }
 
-/// Sends echoes that may cross so many routers, one after another.
+/// Sends echoes that may cross `routers` routers, one after another.
 fn ask(prober: &mut Prober, node: NodeId, routers: u8, args: &TraceArgs) -> Result<Step, Failure> {
     let mut answers = Vec::new();
     for query in 0..args.queries {

@@ -115,7 +115,7 @@ fn usage__is_2_and_help_is_0() {
     }
 }
 
-/// The options of a parent stand before the subcommand as well as behind it.
+/// The options of a parent may come before the subcommand as well as behind it.
 #[test]
 fn routed__watch_before_and_behind() {
     let file = file(CLUSTER);
@@ -308,7 +308,7 @@ fn any__a_mistake_in_prphosts_is_1() {
         assert_eq!(code, Some(1), "{args:?}");
         assert!(err.starts_with(&format!("prp: {}:1:3: expected ", path(&file))), "{err}");
     }
-    // Expect: a name that cannot be looked up is not one that is unknown.
+    // Expect: a name that cannot be resolved is not one that is unknown.
     let (code, _, err) = run(&["cat", "alpha", "7"], "/nowhere/prphosts");
     assert_eq!(code, Some(1), "{err}");
 }

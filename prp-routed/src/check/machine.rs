@@ -48,7 +48,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Where the file is only looked at, and not in force here, nothing of this is wrong.
+    /// Where the file is only checked, and not in force here, nothing of this is wrong.
     pub(super) fn into_notes(mut self) -> Vec<Finding> {
         self.faults.append(&mut self.notes);
         self.faults

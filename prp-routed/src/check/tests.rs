@@ -157,7 +157,7 @@ fn hosts__tells_of_devices_that_are_not_here() {
     let ours = checked("self 1\n1 02:00:00:00:01:01 test0\n2 02:00:00:00:01:02 lo\n");
     assert_eq!(ours.len(), 1, "{ours:?}");
     assert!(ours[0].starts_with("prphosts: this machine has no device test0; "), "{ours:?}");
-    // Of another machine, nobody knows here what it has.
+    // What another machine has is not known here.
     assert!(checked("1 02:00:00:00:01:01 test0\n2 02:00:00:00:01:02 test0\n").is_empty());
 }
 

@@ -85,7 +85,7 @@ impl Client {
         self.write();
     }
 
-    /// Writes what goes; `false` when all is said or nobody listens.
+    /// Writes what goes; `false` when all is written or the client is gone.
     pub(super) fn write(&mut self) -> bool {
         while !self.answer.is_empty() {
             match self.stream.write(&self.answer) {

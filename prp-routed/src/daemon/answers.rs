@@ -10,7 +10,7 @@ use crate::neighbours::Neighbour;
 use crate::report::{self, Question, Reply};
 
 impl Daemon {
-    /// Somebody asks.
+    /// A client asks.
     pub(super) fn asked(&mut self, now: Instant, asked: Asked) {
         let Asked { asker, may_change, question } = asked;
         let question = match question {

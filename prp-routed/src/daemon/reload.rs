@@ -20,8 +20,8 @@ use crate::report::{Reloaded, Reply};
 use crate::table::Table;
 
 impl Daemon {
-    /// prphosts has been read again: puts it in force unless something is wrong with it or
-    /// everybody only wished to know.
+    /// prphosts has been read again: puts it in force unless something is wrong with it or all
+    /// clients only wished to know.
     pub(super) fn loaded(&mut self, table: io::Result<Table>, wishes: &[ReloadRequest]) {
         let table = table.map_err(explain_reading).and_then(|table| self.compatible(table));
         let apply = wishes.iter().any(|wish| !wish.dry_run);

@@ -6,7 +6,7 @@ use super::*;
 use crate::local_service::{Event, LocalService};
 use crate::report::Reply;
 
-/// Exporters of different tests look for their daemon in different folders.
+/// Exporters of different tests search for their daemon in different folders.
 struct Place {
     _folder: tempfile::TempDir,
     dir: RunDir,

@@ -8,8 +8,8 @@
 //! | a half | neighbours, then rows |
 //! | the other half | as the first |
 //!
-//! A *neighbour* is a hardware address on a device. They stand in a hash table; a neighbour's
-//! number is its place there, from 1. A *row* is a node.
+//! A *neighbour* is a hardware address on a device. They are in a hash table; a neighbour's number
+//! is its place there, from 1. A *row* is a node.
 //!
 //! | neighbour, bytes | what |
 //! | --- | --- |
@@ -19,8 +19,8 @@
 //!
 //! | row, bytes | what |
 //! | --- | --- |
-//! | 0 | lower half: the longest frame that goes on without a look, 0 for none; upper half: 1 if also back to whom it came from, 2 and more if so many neighbours share its frames |
-//! | 8 | sixteen numbers of neighbours, 0 for none: those that may bring the node's frames; the first takes frames for it, or the first so many share them |
+//! | 0 | lower half: the longest frame that goes on without another check, 0 for none; upper half: 1 if also back to the neighbour it came from, 2 and more if this number of neighbours share its frames |
+//! | 8 | sixteen numbers of neighbours, 0 for none: those that may bring the node's frames; the first takes frames for it, or as many as the upper half says share them |
 
 use prp_proto::addr::{DeviceId, MacAddr};
 use prp_proto::route::MAX_NEXT_HOPS;
@@ -51,8 +51,8 @@ pub(super) const NEIGHBOUR_HEAD: usize = 16;
 pub(super) const ROW: usize = ROW_LIST + 2 * MAX_NEXT_HOPS;
 pub(super) const ROW_LIST: usize = 8;
 
-/// Places to look for a neighbour. The table is four times as large as need be, so a few are enough
-/// for nearly all; frames to a neighbour without a place are forwarded in user space.
+/// Places to search for a neighbour. The table is four times as large as need be, so a few are
+/// enough for nearly all; frames to a neighbour without a place are forwarded in user space.
 pub(super) const PROBES: usize = 8;
 
 /// Spreads keys over the table (Fibonacci hashing: 2^64 divided by the golden ratio, made odd).
@@ -77,7 +77,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Room for nodes up to number `highest` and so many `neighbours`, and as many again.
+    /// Room for nodes up to number `highest` and for `neighbours` neighbours, and as many again.
     pub fn for_cluster(highest: u16, neighbours: usize) -> Self {
         let rows = (2 * (usize::from(highest) + 1)).next_power_of_two();
         let places = (4 * neighbours).next_power_of_two();
@@ -107,7 +107,7 @@ impl Layout {
         (HALVES + 2 * self.half()) / 8
     }
 
-    /// The first place to look for `key`.
+    /// The first place to search for `key`.
     pub(super) const fn home(&self, key: u64) -> usize {
         (key.wrapping_mul(SPREAD) >> (64 - self.bits)) as usize
     }

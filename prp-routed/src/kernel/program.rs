@@ -191,8 +191,8 @@ impl Text {
         asm.alu(Add, R8, R5);
     }
 
-    /// R5 = that of the first R1 neighbours of row R3 whose turn it is (SPEC PRP-FWD-4), if none of
-    /// them has brought it.
+    /// R5 = the one of the first R1 neighbours of row R3 that this flow takes (SPEC PRP-FWD-4), if
+    /// none of them has brought it.
     fn share(&mut self, router: NodeId) {
         let (up, asm) = (self.up, &mut self.asm);
         let others = asm.label();
@@ -243,7 +243,7 @@ impl Text {
         asm.load(Double, R7, R8, NEIGHBOUR_EXIT as i16);
     }
 
-    /// Nobody has begun to write into this half since: all that was read is of one table.
+    /// Nothing has been written into this half since: all that was read is of one table.
     fn same_generation(&mut self) {
         let asm = &mut self.asm;
         asm.set(R0, 0);

@@ -216,7 +216,7 @@ fn put_in_force__is_all_at_once() {
     // Small, so that it is written often.
     let layout = Layout { rows: 16, bits: 4 };
     // In one frames for 9 go to the address that ends in 3. In the other they go to another one,
-    // and where that stood among the neighbours there is somebody else.
+    // and its former place among the neighbours is another's.
     let home = |last| layout.home(layout::key(DeviceId(1), mac(last)));
     let place_of_3 = home(3);
     let same = (0x10..=0xff).find(|last| home(*last) == place_of_3).unwrap();

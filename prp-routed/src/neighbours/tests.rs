@@ -48,7 +48,7 @@ impl Bench {
         }
     }
 
-    /// Lets so many milliseconds pass.
+    /// Lets `ms` milliseconds pass.
     fn run(&mut self, ms: u64) {
         for _ in 0..ms {
             let mut sent = Vec::new();

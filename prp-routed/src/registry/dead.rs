@@ -84,7 +84,7 @@ struct DeadProcess {
     round: usize,
     /// The row to go on with.
     at: usize,
-    /// What was found out in this round: whether nobody owns a port.
+    /// What was found out in this round: whether a port has no owner.
     free: HashMap<Port, bool>,
 }
 
@@ -92,7 +92,7 @@ impl DeadProcess {
     /// Adds the connections of the next rows that are to be reset to `all`; whether there will be
     /// more.
     ///
-    /// Only those whose port nobody owns: a process cannot have the connections of another one
+    /// Only those whose port has no owner: a process cannot have the connections of another one
     /// reset, since that one owns its ports as long as it has any.
     fn resets(
         &mut self,
@@ -102,7 +102,7 @@ impl DeadProcess {
         all: &mut Vec<EstablishedId>,
     ) -> bool {
         let next = self.ledger.read(self.at, all).unwrap_or_default();
-        // Each costs a look at its port, even if nothing is to be reset.
+        // Each costs a check of its port, even if nothing is to be reset.
         tokens.spend(all.len());
         all.retain(|established| {
             *self.free.entry(established.local).or_insert_with(|| is_free(established.local))

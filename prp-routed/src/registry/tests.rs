@@ -74,7 +74,7 @@ fn resets__what_a_dead_process_had_three_times_where_the_port_is_free() {
     assert_eq!(registry.next_timeout(), None);
 }
 
-/// Ledgers that somebody makes up do not make a router send without end, nor others wait.
+/// Invented ledgers do not make a router send without end, nor others wait.
 #[test]
 fn resets__no_more_than_so_many_a_second_and_users_alternate() {
     let mut registry = registry();
@@ -132,7 +132,7 @@ fn admit__no_user_takes_all_places_not_even_with_dead_processes() {
     assert_eq!(registry.len(), 5 + MAX_OF_USER + 5);
 }
 
-/// What a process says is never received, so it cannot fill anybody's memory.
+/// What a process says is never received, so it cannot fill this process's memory.
 #[test]
 fn poll__a_process_that_sends_is_not_read() {
     let mut registry = registry();

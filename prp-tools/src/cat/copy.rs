@@ -19,7 +19,7 @@ pub(super) enum Trouble {
     Output(io::Error),
     /// The connection.
     Stream(io::Error),
-    /// Nothing has moved for so long.
+    /// Nothing has moved for the time of --timeout.
     Idle(Duration),
     /// Nothing: the program is to end.
     Signal(Signal),

@@ -84,7 +84,7 @@ pub(super) fn serve(
     command: &str,
     accept: impl Fn() -> Result<(PrpStream, String), Failure>,
 ) -> Result<(), Failure> {
-    // Nobody follows a single connection here: all peers are told.
+    // No report here follows a single connection: all peers are told.
     signals.set_listener(|signal| {
         reset_all();
         die_of(signal);

@@ -15,7 +15,7 @@ pub(super) const CHUNK: usize = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Input {
     file: File,
-    /// A regular file: reading it never waits for somebody to write.
+    /// A regular file: reading it never waits for a writer.
     regular: bool,
     buf: Box<[u8]>,
     start: usize,
@@ -42,7 +42,7 @@ impl Input {
         self.file.stream_position().ok().map(|at| len.saturating_sub(at) + ahead)
     }
 
-    /// Whether somebody sits there.
+    /// Whether it is a terminal.
     pub(super) fn is_terminal(&self) -> bool {
         self.file.is_terminal()
     }

@@ -11,7 +11,7 @@ use nix::unistd::dup2_stdout;
 #[derive(Debug)]
 pub(super) struct Output {
     file: File,
-    /// What nobody reads any more is thrown away.
+    /// What is not read any more is thrown away.
     reader_may_go: bool,
 }
 
@@ -24,7 +24,8 @@ impl Output {
         Ok(Self::new(file))
     }
 
-    /// For what nobody wants. An empty root has no /dev/null: there it is a pipe without a reader.
+    /// For output that is not wanted. An empty root has no /dev/null: there it is a pipe without a
+    /// reader.
     pub(super) fn nowhere() -> io::Result<Self> {
         match File::options().write(true).open("/dev/null") {
             Err(e) if e.kind() == ErrorKind::NotFound => {
@@ -49,7 +50,7 @@ impl Output {
         Ok(Self { file: self.file.try_clone()?, ..*self })
     }
 
-    /// Whether somebody watches it.
+    /// Whether it is a terminal.
     pub(super) fn is_terminal(&self) -> bool {
         self.file.is_terminal()
     }

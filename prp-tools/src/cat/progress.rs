@@ -1,10 +1,10 @@
-//! How far a transfer is, for somebody who watches standard error.
+//! How far a transfer is, for a user who watches standard error.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How often the display changes: often enough to look alive, seldom enough to read.
+/// How often the display changes: often enough to seem alive, seldom enough to read.
 const REDRAWS_PER_SECOND: u8 = 10;
 
 /// While it is known how much there is to send.
@@ -47,7 +47,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// A line that nobody sees.
+    /// A line that is not shown.
     pub(super) fn hidden() -> Self {
         Self { bar: ProgressBar::hidden(), shares_terminal: false }
     }

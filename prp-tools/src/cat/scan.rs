@@ -1,4 +1,4 @@
-//! `prp cat -z`: on which ports of a node does somebody listen?
+//! `prp cat -z`: on which ports of a node does a program listen?
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use prp_sock::{Builder, NodeId, Port};
 use super::{CatArgs, UNANSWERED};
 use crate::exit::{Code, Failure, notice, words};
 
-/// Connects to each port in turn. Fails as the last port did where none is open.
+/// Connects to each port, one after another. Fails as the last port did where none is open.
 pub(super) fn run(
     args: &CatArgs,
     builder: &Builder,

@@ -76,7 +76,7 @@ impl Terminals {
         }
     }
 
-    /// Somebody watches, and what goes on is not a talk between two people.
+    /// A user watches, and what goes on is not a talk between two people.
     fn want_progress(&self) -> bool {
         self.stderr && !(self.stdin && self.stdout)
     }
@@ -114,7 +114,7 @@ fn converse(
         sending: !args.recv_only,
         receiving: true,
         stop: Some(stop),
-        // Somebody who only took in a file at a terminal should not have to end their side by hand.
+        // A user who only took in a file at a terminal should not have to end their side by hand.
         ends_with_peer: args.listen && input.is_terminal(),
         trouble: None,
     };

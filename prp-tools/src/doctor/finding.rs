@@ -13,7 +13,7 @@ pub(super) enum Severity {
     Fault,
     /// It costs speed, or may become a fault.
     Warning,
-    /// Somebody may wonder about what comes of it.
+    /// A user may wonder about what comes of it.
     Note,
 }
 
@@ -44,7 +44,7 @@ impl Finding {
         Self::new(kind, Severity::Warning, cause.into(), mend)
     }
 
-    /// What somebody may wonder about.
+    /// What a user may wonder about.
     pub(super) fn note(kind: &'static str, cause: impl Into<String>, mend: &str) -> Self {
         Self::new(kind, Severity::Note, cause.into(), mend)
     }

@@ -3,8 +3,8 @@
 use super::finding::Finding;
 use crate::stat::{PATIENCE, Process, Snapshot};
 
-/// Segments sent again that are many: 5 % of them, and so many at least, since a few are lost now
-/// and then.
+/// Segments sent again that are many: 5 % of them, and at least this number, since a few are lost
+/// now and then.
 const MANY_REPEATS: u64 = 100;
 
 /// Frames dropped for one reason that are more than an accident.

@@ -80,7 +80,7 @@ fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
     Ok(found)
 }
 
-/// Nobody has answered, or somebody else than the node.
+/// No node has answered, or another one than the node.
 fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Finding {
     let title = prober.name(node);
     let Some(reply) = refusal else {
@@ -191,7 +191,7 @@ fn of_trains(
     })
 }
 
-/// Whether echoes with so much padding come back.
+/// Whether echoes with `padding` bytes of padding come back.
 fn passes(
     prober: &mut Prober,
     node: NodeId,
@@ -210,7 +210,7 @@ fn passes(
     Ok(false)
 }
 
-/// Sends so many echoes and waits for what comes of them. `number` is that of the last echo.
+/// Sends `count` echoes and waits for what comes of them. `number` is that of the last echo.
 fn ask(
     prober: &mut Prober,
     node: NodeId,

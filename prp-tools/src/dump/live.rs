@@ -27,7 +27,7 @@ pub(super) struct Live {
 
 impl Live {
     /// Of frames that may carry `numbers`, at the `wanted` devices or at all: the first bytes of
-    /// each, at most as many as `lengths` says, and of so many a second as `limit` says.
+    /// each, at most as many as `lengths` says, and as many a second as `limit` says.
     ///
     /// # Errors
     /// No CAP_NET_RAW; a device is not there.

@@ -89,7 +89,7 @@ impl Reader {
     }
 }
 
-/// `at`, in so many `units` a second, `offset` seconds later.
+/// `at`, of which `units` are a second, `offset` seconds later.
 fn time(at: u64, units: u64, offset: i64) -> Duration {
     let units = units.max(1);
     let nanos = u128::from(at % units) * 1_000_000_000 / u128::from(units);
@@ -176,7 +176,7 @@ fn description(device: &str) -> Vec<u8> {
     body
 }
 
-/// A block of this kind: its length stands before and after it.
+/// A block of this kind: its length comes before and after it.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let padded = body.len().next_multiple_of(4);
     let len = (padded as u32 + 12).to_le_bytes();

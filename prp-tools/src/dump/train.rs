@@ -59,7 +59,7 @@ fn probe_len(payload: &[u8], first: TrainTest) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Packets with payloads of these lengths, each with so many bytes behind it.
+    /// Packets with payloads of these lengths, each with `behind` bytes behind it.
     fn train(lens: &[u16], behind: usize) -> Vec<u8> {
         let mut train = Vec::new();
         for len in lens {

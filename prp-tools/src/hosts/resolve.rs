@@ -21,7 +21,7 @@ use crate::exit::{Code, Failure, help};
 pub(super) struct ResolveArgs {
     /// A name or number
     name: String,
-    /// The prphosts to look in [default: $PRP_HOSTS, else /etc/prphosts]
+    /// The prphosts to search [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
     /// Print JSON

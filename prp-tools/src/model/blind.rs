@@ -1,4 +1,4 @@
-//! What a model does not see: it stands under every answer.
+//! What a model does not see: it follows every answer.
 
 use prp_model::fit::Model;
 

@@ -49,7 +49,7 @@ pub(crate) struct CollectiveArgs {
     #[arg(long, value_enum, value_name = "PATTERNS", value_delimiter = ',', required = true)]
     pattern: Vec<Pattern>,
 
-    /// Numbers of processes that take part, the first so many
+    /// Numbers of processes that take part, the first of all in each case
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', required = true)]
     processes: Vec<usize>,
 

@@ -64,7 +64,7 @@ impl From<Resampling> for Options {
     }
 }
 
-/// The setting of a message of `size` over so many routers, of whose delay the fit has to tell
+/// The setting of a message of `size` over `over` routers, of whose delay the fit has to tell
 /// something.
 pub(super) fn setting(fit: &Fit, size: u64, over: u32) -> Result<Setting, Failure> {
     let tells = fit.parameters.iter().any(|parameter| parameter.name == "gamma");

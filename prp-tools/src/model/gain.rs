@@ -49,7 +49,7 @@ pub(crate) struct GainArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     processors: Option<u32>,
 
-    /// Messages in turn, q: a number, or with --lambda also p or sqrt(p)
+    /// Messages one after another, q: a number, or with --lambda also p or sqrt(p)
     #[arg(long, value_name = "Q", default_value = "1")]
     messages: MessageCount,
 
@@ -57,8 +57,8 @@ pub(crate) struct GainArgs {
     #[arg(long = "machine", value_name = "MACHINE", conflicts_with_all = ["hardware", "lambda"])]
     machines: Vec<Named>,
 
-    /// All instructions by all bytes of a task, by the hardware's granularity: look for the best
-    /// number of processors, up to --processors
+    /// All instructions by all bytes of a task, by the hardware's granularity: find the best number
+    /// of processors, up to --processors
     #[arg(long, value_name = "L", value_parser = numbers::positive)]
     #[arg(conflicts_with_all = ["software", "hardware"])]
     lambda: Option<f64>,

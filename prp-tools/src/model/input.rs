@@ -19,7 +19,7 @@ pub(super) struct Input {
     #[arg(value_name = "FILE", required_unless_present = "live")]
     files: Vec<PathBuf>,
 
-    /// What the files are, if they do not look like it
+    /// What the files are, if they cannot be told from their text
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
 

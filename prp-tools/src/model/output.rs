@@ -13,7 +13,7 @@ pub(super) fn publish(is_json: bool, json: &Value, lines: &[String]) -> Result<(
     if is_json { print(&format!("{json:#}")) } else { print(&lines.join("\n")) }
 }
 
-/// Prints lines on standard output; nobody reading them is no failure.
+/// Prints lines on standard output; a closed one is no failure.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     match writeln!(io::stdout(), "{text}") {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),

@@ -20,7 +20,7 @@ const BLUE: RGBColor = RGBColor(0x1b, 0x6c, 0xa8);
 const RED: RGBColor = RGBColor(0xd1, 0x49, 0x5b);
 const CAPTION: (&str, u32) = ("sans-serif", 18);
 
-/// Where messages without bytes stand on an axis of logarithms.
+/// Where messages without bytes are on an axis of logarithms.
 const NO_BYTES: f64 = 0.5;
 
 /// Points of a line.

@@ -12,7 +12,7 @@ use prp_model::fit::Sample;
 /// What a file is.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(super) enum Format {
-    /// Look what it is
+    /// Find out from the text
     #[default]
     Auto,
     /// A header and a measurement a line: bytes, seconds, and if wanted hops, messages, pairs,
@@ -76,7 +76,7 @@ pub(super) fn transports(text: &str) -> Vec<String> {
     if guess(text) == Format::Perf { perf::transports(text) } else { Vec::new() }
 }
 
-/// What a text looks like.
+/// The format of a text, by its first lines.
 fn guess(text: &str) -> Format {
     if text.trim_start().starts_with('{') {
         return Format::Perf;

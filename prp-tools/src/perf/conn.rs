@@ -12,7 +12,7 @@ use crate::accepting::is_broken;
 /// How long a server waits for the connection a client has announced.
 const ARRIVAL: Duration = Duration::from_secs(10);
 
-/// How long a server waits without a look whether the client is still there.
+/// How long a server waits without checking whether the client is still there.
 const GLANCE: Duration = Duration::from_millis(200);
 
 /// A stream to the other end.
@@ -32,8 +32,7 @@ impl Conn {
     /// # Errors
     /// If an option cannot be set.
     pub(super) fn tcp(stream: TcpStream, spin: bool) -> io::Result<Self> {
-        // Nagle's algorithm would hold back messages; a program that cares for latency turns it
-        // off.
+        // Nagle's algorithm would delay messages; a program that cares for latency turns it off.
         stream.set_nodelay(true)?;
         stream.set_nonblocking(spin)?;
         Ok(Self::Tcp { stream, spin })
@@ -126,7 +125,7 @@ impl Door<'_> {
         }
     }
 
-    /// Forgets connections that somebody asked for and left.
+    /// Forgets connections that a client asked for and left.
     pub(super) fn clear(&self) -> io::Result<()> {
         let Place::Tcp { listener, .. } = &self.place else { return Ok(()) };
         listener.set_nonblocking(true)?;

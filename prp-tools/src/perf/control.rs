@@ -102,9 +102,9 @@ pub(super) enum Work {
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Amount {
-    /// For so many seconds.
+    /// For this number of seconds.
     Seconds(f64),
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(u64),
 }
 

@@ -28,7 +28,7 @@ pub(super) fn each<T: Send, P: FnOnce() -> io::Result<T> + Send>(
         };
         let threads = parts.map(|part| begin(part?)).collect::<io::Result<Vec<_>>>()?;
         drop(working);
-        // Over when nobody is left who could say something.
+        // Over when no thread is left that could say something.
         all.iter().for_each(drop);
         drop(closed);
         threads.into_iter().map(|thread| joined(thread.join())).collect()

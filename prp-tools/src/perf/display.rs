@@ -1,4 +1,4 @@
-//! How a measurement gets on, for somebody who watches standard error.
+//! How a measurement gets on, for a user who watches standard error.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -32,7 +32,7 @@ impl Display {
         Self { bar }
     }
 
-    /// Nobody watches.
+    /// Shows nothing.
     #[cfg(test)]
     pub(super) fn hidden() -> Self {
         Self { bar: ProgressBar::hidden() }

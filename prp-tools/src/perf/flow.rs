@@ -123,8 +123,8 @@ pub(super) fn flood(conn: &Conn, more: impl Fn() -> bool) -> io::Result<u64> {
     Ok(done)
 }
 
-/// Sends as much as `next` says, at most [`CHUNK`], after so many bytes of the time before, until
-/// that is nothing; then ends the sending direction.
+/// Sends as much as `next` says, at most [`CHUNK`], until that is nothing; then ends the sending
+/// direction. `next` gets the number of bytes that were sent the time before.
 fn feed(mut conn: &Conn, mut next: impl FnMut(usize) -> usize) -> io::Result<()> {
     let mut len = 0;
     loop {
@@ -137,7 +137,7 @@ fn feed(mut conn: &Conn, mut next: impl FnMut(usize) -> usize) -> io::Result<()>
 }
 
 /// Memory for [`sink`], touched already for the same reason as [`SOURCE`] is shared: the kernel
-/// gives zeros only once they are looked at.
+/// gives zeros only once they are read.
 pub(super) fn chunk() -> Vec<u8> {
     vec![0x5a; CHUNK]
 }

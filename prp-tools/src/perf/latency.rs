@@ -33,7 +33,7 @@ pub(crate) struct LatencyArgs {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     size: u64,
 
-    /// Meanwhile write to so many more connections of the same programs, without a break
+    /// Meanwhile write to this number of other connections of the same programs, without a break
     #[arg(short, long, value_name = "K", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
     beside: u32,

@@ -23,7 +23,7 @@ pub(super) struct Interval {
     gbps: f64,
 }
 
-/// Looks at the counts of a leg while that lasts.
+/// Reads the counts of a leg while that lasts.
 #[derive(Debug)]
 pub(super) struct Meter<'a> {
     transport: Transport,
@@ -97,7 +97,7 @@ impl<'a> Meter<'a> {
 
     fn note(&self, interval: Interval) -> Interval {
         if self.prints {
-            // Where nobody reads it the measurement goes on.
+            // The measurement goes on though it is not read.
             let _ = print_line(interval.line(self.transport));
         }
         interval

@@ -1,5 +1,5 @@
 //! Offloads of a device. Segmentation lets the kernel's TCP hand over 64 KiB at a time where others
-//! hand over frames, and on a virtual link nobody computes a checksum that is offloaded. Turned off
+//! hand over frames, and on a virtual link a checksum that is offloaded is not computed. Turned off
 //! for a while they leave TCP with what it would do on a card that knows nothing of it.
 
 use std::io::{self, ErrorKind};

@@ -1,7 +1,7 @@
 //! Frames of plain packet sockets: what is left of PRP when there is no protocol. The bytes are
 //! copied from and to the application's memory as PRP does, the frames have the size of PRP's, and
-//! a window keeps the receiving ring from overflowing; but nothing is sent again, and nobody looks
-//! at what arrives.
+//! a window keeps the receiving ring from overflowing; but nothing is sent again, and what arrives
+//! is not checked.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,7 @@ const WINDOW_FRAMES: (usize, usize) = (8, 64);
 /// Frames sent with one system call, at most.
 const BATCH: usize = 32;
 
-/// Frames received without a look at anything else.
+/// Frames received before anything else is checked.
 const BURST: usize = 64;
 
 /// After this long without an answer what is in flight counts as lost.
@@ -221,7 +221,7 @@ impl RawLink {
         let window = self.window;
         let has_room = |link: &Self| link.sent.wrapping_sub(link.credited) < window;
         match self.receive_until(has_room, STALL) {
-            // Lost, as far as anybody can tell.
+            // Lost, as far as this end can tell.
             Err(e) if e.kind() == ErrorKind::TimedOut => self.credited = self.sent,
             done => done?,
         }
@@ -311,7 +311,7 @@ impl RawLink {
         self.frames += frames;
         self.bytes += bytes;
         if over && !self.over {
-            // Twice, as nobody asks again once the leg is over here.
+            // Twice, as no end asks again once the leg is over here.
             self.over = true;
             self.send_control(Kind::End)?;
             self.send_control(Kind::End)?;

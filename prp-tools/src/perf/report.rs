@@ -193,7 +193,7 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints lines on standard output; nobody reading them is no failure.
+/// Prints lines on standard output; a closed one is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     match writeln!(io::stdout(), "{text}") {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),

@@ -24,7 +24,7 @@ pub(crate) struct ResultsArgs {
     files: Vec<PathBuf>,
 }
 
-/// What stands above all results.
+/// What comes above all results.
 const HEAD: &str = "\
 # Results
 
@@ -164,7 +164,7 @@ impl Run {
         let known = [("run on", "date"), ("commit", "commit")];
         let mut facts: Vec<_> =
             known.iter().filter_map(|(what, key)| Some(format!("{what} {}", word(key)?))).collect();
-        // What stands behind the version names a build of the kernel.
+        // What comes behind the version names a build of the kernel.
         let kernel = word("kernel").and_then(|kernel| kernel.split('-').next());
         facts.extend(kernel.map(|version| format!("Linux {version}")));
         if let Some(stolen) = machine["stolen"].as_f64() {

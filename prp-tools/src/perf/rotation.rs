@@ -18,8 +18,8 @@ impl Rotation {
     }
 
     /// One round: each `play`s once. A transport that fails is left out from then on, and the
-    /// figures of all so far stay. After raw frames, of which nobody sends again what a link has
-    /// lost, the others go on; after a connection has failed the server may wait for it still.
+    /// figures of all so far stay. After raw frames, which are not sent again when a link has lost
+    /// some, the others go on; after a connection has failed the server may wait for it still.
     pub(super) fn play(&mut self, mut play: impl FnMut(Transport) -> Result<(), Failure>) {
         for transport in self.transports.clone() {
             if self.is_over {

@@ -1,4 +1,4 @@
-//! Figures of several rounds. Transports take turns (A B A B), so that what the machine does
+//! Figures of several rounds. Transports are interleaved (A B A B), so that what the machine does
 //! meanwhile hits all of them alike; medians and ratios of neighbours then mean something on a
 //! noisy machine too.
 

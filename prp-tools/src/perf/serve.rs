@@ -29,8 +29,8 @@ const BACKLOG: i32 = MAX_STREAMS as i32;
 
 /// Do the other end's part of measurements, for one client after another, until killed.
 ///
-/// Anybody who can reach the node can make it send and receive: not for networks with strangers in
-/// them.
+/// Any host that can reach the node can make it send and receive: not for networks with strangers
+/// in them.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf serve
@@ -73,7 +73,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     report_missing(&path);
     let server = Server { hosts: path, tcp };
     loop {
-        // While a client is served nobody waits here: this thread would take frames for the others
+        // While a client is served this thread does not wait: it would take frames for the others
         // off the device, and be in their way.
         let (control, peer) = listener.accept().map_err(failed)?;
         if let Err(e) = server.session(&control) {
@@ -103,7 +103,7 @@ impl Server {
                     Err(why) => Reply::Failed(why),
                     Ok(()) => match self.leg(control, &job) {
                         Ok(outcome) => Reply::Done(outcome),
-                        // There is nobody to tell.
+                        // There is no client to tell.
                         Err(e) if conn::has_gone(control)? => return Err(e),
                         Err(e) => Reply::Failed(e.to_string()),
                     },
@@ -202,10 +202,10 @@ fn echo(door: &Door<'_>, size: usize, beside: u32, received: &AtomicU64) -> io::
     crew::each((0..=beside).map(|number| door.accept().map(|conn| part(number, conn))))
 }
 
-/// Accepts so many connections, receives on all until their ends, sends if asked to, and ends the
-/// own directions; the connections. Each has its thread before the next one is accepted, and all
-/// have their memory before the first: when the client begins to send there is nothing left to set
-/// up.
+/// Accepts the given number of connections, receives on all until their ends, sends if asked to,
+/// and ends the own directions; the connections. Each has its thread before the next one is
+/// accepted, and all have their memory before the first: when the client begins to send there is
+/// nothing left to set up.
 fn transfer(
     door: &Door<'_>,
     streams: u32,

@@ -22,10 +22,11 @@ use crate::exit::{Code, Failure, words};
 use crate::hosts;
 use crate::policy::Policy;
 
-/// How long a server may take to answer: it answers at once unless it serves somebody else.
+/// How long a server may take to answer: it answers at once unless it serves another client.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is likely where nobody answers: a node without any program that speaks PRP refuses nothing.
+/// What is likely where no program answers: a node without any program that speaks PRP refuses
+/// nothing.
 const UNANSWERED: &str =
     "; is `prp perf serve` running there? `prp ping NODE` asks whether the node is up";
 

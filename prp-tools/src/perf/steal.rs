@@ -10,7 +10,7 @@ const MUCH: f64 = 0.05;
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Steal {
     stolen: u64,
-    /// Ticks in which somebody wanted a processor, the stolen ones included.
+    /// Ticks in which a thread wanted a processor, the stolen ones included.
     wanted: u64,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct StreamArgs {
     #[arg(short, long, value_name = "SECS", default_value = "5", value_parser = seconds)]
     time: f64,
 
-    /// Send so many bytes with each transport instead, all rounds and streams together
+    /// Send this number of bytes with each transport instead, all rounds and streams together
     #[arg(short, long, value_name = "N", conflicts_with = "time")]
     bytes: Option<u64>,
 
@@ -55,7 +55,7 @@ pub(crate) struct StreamArgs {
     #[arg(short = 'R', long)]
     reverse: bool,
 
-    /// Print what has got through every so many seconds
+    /// Print what has got through after each such number of seconds
     #[arg(short, long, value_name = "SECS", value_parser = seconds)]
     interval: Option<f64>,
 }
@@ -243,7 +243,7 @@ fn transfer(
 }
 
 impl StreamArgs {
-    /// Turns of each transport: with interval lines one, since a user of those wants one long run.
+    /// Rounds of each transport: with interval lines one, since a user of those wants one long run.
     fn rounds(&self) -> u32 {
         let default = if self.interval.is_some() { 1 } else { DEFAULT_ROUNDS };
         self.common.rounds.unwrap_or(default)

@@ -15,8 +15,8 @@ pub(crate) enum Transport {
     Prp,
     /// The kernel's TCP as it comes.
     Tcp,
-    /// The kernel's TCP without offloads: the same frames as everybody's, and the checksums that
-    /// PRP leaves to the link.
+    /// The kernel's TCP without offloads: frames of the same size as all transports have, and the
+    /// checksums that PRP leaves to the link.
     TcpNoOffload,
     /// The kernel's TCP without segmentation offloads: the same frames, but on a virtual link no
     /// checksums.
@@ -87,9 +87,9 @@ impl FromStr for Versus {
 pub(crate) enum WaitMode {
     /// Sleeps at once
     Block,
-    /// Looks for data without a break
+    /// Polls for data without a break
     Spin,
-    /// PRP's default: looks for a few microseconds as long as that pays, then sleeps. TCP sleeps
+    /// PRP's default: polls for a few microseconds as long as that pays, then sleeps. TCP sleeps
     #[default]
     Adaptive,
 }

@@ -28,7 +28,7 @@ pub(super) struct Tally {
     duplicates: u64,
     /// Times of the echoes that the node itself answered, in seconds.
     times: Times,
-    /// Each answer, where somebody wants to read them.
+    /// Each answer, where the user wants to read them.
     answers: Option<Vec<Answer>>,
 }
 

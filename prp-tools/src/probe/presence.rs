@@ -1,5 +1,5 @@
-//! What a process says for its node while it holds the node's own UDP port and no router runs:
-//! answers to echoes, and refusals of requests to ports that nobody owns.
+//! What a process sends for its node while it holds the node's own UDP port and no router runs:
+//! answers to echoes, and refusals of requests to ports that no process owns.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
 use prp_proto::wire::Frame;
 
-/// Of each kind: enough for every diagnosis, too little to harm anybody (SPEC PRP-NODE-4,
+/// Of each kind: enough for every diagnosis, too little to harm a host (SPEC PRP-NODE-4,
 /// PRP-RST-6).
 const PER_SECOND: u32 = 1000;
 

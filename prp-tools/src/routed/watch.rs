@@ -8,7 +8,7 @@ use console::Term;
 use crate::argument;
 use crate::exit::{Failure, print_line, unwritten};
 
-/// Seconds between two questions, unless somebody says otherwise.
+/// Seconds between two questions, unless the user says otherwise.
 pub(super) const DEFAULT: &str = "1";
 
 /// The least time between two questions, as watch(1) has it: the daemon forwards frames with the
@@ -24,11 +24,11 @@ pub(super) fn interval(text: &str) -> Result<Duration, &'static str> {
     interval.ok_or("expected a number of seconds from 0.1 to 86400")
 }
 
-/// Shows what `ask` says, every `interval`, until nobody reads it. What is for programs (`plain`)
-/// has no times beside it.
+/// Shows what `ask` says, every `interval`, until standard output is closed. What is for programs
+/// (`plain`) has no times beside it.
 ///
 /// # Errors
-/// What `ask` fails with: the first time, and where no terminal shows it. At a terminal somebody
+/// What `ask` fails with: the first time, and where no terminal shows it. At a terminal a user
 /// waits for it to end.
 pub(super) fn run(
     interval: Duration,

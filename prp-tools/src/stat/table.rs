@@ -3,7 +3,7 @@
 use super::snapshot::{Connection, Listener, Process, Snapshot};
 use crate::hosts::names::Names;
 
-/// The columns; numbers stand at the right.
+/// The columns; numbers are aligned right.
 const COLUMNS: [(&str, bool); 11] = [
     ("State", false),
     ("Recv-Q", true),

@@ -1,4 +1,4 @@
-//! What changes from one look at the processes to the next: rates, of counters that only grow.
+//! What changes from one sample of the processes to the next: rates, of counters that only grow.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ type Ends = (u32, u16, u16, u16, u16);
 /// Counters by name.
 type Counters = BTreeMap<String, u64>;
 
-/// What the look before had counted.
+/// What the sample before had counted.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     at: Option<Instant>,
@@ -22,12 +22,12 @@ pub(super) struct Rates {
     processes: HashMap<(u32, u16), [Counters; 2]>,
 }
 
-/// One look, with what has changed since the one before. Rates are `None` at the first look.
+/// One sample, with what has changed since the one before. Rates are `None` in the first sample.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Sample {
     /// Seconds since the beginning of 1970, UTC.
     pub(super) time: f64,
-    /// From the look before to this one.
+    /// From the sample before to this one.
     pub(super) seconds: Option<f64>,
     /// Processes that use PRP, and of these the ones that did not answer.
     pub(super) processes: usize,
@@ -76,7 +76,7 @@ pub(super) struct Row {
 }
 
 impl Rates {
-    /// The connections that `takes` takes at `now`, and what has changed since the look before.
+    /// The connections that `takes` takes at `now`, and what has changed since the sample before.
     pub(super) fn sample(
         &mut self,
         snapshot: &Snapshot,
@@ -111,7 +111,7 @@ impl Rates {
                     sums.add_connection(connection, delta);
                     sample.connections.push(row(process, connection, delta, seconds));
                 }
-                // Its state changes: it may be taken at the next look.
+                // Its state changes: it may be taken in the next sample.
                 self.connections.insert(ends, connection.counters.clone());
             }
         }
@@ -151,7 +151,7 @@ fn row(
     }
 }
 
-/// What has been counted between two looks.
+/// What has been counted between two samples.
 #[derive(Debug, Default)]
 struct Sums {
     states: BTreeMap<String, usize>,
@@ -170,7 +170,7 @@ const OF_PROCESS: [&str; 5] = ["frames_sent", "frames_received", "connected", "a
 impl Sums {
     fn add_process(&mut self, now: &[Counters; 2], before: Option<&[Counters; 2]>) {
         let new = Default::default();
-        // A process that was not there at the look before has counted from 0 since.
+        // A process that was not in the sample before has counted from 0 since.
         let before = before.unwrap_or(&new);
         for name in OF_PROCESS {
             *self.process.entry(name).or_default() += grown(&now[0], &before[0], name);

@@ -60,7 +60,7 @@ fn take() -> io::Result<DefaultTerminal> {
     Terminal::new(CrosstermBackend::new(io::stdout()))
 }
 
-/// Where the terminal is gone, nobody misses it.
+/// Where the terminal is gone, that is no loss.
 fn restore() {
     let _ = disable_raw_mode();
     let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);

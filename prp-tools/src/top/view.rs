@@ -1,4 +1,4 @@
-//! What the screen shows of a look: totals, and a table of connections.
+//! What the screen shows of a sample: totals, and a table of connections.
 
 mod columns;
 mod numbers;

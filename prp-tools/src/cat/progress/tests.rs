@@ -1,6 +1,6 @@
 use super::*;
 
-/// A line that keeps its state though nobody sees it.
+/// A line that keeps its state though it is not shown.
 fn unseen(to_send: Option<u64>) -> Progress {
     let progress = Progress::visible(to_send, false);
     progress.bar.set_draw_target(ProgressDrawTarget::hidden());

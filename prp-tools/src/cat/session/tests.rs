@@ -116,7 +116,7 @@ fn run__ends_well_when_nothing_moves_for_too_long() {
     });
 }
 
-/// The peer reads nothing, so much of the file never arrives.
+/// The peer reads nothing, and thus much of the file never arrives.
 #[test]
 fn run__says_that_it_was_idle_when_not_all_has_arrived() {
     within_patience(|| {
@@ -200,7 +200,7 @@ fn run__resets_when_its_input_breaks() {
         let folder = File::open("/").expect("there is a root");
         let cat = Running::with_input("cat -q beta 80", ours, folder);
         assert!(matches!(cat.end(), Err(Trouble::Input(_))));
-        // Expect: not an end, which would look as if all had been sent.
+        // Expect: not an end, which would read as if all had been sent.
         let error = read_all(&theirs).expect_err("a reset");
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     });

@@ -127,7 +127,7 @@ impl Mesh {
         Ok(number)
     }
 
-    /// Everybody's number, at process 0; nothing elsewhere. Each is asked for its own: what some
+    /// The numbers of all, at process 0; nothing elsewhere. Each is asked for its own: what some
     /// send before the others are through would be in the way.
     pub(super) fn gather(&self, own: u64) -> io::Result<Vec<u64>> {
         if self.rank > 0 {

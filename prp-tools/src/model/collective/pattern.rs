@@ -11,7 +11,7 @@ use super::mesh::Mesh;
 pub(super) enum Pattern {
     /// Down a binary tree
     TreeBroadcast,
-    /// From process 0 to each of the others in turn
+    /// From process 0 to each of the others, one after another
     FlatBroadcast,
     /// Up the tree, and then from process 0 to each of the others
     Reduction,
@@ -32,7 +32,7 @@ impl Pattern {
         }
     }
 
-    /// Whether so many processes can play it.
+    /// Whether `processes` processes can play it.
     pub(super) const fn suits(self, processes: usize) -> bool {
         match self {
             // Two neighbours.

@@ -7,7 +7,7 @@ use super::{GainArgs, blind, output};
 use crate::exit::Failure;
 use crate::model::plot;
 
-/// Where nobody says how far to look.
+/// How far to search if the user does not say.
 const MOST: u32 = 1000;
 
 /// Points of a plot.

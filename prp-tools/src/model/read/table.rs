@@ -49,7 +49,7 @@ pub(super) fn osu(text: &str) -> Result<Vec<Sample>, Mistake> {
 /// `#bytes #repetitions t[usec] Mbytes/sec`; where there are several times, the average one. Of
 /// several benchmarks that of PingPong.
 pub(super) fn imb(text: &str) -> Result<Vec<Sample>, Mistake> {
-    /// What stands before each benchmark.
+    /// What comes before each benchmark.
     const TITLE: &str = "# Benchmarking ";
     let is_title = |line: &str| line.starts_with(TITLE);
     let is_wanted = |line: &str| is_title(line) && line[TITLE.len()..].trim() == "PingPong";

@@ -118,7 +118,7 @@ fn perf__what_it_does_not_have() {
     assert!(mistake(empty).contains("p50_us"));
 }
 
-/// A file may be said to be what it does not look like.
+/// A file may be declared to be what its text does not suggest.
 #[test]
 fn parse__as_what_it_is_declared_to_be() {
     let text = "8 2.0\n16 2.5\n";

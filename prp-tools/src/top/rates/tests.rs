@@ -1,7 +1,7 @@
 use super::*;
 use crate::stat::tests::snapshot;
 
-/// A snapshot of one process with a connection from 1:61000 to 2:7000 that has counted so much.
+/// A snapshot of one process with a connection from 1:61000 to 2:7000 and these counters.
 pub(in super::super) fn snapshot_of(counted: &[(&str, u64)]) -> Snapshot {
     let mut snapshot = snapshot();
     let process = &mut snapshot.processes[0];
@@ -10,7 +10,7 @@ pub(in super::super) fn snapshot_of(counted: &[(&str, u64)]) -> Snapshot {
     snapshot
 }
 
-/// Two looks, a second apart.
+/// Two samples, a second apart.
 fn second_sample(first: &Snapshot, second: &Snapshot) -> Sample {
     let (mut rates, start) = (Rates::default(), Instant::now());
     let sample = rates.sample(first, start, |_| true);

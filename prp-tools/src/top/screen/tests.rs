@@ -19,7 +19,7 @@ fn at_a_terminal(name: &str) -> (String, ExitStatus) {
     let mut master = File::from(pty.master);
     let reader = thread::spawn(move || {
         let mut all = Vec::new();
-        // It ends with an error: nobody has the other side open.
+        // It ends with an error: no process has the other side open.
         let _ = master.read_to_end(&mut all);
         String::from_utf8_lossy(&all).into_owned()
     });

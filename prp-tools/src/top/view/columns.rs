@@ -10,7 +10,7 @@ pub(super) struct Column {
     pub(super) name: &'static str,
     /// 0: what is left.
     pub(super) width: u16,
-    /// It stands at the right.
+    /// It is aligned right.
     pub(super) is_number: bool,
     /// Narrower screens leave it out.
     pub(super) least_width: u16,
@@ -25,7 +25,7 @@ const fn number(name: &'static str, width: u16, of: fn(&Row, &Names) -> String) 
     Column { name, width, is_number: true, least_width: 0, of }
 }
 
-/// A screen of so many columns has room for all.
+/// A screen of this number of columns has room for all.
 const WIDE: u16 = 110;
 
 /// A column of wide screens.

@@ -42,7 +42,7 @@ pub(super) fn percent(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), |value| format!("{value:.2} %"))
 }
 
-/// The time of day, so many seconds after the beginning of 1970.
+/// The time of day, the given number of seconds after the beginning of 1970.
 pub(super) fn time(seconds: f64) -> String {
     let seconds = seconds as u64 % 86_400;
     format!("{:02}:{:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60, seconds % 60)

@@ -8,7 +8,7 @@ use super::super::rates::tests::snapshot_of;
 use super::super::text::{block, lines};
 use super::*;
 
-/// Two looks at a connection, a second apart.
+/// Two samples of a connection, a second apart.
 fn sample() -> Sample {
     let (mut rates, start) = (Rates::default(), Instant::now());
     rates.sample(&snapshot_of(&[("bytes_sent", 0)]), start, |_| true);

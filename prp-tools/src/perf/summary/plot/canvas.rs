@@ -11,7 +11,7 @@ use super::Drawn;
 /// Width and height, in pixels of a screen.
 const SIZE: (u32, u32) = (800, 500);
 
-/// Of the tallest bar, what there is room for: its name and the legend stand above it.
+/// Of the tallest bar, what there is room for: its name and the legend are above it.
 const HEADROOM: f64 = 1.4;
 
 pub(super) const CAPTION: (&str, u32) = ("sans-serif", 18);
@@ -57,7 +57,7 @@ pub(super) fn swatch(at: (i32, i32), colour: RGBColor) -> Rectangle<(i32, i32)> 
     Rectangle::new([(x, y - 5), (x + 15, y + 5)], colour.filled())
 }
 
-/// A name that stands at a group of bars.
+/// A name at a group of bars.
 pub(super) fn name<'a, T: std::borrow::Borrow<str> + 'a>(
     at: (f64, f64),
     name: T,

@@ -21,7 +21,7 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
     lines.draw(path, |transport| points(runs, transport))
 }
 
-/// How rare a message is (one in so many takes longer), and its time.
+/// How rare a message is (N, if one in N takes longer), and its time.
 fn points(runs: &Runs, transport: &str) -> Vec<(f64, f64)> {
     let path = format!("results.{transport}.distribution");
     let points = runs.value("latency.adaptive.64", &path).and_then(|points| points.as_array());

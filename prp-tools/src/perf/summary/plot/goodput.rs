@@ -40,7 +40,7 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
             .label(title(transport))
             .legend(move |at| canvas::swatch(at, colour));
     }
-    // As an axis of numbers knows no names, they stand above the bars.
+    // As an axis of numbers knows no names, they are above the bars.
     let names = MTUS.into_iter().enumerate().map(|(group, mtu)| {
         let tallest =
             TRANSPORTS.map(|transport| value(mtu, transport)).into_iter().fold(0.0, f64::max);

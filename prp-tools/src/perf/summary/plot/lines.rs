@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use super::canvas::{self, CAPTION, MARGIN, X_LABELS, Y_LABELS};
 use super::{Drawn, colour, title};
 
-/// What the horizontal axis and the lines are to look like; the vertical axis is of microseconds.
+/// How the horizontal axis and the lines are drawn; the vertical axis is of microseconds.
 pub(super) struct Lines<'a> {
     pub(super) caption: &'a str,
     pub(super) margin_right: u32,
