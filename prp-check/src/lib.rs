@@ -1,4 +1,4 @@
-//! Checks that look at `prp-proto` from outside, with the real code and nothing modelled.
+//! Checks that use `prp-proto` from outside, with the real code and nothing modelled.
 //!
 //! [`explore`] goes through every interleaving of small scenes. [`fuzz`] holds the bodies of the
 //! fuzz targets, so that cargo-fuzz (nightly) and a plain test (stable) run the same code.

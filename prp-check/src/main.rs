@@ -127,7 +127,7 @@ fn run_all(scenes: Vec<Scene>, limit: u64, threads: usize) -> impl Iterator<Item
             while let Some(scene) = next() {
                 let start = Instant::now();
                 let result = Search::new(scene, limit).run();
-                // Nobody listens once a promise was broken.
+                // Standard output does not matter once a promise was broken.
                 if done.send((scene, start.elapsed(), result)).is_err() {
                     return;
                 }

@@ -131,7 +131,7 @@ fn mistake(document: &str, link: &str) -> Option<String> {
     if !root().join(source(&path)).exists() {
         return Some(format!("{document}: {link}: there is no {}", source(&path)));
     }
-    // The book has a copy of other files, and would look for this one as a page.
+    // The book has a copy of other files, and would search for this one as a page.
     if document.starts_with("docs/") && !path.starts_with("docs/") && path.ends_with(".md") {
         return Some(format!("{document}: {link}: a document that is no page of the book"));
     }

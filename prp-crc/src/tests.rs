@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{FRONT, checksum, checksum_in_steps};
 
-/// Bytes of which no two places look alike.
+/// Bytes of which no two places are alike.
 fn bytes(len: usize, seed: u32) -> Vec<u8> {
     (0..len as u32).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b1).to_be_bytes()[0]).collect()
 }

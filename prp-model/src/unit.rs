@@ -13,7 +13,7 @@ macro_rules! quantity {
             /// The unit as it is written in tables and JSON.
             pub const UNIT: &'static str = $unit;
 
-            /// So many of the unit.
+            /// `number` units.
             #[must_use]
             pub const fn new(number: f64) -> Self {
                 Self(number)
@@ -57,7 +57,7 @@ quantity! {
 }
 
 impl Seconds {
-    /// So many millionths of a second.
+    /// `micros` microseconds.
     #[must_use]
     pub const fn from_micros(micros: f64) -> Self {
         Self(micros * 1e-6)
@@ -79,7 +79,7 @@ impl SecondsPerByte {
 }
 
 impl BytesPerSecond {
-    /// So many millions of bytes a second.
+    /// `megabytes` million bytes a second.
     #[must_use]
     pub const fn from_megabytes(megabytes: f64) -> Self {
         Self(megabytes * 1e6)

@@ -16,7 +16,7 @@ const FUNCTIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/functions.txt"))
 /// The declarations for Rust, from the same lists.
 const DECLARATIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/mpi.rs"));
 
-/// The library's own name, and the one that a linker looks for.
+/// The library's own name, and the one that a linker searches for.
 const LIBRARY: [&str; 2] = ["libmpi_abi.so.1", "libmpi_abi.so"];
 
 fn main() -> ExitCode {

@@ -14,7 +14,7 @@ use prp_sock::{PrpListener, PrpStream};
 /// Elements of each message: 64 MB.
 const ELEMENTS: usize = 8_000_000;
 
-/// How long a write that nobody reads may wait before this calls it a deadlock.
+/// How long a write that is not read may wait before this calls it a deadlock.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {

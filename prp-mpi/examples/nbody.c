@@ -35,7 +35,7 @@ static void attract(const struct particle *one, const struct particle *others, l
 }
 
 /* Moves the particles of block `block`. The forces of its own block are added first and those of
- * the others in the order in which they follow it: a block that comes late is looked at late. */
+ * the others in the order in which they follow it: a block that comes late is used late. */
 static void move(const struct app *app, const struct particle *all, int block, struct velocity *speed,
                  struct particle *moved)
 {

@@ -34,7 +34,7 @@ pub enum Error {
     NoRank(i32),
     /// Tags are not negative.
     Tag(i32),
-    /// A message was longer than its buffer, which has so many bytes.
+    /// A message was longer than its buffer, which has this number of bytes.
     Truncated(u64),
     /// Buffers do not fit together: bytes there are, and bytes there should be.
     Length(usize, usize),

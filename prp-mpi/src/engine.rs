@@ -46,7 +46,7 @@ pub struct Engine {
     /// A message that was longer than the buffer of a receive that had been released.
     pub overrun: Option<Overrun>,
     released: Released,
-    /// Contexts that nobody begins anything on any more, and that something waits on.
+    /// Contexts on which nothing will be begun any more, and on which something waits.
     unused: Vec<u64>,
 }
 
@@ -421,12 +421,12 @@ impl Engine {
         self.requests.at(request).map(|r| r.status)
     }
 
-    /// Nobody will ask for this request.
+    /// No call will ask for this request.
     pub fn free(&mut self, request: RequestId) {
         self.requests.free(request);
     }
 
-    /// Nobody begins anything on these contexts any more: they are forgotten when nothing waits on
+    /// Nothing will be begun on these contexts any more: they are forgotten when nothing waits on
     /// them.
     pub fn forget(&mut self, contexts: &[u64]) {
         self.unused.extend(contexts);

@@ -23,7 +23,7 @@ const PIECE: usize = 64 << 10;
 /// Messages written at a time: more make no call cheaper.
 const BATCH: usize = 16;
 
-/// Messages of a burst wait while they are at most this many bytes with their headers: so many fit
+/// Messages of a burst wait while they are at most this many bytes with their headers: these fit
 /// one segment on any path but the narrowest.
 const WAITING: usize = 1400;
 
@@ -83,7 +83,7 @@ impl Outgoing {
 pub(crate) enum Target {
     /// A receive that was posted.
     Request(RequestId, Region),
-    /// A message that nobody has asked for yet.
+    /// A message that no call has asked for yet.
     Held(MessageId),
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Incoming {
     pub(crate) target: Target,
 }
 
-/// What a look at a link has found.
+/// What a poll of a link has found.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// Nothing more for now.
@@ -115,7 +115,7 @@ pub struct Copies {
     pub straight: u64,
     /// Into the buffer of a receive, by way of what is read together with headers.
     pub staged: u64,
-    /// Into memory for messages that nobody had asked for, and to a receive from there.
+    /// Into memory for messages that no call had asked for, and to a receive from there.
     pub held: u64,
 }
 
@@ -303,8 +303,8 @@ impl Link {
         }
     }
 
-    /// What comes next on the stream. Bytes of a message go where it says; `held` takes those
-    /// nobody waits for.
+    /// What comes next on the stream. Bytes of a message go where it says; `held` takes those that
+    /// no call waits for.
     ///
     /// # Errors
     /// What the first byte of a header was, if that is none.
@@ -433,8 +433,8 @@ fn read(stream: &Stream, patience: Option<Duration>, into: &mut [u8], is_over: &
     }
 }
 
-/// The thread that waits moves the frames itself, which no descriptor's waiter does. Nobody else
-/// uses the stream meanwhile.
+/// The thread that waits moves the frames itself, which no descriptor's waiter does. No other
+/// thread uses the stream meanwhile.
 fn read_patiently(
     mut stream: &PrpStream,
     patience: Duration,

@@ -54,8 +54,8 @@ pub struct Unexpected {
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Hash, PartialOrd, Ord)]
 pub struct MessageId(pub u64);
 
-/// A map by numbers that ranks of the job count up: nobody chooses them to collide, and a look-up
-/// for each message is to be short.
+/// A map by numbers that ranks of the job count up: no attacker chooses them to collide, and a
+/// search for each message is to be short.
 pub(crate) type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 /// Spreads a number over all bits of a hash.
@@ -141,7 +141,7 @@ impl Matching {
         Some((id, &self.held[&id]))
     }
 
-    /// No other receive gets this message: somebody has it, by a matched probe.
+    /// No other receive gets this message: a matched probe has it.
     pub fn reserve(&mut self, id: MessageId) {
         if let Some(message) = self.held.get(&id)
             && let Some(queue) = self.unexpected.get_mut(&message.header.context)
@@ -196,7 +196,7 @@ impl Matching {
         self.unexpected.get(&context).into_iter().flatten().map(|id| &self.held[id])
     }
 
-    /// Messages that nobody has asked for yet.
+    /// Messages that no call has asked for yet.
     pub fn unexpected(&self) -> impl Iterator<Item = &Unexpected> {
         self.unexpected.values().flatten().map(|id| &self.held[id])
     }

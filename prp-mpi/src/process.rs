@@ -28,7 +28,7 @@ pub const HANG_SECONDS: u64 = 60;
 /// The launcher that has started this process.
 #[derive(Debug)]
 enum Launcher {
-    /// Nobody that knows of ranks: it is the only one.
+    /// No launcher that knows of ranks: it is the only one.
     None,
     /// An agent of prp-mpirun.
     Agent(Mutex<UnixStream>),
@@ -97,7 +97,7 @@ impl Process {
         self.names.lock().insert(context, name.to_owned());
     }
 
-    /// Nobody begins anything on these contexts any more.
+    /// Nothing will be begun on these contexts any more.
     pub fn forget(&self, contexts: &[u64]) {
         let mut names = self.names.lock();
         for context in contexts {

@@ -41,7 +41,7 @@ pub(crate) struct Request {
     pub(crate) status: Status,
     /// What it still waits for.
     pub(crate) pending: u32,
-    /// Nobody asks for its end: it goes as soon as it is done.
+    /// No call asks for its end: it goes as soon as it is done.
     pub(crate) is_free: bool,
     /// A receive that may be released early.
     pub(crate) is_releasable: bool,

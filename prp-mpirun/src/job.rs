@@ -29,7 +29,7 @@ const START: Duration = Duration::from_secs(20);
 /// How long ranks may take to answer a roll call; those that do not are named as such.
 const ANSWERS: Duration = Duration::from_millis(500);
 
-/// How long the launcher waits for something to happen before it looks at the time.
+/// How long the launcher waits for something to happen before it reads the clock.
 const TICK: Duration = Duration::from_millis(50);
 
 /// How long an agent may take to end once nothing more is said to it.

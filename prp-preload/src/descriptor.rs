@@ -165,7 +165,7 @@ fn accept_within(listener: &PrpListener, timeout: Duration) -> io::Result<(PrpSt
 
 /// By number.
 static TABLE: RwLock<Vec<Option<Arc<Descriptor>>>> = RwLock::new(Vec::new());
-/// How many there are: most processes and threads have none, and need not look.
+/// How many there are: most processes and threads have none, and need not search.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// What the descriptor `number` stands for, if for something of PRP.
@@ -187,7 +187,7 @@ pub(crate) fn insert(number: c_int, made: Arc<Descriptor>) {
     if before.is_none() {
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
-    // What dropping it calls may look into the table.
+    // What dropping it calls may read the table.
     drop(table);
     drop(before);
 }

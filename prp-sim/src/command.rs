@@ -13,6 +13,6 @@ pub(crate) use replay::{ReplayArgs, replay};
 
 /// Prints to standard output. The program that reads it may have seen enough and gone.
 fn print_line(text: impl fmt::Display) {
-    // Nobody is left to be told that nobody listens.
+    // Standard output and standard error are both closed.
     let _ = writeln!(io::stdout().lock(), "{text}");
 }

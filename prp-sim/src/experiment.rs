@@ -172,7 +172,7 @@ impl Experiment {
     }
 }
 
-/// More than anybody sends in a measurement.
+/// More than a sender sends in a measurement.
 fn flow(sender: usize, config: ConnConfig) -> FlowPlan {
     let script = |items| Script {
         items,

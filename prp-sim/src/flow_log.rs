@@ -24,7 +24,7 @@ pub(crate) struct FlowRecord {
 }
 
 impl FlowRecord {
-    /// Whether nobody is at it any more.
+    /// Whether neither end has anything left to do.
     pub(crate) const fn is_over(&self) -> bool {
         self.started.is_some() && self.live == 0
     }
@@ -91,7 +91,7 @@ impl FlowLog {
         record.ends.push(end);
     }
 
-    /// Whether nobody is at anything any more.
+    /// Whether no end of any flow has anything left to do.
     pub(crate) fn is_over(&self) -> bool {
         self.flows.iter().all(FlowRecord::is_over)
     }

@@ -59,7 +59,7 @@ struct NodesBehind {
 impl NodesBehind {
     fn new(topology: &Topology, node: usize, neighbour: Neighbour) -> Self {
         let hops = if topology.switches() > 0 {
-            // On a switch everybody is next to everybody: other neighbours are no way.
+            // On a switch every node is next to every other: other neighbours are no way.
             BTreeMap::from([(neighbour.node, 0)])
         } else {
             topology.distances(neighbour.node, Some(node))

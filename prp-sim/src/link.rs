@@ -32,7 +32,7 @@ pub struct Harm {
     pub burst: u32,
     /// Frames that arrive twice.
     pub duplicate: u32,
-    /// Frames that arrive later than their turn.
+    /// Frames that arrive later than in their order.
     pub reorder: u32,
     /// Frames with flipped bits.
     pub corrupt: u32,
@@ -54,7 +54,7 @@ pub enum Trains {
     /// all datagrams arrive at the same time.
     Whole,
     /// The sender's device cuts it, so that each datagram is on the link by itself. The receiver's
-    /// device joins those that come in their turn, and hands them over with the last.
+    /// device joins those that come in order, and passes them on with the last.
     Cut,
 }
 
@@ -69,7 +69,8 @@ pub struct LinkConfig {
     pub queue: QueueLimit,
     /// Bytes after the Ethernet header it takes.
     pub mtu: u32,
-    /// When it comes to take only so many bytes after the Ethernet header, and says nothing of it.
+    /// When it begins to drop longer frames, without a report, and the most bytes after the
+    /// Ethernet header from then on.
     pub shrinks: Option<(Instant, u32)>,
     /// What it makes of trains of datagrams.
     pub trains: Trains,

@@ -38,7 +38,7 @@ const TRAIN_DATAGRAMS: usize = 64;
 /// The UDP sockets, where packets travel in datagrams: no node has more than one link then.
 const UDP: DeviceId = DeviceId(0);
 
-/// Rounds of events and frames that one turn may take. An endpoint that always has one more of
+/// Rounds of events and frames that one call may take. An endpoint that always has one more of
 /// either would never let its driver sleep.
 const ROUNDS: usize = 10_000;
 
@@ -362,7 +362,7 @@ impl Node {
     /// A connection holds no more than its buffers may: checks one connection a time.
     fn check_memory(&mut self) -> Result<(), String> {
         self.memory_checks += 1;
-        // Every thirty-second turn: it costs a walk over the table.
+        // Every thirty-second call: it costs a walk over the table.
         if !self.memory_checks.is_multiple_of(32) {
             return Ok(());
         }

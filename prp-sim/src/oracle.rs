@@ -29,7 +29,7 @@ pub(crate) fn judge(plan: &Plan, flow_log: &FlowLog, tally: &mut Tally) -> Resul
     work::check(plan, flow_log, tally)
 }
 
-/// Whether nobody listens for a flow, or its listener is closed at some time.
+/// Whether no process listens for a flow, or its listener is closed at some time.
 fn listening_ends(plan: &Plan, flow: &FlowPlan) -> bool {
     flow.listener.is_none_or(|l| plan.listeners[l].until.is_some())
 }

@@ -39,7 +39,8 @@ pub struct Plan {
     pub listeners: Vec<ListenPlan>,
     /// The flows, each with the two nodes that talk.
     pub flows: Vec<FlowPlan>,
-    /// When all harm has ended and everybody is back, except where the network is down for good.
+    /// When all faults have ended and all nodes are back, except where the network is down for
+    /// good.
     pub healed: Instant,
 }
 
@@ -48,7 +49,7 @@ pub struct Plan {
 pub struct NodePlan {
     /// Its prphosts.
     pub hosts: String,
-    /// Frames its devices hold for it; what comes when so many wait is lost.
+    /// Frames its devices hold for it; what comes when this number waits is lost.
     pub ring: usize,
     /// Least and most time from something happening to the process running.
     pub wakes_in: (Duration, Duration),
@@ -102,7 +103,7 @@ pub struct ListenPlan {
     pub accepts_after: Duration,
 }
 
-/// A connection somebody will ask for, and what both ends will do with it.
+/// A connection that a node will ask for, and what both ends will do with it.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
     /// Index of the node that asks.
@@ -111,7 +112,7 @@ pub struct FlowPlan {
     pub server: usize,
     /// The port that is asked for.
     pub port: Port,
-    /// The listener there; none if nobody will ever listen.
+    /// The listener there; none if no process will ever listen.
     pub listener: Option<usize>,
     /// The client's port, if it insists on one.
     pub local: Option<Port>,
@@ -202,7 +203,7 @@ pub enum Closing {
     AtOnce,
     /// Reads nothing at all, ends its direction when all is written, lets go.
     Deaf,
-    /// Aborts after so many bytes, read and written together.
+    /// Aborts after this number of bytes, read and written together.
     Abort(u64),
 }
 

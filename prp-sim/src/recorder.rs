@@ -70,7 +70,7 @@ impl Recorder {
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// Looks at a frame before the link takes it.
+    /// Summarizes a frame before the link takes it.
     pub(crate) fn summarize(&self, frame: &[u8]) -> FrameSummary {
         let wanted = self.text.is_some() || self.pcap.is_some();
         FrameSummary { sum: crc32fast::hash(frame), bytes: wanted.then(|| frame.to_vec()) }

@@ -39,7 +39,7 @@ pub(crate) enum How {
 pub(crate) struct EndRecord {
     pub(crate) flow: usize,
     pub(crate) role: Role,
-    /// Agreed terms, once it stood.
+    /// Agreed terms, once it was established.
     pub(crate) terms: Option<Terms>,
     pub(crate) wrote: u64,
     pub(crate) read: u64,

@@ -18,7 +18,7 @@ use crate::world::{SimEvent, World};
 /// other for ever need more.
 const MOST_HAPPENINGS: u64 = 20_000_000;
 
-/// How often somebody looks whether everything moves.
+/// How often to check whether everything moves.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 /// Longest time from the last application's end to the end of the last timer: a closed stream waits
@@ -198,7 +198,7 @@ impl<'a> Simulation<'a> {
     /// and the network should fall silent.
     fn check_completion(&mut self) -> Result<(), String> {
         if self.silence.is_some() || !self.world.flow_log.is_over() {
-            // A late request may have brought somebody back.
+            // A late request may have brought a connection back.
             self.over = self.over.filter(|_| self.silence.is_some());
             return Ok(());
         }
@@ -218,7 +218,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Without connections nobody speaks but to answer, and no answer is answered.
+    /// Without connections nodes send nothing but answers, and no answer is answered.
     fn check_silence(&self) -> Result<(), String> {
         let Some((frames, in_flight)) = self.silence else {
             return Err("connections are left when nothing more will happen".into());

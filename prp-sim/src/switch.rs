@@ -1,5 +1,5 @@
-//! A switch: stores, looks the address up, forwards. Its queues are those of the links behind its
-//! ports.
+//! A switch: stores, finds the port of the address, forwards. Its queues are those of the links
+//! behind its ports.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use prp_proto::addr::MacAddr;
 pub(crate) enum Forward {
     /// Out by one port.
     To(usize),
-    /// Nobody knows the address: out by all ports but the one it came in by.
+    /// The address is not known: out by all ports but the one it came in by.
     Flood,
     /// Nowhere: it came from where it would go.
     Nowhere,

@@ -11,13 +11,13 @@ use prp_proto::plan::{Plan, Vertex};
 pub enum Shape {
     /// Two nodes and a cable.
     Pair,
-    /// So many nodes on one switch.
+    /// This number of nodes on one switch.
     Star(usize),
-    /// So many nodes in a row; those within are routers.
+    /// This number of nodes in a row; those within are routers.
     Chain(usize),
-    /// So many nodes in a circle, each a router.
+    /// This number of nodes in a circle, each a router.
     Ring(usize),
-    /// Two to the power of so many nodes, each a router.
+    /// Two to the power of this number of nodes, each a router.
     Hypercube(u16),
 }
 

@@ -1,4 +1,4 @@
-//! What is not a node: network, time to come, and everybody's records.
+//! What is not a node: network, time to come, and the records of all.
 
 use prp_proto::time::Instant;
 
@@ -28,7 +28,7 @@ pub(crate) enum SimEvent {
     Accept { listener: usize },
     /// A node's process is replaced.
     Restart { node: usize, restart: usize },
-    /// Somebody looks whether everything moves.
+    /// Check whether everything moves.
     Watch,
 }
 

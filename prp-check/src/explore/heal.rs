@@ -58,8 +58,8 @@ impl World {
         let all_fine = |apps: &[App]| apps.iter().all(|app| app.outcome == Some(Outcome::Fine));
         let unbroken = client.incarnation == 0 && server.incarnation == 0;
         if unbroken && (scene.is_reliable() || !self.disturbed) {
-            // A request that arrives again after all is over makes a connection, which nobody uses
-            // and the client disowns (SPEC PRP-CONN-8).
+            // A request that arrives again after all is over makes a connection, which no
+            // application uses and the client refuses (SPEC PRP-CONN-8).
             let (made, ghosts) = server.apps.split_at(server.apps.len().min(1));
             let disowned = ghosts.iter().all(|app| app.received.is_none());
             let one = client.apps.len() == 1 && made.len() == 1 && disowned;
@@ -67,7 +67,7 @@ impl World {
                 return Err(self.outcomes("a loss was not made good"));
             }
         }
-        // A client that starts anew gets through to a server that stands.
+        // A client that starts anew gets through to a server that is still established.
         if server.incarnation == 0 && scene.is_reliable() && !all_fine(&client.apps) {
             return Err(self.outcomes("the client's last connection failed"));
         }

@@ -252,7 +252,7 @@ impl World {
         Ok(())
     }
 
-    /// Two applications that received from each other received from nobody else.
+    /// Two applications that received from each other received from no other.
     fn check_pairs(&self) -> Result<(), String> {
         for client in &self.nodes[CLIENT].apps {
             for server in &self.nodes[SERVER].apps {

@@ -150,7 +150,7 @@ impl Scene {
     /// The same frame again and again under rising numbers.
     fn burst(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         let mut frame = self.stranger.frame(u)?;
-        // The transport header's segment number stands 4 bytes into it.
+        // The transport header's segment number is 4 bytes into it.
         const SEQ: std::ops::Range<usize> = 22..24;
         let step: u16 = if u.ratio(3, 4)? { 1 } else { u.arbitrary()? };
         for _ in 0..1u32 << u.int_in_range(0..=LONGEST_BURST)? {

@@ -5,7 +5,7 @@ use prp_proto::wire::{
     ResetBlock, checksum, packet_header,
 };
 
-/// Where the EtherType stands in a frame.
+/// Offset of the EtherType in a frame.
 const ETHERTYPE_AT: usize = 12;
 
 /// Reads `data` as everything the wire may carry: a frame, and each kind of block.

@@ -1,6 +1,6 @@
 //! One mutation, and what is to catch it.
 
-/// What looks at a mutation.
+/// The check that is to find a mutation.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum Catcher {
     /// The tests of prp-proto.

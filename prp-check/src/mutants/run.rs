@@ -14,7 +14,7 @@ pub struct Report {
     pub name: &'static str,
     /// What was changed.
     pub what: &'static str,
-    /// The kind of check that looked.
+    /// The kind of check that ran.
     pub catcher: Catcher,
     /// The tests that failed, or what was found; `None` if it survived.
     pub caught: Option<String>,
@@ -33,7 +33,7 @@ pub fn run(tree: &Tree, mutation: &Mutation) -> io::Result<Report> {
             .args(mutation.catcher.arguments())
             .current_dir(tree.root())
             .env("CARGO_TARGET_DIR", tree.root().join("target"))
-            // Debug information doubles the time to build, and nobody debugs this.
+            // Debug information doubles the time to build, and this is not debugged.
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_PROFILE_CHECKED_DEBUG", "0")
             // Snapshots that differ are failures here, not proposals.

@@ -43,7 +43,7 @@ impl Tree {
         &self.root
     }
 
-    /// Plants `mutation`, lets `f` look at it, and takes it out again.
+    /// Plants `mutation`, calls `f` on it, and takes it out again.
     ///
     /// # Errors
     /// If the text to be replaced is not there exactly once, or a file cannot be written.

@@ -15,8 +15,8 @@ use crate::FRONT;
 /// Bytes of a step.
 const BLOCK: usize = 64;
 
-/// What 64 bytes are multiplied with to move them on by so many bits: for the lower and the upper
-/// half of every 128 of them.
+/// What 64 bytes are multiplied with to move them on by a number of bits: for the lower and the
+/// upper half of every 128 of them.
 type Factors = (i64, i64);
 
 const BY_128: Factors = factors(128);
@@ -155,6 +155,6 @@ fn lowest(a: __m128i) -> __m128i {
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn load(block: &[u8; BLOCK]) -> __m512i {
-    // SAFETY: so many bytes are there to be read, at whatever address.
+    // SAFETY: that number of bytes are there to be read, at whatever address.
     unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
 }

@@ -4,7 +4,7 @@ use super::head;
 use super::pieces::pieces;
 use crate::fit::{Fit, Model};
 
-/// Times shorter than so many units would be off by more than a hundredth.
+/// Times shorter than this number of units would be off by more than 1 %.
 const EXACT: f64 = 50.0;
 
 /// LogGOPSim's own threshold for asking the receiver first, far above any message: a fit has no

@@ -19,7 +19,7 @@ const ENDLESS: f64 = 1e15;
 /// A factor below this is one that SimGrid does not take.
 const LEAST: f64 = 1e-9;
 
-/// A platform of so many hosts on one switch, between any two of which a message takes the time
+/// A platform of `hosts` hosts on one switch, between any two of which a message takes the time
 /// that `fit` predicts. For SimGrid 3.32 and later; contention on the links is SimGrid's own.
 #[must_use]
 pub fn simgrid(fit: &Fit, hosts: u32) -> String {

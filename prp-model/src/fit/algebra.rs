@@ -4,7 +4,7 @@
 pub(crate) const WIDTH: usize = 5;
 
 /// A pivot smaller than this, of a matrix scaled to a diagonal of ones, is none: columns that agree
-/// to so many digits differ by rounding.
+/// to this number of digits differ by rounding.
 const PIVOT: f64 = 1e-11;
 
 /// A value for each parameter; those a model has not are 0.

@@ -2,9 +2,9 @@
 //! made with the estimate as the truth.
 //!
 //! Each made data set has the curve and, at every measurement, its own residual with a random sign
-//! and size, the same for all of a round. Where a shape is looked for and several may be the true
-//! one, the curve is that of one of them, as often as the measurements speak for it: how easily a
-//! shape is missed differs from one to the next.
+//! and size, the same for all of a round. Where the fit searches for a shape and several may be the
+//! true one, the curve is that of one of them, as often as the measurements speak for it: how
+//! easily a shape is missed differs from one to the next.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -15,7 +15,7 @@ use super::design::Design;
 use super::robust::{self, Scale, Settled, Tolerance, settle};
 use super::solve::Solver;
 
-/// Below so many groups a random sign alone gives too few different data sets.
+/// Below this number of groups a random sign alone gives too few different data sets.
 const FEW_GROUPS: usize = 12;
 
 /// Where made times end: none is negative, whatever a residual far off is turned into.

@@ -17,7 +17,7 @@ use super::robust::{influence, median};
 use super::sample::{Kind, Sample};
 use partition::{Curve, Pieces};
 
-/// Breaks that are looked for at most: frame, window and rendezvous.
+/// Breaks that are searched for at most: frame, window and rendezvous.
 const MOST: usize = 3;
 
 /// A normal deviation by the median of absolute ones.
@@ -44,7 +44,7 @@ pub struct Break {
 }
 
 /// The breaks that `samples` show, by size. Of messages that passed different numbers of routers
-/// the most frequent number is looked at; of several in a row, none.
+/// the most frequent number is used; of several in a row, none.
 #[must_use]
 pub fn breaks(samples: &[Sample], options: Options) -> Vec<Break> {
     let design = Design::of(&comparable(samples));

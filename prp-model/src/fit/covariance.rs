@@ -11,8 +11,8 @@ use super::solve::Solver;
 /// the curve goes through the point.
 const MOST_LEVERAGE: f64 = 0.99;
 
-/// Measurements that the search for a shape takes up, beside those that a parameter does: so much
-/// smaller is the least sum of squares of many than that of the true one.
+/// Measurements that the search for a shape takes up, beside those that a parameter does: by this
+/// the least sum of squares of many is smaller than that of the true one.
 const SEARCH: f64 = 2.0;
 
 /// Covariance of parameters, and what a bootstrap needs of it.

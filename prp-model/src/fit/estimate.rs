@@ -56,7 +56,7 @@ pub fn fit(model: Model, samples: &[Sample], options: Options) -> Result<Fit, Fi
     let design = Design::of(samples);
     let begin = start(model, &design);
     let Identified { fitted: mask, determined } = identify(model, &design, &begin)?;
-    // What is not looked for is not there.
+    // What is not searched for is not there.
     let begin = std::array::from_fn(|at| if mask[at] { begin[at] } else { 0.0 });
     let solver = Solver::new(model, &design.settings, mask);
     let (settled, scale) = robust::fit(&solver, &design, begin);
@@ -132,7 +132,7 @@ fn check(model: Model, samples: &[Sample]) -> Result<(), FitError> {
     Ok(())
 }
 
-/// The parameters that are looked for.
+/// The parameters that are searched for.
 fn identify(model: Model, design: &Design, begin: &Vector) -> Result<Identified, FitError> {
     // As if every parameter could be determined.
     let solver = Solver::new(model, &design.settings, mask(model, design));
@@ -141,8 +141,7 @@ fn identify(model: Model, design: &Design, begin: &Vector) -> Result<Identified,
     }
     let mut theta = *begin;
     if let Some(shape) = (0..theta.len()).find(|at| model.is_shape(*at)) {
-        // Any shape will do: which columns depend on each other is the same for all that are looked
-        // at.
+        // Any shape will do: which columns depend on each other is the same for all that are tried.
         let all = solver.shapes().all(1);
         theta[shape] = all[all.len() / 2].size;
     }
@@ -203,8 +202,8 @@ impl Fit {
                     return Err("a byte's cost does not stand out from the scatter".into());
                 }
                 // Where a byte may cost nothing the bandwidth has no upper end. To give it only
-                // where the cost stands out would give it mostly where scatter has made the cost
-                // too large.
+                // where the cost is significant would give it mostly where scatter has made the
+                // cost too large.
                 let most = |cost: f64| if cost > 0.0 { 1.0 / cost } else { f64::INFINITY };
                 let reciprocal = |i: Interval| Interval { low: 1.0 / i.high, high: most(i.low) };
                 (1.0 / cost, interval.map(reciprocal))

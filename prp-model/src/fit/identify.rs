@@ -26,7 +26,7 @@ pub(crate) fn mask(model: Model, design: &Design) -> Mask {
     mask
 }
 
-/// The parameters that a fit looks for, and those whose values it determines.
+/// The parameters that a fit searches for, and those whose values it determines.
 ///
 /// A start-up time takes up what cannot be separated from it: alpha has the routers that every
 /// message passed, L the overheads of both ends. Of other columns that depend on each other none is

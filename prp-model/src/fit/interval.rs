@@ -11,8 +11,8 @@ use crate::unit::with_prefix;
 /// How often an interval holds the truth.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Breaks that are looked at from one measured size to the next: their interval is as exact as a
-/// 64th of what lies between those.
+/// Breaks that are tried from one measured size to the next: their interval is as exact as a 64th
+/// of what lies between those.
 const PER_GAP: u32 = 64;
 
 /// A standard error that is this part of what it should be comes of a curve without a break.
@@ -50,8 +50,8 @@ pub(crate) struct Spread {
     pub(crate) settled: Settled,
     pub(crate) covariance: Symmetric,
     pub(crate) replicates: Vec<Replicate>,
-    /// Groups of measurements less parameters: where there is no bootstrap, Student's distribution
-    /// has so many degrees of freedom.
+    /// Groups of measurements less parameters: where there is no bootstrap, the degrees of freedom
+    /// of Student's distribution.
     pub(crate) freedom: f64,
 }
 
@@ -60,9 +60,9 @@ impl Spread {
     /// off.
     ///
     /// Estimates of made data are compared with their truth in their own standard errors: those
-    /// quantiles hold in small samples, where the estimates themselves come out too close. Where a
-    /// shape is looked for, a standard error knows nothing of having missed it, and the estimates
-    /// themselves count as well.
+    /// quantiles hold in small samples, where the estimates themselves come out too close. Where
+    /// the fit searches for a shape, a standard error knows nothing of having missed it, and the
+    /// estimates themselves count as well.
     pub(crate) fn interval(
         &self,
         is_shaped: bool,
@@ -114,12 +114,12 @@ impl Spread {
         let first = costs.iter().position(|cost| *cost <= limit);
         let last = costs.iter().rposition(|cost| *cost <= limit);
         let (Some(first), Some(last)) = (first, last) else {
-            // It lies between two that were looked at, and everything else is worse.
+            // It lies between two that were tried, and everything else is worse.
             return Some(ShapeInterval { low: best, high: best, may_be_none: false });
         };
         let (is_first, is_last) = (first == 0, last + 1 == all.len());
-        // Beyond the first and the last break that is looked at there are sizes enough for a line
-        // on one side only: nothing tells where among those it is.
+        // Beyond the first and the last break that is tried there are sizes enough for a line on
+        // one side only: nothing tells where among those it is.
         let is_break = matches!(solver.shapes(), Shapes::Breaks(_));
         let largest = solver.settings.iter().map(|at| at.size.number()).fold(best, f64::max);
         let low = if is_break && is_first { 0.0 } else { all[first].low.min(best) };
@@ -146,8 +146,8 @@ pub(crate) struct ShapeInterval {
     pub(crate) may_be_none: bool,
 }
 
-/// The value below which 95 % lie, of a sample: the quantile that makes a test with so many made
-/// data sets exact.
+/// The value below which 95 % lie, of a sample: the quantile that makes a test with that number of
+/// made data sets exact.
 pub(crate) fn upper(mut values: Vec<f64>) -> f64 {
     let rank = (CONFIDENCE * (values.len() + 1) as f64).ceil() as usize;
     values.sort_by(f64::total_cmp);

@@ -2,11 +2,12 @@
 
 use super::design::Design;
 
-/// Beyond so many scales a residual costs in proportion: the density of Huber's robust fit, with
-/// 95 % efficiency among normal ones.
+/// Beyond this number of scales a residual costs in proportion: the density of Huber's robust fit,
+/// with 95 % efficiency among normal ones.
 const HUBER: f64 = 1.345;
 
-/// Scales that are tried around the best one; they agree to a ten thousandth after so many steps.
+/// Steps of the search around the best scale; the scales agree to 0.01 % after this number of
+/// steps.
 const STEPS: usize = 60;
 
 /// Below this part of a time residuals are rounding, and a likelihood of them says nothing.

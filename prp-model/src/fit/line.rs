@@ -19,7 +19,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Adds what was measured of one size over so many routers.
+    /// Adds what was measured of one size over `hops` routers.
     pub(crate) fn add(&mut self, size: f64, hops: f64, sum: &Sums) {
         self.normal[0] += sum.weight;
         self.normal[1] += sum.weight * size;

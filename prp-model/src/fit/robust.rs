@@ -30,7 +30,7 @@ impl Tolerance {
     pub(crate) const COARSE: Self = Self(1e-3);
 }
 
-/// Passes at most. Weights that still move after so many go back and forth between a few
+/// Passes at most. Weights that still move after this number go back and forth between a few
 /// measurements at the cut.
 const MOST_PASSES: usize = 50;
 
@@ -136,7 +136,8 @@ pub(crate) fn fit(solver: &Solver, design: &Design, start: Vector) -> (Settled, 
     let times = design.times();
     let mut theta = start_at_medians(solver, design, start);
     let mut scale = scale(solver, design, &times, &theta);
-    // The scale follows from the fit and the fit from the scale: after three rounds both stand.
+    // The scale follows from the fit and the fit from the scale: after three rounds both are
+    // settled.
     for _ in 0..3 {
         theta = settle(solver, design, &times, theta, &scale, Tolerance::FINE).theta;
         scale = self::scale(solver, design, &times, &theta);
@@ -146,7 +147,7 @@ pub(crate) fn fit(solver: &Solver, design: &Design, start: Vector) -> (Settled, 
 
 /// Parameters for the medians of the settings, of which those far off count less (Huber).
 fn start_at_medians(solver: &Solver, design: &Design, start: Vector) -> Vector {
-    /// Huber's constant: beyond so many deviations a residual counts by its sign.
+    /// Huber's constant: beyond this number of deviations a residual counts by its sign.
     const HUBER: f64 = 1.345;
     /// Passes from anywhere to near enough.
     const PASSES: usize = 20;

@@ -41,7 +41,7 @@ impl Sample {
         Self { size, hops: None, messages: 1, pairs: 1, kind, round: None, time }
     }
 
-    /// The same over so many routers.
+    /// The same over `hops` routers.
     #[must_use]
     pub fn over(self, hops: Hops) -> Self {
         Self { hops: Some(hops), ..self }

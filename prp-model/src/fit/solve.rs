@@ -15,7 +15,7 @@ pub(crate) use shape::Shapes;
 pub(crate) struct Solver {
     pub(crate) model: Model,
     pub(crate) settings: Vec<Setting>,
-    /// The parameters that are looked for; the others stay.
+    /// The parameters that are searched for; the others stay.
     pub(crate) mask: Mask,
     /// Whether parameters that would be negative are 0. Without that bound estimates near it lie
     /// about the truth evenly, as intervals need it.
@@ -108,7 +108,7 @@ impl Solver {
         for (at, sum) in self.settings.iter().zip(sums) {
             let mut features = self.model.gradient(start, at);
             for (feature, is_free) in features.iter_mut().zip(mask) {
-                // What is not looked for is 0, or the shape, which is in the others' columns.
+                // What is not searched for is 0, or the shape, which is in the others' columns.
                 *feature = if *is_free { *feature } else { 0.0 };
             }
             normal.add_outer(sum.weight, &features);

@@ -38,7 +38,7 @@ impl Cluster {
         Some(Self { workstation, network: block(value("a_c")?, network) })
     }
 
-    /// Equation 16: what a message is to one of so many pairs of which each sends one at the same
+    /// Equation 16: what a message is to one of `pairs` pairs of which each sends one at the same
     /// time.
     ///
     /// ```

@@ -40,7 +40,7 @@ impl Graph {
     /// The graph as the paper draws it: processes are circles, senders on the left and receivers on
     /// the right, and blocks are boxes with their parameters, in the order in which messages pass
     /// them. A block that some messages pass earlier than others, such as a processor that sends
-    /// and receives, stands at each of those places, so that every arrow goes to the right.
+    /// and receives, is drawn at each of those places, so that every arrow goes to the right.
     #[must_use]
     pub fn svg(&self) -> String {
         let (places, edges) = self.places();

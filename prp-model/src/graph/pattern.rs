@@ -8,12 +8,12 @@ use super::definition::{Graph, Message, Node, Path, Primitive};
 pub enum Kind {
     /// From process 0 down a binary tree; process i sends to 2i + 1 and then to 2i + 2.
     TreeBroadcast,
-    /// Process 0 sends to each of the others in turn.
+    /// Process 0 sends to each of the others, one after another.
     FlatBroadcast,
-    /// Up the tree to process 0, which then sends to each of the others in turn: a global
-    /// operation, or a synchronisation where the messages are empty.
+    /// Up the tree to process 0, which then sends to each of the others, one after another: a
+    /// global operation, or a synchronisation where the messages are empty.
     Reduction,
-    /// Every process sends to so many neighbours at the same time.
+    /// Every process sends to this number of neighbours at the same time.
     Neighbours(u32),
     /// Section 4's experiment: every process with an even number sends to the next one.
     Pairs,
@@ -59,7 +59,7 @@ impl Parts {
             Kind::Neighbours(number) => {
                 for from in 0..processes {
                     for n in 0..number {
-                        // In turns to either side: 1, -1, 2, -2, ...
+                        // To alternate sides: 1, -1, 2, -2, ...
                         let (far, is_left) = (n / 2 + 1, n % 2 == 1);
                         let by = if is_left { processes - far } else { far };
                         let to = (from + by) % processes;
@@ -109,7 +109,7 @@ impl Builder {
         let sender = self.block(format!("W{from}{sends}"), "W", workstation);
         let link = if self.is_shared { "C".into() } else { format!("C{to}") };
         let link = self.block(link, "C", network);
-        // A message is delayed by nobody else.
+        // Nothing else delays a message.
         let late = self.block(format!("L{}", self.messages.len()), "L", delay);
         let receiver = self.block(format!("W{to}{receives}"), "W", workstation);
         let via = Path::Serial([sender, link, late, receiver].map(Path::Block).into());

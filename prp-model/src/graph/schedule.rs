@@ -71,7 +71,7 @@ struct Leg {
 }
 
 impl Legs {
-    /// The first block is the sender's and the last one the receiver's, if there are so many.
+    /// The first block is the sender's and the last one the receiver's, if there are two.
     fn of(graph: &Graph, path: &Path) -> Self {
         let parts = chain(graph, path, &|at| graph.blocks[at].block);
         let time = |parts: &[Part]| parts.iter().map(|part| part.block.fixed.number()).sum();

@@ -36,7 +36,7 @@ pub struct ConjugateGradient {
 }
 
 impl ConjugateGradient {
-    /// With so many entries in a row of the matrix: 5 for a five-point stencil.
+    /// With `entries` entries in a row of the matrix: 5 for a five-point stencil.
     #[must_use]
     pub fn new(lambda: f64, entries: u32) -> Self {
         /// 24 (t_s + 3 t_w) by 6 (t_s + 3 t_w).

@@ -17,7 +17,7 @@ pub struct Machine {
 pub struct Program {
     /// f, the part of a task's calculation that communication can go on behind.
     pub fraction: Fraction,
-    /// q, messages in turn.
+    /// q, messages one after another.
     pub messages: f64,
 }
 

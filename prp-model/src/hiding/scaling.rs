@@ -2,7 +2,7 @@
 
 use super::overlap::{Fraction, Overlap};
 
-/// How many messages a task has in turn, q(p).
+/// How many messages a task has, one after another, q(p).
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Messages {
     /// Times p to a power.
@@ -12,7 +12,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// So many, whatever the number of processors.
+    /// The same number, whatever the number of processors.
     #[must_use]
     pub const fn fixed(number: f64) -> Self {
         Self { factor: number, power: 0.0 }
@@ -30,8 +30,8 @@ impl Messages {
 pub enum Overhead {
     /// A part of the calculation.
     Fixed(f64),
-    /// A part of the calculation of one processor: so much of the smaller part that each of many
-    /// has.
+    /// A part of the calculation of one processor, as a multiple of the smaller part that each of
+    /// many has.
     Each(f64),
 }
 
@@ -80,7 +80,7 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// A task among so many.
+    /// A task among those of `processors` processors.
     #[must_use]
     pub fn at(&self, processors: u32) -> Overlap {
         let p = f64::from(processors);

@@ -127,7 +127,7 @@ pub(crate) fn comm_dup_with_info(comm: Handle, info: Handle, new: Ptr<Handle>) -
     Ok(())
 }
 
-/// The new communicator has its context when the request is done: until then nobody may use it.
+/// The new communicator has its context when the request is done: until then no call may use it.
 fn begin_duplicate(
     handle: Handle,
     info: Option<Info>,

@@ -182,7 +182,7 @@ pub(crate) fn type_create_struct(
 fn padded(made: Datatype) -> Datatype {
     let widest = made.runs().iter().map(|r| r.basic.alignment()).max().unwrap_or(1) as isize;
     let (true_lb, true_ub) = made.true_bounds();
-    // Bounds that somebody has set are left alone.
+    // Bounds that the program has set are left alone.
     if (made.lb(), made.ub()) != (true_lb, true_ub) || widest <= 1 {
         return made;
     }

@@ -18,7 +18,7 @@ use crate::sys::wrapped;
 /// Key of an info object: `true` releases the receives of a communicator early.
 const HINT: &str = "prp_mpi_early_release";
 
-/// Whether receives of any communicator may be released early. What is off costs one look at this.
+/// Whether receives of any communicator may be released early. What is off costs one load of this.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 /// Whether those of all communicators may.

@@ -155,7 +155,7 @@ impl Part {
         pattern(&self.comm, self.peer, self.tag)
     }
 
-    /// Begins to receive. `None` from nobody.
+    /// Begins to receive. `None` from MPI_PROC_NULL.
     pub(crate) fn receive(&self) -> Result<Option<RequestId>, Failure> {
         if self.peer == PROC_NULL {
             return Ok(None);
@@ -178,10 +178,10 @@ fn pattern(comm: &Comm, peer: c_int, tag: c_int) -> Pattern {
     }
 }
 
-/// What a receive from nobody has got.
+/// What a receive from MPI_PROC_NULL has got.
 pub(crate) const NOBODY: Ending = Ending { source: PROC_NULL, ..Ending::EMPTY };
 
-/// What somebody waits for, for reports.
+/// What a call waits for, for reports.
 pub(crate) fn waiting(handle: Handle, detail: Detail) -> Waiting {
     let comm = comm(handle);
     let name = comm.as_ref().map(|c| c.name.lock().clone()).unwrap_or_default();
@@ -201,7 +201,7 @@ pub(crate) fn waiting(handle: Handle, detail: Detail) -> Waiting {
     waiting
 }
 
-/// Waits for a request that nobody else knows.
+/// Waits for a request that no other call knows.
 pub(crate) fn finish(
     request: RequestId,
     handle: Handle,

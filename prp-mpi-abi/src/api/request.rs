@@ -110,7 +110,7 @@ fn release(engine: &mut Engine, request: &Req) -> bool {
 }
 
 /// Waits until all requests are done. Receives are released early when nothing else is to be waited
-/// for. `is_ignored`: the program does not look at any status.
+/// for. `is_ignored`: the program does not read any status.
 fn wait_for_all(handles: &[Handle], is_ignored: bool) -> Result<(), Failure> {
     wait_until(handles, early::is_on().then_some(is_ignored), |done| done.iter().all(|d| *d))?;
     Ok(())

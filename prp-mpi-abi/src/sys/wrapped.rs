@@ -1,8 +1,8 @@
 //! Functions of the C library that hand memory to the kernel or give it back. A system call on a
-//! page that is closed fails with EFAULT in place of waiting, and memory that is freed may become
-//! somebody else's. So what was received early into that memory is completed first.
+//! page that is closed fails with EFAULT in place of waiting, and memory that is freed may be used
+//! for something else. So what was received early into that memory is completed first.
 //!
-//! While nothing is released early each costs one look at a counter.
+//! While nothing is released early each costs one load of a counter.
 #![allow(unreachable_pub, reason = "exported to C")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -30,7 +30,7 @@ impl<'a> Run<'a> {
         Self { comm, signature, combine: None }
     }
 
-    /// The call has elements of a kind, and so many for each rank.
+    /// The call has elements of a kind, and `count` for each rank.
     fn of<T: Element>(mut self, count: usize) -> Self {
         let basic = T::datatype().only_basic();
         self.signature.element = basic.map_or(0, crate::datatype::Basic::code);
@@ -237,7 +237,7 @@ impl ProcessAt<'_> {
         Ok(())
     }
 
-    /// The buffer of the root, which nobody else has.
+    /// The buffer of the root, which no other rank has.
     fn at_root<T>(self, buffer: Option<&mut [T]>, len: usize) -> Result<&mut [T]> {
         let is_root = self.comm.rank() as usize == self.rank;
         let buffer = buffer.unwrap_or_default();

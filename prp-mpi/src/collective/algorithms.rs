@@ -40,7 +40,7 @@ impl Place {
         (self.rank + self.size - by % self.size) % self.size
     }
 
-    /// Nobody leaves before all have come.
+    /// No rank leaves before all have come.
     pub fn barrier(self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut distance = 1;
@@ -53,7 +53,7 @@ impl Place {
         steps
     }
 
-    /// `all` goes from the root to everybody.
+    /// `all` goes from the root to all ranks.
     pub fn bcast(self, root: usize, all: &Range<usize>) -> Vec<Step> {
         let mut steps = Vec::new();
         let virtual_rank = (self.rank + self.size - root) % self.size;
@@ -235,7 +235,7 @@ impl Place {
         others.map(|r| Step::Send(r, parts[r].clone())).collect()
     }
 
-    /// The part of each rank goes to everybody.
+    /// The part of each rank goes to all ranks.
     pub fn allgather(self, parts: Parts<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
         for round in 0..self.size.saturating_sub(1) {

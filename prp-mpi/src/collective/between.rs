@@ -45,7 +45,7 @@ impl Sides {
         self.rank == self.own.start
     }
 
-    /// Nobody leaves before all of both groups have come.
+    /// No rank leaves before all of both groups have come.
     pub fn barrier(&self) -> Vec<Step> {
         Place { rank: self.rank, size: self.size() }.barrier()
     }

@@ -63,8 +63,8 @@ impl Engine {
         id
     }
 
-    /// Whether a request is done, or could be released now. `is_ignored`: nobody will look at its
-    /// status.
+    /// Whether a request is done, or could be released now. `is_ignored`: its status will not be
+    /// read.
     pub fn can_release(&mut self, id: RequestId, is_ignored: bool) -> bool {
         if self.requests.is_done(id) {
             return true;
@@ -169,7 +169,7 @@ impl Engine {
 }
 
 /// Which part of a buffer can be closed while nothing is known of its message: all of it, if it is
-/// whole pages and nobody has to be told what came from where.
+/// whole pages and no call has to be told what came from where.
 fn part_of_posted(posted: &Posted) -> Option<Range<usize>> {
     let page = protection::page()?;
     let addresses = posted.region.addresses()?;

@@ -25,7 +25,7 @@ pub(super) struct Bursts {
     begun: u32,
     /// Messages of the last burst.
     length: u32,
-    /// Nanoseconds that messages may wait in vain.
+    /// Nanoseconds that messages may wait without being joined.
     balance: i64,
     /// When the program was left to itself after the last message, if messages are expected.
     left: Option<Instant>,

@@ -37,7 +37,7 @@ const SOON: Duration = Duration::from_millis(2);
 const LONG: Duration = Duration::from_millis(50);
 
 impl Process {
-    /// Waits until `ready` has something. `what` says for what, should anybody ask.
+    /// Waits until `ready` has something. `what` says for what, for reports.
     pub fn wait<T>(
         &self,
         what: &dyn Fn() -> Waiting,
@@ -117,7 +117,7 @@ impl Process {
         engine.take(request)
     }
 
-    /// Polls once, without waiting; a rank that polls in vain lets others run.
+    /// Polls once, without waiting; a rank that polls and finds nothing lets others run.
     pub fn try_now<T>(&self, mut ready: impl FnMut(&mut Engine) -> Option<T>) -> Option<T> {
         let mut engine = self.engine();
         engine.end_bursts();

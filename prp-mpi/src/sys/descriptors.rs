@@ -35,7 +35,7 @@ pub fn receive(stream: &UnixStream) -> io::Result<(u32, Vec<OwnedFd>)> {
     let mut fds = Vec::new();
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(all) = control {
-            // SAFETY: the kernel has just made these descriptors for this process, and nobody else
+            // SAFETY: the kernel has just made these descriptors for this process, and nothing else
             // in it knows of them.
             fds.extend(all.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
         }

@@ -52,8 +52,8 @@ impl Region {
     ///
     /// # Safety
     /// Until the last clone is dropped, all bytes of the elements must be readable, and writable if
-    /// the region is received into; nobody else may use them in a way that MPI forbids for a buffer
-    /// in use.
+    /// the region is received into; nothing else may use them in a way that MPI forbids for a
+    /// buffer in use.
     pub unsafe fn foreign(base: *mut u8, count: usize, datatype: &Arc<Datatype>) -> Self {
         let len = count.saturating_mul(datatype.size());
         if datatype.is_contiguous() || len == 0 {

@@ -1,4 +1,4 @@
-//! Pages of the application that nobody may touch yet: their bytes are still on their way.
+//! Pages of the application that it may not touch yet: their bytes are still on their way.
 //!
 //! The pages of a receive that was released early have no access (`mprotect`). Bytes get there
 //! through `/proc/self/mem`, which the protection does not hold back, so other threads never see a
@@ -54,7 +54,8 @@ pub struct Hooks {
 /// Makes protection possible in this process.
 ///
 /// # Errors
-/// If the kernel lets nobody write through protection, or no handler can be installed. Says which.
+/// If the kernel does not let this process write through protection, or no handler can be
+/// installed. Says which.
 pub fn enable(hooks: Hooks) -> Result<(), String> {
     if MEMORY.get().is_some() {
         return Ok(());

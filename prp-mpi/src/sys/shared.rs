@@ -39,7 +39,7 @@ fn ring_bytes(ranks: usize) -> usize {
 pub struct Bell(EventFd);
 
 impl Bell {
-    /// A bell that nobody has rung.
+    /// A bell that was not rung.
     ///
     /// # Errors
     /// Those of `eventfd`.
@@ -99,8 +99,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: base and length are those of the mapping, and nobody has a reference into it any
-        // longer: they live as long as this.
+        // SAFETY: base and length are those of the mapping, and no reference into it is left: they
+        // live as long as this.
         let _ = unsafe { munmap(self.base.cast(), self.len) };
     }
 }

@@ -69,7 +69,7 @@ pub(super) unsafe fn listen(fd: c_int, _backlog: c_int) -> Option<io::Result<c_i
     let listen = || {
         let bits = flags(fd)?;
         let listener = Builder::new().bind(Port::new(address.port()))?;
-        // SAFETY: the kernel has just made this descriptor, and nobody else knows of it.
+        // SAFETY: the kernel has just made this descriptor, and nothing else knows of it.
         let port =
             unsafe { OwnedFd::from_raw_fd(checked(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0))?) };
         descriptor::insert(fd, Descriptor::listener(listener, port, bits));

@@ -12,7 +12,7 @@ pub(super) struct Next {
 }
 
 impl Next {
-    /// That of this name, which is looked for when first called.
+    /// That of this name, which is searched for when first called.
     pub(super) const fn new(name: &'static CStr) -> Self {
         Self { name, address: AtomicUsize::new(0) }
     }

@@ -22,7 +22,8 @@ pub(super) unsafe fn read(address: *const sockaddr, len: socklen_t) -> Option<So
     is_ip4.then(|| SocketAddrV4::new(ip, u16::from_be(address.sin_port)))
 }
 
-/// Writes an address as far as there is room, and how long it is. Nothing where nobody asks.
+/// Writes an address as far as there is room, and how long it is. Nothing where the caller does not
+/// ask.
 ///
 /// # Safety
 /// `to` is null or has `*len` bytes.

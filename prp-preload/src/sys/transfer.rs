@@ -48,7 +48,7 @@ pub(super) unsafe fn recv(
     if len == 0 {
         return Some(Ok(0));
     }
-    // SAFETY: the caller has `len` bytes there, and nobody else uses them during the call.
+    // SAFETY: the caller has `len` bytes there, and nothing else uses them during the call.
     let to = unsafe { slice::from_raw_parts_mut(to.cast::<u8>(), len) };
     Some(with(&known, flags, |mut stream| {
         if flags & libc::MSG_PEEK != 0 {
@@ -91,7 +91,7 @@ pub(super) unsafe fn recvmsg(
     flags: c_int,
 ) -> Option<io::Result<ssize_t>> {
     let known = descriptor::find(fd)?;
-    // SAFETY: the caller has passed a message, with parts that nobody else uses during the call.
+    // SAFETY: the caller has passed a message, with parts that nothing else uses during the call.
     let mut parts = unsafe {
         (*message).msg_namelen = 0;
         (*message).msg_controllen = 0;
@@ -144,7 +144,7 @@ pub(super) unsafe fn send(
     if len == 0 {
         return Some(Ok(0));
     }
-    // SAFETY: the caller has `len` bytes there, which nobody changes during the call.
+    // SAFETY: the caller has `len` bytes there, which nothing changes during the call.
     let from = unsafe { slice::from_raw_parts(from.cast::<u8>(), len) };
     Some(with(&known, flags, |mut stream| stream.write(from)))
 }
@@ -174,7 +174,7 @@ pub(super) unsafe fn sendmsg(
     flags: c_int,
 ) -> Option<io::Result<ssize_t>> {
     let known = descriptor::find(fd)?;
-    // SAFETY: the caller has passed a message, with parts that nobody changes during the call.
+    // SAFETY: the caller has passed a message, with parts that nothing changes during the call.
     let parts = unsafe { parts_to_send((*message).msg_iov, (*message).msg_iovlen) };
     Some(with(&known, flags, |mut stream| stream.write_vectored(&parts)))
 }
@@ -199,7 +199,7 @@ fn with(
 }
 
 /// # Safety
-/// `parts` is an array of `count` parts with memory that nobody else uses while they live.
+/// `parts` is an array of `count` parts with memory that nothing else uses while they live.
 unsafe fn parts_to_fill<'a>(parts: *const iovec, count: usize) -> Vec<IoSliceMut<'a>> {
     (0..count)
         .filter_map(|i| {
@@ -215,7 +215,7 @@ unsafe fn parts_to_fill<'a>(parts: *const iovec, count: usize) -> Vec<IoSliceMut
 }
 
 /// # Safety
-/// `parts` is an array of `count` parts with memory that nobody changes while they live.
+/// `parts` is an array of `count` parts with memory that nothing changes while they live.
 unsafe fn parts_to_send<'a>(parts: *const iovec, count: usize) -> Vec<IoSlice<'a>> {
     (0..count)
         .filter_map(|i| {

@@ -56,7 +56,7 @@ fn poll_until(
         let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
         let slice = if has_others { Some(left.map_or(SLICE, |l| l.min(SLICE))) } else { left };
         let mut ready = if has_streams { poll_streams(fds, &streams, slice)? } else { 0 };
-        // What is ready is told at once; the others' turn comes when nothing is.
+        // What is ready is returned at once; the others are waited for when nothing is.
         if has_others && ready == 0 {
             let slice = if has_streams { Duration::ZERO } else { slice.unwrap_or(SLICE) };
             ready = poll_listeners(fds, known, slice) + poll_others(fds, known)?;

@@ -11,7 +11,7 @@ use prp_sim::grid::{self, Failure, Report};
 
 use super::print_line;
 
-/// Runs that a soak makes between two looks at the clock.
+/// Runs that a soak makes between two readings of the clock.
 const SOAK_STEP: u64 = 2000;
 
 /// Run many seeds and check the rules in each

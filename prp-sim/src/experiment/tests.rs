@@ -7,7 +7,7 @@ fn incast(controller: Controller, kib: usize, seed: u64) -> Finding {
 }
 
 /// Thirty-two senders to one receiver over a switch that queues 21 full frames for it, or 43, or
-/// 87: the receiver's cable stays full, and everybody gets a share of it.
+/// 87: the receiver's cable stays full, and every sender gets a share of it.
 #[test]
 fn incast__full_and_fair() {
     for (kib, seed) in [(32, 1), (32, 3), (32, 5), (64, 1), (64, 6), (128, 1)] {

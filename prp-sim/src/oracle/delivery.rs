@@ -42,7 +42,7 @@ pub(super) fn check_flushed(
 ) -> Result<(), String> {
     let closes = flow.listener.is_none_or(|l| plan.listeners[l].until.is_some());
     if closes || !nodes_stay(plan, flow) {
-        // What a process had taken is gone with it, what nobody had accepted with its listener.
+        // What a process had taken is gone with it, what was not accepted with its listener.
         return Ok(());
     }
     let deaf = |role| {
@@ -61,8 +61,8 @@ pub(super) fn check_flushed(
         let careless = |peer: &EndRecord| peer.how == How::Aborted;
         let left_early = |peer: &EndRecord| !peer.eof && peer.error.is_none();
         let any = |check: &dyn Fn(&EndRecord) -> bool| record.ends(other(end.role)).any(check);
-        // It died before anybody had accepted it, and this end was told, or had left. Policy
-        // `detect` lets connections die of a lost EOC.
+        // It died before it was accepted, and this end was told, or had left. Policy `detect` lets
+        // connections die of a lost EOC.
         let detect = end.terms.is_some_and(|t| t.reliability == Reliability::Detect);
         let stillborn = (end.error.is_some() || (detect && tally.harmed() > 0))
             && record.ends(other(end.role)).next().is_none();

@@ -16,7 +16,7 @@ use crate::tally::Tally;
 /// is 15 s, repeats come every second, and two of them may be lost or find a full backlog.
 const LEAST_TIMEOUT: Duration = Duration::from_secs(12);
 
-/// Looks for the cause of every error of a flow.
+/// Searches for the cause of every error of a flow.
 pub(super) fn check_errors(
     plan: &Plan,
     flow: &FlowPlan,
@@ -61,7 +61,7 @@ impl Case<'_> {
         }
     }
 
-    /// Nobody listened, at some time.
+    /// No process listened, at some time.
     fn refusal(&self) -> bool {
         let Some(listener) = self.flow.listener.map(|l| &self.plan.listeners[l]) else {
             return true;
@@ -71,7 +71,7 @@ impl Case<'_> {
             || !self.plan.nodes[self.flow.server].restarts.is_empty()
     }
 
-    /// Somebody broke off, or forgot.
+    /// One end broke off, or forgot.
     fn broken_off(&self) -> bool {
         let closes = listening_ends(self.plan, self.flow);
         // Its own farewell was lost, and then it no longer knew the connection.
@@ -116,7 +116,7 @@ impl Case<'_> {
     fn gap(&self) -> bool {
         let detect = match self.end.terms {
             Some(terms) => terms.reliability == Reliability::Detect,
-            // It was over before the application had a look at the terms.
+            // It was over before the application read the terms.
             None => {
                 let theirs = self.flow.listener.map(|l| self.plan.listeners[l].config.reliability);
                 let common = theirs.and_then(|t| self.flow.config.reliability.strongest_common(t));
@@ -137,7 +137,7 @@ impl Case<'_> {
     }
 
     /// The peer broke off, or its listener closed, its reset was lost, and it has since given up
-    /// its port: nobody answers for that any more but to requests (SPEC PRP-RST-2).
+    /// its port: no process answers for that any more but to requests (SPEC PRP-RST-2).
     fn forsaken(&self) -> bool {
         let closes = listening_ends(self.plan, self.flow);
         let broke_off = |peer: &EndRecord| {

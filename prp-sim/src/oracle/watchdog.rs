@@ -20,7 +20,7 @@ const PROGRESS_WITHIN: Duration = Duration::from_secs(15);
 /// (PRP-CONN-11).
 const DEATH_WITHIN: Duration = Duration::from_secs(100);
 
-/// Looks whether all flows move.
+/// Checks whether all flows move.
 pub(crate) fn watch(
     now: Instant,
     plan: &Plan,
@@ -44,7 +44,7 @@ pub(crate) fn watch(
 }
 
 fn limit(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, harmed: bool) -> Duration {
-    // A reset is sent once. If it is lost, and the other end has nothing to send, nobody tells it.
+    // A reset is sent once. If it is lost, and the other end has nothing to send, nothing tells it.
     let gone = !record.ends.is_empty()
         && (harmed || record.ends.iter().any(|end| breaks_off(flow, end.role)));
     let closes = listening_ends(plan, flow);

@@ -1,5 +1,5 @@
-//! Work is bounded: so much data, so much harm, so much time, so many frames and no more. Endpoints
-//! that keep each other busy with frames that bring nobody anything break this.
+//! Work is bounded: at most a number of frames that follows from the data, the faults and the time.
+//! Endpoints that keep each other busy with frames that carry nothing new break this.
 
 use core::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::tally::Tally;
 /// time.
 const PER_SEGMENT: u64 = 12;
 
-/// An end, or a request: handshake and farewell, each with repeats until somebody is there.
+/// An end, or a request: handshake and farewell, each with repeats until the peer is there.
 const PER_END: u64 = 40;
 
 /// A frame that was lost, doubled, late or changed: it, what was sent behind it, and news of both.

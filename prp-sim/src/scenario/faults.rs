@@ -91,7 +91,7 @@ fn begins(rng: &mut SimRng) -> Instant {
     Instant::ZERO + rng.span(Duration::from_micros(10), BEGINS_WITHIN)
 }
 
-/// Mostly short enough that nobody should give up, sometimes longer than every timeout.
+/// Mostly short enough that no end should give up, sometimes longer than every timeout.
 fn span(rng: &mut SimRng) -> (Instant, Instant) {
     let from = begins(rng);
     let most = if rng.one_in(8) { Duration::from_secs(120) } else { Duration::from_secs(5) };

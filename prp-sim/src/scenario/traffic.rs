@@ -16,7 +16,7 @@ use crate::topology::Topology;
 /// Ports that clients who insist on one insist on: few, so that the same ends are used again.
 const INSISTED: u16 = 40_000;
 
-/// A port on which nobody listens.
+/// A port on which no process listens.
 const NOBODYS: Port = Port::new(999);
 
 /// Listeners and flows.
@@ -59,7 +59,7 @@ fn listeners(
     many: bool,
 ) -> Vec<ListenPlan> {
     let mut all = Vec::new();
-    // A node or two that everybody talks to, or every node.
+    // A node or two to which all talk, or every node.
     let servers = if rng.one_in(2) { topology.nodes() } else { 1.max(topology.nodes() / 3) };
     for node in (topology.nodes() - servers)..topology.nodes() {
         for port in 0..rng.between(1, 2) as u16 {

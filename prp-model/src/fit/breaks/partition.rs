@@ -53,7 +53,7 @@ impl Curve {
         Some(self.lines(best.0.clone()))
     }
 
-    /// The best places of so many breaks.
+    /// The best places of `breaks` breaks.
     pub(super) fn split(&self, breaks: usize) -> Option<Vec<usize>> {
         self.best(&self.costs(), breaks).map(|(ends, _)| ends)
     }
@@ -86,7 +86,7 @@ impl Curve {
         costs
     }
 
-    /// The best places of so many breaks, and what is left over: dynamic programming over the last
+    /// The best places of `breaks` breaks, and what is left over: dynamic programming over the last
     /// piece.
     fn best(&self, costs: &[Vec<f64>], breaks: usize) -> Option<(Vec<usize>, f64)> {
         let count = self.sizes.len();

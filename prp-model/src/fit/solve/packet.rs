@@ -55,7 +55,7 @@ impl PacketSums {
         all
     }
 
-    /// With so many packets at each setting.
+    /// With these numbers of packets at each setting.
     pub(super) fn with(&self, counts: &[f64]) -> PacketEquations {
         let (mut cc, mut cx, mut c, mut ch) = (0.0, 0.0, 0.0, 0.0);
         for ([weight, size, time, hops], count) in self.rows.iter().zip(counts) {

@@ -9,7 +9,7 @@ use crate::fit::line::Line;
 use crate::fit::sample::Setting;
 use crate::point::packets;
 
-/// Of messages of more packets than this no step is looked for: it is less than 1/16 of their
+/// Of messages of more packets than this no step is searched for: it is less than 1/16 of their
 /// packets' cost, and the steps of smaller ones tell.
 const MOST_STEPS: u32 = 16;
 
@@ -17,7 +17,7 @@ const MOST_STEPS: u32 = 16;
 /// many packets: 2 % apart.
 const RATIO: f64 = 1.02;
 
-/// Sizes of packets smaller than this part of the smallest message are not looked for: steps so
+/// Sizes of packets smaller than this part of the smallest message are not searched for: steps so
 /// narrow are a slope.
 const SMALLEST_PART: f64 = 0.25;
 
@@ -61,8 +61,8 @@ impl Shapes {
         }
     }
 
-    /// Every size that is looked at where a whole profile is wanted, in order; of breaks so many
-    /// from one measured size to the next.
+    /// Every size that is tried where a whole profile is wanted, in order; of breaks `per_gap` from
+    /// one measured size to the next.
     pub(crate) fn all(&self, per_gap: u32) -> Vec<Shape> {
         match self {
             Self::None => Vec::new(),

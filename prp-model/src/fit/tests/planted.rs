@@ -133,8 +133,8 @@ fn planted__prp() {
 }
 
 /// The paper's own numbers: 74 us, 6.6 MB/s, a network of 12.5 MB/s and frames of 34 bytes or more.
-/// The frame that is filled takes 2.7 us, little more than the scatter, so that B0 hardly stands
-/// out.
+/// The frame that is filled takes 2.7 us, little more than the scatter, so that B0 is hardly
+/// significant.
 #[test]
 fn planted__prp_with_a_break_that_is_hardly_significant() {
     let (network, both, n_min) = (1.0 / 12.5e6, 1.0 / 6.6e6, 34.0);

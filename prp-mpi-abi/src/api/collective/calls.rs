@@ -23,7 +23,7 @@ use crate::api::message::{region, type_of};
 use crate::object::{Comm, Handle};
 use crate::sys::pointer::{Address, Counts, Ptr};
 
-/// Nobody leaves before all have come.
+/// No rank leaves before all have come.
 pub(crate) fn plan_barrier(comm: Handle) -> Result<Plan, Failure> {
     let of = comm_of(comm)?;
     let make = |place: Place| Made::new(Region::owned(0), place.barrier());

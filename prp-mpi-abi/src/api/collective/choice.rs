@@ -39,7 +39,7 @@ pub(crate) fn read_environment() {
     LazyLock::force(&GENERAL);
 }
 
-/// Does what the info of a communicator says. Words that nobody knows are ignored, as in all info.
+/// Does what the info of a communicator says. Unknown words are ignored, as in all info.
 pub(crate) fn take_hints(comm: &Comm, info: &Info) {
     let mut choices = Choices::default();
     for (key, value) in info {

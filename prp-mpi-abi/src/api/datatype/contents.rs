@@ -171,7 +171,7 @@ fn of_fortran(like: usize, combiner: i32, asked: &[c_int], new: Ptr<Handle>) -> 
     Ok(())
 }
 
-/// Whether so many decimal digits and so large an exponent fit, where each may be undefined.
+/// Whether the decimal digits and the exponent fit, where each may be undefined.
 const fn fits(digits: c_int, range: c_int, most_digits: c_int, most_range: c_int) -> bool {
     digits <= most_digits && range <= most_range
 }

@@ -1,4 +1,4 @@
-//! Messages that are looked at before they are received.
+//! Messages that are probed before they are received.
 
 use std::ffi::c_int;
 

@@ -2,7 +2,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::*;
 
-/// Ranks that carry out their steps in turns, and the messages between them.
+/// Ranks that carry out their steps alternately, and the messages between them.
 pub(in crate::collective) struct Group {
     memory: Vec<Vec<u8>>,
     steps: Vec<VecDeque<Step>>,

@@ -14,7 +14,7 @@ impl Program {
         Self { bursts: Bursts::new(), now: Instant::now() }
     }
 
-    /// Begins so many messages, and computes for `gap` after each. Which of them may wait.
+    /// Begins `messages` messages, and computes for `gap` after each. Which of them may wait.
     fn begin(&mut self, messages: usize, gap: Duration) -> Vec<bool> {
         let begin = |_| {
             let may_wait = self.bursts.begin(|| self.now);

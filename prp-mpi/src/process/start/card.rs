@@ -15,7 +15,7 @@ use prp_sock::PrpAddr;
 pub(super) struct Secret(u128);
 
 impl Secret {
-    /// Nobody can guess it: the keys of the hashers come from the system's random numbers.
+    /// It cannot be guessed: the keys of the hashers come from the system's random numbers.
     pub(super) fn random() -> Self {
         let half = || u128::from(RandomState::new().hash_one(0));
         Self(half() << 64 | half())

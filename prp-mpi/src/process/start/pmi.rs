@@ -190,7 +190,7 @@ fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text.into())
 }
 
-/// A text without what stands between fields.
+/// A text without the characters between fields.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

@@ -103,8 +103,8 @@ fn pass_on(signal: c_int, code: c_int, info: *mut siginfo_t, context: *mut c_voi
         libc::SIG_IGN if !is_fault => {}
         _ if is_back || handler == libc::SIG_DFL || handler == libc::SIG_IGN => {
             open_all();
-            // SAFETY: plain calls. After this handler the fault comes again, or the signal that
-            // somebody has sent, and ends the process as it would have without this library.
+            // SAFETY: plain calls. After this handler the fault comes again, or the signal that was
+            // sent, and ends the process as it would have without this library.
             unsafe {
                 libc::signal(signal, libc::SIG_DFL);
                 if !is_fault {

@@ -7,7 +7,7 @@ fn check__frames_without_data_are_too_many() {
     let flow_log = FlowLog::new(plan.flows.len());
     let tally =
         |frames, seconds: u64| Tally { frames, nanos: seconds * 1_000_000_000, ..Tally::default() };
-    // A request each that nobody answers.
+    // A request each that gets no answer.
     let requests = 5 * plan.flows.len() as u64;
     check(&plan, &flow_log, &tally(requests, 1)).expect("not many");
     // Two endpoints that answer each other's answers, a thousand times a second.

@@ -62,7 +62,7 @@ fn spend(rng: &mut SimRng, size: Size, budget: &mut u64) -> u64 {
     spent
 }
 
-/// So many bytes, as one item or several.
+/// `size` bytes, as one item or several.
 fn bulk(rng: &mut SimRng, size: Size, budget: &mut u64) -> Vec<Item> {
     let mut left = spend(rng, size, budget);
     let most = if rng.one_in(2) { left } else { (left / 8).max(1) };

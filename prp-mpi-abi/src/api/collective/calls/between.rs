@@ -91,8 +91,8 @@ fn ranges(root: Root, mine: &Region, all: &Parts) -> Vec<Range<usize>> {
     if root == Root::Here { all.ranges(0) } else { iter::once(0..mine.len()).collect() }
 }
 
-/// A rank's own part, or those of the other group, of which only the one is looked at that has a
-/// meaning there.
+/// A rank's own part, or those of the other group, of which only the one is read that has a meaning
+/// there.
 pub(super) fn gather(
     inter: Inter,
     call: Call,

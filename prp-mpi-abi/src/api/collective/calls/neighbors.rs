@@ -20,7 +20,7 @@ fn neighbors(comm: Handle) -> Result<Neighbors, Failure> {
 }
 
 /// A part for each destination goes there, and one comes from each source. Where `out` is one part
-/// it is for all. What would come from nobody is left as it is.
+/// it is for all. The part of a neighbour that does not exist is left as it is.
 fn exchanged(
     call: Call,
     comm: Handle,
