@@ -15,7 +15,7 @@ const NAME: &str = "library/std/src/net/tcp/tests.rs";
 fn main() {
     println!("cargo::rerun-if-env-changed=RUST_STD_TCP_TESTS");
     println!("cargo::rerun-if-changed=build.rs");
-    // What stands for std's names would be of use to nobody without them.
+    // The modules in place of std's names would be of no use without them.
     println!("cargo::rustc-check-cfg=cfg(std_tests)");
     println!("cargo::rerun-if-changed=std_tcp_table.rs");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("std_tcp.rs");
@@ -27,7 +27,7 @@ fn main() {
             adapt(&fs::read_to_string(path).expect("std's tests can be read"), path)
         }
         None => {
-            // Written when the package is installed; a file that is missing is looked for each
+            // Written when the package is installed; a file that is missing is searched for each
             // time.
             println!("cargo::rerun-if-changed=/var/lib/dpkg/info/rust-src.list");
             listing("", &[], &[])

@@ -66,7 +66,7 @@ start_wire() {
     done
     write_faults
     : >"$STATE/wire.said"
-    # A session of its own, so that a Ctrl-C meant for somebody else does not cut the link.
+    # A session of its own, so that a Ctrl-C meant for another program does not cut the link.
     inside wire setsid "$WIRE" "$STATE/faults" "$STATE/counters" "${devices[@]}" \
         </dev/null >"$STATE/wire.said" 2>&1 9>&- &
     disown 2>/dev/null || true

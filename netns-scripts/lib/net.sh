@@ -58,7 +58,7 @@ try() {
 }
 
 bring_up() {
-    # Commands on the nodes may run as somebody else and still have to read their prphosts.
+    # Commands on the nodes may run as another user and still have to read their prphosts.
     umask 022
     BUILDING=''
     trap roll_back EXIT
@@ -98,7 +98,7 @@ roll_back() {
         find_holder
         tear_down || warn "could not clear everything: 'topo down' tries again"
     fi
-    # The lock too, unless there is something to lock, or somebody else has it.
+    # The lock too, unless there is something to lock, or another process has it.
     if [[ ! -d $STATE ]] && flock -n 9 2>/dev/null && [[ /proc/self/fd/9 -ef $BASE/$INSTANCE.lock ]]; then
         remove_lock
     fi
@@ -252,7 +252,7 @@ tear_down() {
             v=${file##*/}
             [[ -e /run/netns/$(namespace_name "$v") ]] || continue
             id=$(namespace_id "$v")
-            # Somebody may have removed ours and made one of the same name.
+            # Another process may have removed ours and made one of the same name.
             if [[ -n $id && -s $file && $id != "$(<"$file")" ]]; then
                 warn "leaving network namespace $(namespace_name "$v") alone: topo did not make it"
                 continue
@@ -273,8 +273,8 @@ run_on_node() {
 
 # on_node NODE COMMAND...: exec all the way: the process that called this becomes the command, so
 # its pid, signals and status are the command's. The mount namespace is for /sys, where programs
-# look for devices; what remains visible of the host is the rest. A kernel that refuses a new sysfs
-# costs only that.
+# search for devices; what remains visible of the host is the rest. A kernel that refuses a new
+# sysfs costs only that.
 on_node() {
     local node=$1 hosts=$STATE/$1/prphosts
     shift

@@ -124,7 +124,7 @@ hosts_text() {
         # than to the neighbour it is `via`, which has a UDP address as well.
         backup="udp:$(ipv4_address "${line%% *}")"
         case $CARRIER in
-        # The kernel knows the way, and nobody on it has to speak PRP.
+        # The kernel knows the way, and no node on it has to speak PRP.
         udp) echo "${line%% *} $backup ${line##* } mtu=$PLAN_MTU" ;;
         both)
             [[ $line == *' via '* ]] && backup+=' metric 9000' || backup+=' metric 10000'

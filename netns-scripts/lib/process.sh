@@ -36,8 +36,8 @@ start_holder() {
         echo "$pid ${21} $boot" >"$1/holder.new" && mv "$1/holder.new" "$1/holder" || exit
         exec 9>&-
         exec sleep infinity 2>/dev/null'
-    # Until it has written itself down, nobody could take it back: an interrupt has to wait that
-    # long.
+    # Until it has written itself down, no other process could take it back: an interrupt has to
+    # wait that long.
     local caught=''
     trap caught=129 HUP
     trap caught=130 INT
@@ -119,7 +119,7 @@ processes_inside() {
 # find_processes [-o -lname PATTERN]...
 find_processes() {
     (($#)) || return 0
-    # Fails for every process that ends meanwhile or is not ours to look at.
+    # Fails for every process that ends meanwhile or that this one may not inspect.
     find /proc/[0-9]*/ns/net -maxdepth 0 \( "${@:2}" \) -printf '%h\n' 2>/dev/null | cut -d / -f 3 || true
 }
 

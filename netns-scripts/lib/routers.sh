@@ -4,8 +4,8 @@
 #
 #   BASE/INSTANCE/V/routed    what the router of node V says
 #
-# Two nodes have nobody between them. With more there is a router on each, also where a switch is
-# the middle: a node with one refuses what nobody listens to, and answers `prp ping`.
+# Two nodes have none between them. With more there is a router on each, also where a switch is the
+# middle: a node with one refuses requests to ports without a listener, and answers `prp ping`.
 
 # Empty for nodes without routers, or a word.
 ROUTERS=yes
@@ -27,7 +27,7 @@ start_routers() {
     local -A pids=()
     for v in "${PLAN_NODES[@]}"; do
         : >"$STATE/$v/routed"
-        # A session of its own, so that a Ctrl-C meant for somebody else does not end it. Settings
+        # A session of its own, so that a Ctrl-C meant for another program does not end it. Settings
         # and PRP_NODE are this machine's, and not those of its nodes.
         (unset PRP_NODE && on_node "$v" setsid "$ROUTED" --config /dev/null) </dev/null >"$STATE/$v/routed" 2>&1 9>&- &
         pids[$v]=$!

@@ -25,8 +25,7 @@ set_paths() {
         MODE=rootless BASE=/tmp/prp-topo-$EUID
     fi
     STATE=$BASE/$INSTANCE
-    # /tmp belongs to everyone, and somebody else's state would lead us into somebody else's
-    # processes.
+    # /tmp belongs to everyone, and another user's state would lead us into that user's processes.
     if [[ -e $BASE || -L $BASE ]] && ! [[ -d $BASE && -O $BASE && ! -L $BASE ]]; then
         die "$BASE is not a folder of your own: have its owner remove it"
     fi
@@ -44,7 +43,7 @@ take_lock() {
         mkdir -m "$mode" "$BASE" 2>/dev/null || true
         { exec 9>>"$lock"; } 2>/dev/null || continue
         flock -w 60 9 || die "another topo has been at work on instance '$INSTANCE' for a minute: end it first"
-        # A lock on a removed file excludes nobody.
+        # A lock on a removed file excludes no process.
         [[ ! /proc/self/fd/9 -ef $lock ]] || return 0
     done
     die "cannot write $lock: is there space, and is $BASE writable?"

@@ -141,7 +141,7 @@ fn text(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("panicked").to_owned()
 }
 
-/// Set to [`lock_path`] for processes inside a user namespace: there everybody is root, and would
+/// Set to [`lock_path`] for processes inside a user namespace: there every user is root, and would
 /// meet root's file.
 pub(crate) const LOCK: &str = "PRP_TESTS_LOCK";
 

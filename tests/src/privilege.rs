@@ -60,7 +60,7 @@ fn may_make_nodes() -> bool {
 /// Whether this process is in a user namespace: what the kernel leaves to root of the machine it
 /// may not do there.
 pub fn in_user_namespace() -> bool {
-    // All users, of whom each is himself.
+    // All users, each mapped to itself.
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     !map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }

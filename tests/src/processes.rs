@@ -16,7 +16,7 @@ pub fn listener(topology: &Topology, program: &str, port: usize) -> Puppet {
     process
 }
 
-/// So many of them, on ports from 100 up.
+/// `processes` of them, on ports from 100 up.
 pub fn listeners(topology: &Topology, program: &str, processes: usize) -> Vec<Puppet> {
     let ports = FIRST_PORT..FIRST_PORT + processes;
     ports.map(|port| listener(topology, program, port)).collect()
@@ -30,7 +30,7 @@ pub fn connect(client: &mut Puppet, servers: &mut [Puppet]) {
     }
 }
 
-/// Sends so many bytes to each process N of `servers` that is in `which`, all at once, lets
+/// Sends `bytes` bytes to each process N of `servers` that is in `which`, all at once, lets
 /// `meanwhile` happen when they have begun, and expects that everything arrives.
 pub fn transfer(
     client: &mut Puppet,

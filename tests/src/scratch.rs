@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file that goes away when this is dropped. Everybody may read it, since what runs on the nodes
-/// may run as somebody else.
+/// A file that goes away when this is dropped. All users may read it, since what runs on the nodes
+/// may run as another user.
 #[derive(Debug)]
 pub struct TempFile(PathBuf);
 

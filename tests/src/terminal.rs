@@ -25,8 +25,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Runs `words` on `node`, at a terminal of so many rows and columns that is its own: it is
-    /// told of another size, and of keys that are signals.
+    /// Runs `words` on `node`, at a terminal of `rows` rows and `columns` columns that is its own:
+    /// it is told of another size, and of keys that are signals.
     ///
     /// # Panics
     /// There is no terminal.
@@ -44,7 +44,7 @@ impl Terminal {
         let parser = screen.clone();
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It fails once nobody has the other side open.
+            // It fails once no process has the other side open.
             while let Ok(n) = output.read(&mut bytes) {
                 parser.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..n]);
             }

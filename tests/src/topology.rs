@@ -14,8 +14,8 @@ use crate::scratch::TempFile;
 /// Where this crate is.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A topology that is up, under a name nobody else uses. Goes down when dropped, with everything
-/// that still runs on its nodes.
+/// A topology that is up, under a name that nothing else uses. Goes down when dropped, with
+/// everything that still runs on its nodes.
 #[derive(Debug)]
 pub struct Topology {
     instance: String,

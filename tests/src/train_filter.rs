@@ -14,8 +14,8 @@ use prp_device::{FrameHook, FrameProgram, interfaces};
 
 use crate::topology::Node;
 
-/// Bytes of the Ethernet, IPv4 and UDP headers, and so many of a datagram's payload that the place
-/// behind them is in that of a segment, and in the pattern of a probe.
+/// Bytes of the Ethernet, IPv4 and UDP headers, and of a datagram's payload up to a place that is
+/// in that of a segment, and in the pattern of a probe.
 const FIRST: i32 = 14 + 20 + 8 + 40;
 
 /// Datagrams of a train at most, as Linux has it.

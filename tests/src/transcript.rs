@@ -15,7 +15,7 @@ mod run;
 
 use run::Stage;
 
-/// What stands before a transcript.
+/// What comes before a transcript.
 const MARK: &str = "<!-- transcript: ";
 
 /// The first line of its block.

@@ -67,7 +67,7 @@ fn router__takes_a_stream_from_carrier_to_carrier() {
 }
 
 /// Has processes of both neighbours talk with one that listens on the router's node, and ask for a
-/// port that nobody owns.
+/// port that no process owns.
 fn talks(row: &Row, server: &mut Puppet) {
     for node in [1, 3] {
         let mut client = row.process(node);

@@ -8,7 +8,7 @@ use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test};
 use prp_tests::namespace::{self, mac, on_node};
 
-/// For local experiments (IEEE 802), and nobody else's here.
+/// For local experiments (IEEE 802), and used by nothing else here.
 const ETHERTYPE: u16 = 0x88b6;
 
 fn main() -> ExitCode {

@@ -88,7 +88,7 @@ fn address__changed_with_prphosts() {
         node.run("ip", &["link", "set", "eth0", "up"]);
     }
     reaches(&mut client, &mut server, "after");
-    // Expect: so does the router, which answers for ports that nobody has.
+    // Expect: so does the router, which answers for ports that no process has.
     router.signal(Signal::SIGHUP);
     let mut kind = || client.fails("connect t 2:81 timeout=500");
     wait::until("a refusal", || (kind() == "ConnectionRefused").then_some(()));
@@ -125,7 +125,7 @@ fn device__that_is_down_is_reported_to_a_running_program() {
     server.ok("listen l 2:80");
     reaches(&mut client, &mut server, "up");
     topology.link(1, Link::Down);
-    // It hears of it soon, not at once; until then a request has nobody to go to.
+    // It hears of it soon, not at once; until then a request has no addressee.
     let mut kind = || client.fails("connect t 2:80 timeout=200");
     wait::until("a refusal", || (kind() == "NetworkUnreachable").then_some(()));
     topology.link(1, Link::Up);

@@ -180,7 +180,7 @@ fn process__one_that_is_stopped_is_found() {
 }
 
 /// No CAP_NET_RAW, few descriptors, a filter of system calls without bpf, a folder for the router's
-/// sockets that anybody may write to.
+/// sockets that all users may write to.
 fn rights__what_the_process_lacks_is_found() {
     let topology = Topology::pair();
     let one = topology.node(1);

@@ -105,8 +105,8 @@ fn silence__the_node_s_router_tells_of_a_dead_neighbour() {
     ring.arrives();
 }
 
-/// Nobody is there to tell: timeouts do, at the sending end, and repeats that come by another way
-/// at the receiving one.
+/// No router is there to tell: timeouts do, at the sending end, and repeats that come by another
+/// way at the receiving one.
 fn silence__nodes_without_routers_find_out_themselves() {
     let test = "silence__nodes_without_routers_find_out_themselves";
     let mut ring = Ring::started(test, 3, &[2, 4]);
@@ -127,8 +127,8 @@ fn listener(topology: &Topology, to: u8) -> Puppet {
     server
 }
 
-/// Waits until a new connection to node `to` stands at once: until somebody has told the process
-/// which way not to use. New ones begin each time with what it was told and nothing else.
+/// Waits until a new connection to node `to` is established at once: until a router has told the
+/// process which way not to use. New ones begin each time with what it was told and nothing else.
 fn connects_at_once(client: &mut Puppet, to: u8) {
     wait::until("a connection at the first request", || {
         client.ask(format!("connect s {to}:80 {TOO_SHORT_TO_FIND_OUT}")).ok()
@@ -136,7 +136,7 @@ fn connects_at_once(client: &mut Puppet, to: u8) {
 }
 
 /// Node 2's end of the link goes: node 1 has no router, its device is up and takes every frame, and
-/// nobody but the kernel says that the link has no carrier.
+/// only the kernel says that the link has no carrier.
 fn carrier__alone_tells_a_process_of_a_cut() {
     let topology = Topology::up("ring", ["4"]);
     let _routers: Vec<_> = [3, 4].map(|n| Router::start(&topology.node(n), ROUTED)).into();
@@ -153,7 +153,7 @@ fn carrier__alone_tells_a_process_of_a_cut() {
     assert!(forwarded() > 0, "the way round");
 }
 
-/// Router 2 is dead, and its links have a carrier: nobody but node 1's own router knows.
+/// Router 2 is dead, and its links have a carrier: only node 1's own router knows.
 fn router__alone_tells_a_process_of_a_dead_neighbour() {
     let topology = Topology::up("ring", ["4"]);
     let mut routers: Vec<_> = [1, 2, 3, 4].map(|n| Router::start(&topology.node(n), ROUTED)).into();

@@ -91,7 +91,7 @@ fn faults__double_and_late() {
     survives("faults__double_and_late", faults, "", 32, &["doubled", "late"]);
 }
 
-/// Only a checksum over the frame tells: PRP's is there unless somebody does without. Over UDP the
+/// Only a checksum over the frame tells: PRP's is there unless an end does without. Over UDP the
 /// kernel has one of its own, and drops such datagrams itself.
 fn faults__changed() {
     let seed = seed::of("faults__changed");

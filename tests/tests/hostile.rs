@@ -1,6 +1,6 @@
-//! A station on the link that means harm, as far as frames go, or datagrams in them: what stands
-//! goes on, memory stays, and the counters say what it was. (A station that can read the wire can
-//! do more; PRP is not encrypted.)
+//! A station on the link that means harm, as far as frames go, or datagrams in them: established
+//! connections go on, memory stays, and the counters say what it was. (A station that can read the
+//! wire can do more; PRP is not encrypted.)
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::process::{Child, Stdio};
@@ -62,7 +62,7 @@ fn number(puppet: &mut Puppet, command: &str) -> u64 {
     puppet.ok(command).parse().expect("a number")
 }
 
-/// The frames that `server` has dropped for this reason are at least so many.
+/// `server` has dropped at least `least` frames for this reason.
 #[track_caller]
 fn assert_drops(server: &mut Puppet, reason: &str, least: u64) {
     let seen = number(server, &format!("drops s {reason}"));
@@ -70,7 +70,7 @@ fn assert_drops(server: &mut Puppet, reason: &str, least: u64) {
     assert!(seen >= least, "{seen} dropped as {reason}, {least} expected; all: {all}");
 }
 
-/// Node 1's own addresses in a stranger's hands: the connection ids are what he has not.
+/// Node 1's own addresses in a stranger's hands: the connection ids are what the stranger has not.
 fn from_the_right_address(kind: &str, settings: &str, reason: &str) {
     const FRAMES: u32 = 50_000;
     let topology = Topology::pair();
@@ -80,7 +80,7 @@ fn from_the_right_address(kind: &str, settings: &str, reason: &str) {
     exchange(&mut client, &mut server, 1, 32 * MIB, |_| {
         ends_well(attack(&topology, 1, [&macs[0], &macs[1]], [&addr, "2:80"], kind, FRAMES));
     });
-    // A full ring loses the others before anybody has looked at them.
+    // A full ring loses the others before a thread has read them.
     assert_drops(&mut server, reason, u64::from(FRAMES) / 50);
     let after = number(&mut server, "rss");
     assert!(after < before + GROWTH, "{before} KiB became {after}");
@@ -157,8 +157,8 @@ fn sizes__cut_and_contradictory_frames() {
     assert_drops(&mut server, "truncated", 0);
 }
 
-/// Frames that were right once, sent again and again: while their connection stands, and when its
-/// ports belong to the next one.
+/// Frames that were right once, sent again and again: while their connection is established, and
+/// when its ports belong to the next one.
 fn replay__of_the_same_connection_and_of_one_that_is_over() {
     let topology = Topology::pair();
     let file = TempFile::new("");
@@ -195,7 +195,7 @@ fn replay__of_the_same_connection_and_of_one_that_is_over() {
     exchange(&mut client, &mut server, 1, 32 * MIB, |_| replay());
 }
 
-/// Somebody edits prphosts while everything runs: nonsense is ignored, and what is right is put in
+/// A user edits prphosts while everything runs: nonsense is ignored, and what is right is put in
 /// force.
 fn hosts__swapped_again_and_again_under_load() {
     let topology = Topology::pair();
@@ -218,7 +218,7 @@ fn hosts__swapped_again_and_again_under_load() {
         for round in 0..50 {
             let text = [&good[..], "nonsense\n", "", &lie][round % 4];
             file.replace(text);
-            // A process that connects looks at the file.
+            // A process that connects checks the file.
             let _ = other.ask("connect t 2:81 timeout=20");
         }
         file.replace(&good);

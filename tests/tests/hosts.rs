@@ -79,7 +79,7 @@ fn hosts__unreadable() {
     let file = TempFile::new(topology.node(1).hosts());
     let locked = std::fs::Permissions::from_mode(0o000);
     std::fs::set_permissions(file.path(), locked).expect("our file");
-    // Root may read what nobody may, unless it gives that up.
+    // Root may read what no other user may, unless it gives that up.
     let mut command = topology.node(1).command_with_hosts(file.path(), "setpriv");
     without(&mut command, "-dac_override,-dac_read_search");
     let message = Puppet::run("puppet", command).message("connect s 2:80");
@@ -148,7 +148,7 @@ fn hosts__node_without_a_line() {
     assert_says(&puppet.message("connect s 2:99999"), "InvalidInput", &["port"]);
 }
 
-/// Frames to nobody, or from nobody: silence, and a connect that ends in time.
+/// Frames to no host, or from none: silence, and a connect that ends in time.
 fn hosts__wrong_address_of_a_peer() {
     let topology = Topology::pair();
     let text = "1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:99:02 eth0 beta\n";
@@ -170,7 +170,7 @@ fn hosts__changed_while_in_use() {
     file.replace(&good);
     client.ok("connect t node2:80");
     assert_eq!(client.fails("connect u beta:80"), "NotFound");
-    // Expect: the stream that stood before goes on.
+    // Expect: the stream that was established before goes on.
     server.ok("accept l s");
     client.ok("write s on");
     assert_eq!(server.ok("read s 9"), "on");
@@ -231,7 +231,7 @@ fn privilege__nobody() {
     if topology.is_rootless() {
         prp_tests::harness::skip("root, to become nobody");
     }
-    // Where nobody may run it.
+    // Where the user `nobody` may run it.
     let program = TempFile::copy(PUPPET);
     let mut command = topology.node(1).command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program.path());

@@ -31,7 +31,7 @@ const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 const ATTACKER: &str = env!("CARGO_BIN_EXE_attacker");
 const MIB: u64 = 1 << 20;
 
-/// A chain, and root in it: nobody in a user namespace may give the kernel programs.
+/// A chain, and root in it: no user of a user namespace may give the kernel programs.
 fn chain(nodes: &str) -> Topology {
     let topology = Topology::up("chain", [nodes]);
     if topology.is_rootless() {

@@ -132,8 +132,8 @@ fn exit__with_data_unread_and_leaked_resets() {
     resets(&["forget s", "exit 0"]);
 }
 
-/// An outage that is shorter than exit has patience costs nothing: as long as it, a stream that
-/// stands has.
+/// An outage that is shorter than exit has patience costs nothing: the end waits as long for a
+/// stream that is established.
 fn exit__survives_an_outage() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -165,7 +165,7 @@ fn exit__by_quick_exit_delivers() {
     assert_eq!(client.wait(), 0);
 }
 
-/// What a process reads while it exits was not ended by its peer, and must not look as if it were.
+/// What a process reads while it exits was not ended by its peer, and must not read as if it were.
 fn exit__other_threads_read_no_end() {
     let topology = Topology::pair();
     let (mut client, mut server) = leaver(&topology, "reader");
@@ -187,7 +187,7 @@ fn exit__handlers_of_the_program_may_write() {
     assert_eq!(client.wait(), 0);
 }
 
-/// Data that nobody will ever acknowledge does not keep a process for ever.
+/// Data that will never be acknowledged does not keep a process for ever.
 fn exit__ends_though_the_peer_is_dead() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -197,8 +197,8 @@ fn exit__ends_though_the_peer_is_dead() {
     assert_eq!(client.wait(), 0);
 }
 
-/// With nobody on its node to speak for it, a killed peer is silent: what is not acknowledged times
-/// out.
+/// With no process on its node to speak for it, a killed peer is silent: what is not acknowledged
+/// times out.
 fn kill__survivor_that_writes_times_out() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, " user_timeout=500");
@@ -262,7 +262,7 @@ fn restart__old_streams_are_reset_and_new_ones_work() {
         client.ok("write s arrives");
         assert_eq!(server.ok("read s 100"), "arrives");
     }
-    // Expect: the stream nobody had accepted is reset as well.
+    // Expect: the stream that was not accepted is reset as well.
     client.ok("write waiting x");
     assert_eq!(client.fails("read waiting 1"), "ConnectionReset");
 }
@@ -273,7 +273,7 @@ fn port__belongs_to_one_process() {
     one.ok("listen l 1:80");
     assert_eq!(two.fails("listen l 1:80"), "AddrInUse");
     assert_eq!(one.fails("listen again 1:80"), "AddrInUse");
-    // Expect: the same number on another node, and another one on this, are nobody's business.
+    // Expect: the same number on another node, and another one on this, do not matter.
     puppet(&topology, 2).ok("listen l 2:80");
     two.ok("listen l 1:81");
     one.ok("drop l");
@@ -309,12 +309,12 @@ fn port__is_free_again_after_exit() {
     two.ok("listen l 1:80");
 }
 
-/// With kernel TCP somebody is always there to refuse; without a PRP process a node is silent.
+/// With kernel TCP the kernel is always there to refuse; without a PRP process a node is silent.
 fn connect__nobody_on_the_node_times_out() {
     let topology = Topology::pair();
     let mut client = puppet(&topology, 1);
     assert_eq!(client.fails("connect s 2:80 timeout=300"), "TimedOut");
-    // Port 0 is nobody's to listen on, and nobody is asked.
+    // No process can listen on port 0, and none is asked.
     assert_eq!(client.fails("connect s 2:0 timeout=300"), "InvalidInput");
 }
 
@@ -328,7 +328,7 @@ fn connect__refused_by_any_process_of_the_node() {
 
 fn connect__refused_after_the_steward_has_died() {
     let topology = Topology::pair();
-    // The first process of a node answers for the ports of nobody; the next one succeeds it.
+    // The first process of a node answers for ports without an owner; the next one succeeds it.
     let mut processes = [1, 2, 3].map(|number| {
         let mut process = puppet(&topology, 2);
         process.ok(format!("listen l 2:{number}"));

@@ -55,7 +55,7 @@ impl Attacker {
 
     /// As [`Self::start`]; `setpriv` is a command that runs setpriv(1) on node 2.
     fn run(topology: &Topology, mut setpriv: Command, words: [&str; 3]) -> Self {
-        // Where it is built others may not look.
+        // Where it is built other users may not read.
         let program = TempFile::copy(ATTACKER);
         let command = &mut setpriv;
         if !topology.is_rootless() {
@@ -124,7 +124,7 @@ fn registered(topology: &Topology) -> u64 {
 
 fn squat__nobody_trusts_a_name() {
     let topology = Topology::pair();
-    // Before anybody else, and for long enough to see what comes after it.
+    // Before any other process, and for long enough to see what comes after it.
     let attacker = Attacker::start(&topology, "squat", "8");
     let mut server = Puppet::start(&topology.node(2), PUPPET);
     let mut client = Puppet::start(&topology.node(1), PUPPET);
@@ -136,7 +136,7 @@ fn squat__nobody_trusts_a_name() {
     let _router = router(&topology);
     is_served(&topology, 0);
     assert_eq!(attacker.count(), 0, "no process connects, and nothing is said");
-    // What it said at those names is nobody's business either.
+    // What it said at those names is no other process's business either.
     client.ok("write s again");
     assert_eq!(server.ok("read s 5"), "again");
 }

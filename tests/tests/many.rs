@@ -85,7 +85,7 @@ fn processes__sixteen_on_a_node_all_talking() {
     for (number, process) in all.iter_mut().enumerate() {
         process.ok(format!("listen l 1:{}", 100 + number));
     }
-    // A ring: everybody has a stream to the next one, and one from the one before.
+    // A ring: every node has a stream to the next one, and one from the one before.
     for number in 0..PROCESSES {
         let next = (number + 1) % PROCESSES;
         all[number].ok(format!("connect next 1:{}", 100 + next));

@@ -89,7 +89,7 @@ fn every__is_its_sequential_program_on_a_link_that_loses_frames() {
     agree_despite_loss(|name| name != "multigrid");
 }
 
-/// Its ranks take turns so often that it takes longer than all others together where other programs
+/// Its ranks alternate so often that it takes longer than all others together where other programs
 /// want the processors.
 fn multigrid__is_its_sequential_program_on_a_link_that_loses_frames() {
     agree_despite_loss(|name| name == "multigrid");

@@ -23,7 +23,7 @@ prp_tests::main! {
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 
-/// Bytes of a message of the example, and what may come together with headers: one look at the
+/// Bytes of a message of the example, and what may come together with headers: one read of the
 /// stream for each message.
 const MESSAGE: u64 = 64_000_000;
 const STAGED: u64 = 2 * (64 << 10);

@@ -1,5 +1,5 @@
 //! A process whose threads are in two network namespaces has two nodes: what a thread makes belongs
-//! to its own, and nothing depends on which thread looks after it later.
+//! to its own, and nothing depends on which thread handles it later.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -11,11 +11,11 @@ use prp_sock::{Builder, NodeId, Port, PrpAddr, PrpListener};
 use prp_tests::harness::{Load, Test};
 use prp_tests::namespace::{self, on_node};
 
-/// Longer than a refusal takes: without an answer, `connect` waits for so long.
+/// Longer than a refusal takes: without an answer, `connect` waits for this time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    // They look at all names of a node.
+    // They check all names of a node.
     let tests = [
         Test::new(
             "thread__in_another_namespace_is_on_another_node",
@@ -86,12 +86,12 @@ fn thread__in_another_namespace_is_on_another_node() {
     check_names();
 }
 
-/// The process that answers for ports without an owner looks for owners on its own node, whichever
-/// thread does it.
+/// The process that answers for ports without an owner searches for owners on its own node,
+/// whichever thread does it.
 fn leader__from_another_namespace_changes_nothing() {
     let listener = listen(1, 4100);
     let served = std::thread::spawn(move || on_node(2, || listener.accept().map(drop)));
-    // What another process of node 1 would have. Nothing listens there, so that nobody answers.
+    // What another process of node 1 would have. Nothing listens there, so that no answer comes.
     let mut claims = PortClaims::new(node(1));
     let claimed = on_node(1, || claims.claim(Port::new(4101)).expect("a descriptor is left"));
     assert!(claimed);

@@ -115,8 +115,8 @@ fn fork__children_beside_threads_that_connect() {
     assert_eq!(printed, "1000 children\n");
 }
 
-/// A child that runs no other program does not stand in the place of its parent when that is gone:
-/// it has neither its ports, nor its part as the node's steward.
+/// A child that runs no other program does not take the place of its parent when that is gone: it
+/// has neither its ports, nor its part as the node's steward.
 fn fork__child_leaves_the_ports_to_others() {
     let topology = Topology::pair();
     let mut command = topology.node(2).command(FORKER);
@@ -166,7 +166,7 @@ fn rights__given_up_after_the_first_stream() {
     puppet.ok("listen l 1:80");
     puppet.ok("become 65534");
     puppet.ok("drop l");
-    // Longer than an engine that nobody uses is kept (`RETIRE_AFTER`).
+    // Longer than an engine that is not used is kept (`RETIRE_AFTER`).
     thread::sleep(Duration::from_secs(12));
     puppet.ok("listen l 1:80");
     puppet.ok("connect s 1:80");
@@ -182,7 +182,7 @@ fn rights__root_directory_changed_after_the_first_stream() {
     puppet.ok("listen m 1:81");
 }
 
-/// A process that has no descriptor left is told so; what stands goes on, and so does the next one
+/// A process that has no descriptor left is told so; established connections go on, and new ones do
 /// when there are some again.
 fn limits__no_descriptor_left() {
     let topology = Topology::pair();
@@ -295,7 +295,7 @@ fn limits__no_memory_for_buffers() {
 /// programs take for "later". With threads again, they work.
 fn limits__no_thread_left() {
     let topology = Topology::pair();
-    // Other users may not look into the folder where it is built.
+    // Other users may not read the folder where it is built.
     let program = TempFile::copy(PUPPET);
     let mut command = topology.node(1).command("setpriv");
     if !topology.is_rootless() {
@@ -316,7 +316,7 @@ fn limits__no_thread_left() {
     puppet.ok("connect s 1:80");
 }
 
-/// Both processes see the clock on the wall jump by a day back and an hour on, at every look.
+/// Both processes see the clock on the wall jump by a day back and an hour on, at every reading.
 /// Nothing may come of it, neither of deadlines nor of data: only the monotonic clock is read,
 /// which cannot be set.
 fn clock__set_again_and_again() {
@@ -400,7 +400,7 @@ fn mtu__lowered_under_a_connection() {
     assert_eq!(server.ok("join drain"), Tally::expected(2, 5_000_000).to_string());
 }
 
-/// Below what every path is taken to carry nothing large passes: the connection stands still, and
+/// Below what every path is taken to carry nothing large passes: the connection does not move, and
 /// ends by its user timeout. A new one fits.
 fn mtu__lowered_too_far_under_a_connection() {
     let topology = Topology::pair();
@@ -430,7 +430,7 @@ fn mtu__lowered_too_far_under_a_connection() {
 }
 
 /// Rounds of a flow after which frames leave by the AF_XDP send path of a client that is `made` on
-/// node 1, at most so many; none if there were none then.
+/// node 1, at most `most`; none if there were none then.
 fn rounds_to_xdp_tx(most: u64, made: impl FnOnce(&Node<'_>) -> Command) -> Option<u64> {
     const BYTES: u64 = 64 * MIB;
     let topology = Topology::pair();

@@ -237,7 +237,7 @@ fn serve__survives_what_is_no_client() {
             assert_eq!((n, kind.as_str()), (0, "NotConnected"), "{text}");
         }
     }
-    // Somebody who leaves without a word.
+    // A client that leaves without a word.
     drop(stranger);
     assert_positive(
         &measure(&topology, &["latency", "2", "--time", "0.1"]),
@@ -312,7 +312,7 @@ fn serve__interrupted_leaves_all_as_it_was() {
     server.0.end();
     assert!(died_of_it(server.0.0.wait().expect("it ends")));
     assert_eq!(features(&topology, 2), before[1], "on again");
-    // Expect: the client need not find out by itself that nobody is there.
+    // Expect: the client need not find out by itself that no server is there.
     let (status, printed) = ended(client);
     assert!(!status.success() && !printed.contains("timed out"), "{printed}");
     assert_eq!(features(&topology, 1), before[0], "on again");
@@ -320,7 +320,7 @@ fn serve__interrupted_leaves_all_as_it_was() {
 
 fn client__without_a_server() {
     let topology = Topology::pair();
-    // Somebody must be there to refuse.
+    // A program must be there to refuse.
     let mut other = Puppet::start(&topology.node(2), PUPPET);
     other.ok("listen l 2:80");
     let output = client(&topology, &["latency", "2"]);
@@ -333,7 +333,7 @@ fn client__without_a_server() {
     assert!(printed.contains("`2 --port 99`"), "{printed}");
 }
 
-/// Before it looks for a server, and not after minutes of measuring.
+/// Before it searches for a server, and not after minutes of measuring.
 fn client__says_first_that_its_report_cannot_be_written() {
     let topology = Topology::pair();
     let output = client(&topology, &["latency", "2", "--json", "/nowhere/report.json"]);

@@ -29,7 +29,7 @@ fn router(topology: &Topology, node: u8) -> Router {
     Router::start(&topology.node(node), ROUTED)
 }
 
-/// Waits until so many processes of `node` have registered.
+/// Waits until `processes` processes of `node` have registered.
 fn registered(topology: &Topology, node: u8, processes: u64) {
     wait::until(format!("{processes} processes in the register"), || {
         let status = ask(&topology.node(node), ASK, &Question::Status);
@@ -49,7 +49,8 @@ fn connect(client: &mut Puppet, server: &mut Puppet, to: u8) {
     server.ok("accept l s");
 }
 
-/// Nobody sends anything: without a router the peer would wait for ever (`lifecycle`: `kill__*`).
+/// Neither end sends anything: without a router the peer would wait for ever (`lifecycle`:
+/// `kill__*`).
 fn killed__peers_are_reset_at_either_end_of_the_request() {
     let topology = Topology::pair();
     let _router = router(&topology, 1);

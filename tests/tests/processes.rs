@@ -70,7 +70,7 @@ fn link__down_and_up_while_streams_run() {
     );
 }
 
-/// What a stopped process cannot do is refuse. Nobody waits for it otherwise.
+/// What a stopped process cannot do is refuse. No thread waits for it otherwise.
 fn stop__the_steward_holds_nobody_up() {
     let topology = Topology::pair();
     let mut all = listeners(&topology, PUPPET, 2);

@@ -116,7 +116,7 @@ fn tools__ping_and_trace_through_routers() {
     let (code, printed) = run(&node, &["ping", "5", "-c", "1", "--routers", "1", "-i", "2"]);
     assert_eq!(code, Some(5), "{printed}");
     assert!(printed.contains("3 (node3): seq=1 too many routers"), "{printed}");
-    // Nobody answers in the name of a node whose router is gone.
+    // Nothing answers in the name of a node whose router is gone.
     drop(routers.pop());
     let (code, printed) = run(&node, &["ping", "5", "-c", "2", "-i", "0.05"]);
     assert_eq!(code, Some(4), "{printed}");
@@ -177,7 +177,7 @@ fn tools__routed_dry_run_tells_what_would_change() {
     assert!(printed.contains(":1:3: expected ") && printed.contains("stay in force"), "{printed}");
 }
 
-/// Without the router a request to a node where no program uses PRP is answered by nobody.
+/// Without the router a request to a node where no program uses PRP gets no answer.
 fn presence__refuses_at_once_where_no_program_runs() {
     let topology = Topology::pair();
     let mut puppet = Puppet::start(&topology.node(1), PUPPET);

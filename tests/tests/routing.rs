@@ -99,7 +99,7 @@ fn five_nodes_end_to_end(arguments: &[&str]) {
     }
 }
 
-/// No router is needed there, and routers beside the streams are in nobody's way.
+/// No router is needed there, and routers beside the streams do no harm.
 fn star__eight_nodes_on_a_switch() {
     let topology = Topology::routed("star", ["8"], 8);
     let _routers = routers(&topology, 1..=8, ANY);
@@ -199,7 +199,7 @@ fn a_cut_link(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_cut_link");
     let mut cube = Cube::started(seed, 128 * MIB, arguments);
     cube.topology.topo(["link", "4", "down", "eth2"]);
-    // Over UDP nobody sees the carrier go, and node 1 may take its next way, by 5 and 6, before
+    // Over UDP no end sees the carrier go, and node 1 may take its next way, by 5 and 6, before
     // router 4 has missed 8.
     let others: &[u8] = if is_over_udp() { &[3, 6] } else { &[3] };
     wait::until("frames on the way round", || {

@@ -173,7 +173,7 @@ fn user__that_it_cannot_become() {
     let (code, text) = failed(command);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("user = \"no-such-user\": no such user; make it"), "{text}");
-    // Somebody else may not, and is told what to do. The copy is where everybody may run it.
+    // Another user may not, and is told what to do. The copy is where all users may run it.
     let program = TempFile::copy(ROUTED);
     let mut command = node.command("setpriv");
     command.args(["--reuid", NOBODY.1, "--clear-groups"]).arg(program.path());
@@ -338,7 +338,7 @@ fn watchdog__is_silent_when_the_loop_hangs() {
     service.beats();
 }
 
-/// Once installed as the documentation says: the program is where the unit looks for it.
+/// Once installed as the documentation says: the program is where the unit expects it.
 fn unit__has_nothing_to_complain_about() {
     let [unit, page] = [UNIT, OPERATIONS].map(|path| fs::read_to_string(path).expect("text"));
     let installed = "\nExecStart=/usr/local/bin/prp-routed\n";

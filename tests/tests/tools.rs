@@ -80,7 +80,7 @@ fn cat__runs_a_command_for_each_connection() {
     let mut server = two.command(prp());
     server.args(["cat", "-lkv", "7000", "-e", "echo $PRP_PEER; tr a-z A-Z"]);
     let mut server = server.stderr(Stdio::null()).spawn().expect("topo runs");
-    // It holds its connection, and keeps nobody else waiting.
+    // It holds its connection, and keeps no other client waiting.
     let mut holder = wait::until("a server", || {
         let (code, ..) = run(&one, &["cat", "-z", "2", "7000"]);
         let mut holder = one.command(prp());
@@ -187,7 +187,7 @@ fn check__an_alternative_name_and_a_device_that_is_down() {
     listener.wait().expect("a child");
 }
 
-/// Nobody answers, and the cause is at hand.
+/// No node answers, and the cause is at hand.
 fn connect__where_the_own_device_is_down_says_so() {
     let topology = Topology::pair();
     let one = topology.node(1);
@@ -396,7 +396,7 @@ fn ping__counts_and_ends_with_a_summary() {
     drop(router);
     let (code, stdout, _) = run(&one, &["ping", "-O", "-c", "2", "-i", "0.1", "-W", "0.1", "2"]);
     assert!(code == Some(4) && stdout.contains("\nno answer yet for seq=1\n"), "{stdout}");
-    // Nobody answers, and Ctrl-C says so as well.
+    // No node answers, and Ctrl-C says so as well.
     let mut command = one.command("timeout");
     command
         .args(["--preserve-status", "-s", "INT", "0.5"])
@@ -513,7 +513,7 @@ fn stat__shows_both_ends_and_filters() {
     let metrics = stat(&two, &["--openmetrics"]);
     assert!(metrics.contains("# TYPE prp_accepted counter") && metrics.ends_with("# EOF\n"));
     check_openmetrics(&metrics);
-    // A process that is stopped shows what it wrote last, and keeps nobody waiting for long.
+    // A process that is stopped shows what it wrote last, and keeps no reader waiting for long.
     kill(Pid::from_raw(client.id().cast_signed()), Signal::SIGSTOP).expect("it runs");
     let (code, stdout, why) = run(&one, &["stat", "-H"]);
     assert!(

@@ -114,7 +114,7 @@ fn ping__answers_for_its_node_where_nobody_else_does() {
     let second = ["ping", "-q", "-c", "100", "-i", "0.1", "-w", "9", "--json", "alpha"];
     let (code, report) = json(&mut prp(nodes.server, &second));
     assert!(report["answered"].as_u64().is_some_and(|n| n > 0), "{code:?} {report}");
-    // Nobody owns the port.
+    // No process owns the port.
     let mut scan = prp(nodes.server, &["cat", "-w", "20", "alpha", "7000"]);
     let Output { status, stderr, .. } = scan.output().expect("it runs");
     assert_eq!(status.code(), Some(3), "{}", String::from_utf8_lossy(&stderr));
@@ -155,7 +155,7 @@ fn examine(topology: &Topology) -> (Vec<String>, Value) {
     (kinds.collect(), report)
 }
 
-/// Nobody there, all well, a link of a smaller MTU, and a filter that drops whole trains.
+/// No node there, all well, a link of a smaller MTU, and a filter that drops whole trains.
 fn doctor__what_is_wrong_with_the_route() {
     let topology = Topology::pair_with(["--carrier", "udp"]);
     let two = topology.node(2);
@@ -188,8 +188,8 @@ fn doctor__what_is_wrong_with_the_route() {
     assert_eq!(kinds, ["trains_lost"], "{report:#}");
 }
 
-/// The kernel lets programs bind addresses of other machines: so do routers that stand in for each
-/// other (keepalived).
+/// The kernel lets programs bind addresses of other machines: so do routers that replace each other
+/// (keepalived).
 fn check__finds_the_own_node_where_any_address_can_be_bound() {
     let topology = Topology::pair_with(["--carrier", "udp"]);
     let one = topology.node(1);

@@ -128,7 +128,7 @@ fn top__without_a_terminal_prints_rates() {
     let (code, stdout, _) = run(&["-b", "-n", "2", "-d", "0.1", "dst", "2:7001"]);
     assert!(code == Some(0) && !stdout.contains("2:7000"), "{stdout}");
     assert_eq!(stdout.matches("prp top ").count(), 2, "{stdout}");
-    // Something is sent while it looks.
+    // Something is sent while it samples.
     let mut top = one.command(prp());
     top.args(["top", "--json", "-d", "0.1", "-n", "100"]).stdout(Stdio::piped());
     let mut top = top.spawn().expect("topo runs");

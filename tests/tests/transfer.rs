@@ -119,14 +119,14 @@ fn received_frames(topology: &Topology) -> u64 {
     packets.and_then(|n| n.parse().ok()).expect("eth0 counts packets")
 }
 
-/// Somebody on the same Ethernet sends nonsense.
+/// A host on the same Ethernet sends nonsense.
 fn transfer__through_garbage() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology);
     with_garbage(&topology, "blunt", &mut client, &mut server);
 }
 
-/// Somebody on the same Ethernet sends our own frames again, changed: a checksum over the whole
+/// A host on the same Ethernet sends our own frames again, changed: a checksum over the whole
 /// frame, with a key that only the two ends have, tells them from real ones.
 fn transfer__through_forgeries() {
     let topology = Topology::pair();

@@ -145,7 +145,7 @@ fn loopback__processes_of_several_users() {
     if in_user_namespace() || !Uid::effective().is_root() {
         skip("root: to become several users");
     }
-    // Where they are built others may not look.
+    // Where they are built other users may not read.
     let program = TempFile::copy(PUPPET);
     let nodes = Loopback::new();
     let mut servers = [NOBODY, NOBODY - 1, 0].map(|user| {

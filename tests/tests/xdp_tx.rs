@@ -19,7 +19,7 @@ use prp_tests::privilege;
 use prp_tests::wait::until_taken;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// For local experiments (IEEE 802), and nobody else's here.
+/// For local experiments (IEEE 802), and used by nothing else here.
 const ETHERTYPE: u16 = 0x88b6;
 
 /// All of them (`ETH_P_ALL`), in network order.
@@ -33,8 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 const BATCH: usize = 32;
 
-/// Frames that are certainly a flow, and so long that they are one, and that it is looked at once
-/// more.
+/// Frames that are certainly a flow, and enough that it is checked once more.
 const FLOW: usize = 1024;
 const WITHIN: Duration = Duration::from_millis(10);
 const SERVICE_INTERVAL: Duration = Duration::from_millis(50);
@@ -93,7 +92,7 @@ fn main() -> ExitCode {
     namespace::run_on_pair(&tests, |_| None)
 }
 
-/// How often somebody was called.
+/// How often the waker was called.
 #[derive(Default)]
 struct Calls(AtomicU32);
 
@@ -188,7 +187,7 @@ impl Sender {
         }
     }
 
-    /// Looks after the way, so much later.
+    /// Services the path, `later` than before.
     fn service(&mut self, later: Duration) -> Option<Instant> {
         self.now = self.now + later;
         on_node(1, || self.xdp_tx.service(self.now))
@@ -305,7 +304,7 @@ fn flow__goes_on_where_frames_arrive_later() {
     }
     let _restore = Restore(Box::new(move || assert!(set(0).success())));
     from.to = Some(device(2));
-    // Batches that nobody waits for, until frames are with the sender for longer than a call.
+    // Batches without a waiting reader, until frames are with the sender for longer than a call.
     let mut xdp_tx = 0;
     for _ in 0..100 {
         let first = from.next;
@@ -353,7 +352,7 @@ fn listener__hears_all_that_is_sent() {
     assert_eq!((from.send(BATCH), received()), (BATCH as u64, 0), "not at once");
     from.service(SERVICE_INTERVAL);
     assert_eq!((from.send(BATCH), received()), (0, BATCH));
-    // Expect: the way is taken again when nobody listens.
+    // Expect: the path is taken again when no program listens.
     drop(listener);
     from.send_until_open();
 }

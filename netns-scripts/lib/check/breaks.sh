@@ -49,7 +49,7 @@ check_failing_up() {
                 fail "when call $n failed it said: $(<"$scratch/said")"
             nothing_left
         else
-            # Some failures are none, as when a look at the carrier is repeated.
+            # Some failures are none, as when a check of the carrier is repeated.
             "$topo" down
             (($(<"$scratch/count") >= n)) || break
         fi

@@ -76,7 +76,7 @@ check_down_ends_processes() {
     kill "$outsider"
 }
 
-# Somebody takes the ground away: the namespaces, or the process that holds them.
+# Another program removes the ground: the namespaces, or the process that holds them.
 check_broken() {
     "$topo" up pair
     "$topo" exec 1 -- sleep 1000 &

@@ -27,7 +27,7 @@ check_chain() {
     nothing_left
 }
 
-# Nodes around a switch, which sees to it that frames reach the node they are for.
+# Nodes around a switch, which makes frames reach the node they are for.
 check_star() {
     need_python
     need_prp
@@ -62,7 +62,7 @@ check_ring() {
 }
 
 # The best way flips the lowest bit in which the nodes differ (e-cube order), and all other
-# neighbours stand behind it.
+# neighbours come behind it.
 check_hypercube() {
     need_python
     need_prp
@@ -94,7 +94,7 @@ check_routers() {
     if [[ -n ${PRP_COMMAND-} ]]; then
         ends 0 "$topo" exec 1 -- "$PRP_COMMAND" ping -c 1 3
         [[ $said == *'routers=1 '* ]] || fail "$said"
-        # Nobody listens: the router of the far node says so.
+        # No program listens: the router of the far node says so.
         ends 3 "$topo" exec 1 -- "$PRP_COMMAND" cat 3 7 </dev/null
     fi
     # The same again is the same; without routers it is something else.
@@ -109,7 +109,7 @@ check_routers() {
     ends 0 "$topo" up chain 3 --no-routers
     ! inhabited '--config /dev/null' || fail "there are routers: $(inhabitants)"
     ends 0 "$topo" down
-    # Two nodes have nobody between them.
+    # Two nodes have none between them.
     ends 0 "$topo" up chain 2
     ! inhabited '--config /dev/null' || fail "there are routers: $(inhabitants)"
     ends 0 "$topo" down

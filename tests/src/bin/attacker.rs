@@ -33,7 +33,7 @@ use prp_tests::topology::is_over_udp;
 /// Frames made and sent at once.
 const BATCH: usize = 32;
 
-/// Payload of a segment: a full frame; in a datagram so much less.
+/// Payload of a segment: a full frame; in a datagram less by what UDP takes.
 const PAYLOAD: usize = 1484;
 const DATAGRAM_HEADERS: usize = 28;
 

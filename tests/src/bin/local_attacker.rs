@@ -68,7 +68,7 @@ impl Attack {
         Instant::now() >= self.until
     }
 
-    /// Keeps names; how many connections, and how many bytes, anybody has trusted them with.
+    /// Keeps names; how many connections, and how many bytes, programs have trusted them with.
     fn squat(&self) -> io::Result<usize> {
         let name = |end: &str| SocketAddr::from_abstract_name(format!("prp/{}/{end}", self.node));
         let mut listeners = Vec::new();

@@ -1,5 +1,5 @@
 //! `make_capture FILE` writes a capture of frames that the programs of this project hardly send
-//! while somebody listens: lost, late and changed segments, numbers that wrap, classic peers, later
+//! while a capture runs: lost, late and changed segments, numbers that wrap, classic peers, later
 //! versions, and frames that no end takes. It prints a line a frame: the notes that Wireshark's
 //! dissector (`etc/wireshark/parmaprp.lua`) is to attach to it, or `-`. With `--udp` the same
 //! packets are in UDP datagrams.

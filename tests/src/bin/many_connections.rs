@@ -56,7 +56,7 @@ fn run() -> io::Result<()> {
     })
 }
 
-/// Sends and gets back; no more than the buffers hold, so that sending waits for nobody.
+/// Sends and gets back; no more than the buffers hold, so that sending waits for no reader.
 fn round_trip(mut stream: &PrpStream, seed: u64, bytes: usize) -> io::Result<()> {
     let mut pattern = Pattern::new(seed);
     let mut sent = Vec::new();

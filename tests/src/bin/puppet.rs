@@ -8,7 +8,7 @@
 //! | `connect S ADDR [NAME=VALUE]...` | with `port`, `node`, `device`, `crc`, `reliability`, `spin` (us), `timeout`, `user_timeout` (ms), `keepalive` (ms); the local address |
 //! | `send S SEED BYTES` | writes that much of a pattern; its tally |
 //! | `drain S` | reads to the end; the tally of what came |
-//! | `take S BYTES` | reads so many bytes; their tally |
+//! | `take S BYTES` | reads BYTES bytes; their tally |
 //! | `write S TEXT`, `read S BYTES` | one call of `write` or `read` |
 //! | `echo S` | sends back what comes until the end; the tally |
 //! | `serve L` | accepts for ever and echoes on a thread for each |

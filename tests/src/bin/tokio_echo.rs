@@ -1,7 +1,7 @@
 //! `tokio_echo ADDR` echoes on a task for each connection; says `ok ADDR` once it listens.
-//! `tokio_echo ADDR TASKS BYTES` talks to it from so many tasks at once, each with a connection and
-//! a pattern of its own. The code that talks knows nothing of PRP: it takes whatever is
-//! `AsyncRead + AsyncWrite`.
+//! `tokio_echo ADDR TASKS BYTES` talks to it from TASKS tasks at once, each with a connection and a
+//! pattern of its own. The code that talks knows nothing of PRP: it takes whatever is `AsyncRead +
+//! AsyncWrite`.
 
 use std::io::{self, ErrorKind};
 

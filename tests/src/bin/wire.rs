@@ -16,7 +16,7 @@ use prp_tests::wire::{Link, Settings};
 /// they have changed.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long to go on looking for frames before sleeping: a wake-up costs more than a frame, and
+/// How long to go on polling for frames before sleeping: a wake-up costs more than a frame, and
 /// most frames come closer together than that.
 const SPIN: Duration = Duration::from_micros(50);
 
@@ -81,8 +81,8 @@ fn sleep(links: &[Link]) -> io::Result<()> {
     }
 }
 
-/// The settings in force, and a line for each direction. Whole or not at all: somebody may be
-/// reading.
+/// The settings in force, and a line for each direction. Whole or not at all: another process may
+/// be reading.
 fn publish(path: &Path, settings: &str, links: &[Link]) -> io::Result<()> {
     let mut text = format!("{}\n", settings.trim_end());
     for (number, link) in links.iter().enumerate() {

@@ -9,7 +9,7 @@ use super::Step;
 use crate::topology::Topology;
 use crate::wait;
 
-/// A topology, a folder that is everybody's, and the commands that serve.
+/// A topology, a folder that all users share, and the commands that serve.
 #[derive(Debug)]
 pub(super) struct Stage<'a> {
     topology: &'a Topology,
@@ -20,7 +20,7 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Nobody has run anything.
+    /// A stage on which nothing has run.
     pub(super) fn new(topology: &'a Topology, programs: &Path) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         Self { topology, programs: programs.to_owned(), folder, servers: Vec::new() }

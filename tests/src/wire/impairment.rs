@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use super::Faults;
 use crate::seed::{Dice, generator};
 
-/// An Ethernet header: changed there, a frame would go to somebody else, which is loss.
+/// An Ethernet header: changed there, a frame would go to another host, which is loss.
 const ETHERNET: usize = 14;
 
-/// A frame that is late lets so many others pass, at most: enough to look like a loss to a sender
-/// that counts three later ones, and few enough for that to be wrong.
+/// The most frames that pass a late one: enough to pass for a loss at a sender that counts three
+/// later ones, and few enough for that to be wrong.
 const MAX_LATE: usize = 8;
 
 /// A late frame waits no longer than this for others: it may be the last one.

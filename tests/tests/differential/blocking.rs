@@ -156,7 +156,7 @@ pub(crate) fn write__blocks_until_the_peer_reads<S: Stack>(scene: &mut Scene<S>)
         }
         tally.to_string()
     });
-    // It stalls before all of it is written: nothing moves from one look to the next.
+    // It stalls before all of it is written: nothing moves from one check to the next.
     wait::until("the writer to stall", || {
         let before = WRITTEN.load(Ordering::Relaxed);
         std::thread::sleep(SHORT);

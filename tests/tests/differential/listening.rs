@@ -6,7 +6,7 @@ use crate::scene::{Scene, until_available, until_ended, until_over, until_pendin
 use crate::stack::{Listener, Stack, Stream};
 
 pub(crate) fn connect__refused<S: Stack>(scene: &mut Scene<S>) {
-    // Somebody on that node has to be there to refuse; over TCP it is the kernel.
+    // A program on that node has to be there to refuse; over TCP it is the kernel.
     let _other = scene.listen();
     let port = Scene::<S>::fresh_port();
     scene.note("client connects where nobody listens", scene.connect(port).map(drop));
@@ -77,7 +77,7 @@ pub(crate) fn bind__again_with_a_connection_open<S: Stack>(scene: &mut Scene<S>)
 }
 
 pub(crate) fn bind__not_this_node<S: Stack>(scene: &mut Scene<S>) {
-    // 10.99.0.3 and node 3 are nobody; and node 2 cannot be bound on node 1.
+    // 10.99.0.3 and node 3 do not exist; and node 2 cannot be bound on node 1.
     let port = Scene::<S>::fresh_port();
     let other = 3 - scene.place.client;
     scene.note(

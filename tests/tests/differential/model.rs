@@ -8,7 +8,7 @@ use crate::random::{Call, Step};
 /// Something an end comes to see.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Effect {
-    /// So many bytes to read.
+    /// This number of bytes to read.
     Available(usize),
     /// The other end sends no more.
     Ended,
@@ -16,7 +16,7 @@ pub(crate) enum Effect {
     Over,
 }
 
-/// Where one end stands.
+/// The state of one end.
 #[derive(Clone, Debug, Default)]
 struct End {
     /// Bytes written to it and not yet read.
@@ -27,7 +27,7 @@ struct End {
     dropped: bool,
 }
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     ends: [End; 2],

@@ -44,7 +44,7 @@ impl<S: Stack> Scene<S> {
         Self { place, notes: Vec::new(), stack: PhantomData }
     }
 
-    /// A port nobody has used before.
+    /// A port that was not used before.
     pub(crate) fn fresh_port() -> u16 {
         static NEXT: AtomicU16 = AtomicU16::new(2000);
         NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! Holding the thread that looks after the tcx receive path of another process: what is open stays
+//! Holding the thread that services the tcx receive path of another process: what is open stays
 //! open, whether there is a flow or not.
 
 use std::fs;
@@ -45,7 +45,7 @@ impl HeldThread {
 impl Drop for HeldThread {
     fn drop(&mut self) {
         if ptrace::detach(self.0, None::<Signal>).is_err() {
-            // It has been killed, and its process does not end before somebody has heard of it.
+            // It has been killed, and its process does not end before the parent has heard of it.
             let _ = waitpid(self.0, Some(WaitPidFlag::__WALL));
         }
     }

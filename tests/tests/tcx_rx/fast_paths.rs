@@ -1,4 +1,4 @@
-//! Frames come by the tcx receive path, by the socket, and by both in turn.
+//! Frames come by the tcx receive path, by the socket, and by both alternately.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) fn flow__comes_by_tcx_rx_whole_and_in_order() {
     assert_eq!(link.pass(BATCH), BATCH);
 }
 
-/// A random walk of a thread that looks and one that sends, with never more under way than the
+/// A random walk of a thread that polls and one that sends, with never more under way than the
 /// socket's ring holds.
 pub(crate) fn frames__stay_in_order_however_it_is_armed() {
     let mut dice = seed::generator(seed::of("frames__stay_in_order_however_it_is_armed"));

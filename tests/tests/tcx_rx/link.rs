@@ -20,7 +20,7 @@ use prp_tests::namespace::on_node;
 use prp_tests::privilege;
 use prp_tests::wait::until_taken;
 
-/// For local experiments (IEEE 802), and nobody else's here.
+/// For local experiments (IEEE 802), and used by nothing else here.
 pub(crate) const ETHERTYPE: u16 = 0x88b6;
 
 /// Longer than the kernel ever takes.
@@ -31,8 +31,7 @@ pub(crate) const BATCH: u32 = 32;
 /// Frames the tcx receive path holds, and the socket's ring.
 pub(crate) const SLOTS: u32 = 512;
 
-/// Frames that are certainly a flow, and so long that they are one, and that it is looked at once
-/// more.
+/// Frames that are certainly a flow, and enough that it is checked once more.
 pub(crate) const FLOW: u32 = 1024;
 pub(crate) const WITHIN: Duration = Duration::from_millis(10);
 pub(crate) const SERVICE_INTERVAL: Duration = Duration::from_millis(50);
@@ -47,7 +46,7 @@ const NUMBER: usize = 30;
 const SHORTEST: usize = NUMBER + 4;
 const LONGEST: usize = 1514;
 
-/// How often somebody was called.
+/// How often the waker was called.
 #[derive(Default)]
 struct Calls(AtomicU32);
 
@@ -133,7 +132,7 @@ pub(crate) fn need_tcx_rx(at: &End) {
 
 /// Has this thread run on the first processor it may run on, or on the last. Frames that are sent
 /// from one processor do not overtake each other, and only those that come on another than the
-/// thread that looks meet it at every instruction.
+/// thread that polls meet it at every instruction.
 pub(crate) fn run_on_processor(last: bool) {
     static MINE: OnceLock<CpuSet> = OnceLock::new();
     let mine = MINE.get_or_init(|| sched_getaffinity(Pid::from_raw(0)).expect("it is known"));
@@ -187,7 +186,7 @@ fn frame(to: Address, number: u32) -> Vec<u8> {
     frame
 }
 
-/// Whether a look shows a frame at `device`.
+/// Whether a poll shows a frame at `device`.
 pub(crate) fn waits(device: &PacketDevice) -> bool {
     device.tcx_rx().has_frame() || matches!(device.peek(), Peek::Ring(ring) if ring.has_frame())
 }
@@ -197,7 +196,7 @@ pub(crate) fn number(frame: &[u8]) -> u32 {
     u32::from_be_bytes(frame[NUMBER..SHORTEST].try_into().expect("so many"))
 }
 
-/// Takes frames to `to`, of which so many have come, and which are to be the next ones, and whole.
+/// Takes frames to `to`, of which `received` have come: they must be the next ones, and whole.
 pub(crate) fn next(to: Address, received: &mut u32) -> impl FnMut(&[u8]) {
     move |f| {
         let came = number(f);
@@ -254,7 +253,7 @@ impl Link {
         self.tcx_rx.disable();
     }
 
-    /// How often somebody was called.
+    /// How often the waker was called.
     pub(crate) fn calls(&self) -> u32 {
         self.calls.0.load(Ordering::Relaxed)
     }
@@ -289,12 +288,12 @@ impl Link {
         assert_eq!(self.receive(64), 0, "no more than were sent");
     }
 
-    /// As who is about to look.
+    /// As a thread that is about to poll.
     pub(crate) fn enable(&self) {
         self.tcx_rx.enable(!waits(&self.to));
     }
 
-    /// Sends `count` frames to the thread that looks; how many came by the tcx receive path.
+    /// Sends `count` frames to the thread that polls; how many came by the tcx receive path.
     pub(crate) fn pass(&mut self, count: u32) -> u32 {
         self.to.take_tcx_rx();
         let end = self.sent + count;
@@ -306,7 +305,7 @@ impl Link {
         self.to.take_tcx_rx() as u32
     }
 
-    /// Looks after the tcx receive path, so much later.
+    /// Services the tcx receive path, `later` than before.
     pub(crate) fn service(&mut self, later: Duration) -> Option<Instant> {
         self.now = self.now + later;
         on_node(self.at.node, || self.tcx_rx.service(self.now))
@@ -329,7 +328,7 @@ impl Link {
         }
     }
 
-    /// A flow that goes on for so long that whatever is in the way is looked at again.
+    /// A flow that goes on until whatever is in the way is checked again.
     pub(crate) fn retry(&mut self) {
         self.pass(FLOW);
         self.service(RETRY);

@@ -1,4 +1,4 @@
-//! The tcx receive path of packet devices: opened for a flow to a process that looks, left where
+//! The tcx receive path of packet devices: opened for a flow to a process that polls, left where
 //! rules would be passed by; no frame is lost, doubled or overtaken on the way in, whatever becomes
 //! of it meanwhile.
 #![allow(non_snake_case, reason = "tests are named function__case")]

@@ -13,7 +13,7 @@ use crate::link::{BATCH, ETHERTYPE, End, FLOW, Link, NODE, PATIENCE, PORT, node}
 /// All of them (`ETH_P_ALL`), in network order.
 const ALL: i32 = 0x0300;
 
-/// An EtherType that is somebody else's.
+/// Another protocol's EtherType.
 const OTHER: u16 = 0x88b7;
 
 /// A tag as 802.1Q has it, for this VLAN.
@@ -170,8 +170,8 @@ pub(crate) fn devices__take_their_own_frames_each() {
     assert_eq!(two.pass(FLOW), FLOW);
 }
 
-/// The node's steward is asked for ports that nobody has: such a request is no business of the tcx
-/// receive path's.
+/// The node's steward is asked for ports that no process has: such a request is no business of the
+/// tcx receive path's.
 pub(crate) fn steward__is_asked_past_tcx_rx() {
     let mut link = Link::open();
     let nothing = PortFilter::new(node(NODE), true, [].into_iter());

@@ -53,8 +53,8 @@ pub(crate) fn disable__has_the_next_frame_wake_a_sleeping_thread() {
 const FRAMES: u32 = 20_000;
 
 /// Sends frames one by one, now and then with a pause in which the receiver falls asleep, or is
-/// about to; and sometimes nothing more until all have been `received`, so that nobody is woken by
-/// the next one.
+/// about to; and sometimes nothing more until all have been `received`, so that the next frame
+/// wakes no thread.
 fn send_alone(from: &mut Source, first: u32, received: &AtomicU32, mut dice: Dice) {
     for number in first..first + FRAMES {
         from.send(&[from.frame(number)]);

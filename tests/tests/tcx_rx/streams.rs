@@ -17,14 +17,14 @@ use crate::link::{End, need_tcx_rx};
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// A flow that goes on for longer than it takes to look at it a few times.
+/// A flow that goes on for longer than it takes to check it a few times.
 const BYTES: u64 = 64 << 20;
 
 /// Flows, one of which comes by the tcx receive path: on a machine that has other things to do a
 /// flow may be too slow for it.
 const ROUNDS: u64 = 50;
 
-/// For how long to look for the first frame of a flow that comes by the tcx receive path: longer
+/// For how long to poll for the first frame of a flow that comes by the tcx receive path: longer
 /// than most flows take.
 const FOR_LONG: Duration = Duration::from_secs(1);
 
@@ -64,7 +64,7 @@ fn transfer(from: &mut Puppet, to: &mut Puppet, seed: u64) {
     assert_eq!(to.ok("join take"), Tally::expected(seed, BYTES).to_string());
 }
 
-/// Flows until some of one came by the tcx receive path, at most so many; how many there were.
+/// Flows until some of one came by the tcx receive path, at most `most`; how many there were.
 fn rounds_to_tcx_rx(from: &mut Puppet, to: &mut Puppet, most: u64) -> Option<u64> {
     (1..=most).find(|round| {
         let before = tcx_rx(to);
@@ -107,8 +107,8 @@ fn hold_tcx_rx_open(from: &mut Puppet, to: &mut Puppet) -> HeldThread {
     held.expect("it is held while it is open")
 }
 
-/// A process that is told to look has the answer as soon as it is there. Others do not look while
-/// somebody else computes on their processor.
+/// A process that is told to poll has the answer as soon as it is there. Others do not poll while
+/// another thread computes on their processor.
 pub(crate) fn messages__come_by_tcx_rx() {
     let (mut client, mut server) = connected(" spin=1000", &[]);
     let _held = hold_tcx_rx_open(&mut server, &mut client);
@@ -128,7 +128,7 @@ fn time_spent(puppet: &Puppet) -> u64 {
     threads(puppet.pid()).filter_map(of).sum()
 }
 
-/// Waits until all of `puppet` sleeps, and nobody looks for frames.
+/// Waits until all of `puppet` sleeps, and no thread polls for frames.
 fn wait_until_asleep(puppet: &Puppet) {
     let mut last = None;
     wait::until("a sleeper", || {
@@ -137,7 +137,7 @@ fn wait_until_asleep(puppet: &Puppet) {
     });
 }
 
-/// However long it looked before it went to sleep, and however the flow ended.
+/// However long it polled before it went to sleep, and however the flow ended.
 pub(crate) fn message__wakes_a_reader_that_sleeps() {
     for settings in ["", " spin=0", " spin=1000"] {
         let (mut client, mut server) = connected(settings, &[]);
@@ -153,7 +153,7 @@ pub(crate) fn message__wakes_a_reader_that_sleeps() {
     }
 }
 
-/// Killed while it looks for frames: the program in the kernel goes with it, or the next owner of
+/// Killed while it polls for frames: the program in the kernel goes with it, or the next owner of
 /// the port would have to wait until all slots are full.
 pub(crate) fn process__killed_leaves_its_port_to_the_next() {
     const SETTINGS: &str = " port=900 spin=60000000";

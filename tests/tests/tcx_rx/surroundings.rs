@@ -8,7 +8,7 @@ use socket2::SockRef;
 
 use crate::link::{BATCH, End, FLOW, Link, PORT, Restore, SERVICE_INTERVAL};
 
-/// It is closed at the next look, in the midst of frames, and stays so.
+/// It is closed at the next check, in the midst of frames, and stays so.
 fn is_left(link: &mut Link, why: &str) {
     link.pass(FLOW);
     link.tcx_rx.disable();
