@@ -18,6 +18,7 @@ use prp_proto::addr::{NodeId, Port};
 mod claimed;
 mod probe;
 mod router_name;
+mod search_limit;
 
 use self::claimed::{ClaimedPorts, PortBlock};
 pub use self::probe::{Addressee, OwnerProbe, UdpOwners};

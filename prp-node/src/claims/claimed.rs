@@ -37,7 +37,7 @@ impl PortBlock {
 }
 
 /// Ports that a process claims together.
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, Eq, PartialEq, Hash, Debug)]
 pub(super) enum ClaimedPorts {
     /// One that the program has named, or a classic one.
     Single(Port),

@@ -5,10 +5,12 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 
 use prp_proto::addr::{LinkAddr, NodeId, Port, UDP_PORTS, UdpPeer};
+use prp_proto::time::Instant;
 use prp_proto::wire::Frame;
 
 use super::claimed::{ClaimedPorts, PortBlock};
 use super::router_name::{router_name, router_udp_name};
+use super::search_limit::SearchLimit;
 use super::{explain, is_unbound};
 
 /// Finds out whether any process of a node owns a port, in the network namespace where the probe
@@ -63,6 +65,8 @@ pub struct UdpOwners {
     /// What was found. It is asked for again before it is used: one system call, not a hundred.
     known: HashMap<Port, (ClaimedPorts, u16)>,
     router: Option<u16>,
+    limit: SearchLimit,
+    started: std::time::Instant,
 }
 
 impl UdpOwners {
@@ -71,7 +75,13 @@ impl UdpOwners {
     /// # Errors
     /// As [`OwnerProbe::new`].
     pub fn new(node: NodeId) -> io::Result<Self> {
-        Ok(Self { probe: OwnerProbe::new(node)?, known: HashMap::new(), router: None })
+        Ok(Self {
+            probe: OwnerProbe::new(node)?,
+            known: HashMap::new(),
+            router: None,
+            limit: SearchLimit::default(),
+            started: std::time::Instant::now(),
+        })
     }
 
     /// For whom `datagram` is; none if it carries no packet.
@@ -88,9 +98,16 @@ impl UdpOwners {
     }
 
     /// How many UDP ports behind the node's own the owner of `port` is; none if no process owns it,
-    /// or one that is not on UDP.
+    /// or one that is not on UDP. A search in vain takes a system call for each of the node's
+    /// ports, so there are not many in a second.
     pub(super) fn offset(&mut self, port: Port) -> Option<u16> {
-        let Self { probe, known, .. } = self;
+        let started = self.started;
+        self.offset_at(port, || Instant::ZERO + started.elapsed())
+    }
+
+    /// As [`Self::offset`], where the time is `now`.
+    pub(super) fn offset_at(&mut self, port: Port, now: impl FnOnce() -> Instant) -> Option<u16> {
+        let Self { probe, known, limit, .. } = self;
         let is_there = |ports: ClaimedPorts, offset| {
             !is_unbound(&probe.socket, &ports.udp_name(probe.node, offset))
         };
@@ -101,7 +118,13 @@ impl UdpOwners {
         }
         known.remove(&port);
         let ports = probe.claimed_with(port)?;
-        let found = (1..UDP_PORTS).find(|offset| is_there(ports, *offset))?;
+        let now = now();
+        if !limit.allows(ports, now) {
+            return None;
+        }
+        let found = (1..UDP_PORTS).find(|offset| is_there(ports, *offset));
+        limit.note(ports, found);
+        let found = found?;
         known.insert(port, (ports, found));
         Some(found)
     }

@@ -1,4 +1,8 @@
+use std::time::Duration;
+
+use prp_proto::addr::UDP_PORTS;
 use prp_proto::seq::{Seq, SeqWidth};
+use prp_proto::time::Instant;
 use prp_proto::wire::{Head, NetworkHeader, TransportHeader, sealed};
 
 use super::*;
@@ -109,6 +113,49 @@ fn udp_offset__is_known_of_ports_for_as_long_as_they_are_owned() {
         drop(claims[at].release(port));
     }
     assert_eq!(owners.offset(port), None);
+}
+
+/// A flood of datagrams to the port of a process that is not on UDP costs no search for each.
+#[test]
+fn udp_offset__an_owner_that_is_not_on_udp_is_not_searched_for_each_time() {
+    let (own, port) = (node(12), Port::new(std::process::id() as u16));
+    let mut owners = UdpOwners::new(own).unwrap();
+    let mut silent = PortClaims::new(own);
+    assert!(silent.claim(port).unwrap());
+    let now = Instant::ZERO + Duration::from_secs(60);
+    for _ in 0..1000 {
+        assert_eq!(owners.offset_at(port, || now), None);
+    }
+    // Expect: that it is on UDP now would be seen by a search, and there is none.
+    let name = ClaimedPorts::Single(port).udp_name(own, UDP_PORTS - 1);
+    let _name = bind(&name).unwrap().expect("nobody has it");
+    assert_eq!(owners.offset_at(port, || now), None);
+    let later = now + Duration::from_millis(100);
+    assert_eq!(owners.offset_at(port, || later), Some(UDP_PORTS - 1));
+}
+
+/// All searches together take 2 % of the time, however many ports such processes have.
+#[test]
+fn udp_offset__searches_have_a_limit_together() {
+    let own = node(13);
+    let mut owners = UdpOwners::new(own).unwrap();
+    let mut silent = PortClaims::new(own);
+    let now = Instant::ZERO + Duration::from_secs(60);
+    for port in (1..=300).map(Port::new) {
+        assert!(silent.claim(port).unwrap());
+        assert_eq!(owners.offset_at(port, || now), None);
+    }
+    let (port, mut claims) = (Port::new(400), PortClaims::new(own));
+    claims.set_udp_offset(3);
+    assert!(claims.claim(port).unwrap());
+    assert_eq!(owners.offset_at(port, || now), None);
+    let later = now + Duration::from_secs(1);
+    assert_eq!(owners.offset_at(port, || later), Some(3));
+    // Expect: what is known takes no search.
+    for port in (1..=300).map(Port::new) {
+        assert_eq!(owners.offset_at(port, || later), None);
+    }
+    assert_eq!(owners.offset_at(port, || later), Some(3));
 }
 
 const FIRST: u16 = Port::FIRST_AUTOMATIC.number() + 160;

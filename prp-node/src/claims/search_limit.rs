@@ -1,0 +1,57 @@
+//! How often a process on UDP is searched for among the UDP ports of a node: a datagram to a port
+//! whose owner is not there costs as many system calls as a node has ports, and a flood of such
+//! datagrams would keep the process that holds the node's own port from all others.
+
+use std::collections::HashMap;
+
+use prp_proto::addr::UDP_PORTS;
+use prp_proto::time::Instant;
+use prp_proto::token_bucket::TokenBucket;
+
+use super::claimed::ClaimedPorts;
+
+/// Searches in vain for the owner of the same ports, a second. As many at once: a process that
+/// takes a port over from one that is not on UDP is found at once where no flood is.
+const SEARCHES_IN_VAIN: u32 = 10;
+
+/// System calls of all searches together, a second. They take 2 % of a processor.
+const CALLS: u32 = 20_000;
+
+/// Owners that are remembered to be not on UDP: those that are searched for in a second at most,
+/// several times over.
+const MOST: usize = 1024;
+
+/// What is left of all that.
+#[derive(Debug)]
+pub(super) struct SearchLimit {
+    calls: TokenBucket,
+    /// Of ports whose owner was not found when it was searched for last.
+    in_vain: HashMap<ClaimedPorts, TokenBucket>,
+}
+
+impl Default for SearchLimit {
+    fn default() -> Self {
+        Self { calls: TokenBucket::new(CALLS), in_vain: HashMap::new() }
+    }
+}
+
+impl SearchLimit {
+    /// Whether the owner of `ports` may be searched for `now`.
+    pub(super) fn allows(&mut self, ports: ClaimedPorts, now: Instant) -> bool {
+        self.in_vain.get_mut(&ports).is_none_or(|left| left.take(now)) && self.calls.take(now)
+    }
+
+    /// The owner of `ports` was searched for, and `found` so many UDP ports behind the node's own.
+    pub(super) fn note(&mut self, ports: ClaimedPorts, found: Option<u16>) {
+        // The first one is paid for.
+        self.calls.spend(usize::from(found.unwrap_or(UDP_PORTS - 1)) - 1);
+        if found.is_some() {
+            self.in_vain.remove(&ports);
+            return;
+        }
+        if self.in_vain.len() >= MOST {
+            self.in_vain.clear();
+        }
+        self.in_vain.entry(ports).or_insert(TokenBucket::new(SEARCHES_IN_VAIN));
+    }
+}
