@@ -8,6 +8,7 @@ use serde_json::Value;
 
 const ROUTER: &str = include_str!("../../etc/grafana/prp-routed.json");
 const ROUTER_METRICS: &str = include_str!("../../prp-routed/src/metrics.rs");
+const ROUTER_COUNTERS: &str = include_str!("../../prp-routed/src/counters.rs");
 const PROCESSES: &str = include_str!("../../etc/grafana/prp-processes.json");
 const PROCESS_METRICS: &str = include_str!("../../prp-node/src/status/openmetrics.rs");
 const DEVICE_COUNTERS: &str = include_str!("../../prp-sock/src/stats.rs");
@@ -25,7 +26,9 @@ fn has(source: &str, name: &str) -> bool {
 }
 
 fn is_metric_of_router(name: &str) -> bool {
-    name.strip_prefix("prp_routed_").is_some_and(|name| has(ROUTER_METRICS, name))
+    let sources = [ROUTER_METRICS, ROUTER_COUNTERS];
+    let name = name.strip_prefix("prp_routed_");
+    name.is_some_and(|name| sources.iter().any(|source| has(source, name)))
 }
 
 fn is_metric_of_process(name: &str) -> bool {

@@ -20,7 +20,7 @@
 //! | [`check`] | what is wrong with settings and prphosts, of one node or of all |
 //! | [`privilege`], [`seccomp`] | which user it becomes, which capability it keeps, which system calls it gives up |
 //! | [`notify`] | what the service manager is told, and its watchdog |
-//! | [`control`], [`report`], [`metrics`] | the socket `prp routed` talks to, and what it tells |
+//! | [`control`], [`report`], [`counters`], [`metrics`] | the socket `prp routed` talks to, and what it tells |
 //! | [`exporter`] | counters over HTTP |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -31,6 +31,7 @@ pub mod check;
 pub mod cli;
 pub mod clock;
 pub mod control;
+pub mod counters;
 pub mod daemon;
 pub mod exporter;
 pub mod kernel;

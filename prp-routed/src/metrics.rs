@@ -6,6 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::counters::{self, Total};
 use crate::neighbours::Neighbours;
 use crate::report;
 use crate::router::Router;
@@ -59,22 +60,13 @@ fn counter(registry: &mut Registry, name: &str, help: &str, value: u64) {
 }
 
 fn totals(registry: &mut Registry, router: &Router, reloads: u64) {
-    let (stats, presence) = (router.forwarder.stats(), router.presence_counters());
-    let by_kernel = router.kernel.total();
-    counter(registry, "forwarded_frames", "Frames sent on", stats.frames + by_kernel.frames);
-    counter(registry, "forwarded_bytes", "Bytes of frames sent on", stats.bytes + by_kernel.bytes);
-    let frames = by_kernel.frames;
-    counter(registry, "kernel_forwarded_frames", "Of those, by the kernel itself", frames);
-    counter(registry, "local_frames", "Frames for this node's control port", stats.local);
-    counter(registry, "echoes_answered", "Echoes answered", presence.echoes);
-    counter(
-        registry,
-        "requests_refused",
-        "Requests to ports nobody owns, or with no way on",
-        presence.refusals,
-    );
-    counter(registry, "connections_reset", "Resets in the name of dead processes", presence.resets);
-    counter(registry, "answers_suppressed", "Answers beyond the limit", presence.suppressed);
+    for Total { metric, help, value, .. } in counters::of_router(router) {
+        counter(registry, metric, help, value);
+    }
+    for (name, value) in counters::of_udp(router).into_iter().flatten() {
+        let help = format!("Of the UDP device: {}", name.replace('_', " "));
+        counter(registry, &format!("udp_{name}"), &help, value);
+    }
     counter(registry, "reloads", "Times prphosts was put in force again", reloads);
 }
 

@@ -7,6 +7,8 @@ use prp_proto::forward::{ForwardDrop, ForwardStats};
 use prp_proto::route::Route;
 use serde::{Deserialize, Serialize};
 
+use crate::counters;
+use crate::link::LinkCounters;
 use crate::router::Router;
 use crate::table::{Change, Table};
 
@@ -70,6 +72,9 @@ pub struct Status {
     pub processes: usize,
     /// Devices.
     pub devices: Vec<Device>,
+    /// What the UDP device counts besides, by name, where the node is on UDP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp: Option<serde_json::Value>,
 }
 
 /// The kernel's part in forwarding. Prints as a line.
@@ -234,14 +239,15 @@ pub fn devices(router: &mut Router) -> Vec<Device> {
         .map(|(index, (link, device))| {
             let by_kernel = kernel.counted(index);
             link.counters.overruns += link.io.take_overruns();
+            let LinkCounters { received, sent, overruns, dropped } = link.counters;
             Device {
                 device: link.name().to_owned(),
                 mac: device.addr.to_string(),
                 mtu: device.mtu,
-                received: link.counters.received + by_kernel.frames,
-                sent: link.counters.sent + by_kernel.sent,
-                overruns: link.counters.overruns,
-                dropped: link.counters.dropped,
+                received: received + by_kernel.frames,
+                sent: sent + by_kernel.sent,
+                overruns,
+                dropped,
             }
         })
         .collect()
@@ -276,23 +282,27 @@ pub fn oversized(stats: &ForwardStats) -> Option<String> {
     })
 }
 
-/// What `router` has moved, dropped and said.
+/// What `router` has moved, dropped and said, and what its UDP device counts.
 pub fn counters(router: &Router) -> serde_json::Value {
-    let (stats, by_kernel) = (router.forwarder.stats(), router.kernel.total());
-    let drops: serde_json::Map<_, _> =
-        stats.drops.iter().map(|(why, n)| (why.name().to_owned(), n.into())).collect();
-    let presence = router.presence_counters();
-    serde_json::json!({
-        "forwarded_frames": stats.frames + by_kernel.frames,
-        "forwarded_bytes": stats.bytes + by_kernel.bytes,
-        "forwarded_by_kernel": by_kernel.frames,
-        "local_frames": stats.local,
-        "dropped": drops,
-        "echoes_answered": presence.echoes,
-        "requests_refused": presence.refusals,
-        "connections_reset": presence.resets,
-        "answers_suppressed": presence.suppressed,
-    })
+    let drops = router.forwarder.stats().drops.iter().map(|(why, n)| (why.name(), n));
+    let of_router = counters::of_router(router);
+    let totals = of_router.iter().map(|counter| (counter.name.to_owned(), counter.value.into()));
+    let mut all: serde_json::Map<_, _> = totals.collect();
+    all.insert("dropped".to_owned(), by_name(drops));
+    all.extend(udp(router).map(|udp| ("udp".to_owned(), udp)));
+    all.into()
+}
+
+/// What the UDP device of `router` counts; none where the node is not on UDP.
+pub fn udp(router: &Router) -> Option<serde_json::Value> {
+    counters::of_udp(router).map(by_name)
+}
+
+fn by_name(counters: impl Iterator<Item = (&'static str, u64)>) -> serde_json::Value {
+    counters
+        .map(|(name, count)| (name.to_owned(), count.into()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 #[cfg(test)]

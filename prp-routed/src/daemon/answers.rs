@@ -77,6 +77,7 @@ impl Daemon {
             kernel_forwarding: self.router.kernel.status(),
             processes: self.service.processes(),
             devices: report::devices(&mut self.router),
+            udp: report::udp(&self.router),
         }
     }
 }

@@ -1,0 +1,108 @@
+//! Every counter of the daemon, each once: what it tells as JSON and as text for Prometheus is made
+//! of these lists.
+
+use prp_device::UdpDevice;
+use prp_proto::forward::ForwardStats;
+
+use crate::kernel::Counted;
+use crate::router::{PresenceCounters, Router};
+
+/// A counter of the daemon as a whole.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Total {
+    /// Its name in JSON.
+    pub name: &'static str,
+    /// Its name for Prometheus.
+    pub metric: &'static str,
+    /// What it counts.
+    pub help: &'static str,
+    /// How much.
+    pub value: u64,
+}
+
+/// Those of `router`, without drops and devices. Leaving out a field does not compile.
+pub fn of_router(router: &Router) -> [Total; 8] {
+    // Drops have a list of their own, and devices have what the kernel sends by each.
+    let ForwardStats { frames, bytes, local, drops: _ } = router.forwarder.stats();
+    let Counted { frames: by_kernel, bytes: bytes_by_kernel, sent: _ } = router.kernel.total();
+    let &PresenceCounters { echoes, refusals, resets, suppressed } = router.presence_counters();
+    let counter = |name, help, value| Total { name, metric: name, help, value };
+    [
+        counter("forwarded_frames", "Frames sent on", frames + by_kernel),
+        counter("forwarded_bytes", "Bytes of frames sent on", bytes + bytes_by_kernel),
+        Total {
+            metric: "kernel_forwarded_frames",
+            ..counter("forwarded_by_kernel", "Of those, by the kernel itself", by_kernel)
+        },
+        counter("local_frames", "Frames for this node's control port", *local),
+        counter("echoes_answered", "Echoes answered", echoes),
+        counter("requests_refused", "Requests to ports nobody owns, or with no way on", refusals),
+        counter("connections_reset", "Resets in the name of dead processes", resets),
+        counter("answers_suppressed", "Answers beyond the limit", suppressed),
+    ]
+}
+
+/// What the UDP device of `router` counts besides, by name; none where the node is not on UDP.
+pub fn of_udp(router: &Router) -> Option<impl Iterator<Item = (&'static str, u64)> + use<>> {
+    let udp = router.links.iter().find_map(|link| link.io.udp())?;
+    Some(UdpDevice::counters(udp).counters())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, UdpSocket};
+
+    use prp_device::{DeviceIo, UdpCounters};
+    use prp_proto::addr::NodeId;
+    use prp_proto::endpoint::Device;
+    use prp_proto::forward::Forwarder;
+    use prp_proto::hosts::Hosts;
+    use prp_proto::route::RouteTable;
+    use prp_proto::time::Instant;
+
+    use super::*;
+    use crate::link::Link;
+    use crate::neighbours::Neighbours;
+    use crate::node_port::RouterNodePort;
+    use crate::{metrics, report};
+
+    /// A router on UDP, and the node's own port, which it holds.
+    fn router() -> (Router, SocketAddr) {
+        let text = format!("1 udp:127.0.0.1:{PORT}\n2 udp:127.0.0.2:{PORT}\n");
+        let hosts = Hosts::parse(text.as_bytes()).expect("no mistake");
+        let local = NodeId::new(65_040).expect("a node");
+        let own = hosts.udp_addrs(NodeId::MIN)[0];
+        let mut io = UdpDevice::open(&[own.0], false, hosts.udp_peers()).expect("a free port");
+        let port = RouterNodePort::new(local, &mut io).expect("no other router");
+        let routes = RouteTable::build(&hosts, NodeId::MIN, |_| None);
+        let ours = Device::udp(own.1, io.mtu(), io.train());
+        let forwarder = Forwarder::new(hosts.ethertype(), routes, vec![ours]);
+        let link = Link::new("udp", DeviceIo::Udp(Box::new(io)));
+        let mut router = Router::new(forwarder, vec![link]).expect("a Unix socket");
+        router.node_port = Some(port);
+        (router, own.0)
+    }
+
+    const PORT: u16 = 17_330;
+
+    /// What is too short, carries no packet, or comes from nobody is counted in each form.
+    #[test]
+    fn of_udp__every_counter_is_in_each_form() {
+        let (mut router, own) = router();
+        let stranger = UdpSocket::bind("127.0.0.9:0").expect("an address of this machine");
+        for bytes in [&b"no packet"[..], &[]] {
+            stranger.send_to(bytes, own).expect("it is there");
+        }
+        while of_udp(&router).expect("a UDP device").map(|(_, count)| count).sum::<u64>() < 2 {
+            router.poll(Instant::ZERO).expect("a socket");
+        }
+        let json = report::counters(&router);
+        let text = metrics::text(&mut router, &Neighbours::default(), 0, 0);
+        for (name, _) in UdpCounters::default().counters() {
+            let count = u64::from(["unaddressed", "too_short"].contains(&name));
+            assert_eq!(json["udp"][name], count, "{name}: {json}");
+            let line = format!("prp_routed_udp_{name}_total {count}\n");
+            assert!(text.contains(&line), "{name}: {text}");
+        }
+    }
+}
