@@ -26,6 +26,12 @@ const NUMERALS: [&str; 8] = ["two", "three", "four", "five", "six", "seven", "ei
 /// Words after the singular of a fraction, but not after the ordinal: "a fifth less".
 const COMPARED: [&str; 7] = ["of", "less", "more", "fewer", "longer", "shorter", "as"];
 
+/// Words after `so`, where neither `as` nor `that` follows: "waits for so long".
+const AMOUNTS: [&str; 3] = ["many", "much", "long"];
+
+/// Words for people, which no thread, process or node is.
+const PERSONS: [&str; 7] = ["he", "him", "his", "himself", "she", "her", "herself"];
+
 /// Fractions are hard to compare; halves are not.
 const FRACTIONS: [&str; 10] = [
     "third",
@@ -50,6 +56,10 @@ enum Rule {
     Continuation,
     /// A fraction in words, where a percentage can be compared.
     Fraction,
+    /// A number or a time that has a name, as "so many".
+    Amount,
+    /// A thread or a process as a person.
+    Person,
 }
 
 impl Rule {
@@ -59,6 +69,8 @@ impl Rule {
             Self::Who => "who",
             Self::Continuation => "continuation",
             Self::Fraction => "fraction",
+            Self::Amount => "amount",
+            Self::Person => "person",
         }
     }
 }
@@ -90,6 +102,13 @@ fn broken(line: &str) -> Vec<Rule> {
         let headless = begins || torn || word == "who" && BEFORE_WHO.contains(&before);
         if headless && !line.contains('?') && !words[at].contains('`') {
             found.push(Rule::Who);
+        }
+        let follows = || (at + 1..words.len()).map(bare).any(|word| ["as", "that"].contains(&word));
+        if AMOUNTS.contains(&word) && bare(at.saturating_sub(1)) == "so" && !follows() {
+            found.push(Rule::Amount);
+        }
+        if PERSONS.contains(&word) {
+            found.push(Rule::Person);
         }
         let many = word.strip_suffix('s').is_some_and(is_fraction);
         let some = is_fraction(word) && COMPARED.contains(&bare(at + 1));
@@ -183,5 +202,8 @@ fn breaches__each_rule_finds_a_planted_case() {
     assert_eq!(rules("a.rs", "/// ... and bytes: four"), ["continuation"]);
     assert_eq!(rules("a.md", "It takes three fifths, a fourteenth less."), ["fraction"; 2]);
     assert_eq!(rules("a.md", "A third carrier takes half, a third time."), [""; 0]);
+    assert_eq!(rules("a.rs", "// Waits for so long, for so many frames."), ["amount"; 2]);
+    assert_eq!(rules("a.rs", "// Waits so long that others run, so many as there are."), [""; 0]);
+    assert_eq!(rules("a.rs", "// The leader has his lock."), ["person"]);
     assert_eq!(rules("a.rs", "let whoever = \"Whoever\";"), [""; 0]);
 }

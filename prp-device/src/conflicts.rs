@@ -139,7 +139,7 @@ impl Kinds {
         }
     }
 
-    /// Whether there is no queue, and not so much as a place for filters.
+    /// Whether there is no queue, nor a place for filters.
     const fn are_none(&self) -> bool {
         self.without_queue > 0 && self.others == 0
     }

@@ -130,7 +130,7 @@ static void add(const struct box *box, double *a, double own, double factor, con
         }
 }
 
-/* Until the residual has fallen by 1e-10, or so many iterations; how many there were. */
+/* Until the residual has fallen by 1e-10, or that number of iterations; how many there were. */
 static long solve(const struct app *app, struct box *box, double *x, double *r)
 {
     double *z = vector_new(box), *p = vector_new(box), *q = vector_new(box);

@@ -155,7 +155,7 @@ impl Descriptor {
     }
 }
 
-/// As `accept` that waits for so long, and then does not wait.
+/// As `accept` that waits for `timeout`, and then does not wait.
 fn accept_within(listener: &PrpListener, timeout: Duration) -> io::Result<(PrpStream, PrpAddr)> {
     listener.accept_timeout(timeout).map_err(|e| match e.kind() {
         io::ErrorKind::TimedOut => io::ErrorKind::WouldBlock.into(),

@@ -269,7 +269,7 @@ fn settle(trouble: Trouble, peer: &str) -> Result<(), Failure> {
     }
 }
 
-/// Nothing has moved for so long, and the peer lacks some of what was sent.
+/// Nothing has moved for the time of --timeout, and the peer lacks some of what was sent.
 fn idle(peer: &str, limit: Duration) -> Failure {
     let seconds = limit.as_secs_f64();
     let text = format!("{peer}: idle for {seconds} s, and not all that was sent has arrived");

@@ -295,7 +295,7 @@ impl<'a> Sink<'a> {
         self.args.count.is_none_or(|wanted| self.count < wanted)
     }
 
-    /// Whether there is so much that it should be written.
+    /// Whether there is enough that it should be written.
     const fn has_much(&self) -> bool {
         self.text.len() >= MUCH
     }

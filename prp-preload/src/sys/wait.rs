@@ -67,7 +67,7 @@ fn poll_until(
     }
 }
 
-/// Waits for listeners, each for so long, and notes which have a connection.
+/// Waits for listeners, each for its timeout, and notes which have a connection.
 fn poll_listeners(
     fds: &mut [pollfd],
     known: &[Option<Arc<Descriptor>>],

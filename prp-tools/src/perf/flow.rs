@@ -92,7 +92,7 @@ pub(super) fn answer(mut conn: &Conn) -> io::Result<()> {
     conn.write_all(&[1])
 }
 
-/// Sends so much, ends the sending direction, and counts in `sent` meanwhile.
+/// Sends `amount`, ends the sending direction, and counts in `sent` meanwhile.
 ///
 /// # Errors
 /// Those of the connection.

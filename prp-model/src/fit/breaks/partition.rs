@@ -35,7 +35,7 @@ pub(super) struct Pieces {
 }
 
 impl Curve {
-    /// As many pieces as the measurements, of which there are so many, ask for.
+    /// As many pieces as the number of measurements asks for.
     pub(super) fn pieces(&self, most: usize, rows: usize) -> Option<Pieces> {
         let most = most.min((self.sizes.len() / PIECE).checked_sub(1)?);
         let costs = self.costs();

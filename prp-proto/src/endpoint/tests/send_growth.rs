@@ -5,8 +5,8 @@ use crate::config::EndpointConfig;
 
 const BEFORE: usize = 512 * 1024;
 
-/// Writes what it can of `bytes` bytes for so long, at both ends or at the client's; how many went
-/// at either.
+/// Writes what it can of `bytes` bytes for the given time, at both ends or at the client's; how
+/// many went at either.
 fn write_for(
     pair: &mut Pair,
     (c, s): (ConnHandle, ConnHandle),
