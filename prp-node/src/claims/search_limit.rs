@@ -41,7 +41,8 @@ impl SearchLimit {
         self.in_vain.get_mut(&ports).is_none_or(|left| left.take(now)) && self.calls.take(now)
     }
 
-    /// The owner of `ports` was searched for, and `found` so many UDP ports behind the node's own.
+    /// The owner of `ports` was searched for, and `found` at the node's own UDP port plus this
+    /// number.
     pub(super) fn note(&mut self, ports: ClaimedPorts, found: Option<u16>) {
         // The first one is paid for.
         self.calls.spend(usize::from(found.unwrap_or(UDP_PORTS - 1)) - 1);
