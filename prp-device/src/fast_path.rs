@@ -16,7 +16,7 @@ use prp_proto::time::Instant;
 use crate::fast_path_state::{Action, FastPathState};
 use crate::managed::Managed;
 
-/// A way, and what it takes to be open.
+/// A fast path, and what it takes to be open.
 pub(super) trait FastPathKind: Send + Sync {
     type Resource: Send;
 
@@ -42,7 +42,7 @@ impl<W: FastPathKind> Managed for W {
     }
 }
 
-/// The device a way is at.
+/// The device of a fast path.
 #[derive(Debug)]
 pub(super) struct Netdev {
     pub(super) name: String,
@@ -57,7 +57,7 @@ impl Netdev {
     }
 }
 
-/// A way, which takes a `T` to be open.
+/// A fast path, which takes a `T` to be open.
 #[derive(Debug)]
 pub(super) struct FastPath<T> {
     netdev: Netdev,
@@ -65,8 +65,7 @@ pub(super) struct FastPath<T> {
     pause: Duration,
     /// Calls the thread that services it. Without, it stays closed.
     waker: OnceLock<Waker>,
-    /// Frames so far, whichever way they went. The thread that has the device to itself counts
-    /// them.
+    /// Frames so far, on whichever path. The thread that has the device to itself counts them.
     frames: AtomicU64,
     /// At how many it may be a flow.
     threshold: AtomicU64,
@@ -109,7 +108,7 @@ impl<T> FastPath<T> {
     /// The device has been made again, and has this number now.
     pub(super) fn rebind(&self, index: u32) {
         if self.netdev.index.swap(index, Ordering::Relaxed) != index {
-            // What it took to go this way was the old one's.
+            // What the path needs was the old one's.
             self.state.lock().broken = true;
         }
     }
@@ -130,7 +129,7 @@ impl<T> FastPath<T> {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    /// What it takes to go this way, if it is open.
+    /// What the path needs, if it is open.
     #[inline]
     pub(super) fn means(&self) -> Option<FastPathGuard<'_, T>> {
         if !self.is_open() {
@@ -159,7 +158,7 @@ impl<T> FastPath<T> {
         self.count.store(frames, Ordering::Relaxed);
     }
 
-    /// Frames that went this way since the last call.
+    /// Frames that took this path since the last call.
     pub(super) fn take_count(&self) -> u64 {
         self.count.swap(0, Ordering::Relaxed)
     }
@@ -229,7 +228,7 @@ impl<T> FastPath<T> {
     }
 }
 
-/// What it takes to go a way that is open.
+/// What a fast path needs that is open.
 pub(super) struct FastPathGuard<'a, T>(MutexGuard<'a, State<T>>);
 
 impl<T> FastPathGuard<'_, T> {
@@ -251,7 +250,7 @@ mod tests {
     const MILLISECOND: Duration = Duration::from_millis(1);
     const FLOW: usize = 512;
 
-    /// A way that is open, and the time.
+    /// A fast path that is open, and the time.
     fn open(netdev: u32) -> (FastPath<u32>, Instant) {
         let fast_path = FastPath::new("none", netdev, 1500, Duration::ZERO);
         fast_path.set_waker(Waker::noop());

@@ -21,7 +21,7 @@ const SLOW: u64 = 16 * FLOW;
 /// pauses.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// How soon to try again where the way was not free.
+/// How soon to try again where the path was not free.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What a fast path waits for.
@@ -155,7 +155,7 @@ mod tests {
 
     const PAUSE: Duration = Duration::from_secs(5);
 
-    /// A way, the time, and the frames so far.
+    /// A fast path, the time, and the frames so far.
     struct Case {
         phase: FastPathState,
         now: Instant,

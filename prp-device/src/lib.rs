@@ -176,7 +176,7 @@ pub trait FrameIo: fmt::Debug + Send {
 }
 
 /// A device of the kernel's that carries Ethernet frames: it can be told which ones to pass, may go
-/// and come back, and has ways past its socket.
+/// and come back, and has paths past its socket.
 pub trait KernelDevice {
     /// Asks for the frames `filter` passes and no others.
     ///

@@ -267,9 +267,9 @@ struct BoundSocket {
     socket: CloseOnFork<Socket>,
     name: String,
     ethertype: u16,
-    /// Another way to send into it.
+    /// The fast path for frames that are sent.
     xdp_tx: Option<Arc<XdpTx>>,
-    /// Another way to receive what is for it.
+    /// The fast path for frames that are received.
     tcx_rx: Arc<TcxRx>,
 }
 

@@ -1,10 +1,10 @@
 //! The tcx receive path: while a process polls for frames and many come, a program in the kernel
 //! (tcx, Linux 6.6) puts those for its ports into memory it shares, as soon as a device has them.
 //!
-//! No thread is woken by a frame that comes this way. So it is only for a thread that polls,
+//! No thread is woken by a frame that comes by this path. So it is only for a thread that polls,
 //! spinning or at the end of a nap: one that is about to sleep until a frame comes has frames go to
-//! the socket first ([`TcxRx::disable`]). They stay in order at every change: what has come the old
-//! way is handed out before what comes the new way.
+//! the socket first ([`TcxRx::disable`]). They stay in order at every change: what has come by the
+//! old path is handed out before what comes by the new one.
 
 mod program;
 
@@ -156,7 +156,7 @@ impl TcxRx {
         self.slots.get().is_some_and(|slots| slots.holds(frames))
     }
 
-    /// Hands up to `max` frames to `take`: what came this way, and what came to the socket, of
+    /// Hands up to `max` frames to `take`: what came by this path, and what came to the socket, of
     /// which `ring` hands over up to as many as it is told. How many there were. One thread at a
     /// time does this.
     pub(super) fn receive(
@@ -209,7 +209,7 @@ impl TcxRx {
         Ok(frames)
     }
 
-    /// Frames that came this way since the last call.
+    /// Frames that came by this path since the last call.
     pub(super) fn take_count(&self) -> u64 {
         self.fast_path.take_count()
     }

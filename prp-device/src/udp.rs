@@ -40,7 +40,7 @@ use tally::Tally;
 const MAX_TRAIN: usize = 64;
 
 /// A datagram up to this size that leaves alone is put together before: copying so little costs
-/// less than the kernel's way through a list of pieces.
+/// less than the kernel's walk through a list of pieces.
 const SMALL: usize = 512;
 
 /// UDP sockets on the node's addresses.

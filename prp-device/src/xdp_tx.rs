@@ -17,7 +17,7 @@ use crate::sys::mmsg::PIECES;
 use crate::sys::xsk::{SLOT, Xsk};
 use crate::{Sent, conflicts};
 
-/// How long a flow may pause. Another process that wants the way waits for that.
+/// How long a flow may pause. Another process that wants the path waits for that.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// The AF_XDP send path of one device.
@@ -43,7 +43,7 @@ impl XdpTx {
         self.fast_path.rebind(index);
     }
 
-    /// Frames that took this way since the last call.
+    /// Frames that took this path since the last call.
     pub(super) fn take_count(&self) -> u64 {
         self.fast_path.take_count()
     }

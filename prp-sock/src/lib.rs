@@ -59,7 +59,7 @@
 //! | `IntoRawFd`, `FromRawFd`, `OwnedFd`, `Stdio` | yes | no: the kernel has no descriptor of the stream |
 //! | `raw_os_error` | always a code | none where the message says more, such as which address does not answer: then the error's source has it ([`StreamError`]) |
 //! | `connect` without an answer | `ETIMEDOUT` after two minutes | `TimedOut` after 15 s ([`Builder::connect_timeout`]) |
-//! | both ends write before either reads | some megabytes, as Linux grows its buffers | 4.5 MiB each way ([`Builder::send_buffer_max`], [`Builder::recv_buffer`]); a write of more than 1 MiB at once waits 20 ms or more for each doubling |
+//! | both ends write before either reads | some megabytes, as Linux grows its buffers | 4.5 MiB in each direction ([`Builder::send_buffer_max`], [`Builder::recv_buffer`]); a write of more than 1 MiB at once waits 20 ms or more for each doubling |
 //! | quick acknowledgements | an option | the protocol's to say |
 //! | `TcpSocket` | yes | [`Builder`] |
 //!

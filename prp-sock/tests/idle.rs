@@ -57,7 +57,7 @@ fn idle__costs_no_processor_time_and_in_the_end_no_thread() {
         let _shown = streams[8].0.as_fd();
         let listener = pairs[2].beta.listen(80, &Builder::new()).unwrap();
         thread::spawn(move || listener.accept());
-        // What is under way, acknowledgements and the keeper's ticks, comes to its end.
+        // What is in progress, acknowledgements and the keeper's ticks, comes to its end.
         thread::sleep(Duration::from_millis(500));
 
         let before = processor_ms();

@@ -21,6 +21,7 @@ prp_tests::main! {
     light:
         latency__has_its_keys,
         latency__beside_others,
+        latency__figures_stay_when_raw_frames_are_lost,
         stream__has_its_keys,
         stream__of_many_in_both_directions,
         stream__in_intervals_and_reverse,
@@ -37,6 +38,7 @@ prp_tests::main! {
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// The program under test.
 fn prp() -> &'static PathBuf {
@@ -144,6 +146,20 @@ fn latency__beside_others() {
     }
     let refused = client(&topology, &["latency", "2", "--beside", "1", "--vs", "raw"]);
     assert_eq!(refused.status.code(), Some(2), "raw frames know no connections");
+}
+
+/// Raw frames are not sent again: what has been measured of the others stays.
+fn latency__figures_stay_when_raw_frames_are_lost() {
+    let topology = Topology::faulty(WIRE, ["--seed", "3"]);
+    let _server = Server::start(&topology.node(2));
+    topology.topo(["faults", "--loss", "5%"]);
+    let args = ["perf", "latency", "2", "--vs", "raw", "--rounds", "3", "--time", "0.6", "--quiet"];
+    let output = topology.node(1).command(prp()).args(args).output().expect("topo runs");
+    let [stdout, why] =
+        [output.stdout, output.stderr].map(|it| String::from_utf8(it).expect("text"));
+    assert_eq!(output.status.code(), Some(4), "{stdout}{why}");
+    assert!(stdout.lines().any(|line| line.starts_with("prp ")), "{stdout}{why}");
+    assert!(why.contains("raw frames to 2:5210: one was lost"), "{why}");
 }
 
 fn stream__has_its_keys() {

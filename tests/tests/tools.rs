@@ -24,7 +24,6 @@ prp_tests::main! {
         connect__where_the_own_device_is_down_says_so,
         dump__captures_and_filters,
         dump__takes_no_more_than_the_rate,
-        perf__figures_stay_when_raw_frames_are_lost,
         ping__counts_and_ends_with_a_summary,
         ping__without_the_privilege_says_what_is_missing,
         proxy__passes_tcp_over_prp_and_back,
@@ -34,7 +33,6 @@ prp_tests::main! {
 }
 
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
-const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// The prp command beside the programs of these tests.
 fn prp() -> PathBuf {
@@ -328,28 +326,6 @@ fn proxy__passes_tcp_over_prp_and_back() {
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
         child.wait().expect("a child");
     }
-}
-
-/// Raw frames are not sent again: what has been measured of the others stays.
-fn perf__figures_stay_when_raw_frames_are_lost() {
-    let topology = Topology::faulty(WIRE, ["--seed", "3"]);
-    let two = topology.node(2);
-    let mut server = two.command(prp());
-    server.args(["perf", "serve"]).stderr(Stdio::null());
-    let mut server = server.spawn().expect("topo runs");
-    topology.topo(["faults", "--loss", "5%"]);
-    let args = ["perf", "latency", "2", "--vs", "raw", "--rounds", "3", "--time", "0.6", "--quiet"];
-    let mut outcome = (None, String::new(), String::new());
-    wait::until("a server", || {
-        outcome = run(&topology.node(1), &args);
-        (!outcome.2.contains("is `prp perf serve` running")).then_some(())
-    });
-    let (code, stdout, why) = outcome;
-    assert_eq!(code, Some(4), "{stdout}{why}");
-    assert!(stdout.lines().any(|line| line.starts_with("prp ")), "{stdout}{why}");
-    assert!(why.contains("raw frames to 2:5210: one was lost"), "{why}");
-    server.kill().expect("it runs");
-    server.wait().expect("a child");
 }
 
 fn ping__counts_and_ends_with_a_summary() {

@@ -230,13 +230,7 @@ fn dump__shows_trains_packet_by_packet() {
     let mut short = one.interruptible(&prp);
     short.args(["dump", "-i", "eth0", "-s", "128", "-w", headers_path]);
     let mut short = short.spawn().expect("topo runs");
-    let read_from = |path: &str, args: &[&str]| {
-        let output = one.command(&prp).args(["dump", "-r", path]).args(args).output();
-        let Output { status, stdout, stderr } = output.expect("topo runs");
-        assert!(status.success(), "{args:?}: {}", String::from_utf8_lossy(&stderr));
-        String::from_utf8_lossy(&stdout).into_owned()
-    };
-    let read = |args: &[&str]| read_from(path, args);
+    let read = |args: &[&str]| read_capture(&one, path, args);
     // A file without a packet is one whose header is not written yet.
     wait::until("the first packets", || {
         let mut scan = one.command(&prp);
@@ -252,13 +246,6 @@ fn dump__shows_trains_packet_by_packet() {
         let scan = scan.args(["cat", "-z", "2", "7000"]).output().expect("topo runs");
         scan.status.success().then_some(())
     });
-    let rows_of = |text: String| -> Vec<Value> {
-        // The last one may not be whole yet.
-        text.lines().filter_map(|row| serde_json::from_str(row).ok()).collect()
-    };
-    let is_train = |row: &Value| {
-        row["kind"] == "data" && row["train"].is_null() && row["bytes"].as_u64() > Some(10_000)
-    };
     let mut client = one.command(&prp);
     client.args(["cat", "-q", "2", "7000"]).stdin(Stdio::piped());
     let mut client = client.spawn().expect("topo runs");
@@ -270,7 +257,7 @@ fn dump__shows_trains_packet_by_packet() {
         let next = sent.lines().count();
         sent.extend((next..next + 50_000).map(|line| format!("{line}\n")));
         input.write_all(&sent.as_bytes()[from..]).expect("it reads");
-        let rows = rows_of(read_from(headers_path, &["--json", "--kind", "data"]));
+        let rows = rows_of(&read_capture(&one, headers_path, &["--json", "--kind", "data"]));
         (rows.iter().filter(|row| is_train(row)).count() > 3).then_some(())
     });
     drop(input);
@@ -283,7 +270,7 @@ fn dump__shows_trains_packet_by_packet() {
     assert_eq!(policies, [libc::SCHED_IDLE, libc::SCHED_OTHER], "a file has all packets");
     wait::until("a train among the lines", || {
         let text = std::fs::read_to_string(lines_path).expect("a file of ours");
-        rows_of(text).iter().any(is_train).then_some(())
+        rows_of(&text).iter().any(is_train).then_some(())
     });
     let dumps = [&mut dump, &mut short, &mut printing].map(|dump| (dump, Signal::SIGINT));
     for (process, signal) in dumps.into_iter().chain([(&mut server, Signal::SIGTERM)]) {
@@ -300,12 +287,34 @@ fn dump__shows_trains_packet_by_packet() {
     assert!(of_trains("data") > 100 && of_trains("train_test") >= 8, "{rows:?}");
     let first = read(&["--kind", "train-test", "-c", "1"]);
     assert!(first.contains(":5231 > 10.") && first.contains("probe 0, of a train"), "{first}");
-    // Of each train the first packet is known, with the length of all.
-    let rows = rows_of(read_from(headers_path, &["--json", "--kind", "data"]));
+    check_headers(&one, headers_path);
+    assert!(headers.path().metadata().expect("a file").len() < sent.len() as u64 / 4);
+}
+
+/// What `prp dump` prints of the capture at `path`.
+fn read_capture(node: &Node<'_>, path: &str, args: &[&str]) -> String {
+    let output = node.command(prp_path()).args(["dump", "-r", path]).args(args).output();
+    let Output { status, stdout, stderr } = output.expect("topo runs");
+    assert!(status.success(), "{args:?}: {}", String::from_utf8_lossy(&stderr));
+    String::from_utf8_lossy(&stdout).into_owned()
+}
+
+/// The rows of JSON in `text`, of which the last one may not be whole yet.
+fn rows_of(text: &str) -> Vec<Value> {
+    text.lines().filter_map(|row| serde_json::from_str(row).ok()).collect()
+}
+
+/// Whether the packet of `row` is the first of a train of which nothing else was captured.
+fn is_train(row: &Value) -> bool {
+    row["kind"] == "data" && row["train"].is_null() && row["bytes"].as_u64() > Some(10_000)
+}
+
+/// In a capture of headers the first packet of each train is known, with the length of all.
+fn check_headers(node: &Node<'_>, path: &str) {
+    let rows = rows_of(&read_capture(node, path, &["--json", "--kind", "data"]));
     assert!(rows.iter().all(|row| row["destination_port"] == 7000));
     assert!(rows.iter().all(|row| row["train"] == 1 || row["train"].is_null()), "{rows:?}");
     assert!(rows.iter().any(is_train), "no train");
-    let text = read_from(headers_path, &[]);
+    let text = read_capture(node, path, &[]);
     assert!(text.contains(" | the first of "), "{text}");
-    assert!(headers.path().metadata().expect("a file").len() < sent.len() as u64 / 4);
 }

@@ -79,7 +79,8 @@ impl<A: Copy> SendList<A> {
 }
 
 impl<A> SendList<A> {
-    /// Joins the pieces of `range`. The kernel's way through a list of them takes longer than this.
+    /// Joins the pieces of `range`. The kernel's walk through a list of them takes longer than
+    /// this.
     fn join(&mut self, range: Range<usize>) {
         self.joined.clear();
         for piece in &self.pieces[range] {

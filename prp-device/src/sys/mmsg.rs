@@ -13,7 +13,7 @@ use super::cvt;
 pub(crate) const MAX_BATCH: usize = 64;
 
 /// A frame up to this size that leaves alone is put together for `send`: copying so little costs
-/// less than the kernel's way through the lists of `sendmmsg`.
+/// less than the kernel's walk through the lists of `sendmmsg`.
 const SMALL: usize = 512;
 
 /// Pieces of a frame at most.

@@ -21,7 +21,7 @@ const IPV6_HEADERS: u32 = 48;
 const MAX_ERRORS: u64 = 64;
 
 /// Bytes of a socket's buffers, as the kernel counts them: sixteen trains with what the kernel
-/// adds, twice what is to be under way.
+/// adds, twice what is to be in flight.
 const BUFFER_BYTES: i32 = 4 * 1024 * 1024;
 
 /// A socket on each of the addresses `own` that this machine has, all at the same one of the ports

@@ -152,7 +152,7 @@ impl Engine {
             let only = self.only_device.as_deref();
             let routes = routes(file.hosts(), local, &self.device_names, only);
             self.lock().set_routes(routes, file.hosts().udp_peers());
-            // There may be a choice of ways now.
+            // There may be a choice of routes now.
             self.control.call();
         }
     }

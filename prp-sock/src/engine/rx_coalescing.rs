@@ -1,7 +1,7 @@
 //! Whether data pours in, and how fast: a thread that reads a stream at full speed need not handle
-//! every frame as it comes. It naps, and takes what has gathered: the way network cards moderate
-//! their interrupts. Polling without a break would take a processor, and being woken for every
-//! frame costs the sender more than the frame.
+//! every frame as it comes. It naps, and takes what has gathered, as network cards moderate their
+//! interrupts. Polling without a break would take a processor, and being woken for every frame
+//! costs the sender more than the frame.
 
 use std::time::Duration;
 

@@ -42,7 +42,7 @@ pub(super) const YIELD_INTERVAL: Duration = SPIN_BUDGET;
 pub(super) const UNCONTENDED_YIELD: Duration = Duration::from_micros(1);
 
 /// How often a thread checks a descriptor that it waits for as well, while another thread leads. A
-/// program whose threads wait in several ways at once sees it late by as much.
+/// program whose threads wait for several things at once sees it late by as much.
 pub(super) const OTHER_EVERY: Duration = Duration::from_millis(1);
 
 // Naps of a reader at full rate. Rows: goodput, size, streams.

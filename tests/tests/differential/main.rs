@@ -36,7 +36,14 @@ macro_rules! behaviours {
 }
 
 fn main() -> ExitCode {
-    let mut tests: Vec<Test> = behaviours! {
+    let mut tests = behaviours();
+    tests.push(Test::new("random__programs", Load::Heavy, random::programs));
+    tests.push(Test::new("differences__are_of_behaviours_that_exist", Load::Light, check_table));
+    namespace::run_on_pair(&tests, |_| None)
+}
+
+fn behaviours() -> Vec<Test> {
+    behaviours! {
         Heavy:
             blocking::transfer__large_in_both_directions,
             blocking::write__blocks_until_the_peer_reads;
@@ -112,10 +119,7 @@ fn main() -> ExitCode {
             listening::drop__with_connections_pending,
             listening::drop__with_accepted_connections;
     }
-    .to_vec();
-    tests.push(Test::new("random__programs", Load::Heavy, random::programs));
-    tests.push(Test::new("differences__are_of_behaviours_that_exist", Load::Light, check_table));
-    namespace::run_on_pair(&tests, |_| None)
+    .to_vec()
 }
 
 type Behaviour<S> = fn(&mut Scene<S>);

@@ -166,7 +166,7 @@ impl Core {
         }
     }
 
-    /// The ways past the devices' sockets.
+    /// The paths past the devices' sockets.
     pub(in crate::engine) fn fast_paths(&self) -> Vec<Arc<dyn Managed>> {
         self.kernel_devices().flat_map(KernelDevice::fast_paths).collect()
     }

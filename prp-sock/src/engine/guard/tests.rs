@@ -11,7 +11,7 @@ use crate::stream::PrpStream;
 use crate::testing::{Pair, wait_until, within_patience};
 
 /// A task that asks for its stream's address when it is woken, and owns another stream until the
-/// last waker is gone: the way of executors that keep a task in its wakers.
+/// last waker is gone, as executors do that keep a task in its wakers.
 struct Busybody {
     asks: PrpStream,
     _owns: Option<PrpStream>,

@@ -1,4 +1,4 @@
-//! The thread in the background: what it takes over, and when it stays out of the way.
+//! The thread in the background: what it takes over, and when it does not act.
 
 use std::io::{Read, Write};
 use std::sync::Arc;

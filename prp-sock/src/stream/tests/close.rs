@@ -161,8 +161,8 @@ fn linger__does_not_wait_for_a_reset() {
     });
 }
 
-/// The peer gives up while a large write is under way, sooner or later: the write tells how much it
-/// took, and the next call what happened.
+/// The peer gives up during a large write, sooner or later: the write tells how much it took, and
+/// the next call what happened.
 #[test]
 fn write__that_is_cut_short_by_a_reset_leaves_the_error_to_the_next_call() {
     for mut answers in 1..40 {

@@ -68,7 +68,7 @@ fn unlock__keeps_it_for_a_thread_that_sleeps() {
     }
 }
 
-/// A thread that wants it for long and came first gives way to sixteen others, and to no more.
+/// A thread that wants it for long and came first lets sixteen others pass, and no more.
 #[test]
 fn unlock__brief_errands_come_first_for_a_while() {
     let (mutex, order) = (Mutex::<Baton, ()>::new(()), Mutex::<Baton, Vec<LockClass>>::default());

@@ -47,23 +47,7 @@ pub(super) fn all(runs: &Runs) -> Value {
             put(&format!("busy_latency_us.{transport}.{wait}"), value);
         }
     }
-    for size in [64, 1024, 8192, 65536] {
-        for wait in ["block", "spin", "adaptive"] {
-            let value =
-                runs.number(&format!("udp.latency.{wait}.{size}"), "results.prp.p50_us.median");
-            put(&format!("latency_us.prp_udp.{wait}.{size}"), value);
-        }
-    }
-    for mtu in [1400, 1499, 1500, 9000] {
-        let value = runs.number(&format!("udp.stream.mtu{mtu}"), &gbps("prp"));
-        put(&format!("goodput_gbps.mtu{mtu}.prp_udp"), value);
-    }
-    for (name, transport) in [("prp_udp", "prp"), ("tcp", "tcp")] {
-        let value = runs.number("udp.stream.cut", &gbps(transport));
-        put(&format!("cut_goodput_gbps.{name}"), value);
-        let path = format!("results.{transport}.cpu_s_per_gb");
-        put(&format!("cpu_s_per_gb.{name}"), runs.number("udp.stream.mtu1500", &path));
-    }
+    udp(runs, &mut put);
     for transport in ["prp", "tcp_no_offload", "tcp_no_segmentation"] {
         let path = format!("results.{transport}.cpu_s_per_gb");
         put(&format!("cpu_s_per_gb.{transport}"), runs.number("stream.mtu1500", &path));
@@ -86,6 +70,27 @@ pub(super) fn all(runs: &Runs) -> Value {
     }
     keys.insert("machine".into(), machine);
     Value::Object(keys)
+}
+
+/// Those of the bench's part `udp`.
+fn udp(runs: &Runs, put: &mut impl FnMut(&str, Option<f64>)) {
+    for size in [64, 1024, 8192, 65536] {
+        for wait in ["block", "spin", "adaptive"] {
+            let value =
+                runs.number(&format!("udp.latency.{wait}.{size}"), "results.prp.p50_us.median");
+            put(&format!("latency_us.prp_udp.{wait}.{size}"), value);
+        }
+    }
+    for mtu in [1400, 1499, 1500, 9000] {
+        let value = runs.number(&format!("udp.stream.mtu{mtu}"), &gbps("prp"));
+        put(&format!("goodput_gbps.mtu{mtu}.prp_udp"), value);
+    }
+    for (name, transport) in [("prp_udp", "prp"), ("tcp", "tcp")] {
+        let value = runs.number("udp.stream.cut", &gbps(transport));
+        put(&format!("cut_goodput_gbps.{name}"), value);
+        let path = format!("results.{transport}.cpu_s_per_gb");
+        put(&format!("cpu_s_per_gb.{name}"), runs.number("udp.stream.mtu1500", &path));
+    }
 }
 
 /// Where a stream's goodput is.
