@@ -40,8 +40,7 @@ pub(crate) fn open(part: SockProtocol, groups: u32, flags: SockFlag) -> io::Resu
     Ok(socket)
 }
 
-/// Asks for all there is of `kind`, as what comes before attributes in such messages, `fixed`,
-/// says.
+/// Asks for all there is of `kind`; `fixed` is what comes before the attributes in such messages.
 ///
 /// # Errors
 /// The question could not be sent.
@@ -66,10 +65,10 @@ pub(crate) fn messages(mut packet: &[u8]) -> impl Iterator<Item = (u16, &[u8])> 
     })
 }
 
-/// The answer to what was asked: hands each message to `take`, until the last.
+/// The answer to a question: passes each message to `take`, until the last.
 ///
 /// # Errors
-/// What the kernel answers instead, or `WouldBlock` if it does not answer.
+/// The error that the kernel answers instead, or `WouldBlock` if it does not answer.
 pub(crate) fn answer(socket: &OwnedFd, mut take: impl FnMut(u16, &[u8])) -> io::Result<()> {
     setsockopt(socket, sockopt::ReceiveTimeout, &TimeVal::seconds(PATIENCE_S))?;
     let mut buffer = vec![0; BUFFER];

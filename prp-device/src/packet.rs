@@ -88,7 +88,8 @@ impl PacketDevice {
         let socket = CloseOnFork::new(socket);
         attach(&socket, &filter::nothing())?;
         let mtu = if is_present { packet::mtu(socket.as_fd(), name)? } else { USUAL_MTU };
-        // Lost where the kernel is older than 4.20; frames we sent are then dropped as not for us.
+        // Not set where the kernel is older than 4.20; the filter then drops frames that we sent as
+        // not for us.
         let _ = packet::ignore_outgoing(socket.as_fd());
         let frame = mtu as usize + ETHERNET_LEN;
         // Rounded up as the kernel does memory for frames: the counts that were measured.
@@ -233,7 +234,7 @@ impl FrameIo for PacketDevice {
 impl KernelDevice for PacketDevice {
     fn set_filter(&self, filter: &PortFilter) -> io::Result<()> {
         self.bound_socket.tcx_rx.set_node(filter.node());
-        // A ring says itself what is for this machine.
+        // A ring says itself which frames are for this machine.
         if filter.is_open() && matches!(self.receiver, Receiver::Ring(_)) {
             return detach(&self.bound_socket.socket);
         }
@@ -310,7 +311,7 @@ impl BoundSocket {
                     Some(libc::EINTR) => {}
                     Some(libc::ENXIO) if self.rebind() => {}
                     // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO:
-                    // so is the interface, for now. All are losses, as anywhere else on the way.
+                    // so is the interface, for now. All are losses, as anywhere else on the path.
                     _ => {
                         sent.done += 1;
                         sent.lost += 1;

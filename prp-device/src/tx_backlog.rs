@@ -1,4 +1,4 @@
-//! What a device did not take yet.
+//! Frames that a device did not take yet.
 
 use std::collections::VecDeque;
 

@@ -21,7 +21,7 @@ impl Prototype {
         Some(Self { result: result.to_owned(), name: name.to_owned(), parameters })
     }
 
-    /// The name of the Rust function that does it: `comm_rank`.
+    /// The name of the Rust function that implements it: `comm_rank`.
     pub(crate) fn rust_name(&self) -> String {
         self.name.trim_start_matches("MPI_").to_lowercase()
     }

@@ -35,7 +35,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long an agent may take to end once nothing more is said to it.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// Events that wait until they are attended to. Output waits for room before, so it takes no time.
+/// Events that wait until they are handled. Output waits for room before it becomes an event, so
+/// handling it takes no time.
 const EVENTS: usize = 256;
 
 /// Longest piece of a line that is kept until the rest of the line comes.
@@ -167,7 +168,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Attends to what happens until all is over.
+    /// Handles events until all is over.
     fn attend(&mut self) -> u8 {
         // Lines that are not whole after a while may be questions to a person.
         let shows_prompts = stdout().is_terminal() && !self.arguments.label;
@@ -212,7 +213,7 @@ impl Job<'_> {
         let stopped = Instant::now();
         self.send_all(&Frame::new(Topic::Signal, Signal::SIGSTOP as usize, []));
         let signal = SigSet::from(Signal::SIGTSTP);
-        // As the signal would have done: where no shell could continue it, it does not stop.
+        // As the signal itself: where no shell could continue the launcher, it does not stop.
         let _ = signal.thread_unblock().and_then(|()| raise(Signal::SIGTSTP));
         let _ = signal.thread_block();
         self.send_all(&Frame::new(Topic::Signal, Signal::SIGCONT as usize, []));

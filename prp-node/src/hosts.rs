@@ -86,17 +86,17 @@ impl HostsFile {
         }
     }
 
-    /// What it says.
+    /// Its content.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether `other` says the same, being the same reading of the same file.
+    /// Whether `other` is the same reading of the same file.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.hosts, &other.hosts)
     }

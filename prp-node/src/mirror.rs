@@ -1,4 +1,4 @@
-//! How a capture gets the frames that a process hands to a device past all packet sockets.
+//! How a capture gets the frames that a process gives to a device past all packet sockets.
 //!
 //! A capture listens at an abstract Unix name that has the inode of its packet socket, which the
 //! kernel shows in `/proc/net/packet`. A process that finds the packet socket there connects, and
@@ -24,10 +24,10 @@ use crate::fork::CloseOnFork;
 use crate::is_trusted;
 use crate::trust::{capabilities, has_our_capabilities, is_always_trusted};
 
-/// What comes with the file: a mark, and the version of all this.
+/// What comes with the file: a mark, and the version of this exchange.
 const HELLO: [u8; 8] = *b"PRPmir\0\x01";
 
-/// From linux/capability.h: what it takes to hand frames to a device past packet sockets.
+/// From linux/capability.h: the capability to give frames to a device past packet sockets.
 const CAP_NET_ADMIN: u32 = 12;
 
 /// The abstract name of the capture whose packet socket has this inode.
@@ -80,10 +80,10 @@ impl AsFd for MirrorListener {
     }
 }
 
-/// Hands the process at the other end of `link` the `file` for its frames.
+/// Gives the process at the other end of `link` the `file` for its frames.
 ///
 /// # Errors
-/// It has ended; no memory left.
+/// The process has ended; no memory left.
 pub fn offer(link: &UnixStream, file: BorrowedFd<'_>) -> io::Result<()> {
     let fds = [file.as_raw_fd()];
     let rights = [ControlMessage::ScmRights(&fds)];
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// One that no packet socket has.
+    /// An inode number that no packet socket has.
     fn inode(number: u64) -> u64 {
         (u64::from(std::process::id()) << 32) + number
     }

@@ -2,10 +2,9 @@
 //!
 //! A process that connects gets a file in memory, its *ledger*. It writes a row when a connection
 //! is established and clears it when the connection is over; the router reads the rows when the
-//! process has ended. Nothing is said for a connection, and nothing done for a frame. The router
-//! tells which next hops are not to be used. A process tells the router nothing at all: what a
-//! stranger sends is never received. Both are on one machine, which decides about the order of
-//! bytes.
+//! process has ended. The router gets no message for a connection, and does nothing for a frame.
+//! The router tells which next hops are not to be used. A process tells the router nothing at all:
+//! what a stranger sends is never received. Both are on one machine, and so use its byte order.
 
 mod down_hops;
 mod ledger;
@@ -20,13 +19,13 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 pub use down_hops::{DownHop, DownHops};
 pub use ledger::{Ledger, LedgerReader, MAX_RECORDS};
 
-/// What comes with a ledger: a mark, and the version of all this.
+/// What comes with a ledger: a mark, and the version of this exchange.
 const HELLO: [u8; 8] = *b"PRPreg\0\x02";
 
 /// Bytes read at once. A router sends little; what it sends later is read later.
 const READ_BYTES: usize = 4096;
 
-/// Hands the process at the other end of `link` its ledger; what the router keeps of it.
+/// Gives the process at the other end of `link` its ledger; what the router keeps of it.
 ///
 /// # Errors
 /// `WouldBlock` if the process does not read; no descriptor or memory left.
@@ -51,7 +50,7 @@ pub struct Registration {
 /// What a router has sent.
 #[derive(Debug, Default)]
 pub struct News {
-    /// At first: where to write down connections.
+    /// At first: the ledger to write connections to.
     pub ledger: Option<Ledger>,
     /// The last of what it has sent about next hops.
     pub down: Option<DownHops>,

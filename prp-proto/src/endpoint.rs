@@ -79,11 +79,12 @@ const MOST_STAYING: usize = 256;
 /// A device of this node, as far as the protocol cares.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub struct Device {
-    /// Our address on it, which says what its carrier is: over UDP with the node's own port.
+    /// This node's address on it, which says what its carrier is: over UDP with the node's own
+    /// port.
     pub addr: LinkAddr,
     /// Bytes after the Ethernet header that it takes, or of a datagram's payload.
     pub mtu: u32,
-    /// Frames that we send ourselves by it come back: the way to this node itself.
+    /// Frames that this node sends to itself by it come back: the way to this node itself.
     pub loopback: bool,
     /// Frames that it best takes, and passes on, at a time (SPEC PRP-UDP-6): segments are lent, let
     /// go and acknowledged by this number at least.
@@ -277,9 +278,9 @@ impl Endpoint {
         self.pool.take_freed(bytes)
     }
 
-    /// Settings of a connection with `peer`. What a node sends itself is copied in its memory and
-    /// crosses no wire, so that a trailer would find nothing that a copy of its own could not have
-    /// done (SPEC PRP-CRC-5).
+    /// Settings of a connection with `peer`. The frames of a node to itself are copied in its
+    /// memory and cross no wire, so a trailer would find nothing that a copy of its own could not
+    /// have done (SPEC PRP-CRC-5).
     fn config_for(&self, peer: PrpAddr, config: ConnConfig) -> ConnConfig {
         let crc = config.crc && peer.node != self.local_node();
         ConnConfig { crc, ..config }
@@ -324,7 +325,7 @@ impl Endpoint {
         }
     }
 
-    /// Lets the connection that has stayed longest go; whether there was one.
+    /// Ends the TIME-WAIT of the connection that has been in it longest; whether there was one.
     #[cold]
     fn end_stay(&mut self, now: Instant) -> bool {
         while let Some(handle) = self.staying.pop_front() {
@@ -370,7 +371,7 @@ impl Endpoint {
         }
     }
 
-    /// Makes a connection one of ours. Its port was `named`, or is one of our choice.
+    /// Takes a connection into the table. Its port was `named`, or is one of our choice.
     fn admit(&mut self, mut conn: Box<Connection>, named: bool) {
         conn.send_slot = self.scheduler.enter(conn.remote.node);
         self.ports.conn_started(conn.local.port, named);

@@ -36,12 +36,12 @@ impl Acceptor {
         self.rests_until.is_none().then(|| self.listener.as_fd())
     }
 
-    /// When it goes on.
+    /// When the rest is over.
     pub const fn next_timeout(&self) -> Option<Instant> {
         self.rests_until
     }
 
-    /// Hands some of the connections that wait, each with its user, to `take`.
+    /// Passes some of the connections that wait, each with its user, to `take`.
     pub fn poll(&mut self, now: Instant, mut take: impl FnMut(UnixStream, u32)) {
         if self.rests_until.is_some_and(|until| until > now) {
             return;

@@ -1,7 +1,7 @@
 //! The counters for Prometheus over HTTP, where that is wanted: a thread that asks the daemon as
 //! any user may.
 //!
-//! A client that reaches the port may be slow, or mean ill: what it can have of the daemon is
+//! A client that reaches the port may be slow, or hostile: what it can have of the daemon is
 //! bounded here. The router's own thread answers at most one question in `FRESH`, however many
 //! requests come.
 
@@ -28,7 +28,7 @@ use tracing::{info, warn};
 use crate::control::ask_within;
 use crate::report::Question;
 
-/// What the text is.
+/// The media type of the text.
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Connections at a time: a cluster has one or two collectors. More wait in the kernel's queue.
@@ -53,7 +53,7 @@ const FRESH: Duration = Duration::from_millis(250);
 /// How long the daemon may take over its answer: it makes one in microseconds.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long no connection is taken after one could not be: there are no descriptors, most likely.
+/// How long no connection is taken after one could not be: most likely there are no descriptors.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The socket, without a thread that answers yet.
@@ -86,7 +86,7 @@ impl Exporter {
 
     /// Serves the counters of `node`'s daemon at `http://ADDRESS/metrics`; the address, whose port
     /// is a real one where zero was asked for. To be called when privileges have been given up: its
-    /// threads take over what there is.
+    /// threads inherit the rest.
     ///
     /// # Errors
     /// There are no descriptors, or no thread can be had.
@@ -122,7 +122,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
     }
 }
 
-/// One request, within bounds.
+/// Serves one request, within bounds.
 async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphorePermit) {
     let service = service_fn(move |request| answer(request, shared.clone()));
     let mut http = http1::Builder::new();
@@ -162,7 +162,7 @@ fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
 }
 
 impl Shared {
-    /// What the daemon answers, or has just answered.
+    /// What the daemon answers now, or has answered just before.
     async fn text(&self) -> Result<Bytes, String> {
         let mut last_answer = self.last_answer.lock().await;
         if let Some((at, text)) = &*last_answer

@@ -24,7 +24,7 @@ use crate::neighbours::Probe;
 use crate::node_port::RouterNodePort;
 
 /// Frames received per iteration from one device: half of what `sendmmsg` takes, so that two busy
-/// devices fill one call to a third.
+/// devices fill one call.
 const RECEIVE_BATCH: usize = 32;
 
 /// What may be sent per second, of each kind: enough for every diagnosis, too little to harm a host
@@ -34,7 +34,7 @@ const ANSWERS_PER_SECOND: u32 = 1000;
 /// A router without its loop.
 #[derive(Debug)]
 pub struct Router {
-    /// What becomes of frames.
+    /// Decides what becomes of frames.
     pub forwarder: Forwarder,
     /// By [`DeviceId`].
     pub links: Vec<Link>,
@@ -107,7 +107,7 @@ impl Router {
     /// # Errors
     /// A device is gone for good.
     pub fn poll(&mut self, now: Instant) -> io::Result<usize> {
-        // What the router hands on to itself is there when its link is polled.
+        // What the router passes to itself is there when its link is polled.
         let mut frames = self.node_port.as_mut().map_or(0, |port| port.poll(now));
         for index in 0..self.links.len() {
             let n = match self.pass_on(now, index)? {
@@ -173,8 +173,8 @@ impl Router {
         }
     }
 
-    /// Devices may have been removed and made again, or be other than they were, as `state` says by
-    /// their names.
+    /// Devices may have been removed and made again, or have changed, as `state` says by their
+    /// names.
     pub fn devices_changed(&mut self, state: impl Fn(&str) -> Option<LinkState>) {
         for (at, link) in self.links.iter_mut().enumerate() {
             let Some(kernel) = link.io.kernel() else { continue };
@@ -189,7 +189,7 @@ impl Router {
         self.kernel.devices_changed();
     }
 
-    /// Has the kernel forward as we would, if that has changed.
+    /// Has the kernel forward as this router would, if that has changed.
     pub fn instruct_kernel(&mut self) {
         self.kernel.follow(&self.forwarder, &self.links);
     }
@@ -264,7 +264,7 @@ struct LinkContext<'a> {
 }
 
 impl LinkContext<'_> {
-    /// How a frame goes on, if it does. What it is to this node itself is done.
+    /// How a frame goes on, if it does. A frame for this node itself is done.
     fn judge(&mut self, bytes: &[u8]) -> Option<Egress> {
         let outcome = self.forwarder.handle_frame(self.id, bytes);
         self.follow(outcome)
@@ -321,7 +321,7 @@ impl Presence {
         if ResetBlock::owed_to(frame).is_none() {
             return;
         }
-        // First of all: a flood must not cost a check of the port for each frame.
+        // The limit comes first: a flood must not cost a check of the port for each frame.
         if !self.refusals.take(now) {
             self.counters.suppressed += 1;
         } else if self.owners.is_free(port)

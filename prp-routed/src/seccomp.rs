@@ -1,8 +1,8 @@
 //! System calls that a router never makes are refused from now on, should an attacker make it try.
 //!
 //! A list of what is denied, not of what is allowed: which calls a libc makes for the same thing
-//! changes from version to version, and a router must not fall over that. What matters is that none
-//! of these is among them. They answer with EPERM, as they would without the privilege.
+//! changes from version to version, and a router must not fail by that. None of these may be among
+//! them. They answer with EPERM, as they would without the privilege.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -89,7 +89,7 @@ const IDENTITY: &[c_long] = &[
 const NEW_NAMESPACES: &[u64] =
     &[0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
 
-/// Rings through which system calls are made that no filter sees.
+/// Rings by which a process makes system calls that no filter sees.
 const RINGS: &[c_long] =
     &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
@@ -111,7 +111,7 @@ const MAP_ELEMENTS: &[u64] = &[1, 2, 3, 4, 24, 25, 26, 27];
 const X32: c_long = 0x4000_0000;
 
 /// Refuses those calls to this thread and all that it starts. Its privileges must be reduced
-/// already: the calls for that are among them.
+/// already: the calls for that are among those refused.
 ///
 /// # Errors
 /// The kernel, or this processor, has no such filter.
@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// In a thread of its own: a filter stays, and is a thread's.
+    /// Calls `then` in a thread of its own: a filter stays, and is a thread's.
     fn confined<T: Send + 'static>(then: impl FnOnce() -> T + Send + 'static) -> T {
         let thread = thread::spawn(|| {
             confine().expect("this kernel has filters");
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!((refused.1, refused.2), (Err(Errno::EPERM), Err(Errno::EPERM)));
     }
 
-    /// That calls for another identity are among them only a process of its own can try: libc makes
+    /// Only a process of its own can try that calls for another identity are refused: libc makes
     /// them in all threads, and ends the process if these disagree.
     #[test]
     fn rules__have_what_a_router_never_does() {

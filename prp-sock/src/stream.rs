@@ -31,9 +31,9 @@ pub(crate) use {io_calls::ReadWait, write::lock_class};
 
 /// A reliable byte stream to another node of the cluster, in place of [`std::net::TcpStream`].
 ///
-/// The last clone that is dropped closes the connection: what was written is still delivered, in
-/// the background, even if the process exits. Dropping it with data unread, or with a linger time
-/// of zero, resets the connection.
+/// Dropping the last clone closes the connection: what was written is still delivered, in the
+/// background, even if the process exits. Dropping it with data unread, or with a linger time of
+/// zero, resets the connection.
 ///
 /// ```no_run
 /// use std::io::{Read, Write};
@@ -124,8 +124,8 @@ impl PrpStream {
         let inner = self.inner()?;
         let now = inner.engine.now();
         let mut core = inner.engine.lock();
-        // What waits in a socket has come before this: data that comes when both directions are
-        // closed resets the connection.
+        // Frames that wait in a socket came before this call: data that comes when both directions
+        // are closed resets the connection.
         core.poll_what_waits(now);
         let state = core.endpoint.state(inner.conn);
         if state.is_finished() || !matches!(state, State::Established { .. }) {
@@ -195,7 +195,7 @@ impl PrpStream {
         let mut wait = ConnectWait { conn: inner.conn, peer: inner.peer };
         loop {
             let interest = Interest::Connect(inner.conn);
-            // As with TCP, connecting goes on behind a signal handler's back.
+            // As with TCP, a connect that a signal interrupts goes on.
             if let Ok(answer) = inner.engine.wait(interest, None, inner.options.spin, &mut wait) {
                 return answer;
             }
@@ -283,7 +283,8 @@ impl PrpStream {
     /// stream's.
     ///
     /// # Errors
-    /// `EMFILE` and the like: it is made when first asked for, and takes two descriptors.
+    /// `EMFILE` and the like: the descriptor is made when first asked for, and takes two
+    /// descriptors.
     pub fn readiness(&self) -> io::Result<BorrowedFd<'_>> {
         let inner = self.inner()?;
         if inner.fd.get().is_none() {
@@ -319,8 +320,8 @@ impl AsRawFd for PrpStream {
     }
 }
 
-// A panic leaves the stream as it is: what it consists of is the engine's, and no code of the
-// application runs while that is changed.
+// A panic leaves the stream as it is: its state is in the engine, and no code of the application
+// runs while that is changed.
 impl UnwindSafe for PrpStream {}
 impl RefUnwindSafe for PrpStream {}
 
@@ -419,7 +420,7 @@ pub(crate) fn delivered(core: &mut Core, conn: ConnHandle) -> Option<io::Result<
     let delivered = match core.endpoint.state(conn) {
         State::ConnWait => false,
         State::Established { send, .. } => {
-            // Asked for in any case: what is asked for is told when it comes.
+            // The flush is asked for in any case, so that its event comes.
             let flushed = core.endpoint.await_flushed(conn);
             flushed && send != SendSide::Closing
         }

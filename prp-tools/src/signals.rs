@@ -1,5 +1,5 @@
-//! Signals that end the program. It still dies of them, but first it may tell its peers: unlike
-//! those of a kernel's sockets, they would go on waiting for a minute.
+//! Signals that end the program. The program still dies of them, but first it may tell its peers:
+//! unlike those of a kernel's sockets, they would go on waiting for a minute.
 
 use std::io;
 use std::process;

@@ -27,7 +27,7 @@ pub(super) struct Mirror {
 }
 
 impl Mirror {
-    /// Hands the frames that left before the time `until` to `take`.
+    /// Gives the frames that left before the time `until` to `take`.
     pub(super) fn empty(&mut self, until: Duration, take: &mut dyn FnMut(&CapturedFrame<'_>)) {
         let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
         self.ring.empty(until, &mut |copied| {
@@ -41,8 +41,7 @@ impl Mirror {
         });
     }
 
-    /// Lets the process copy as many frames more as were taken and `may` allows, which is asked for
-    /// each.
+    /// Lets the process copy as many frames more as were taken. `may` is asked for each.
     pub(super) fn give_back(&mut self, may: impl FnMut() -> bool) {
         self.ring.give_back(may);
     }
@@ -58,19 +57,19 @@ impl Mirror {
     }
 }
 
-/// Hands memory to the processes that ask, in a thread of its own: they do not wait long, and the
+/// Gives memory to the processes that ask, in a thread of its own: they do not wait long, and the
 /// thread that takes frames may get little of a processor.
 #[derive(Debug)]
 pub(super) struct MirrorServer {
-    /// A byte comes for each new one. The thread ends when this does.
+    /// A byte comes for each new process. The thread ends when this does.
     wake: UnixStream,
     new: Receiver<Mirror>,
     served: Arc<AtomicUsize>,
 }
 
 impl MirrorServer {
-    /// One for those that ask at `listener`, with room for `room` bytes of each frame, and for
-    /// `frames` frames of each process at most.
+    /// A server for processes that ask at `listener`, with room for `room` bytes of each frame, and
+    /// for `frames` frames of each process at most.
     ///
     /// # Errors
     /// No descriptor or no thread left.
@@ -94,7 +93,7 @@ impl MirrorServer {
         self.new.try_iter()
     }
 
-    /// One has ended: there is room for another.
+    /// One process has ended: there is room for another.
     pub(super) fn forget_one(&self) {
         self.served.fetch_sub(1, Ordering::Relaxed);
     }
@@ -130,12 +129,12 @@ fn serve(
             if served.load(Ordering::Relaxed) == MOST {
                 continue;
             }
-            // One that cannot be served does without AF_XDP.
+            // A process that cannot be served does without AF_XDP.
             let Ok((ring, file)) = ring() else { continue };
             if offer(&link, file.as_fd()).is_ok() {
                 served.fetch_add(1, Ordering::Relaxed);
                 // If the capture has ended, the next check of `end` says so. If there is no room
-                // for the byte, others wake it.
+                // for the byte, other bytes wake it.
                 let _ = new.send(Mirror { link, ring });
                 let _ = end.write(&[0]);
             }
@@ -149,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// One that no packet socket has.
+    /// An inode number that no packet socket has.
     fn inode(number: u64) -> u64 {
         (u64::from(std::process::id()) << 32) + number
     }
@@ -162,7 +161,7 @@ mod tests {
         let server = MirrorServer::start(listener, 100, 100).expect("a thread");
         let link = MirrorLink::connect(inode).expect("it listens");
         let Ok(file) = link.receive(Duration::from_secs(10)) else {
-            // It is sent away without the capability to send past packet sockets.
+            // It is refused without the capability to send past packet sockets.
             assert!(
                 !caps::has_cap(None, caps::CapSet::Permitted, caps::Capability::CAP_NET_ADMIN)
                     .expect("capabilities")

@@ -1,5 +1,5 @@
 //! PACKET_RX_RING, TPACKET_V3: frames of any size one behind the other in blocks, which the kernel
-//! and we hand to each other.
+//! and the process pass to each other.
 
 use std::io;
 use std::mem::offset_of;
@@ -24,7 +24,7 @@ const BLOCKS: usize = 16;
 /// frames wait twice as long for it, so that all come in order.
 pub(crate) const RETIRE: Duration = Duration::from_millis(5);
 
-/// A size that the kernel wants to hear, and that limits no frame in this version of rings.
+/// A size that the kernel asks for, and that limits no frame in this version of rings.
 const FRAME: usize = 2048;
 
 /// Where a block has its header of version 1.
@@ -68,7 +68,7 @@ impl CaptureRing {
         unsafe { self.memory.base().add(self.next * BLOCK) }
     }
 
-    /// The word through which kernel and user hand the next block to each other.
+    /// The word by which kernel and process pass the next block to each other.
     fn status(&self) -> &AtomicU32 {
         // SAFETY: the offset lies inside the block, which begins at a page, and is a multiple of
         // four. The kernel accesses the word from outside, as atomics allow.
@@ -78,7 +78,7 @@ impl CaptureRing {
         }
     }
 
-    /// Hands the frames of the next block to `take`, if the kernel has let go of it; whether it
+    /// Passes the frames of the next block to `take`, if the kernel has let go of it; whether it
     /// has.
     pub(crate) fn take_block(&mut self, take: &mut dyn FnMut(&CapturedFrame<'_>)) -> bool {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
@@ -94,7 +94,7 @@ impl CaptureRing {
     }
 }
 
-/// Hands the frames of `block` to `take`. Headers that do not fit end it: the kernel writes none.
+/// Passes the frames of `block` to `take`. Headers that do not fit end it: the kernel writes none.
 fn each_frame(block: &[u8], take: &mut dyn FnMut(&CapturedFrame<'_>)) {
     let word = |at: usize| {
         let bytes = block.get(at..at + 4)?;

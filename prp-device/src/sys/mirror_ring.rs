@@ -1,8 +1,8 @@
 //! Copies of frames in memory that one process fills and another one empties: a file in memory
-//! whose size is sealed, so that neither can take it from the other.
+//! whose size is sealed, so that neither process can take memory from the other.
 //!
-//! Each side writes to words of its own. The one that empties believes nothing that it reads: what
-//! it makes of it stays within the memory.
+//! Each side writes to words of its own. The process that empties believes nothing that it reads:
+//! it never leaves the memory.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,7 +16,7 @@ use super::memory::SharedMemory;
 
 const WORD: usize = size_of::<AtomicU64>();
 
-// Where the memory has what, in words. What the two sides write to is in cache lines of its own.
+// Where the words are. The words that the two sides write to are in cache lines of their own.
 /// The device's number.
 const DEVICE: usize = 0;
 /// Slots that were filled.
@@ -154,7 +154,7 @@ impl MirrorRing {
             // Acquire: it has read the slots that it says it has emptied.
             let emptied = self.words()[EMPTIED].load(Ordering::Acquire);
             self.limit = emptied.wrapping_add(COUNT as u64);
-            // It may say anything.
+            // The other process may have written anything.
             if self.limit.wrapping_sub(self.count).wrapping_sub(1) >= COUNT as u64 {
                 self.limit = self.count;
                 self.lost += 1;
@@ -187,14 +187,14 @@ impl MirrorRing {
         self.words()[FILLED].store(self.count, Ordering::Release);
     }
 
-    /// Hands the frames that left before `until` to `take`, in order. The other side may use their
+    /// Passes the frames that left before `until` to `take`, in order. The other side may use their
     /// slots again after [`Self::give_back`].
     #[cfg(feature = "raw")]
     pub(crate) fn empty(&mut self, until: u64, take: &mut dyn FnMut(&Copied<'_>)) {
         // Acquire: and so is what the other side wrote before.
         let filled = self.words()[FILLED].load(Ordering::Acquire);
         if filled.wrapping_sub(self.count) > COUNT as u64 {
-            // It makes no sense.
+            // The length makes no sense.
             self.count = filled;
         }
         let device = self.words()[DEVICE].load(Ordering::Relaxed) as u32;

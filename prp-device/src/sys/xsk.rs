@@ -1,5 +1,5 @@
-//! AF_XDP sockets that only send, in copy mode: the kernel makes frames of what lies in memory it
-//! shares with us, and hands them to the NIC driver past qdiscs and hooks
+//! AF_XDP sockets that only send, in copy mode: the kernel makes frames of memory that it shares
+//! with this process, and gives them to the NIC driver past qdiscs and hooks
 //! (`Documentation/networking/af_xdp.rst` of the kernel).
 
 use std::io;
@@ -123,12 +123,12 @@ impl Xsk {
         set(socket, libc::SOL_XDP, libc::XDP_UMEM_FILL_RING, &1u32)?;
         set(socket, libc::SOL_XDP, libc::XDP_UMEM_COMPLETION_RING, &SLOTS)?;
         set(socket, libc::SOL_XDP, libc::XDP_TX_RING, &SLOTS)?;
-        // So that slots are what runs out, never this: the kernel doubles it.
+        // The kernel doubles it, so that slots run out first.
         set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &(SLOTS * TRUESIZE / 2))?;
         let offsets = offsets(socket)?;
         let place = libc::XDP_PGOFF_TX_RING;
         let sending = Ring::map(socket, place, offsets.tx, size_of::<libc::xdp_desc>())?;
-        // Not where files have 32 bits: what is there is another ring.
+        // Not where files have 32 bits: another ring has that offset.
         let place = libc::off_t::try_from(libc::XDP_UMEM_PGOFF_COMPLETION_RING)
             .map_err(|_| io::ErrorKind::Unsupported)?;
         let sent = Ring::map(socket, place, offsets.cr, size_of::<u64>())?;
@@ -183,7 +183,7 @@ impl Xsk {
         let mut lost = 0;
         let mut outcome = Ok(());
         // It takes at least one frame a call, or says why not: 16 or 32, or what there is before
-        // one that is lost. How many, it shows at the end only, on most kernels.
+        // one that is lost. Most kernels show only at the end how many.
         for _ in 0..=staged {
             outcome = self.kick();
             match outcome.as_ref().map_err(io::Error::raw_os_error) {
@@ -228,7 +228,7 @@ impl Xsk {
             // SAFETY: the kernel has filled the entry, and leaves it alone until the count below
             // says that it was read.
             let place: u64 = unsafe { self.sent.entry(at).read() };
-            // It says back what `stage` said.
+            // The kernel returns the place that `stage` gave it.
             self.free.push((place / SLOT as u64) as u32 % SLOTS);
             at = at.wrapping_add(1);
         }
@@ -243,7 +243,7 @@ fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
         let offsets: libc::xdp_mmap_offsets = std::mem::zeroed();
         get(socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, offsets)
     }?;
-    // Kernels before 5.4 say it in fewer words, of which these would be misread.
+    // Kernels before 5.4 answer in fewer words, which would be misread.
     if len == size_of_val(&offsets) { Ok(offsets) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 

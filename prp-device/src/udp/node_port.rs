@@ -1,9 +1,9 @@
 //! The socket at a node's own UDP port (SPEC PRP-UDP-2): no process has connections there. The
-//! process that holds it hands each datagram on to the owner of the PRP port that it is for.
+//! process that holds it passes each datagram on to the owner of the PRP port that it is for.
 //!
-//! A datagram is handed on by UDP, from the node's own port to another port of the same address,
-//! behind the address and port that it came from. From an address of this machine the kernel takes
-//! nothing that came by a network.
+//! A datagram is passed on by UDP, from the node's own port to another port of the same address,
+//! behind the address and port that it came from. The kernel takes nothing that came by a network
+//! from an address of this machine.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -79,7 +79,7 @@ impl NodePort {
         Ok((0..got).map(|at| self.hand_on_train(at, &mut offset_for)).sum())
     }
 
-    /// Hands train `at` on; how many datagrams it has. One without a byte counts as well.
+    /// Passes train `at` on; how many datagrams it has. One without a byte counts as well.
     fn hand_on_train(
         &mut self,
         at: usize,

@@ -1,4 +1,4 @@
-//! UDP sockets of a node: where they are, what fits them, what they have to say.
+//! UDP sockets of a node: their addresses, the sizes that fit them, and their errors.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -80,7 +80,7 @@ pub(super) fn enlarge_buffers(socket: &Socket) {
     let _ = datagram::force_send_buffer(socket.as_fd(), BUFFER_BYTES);
 }
 
-/// Names the address, and what to mend.
+/// Names the address, and the remedy.
 fn explain(error: &io::Error, address: SocketAddr) -> io::Error {
     let mend = if error.kind() == io::ErrorKind::AddrNotAvailable {
         "; this machine has no such address: give it to a device, or correct prphosts"
@@ -104,8 +104,8 @@ pub(super) fn largest_payload(fd: BorrowedFd<'_>, ip: IpAddr) -> u32 {
 }
 
 /// Sends by `send`, which is called once more if its error may be about what left before: the
-/// kernel says that at the next call. So the last error is about what was to leave now. How many
-/// errors of the network were taken.
+/// kernel says that at the next call. So the last error is about the datagram that was to leave
+/// now. How many errors of the network were taken.
 #[inline]
 pub(super) fn send(
     fd: BorrowedFd<'_>,
@@ -129,8 +129,8 @@ pub(super) fn take_errors_after(fd: BorrowedFd<'_>, error: &io::Error) -> u64 {
     take_errors(fd).max(is_of_network(error).into())
 }
 
-/// Whether the kernel says such a thing of an ICMP message about a datagram that was sent before
-/// (`icmp_err_convert` and `icmpv6_err_convert` of Linux), and once.
+/// Whether the kernel reports such an error for an ICMP message about a datagram that was sent
+/// before (`icmp_err_convert` and `icmpv6_err_convert` of Linux), and once.
 fn is_of_network(error: &io::Error) -> bool {
     let of_icmp = [
         libc::EACCES,

@@ -1,4 +1,4 @@
-//! Beginning, end, and what there is without either.
+//! The beginning and the end of MPI, and calls that need neither.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};

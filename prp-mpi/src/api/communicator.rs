@@ -9,8 +9,8 @@ use super::{Error, Result};
 use crate::collective::Call;
 use crate::process::Process;
 
-/// Counts communicators that this rank has numbered: what is below is for those that there are from
-/// the beginning.
+/// The next number of a communicator; the numbers below are for those that exist from the
+/// beginning.
 static CONTEXTS: AtomicU64 = AtomicU64::new(16);
 
 /// The context of the world.

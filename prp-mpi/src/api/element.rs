@@ -1,4 +1,4 @@
-//! What messages are made of.
+//! Types of the elements of messages.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub trait Element: Copy + Send + Sync + Sealed + 'static {
     /// What buffers are filled with before something comes.
     const ZERO: Self;
 
-    /// It as a datatype.
+    /// The type as a datatype.
     fn datatype() -> Arc<Datatype> {
         Arc::new(Datatype::basic(Self::CLASS, size_of::<Self>() as u8))
     }

@@ -117,7 +117,7 @@ impl Engine {
         }
     }
 
-    /// Its pages cannot be closed: no use to try again.
+    /// The pages of a receive cannot be closed: no use to try again.
     fn refuse(&mut self, id: RequestId) -> bool {
         if let Some(request) = self.requests.at(id) {
             request.is_releasable = false;

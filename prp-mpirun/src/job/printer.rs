@@ -1,5 +1,5 @@
 //! Standard output and standard error of the launcher. A thread of its own writes them: their
-//! reader may be slow, and signals and ranks are attended to meanwhile.
+//! reader may be slow, and signals and ranks are handled meanwhile.
 
 use std::io::{stderr, stdout};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -77,7 +77,7 @@ impl Queue {
         self.changed.wait_while(&mut state, |s| s.bytes > ROOM && !s.has_no_limit);
     }
 
-    /// A job that ends waits for nothing: all that comes is taken.
+    /// A job that ends waits for nothing: all output is taken.
     pub(crate) fn lift_limit(&self) {
         self.state.lock().has_no_limit = true;
         self.changed.notify_all();
@@ -90,7 +90,7 @@ impl Queue {
     }
 }
 
-/// Writes all, unless nothing will read it: the job is not ours to end for that.
+/// Writes all, unless the reader is gone: that does not end the job.
 fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         match write(to, bytes) {

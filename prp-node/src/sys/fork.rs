@@ -65,7 +65,7 @@ fn close_all() {
             // taken again at once. An `eventfd` has no memory of ours.
             unsafe {
                 if nothing < 0 {
-                    // First of all, so that there is room for another one.
+                    // Made first, so that there is room for another one.
                     libc::close(fd);
                     nothing = libc::eventfd(0, libc::EFD_CLOEXEC);
                     is_spare = nothing != fd;
@@ -98,7 +98,7 @@ impl<T: AsFd> CloseOnFork<T> {
         Self(fd)
     }
 
-    /// What it is.
+    /// The descriptor within.
     pub const fn get_ref(&self) -> &T {
         &self.0
     }
@@ -138,8 +138,8 @@ fn place(fd: RawFd) -> Option<(usize, u64)> {
     (fd / 64 < WORDS).then_some((fd / 64, 1 << (fd % 64)))
 }
 
-/// A value that every process has for itself: in the child of a fork it is as it was in the
-/// beginning. So a lock that another thread of the parent held is not locked there.
+/// A value that every process has for itself: in the child of a fork it begins anew. So a lock that
+/// another thread of the parent held is not locked there.
 #[derive(Debug)]
 pub struct PerProcess<T: 'static> {
     /// The value of the process that asked last; none at first. What it once pointed to stays for
@@ -173,7 +173,7 @@ impl<T: Send + Sync> PerProcess<T> {
             }
             let fresh = Box::into_raw(Box::new(Owned { generation, value: (self.make)() }));
             match self.current.compare_exchange(current, fresh, AcqRel, Acquire) {
-                // SAFETY: it was made above, and is never freed from here on. What it replaces is
+                // SAFETY: it was made above, and is never freed from here on. The replaced value is
                 // the parent's, whose threads may have been at work on it: it is left as it is.
                 Ok(_) => return unsafe { &(*fresh).value },
                 Err(other) => {

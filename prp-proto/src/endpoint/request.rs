@@ -54,7 +54,7 @@ impl Endpoint {
                 }
                 return outcome;
             }
-            // The old connection is only waiting out its TIME-WAIT (SPEC PRP-CLOSE-6).
+            // The old connection is only in its TIME-WAIT (SPEC PRP-CLOSE-6).
             conn.end_time_wait_early();
             self.settle(handle, now);
         }
@@ -180,7 +180,7 @@ impl Endpoint {
         let handle = self.listeners.get_mut(&listener.port)?.queue.pop_front()?;
         if let Some(conn) = self.table.get_mut(handle) {
             conn.accepted = true;
-            // It may invite more now, and its peer may wait for that.
+            // The connection may invite more now, and its peer may wait for that.
             self.receive_memory.charge(conn);
             conn.note_read();
         }

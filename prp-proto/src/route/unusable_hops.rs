@@ -26,9 +26,10 @@ impl Flow {
     /// What [`Self::hash`] multiplies with, one after the other: those of SplitMix64.
     pub const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 
-    /// By what router `router` divides flows. It is part of it: if all routers divided flows alike,
-    /// the second in a row would only see one half, and use only one of its ways. The sums are
-    /// plain ones of 64 bits, since a program in the kernel has to come to the same result.
+    /// By what router `router` divides flows. The router's number is part of the hash: if all
+    /// routers divided flows alike, the second in a row would only see one half, and use only one
+    /// of its ways. The sums are plain ones of 64 bits, since a program in the kernel has to come
+    /// to the same result.
     pub fn hash(self, router: NodeId) -> u64 {
         let nodes = u64::from(self.src) | u64::from(self.dst) << 16;
         let flow = nodes | u64::from(self.src_port) << 32 | u64::from(self.dst_port) << 48;
@@ -36,8 +37,8 @@ impl Flow {
     }
 }
 
-/// Every bit of a number in every other one: the end of SplitMix64 (Steele, Lea, Flood 2014). With
-/// less of it two routers may send up to 80 % of all flows alike.
+/// Makes every bit of a number change every other bit: the end of SplitMix64 (Steele, Lea, Flood
+/// 2014). With less of it two routers may send up to 80 % of all flows alike.
 const fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(Flow::FACTORS[0]);
     let number = (number ^ (number >> 27)).wrapping_mul(Flow::FACTORS[1]);
@@ -57,7 +58,7 @@ impl UnusableHops {
         Self { hops, devices }
     }
 
-    /// Says whether a next hop may be used; whether that is new.
+    /// Sets whether a next hop may be used; whether that is new.
     pub fn set_usable(
         &mut self,
         device: DeviceId,
@@ -96,8 +97,8 @@ impl UnusableHops {
             from.is_none_or(|(device, addr)| hop.device != device || !hop.addr.covers(addr))
         };
         let Some(best) = hops.iter().filter(usable).find(onward) else {
-            // Back is better than nowhere: the neighbour will not send it here again if it has
-            // another way, and if it has none the hop limit ends it.
+            // A frame may go back if there is no other way: the neighbour will not send it here
+            // again if it has another way, and if it has none the hop limit ends it.
             return hops.iter().find(usable);
         };
         let equals =
@@ -110,8 +111,8 @@ impl UnusableHops {
     }
 
     /// Those among `hops`, the best first, of which [`Self::choose`] takes one for frames that none
-    /// of them has brought: several share flows by their hash. And whether there is no other, so
-    /// that frames go back where they came from.
+    /// of them has brought: several share flows by their hash. Also says whether there is no other,
+    /// so that frames go back where they came from.
     pub fn settled(&self, hops: &[NextHop]) -> (Vec<NextHop>, bool) {
         let usable = || hops.iter().filter(|hop| self.is_usable(hop.device, hop.addr));
         let best = usable().next().map(|hop| hop.metric);

@@ -240,7 +240,7 @@ impl Pair {
         self.enqueue(self.time + self.latency, direction, DeviceId(0), bytes.to_vec());
     }
 
-    /// Lets things happen until no frame is in flight and none wants to go: timers wait.
+    /// Runs events until no frame is in flight and none wants to go: timers wait.
     pub fn drive(&mut self) {
         self.flush();
         while let Some((at, _)) = self.wire.keys().next().copied() {
@@ -258,8 +258,8 @@ impl Pair {
         self.time = end;
     }
 
-    /// Lets things happen, timers included, until `done` says so; whether it did within ten minutes
-    /// of virtual time.
+    /// Runs events, timers included, until `done` says so; whether it did within ten minutes of
+    /// virtual time.
     pub fn drive_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.time + Duration::from_secs(600);
         self.flush();

@@ -19,7 +19,7 @@ pub(super) struct Machine {
     pub(super) devices: Vec<DeviceState>,
 }
 
-/// What is so of a device that prphosts names.
+/// What is wrong with a device that prphosts names.
 #[derive(Debug)]
 struct Trouble {
     what: String,
@@ -56,10 +56,10 @@ impl Findings {
 }
 
 impl Machine {
-    /// As the kernel tells.
+    /// This machine, as the kernel describes it.
     ///
     /// # Errors
-    /// What the kernel refuses that every program with PRP needs, and the mend.
+    /// What the kernel refuses that every program with PRP needs, and the remedy.
     pub(super) fn here() -> io::Result<Self> {
         list_interfaces()?;
         UnixDatagram::unbound().map_err(|e| {
@@ -72,7 +72,7 @@ impl Machine {
         Self::of_devices()
     }
 
-    /// Its devices, as the kernel tells.
+    /// Its devices, as the kernel describes them.
     ///
     /// # Errors
     /// As [`device_states`].
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn findings__none_on_a_machine_as_it_should_be() {
         assert_eq!(findings_of(&[device("eth0", 1), device("eth1", 2)], TEXT), none());
-        // A port of what leaves it its frames.
+        // The device that a port belongs to takes the frames.
         let vrf = DeviceState { kind: Some("vrf".into()), ..device("red", 9) };
         let eth0 = DeviceState { master: Some(9), ..device("eth0", 1) };
         assert_eq!(findings_of(&[vrf, eth0], TEXT), none());
@@ -230,7 +230,7 @@ mod tests {
         let (faults, notes) = findings_of(std::slice::from_ref(&down), TEXT);
         assert_eq!(faults, ["h: device eth0 is down; `ip link set eth0 up`"]);
         assert!(notes.is_empty());
-        // Another one may do.
+        // Another device may do.
         let text = &TEXT.replace("02 eth0", "02 eth1");
         let (faults, notes) = findings_of(&[down, device("eth1", 2)], text);
         assert_eq!((faults.len(), notes.len()), (0, 1), "{faults:?} {notes:?}");

@@ -1,4 +1,4 @@
-//! Other routes, from one frame to the next.
+//! Puts other routes in force, from one frame to the next.
 
 use std::io;
 
@@ -151,7 +151,7 @@ impl Daemon {
     }
 }
 
-/// Says who it is that may not read a file: not who started the daemon, perhaps.
+/// Names the user that may not read a file: perhaps not the one that started the daemon.
 fn explain_reading(error: io::Error) -> io::Error {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return error;
@@ -160,7 +160,7 @@ fn explain_reading(error: io::Error) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// Says what is missing, and how to mend it, where the kernel only says no.
+/// Says what is missing, and the remedy, where the kernel only refuses.
 fn explain(error: &io::Error, interface: &Interface) -> io::Error {
     let name = &interface.name;
     let message = match error.raw_os_error().map(Errno::from_raw) {

@@ -1,4 +1,4 @@
-//! Where things lie in the memory that the daemon and its programs in the kernel share.
+//! The layout of the memory that the daemon and its programs in the kernel share.
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -28,7 +28,7 @@ use prp_proto::route::MAX_NEXT_HOPS;
 /// Devices that can take part. A machine with more has the others served in user space.
 pub(super) const DEVICES: usize = 64;
 
-/// Where the generation is.
+/// Place of the generation.
 pub(super) const GENERATION: usize = 0;
 
 /// Where counters begin: a cache line for each device.
@@ -39,15 +39,15 @@ pub(super) const COUNTER: usize = 64;
 pub(super) const COUNTER_BYTES: usize = 8;
 pub(super) const COUNTER_SENT: usize = 16;
 
-/// Where the halves begin.
+/// Place of the halves.
 pub(super) const HALVES: usize = COUNTERS + DEVICES * COUNTER;
 
-/// Bytes of a neighbour, and where its parts are.
+/// Bytes of a neighbour, and the places of its parts.
 pub(super) const NEIGHBOUR: usize = 32;
 pub(super) const NEIGHBOUR_EXIT: usize = 8;
 pub(super) const NEIGHBOUR_HEAD: usize = 16;
 
-/// Bytes of a row, and where its list is.
+/// Bytes of a row, and the place of its list.
 pub(super) const ROW: usize = ROW_LIST + 2 * MAX_NEXT_HOPS;
 pub(super) const ROW_LIST: usize = 8;
 
@@ -92,7 +92,7 @@ impl Layout {
         1 << self.bits
     }
 
-    /// Where rows begin in a half.
+    /// Place of the rows in a half.
     pub(super) const fn rows_at(&self) -> usize {
         self.places() * NEIGHBOUR
     }
@@ -102,7 +102,7 @@ impl Layout {
         self.rows_at() + self.rows * ROW
     }
 
-    /// Words of it all.
+    /// Words of the whole.
     pub const fn words(&self) -> usize {
         (HALVES + 2 * self.half()) / 8
     }
@@ -113,8 +113,8 @@ impl Layout {
     }
 }
 
-/// By what a neighbour is found: its hardware address as loads of two bytes and of four see it, and
-/// the device.
+/// The key of a neighbour: its hardware address as loads of two bytes and of four see it, and the
+/// device.
 pub(super) fn key(device: DeviceId, mac: MacAddr) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
     let (start, end) = (u16::from_ne_bytes([a, b]), u32::from_ne_bytes([c, d, e, f]));

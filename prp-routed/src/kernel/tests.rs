@@ -52,7 +52,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// None, and a line about it, where it is not permitted. Root always may.
+    /// None, and a line about it, where it is not permitted. Root is always permitted.
     fn new(layout: Layout) -> Option<Self> {
         let words = SharedWords::new("test", layout.words());
         let words = match words {
@@ -91,7 +91,7 @@ impl Bench {
 }
 
 /// The program does with `frame` what `forwarder` would, or passes it up unchanged, and that only
-/// where something is to be decided. Whether it went on.
+/// where something is to be decided. Returns whether the frame went on.
 fn agrees(bench: &Bench, forwarder: &Forwarder, device: usize, frame: &[u8]) -> bool {
     let before = bench.counted();
     let (verdict, out) = bench.programs[device].try_out(frame).expect("it runs");
@@ -185,7 +185,7 @@ fn program__does_what_the_forwarder_does() {
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let cases = (arb_router(), proptest::collection::vec(arb_frame(), 200));
     let (went_on, seen) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
-    // Nothing is in the table yet: all goes up.
+    // Nothing is in the table yet: all frames go up.
     assert_eq!(bench.programs[0].try_out(&plain(&forwarder)).unwrap().0, UP);
     let ran = runner.run(&cases, |(forwarder, frames)| {
         bench.table().put_in_force(&bench.half(&forwarder));

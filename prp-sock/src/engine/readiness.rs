@@ -1,9 +1,9 @@
 //! A kernel descriptor that shows what a stream is ready for, so that `poll`, `epoll` and whatever
 //! is built on them can wait for it.
 //!
-//! An `eventfd` cannot be neither readable nor writable, a socket pair can: the application gets
-//! one end, we keep the other. What it shows is what the kernel shows of a Unix socket in that
-//! state:
+//! An `eventfd` is always readable or writable; a socket pair can be neither. The application gets
+//! one end, and the engine keeps the other. What it shows is what the kernel shows of a Unix socket
+//! in that state:
 //!
 //! | to show | is done |
 //! | --- | --- |
@@ -33,7 +33,8 @@ const SMALLEST: usize = 1;
 /// The pair behind a stream's descriptor.
 #[derive(Debug)]
 pub(super) struct ReadinessFd {
-    /// Closed first: no thread is to see the end of `ours`, unless it has a copy.
+    /// The application's end, closed first: no thread is to see the end of `ours`, unless it has a
+    /// copy.
     theirs: Arc<UnixStream>,
     /// None while an error is shown, and from then on.
     ours: Option<UnixStream>,
@@ -75,8 +76,8 @@ impl ReadinessFd {
     pub(super) fn show(&mut self, now: Shown) {
         let before = std::mem::replace(&mut self.shown, now);
         if now.failed && !before.failed {
-            // Refused where something unread is there already: stuffing, or what is left when it is
-            // over.
+            // The write is refused where something unread is there already: stuffing, or what is
+            // left when the connection is over.
             push(&self.theirs);
             self.ours = None;
         }
@@ -95,7 +96,8 @@ impl ReadinessFd {
                 let _ = ours.shutdown(Shutdown::Write);
             }
             if now.over && !before.over {
-                // Unread in what is closed next: that is what makes an error, should one come.
+                // A byte that is unread when the end is closed next: it makes the error, should one
+                // come.
                 push(&self.theirs);
                 let _ = ours.shutdown(Shutdown::Both);
             }
@@ -128,7 +130,7 @@ impl ReadinessFd {
             && self.shown.writable
             && !self.shown.over
         {
-            // Room that is taken and given back.
+            // Room that is taken and given back makes an edge.
             push(&self.theirs);
             drain(ours);
         }
@@ -152,8 +154,8 @@ impl ReadinessFd {
     }
 }
 
-/// A byte for the other end. It can only be refused by an application that has closed its end for
-/// that.
+/// A byte for the other end. The write can only be refused by an application that has closed its
+/// end for that.
 fn push(mut end: &UnixStream) {
     let _ = end.write(&[0]);
 }

@@ -145,7 +145,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Reads prphosts again and puts its routes in force.
+    /// Puts the routes of `file` in force, which is a new reading of prphosts.
     pub(crate) fn reload(&self, file: &HostsFile) {
         let local = self.local_node();
         if file.hosts().entry(local).is_some() {

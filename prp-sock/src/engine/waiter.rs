@@ -82,7 +82,7 @@ impl Waiter {
         }
     }
 
-    /// Whether called already; otherwise the state is `how` from now on.
+    /// Goes to sleep as `how` says, unless called already; whether it was called.
     fn sleep_as(&self, how: u32) -> bool {
         let begun = self.state.compare_exchange(AWAKE, how, Ordering::AcqRel, Ordering::Acquire);
         if begun.is_err() {

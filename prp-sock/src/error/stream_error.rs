@@ -10,8 +10,9 @@ use prp_proto::error::ConnError;
 
 /// Why a connection ended or could not be made, inside the `io::Error` that says so.
 ///
-/// Its `Debug` is its sentence, so a `main` that returns an `io::Result` shows it. Where TCP has a
-/// code of the operating system for this, its source is the `io::Error` with that code.
+/// `Debug` prints the same sentence as `Display`, so a `main` that returns an `io::Result` shows
+/// it. Where TCP has a code of the operating system for this, its source is the `io::Error` with
+/// that code.
 ///
 /// ```no_run
 /// use std::error::Error;

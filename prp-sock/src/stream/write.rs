@@ -71,8 +71,8 @@ impl Inner {
         }
     }
 
-    /// Writes `bufs`, which are few bytes, in one piece. Apart from [`Self::write_as`], whose frame
-    /// is smaller without the piece.
+    /// Writes `bufs`, which are few bytes, in one piece. A function of its own: the piece would
+    /// make the frame of [`Self::write_as`] larger.
     #[inline(never)]
     fn write_gathered(
         &self,
@@ -137,7 +137,7 @@ struct WriteWait<'a> {
     total: usize,
     done: usize,
     nonblocking: bool,
-    /// It was ended for others to have the lock, and is to be begun again at once.
+    /// The write was ended for others to have the lock, and is to be begun again at once.
     paused: bool,
 }
 
@@ -208,18 +208,18 @@ impl<'a> WriteWait<'a> {
         let mut outcome = Ok(0);
         loop {
             let before = (lent.taken(), core.endpoint.unsent(self.conn));
-            // An error is for a call that has written nothing: this one would not tell of it.
+            // An error is for a call that has written nothing: this one would not report it.
             let open = lent.taken() == 0 || core.endpoint.room(self.conn).is_some();
             if open && lent.taken() < bytes.len() {
                 outcome = core.endpoint.write_borrowed(*now, &mut lent, ending);
             }
             core.exchange(*now, &lent);
             *now = self.engine.now();
-            // A writer that says that there is no room is told when there is some: not if it came
-            // just now.
+            // A writer that reports that there is no room is woken when there is some: not if it
+            // came just now.
             let blocked = outcome == Err(WriteError::Blocked);
             let room_came = blocked && core.endpoint.room(self.conn).is_some_and(|room| room > 0);
-            // What comes for others could go on for ever.
+            // Frames that come for others could go on for ever.
             if !room_came && before == (lent.taken(), core.endpoint.unsent(self.conn)) {
                 break;
             }
@@ -251,7 +251,7 @@ impl Wait for WriteWait<'_> {
             }
             match self.write(core, now, WRITE_HOLD_BYTES - (self.done - begun)) {
                 Ok(n) => {
-                    // What comes next may be the answer.
+                    // The next frame may be the answer.
                     core.rx_coalescing.end();
                     self.done += n;
                 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Sees that there is room for `len` bytes in one piece, and leaves it free.
+/// Checks that there is room for `len` bytes in one piece, and leaves it free.
 ///
 /// # Errors
 /// `OutOfMemory`.
@@ -21,7 +21,8 @@ pub(crate) fn find_room(len: usize) -> io::Result<()> {
 }
 
 /// Has the C library's allocator give the kernel what was freed: it keeps pieces below 128 KiB for
-/// ever. It takes a millisecond for some ten megabytes. Other allocators do that by themselves.
+/// ever. It takes a millisecond for some ten megabytes. Other allocators return memory by
+/// themselves.
 pub(crate) fn return_freed() {
     // SAFETY: it moves nothing that is in use, and any thread may call it.
     #[cfg(target_env = "gnu")]

@@ -17,7 +17,8 @@ pub(super) struct Output {
 
 impl Output {
     /// Takes the standard output for itself, so that dropping it is the end for the program that
-    /// reads behind a pipe: it may have something to send back before this process can exit.
+    /// reads behind a pipe: that program may have something to send back before this process can
+    /// exit.
     pub(super) fn stdout() -> io::Result<Self> {
         let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         dup2_stdout(Self::nowhere()?.file)?;
@@ -35,7 +36,7 @@ impl Output {
         }
     }
 
-    /// What goes to `file`.
+    /// An output to `file`.
     pub(super) fn new(file: File) -> Self {
         Self { file, reader_may_go: false }
     }

@@ -3,7 +3,7 @@
 use super::carried::Carried;
 use super::packet::Kind;
 
-/// What a frame must be: all of it.
+/// What a frame must be to be shown: every condition holds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
     pub(super) node: Option<u16>,

@@ -1,6 +1,6 @@
 //! Offloads of a device. Segmentation lets the kernel's TCP hand over 64 KiB at a time where others
-//! hand over frames, and on a virtual link a checksum that is offloaded is not computed. Turned off
-//! for a while they leave TCP with what it would do on a card that knows nothing of it.
+//! hand over frames, and on a virtual link a checksum that is offloaded is not computed. TCP
+//! without them does what it would do on a card that has none.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -27,8 +27,8 @@ const SEGMENTATION: [Feature; 3] = [
 const CHECKSUMS: [Feature; 3] =
     [("tx-checksumming", "tx"), ("rx-checksumming", "rx"), ("scatter-gather", "sg")];
 
-/// What is off on account of this process, which has one leg at a time. Here, since nothing is
-/// dropped when a signal ends it.
+/// What this process has turned off; it has one leg at a time. Here, since nothing is dropped when
+/// a signal ends it.
 static OFF: Mutex<Option<Off>> = Mutex::new(None);
 
 /// Offloads of a device, which were on.
@@ -64,10 +64,10 @@ impl OffloadsOff {
     fn toward(hosts: &HostsFile, node: NodeId, unwanted: &[Feature]) -> io::Result<Self> {
         let device = FirstHop::toward(hosts, node)?.device;
         let mut off = lock();
-        // Should that have failed before. Forgotten they would be off for ever.
+        // Should that have failed before. If the record were lost they would be off for ever.
         switch_on(&mut off)?;
         let features = features_on(&ethtool(&["-k", &device])?, unwanted);
-        // From here on dropping it mends what was done, even if that was not all.
+        // From here on dropping it turns on what was turned off, even if that was not all.
         let done = off.insert(Off { device, features }).set("off");
         drop(off);
         let guard = Self(());

@@ -1,7 +1,6 @@
-//! Frames of plain packet sockets: what is left of PRP when there is no protocol. The bytes are
-//! copied from and to the application's memory as PRP does, the frames have the size of PRP's, and
-//! a window keeps the receiving ring from overflowing; but nothing is sent again, and what arrives
-//! is not checked.
+//! Frames of plain packet sockets: PRP without its protocol. The bytes are copied from and to the
+//! application's memory as PRP does, the frames have the size of PRP's, and a window keeps the
+//! receiving ring from overflowing; but nothing is sent again, and what arrives is not checked.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -291,7 +290,8 @@ impl RawLink {
         let Self { socket, header, memory, segment, .. } = self;
         let (mut reached, mut credited, mut over) = (self.reached, self.credited, self.over);
         let (mut frames, mut bytes) = (0, 0);
-        // As an application's buffer of a megabyte is filled, from its beginning again and again.
+        // Fills the memory as an application fills a buffer of a megabyte, from its beginning again
+        // and again.
         let mut at = self.bytes as usize % (memory.len() - *segment);
         let n = socket.receive(BURST, &mut |frame| {
             let Some((kind, number, payload)) = header.parse(frame) else { return };

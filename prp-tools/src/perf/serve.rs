@@ -58,8 +58,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let tcp = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(|e| {
         Failure::network(format_args!("listening on TCP port {port} (--tcp-port)"), &e)
     })?;
-    // Again, for a longer queue: the standard library's of 128 overflows under hundreds of streams,
-    // and TCP asks those it lost again after a second.
+    // Calls listen again, for a longer queue: the standard library's of 128 overflows under
+    // hundreds of streams, and TCP asks those it lost again after a second.
     let _ = SockRef::from(&tcp).listen(BACKLOG);
     let failed = |e: io::Error| {
         Failure::network(format_args!("listening on port {} (--port)", args.port), &e)

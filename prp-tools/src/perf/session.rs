@@ -58,7 +58,7 @@ pub(super) struct Leg<'a> {
     port: u16,
     number: u32,
     counters: Counters,
-    /// While the leg lasts.
+    /// Turns them off while the leg lasts.
     _offloads: Option<OffloadsOff>,
 }
 
@@ -217,7 +217,7 @@ impl Leg<'_> {
         }
     }
 
-    /// What it uses.
+    /// The transport of the leg.
     pub(super) fn transport(&self) -> Transport {
         self.transport
     }
@@ -248,7 +248,7 @@ impl Leg<'_> {
     /// leg.
     pub(super) fn give_up_raw(self, mut link: RawLink, error: &io::Error) -> Failure {
         let failure = self.failure(error);
-        // Where this is lost as well, the server notices that nothing comes.
+        // If this message is lost as well, the server notices that nothing comes.
         let _ = link.finish();
         let _ = self.server_outcome();
         failure

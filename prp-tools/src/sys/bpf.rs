@@ -1,4 +1,4 @@
-//! bpf(2), called for its own sake: does it pass?
+//! bpf(2), called to see whether it passes.
 #![allow(unsafe_code, reason = "a system call that no crate here has")]
 
 use std::io;

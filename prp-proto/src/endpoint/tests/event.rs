@@ -6,7 +6,7 @@ use crate::addr::DeviceId;
 use crate::endpoint::Sink;
 use crate::event::Readiness;
 
-/// What the events of one side since the last time said of `conn`.
+/// What the events of one side, since the last call, said of `conn`.
 fn take_readiness(pair: &mut Pair, direction: Direction, conn: ConnHandle) -> Readiness {
     let mut all = Readiness::default();
     for event in pair.sender(direction).events.drain(..) {
@@ -22,7 +22,7 @@ fn take_readiness(pair: &mut Pair, direction: Direction, conn: ConnHandle) -> Re
     all
 }
 
-/// Gives the server's driver all frames that the client sends now, with a reader's buffer at hand.
+/// Gives the server all frames that the client sends now, with a reader's buffer at hand.
 fn hand_over(pair: &mut Pair, sink: &mut Sink<'_>) {
     let now = pair.time;
     let mut batch = crate::TransmitBatch::new(32, 1 << 20);

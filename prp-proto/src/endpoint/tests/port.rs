@@ -214,7 +214,7 @@ fn pick__never_the_address_that_is_asked() {
     assert_eq!(asked, Err(crate::error::ConnectError::InUse));
 }
 
-/// A client that closes first stays for a while, on a port of its own. However many connections it
+/// A client that closes first stays in TIME-WAIT, on a port of its own. However many connections it
 /// makes in that time, it needs ports for some hundred.
 #[test]
 fn stay__connections_in_a_row_take_few_ports() {

@@ -32,7 +32,7 @@ fn lock__is_for_one_at_a_time() {
     assert_eq!(*count.lock(), ROUNDS * 6);
 }
 
-/// A thread that waits for the lock, and is asleep by now. With the lock it does `having`.
+/// A thread that waits for the lock, and is asleep by now. Holds the lock for what `having` does.
 fn sleeper<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     mutex: &'scope Mutex<Baton, ()>,

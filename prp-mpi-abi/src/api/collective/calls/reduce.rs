@@ -1,4 +1,4 @@
-//! Reductions: what each rank contributes is combined.
+//! Reductions: the contributions of all ranks are combined.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ fn combine_by_user(
     result.read(0, higher);
 }
 
-/// Where a rank's elements come from.
+/// Where the elements of a rank come from.
 fn input(sendbuf: Address, recvbuf: Address) -> Address {
     if sendbuf.is_in_place() { recvbuf } else { sendbuf }
 }
