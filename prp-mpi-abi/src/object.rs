@@ -256,18 +256,17 @@ pub(crate) const BASICS: [(usize, &str, Class, u8); 52] = {
     ]
 };
 
-/// Predefined pairs: handle, name, kind of the value, kind of the index, offset of the index,
-/// extent.
-const PAIRS: [(usize, &str, usize, usize, isize, isize); 9] = [
-    (0x228, "MPI_FLOAT_INT", 0x210, 0x209, 4, 8),
-    (0x229, "MPI_DOUBLE_INT", 0x214, 0x209, 8, 16),
-    (0x22a, "MPI_LONG_INT", 0x20a, 0x209, 8, 16),
-    (0x22b, "MPI_2INT", 0x209, 0x209, 4, 8),
-    (0x22c, "MPI_SHORT_INT", 0x208, 0x209, 4, 8),
-    (0x22d, "MPI_LONG_DOUBLE_INT", 0x220, 0x209, 16, 32),
-    (0x230, "MPI_2REAL", 0x210, 0x210, 4, 8),
-    (0x231, "MPI_2DOUBLE_PRECISION", 0x214, 0x214, 8, 16),
-    (0x232, "MPI_2INTEGER", 0x209, 0x209, 4, 8),
+/// Predefined pairs: handle, name, kind of the value, kind of the index, offset of the index.
+const PAIRS: [(usize, &str, usize, usize, isize); 9] = [
+    (0x228, "MPI_FLOAT_INT", 0x210, 0x209, 4),
+    (0x229, "MPI_DOUBLE_INT", 0x214, 0x209, 8),
+    (0x22a, "MPI_LONG_INT", 0x20a, 0x209, 8),
+    (0x22b, "MPI_2INT", 0x209, 0x209, 4),
+    (0x22c, "MPI_SHORT_INT", 0x208, 0x209, 4),
+    (0x22d, "MPI_LONG_DOUBLE_INT", 0x220, 0x209, 16),
+    (0x230, "MPI_2REAL", 0x210, 0x210, 4),
+    (0x231, "MPI_2DOUBLE_PRECISION", 0x214, 0x214, 8),
+    (0x232, "MPI_2INTEGER", 0x209, 0x209, 4),
 ];
 
 /// `MPI_COMBINER_NAMED`.
@@ -285,14 +284,14 @@ static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
     for (handle, name, class, size) in BASICS {
         all[handle - 0x200] = Some(typed(name, Datatype::basic(class, size)));
     }
-    for (handle, name, value, index, at, extent) in PAIRS {
+    for (handle, name, value, index, at) in PAIRS {
         let of = |handle: usize| {
             let (_, _, class, size) =
                 BASICS.into_iter().find(|b| b.0 == handle).unwrap_or(BASICS[0]);
             Datatype::basic(class, size)
         };
         let pair = Datatype::structure([(0, 1, &of(value)), (at, 1, &of(index))]);
-        all[handle - 0x200] = Some(typed(name, pair.resized(0, extent)));
+        all[handle - 0x200] = Some(typed(name, pair));
     }
     all
 });
@@ -300,8 +299,7 @@ static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
 /// The predefined pair of a value and an index, which is an `int` in all pairs of C.
 pub(crate) fn pair_of(value: Handle, index: Handle) -> Option<Handle> {
     const INT: usize = 0x209;
-    let is_it =
-        |p: &&(usize, _, usize, usize, _, _)| (p.2, p.3) == (value.0, INT) && index.0 == INT;
+    let is_it = |p: &&(usize, _, usize, usize, _)| (p.2, p.3) == (value.0, INT) && index.0 == INT;
     PAIRS.iter().find(is_it).map(|p| Handle(p.0))
 }
 

@@ -106,14 +106,18 @@ pub struct Datatype {
     size: usize,
     lb: isize,
     ub: isize,
+    /// The program has set the bounds: they are not those of the elements.
+    has_own_bounds: bool,
     contiguous: bool,
     /// How it was made.
     pub recipe: Recipe,
 }
 
 impl Datatype {
-    /// `runs` in the order of their elements, from `lb` to `ub`.
-    pub fn new(runs: Vec<Run>, lb: isize, ub: isize) -> Self {
+    /// `runs` in the order of their elements, from `lb` to `ub` if the program has set these; else
+    /// from the first byte to where the next one of an array may begin.
+    fn new(runs: Vec<Run>, bounds: Option<(isize, isize)>) -> Self {
+        let (lb, ub) = bounds.unwrap_or_else(|| natural_bounds(&runs));
         let mut merged: Vec<Run> = Vec::with_capacity(runs.len());
         for run in runs.into_iter().filter(|r| r.count > 0 && r.basic.size > 0) {
             match merged.last_mut() {
@@ -129,13 +133,14 @@ impl Datatype {
         let before = merged.iter().map(|r| (size, size += r.bytes()).0).collect();
         let gapless = merged.windows(2).all(|w| w[0].at + w[0].bytes() as isize == w[1].at);
         let contiguous = gapless && (merged.is_empty() || ub - lb == size as isize);
-        Self { runs: merged, before, size, lb, ub, contiguous, recipe: Recipe::default() }
+        let (has_own_bounds, recipe) = (bounds.is_some(), Recipe::default());
+        Self { runs: merged, before, size, lb, ub, has_own_bounds, contiguous, recipe }
     }
 
     /// One element of a kind.
     pub fn basic(class: Class, size: u8) -> Self {
         let run = Run { at: 0, basic: Basic::new(class, size), count: 1 };
-        Self::new(vec![run], 0, isize::from(size))
+        Self::new(vec![run], None)
     }
 
     /// Bytes of the elements.
@@ -160,9 +165,7 @@ impl Datatype {
 
     /// Where the first byte is, and where the byte after the last one would be.
     pub fn true_bounds(&self) -> (isize, isize) {
-        let lb = self.runs.iter().map(|r| r.at).min().unwrap_or(0);
-        let ub = self.runs.iter().map(|r| r.at + r.bytes() as isize).max().unwrap_or(0);
-        (lb, ub)
+        true_bounds(&self.runs)
     }
 
     /// Whether any number of them lies in one piece, in order.
@@ -253,7 +256,8 @@ impl Datatype {
         Self::structure(blocks.into_iter().map(|(at, n)| (at, n, of)))
     }
 
-    /// Blocks of several datatypes: displacement in bytes, number, datatype.
+    /// Blocks of several datatypes: displacement in bytes, number, datatype. If the bounds of any
+    /// of them were set, those are what counts.
     pub fn structure<'a>(blocks: impl IntoIterator<Item = (isize, usize, &'a Self)>) -> Self {
         let mut runs = Vec::new();
         let mut bounds: Option<(isize, isize)> = None;
@@ -267,18 +271,19 @@ impl Datatype {
                     runs.extend(of.runs.iter().map(|r| Run { at: r.at + at, ..*r }));
                 }
             }
-            let last = at + (n as isize - 1) * of.extent();
-            let lb = at.min(last) + of.lb;
-            let ub = at.max(last) + of.ub;
-            bounds = Some(bounds.map_or((lb, ub), |(l, u)| (l.min(lb), u.max(ub))));
+            if of.has_own_bounds {
+                let last = at + (n as isize - 1) * of.extent();
+                let lb = at.min(last) + of.lb;
+                let ub = at.max(last) + of.ub;
+                bounds = Some(bounds.map_or((lb, ub), |(l, u)| (l.min(lb), u.max(ub))));
+            }
         }
-        let (lb, ub) = bounds.unwrap_or((0, 0));
-        Self::new(runs, lb, ub)
+        Self::new(runs, bounds)
     }
 
     /// The same elements with other bounds.
     pub fn resized(&self, lb: isize, extent: isize) -> Self {
-        Self::new(self.runs.clone(), lb, lb + extent)
+        Self::new(self.runs.clone(), Some((lb, lb + extent)))
     }
 
     /// How it was made, added to it.
@@ -292,6 +297,21 @@ impl Datatype {
     pub fn bytes() -> Arc<Self> {
         Arc::new(Self::basic(Class::Byte, 1))
     }
+}
+
+/// Where the first byte is, and where the byte after the last one would be.
+fn true_bounds(runs: &[Run]) -> (isize, isize) {
+    let lb = runs.iter().map(|r| r.at).min().unwrap_or(0);
+    let ub = runs.iter().map(|r| r.at + r.bytes() as isize).max().unwrap_or(0);
+    (lb, ub)
+}
+
+/// From the first byte on, as long as the next one of an array needs for the element that C aligns
+/// most.
+fn natural_bounds(runs: &[Run]) -> (isize, isize) {
+    let (lb, ub) = true_bounds(runs);
+    let widest = runs.iter().map(|r| r.basic.alignment()).max().unwrap_or(1).max(1);
+    (lb, lb + (ub - lb).cast_unsigned().next_multiple_of(widest).cast_signed())
 }
 
 #[cfg(test)]

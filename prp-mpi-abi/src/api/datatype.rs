@@ -174,20 +174,8 @@ pub(crate) fn type_create_struct(
     let each = counts_of(&lengths)?;
     let made = Datatype::structure((0..n).map(|i| (places[i], each[i], &*of[i])));
     let integers: Vec<i64> = [count].into_iter().chain(lengths).collect();
-    add(padded(made), recipe(STRUCT, &integers, &places, &handles), new);
+    add(made, recipe(STRUCT, &integers, &places, &handles), new);
     Ok(())
-}
-
-/// A structure ends where the next one of an array may begin: elements are aligned as C does it.
-fn padded(made: Datatype) -> Datatype {
-    let widest = made.runs().iter().map(|r| r.basic.alignment()).max().unwrap_or(1) as isize;
-    let (true_lb, true_ub) = made.true_bounds();
-    // Bounds that the program has set are left alone.
-    if (made.lb(), made.ub()) != (true_lb, true_ub) || widest <= 1 {
-        return made;
-    }
-    let rest = made.extent().rem_euclid(widest);
-    if rest == 0 { made } else { made.resized(made.lb(), made.extent() + widest - rest) }
 }
 
 pub(crate) fn type_create_subarray(

@@ -27,7 +27,32 @@ static void check_extent(MPI_Datatype first, MPI_Datatype second, MPI_Aint at, M
         check_extent(first, second, offsetof(struct pair, b), sizeof(struct pair));             \
     } while (0)
 
+/* Structures whose last part is a structure that is aligned less. */
+static void padding_of_parts(void) {
+    struct inner { int a; char b; };
+    struct outer { long double a; struct inner b; };
+    struct pair { struct outer a; char b; };
+    MPI_Datatype inner, outer;
+    MPI_Aint places[2] = {0, offsetof(struct inner, b)}, lb, extent;
+    int lengths[2] = {1, 1};
+    MPI_Type_create_struct(2, lengths, places, (MPI_Datatype[2]){MPI_INT, MPI_CHAR}, &inner);
+    check_extent(MPI_LONG_DOUBLE, inner, offsetof(struct outer, b), sizeof(struct outer));
+    places[1] = offsetof(struct outer, b);
+    MPI_Type_create_struct(2, lengths, places, (MPI_Datatype[2]){MPI_LONG_DOUBLE, inner}, &outer);
+    check_extent(outer, MPI_CHAR, offsetof(struct pair, b), sizeof(struct pair));
+    check_extent(MPI_LONG_DOUBLE, MPI_DOUBLE_INT, 16, 32);
+    /* Bounds that the program has set count alone. */
+    MPI_Type_free(&outer);
+    MPI_Type_create_resized(inner, 0, 5, &outer);
+    check_extent(outer, MPI_LONG_DOUBLE, 16, 5);
+    MPI_Type_get_extent(MPI_DOUBLE_INT, &lb, &extent);
+    CHECK(lb == 0 && extent == 16);
+    MPI_Type_free(&outer);
+    MPI_Type_free(&inner);
+}
+
 static void padding(void) {
+    padding_of_parts();
     CHECK_EXTENT(double complex, MPI_C_DOUBLE_COMPLEX, double, MPI_DOUBLE);
     CHECK_EXTENT(double complex, MPI_C_DOUBLE_COMPLEX, char, MPI_CHAR);
     CHECK_EXTENT(float complex, MPI_C_FLOAT_COMPLEX, float, MPI_FLOAT);

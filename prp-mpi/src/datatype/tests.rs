@@ -46,3 +46,27 @@ fn resized__keeps_elements_and_true_bounds() {
     assert_eq!(wide.true_bounds(), (0, 4));
     assert_eq!(pieces(&wide, 0, 8), [(0, 4), (16, 4)]);
 }
+
+#[test]
+fn structure__ends_where_the_next_one_of_an_array_may_begin() {
+    let (char, wide) =
+        (Datatype::basic(Class::Character, 1), Datatype::basic(Class::LongDouble, 16));
+    let inner = Datatype::structure([(0, 1, &int()), (4, 1, &char)]);
+    assert_eq!((inner.extent(), inner.true_bounds()), (8, (0, 5)));
+    let outer = Datatype::structure([(0, 1, &wide), (16, 1, &inner)]);
+    assert_eq!((outer.extent(), outer.true_bounds()), (32, (0, 21)));
+    let twice = Datatype::blocks(&outer, [(0, 2)]);
+    assert_eq!((twice.extent(), twice.true_bounds()), (64, (0, 53)));
+    let apart = Datatype::blocks(&int(), [(0, 1), (5, 1)]);
+    assert_eq!(apart.extent(), 12);
+}
+
+#[test]
+fn structure__bounds_that_the_program_has_set_count_alone() {
+    let set = int().resized(-4, 6);
+    let made = Datatype::structure([(0, 2, &set), (100, 1, &int())]);
+    assert_eq!((made.lb(), made.ub()), (-4, 8));
+    let empty = Datatype::blocks(&int(), []).resized(0, 24);
+    let made = Datatype::structure([(0, 1, &int()), (8, 1, &empty)]);
+    assert_eq!((made.lb(), made.ub(), made.size()), (8, 32, 4));
+}
