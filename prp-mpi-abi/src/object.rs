@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
-use prp_mpi::datatype::{Class, Datatype, Recipe};
+use prp_mpi::datatype::{Basic, Class, Datatype, Recipe};
 use prp_mpi::matching::MessageId;
 use prp_mpi::operation::Operation;
 use prp_mpi::request::{RequestId, Status};
@@ -256,6 +256,16 @@ pub(crate) const BASICS: [(usize, &str, Class, u8); 52] = {
     ]
 };
 
+/// Kinds of elements that are not as long in external32, with their bytes there.
+const SHORTER_OUTSIDE: [(usize, u8); 3] = [(0x20a, 4), (0x20e, 4), (0x23c, 2)];
+
+/// The kind of a predefined element.
+fn basic_of(handle: usize) -> Basic {
+    let (_, _, class, size) = BASICS.into_iter().find(|b| b.0 == handle).unwrap_or(BASICS[0]);
+    let shorter = SHORTER_OUTSIDE.into_iter().find(|s| s.0 == handle);
+    Basic::new(class, size).with_external(shorter.map_or(size, |s| s.1))
+}
+
 /// Predefined pairs: handle, name, kind of the value, kind of the index, offset of the index.
 const PAIRS: [(usize, &str, usize, usize, isize); 9] = [
     (0x228, "MPI_FLOAT_INT", 0x210, 0x209, 4),
@@ -281,16 +291,12 @@ static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
         name: name.to_owned(),
         attributes: Attributes::default(),
     };
-    for (handle, name, class, size) in BASICS {
-        all[handle - 0x200] = Some(typed(name, Datatype::basic(class, size)));
+    for (handle, name, ..) in BASICS {
+        all[handle - 0x200] = Some(typed(name, Datatype::of(basic_of(handle))));
     }
     for (handle, name, value, index, at) in PAIRS {
-        let of = |handle: usize| {
-            let (_, _, class, size) =
-                BASICS.into_iter().find(|b| b.0 == handle).unwrap_or(BASICS[0]);
-            Datatype::basic(class, size)
-        };
-        let pair = Datatype::structure([(0, 1, &of(value)), (at, 1, &of(index))]);
+        let [value, index] = [value, index].map(|handle| Datatype::of(basic_of(handle)));
+        let pair = Datatype::structure([(0, 1, &value), (at, 1, &index)]);
         all[handle - 0x200] = Some(typed(name, pair));
     }
     all

@@ -9,6 +9,8 @@ pub struct Basic {
     pub class: Class,
     /// Bytes of one element.
     pub size: u8,
+    /// Bytes of one element in external32.
+    pub external: u8,
 }
 
 /// How the bytes of an element are read.
@@ -35,9 +37,15 @@ pub enum Class {
 }
 
 impl Basic {
-    /// A kind of element.
+    /// A kind of element, which is as long in external32.
     pub const fn new(class: Class, size: u8) -> Self {
-        Self { class, size }
+        Self { class, size, external: size }
+    }
+
+    /// The same, with another number of bytes in external32.
+    #[must_use]
+    pub const fn with_external(self, external: u8) -> Self {
+        Self { external, ..self }
     }
 
     /// What the address of one is a multiple of in C: of x86-64 and AArch64, where a number of
@@ -139,8 +147,12 @@ impl Datatype {
 
     /// One element of a kind.
     pub fn basic(class: Class, size: u8) -> Self {
-        let run = Run { at: 0, basic: Basic::new(class, size), count: 1 };
-        Self::new(vec![run], None)
+        Self::of(Basic::new(class, size))
+    }
+
+    /// One element of a kind.
+    pub fn of(basic: Basic) -> Self {
+        Self::new(vec![Run { at: 0, basic, count: 1 }], None)
     }
 
     /// Bytes of the elements.

@@ -173,6 +173,7 @@ fn objects__of_one_rank() {
         "generalized",
         "elements",
         "dimensions",
+        "external",
         "freed",
     ];
     for kind in kinds {

@@ -31,6 +31,7 @@ pub(crate) enum Class {
     Truncate = 15,
     Other = 16,
     InStatus = 19,
+    Conversion = 25,
     Info = 34,
     InfoNokey = 32,
     InfoKey = 31,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "check.h"
 
@@ -271,6 +272,78 @@ static void dimensions(void) {
     CHECK(dims[0] == 9 && dims[1] == 4 && dims[2] == 8);
 }
 
+static void check_external_size(MPI_Datatype type, MPI_Aint expected) {
+    MPI_Aint size;
+    MPI_Pack_external_size("external32", 3, type, &size);
+    CHECK(size == 3 * expected);
+}
+
+static void external_sizes(void) {
+    check_external_size(MPI_LONG, 4);
+    check_external_size(MPI_UNSIGNED_LONG, 4);
+    check_external_size(MPI_WCHAR, 2);
+    check_external_size(MPI_LONG_INT, 8);
+    check_external_size(MPI_LONG_LONG, 8);
+    check_external_size(MPI_INT64_T, 8);
+    check_external_size(MPI_AINT, 8);
+    check_external_size(MPI_COUNT, 8);
+    check_external_size(MPI_LONG_DOUBLE, 16);
+    check_external_size(MPI_C_LONG_DOUBLE_COMPLEX, 32);
+    check_external_size(MPI_LONG_DOUBLE_INT, 20);
+    check_external_size(MPI_C_BOOL, 1);
+    check_external_size(MPI_SHORT_INT, 6);
+}
+
+static void external_values(void) {
+    struct all { char c; long l; unsigned long u; wchar_t w; double complex z; short s; };
+    static const struct all in[2] = {{'a', -2, 0xfedcba98, 0x20ac, 1 + 2 * I, -3}, {'b', INT_MIN, 1, L'x', -1, 4}};
+    static const unsigned char begin[] = {'a', 0xff, 0xff, 0xff, 0xfe, 0xfe, 0xdc, 0xba, 0x98, 0x20, 0xac, 0x3f, 0xf0};
+    struct all out[2] = {{0}, {0}};
+    char packed[70];
+    MPI_Aint size, at = 0;
+    int lengths[6] = {1, 1, 1, 1, 1, 1};
+    MPI_Datatype types[6] = {MPI_CHAR, MPI_LONG, MPI_UNSIGNED_LONG, MPI_WCHAR, MPI_C_DOUBLE_COMPLEX, MPI_SHORT}, type;
+    MPI_Aint places[6] = {offsetof(struct all, c), offsetof(struct all, l), offsetof(struct all, u),
+                          offsetof(struct all, w), offsetof(struct all, z), offsetof(struct all, s)};
+    MPI_Type_create_struct(6, lengths, places, types, &type);
+    MPI_Pack_external_size("external32", 2, type, &size);
+    CHECK(size == 2 * (1 + 4 + 4 + 2 + 16 + 2));
+    MPI_Pack_external("external32", in, 2, type, packed, sizeof packed, &at);
+    CHECK(at == size && !memcmp(packed, begin, sizeof begin));
+    at = 0;
+    MPI_Unpack_external("external32", packed, size, &at, out, 2, type);
+    CHECK(at == size);
+    for (int i = 0; i < 2; i++) {
+        CHECK(in[i].c == out[i].c && in[i].l == out[i].l && in[i].u == out[i].u);
+        CHECK(in[i].w == out[i].w && in[i].z == out[i].z && in[i].s == out[i].s);
+    }
+    MPI_Type_free(&type);
+}
+
+/* What does not fit is refused, and nothing is packed. */
+static void external_overflows(void) {
+    long longs[4] = {INT_MAX + 1L, INT_MIN - 1L, LONG_MAX, LONG_MIN};
+    unsigned long high = UINT_MAX + 1UL;
+    wchar_t wide = 0x10000;
+    char packed[8];
+    MPI_Aint at = 2;
+    int class;
+    for (int i = 0; i < 6; i++) {
+        const void *from = i < 4 ? &longs[i] : i == 4 ? (void *)&high : (void *)&wide;
+        MPI_Datatype type = i < 4 ? MPI_LONG : i == 4 ? MPI_UNSIGNED_LONG : MPI_WCHAR;
+        MPI_Error_class(MPI_Pack_external("external32", from, 1, type, packed, sizeof packed, &at), &class);
+        CHECK(class == MPI_ERR_CONVERSION && at == 2);
+    }
+}
+
+static void external(void) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    external_sizes();
+    external_values();
+    external_overflows();
+}
+
 /* Communicators that are freed leave nothing behind. */
 static void freed(void) {
     enum { TIMES = 2000, MOST = 50 };
@@ -295,7 +368,7 @@ int main(int argc, char **argv) {
         {"attributes_of_types", attributes_of_types},
         {"attributes_of_predefined_types", attributes_of_predefined_types},
         {"generalized", generalized}, {"elements", elements}, {"dimensions", dimensions},
-        {"freed", freed},
+        {"external", external}, {"freed", freed},
     };
     int found = 0, provided, level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use prp_mpi::datatype::{Class as Kind, Datatype};
+use prp_mpi::datatype::{Basic, Class as Kind, Datatype};
 use prp_mpi::sys::memory::Region;
 
 use super::{count_of, known};
@@ -64,40 +64,72 @@ pub(crate) fn unpack(
     Ok(())
 }
 
-/// Goes through all numbers: their bytes, and whether they are `long double`.
-fn each_number(bytes: &mut [u8], datatype: &Datatype, mut does: impl FnMut(&mut [u8], bool)) {
-    let mut rest = bytes;
-    while !rest.is_empty() && datatype.size() > 0 {
-        for run in datatype.runs() {
-            let size = usize::from(run.basic.size);
-            let class = run.basic.class;
-            let is_pair = matches!(class, Kind::Complex | Kind::LongComplex);
-            let is_long = matches!(class, Kind::LongDouble | Kind::LongComplex);
-            let each = if is_pair { size / 2 } else { size };
-            let (now, later) = rest.split_at_mut((run.count * size).min(rest.len()));
-            now.chunks_exact_mut(each.max(1)).for_each(|number| does(number, is_long));
+/// Bytes of the elements in external32.
+fn external_size(datatype: &Datatype) -> usize {
+    datatype.runs().iter().map(|run| run.count * usize::from(run.basic.external)).sum()
+}
+
+/// How many numbers of which class follow each other in a datatype, and the bytes of one of them:
+/// in memory and in external32.
+fn numbers(datatype: &Datatype) -> impl Iterator<Item = (usize, Kind, usize, usize)> {
+    datatype.runs().iter().map(|run| {
+        let Basic { class, size, external } = run.basic;
+        let parts = if matches!(class, Kind::Complex | Kind::LongComplex) { 2 } else { 1 };
+        let [size, external] = [size, external].map(|bytes| usize::from(bytes) / parts);
+        (run.count * parts, class, size, external)
+    })
+}
+
+const fn is_long(class: Kind) -> bool {
+    matches!(class, Kind::LongDouble | Kind::LongComplex)
+}
+
+/// What the bytes of a number hold that are not in external32.
+fn filling(class: Kind, low: &[u8]) -> u8 {
+    let is_negative = class == Kind::Signed && low.last().is_some_and(|byte| byte & 0x80 != 0);
+    if is_negative { 0xff } else { 0 }
+}
+
+/// external32 has the highest byte first, `long double` in the 128 bits of IEEE, and for some
+/// numbers fewer bytes than memory. None if a number does not fit.
+fn to_external(packed: &[u8], datatype: &Datatype) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(packed.len());
+    let mut rest = packed;
+    while !rest.is_empty() {
+        for (count, class, size, external) in numbers(datatype) {
+            let (now, later) = rest.split_at(count * size);
             rest = later;
+            for number in now.chunks_exact(size) {
+                let wide = is_long(class).then(|| wide_of_long(number));
+                let (low, high) = wide.as_ref().map_or(number, |w| w).split_at(external);
+                if high.iter().any(|byte| *byte != filling(class, low)) {
+                    return None;
+                }
+                out.extend(low.iter().rev());
+            }
         }
     }
+    Some(out)
 }
 
-/// external32 has the highest byte first, and `long double` in the 128 bits of IEEE.
-fn to_external(bytes: &mut [u8], datatype: &Datatype) {
-    each_number(bytes, datatype, |number, is_long| {
-        if is_long {
-            number.copy_from_slice(&wide_of_long(number));
+fn from_external(outside: &[u8], datatype: &Datatype) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(outside.len());
+    let mut rest = outside;
+    while !rest.is_empty() {
+        for (count, class, size, external) in numbers(datatype) {
+            let (now, later) = rest.split_at(count * external);
+            rest = later;
+            for number in now.chunks_exact(external) {
+                let mut low: Vec<u8> = number.iter().rev().copied().collect();
+                if is_long(class) {
+                    low = long_of_wide(&low).to_vec();
+                }
+                low.resize(size, filling(class, &low));
+                packed.extend(low);
+            }
         }
-        number.reverse();
-    });
-}
-
-fn from_external(bytes: &mut [u8], datatype: &Datatype) {
-    each_number(bytes, datatype, |number, is_long| {
-        number.reverse();
-        if is_long {
-            number.copy_from_slice(&long_of_wide(number));
-        }
-    });
+    }
+    packed
 }
 
 /// The fraction of a `long double` without its first bit, which IEEE does not write down.
@@ -138,7 +170,8 @@ pub(crate) fn pack_external_size(
     size: Counts,
 ) -> Outcome {
     check(name)?;
-    pack_size(count, datatype, Handle::SELF, size)
+    size.put((count_of(count)? * external_size(&*known(datatype)?)) as i64);
+    Ok(())
 }
 
 pub(crate) fn pack_external(
@@ -152,8 +185,9 @@ pub(crate) fn pack_external(
 ) -> Outcome {
     check(name)?;
     let of = known(datatype)?;
-    let mut packed = inbuf.region(count_of(count)?, &of).to_vec();
-    to_external(&mut packed, &of);
+    let Some(packed) = to_external(&inbuf.region(count_of(count)?, &of).to_vec(), &of) else {
+        return fail(Class::Conversion, "a number that external32 has no room for");
+    };
     next_bytes(outbuf, room, position, packed.len(), NO_ROOM)?.write(0, &packed);
     Ok(())
 }
@@ -170,8 +204,8 @@ pub(crate) fn unpack_external(
     check(name)?;
     let of = known(datatype)?;
     let mut to = outbuf.region(count_of(count)?, &of);
-    let mut packed = next_bytes(inbuf, size, position, to.len(), PACKED_TOO_SHORT)?.to_vec();
-    from_external(&mut packed, &of);
-    to.write(0, &packed);
+    let len = count_of(count)? * external_size(&of);
+    let packed = next_bytes(inbuf, size, position, len, PACKED_TOO_SHORT)?.to_vec();
+    to.write(0, &from_external(&packed, &of));
     Ok(())
 }
