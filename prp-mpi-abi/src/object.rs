@@ -3,7 +3,7 @@
 mod attributes;
 mod communicator;
 
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
@@ -191,9 +191,6 @@ pub(crate) static REQUESTS: Table<Req> = Table::new();
 pub(crate) static TYPES: Table<Typed> = Table::new();
 pub(crate) static MESSAGES: Table<Message> = Table::new();
 pub(crate) static SESSIONS: Table<Handle> = Table::new();
-
-/// Counts communicators that this rank has numbered.
-pub(crate) static CONTEXTS: AtomicU32 = AtomicU32::new(16);
 
 /// Kinds of elements: handle, name, how they are read, bytes.
 pub(crate) const BASICS: [(usize, &str, Class, u8); 52] = {

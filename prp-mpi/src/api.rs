@@ -20,7 +20,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::communicator::Communicator;
+use self::communicator::{Communicator, Context};
 use crate::engine::Copies;
 use crate::process::Process;
 use crate::sys::lend::{self, Scope};
@@ -72,7 +72,10 @@ static IS_STARTED: AtomicBool = AtomicBool::new(false);
 /// This process as a rank of its job, until it is dropped: then it waits until all ranks are at
 /// their ends.
 #[derive(Debug)]
-pub struct Universe(Arc<Process>);
+pub struct Universe {
+    process: Arc<Process>,
+    world: Arc<Context>,
+}
 
 /// Becomes the rank that the launcher says, or the only one; once in a process.
 ///
@@ -85,18 +88,19 @@ pub fn initialize() -> Result<Universe> {
     }
     let process = Process::start().map_err(Error::Start)?;
     process.share();
-    Ok(Universe(process))
+    let world = Context::of_world(&process);
+    Ok(Universe { process, world })
 }
 
 impl Universe {
     /// The communicator of all ranks.
     pub fn world(&self) -> Communicator {
-        Communicator::world(&self.0)
+        Communicator::world(&self.world)
     }
 
     /// Where the bytes of messages went that have come so far.
     pub fn copies(&self) -> Copies {
-        self.0.engine().copies()
+        self.process.engine().copies()
     }
 
     /// Lets `does` begin messages with buffers of the program, and ends when all are done.
@@ -104,7 +108,7 @@ impl Universe {
         &self,
         does: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
     ) -> T {
-        lend::scope(&self.0, does)
+        lend::scope(&self.process, does)
     }
 }
 
@@ -112,7 +116,7 @@ impl Drop for Universe {
     fn drop(&mut self) {
         // A rank that panics has no end of its own: the launcher ends the job.
         if !std::thread::panicking() {
-            let _ = self.0.finalize();
+            let _ = self.process.finalize();
         }
     }
 }

@@ -440,6 +440,12 @@ impl Engine {
         });
     }
 
+    /// Contexts that collective calls are remembered of.
+    #[cfg(test)]
+    pub(crate) fn contexts(&self) -> usize {
+        self.calls.len()
+    }
+
     /// Tells all others that nothing more comes.
     pub fn send_goodbye(&mut self) {
         let header = Header {

@@ -9,7 +9,7 @@ mod wait;
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -46,6 +46,8 @@ pub struct Process {
     launcher: Launcher,
     waiting: Mutex<Vec<Waiting>>,
     names: Mutex<HashMap<u64, String>>,
+    /// Communicators that this rank has numbered.
+    numbered: AtomicU64,
     /// What ranks of this node wake this one by.
     bell: Bell,
     /// Whether ranks of this node are more than its processors.
@@ -54,6 +56,17 @@ pub struct Process {
     /// Whether several threads may call at the same time.
     is_shared: AtomicBool,
     began: Instant,
+}
+
+/// Communicators that there are from the beginning have numbers below this.
+const FIRST_NUMBER: u64 = 16;
+
+/// Bits that count the communicators of a rank: a rank that makes a million in a second has numbers
+/// for twelve days. A million ranks have numbers below 1 << 61, from which on the ABI has others.
+const COUNTER_BITS: u32 = 40;
+
+const fn numbered(rank: usize, count: u64) -> u64 {
+    (rank as u64) << COUNTER_BITS | count
 }
 
 impl Process {
@@ -90,6 +103,12 @@ impl Process {
     /// The engine, for a call that does not wait.
     pub fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock()
+    }
+
+    /// A number for a communicator that this rank is the first of: no other rank gives the same,
+    /// and none is given twice.
+    pub fn fresh_context(&self) -> u64 {
+        numbered(self.rank, self.numbered.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Says what a context is called in reports.
@@ -152,5 +171,16 @@ impl Process {
             manager.lock().finish();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbered__ranks_that_make_many_communicators_stay_apart() {
+        assert!(numbered(0, 1 << 33) < numbered(1, FIRST_NUMBER));
+        assert!(numbered((1 << 20) - 1, (1 << COUNTER_BITS) - 1) < 1 << 61);
     }
 }

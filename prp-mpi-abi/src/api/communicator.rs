@@ -13,9 +13,7 @@ use super::error::{Class, Failure, Outcome, fail};
 use super::group::{compare_groups, group_of};
 use super::topology::Topology;
 use super::{CONGRUENT, IDENT, UNDEFINED, UNEQUAL};
-use crate::object::{
-    Attributes, COMMS, CONTEXTS, Comm, Group, Handle, Info, REQUESTS, Remote, take_gone,
-};
+use crate::object::{Attributes, COMMS, Comm, Group, Handle, Info, REQUESTS, Remote, take_gone};
 use crate::sys::pointer::Ptr;
 
 pub(crate) fn comm_size(comm: Handle, size: Ptr<c_int>) -> Outcome {
@@ -60,8 +58,7 @@ pub(crate) fn comm_compare(a: Handle, b: Handle, result: Ptr<c_int>) -> Outcome 
 
 /// A number for a communicator that this rank is the first of: no other rank gives the same.
 fn fresh_context() -> Result<u64, Failure> {
-    let number = u64::from(CONTEXTS.fetch_add(1, Ordering::Relaxed));
-    Ok(((process()?.rank() as u64) << 31) | number)
+    Ok(process()?.fresh_context())
 }
 
 /// A new communicator like `of`, whose error handler it gets.

@@ -1,7 +1,7 @@
 //! Communicators.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::collective::Run;
 use super::message::{AnyProcess, ProcessAt};
@@ -9,35 +9,67 @@ use super::{Error, Result};
 use crate::collective::Call;
 use crate::process::Process;
 
-/// The next number of a communicator; the numbers below are for those that exist from the
-/// beginning.
-static CONTEXTS: AtomicU64 = AtomicU64::new(16);
-
 /// The context of the world.
 const WORLD: u64 = 1;
+
+/// What tells the messages of a communicator from others.
+#[derive(Debug)]
+pub(super) struct Context {
+    process: Arc<Process>,
+    number: u64,
+    /// Collective calls so far.
+    calls: AtomicI32,
+}
+
+impl Context {
+    fn new(process: &Arc<Process>, number: u64) -> Arc<Self> {
+        Arc::new(Self { process: process.clone(), number, calls: AtomicI32::new(0) })
+    }
+
+    /// That of the world, of which there is one in a process: all handles of it count the same
+    /// calls.
+    pub(super) fn of_world(process: &Arc<Process>) -> Arc<Self> {
+        let context = Self::new(process, WORLD);
+        for number in [context.messages(), context.collectives()] {
+            process.name(number, "the world");
+        }
+        context
+    }
+
+    const fn messages(&self) -> u64 {
+        2 * self.number
+    }
+
+    const fn collectives(&self) -> u64 {
+        2 * self.number + 1
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.process.forget(&[self.messages(), self.collectives()]);
+    }
+}
 
 /// Some ranks of the job, which send to and receive from each other.
 #[derive(Debug)]
 pub struct Communicator {
-    pub(super) process: Arc<Process>,
-    context: u64,
+    context: Arc<Context>,
     /// World ranks by rank.
     pub(super) group: Arc<[usize]>,
     rank: usize,
-    calls: AtomicI32,
 }
 
 impl Communicator {
-    pub(super) fn world(process: &Arc<Process>) -> Self {
-        process.name(2 * WORLD, "the world");
-        process.name(2 * WORLD + 1, "the world");
-        Self {
-            process: process.clone(),
-            context: WORLD,
-            group: (0..process.size()).collect(),
-            rank: process.rank(),
-            calls: AtomicI32::new(0),
-        }
+    pub(super) fn world(context: &Arc<Context>) -> Self {
+        let process = &context.process;
+        let (group, rank) = ((0..process.size()).collect(), process.rank());
+        Self { context: context.clone(), group, rank }
+    }
+
+    /// This process.
+    pub(super) fn process(&self) -> &Process {
+        &self.context.process
     }
 
     /// Own rank.
@@ -65,17 +97,17 @@ impl Communicator {
     }
 
     /// Context of messages between two ranks.
-    pub(super) const fn messages(&self) -> u64 {
-        2 * self.context
+    pub(super) fn messages(&self) -> u64 {
+        self.context.messages()
     }
 
     /// Context of collective operations.
-    pub(super) const fn collectives(&self) -> u64 {
-        2 * self.context + 1
+    pub(super) fn collectives(&self) -> u64 {
+        self.context.collectives()
     }
 
     pub(super) fn next_call(&self) -> i32 {
-        self.calls.fetch_add(1, Ordering::Relaxed)
+        self.context.calls.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The ranks with the same color, in the order of keys, and of ranks where those are the same;
@@ -84,8 +116,8 @@ impl Communicator {
     /// # Errors
     /// None that a correct program sees.
     pub fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
-        let number = CONTEXTS.fetch_add(1, Ordering::Relaxed);
-        let context = (self.process.rank() as u64) << 31 | number;
+        let process = &self.context.process;
+        let context = process.fresh_context();
         let own = [color.map_or(u64::MAX, u64::from), key as u64, context];
         let mut all = vec![0; 3 * self.group.len()];
         Run::new(self, Call::Communicator).all_gather(&own, &mut all);
@@ -97,11 +129,9 @@ impl Communicator {
         members.sort_unstable();
         let rank = members.iter().position(|&(_, r)| r == self.rank).unwrap_or(0);
         Ok(Some(Self {
-            process: self.process.clone(),
-            context: all[3 * members[0].1 + 2],
+            context: Context::new(process, all[3 * members[0].1 + 2]),
             group: members.iter().map(|&(_, r)| self.group[r]).collect(),
             rank,
-            calls: AtomicI32::new(0),
         }))
     }
 
@@ -114,3 +144,6 @@ impl Communicator {
         made.ok_or_else(|| Error::NoRank(self.rank()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -133,7 +133,7 @@ impl ProcessAt<'_> {
     /// # Errors
     /// [`Error::Tag`].
     pub fn send_with_tag<T: Element>(self, from: &[T], tag: i32) -> Result<()> {
-        lend::scope(&self.comm.process, |scope| {
+        lend::scope(self.comm.process(), |scope| {
             self.begin_send(scope, from, Kind::Message, tag, Engine::send)?.wait().map(drop)
         })
     }
@@ -143,7 +143,7 @@ impl ProcessAt<'_> {
     /// # Errors
     /// None that a correct program sees.
     pub fn synchronous_send<T: Element>(self, from: &[T]) -> Result<()> {
-        lend::scope(&self.comm.process, |scope| {
+        lend::scope(self.comm.process(), |scope| {
             self.begin_send(scope, from, Kind::Synchronous, TAG, Engine::send)?.wait().map(drop)
         })
     }
@@ -214,18 +214,18 @@ fn receive<T: Element>(
     tag: i32,
     into: &mut [T],
 ) -> Result<Status> {
-    lend::scope(&comm.process, |scope| begin_receive(scope, comm, from, tag, into)?.wait())
+    lend::scope(comm.process(), |scope| begin_receive(scope, comm, from, tag, into)?.wait())
 }
 
 fn receive_vec<T: Element>(comm: &Communicator, from: Option<usize>) -> Result<(Vec<T>, Status)> {
     let pattern = pattern(comm, from, TAG);
     let what = || Waiting::new("receive", String::new(), String::new());
-    let (request, region) = comm.process.wait(&what, |engine| {
+    let (request, region) = comm.process().wait(&what, |engine| {
         let (id, status) = engine.probe(&pattern)?;
         let region = Region::owned(status.bytes as usize);
         Some((engine.receive_message(id, region.clone()), region))
     });
-    let status = check(comm.process.wait(&what, |engine| engine.take(request)))?;
+    let status = check(comm.process().wait(&what, |engine| engine.take(request)))?;
     let count = region.len() / size_of::<T>();
     if count * size_of::<T>() != region.len() {
         return Err(Error::Length(region.len(), count * size_of::<T>()));

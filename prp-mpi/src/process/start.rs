@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use self::place::Place;
 use self::pmi::Pmi;
-use super::{HANG_SECONDS, Launcher, Process};
+use super::{FIRST_NUMBER, HANG_SECONDS, Launcher, Process};
 use crate::control::{Frame, Topic, environment};
 use crate::engine::Engine;
 use crate::link::Stream;
@@ -115,6 +115,7 @@ impl Process {
             launcher,
             waiting: Mutex::default(),
             names: Mutex::new(HashMap::new()),
+            numbered: AtomicU64::new(FIRST_NUMBER),
             bell,
             is_oversubscribed: here > processors,
             hang: Duration::try_from_secs_f64(seconds).ok().filter(|s| !s.is_zero()),
