@@ -6,13 +6,13 @@ use std::io::{self, Read, Write};
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub enum Topic {
-    /// A rank gives its number: the first frame on its stream.
+    /// A rank gives its number: the first frame on its stream, and when it is there again.
     Hello = 1,
     /// A rank's card: where others reach it.
     Card,
     /// All cards, to each rank.
     Cards,
-    /// A rank has left `MPI_Finalize`.
+    /// A rank has left the job: it may end now.
     Finalized,
     /// A rank ends the job: exit status and a reason.
     Abort,

@@ -2,6 +2,7 @@
 //! under way.
 
 mod collective;
+mod leaving;
 mod release;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::link::{Found, Incoming, Link, Stream, Target};
 use crate::matching::{ByNumber, Matching, MessageId, Pattern, Posted, Unexpected};
 use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
-use crate::wire::{Header, Kind, Signature};
+use crate::wire::{Header, Kind};
 use collective::Calls;
 pub use collective::Mismatch;
 use release::Released;
@@ -276,7 +277,7 @@ impl Engine {
     /// that was sent.
     pub fn only_remote(&self) -> Option<usize> {
         let mut open =
-            (0..self.links.len()).filter(|&r| self.links[r].as_ref().is_some_and(|l| !l.is_done()));
+            (0..self.links.len()).filter(|&r| self.links[r].as_ref().is_some_and(|l| !l.is_over));
         let (only, other) = (open.next()?, open.next());
         let link = self.links[only].as_ref()?;
         let waits = link.is_remote() && link.is_open() && !link.wants_room();
@@ -285,7 +286,7 @@ impl Engine {
 
     /// Whether a rank of this node may still send or receive anything.
     pub fn has_local(&self) -> bool {
-        self.links.iter().flatten().any(|l| !l.is_remote() && !l.is_done())
+        self.links.iter().flatten().any(|l| !l.is_remote() && !l.is_over)
     }
 
     /// Whether a message is held back.
@@ -329,11 +330,8 @@ impl Engine {
     fn begin(&mut self, from: usize, header: Header) {
         match header.kind {
             Kind::Received => return self.requests.advance(RequestId(header.id)),
-            Kind::Goodbye => {
-                if let Some(link) = self.links[from].as_mut() {
-                    link.has_left = true;
-                }
-                return;
+            Kind::Goodbye | Kind::Leave | Kind::Return => {
+                return self.note_presence(from, header.kind);
             }
             Kind::Collective => self.compare(&header, from),
             Kind::Message | Kind::Synchronous | Kind::EndFirst => {}
@@ -446,31 +444,9 @@ impl Engine {
         self.calls.len()
     }
 
-    /// Tells all others that nothing more comes.
-    pub fn send_goodbye(&mut self) {
-        let header = Header {
-            kind: Kind::Goodbye,
-            source: self.me as i32,
-            tag: 0,
-            id: 0,
-            context: 0,
-            len: 0,
-            signature: Signature::default(),
-        };
-        for link in self.links.iter_mut().flatten() {
-            link.queue(&header, Region::owned(0), None);
-            link.flush(|r| self.requests.advance(r));
-        }
-    }
-
-    /// Whether all others have said that nothing more comes, and all that was sent is out.
-    pub fn all_have_left(&self) -> bool {
-        self.links.iter().flatten().all(Link::is_done)
-    }
-
     /// The streams to wait on, with whether each waits for room.
     pub fn streams(&self) -> Vec<(Arc<Stream>, bool, bool)> {
-        let open = self.links.iter().flatten().filter(|l| !l.is_done());
+        let open = self.links.iter().flatten().filter(|l| !l.is_over);
         open.map(|l| (l.stream(), l.is_open(), l.wants_room())).collect()
     }
 

@@ -141,8 +141,10 @@ pub(crate) struct Link {
     pub(crate) stalled: Option<Header>,
     /// The stream has ended.
     pub(crate) is_over: bool,
-    /// The rank at the other end sends no more.
+    /// The rank at the other end sends no more unless it returns.
     pub(crate) has_left: bool,
+    /// The rank at the other end has called `MPI_Finalize`. It may be there again by a session.
+    pub(crate) has_finalized: bool,
     /// For how long the next read may wait, by which a rank sleeps that has no other link.
     patience: Option<Duration>,
     /// The last read has brought less than it could: there was no more at that moment.
@@ -165,6 +167,7 @@ impl Link {
             stalled: None,
             is_over: false,
             has_left: false,
+            has_finalized: false,
             patience: None,
             is_drained: false,
             copies: Copies::default(),
@@ -201,9 +204,9 @@ impl Link {
         !self.out.is_empty() && !self.is_over
     }
 
-    /// Whether nothing comes any more and nothing is to be sent.
+    /// Whether `MPI_Finalize` need not wait for the other end, and nothing is to be sent.
     pub(crate) fn is_done(&self) -> bool {
-        self.is_over || self.has_left && !self.wants_room()
+        self.is_over || (self.has_finalized || self.has_left) && !self.wants_room()
     }
 
     /// Notes that there may be more to read by now.

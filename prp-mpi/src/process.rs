@@ -56,6 +56,8 @@ pub struct Process {
     /// Whether several threads may call at the same time.
     is_shared: AtomicBool,
     began: Instant,
+    /// Whether this rank has left the job, if only for a while.
+    is_away: AtomicBool,
 }
 
 /// Communicators that there are from the beginning have numbers below this.
@@ -166,11 +168,34 @@ impl Process {
         self.engine().send_goodbye();
         let what = || Waiting::new("MPI_Finalize", "MPI_COMM_WORLD".into(), String::new());
         self.wait(&what, |engine| engine.all_have_left().then_some(()));
+        self.note_left();
+        Ok(())
+    }
+
+    /// Leaves the job, perhaps for a while. Other ranks may need longer, or not have begun what
+    /// they do next with this one: it waits only until all that was sent is out.
+    pub fn leave(&self) {
+        self.complete_released();
+        self.engine().send_leave();
+        let what = || Waiting::new("MPI_Session_finalize", String::new(), String::new());
+        self.wait(&what, |engine| engine.is_all_out().then_some(()));
+        self.note_left();
+    }
+
+    fn note_left(&self) {
+        self.is_away.store(true, Ordering::SeqCst);
         self.send_frame(&Frame::new(Topic::Finalized, self.rank, []));
         if let Launcher::Manager(manager) = &self.launcher {
             manager.lock().finish();
         }
-        Ok(())
+    }
+
+    /// Is in the job again, if this rank has left it.
+    pub fn come_back(&self) {
+        if self.is_away.swap(false, Ordering::SeqCst) {
+            self.engine().send_return();
+            self.send_frame(&Frame::new(Topic::Hello, self.rank, []));
+        }
     }
 }
 

@@ -26,8 +26,12 @@ pub enum Kind {
     Collective,
     /// A synchronous message was received.
     Received,
-    /// The rank has called `MPI_Finalize` and sends no more.
+    /// The rank has called `MPI_Finalize`.
     Goodbye,
+    /// The rank has ended its last session, and sends no more unless it returns.
+    Leave,
+    /// The rank had left, and is there again.
+    Return,
     /// A message whose last [`END`] bytes come first, so that its receiver may go on when only
     /// whole pages are still to come.
     EndFirst,
@@ -82,6 +86,8 @@ impl Header {
             Kind::Received => 4,
             Kind::Goodbye => 5,
             Kind::EndFirst => 6,
+            Kind::Leave => 8,
+            Kind::Return => 9,
         };
         to[1..4].fill(0);
         to[4..8].copy_from_slice(&self.source.to_le_bytes());
@@ -131,6 +137,8 @@ impl Header {
             Some(4) => Kind::Received,
             Some(5) => Kind::Goodbye,
             Some(6) => Kind::EndFirst,
+            Some(8) => Kind::Leave,
+            Some(9) => Kind::Return,
             Some(&other) => return Err(other),
         };
         let size = if from[0] == 7 { LONG_HEADER } else { HEADER };

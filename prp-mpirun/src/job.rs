@@ -283,7 +283,11 @@ impl Job<'_> {
                 let _ = self.input.as_ref().map(|permits| permits.send(()));
             }
             _ if rank >= self.ranks.len() => {}
-            Topic::Hello => self.ranks[rank].has_begun = true,
+            Topic::Hello => {
+                // Also a rank that comes back after its last session.
+                self.ranks[rank].has_begun = true;
+                self.ranks[rank].is_finalized = false;
+            }
             Topic::Card => {
                 self.ranks[rank].card = Some(frame.text());
                 let cards: Option<Vec<_>> = self.ranks.iter().map(|r| r.card.clone()).collect();

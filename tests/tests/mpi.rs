@@ -28,6 +28,9 @@ prp_tests::main! {
         objects__of_one_rank,
         rank__that_dies_ends_the_job_and_is_named,
         rank__that_is_killed_at_any_time_ends_the_job,
+        sessions__one_after_the_other,
+        sessions__one_that_is_left_open_is_named,
+        sessions__two_nodes,
         start__a_node_that_cannot_be_reached_is_named,
         start__more_ranks_than_processors,
         stress__on_a_link_that_loses_frames,
@@ -51,8 +54,16 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = PROGRAMS.join("mpi-programs");
     std::fs::create_dir_all(&folder).expect("the target folder can be written");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-mpi-abi/tests/programs");
-    let names =
-        ["collectives", "communicators", "making", "objects", "point_to_point", "stress", "wrong"];
+    let names = [
+        "collectives",
+        "communicators",
+        "making",
+        "objects",
+        "point_to_point",
+        "sessions",
+        "stress",
+        "wrong",
+    ];
     for name in names {
         let mut compiler = Command::new(PROGRAMS.join("prp-mpicc"));
         compiler.args(["-pthread", "-Wall", "-Werror", "-o"]).arg(folder.join(name));
@@ -179,6 +190,28 @@ fn objects__of_one_rank() {
     for kind in kinds {
         check(&run(&["-n", "1"], "objects", kind), "all well");
     }
+}
+
+const SESSIONS: [&str; 4] = ["again", "alone", "around", "last_words"];
+
+fn sessions__one_after_the_other() {
+    for how in SESSIONS {
+        check(&run(&["-n", "3"], "sessions", how), "all well");
+    }
+}
+
+fn sessions__two_nodes() {
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    for how in SESSIONS {
+        let words = ["-n", "3", "--node", "1,2", "--launch", &launch];
+        check(&run(&words, "sessions", how), "all well");
+    }
+}
+
+fn sessions__one_that_is_left_open_is_named() {
+    let says = "exited without calling MPI_Finalize";
+    check_failed(&run(&["-n", "2"], "sessions", "leave"), 1, &[says]);
 }
 
 fn start__more_ranks_than_processors() {

@@ -20,7 +20,7 @@ struct Universe {
 }
 
 static UNIVERSE: OnceLock<Universe> = OnceLock::new();
-pub(crate) static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
+static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
 static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
 static MAIN: OnceLock<std::thread::ThreadId> = OnceLock::new();
 
@@ -52,9 +52,15 @@ pub(crate) fn comm_of(handle: Handle) -> Result<Arc<Comm>, Failure> {
     comm(handle).ok_or_else(|| Failure::new(Class::Comm, Handle::WORLD, "no such communicator"))
 }
 
-/// Wires this process up, once.
+/// Whether the program is between `MPI_Init` and `MPI_Finalize`.
+pub(crate) fn is_in_world() -> bool {
+    IS_INITIALIZED.load(Ordering::SeqCst) && !IS_FINALIZED.load(Ordering::SeqCst)
+}
+
+/// Wires this process up, once. One that has ended its last session is in the job again.
 pub(crate) fn begin() -> Outcome {
-    if UNIVERSE.get().is_some() {
+    if let Some(universe) = UNIVERSE.get() {
+        universe.process.come_back();
         return Ok(());
     }
     let process = Process::start().unwrap_or_else(|e| {

@@ -1,9 +1,8 @@
 //! Sessions: the world by another door, with the two process sets that there always are.
 
 use std::ffi::{c_char, c_int};
-use std::sync::atomic::Ordering;
 
-use super::environment::{IS_INITIALIZED, begin, process};
+use super::environment::{begin, is_in_world, process};
 use super::error::{Class, Failure, Outcome, current_call, fail, handle_by};
 use crate::object::{Handle, INFOS, Info, SESSIONS};
 use crate::sys::pointer::Ptr;
@@ -20,10 +19,8 @@ pub(crate) fn session_finalize(session: Ptr<Handle>) -> Outcome {
         return fail(Class::Session, "no such session");
     }
     session.put(Handle(0x120));
-    if SESSIONS.len() == 0 && !IS_INITIALIZED.load(Ordering::SeqCst) {
-        return process()?
-            .finalize()
-            .map_err(|e| Failure::new(Class::Other, Handle::WORLD, e.to_string()));
+    if SESSIONS.len() == 0 && !is_in_world() {
+        process()?.leave();
     }
     Ok(())
 }

@@ -121,6 +121,7 @@ impl Process {
             hang: Duration::try_from_secs_f64(seconds).ok().filter(|s| !s.is_zero()),
             is_shared: AtomicBool::new(false),
             began: Instant::now(),
+            is_away: AtomicBool::new(false),
         })
     }
 

@@ -34,6 +34,7 @@ pub(crate) struct Pmi {
     job: String,
     /// Exchanges so far: each has keys of its own.
     exchanges: u32,
+    has_finished: bool,
 }
 
 impl Pmi {
@@ -68,7 +69,15 @@ impl Pmi {
         job: String,
     ) -> io::Result<Self> {
         let stream = BufReader::new(stream);
-        let mut pmi = Self { stream, version: Version::One, rank, size, job, exchanges: 0 };
+        let mut pmi = Self {
+            stream,
+            version: Version::One,
+            rank,
+            size,
+            job,
+            exchanges: 0,
+            has_finished: false,
+        };
         // Both begin with a line.
         let (major, minor) = if version == Version::One { ("1", "1") } else { ("2", "0") };
         pmi.ask("init", &[("pmi_version", major), ("pmi_subversion", minor)])?;
@@ -120,9 +129,12 @@ impl Pmi {
         texts.collect()
     }
 
-    /// Says that this rank leaves the job. What the manager says to that is of no use.
+    /// Says that this rank leaves the job, once: managers know no way back. What the manager says
+    /// to that is of no use.
     pub(crate) fn finish(&mut self) {
-        let _ = self.ask("finalize", &[]);
+        if !std::mem::replace(&mut self.has_finished, true) {
+            let _ = self.ask("finalize", &[]);
+        }
     }
 
     /// Asks for the end of the job. No answer comes.

@@ -1,0 +1,110 @@
+/* Sessions, one after the other. The argument says how. */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+static MPI_Session begin(void) {
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    return session;
+}
+
+/* All ranks of the job. */
+static MPI_Comm all_of(MPI_Session session) {
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Group_free(&group);
+    return comm;
+}
+
+static void add_up(MPI_Comm comm) {
+    int rank, size, sum;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < 100; i++) {
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+        CHECK(sum == size * (size - 1) / 2);
+    }
+    MPI_Comm_free(&comm);
+}
+
+static void session(void) {
+    MPI_Session own = begin();
+    add_up(all_of(own));
+    MPI_Session_finalize(&own);
+}
+
+/* Every rank ends its last session and begins another one. */
+static void again(void) {
+    for (int i = 0; i < 20; i++) session();
+}
+
+/* Ranks end sessions while others keep theirs: the end of a session waits for no other rank. */
+static void alone(void) {
+    MPI_Session kept = begin();
+    MPI_Group group;
+    int rank;
+    MPI_Group_from_session_pset(kept, "mpi://WORLD", &group);
+    MPI_Group_rank(group, &rank);
+    MPI_Group_free(&group);
+    if (rank % 2 == 0) MPI_Session_finalize(&kept);
+    for (int i = 0; i < 3; i++) {
+        MPI_Session own = rank % 2 ? kept : begin();
+        add_up(all_of(own));
+        if (rank % 2 == 0) MPI_Session_finalize(&own);
+    }
+    if (rank % 2) MPI_Session_finalize(&kept);
+    if (rank == 0) puts("all well");
+}
+
+/* Before and behind the world. */
+static void around(void) {
+    MPI_Comm comm;
+    session();
+    MPI_Init(NULL, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    add_up(comm);
+    session();
+    MPI_Finalize();
+    session();
+}
+
+/* What was sent before the end of the session arrives although its sender has gone. */
+static void last_words(int rank) {
+    enum { COUNT = 1 << 20 };
+    static int words[COUNT];
+    MPI_Session own = begin();
+    MPI_Comm comm = all_of(own);
+    int size;
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < COUNT; i++) words[i] = rank ? i : -1;
+    if (rank) MPI_Send(words, COUNT, MPI_INT, 0, 1, comm);
+    for (int from = 1; !rank && from < size; from++) {
+        MPI_Recv(words, COUNT, MPI_INT, from, 1, comm, MPI_STATUS_IGNORE);
+        for (int i = 0; i < COUNT; i++) CHECK(words[i] == i);
+    }
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&own);
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    int rank = 0;
+    if (!strcmp(what, "alone")) return alone(), 0;
+    MPI_Session first = begin();
+    MPI_Comm comm = all_of(first);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&first);
+    if (!strcmp(what, "again")) again();
+    else if (!strcmp(what, "around")) around();
+    else if (!strcmp(what, "last_words")) last_words(rank);
+    else if (!strcmp(what, "leave")) begin();
+    else return 2;
+    if (!rank) puts("all well");
+    return 0;
+}

@@ -1,0 +1,69 @@
+use std::os::fd::AsFd;
+
+use super::*;
+use crate::link::Stream;
+use crate::sys::shared::{Bell, SharedEnd};
+
+/// Two ranks that share memory.
+fn pair() -> [Engine; 2] {
+    let memory = SharedEnd::memory(2).unwrap();
+    [0, 1].map(|me| {
+        let bell = Bell::new().unwrap().as_fd().try_clone_to_owned().unwrap();
+        let end = SharedEnd::new(memory.try_clone().unwrap(), me == 0, bell).unwrap();
+        let mut streams = vec![None, None];
+        streams[1 - me] = Some(Stream::Local(end));
+        Engine::new(me, streams).unwrap()
+    })
+}
+
+#[test]
+fn streams__of_a_rank_that_has_left_are_waited_on_as_it_may_come_back() {
+    let [mut stays, mut leaves] = pair();
+    leaves.send_goodbye();
+    stays.progress();
+    assert!(stays.all_have_left());
+    assert_eq!(stays.streams().len(), 1);
+    assert!(stays.has_local());
+}
+
+#[test]
+fn all_have_left__not_once_one_is_back() {
+    let [mut stays, mut leaves] = pair();
+    leaves.send_leave();
+    leaves.send_return();
+    stays.progress();
+    assert!(!stays.all_have_left());
+    leaves.send_leave();
+    stays.progress();
+    assert!(stays.all_have_left());
+}
+
+#[test]
+fn all_have_left__also_a_rank_that_is_in_a_session_behind_the_end_of_the_world() {
+    let [mut stays, mut leaves] = pair();
+    leaves.send_goodbye();
+    leaves.send_return();
+    stays.progress();
+    assert!(stays.all_have_left());
+}
+
+#[test]
+fn is_all_out__once_there_was_room_for_it() {
+    let [mut sends, mut takes] = pair();
+    let header = Header {
+        kind: Kind::Message,
+        source: 0,
+        tag: 0,
+        id: 0,
+        context: 2,
+        len: 0,
+        signature: Signature::default(),
+    };
+    sends.send(1, header, &Region::owned(1 << 20));
+    assert!(!sends.is_all_out());
+    while !sends.is_all_out() {
+        takes.progress();
+        sends.progress();
+    }
+    assert_eq!(takes.unexpected().count(), 1);
+}
