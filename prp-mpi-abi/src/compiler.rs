@@ -1,11 +1,13 @@
 //! `prp-mpicc`: the C compiler, with the header of the standard ABI and the library beside this
 //! program.
 
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::{env, fs, io};
+use std::{env, fs};
 
 /// The header, made from the standard's constants and functions.
 const HEADER: &str = include_str!(concat!(env!("OUT_DIR"), "/mpi.h"));
@@ -30,31 +32,44 @@ fn main() -> ExitCode {
 }
 
 fn run() -> io::Result<ExitCode> {
-    if env::args().nth(1).as_deref() == Some("--functions") {
-        print!("{FUNCTIONS}");
-        return Ok(ExitCode::SUCCESS);
-    }
-    if env::args().nth(1).as_deref() == Some("--rust") {
-        print!("{DECLARATIONS}");
+    // Names of files need not be text.
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let printed = match arguments.first().and_then(|first| first.to_str()) {
+        Some("--functions") => Some(FUNCTIONS),
+        Some("--rust") => Some(DECLARATIONS),
+        _ => None,
+    };
+    if let Some(text) = printed {
+        print!("{text}");
         return Ok(ExitCode::SUCCESS);
     }
     let folder = prepare()?;
     let (include, library) = (folder.join("include"), folder.join("lib"));
-    let compiler = env::var("PRP_MPI_CC").unwrap_or_else(|_| "cc".into());
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let only_shows = arguments.iter().any(|a| matches!(a.as_str(), "-show" | "--show"));
-    let links = !arguments.iter().any(|a| matches!(a.as_str(), "-c" | "-E" | "-S" | "-M" | "-MM"));
-    let mut words = vec![format!("-I{}", include.display())];
-    words.extend(arguments.into_iter().filter(|a| !matches!(a.as_str(), "-show" | "--show")));
+    let compiler = env::var_os("PRP_MPI_CC").unwrap_or_else(|| "cc".into());
+    let shows = |a: &OsString| a == "-show" || a == "--show";
+    let only_shows = arguments.iter().any(shows);
+    let stops_before = ["-c", "-E", "-S", "-M", "-MM"];
+    let links = !arguments.iter().any(|a| stops_before.iter().any(|stop| a == stop));
+    let mut words = vec![joined("-I", &include)];
+    words.extend(arguments.into_iter().filter(|a| !shows(a)));
     if links {
-        let library = library.display();
-        words.extend([format!("-L{library}"), format!("-Wl,-rpath,{library}"), "-lmpi_abi".into()]);
+        words.extend([joined("-L", &library), joined("-Wl,-rpath,", &library), "-lmpi_abi".into()]);
     }
     if only_shows {
-        println!("{compiler} {}", words.join(" "));
+        words.insert(0, compiler);
+        let mut line = words.join(OsStr::new(" ")).into_encoded_bytes();
+        line.push(b'\n');
+        io::stdout().write_all(&line)?;
         return Ok(ExitCode::SUCCESS);
     }
     Err(Command::new(compiler).args(words).exec())
+}
+
+/// An option with the folder that it names.
+fn joined(option: &str, folder: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(folder);
+    word
 }
 
 /// A folder with the header and the library under both names: beside this program, or the user's

@@ -2,6 +2,8 @@
 //! nodes.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
@@ -35,7 +37,8 @@ prp_tests::main! {
         start__more_ranks_than_processors,
         stress__on_a_link_that_loses_frames,
         threads__of_a_rank_call_at_the_same_time,
-        truncation__is_fatal_unless_asked_otherwise;
+        truncation__is_fatal_unless_asked_otherwise,
+        words__need_not_be_text;
 }
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
@@ -49,11 +52,16 @@ const BOUND: Duration = Duration::from_secs(20);
 static PROGRAMS: LazyLock<PathBuf> =
     LazyLock::new(|| program::build_all(&["prp-mpi-abi", "prp-mpirun"], SIBLING));
 
+/// Where the programs in C are.
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-mpi-abi/tests/programs")
+}
+
 /// The programs in C, built once.
 static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = PROGRAMS.join("mpi-programs");
     std::fs::create_dir_all(&folder).expect("the target folder can be written");
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-mpi-abi/tests/programs");
+    let sources = sources();
     let names = [
         "collectives",
         "communicators",
@@ -318,4 +326,19 @@ fn truncation__is_fatal_unless_asked_otherwise() {
 fn start__a_node_that_cannot_be_reached_is_named() {
     let words = ["-n", "2", "--node", "7", "--launch", "false {node} {command}"];
     check_failed(&run(&words, "wrong", ""), 1, &["node 7 was not reached"]);
+}
+
+fn words__need_not_be_text() {
+    let folder = BUILT.join(OsStr::from_bytes(b"\xff"));
+    std::fs::create_dir_all(&folder).expect("the folder can be written");
+    let program = folder.join("point_to_point");
+    let mut compiler = Command::new(PROGRAMS.join("prp-mpicc"));
+    compiler.args(["-pthread", "-o"]).arg(&program).arg(sources().join("point_to_point.c"));
+    assert!(compiler.status().is_ok_and(|status| status.success()), "{compiler:?} failed");
+    let mut launcher = Command::new(PROGRAMS.join("prp-mpirun"));
+    launcher.args(["-n", "2"]).arg(&program).env("TMPDIR", &folder);
+    check(&output(&mut launcher), "all well");
+    // Alone, where a launcher of another kind seems to have started it.
+    let mut alone = Command::new(&program);
+    check_failed(&output(alone.env("PMIX_RANK", "0")), 1, &["prp-mpirun -n N"]);
 }

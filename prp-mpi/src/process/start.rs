@@ -8,7 +8,6 @@ pub(super) mod pmi;
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
@@ -54,7 +53,7 @@ impl Process {
     }
 
     fn start_by_agent(place: Place) -> io::Result<Arc<Self>> {
-        let mut control = UnixStream::connect(Path::new(&place.folder).join("agent"))?;
+        let mut control = UnixStream::connect(place.folder.join("agent"))?;
         Frame::new(Topic::Hello, place.rank, []).write(&mut control)?;
         let bell = Bell::new()?;
         let exchange = |card: &str| {
@@ -85,7 +84,7 @@ impl Process {
         let nodes: Vec<usize> = machines.iter().map(first).collect();
         let folder = mkdtemp(&env::temp_dir().join("prp-mpi-XXXXXX"))?;
         let rank = manager.rank();
-        let place = Place { rank, nodes, folder: folder.to_string_lossy().into_owned() };
+        let place = Place { rank, nodes, folder: folder.clone() };
         let bell = Bell::new()?;
         let streams = place.connect_all(|card| manager.exchange(card), &bell);
         let _ = std::fs::remove_dir_all(&folder);
@@ -204,13 +203,15 @@ fn machine() -> io::Result<String> {
 fn refuse_foreign() -> io::Result<()> {
     let found = FOREIGN.into_iter().find(|(name, _)| env::var_os(name).is_some());
     let Some((name, launcher)) = found else { return Ok(()) };
-    if env::var(name).is_ok_and(|v| v == "1") && name.ends_with("TASKS") {
+    if env::var_os(name).is_some_and(|v| v == "1") && name.ends_with("TASKS") {
         return Ok(());
     }
-    let program = env::args().next().unwrap_or_else(|| "PROGRAM".into());
+    // A file's name need not be text.
+    let program = env::args_os().next().unwrap_or_else(|| "PROGRAM".into());
     let text = format!(
         "this was started by {launcher} ({name} is set), which prp-mpi does not speak with; \
-         start it with: prp-mpirun -n N {program}"
+         start it with: prp-mpirun -n N {}",
+        program.display()
     );
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }

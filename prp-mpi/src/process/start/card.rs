@@ -1,9 +1,11 @@
 //! What a rank tells the others of itself through the launcher: where it listens, and a secret by
 //! which it knows them from strangers.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -31,7 +33,8 @@ impl Secret {
 }
 
 /// Where a rank listens for other nodes, its secret, and its socket for ranks of its node:
-/// `2:40000 0123456789abcdef0123456789abcdef /tmp/prp-mpi-x/rank-0`.
+/// `2:40000 0123456789abcdef0123456789abcdef /tmp/prp-mpi-x/rank-0`. Bytes of the socket's path
+/// that need not be text, or that end a line, are two digits behind a `%`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Card {
     address: String,
@@ -67,7 +70,7 @@ impl Card {
 
 impl fmt::Display for Card {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:032x} {}", self.address, self.secret.0, self.socket.display())
+        write!(f, "{} {:032x} {}", self.address, self.secret.0, escaped(&self.socket))
     }
 }
 
@@ -79,7 +82,7 @@ impl FromStr for Card {
         let mut parse = || {
             let (address, secret, socket) = (parts.next()?, parts.next()?, parts.next()?);
             let secret = Secret(u128::from_str_radix(secret, 16).ok()?);
-            Some(Self { address: address.to_owned(), secret, socket: socket.into() })
+            Some(Self { address: address.to_owned(), secret, socket: unescaped(socket)? })
         };
         let parsed = parse();
         let text = format!("the launcher gave no address and secret of a rank, but {text:?}");
@@ -87,9 +90,45 @@ impl FromStr for Card {
     }
 }
 
+/// A path as text.
+fn escaped(path: &Path) -> String {
+    let mut out = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        if (b' '..=b'~').contains(&byte) && byte != b'%' {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    out
+}
+
+/// The path again.
+fn unescaped(text: &str) -> Option<PathBuf> {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        bytes.push(u8::from_str_radix(piece.get(..2)?, 16).ok()?);
+        bytes.extend_from_slice(&piece.as_bytes()[2..]);
+    }
+    Some(OsString::from_vec(bytes).into())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
+
+    #[test]
+    fn card__paths_need_not_be_text() {
+        let path = Path::new(OsStr::from_bytes(b"/tmp/100% \xff\n\xc3\xa9/rank-0"));
+        let card = Card::new(None, Secret::random(), path);
+        assert_eq!(card.to_string().parse::<Card>().unwrap(), card);
+        assert!(!card.to_string().contains('\n'));
+        assert_eq!(unescaped("/a%"), None);
+        assert_eq!(unescaped("/a%é"), None);
+    }
 
     #[test]
     fn card__is_read_as_it_was_written() {

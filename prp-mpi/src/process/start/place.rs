@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use prp_sock::{PrpListener, PrpStream};
@@ -26,7 +26,7 @@ pub(super) struct Place {
     /// Number of the node of each rank.
     pub(super) nodes: Vec<usize>,
     /// A folder of this user alone, for the socket at which ranks of this node meet.
-    pub(super) folder: String,
+    pub(super) folder: PathBuf,
 }
 
 impl Place {
@@ -39,11 +39,12 @@ impl Place {
         let nodes = env::var(environment::NODES).map_err(|_| invalid(environment::NODES))?;
         let nodes: Result<Vec<_>, _> = nodes.split(',').map(str::parse).collect();
         let nodes = nodes.map_err(|_| invalid(environment::NODES))?;
-        let folder = env::var(environment::FOLDER).map_err(|_| invalid(environment::FOLDER))?;
+        let folder =
+            env::var_os(environment::FOLDER).ok_or_else(|| invalid(environment::FOLDER))?;
         if rank >= nodes.len() {
             return Err(invalid(environment::RANK));
         }
-        Ok(Some(Self { rank, nodes, folder }))
+        Ok(Some(Self { rank, nodes, folder: folder.into() }))
     }
 
     /// Tells where this rank listens, learns where the others do by `exchange`, connects to those
@@ -53,7 +54,7 @@ impl Place {
         exchange: impl FnOnce(&str) -> io::Result<Vec<String>>,
         bell: &Bell,
     ) -> io::Result<Vec<Option<Stream>>> {
-        let socket = Path::new(&self.folder).join(format!("rank-{}", self.rank));
+        let socket = self.folder.join(format!("rank-{}", self.rank));
         let meeting = UnixListener::bind(&socket)?;
         let here = self.nodes.iter().filter(|&&n| n == self.nodes[self.rank]).count();
         let is_spread = self.nodes.iter().any(|n| *n != self.nodes[self.rank]);
