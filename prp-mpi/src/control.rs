@@ -38,10 +38,12 @@ pub enum Topic {
     Ready,
     /// Bytes that an [`Input`](Self::Input) had are written to the rank.
     InputTaken,
+    /// An agent cannot do its work, and why.
+    Failed,
 }
 
 impl Topic {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Hello,
         Self::Card,
         Self::Cards,
@@ -58,6 +60,7 @@ impl Topic {
         Self::Signal,
         Self::Ready,
         Self::InputTaken,
+        Self::Failed,
     ];
 }
 

@@ -1,6 +1,7 @@
 //! The agent of a node: starts its ranks, and passes on what they and the launcher say to each
 //! other.
 
+mod limit;
 mod pipes;
 mod ranks;
 
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 use prp_mpi::control::{Frame, Topic};
 
 use crate::signals;
+pub(crate) use limit::Limit;
 use ranks::Ranks;
 
 /// What the agent of a node is to start. Words are bytes: names of files need not be text.

@@ -282,6 +282,11 @@ impl Job<'_> {
             Topic::InputTaken => {
                 let _ = self.input.as_ref().map(|permits| permits.send(()));
             }
+            Topic::Failed => {
+                let name = self.agents[agent].node.name.as_deref().unwrap_or("here");
+                let text = format!("the agent of node {name} failed: {}", frame.text());
+                self.fail(1, &text);
+            }
             _ if rank >= self.ranks.len() => {}
             Topic::Hello => {
                 // Also a rank that comes back after its last session.

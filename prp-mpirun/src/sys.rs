@@ -7,14 +7,17 @@ use std::process::Command;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal};
 
-/// The command's process takes these signals, and is killed when the thread that has started it
-/// ends.
-pub(crate) fn prepare(command: &mut Command, signals: SigSet) {
+use crate::agent::Limit;
+
+/// The command's process takes these signals, may have as many descriptors as the user's other
+/// processes, and is killed when the thread that has started it ends.
+pub(crate) fn prepare(command: &mut Command, signals: SigSet, limit: Limit) {
     let begin = move || {
         signals.thread_unblock()?;
+        limit.restore()?;
         Ok(set_pdeathsig(Signal::SIGKILL)?)
     };
-    // SAFETY: between fork and exec the closure makes two system calls; neither it nor they
+    // SAFETY: between fork and exec the closure makes three system calls; neither it nor they
     // allocate or take a lock, and it owns all that it reads.
     unsafe { command.pre_exec(begin) };
 }

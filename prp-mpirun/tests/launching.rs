@@ -6,11 +6,13 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -453,4 +455,70 @@ fn agent__signals_the_children_of_a_rank_too() {
     kill(job.pid(), Signal::SIGTERM).expect("it runs");
     assert_eq!(job.status(), Some(143));
     wait_for("the child ends", || state(&child).is_none());
+}
+
+/// A program under limits of a shell's `ulimit`.
+fn limited(limit: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh", PROGRAM]);
+    command
+}
+
+#[test]
+fn descriptors__an_agent_has_all_that_the_user_can_have_and_ranks_what_the_user_has() {
+    let mut command = limited("-Sn 64");
+    let job = Job::spawn(command.args(["-n", "24", "sh", "-c", "ulimit -Sn; ulimit -Hn"]));
+    let (status, output, errors) = job.end();
+    assert_eq!(status, Some(0), "{errors}");
+    assert_eq!(output.lines().filter(|line| *line == "64").count(), 24, "{output}");
+    assert_eq!(output.lines().count(), 48, "{output}");
+}
+
+#[test]
+fn descriptors__too_few_are_named_with_the_limit() {
+    let (status, _, errors) =
+        Job::spawn(limited("-n 40").args(["-n", "24", "sleep", "1000"])).end();
+    assert!(matches!(status, Some(1 | 127)), "{status:?} {errors}");
+    assert!(errors.contains("the limit is 40"), "{errors}");
+}
+
+/// The next frame about something.
+fn next_frame(frames: &Receiver<Frame>, topic: Topic) -> Frame {
+    loop {
+        let frame = frames.recv_timeout(BOUND).expect("a frame of the agent");
+        if frame.topic == topic {
+            return frame;
+        }
+    }
+}
+
+/// A rank, as it connects to its agent.
+fn connect(folder: &str, rank: usize) -> UnixStream {
+    let mut stream = UnixStream::connect(Path::new(folder).join("agent")).expect("an agent");
+    Frame::new(Topic::Hello, rank, []).write(&mut stream).expect("the agent is there");
+    stream
+}
+
+#[test]
+fn agent__without_descriptors_says_so_and_goes_on_when_there_are_some() {
+    const LIMIT: usize = 24;
+    let mut agent = Job::spawn(limited(&format!("-n {LIMIT}")).arg("--agent"));
+    let mut output = agent.output();
+    let input = agent.0.stdin.as_mut().expect("input is a pipe");
+    let order = "0\x000\0/\x000\0sh\0-c\0echo $PRP_MPI_FOLDER; exec sleep 1000";
+    Frame::new(Topic::Start, 0, order).write(input).expect("the agent reads");
+    let (sender, frames) = channel();
+    thread::spawn(move || {
+        while let Ok(Some(frame)) = Frame::read(&mut output) {
+            let _ = sender.send(frame);
+        }
+    });
+    let folder = next_frame(&frames, Topic::Output).text().trim().to_owned();
+    let ranks: Vec<_> = (1..=LIMIT).map(|rank| connect(&folder, rank)).collect();
+    let reported = next_frame(&frames, Topic::Failed).text();
+    assert!(reported.contains(&format!("the limit is {LIMIT}")), "{reported}");
+    drop(ranks);
+    let last = connect(&folder, 99);
+    while next_frame(&frames, Topic::Hello).rank != 99 {}
+    drop(last);
 }

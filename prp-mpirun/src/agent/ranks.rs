@@ -11,6 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{Signal, killpg};
@@ -21,7 +22,7 @@ use prp_mpi::control::{Frame, Topic, environment};
 use tempfile::TempDir;
 
 use super::pipes::{feed, pump};
-use super::{Launcher, Order};
+use super::{Launcher, Limit, Order};
 use crate::{signals, sys};
 
 /// The library that programs of any ABI implementation are linked to.
@@ -31,7 +32,8 @@ const LIBRARY: &str = "libmpi_abi.so.1";
 #[derive(Debug)]
 pub(crate) struct Ranks {
     folder: TempDir,
-    streams: Arc<Mutex<HashMap<u32, UnixStream>>>,
+    limit: Limit,
+    streams: Streams,
     /// Processes that have not ended.
     processes: Arc<Mutex<HashMap<u32, Pid>>>,
     inputs: Mutex<HashMap<u32, Sender<Vec<u8>>>>,
@@ -41,8 +43,10 @@ impl Ranks {
     /// Starts all of them.
     pub(crate) fn start(order: &Order, launcher: &Launcher) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("prp-mpi-").tempdir()?;
+        let limit = Limit::raise()?;
         let ranks = Self {
             folder,
+            limit,
             streams: Arc::default(),
             processes: Arc::default(),
             inputs: Mutex::default(),
@@ -52,11 +56,7 @@ impl Ranks {
         {
             let (streams, launcher, readers) =
                 (ranks.streams.clone(), launcher.clone(), readers.clone());
-            thread::spawn(move || {
-                for stream in listener.incoming().map_while(Result::ok) {
-                    let _ = admit(stream, &streams, &launcher, &readers);
-                }
-            });
+            thread::spawn(move || admit_all(&listener, limit, &streams, &launcher, &readers));
         }
         let libraries = ranks.libraries();
         let here = order.nodes.split(',').enumerate();
@@ -67,7 +67,7 @@ impl Ranks {
                 Ok(child) => ranks.watch(rank, child, launcher, &readers),
                 Err(e) => {
                     let program = order.program.first().cloned().unwrap_or_default();
-                    let text = format!("not started: {}: {e}", program.display());
+                    let text = format!("not started: {}: {}", program.display(), limit.explain(&e));
                     launcher.send(&Frame::new(Topic::Exited, rank, text));
                 }
             }
@@ -115,7 +115,7 @@ impl Ranks {
             .stderr(Stdio::piped())
             // A terminal sends its signals to the launcher, which decides what becomes of ranks.
             .process_group(0);
-        sys::prepare(&mut command, signals::all());
+        sys::prepare(&mut command, signals::all(), self.limit);
         if order.folder.is_dir() {
             command.current_dir(&order.folder);
         }
@@ -126,7 +126,10 @@ impl Ranks {
     fn watch(&self, rank: usize, mut child: Child, launcher: &Launcher, readers: &Readers) {
         let ended = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map(Arc::new);
         let (rest, passed_on) = channel();
-        // Without a descriptor for it the end comes with that of the pipes.
+        // Without a descriptor for the end nothing is passed on of what the rank writes.
+        if let Err(e) = ended {
+            launcher.send(&Frame::new(Topic::Failed, rank, self.limit.explain(&e.into())));
+        }
         let until = ended.clone().map(|ended| (ended, rest));
         if let (Some(output), Ok(until)) = (child.stdout.take(), until.clone()) {
             pump(output, Topic::Output, rank, launcher, until);
@@ -162,8 +165,8 @@ impl Ranks {
 
     /// Sends a frame to every rank that listens.
     pub(crate) fn send_all(&self, frame: &Frame) {
-        for stream in self.streams.lock().values_mut() {
-            let _ = frame.write(stream);
+        for stream in self.streams.lock().values() {
+            let _ = frame.write(&mut &**stream);
         }
     }
 
@@ -189,23 +192,61 @@ impl Ranks {
     }
 }
 
+/// Streams to ranks, by rank.
+type Streams = Arc<Mutex<HashMap<u32, Arc<UnixStream>>>>;
+
 /// Threads that read what ranks say, by rank.
 type Readers = Arc<Mutex<HashMap<u32, JoinHandle<()>>>>;
 
+/// How long no rank can be admitted until the launcher is told: what is missing may be there again
+/// before.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How soon it is tried again.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// Lets ranks connect, whatever goes wrong: those that wait come in when there is room for them.
+fn admit_all(
+    listener: &UnixListener,
+    limit: Limit,
+    streams: &Streams,
+    launcher: &Launcher,
+    readers: &Readers,
+) {
+    let mut failing: Option<Instant> = None;
+    let mut is_reported = false;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                failing = None;
+                let _ = admit(stream, streams, launcher, readers);
+            }
+            Err(e) => {
+                let since = *failing.get_or_insert_with(Instant::now);
+                if since.elapsed() >= PATIENCE && !std::mem::replace(&mut is_reported, true) {
+                    launcher.send(&Frame::new(Topic::Failed, 0, limit.explain(&e)));
+                }
+                thread::sleep(AGAIN);
+            }
+        }
+    }
+}
+
 /// A rank has connected.
 fn admit(
-    mut stream: UnixStream,
-    streams: &Arc<Mutex<HashMap<u32, UnixStream>>>,
+    stream: UnixStream,
+    streams: &Streams,
     launcher: &Launcher,
     readers: &Readers,
 ) -> io::Result<()> {
-    let hello = Frame::read(&mut stream)?.filter(|f| f.topic == Topic::Hello);
+    let stream = Arc::new(stream);
+    let hello = Frame::read(&mut &*stream)?.filter(|f| f.topic == Topic::Hello);
     let hello = hello.ok_or(io::ErrorKind::InvalidData)?;
-    streams.lock().insert(hello.rank, stream.try_clone()?);
+    streams.lock().insert(hello.rank, stream.clone());
     launcher.send(&hello);
     let (rank, launcher, streams) = (hello.rank, launcher.clone(), streams.clone());
     let reader = thread::spawn(move || {
-        while let Ok(Some(frame)) = Frame::read(&mut stream) {
+        while let Ok(Some(frame)) = Frame::read(&mut &*stream) {
             launcher.send(&Frame { rank, ..frame });
         }
         streams.lock().remove(&rank);
