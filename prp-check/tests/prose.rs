@@ -8,6 +8,9 @@ mod sources;
 /// Columns of a line of a comment or of Markdown: `max_width` of `rustfmt.toml`.
 const WIDTH: usize = 100;
 
+/// Characters of a row of a table, which cannot be wrapped: some ten lines of a narrow column.
+const ROW: usize = 800;
+
 /// Ends of the names of files that are read: Rust, C, Markdown, shell.
 const SUFFIXES: [&str; 5] = [".rs", ".c", ".h", ".md", ".sh"];
 
@@ -60,6 +63,8 @@ enum Rule {
     Amount,
     /// A thread or a process as a person.
     Person,
+    /// A row of a table beyond [`ROW`].
+    Row,
 }
 
 impl Rule {
@@ -71,6 +76,7 @@ impl Rule {
             Self::Fraction => "fraction",
             Self::Amount => "amount",
             Self::Person => "person",
+            Self::Row => "row",
         }
     }
 }
@@ -155,6 +161,9 @@ fn breaches(name: &str, text: &str) -> Vec<(Rule, usize)> {
         if is_block {
             continue;
         }
+        if prose.starts_with('|') && line.chars().count() > ROW {
+            found.push((Rule::Row, number));
+        }
         let is_doc = trimmed.starts_with("///");
         if is_doc && (prose.starts_with("...") || prose.starts_with('\u{2026}')) {
             found.push((Rule::Continuation, number));
@@ -191,6 +200,7 @@ fn breaches__each_rule_finds_a_planted_case() {
     assert_eq!(rules("a.rs", &long), ["width"]);
     assert_eq!(rules("a.md", &"word ".repeat(21)), ["width"]);
     assert_eq!(rules("a.md", &format!("| {}", "word ".repeat(21))), [""; 0]);
+    assert_eq!(rules("a.md", &format!("| {}", "word ".repeat(161))), ["row"]);
     assert_eq!(rules("a.md", &format!("```\n{}\n```", "word ".repeat(21))), [""; 0]);
     assert_eq!(rules("a.c", &format!(" * {}", "word ".repeat(20))), ["width"]);
     assert_eq!(rules("a.h", "/* Whoever waits gets it. */"), ["who"]);

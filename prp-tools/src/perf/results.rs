@@ -30,7 +30,7 @@ const HEAD: &str = "\
 
 `netns-scripts/bench` writes these figures, and `prp perf results` makes this page of them: the
 newest run of each machine that the project has figures of. Two nodes are two network namespaces on
-one machine, joined by a veth pair; PRP and TCP take turns on the same link; figures are medians of
+one machine, joined by a veth pair; PRP and TCP alternate on the same link; figures are medians of
 one run. **These are virtual links: no figure of this page is of a network card.**
 [Performance](performance.md) says how it is measured and what scatters, and
 [Experiments](experiments.md) what was tried. A bar is held against the median ratio of neighbouring
