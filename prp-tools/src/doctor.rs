@@ -2,6 +2,7 @@
 
 mod devices;
 mod finding;
+mod node_port;
 mod process;
 mod processes;
 mod route;
@@ -94,6 +95,7 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
     found.extend(processes::findings());
     let Ok(file) = hosts::load(&path) else { return found };
     found.extend(devices::findings(&file));
+    found.extend(node_port::findings(&file));
     if let Some(node) = &args.node
         && (is_udp || may_send)
     {

@@ -24,6 +24,7 @@ prp_tests::main! {
         ping__answers_for_its_node_where_nobody_else_does,
         trace__routers_of_both_carriers,
         doctor__what_is_wrong_with_the_route,
+        doctor__the_holder_of_the_node_s_own_port_is_stopped,
         check__finds_the_own_node_where_any_address_can_be_bound,
         dump__shows_trains_packet_by_packet;
 }
@@ -186,6 +187,46 @@ fn doctor__what_is_wrong_with_the_route() {
     }
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, ["trains_lost"], "{report:#}");
+}
+
+/// A process without privileges is named to one of the same user; of another program that has the
+/// port the user is known.
+fn doctor__the_holder_of_the_node_s_own_port_is_stopped() {
+    let nodes = Loopback::new();
+    let doctor = || {
+        let mut command = unprivileged_prp();
+        command.env("PRP_HOSTS", nodes.hosts()).env("PRP_NODE", nodes.server.to_string());
+        let (_, report) = json(command.args(["doctor", "--json"]));
+        let findings = report["findings"].as_array().expect("a list").iter();
+        let found: Vec<_> = findings.filter(|it| it["kind"] == "node_port").cloned().collect();
+        found
+    };
+    assert_eq!(doctor(), [Value::Null; 0], "nobody holds it");
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", PUPPET]);
+    command.env("PRP_HOSTS", nodes.hosts()).env("PRP_NODE", nodes.server.to_string());
+    let mut process = Puppet::run("the holder", command);
+    process.ok(format!("listen l {}", nodes.at(80)));
+    assert_eq!(doctor(), [Value::Null; 0], "it answers");
+    let pid = process.pid();
+    let signal = |signal| kill(Pid::from_raw(pid.cast_signed()), signal).expect("it runs");
+    signal(Signal::SIGSTOP);
+    let found = doctor();
+    assert_eq!(found.len(), 1, "{found:?}");
+    let words = |key: &str| found[0][key].as_str().expect("text").to_owned();
+    let port = format!("udp:{}:5230", nodes.ip(nodes.server));
+    for part in [&format!("puppet ({pid}) holds"), &port, "is stopped"] {
+        assert!(words("cause").contains(part), "{found:?}");
+    }
+    assert!(words("mend").contains(&format!("kill -CONT {pid}")), "{found:?}");
+    signal(Signal::SIGCONT);
+    assert_eq!(doctor(), [Value::Null; 0], "it goes on");
+    process.kill();
+    let address = format!("{}:5230", nodes.ip(nodes.server));
+    let _other = std::net::UdpSocket::bind(address).expect("it is free");
+    let found = doctor();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].to_string().contains("does not answer"), "{found:?}");
 }
 
 /// The kernel lets programs bind addresses of other machines: so do routers that replace each other
