@@ -287,10 +287,13 @@ impl Prober {
             if let Some(replies) = self.replies.pop_front() {
                 return Ok(Some(replies));
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let now = Instant::now();
+            if deadline <= now {
                 return Ok(None);
             }
+            let due = self.udp.as_ref().and_then(UdpProbe::next_timeout);
+            let wakeup = due.map_or(deadline, |due| due.min(deadline));
+            let left = wakeup.saturating_duration_since(now);
             let ethernet = self.devices.iter().map(PacketDevice::as_fd);
             let fds = ethernet.chain(self.udp.iter().flat_map(UdpProbe::fds));
             let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();

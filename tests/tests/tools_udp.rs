@@ -2,7 +2,7 @@
 //! `prp dump` of datagrams.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -22,6 +22,7 @@ prp_tests::main! {
     light:
         ping__a_process_of_the_node_answers,
         ping__answers_for_its_node_where_nobody_else_does,
+        ping__takes_the_node_s_own_port_when_its_holder_ends,
         trace__routers_of_both_carriers,
         doctor__what_is_wrong_with_the_route,
         doctor__the_holder_of_the_node_s_own_port_is_stopped,
@@ -123,6 +124,33 @@ fn ping__answers_for_its_node_where_nobody_else_does() {
     let output = first.wait_with_output().expect("a child");
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(report["answered"].as_u64().is_some_and(|n| n > 0), "{report}");
+}
+
+/// What comes to the node's own port, as all does that comes by a router, is handed on by the ping
+/// itself once the process has ended that held the port.
+fn ping__takes_the_node_s_own_port_when_its_holder_ends() {
+    let nodes = Loopback::new();
+    let prp = |node: u8, words: &[&str]| {
+        let mut command = unprivileged_prp();
+        command.env("PRP_HOSTS", nodes.hosts()).env("PRP_NODE", node.to_string()).args(words);
+        command
+    };
+    let mut command = Command::new(PUPPET);
+    command.env("PRP_HOSTS", nodes.hosts()).env("PRP_NODE", nodes.client.to_string());
+    let mut holder = Puppet::run("the holder", command);
+    holder.ok(format!("listen l {}:80", nodes.client));
+    let mut first = prp(nodes.client, &["ping", "-i", "0.05", "-w", "60", "beta"]);
+    let mut first = first.stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut line = String::new();
+    let mut out = BufReader::new(first.stdout.take().expect("a pipe"));
+    out.read_line(&mut line).expect("it has opened its sockets");
+    assert!(line.starts_with("PING "), "{line}");
+    holder.kill();
+    let second = ["ping", "-q", "-c", "100", "-i", "0.1", "-w", "9", "--json", "alpha"];
+    let (code, report) = json(&mut prp(nodes.server, &second));
+    kill(Pid::from_raw(first.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    first.wait().expect("a child");
+    assert!(report["answered"].as_u64().is_some_and(|n| n > 0), "{code:?} {report}");
 }
 
 /// From an Ethernet segment to a UDP network and back.
