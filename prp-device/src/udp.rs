@@ -290,6 +290,9 @@ impl UdpDevice {
         let mut loaded = sender.load(datagrams);
         let mut sent = Sent::default();
         let mut test = None;
+        // A peer to which the kernel has just taken no train. Where it takes no single datagram
+        // either, that was not about the train: the MTU has shrunk, or the own address is gone.
+        let mut refused = None;
         while sent.done < loaded.len() {
             let (to, size) = loaded.datagram(sent.done);
             let (LinkAddr::Udp { peer, .. }, Some(target)) = (to, Target::of(sockets, peers, to))
@@ -300,7 +303,9 @@ impl UdpDevice {
             };
             let mut length = train_length(&loaded, sent.done, MAX_TRAIN);
             let could_be_train = length > 1;
-            if could_be_train {
+            if refused == Some(peer) {
+                length = 1;
+            } else if could_be_train {
                 let now = Instant::now();
                 if !offload.is_on(peer, now) {
                     length = 1;
@@ -312,6 +317,10 @@ impl UdpDevice {
             let name = target.name.as_ref();
             match sockets.send(target.place, |fd| loaded.send(fd, name, sent.done..end)) {
                 Ok(()) => {
+                    if refused.take_if(|refused| *refused == peer).is_some() {
+                        counters.trains_refused += 1;
+                        offload.refuse(peer, Instant::now());
+                    }
                     counters.trains_sent += u64::from(length > 1);
                     if could_be_train {
                         offload.note_sent(peer, length * size);
@@ -327,8 +336,7 @@ impl UdpDevice {
                     Some(libc::EINTR) => {}
                     // The kernel does not take this train: its datagrams leave alone, at once.
                     Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if length > 1 => {
-                        counters.trains_refused += 1;
-                        offload.refuse(peer, Instant::now());
+                        refused = Some(peer);
                     }
                     Some(libc::EMSGSIZE) => {
                         sent.too_big = true;
@@ -376,7 +384,9 @@ impl UdpDevice {
                     offload.put_test_off(peer, now);
                 }
             }
-            Err(Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE)) => {
+            Err(Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
+                if send(count..count + 1).is_ok() =>
+            {
                 counters.trains_refused += 1;
                 offload.refuse(peer, now);
             }

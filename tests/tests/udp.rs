@@ -26,6 +26,7 @@ prp_tests::main! {
         loopback__what_a_stranger_sends_changes_nothing,
         link__stream_of_full_segments,
         link__stream_through_losses,
+        link__trains_go_on_when_the_mtu_shrinks,
         link__trains_that_are_lost_are_given_up,
         link__trains_that_are_garbled_are_given_up,
         link__udp_is_the_backup_of_ethernet,
@@ -228,6 +229,21 @@ fn trains_for(client: &mut Puppet, server: &mut Puppet, bytes: u64) -> u64 {
 
 fn trains_sent(process: &mut Puppet) -> u64 {
     process.ok("udp s trains_sent").parse().expect("a number")
+}
+
+/// The kernel takes neither a train of datagrams that are too long now nor one of them alone: that
+/// says nothing of trains.
+fn link__trains_go_on_when_the_mtu_shrinks() {
+    let (topology, hosts) = pair(["--mtu", "9000"]);
+    let (mut client, mut server) = connected(&topology, &hosts);
+    assert!(trains_for(&mut client, &mut server, 32 * MIB) > 0);
+    for number in [1, 2] {
+        topology.node(number).run("ip", &["link", "set", "eth0", "mtu", "1500"]);
+    }
+    trains_for(&mut client, &mut server, 32 * MIB);
+    assert_ne!(client.ok("too_big s"), "0", "none was too long");
+    assert_eq!(client.ok("udp s trains_refused"), "0");
+    assert!(trains_for(&mut client, &mut server, 16 * MIB) > 0);
 }
 
 /// A filter on the way that drops what is longer than a datagram drops whole trains.
