@@ -93,6 +93,12 @@ impl Machine {
             let is_fault = degree == Degree::Mistaken || degree == Degree::Unusable && all_lost;
             if is_fault { &mut found.faults } else { &mut found.notes }.push(finding);
         }
+        if let Some(trouble) = self.loopback_trouble(hosts.entry(own)) {
+            let Trouble { what, mend, degree } = trouble;
+            let finding = Finding { mend: Some(mend), ..Finding::new(path, what) };
+            let is_fault = degree == Degree::Unusable;
+            if is_fault { &mut found.faults } else { &mut found.notes }.push(finding);
+        }
         let own = hosts.entry(own).into_iter().flat_map(|entry| self.wrong_addresses(path, entry));
         found.faults.extend(own);
         let present = hosts.devices().filter_map(|name| self.device(name)).filter(|d| !d.loopback);
@@ -137,6 +143,22 @@ impl Machine {
             what: format!("device {name} has no carrier"),
             mend: "plug the cable in, or set the other end up".into(),
             degree: Degree::Passing,
+        })
+    }
+
+    /// What keeps requests over UDP from the processes of this node, whose line is `own`. In a
+    /// fresh network namespace the loopback device is down.
+    fn loopback_trouble(&self, own: Option<Entry<'_>>) -> Option<Trouble> {
+        let loopback = self.devices.iter().find(|device| device.loopback && !device.up)?;
+        let own = own?;
+        let by_udp = own.hops().filter(|hop| matches!(hop.reach, Reach::Udp(_))).count();
+        let name = &loopback.name;
+        (by_udp > 0).then(|| Trouble {
+            what: format!(
+                "device {name} is down, by which requests over UDP get to the processes of this node"
+            ),
+            mend: format!("`ip link set {name} up`"),
+            degree: if by_udp == own.hops().len() { Degree::Unusable } else { Degree::Passing },
         })
     }
 
@@ -235,6 +257,21 @@ mod tests {
         let (faults, notes) = findings_of(&[down, device("eth1", 2)], text);
         assert_eq!((faults.len(), notes.len()), (0, 1), "{faults:?} {notes:?}");
         assert!(findings_of(&[device("eth1", 2)], text).0.is_empty());
+    }
+
+    #[test]
+    fn findings__requests_over_udp_need_the_loopback_device() {
+        let lo = |up| DeviceState { loopback: true, up, ..device("lo", 1) };
+        let text = "self 1\n1 udp:10.0.0.1\n2 udp:10.0.0.2\n";
+        assert_eq!(findings_of(&[lo(true)], text), none());
+        assert_eq!(findings_of(&[lo(false), device("eth0", 1)], TEXT), none());
+        let (faults, notes) = findings_of(&[lo(false)], text);
+        assert!(faults[0].contains("lo is down") && faults[0].contains("`ip link set lo up`"));
+        assert!(notes.is_empty(), "{notes:?}");
+        // The other carrier does without.
+        let text = TEXT.replace("01 eth0", "01 eth0, udp:10.0.0.1 metric 1");
+        let (faults, notes) = findings_of(&[lo(false), device("eth0", 1)], &text);
+        assert!(faults.is_empty() && notes[0].contains("lo is down"), "{faults:?} {notes:?}");
     }
 
     #[test]
