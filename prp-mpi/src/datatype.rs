@@ -210,7 +210,7 @@ impl Datatype {
     /// one.
     pub fn elements_in(&self, bytes: usize) -> Option<usize> {
         if self.size == 0 {
-            return Some(0);
+            return (bytes == 0).then_some(0);
         }
         let mut left = bytes % self.size;
         let mut elements = bytes / self.size * self.elements();

@@ -194,6 +194,7 @@ fn objects__of_one_rank() {
         "dimensions",
         "external",
         "freed",
+        "nothing",
     ];
     for kind in kinds {
         check(&run(&["-n", "1"], "objects", kind), "all well");

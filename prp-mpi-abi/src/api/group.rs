@@ -146,12 +146,14 @@ pub(crate) fn group_excl(
 fn ranges(count: c_int, ranges: Ptr<c_int>) -> Result<Vec<c_int>, Failure> {
     let mut ranks = Vec::new();
     for i in 0..count.max(0) as usize {
-        let (first, last, stride) = (ranges.at(3 * i), ranges.at(3 * i + 1), ranges.at(3 * i + 2));
+        let [first, last, stride] = [0, 1, 2].map(|at| ranges.at(3 * i + at));
         if stride == 0 {
             return fail(Class::Arg, "a stride of zero");
         }
-        let steps = (last - first) / stride;
-        ranks.extend((0..=steps).map(|s| first + s * stride));
+        // A last rank on the other side of the first one leaves nothing.
+        let is_within = |rank: &c_int| if stride > 0 { *rank <= last } else { *rank >= last };
+        let next = |rank: &c_int| rank.checked_add(stride);
+        ranks.extend(std::iter::successors(Some(first), next).take_while(is_within));
     }
     Ok(ranks)
 }

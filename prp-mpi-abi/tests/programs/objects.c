@@ -272,6 +272,48 @@ static void dimensions(void) {
     CHECK(dims[0] == 9 && dims[1] == 4 && dims[2] == 8);
 }
 
+static void empty_datatypes(void) {
+    MPI_Datatype empty;
+    MPI_Status status;
+    int count;
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    for (int n = 0; n < 2; n++) {
+        MPI_Status_set_elements(&status, MPI_INT, n);
+        MPI_Get_count(&status, empty, &count);
+        CHECK(count == (n ? MPI_UNDEFINED : 0));
+        MPI_Get_elements(&status, empty, &count);
+        CHECK(count == (n ? MPI_UNDEFINED : 0));
+    }
+    MPI_Type_free(&empty);
+}
+
+static void negative_counts(void) {
+    int counts[1] = {-1}, a = 1, b = 2, class;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Reduce_scatter(&a, &b, counts, MPI_INT, MPI_SUM, MPI_COMM_SELF), &class);
+    CHECK(class == MPI_ERR_COUNT && b == 2);
+}
+
+static void ranges_without_ranks(void) {
+    int ranges[3][3] = {{1, 0, 1}, {1, 0, 2}, {0, 1, -2}}, size;
+    MPI_Group own, made;
+    MPI_Comm_group(MPI_COMM_SELF, &own);
+    MPI_Group_range_incl(own, 3, ranges, &made);
+    MPI_Group_size(made, &size);
+    CHECK(size == 0 && made == MPI_GROUP_EMPTY);
+    MPI_Group_range_incl(own, 1, (int[][3]){{0, 0, -1}}, &made);
+    MPI_Group_size(made, &size);
+    CHECK(size == 1);
+    MPI_Group_free(&made);
+    MPI_Group_free(&own);
+}
+
+static void nothing(void) {
+    empty_datatypes();
+    negative_counts();
+    ranges_without_ranks();
+}
+
 static void check_external_size(MPI_Datatype type, MPI_Aint expected) {
     MPI_Aint size;
     MPI_Pack_external_size("external32", 3, type, &size);
@@ -368,7 +410,7 @@ int main(int argc, char **argv) {
         {"attributes_of_types", attributes_of_types},
         {"attributes_of_predefined_types", attributes_of_predefined_types},
         {"generalized", generalized}, {"elements", elements}, {"dimensions", dimensions},
-        {"external", external}, {"freed", freed},
+        {"external", external}, {"freed", freed}, {"nothing", nothing},
     };
     int found = 0, provided, level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);

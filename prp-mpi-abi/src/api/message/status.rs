@@ -14,8 +14,10 @@ pub(crate) fn get_count(status: Ptr<Status>, datatype: Handle, count: Counts) ->
     let size = type_of(datatype, Handle::WORLD)?.size() as u64;
     let bytes = bytes_of(&status.get());
     let whole = match size {
-        0 => 0,
-        size if bytes.is_multiple_of(size) => i64::try_from(bytes / size).unwrap_or(i64::MAX),
+        0 if bytes == 0 => 0,
+        size if size > 0 && bytes.is_multiple_of(size) => {
+            i64::try_from(bytes / size).unwrap_or(i64::MAX)
+        }
         _ => i64::from(crate::api::UNDEFINED),
     };
     count.put(whole);

@@ -244,6 +244,9 @@ fn reduce_scattered(
     op: Handle,
     comm: Handle,
 ) -> Result<Plan, Failure> {
+    if let Some(count) = counts.iter().find(|count| **count < 0) {
+        return Err(Failure::new(Class::Count, comm, format!("count {count} is negative")));
+    }
     let total: i64 = counts.iter().sum();
     let of = Reduction::new(call, -1, total, datatype, op, comm)?;
     let from = region(input(sendbuf, recvbuf), total, datatype, comm)?;
