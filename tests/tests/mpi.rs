@@ -192,6 +192,7 @@ fn objects__of_one_rank() {
         "generalized",
         "elements",
         "dimensions",
+        "errors",
         "external",
         "freed",
         "nothing",

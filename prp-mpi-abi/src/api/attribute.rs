@@ -59,16 +59,16 @@ impl Of {
         match self {
             Self::Comm(handle) => Ok(does(&mut comm_of(handle)?.attributes.lock())),
             Self::Type(handle) => with_attributes_of_type(handle, does)
-                .ok_or_else(|| Failure::new(Class::Type, Handle::WORLD, "no such datatype")),
+                .ok_or_else(|| Failure::new(Class::Type, Handle::SELF, "no such datatype")),
         }
     }
 
-    /// What a function of the application has returned: a failure is the communicator's, or of the
-    /// world.
+    /// What a function of the application has returned: a failure is the communicator's, or that of
+    /// `MPI_COMM_SELF`.
     fn outcome(self, code: c_int) -> Outcome {
         let comm = match self {
             Self::Comm(handle) => handle,
-            Self::Type(_) => Handle::WORLD,
+            Self::Type(_) => Handle::SELF,
         };
         if code == 0 {
             return Ok(());
@@ -148,7 +148,7 @@ fn put_found(found: Option<usize>, value: Address, flag: Ptr<c_int>) {
 
 fn key_of(key: c_int) -> Result<Key, Failure> {
     let found = usize::try_from(key).ok().and_then(|k| KEYS.at(Handle(k)));
-    found.ok_or_else(|| Failure::new(Class::Keyval, Handle::WORLD, "no such attribute key"))
+    found.ok_or_else(|| Failure::new(Class::Keyval, Handle::SELF, "no such attribute key"))
 }
 
 pub(crate) fn comm_create_keyval(

@@ -31,7 +31,7 @@ const RESIZED: i32 = 116;
 const ORDER_C: c_int = 12;
 
 fn known(handle: Handle) -> Result<Arc<Datatype>, Failure> {
-    type_of(handle, Handle::WORLD)
+    type_of(handle, Handle::SELF)
 }
 
 fn add(datatype: Datatype, recipe: Recipe, to: Ptr<Handle>) {

@@ -34,7 +34,7 @@ static LEVEL: AtomicI32 = AtomicI32::new(LEVELS[0]);
 /// This process as a rank.
 pub(crate) fn process() -> Result<&'static Arc<Process>, Failure> {
     let universe = UNIVERSE.get().map(|u| &u.process);
-    universe.ok_or_else(|| Failure::new(Class::Other, Handle::WORLD, "MPI_Init was not called"))
+    universe.ok_or_else(|| Failure::new(Class::Other, Handle::SELF, "MPI_Init was not called"))
 }
 
 /// The communicator of a handle.
@@ -49,7 +49,7 @@ pub(crate) fn comm(handle: Handle) -> Option<Arc<Comm>> {
 /// The communicator of a handle, or the error that there is none.
 pub(crate) fn comm_of(handle: Handle) -> Result<Arc<Comm>, Failure> {
     process()?;
-    comm(handle).ok_or_else(|| Failure::new(Class::Comm, Handle::WORLD, "no such communicator"))
+    comm(handle).ok_or_else(|| Failure::new(Class::Comm, Handle::SELF, "no such communicator"))
 }
 
 /// Whether the program is between `MPI_Init` and `MPI_Finalize`.
@@ -126,7 +126,7 @@ pub(crate) fn finalize() -> Outcome {
     IS_FINALIZED.store(true, Ordering::SeqCst);
     super::early::report(process);
     super::collective::choice::report(process.rank());
-    process.finalize().map_err(|e| Failure::new(Class::Other, Handle::WORLD, e.to_string()))
+    process.finalize().map_err(|e| Failure::new(Class::Other, Handle::SELF, e.to_string()))
 }
 
 pub(crate) fn initialized(flag: Ptr<c_int>) -> Outcome {

@@ -58,9 +58,10 @@ impl Failure {
 
 pub(crate) type Outcome = Result<(), Failure>;
 
-/// A failure that concerns no communicator: that of the world counts.
+/// A failure that concerns no communicator: the handler of `MPI_COMM_SELF` is called, as the
+/// standard has it since MPI 4.0.
 pub(crate) fn fail<T>(class: Class, text: &str) -> Result<T, Failure> {
-    Err(Failure::new(class, Handle::WORLD, text))
+    Err(Failure::new(class, Handle::SELF, text))
 }
 
 thread_local! {
@@ -294,7 +295,7 @@ pub(crate) fn remove_error_string(code: c_int) -> Outcome {
 }
 
 fn comm_or_fail(handle: Handle) -> Result<Arc<Comm>, Failure> {
-    comm(handle).ok_or_else(|| Failure::new(Class::Comm, Handle::WORLD, "no such communicator"))
+    comm(handle).ok_or_else(|| Failure::new(Class::Comm, Handle::SELF, "no such communicator"))
 }
 
 pub(crate) fn comm_create_errhandler(function: Callback, handler: Ptr<Handle>) -> Outcome {

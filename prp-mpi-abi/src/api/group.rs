@@ -13,7 +13,7 @@ pub(crate) fn group_of(handle: Handle) -> Result<Group, Failure> {
     if handle == Handle::GROUP_EMPTY {
         return Ok([].into());
     }
-    GROUPS.at(handle).ok_or_else(|| Failure::new(Class::Group, Handle::WORLD, "no such group"))
+    GROUPS.at(handle).ok_or_else(|| Failure::new(Class::Group, Handle::SELF, "no such group"))
 }
 
 fn put(group: Vec<usize>, to: Ptr<Handle>) {

@@ -21,7 +21,7 @@ fn environment() -> Info {
 }
 
 fn known(handle: Handle) -> Result<Info, Failure> {
-    info_of(handle).ok_or_else(|| Failure::new(Class::Info, Handle::WORLD, "no such info object"))
+    info_of(handle).ok_or_else(|| Failure::new(Class::Info, Handle::SELF, "no such info object"))
 }
 
 pub(crate) fn info_create(info: Ptr<Handle>) -> Outcome {

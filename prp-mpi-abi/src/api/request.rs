@@ -116,6 +116,18 @@ fn wait_for_all(handles: &[Handle], is_ignored: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The requests of these handles; none for those that are not active.
+fn active_of(handles: &[Handle]) -> Result<Vec<Option<Req>>, Failure> {
+    let active_at = |&handle: &Handle| {
+        if is_inactive(handle) {
+            return Ok(None);
+        }
+        let failure = || Failure::new(Class::Request, Handle::SELF, "no such request");
+        REQUESTS.at(handle).map(Some).ok_or_else(failure)
+    };
+    handles.iter().map(active_at).collect()
+}
+
 /// Waits until enough of the requests are done: `enough` is told which are. With `early`, receives
 /// may be released, and the value says whether the program ignores their statuses.
 fn wait_until(
@@ -123,19 +135,7 @@ fn wait_until(
     early: Option<bool>,
     enough: impl Fn(&[bool]) -> bool,
 ) -> Result<Vec<bool>, Failure> {
-    let requests: Result<Vec<Option<Req>>, Failure> = handles
-        .iter()
-        .map(|&h| {
-            if is_inactive(h) {
-                return Ok(None);
-            }
-            let found = REQUESTS.at(h);
-            found
-                .map(Some)
-                .ok_or_else(|| Failure::new(Class::Request, Handle::WORLD, "no such request"))
-        })
-        .collect();
-    let requests = requests?;
+    let requests = active_of(handles)?;
     let mut done = vec![false; handles.len()];
     let what = || {
         let first = requests.iter().flatten().find_map(|r| match r {
@@ -239,7 +239,7 @@ pub(crate) fn test(request: Ptr<Handle>, flag: Ptr<c_int>, status: Ptr<Status>) 
 
 /// Which of the requests are done now.
 fn poll(handles: &[Handle]) -> Result<Vec<bool>, Failure> {
-    let requests: Vec<Option<Req>> = handles.iter().map(|&h| REQUESTS.at(h)).collect();
+    let requests = active_of(handles)?;
     let process = process()?;
     let mut done = vec![false; handles.len()];
     process.try_now(|engine| {

@@ -77,7 +77,7 @@ pub(crate) fn session_get_pset_info(
 
 /// The error handler of a session.
 pub(crate) fn handler_of(session: Handle) -> Result<Handle, Failure> {
-    let failure = || Failure::new(Class::Session, Handle::WORLD, "no such session");
+    let failure = || Failure::new(Class::Session, Handle::SELF, "no such session");
     SESSIONS.at(session).ok_or_else(failure)
 }
 

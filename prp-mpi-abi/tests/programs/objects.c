@@ -159,7 +159,7 @@ static void attributes_of_types(void) {
     MPI_Datatype type;
     for (int i = 0; i < 2; i++) MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, delete_of_type, &keys[i], NULL);
     MPI_Type_contiguous(2, MPI_INT, &type);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Type_set_attr(type, keys[1], &values[1]);
     MPI_Type_set_attr(type, keys[0], &values[0]);
     /* The old value is deleted before there is a new one, which needs that to succeed. */
@@ -178,7 +178,7 @@ static void attributes_of_types(void) {
 static void attributes_of_predefined_types(void) {
     int key, values[2] = {1, 2}, flag, *found;
     MPI_Type_create_keyval(MPI_TYPE_DUP_FN, delete_of_type, &key, NULL);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     CHECK(MPI_Type_set_attr(MPI_INT, key, &values[0]) == MPI_SUCCESS);
     MPI_Type_get_attr(MPI_INT, key, &found, &flag);
     CHECK(flag && found == &values[0]);
@@ -270,6 +270,37 @@ static void dimensions(void) {
     int dims[3] = {0, 4, 0};
     MPI_Dims_create(4 * 72, 3, dims);
     CHECK(dims[0] == 9 && dims[1] == 4 && dims[2] == 8);
+}
+
+static int errors_of_self, errors_of_world;
+
+static void count_for_self(MPI_Comm *comm, int *code, ...) {
+    (void)code;
+    errors_of_self += *comm == MPI_COMM_SELF;
+}
+
+static void count_for_world(MPI_Comm *comm, int *code, ...) {
+    (void)comm, (void)code;
+    errors_of_world++;
+}
+
+/* Errors that concern no communicator go to the handler of MPI_COMM_SELF. */
+static void errors(void) {
+    MPI_Errhandler of_self, of_world;
+    MPI_Datatype type;
+    MPI_Request stale = (MPI_Request)0x7fffff;
+    MPI_Comm_create_errhandler(count_for_self, &of_self);
+    MPI_Comm_create_errhandler(count_for_world, &of_world);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, of_self);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, of_world);
+    int size, flag;
+    CHECK(MPI_Type_contiguous(-1, MPI_INT, &type) == MPI_ERR_COUNT && errors_of_self == 1);
+    CHECK(MPI_Group_size(MPI_GROUP_NULL, &size) == MPI_ERR_GROUP && errors_of_self == 2);
+    CHECK(MPI_Comm_size(MPI_COMM_NULL, &size) == MPI_ERR_COMM && errors_of_self == 3);
+    CHECK(MPI_Test(&stale, &flag, MPI_STATUS_IGNORE) == MPI_ERR_REQUEST && errors_of_self == 4);
+    CHECK(errors_of_world == 0);
+    CHECK(MPI_Send(NULL, -1, MPI_INT, 0, 0, MPI_COMM_WORLD) == MPI_ERR_COUNT);
+    CHECK(errors_of_self == 4 && errors_of_world == 1);
 }
 
 static void empty_datatypes(void) {
@@ -379,7 +410,6 @@ static void external_overflows(void) {
 }
 
 static void external(void) {
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     external_sizes();
     external_values();
@@ -410,7 +440,7 @@ int main(int argc, char **argv) {
         {"attributes_of_types", attributes_of_types},
         {"attributes_of_predefined_types", attributes_of_predefined_types},
         {"generalized", generalized}, {"elements", elements}, {"dimensions", dimensions},
-        {"external", external}, {"freed", freed}, {"nothing", nothing},
+        {"errors", errors}, {"external", external}, {"freed", freed}, {"nothing", nothing},
     };
     int found = 0, provided, level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);

@@ -108,7 +108,7 @@ fn receive_message(
         return Ok(Req::Done(NOBODY));
     }
     let Some(found) = MESSAGES.take(handle) else {
-        return Err(Failure::new(Class::Request, Handle::WORLD, "no such message"));
+        return Err(Failure::new(Class::Request, Handle::SELF, "no such message"));
     };
     message.put(Handle::MESSAGE_NULL);
     let region = region(buf, count, datatype, found.comm)?;

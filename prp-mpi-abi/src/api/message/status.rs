@@ -11,7 +11,7 @@ fn bytes_of(status: &Status) -> u64 {
 }
 
 pub(crate) fn get_count(status: Ptr<Status>, datatype: Handle, count: Counts) -> Outcome {
-    let size = type_of(datatype, Handle::WORLD)?.size() as u64;
+    let size = type_of(datatype, Handle::SELF)?.size() as u64;
     let bytes = bytes_of(&status.get());
     let whole = match size {
         0 if bytes == 0 => 0,
@@ -25,7 +25,7 @@ pub(crate) fn get_count(status: Ptr<Status>, datatype: Handle, count: Counts) ->
 }
 
 pub(crate) fn get_elements(status: Ptr<Status>, datatype: Handle, count: Counts) -> Outcome {
-    let datatype = type_of(datatype, Handle::WORLD)?;
+    let datatype = type_of(datatype, Handle::SELF)?;
     let elements = datatype.elements_in(bytes_of(&status.get()) as usize);
     count.put(elements.map_or_else(|| crate::api::UNDEFINED.into(), |n| n as i64));
     Ok(())
@@ -36,7 +36,7 @@ pub(crate) fn get_elements_x(status: Ptr<Status>, datatype: Handle, count: Ptr<i
 }
 
 pub(crate) fn status_set_elements(status: Ptr<Status>, datatype: Handle, count: i64) -> Outcome {
-    let datatype = type_of(datatype, Handle::WORLD)?;
+    let datatype = type_of(datatype, Handle::SELF)?;
     let bytes = datatype.bytes_of(usize::try_from(count).unwrap_or(0)) as u64;
     status.put(Status { bytes: [bytes as u32, (bytes >> 32) as u32], ..status.get() });
     Ok(())

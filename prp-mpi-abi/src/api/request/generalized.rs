@@ -14,7 +14,7 @@ pub(super) fn callback_outcome(code: c_int) -> Outcome {
     if code == 0 {
         return Ok(());
     }
-    Err(Failure { code, comm: Handle::WORLD, text: "the program says so".into() })
+    Err(Failure { code, comm: Handle::SELF, text: "the program says so".into() })
 }
 
 /// Notes that the application has completed the request, or freed it. After both, in either order,
