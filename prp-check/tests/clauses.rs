@@ -95,7 +95,7 @@ fn clauses__each_cited_exists_and_each_is_cited() {
 }
 
 #[test]
-fn mistakes__dead_ranges_and_clauses_nobody_cites_are_found() {
+fn mistakes__dead_ranges_and_uncited_clauses_are_found() {
     let spec = "- **PRP-A-1** x\n- **PRP-A-2** x\n- **PRP-A-3** x\n- **PRP-B-1** x\n";
     let sources = |text: &str| BTreeMap::from([("a.rs".to_owned(), text.to_owned())]);
     let ok = ["//! (SPEC PRP-A-1 to\n//! 3, PRP-B-1)", "// PRP-A-1, 2 and 3; PRP-B-1, 512 KiB"];

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn has_our_capabilities__this_process_and_nobody_unknown() {
+    fn has_our_capabilities__this_process_and_no_unknown_one() {
         assert!(has_our_capabilities(std::process::id().cast_signed()));
         // Expect: a number no process has is not believed by a program with capabilities.
         let own = capabilities("/proc/thread-self/status", "CapEff:");

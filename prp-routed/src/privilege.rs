@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn find__of_nobody_there_says_what_to_do() {
+    fn find__of_no_daemon_says_what_to_do() {
         let message = Identity::find("no-such-user").expect_err("nobody has that name").to_string();
         assert!(message.starts_with("user = \"no-such-user\": no such user; make it"), "{message}");
     }

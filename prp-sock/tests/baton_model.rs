@@ -161,7 +161,7 @@ fn lock__is_had_by_one_at_a_time_and_by_all_in_the_end() {
 
 /// As the engine does between two iterations: a thread that waits comes in between.
 #[test]
-fn lock__is_let_go_and_taken_again_where_somebody_waits() {
+fn lock__is_let_go_and_taken_again_where_a_thread_waits() {
     let bump = |baton: &Baton| {
         if baton.is_wanted() {
             baton.unlock();

@@ -221,7 +221,7 @@ fn resolve__an_unknown_node_is_5() {
 }
 
 #[test]
-fn resolve__nobody_reading_is_no_failure() {
+fn resolve__a_closed_output_is_no_failure() {
     let file = file(CLUSTER);
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

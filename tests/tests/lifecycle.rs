@@ -34,7 +34,7 @@ prp_tests::main! {
         port__of_a_connection_belongs_to_one_process,
         port__is_free_again_after_death,
         port__is_free_again_after_exit,
-        connect__nobody_on_the_node_times_out,
+        connect__no_process_on_the_node_times_out,
         connect__refused_by_any_process_of_the_node,
         connect__refused_after_the_steward_has_died,
         connect__both_ends_at_once;
@@ -310,7 +310,7 @@ fn port__is_free_again_after_exit() {
 }
 
 /// With kernel TCP the kernel is always there to refuse; without a PRP process a node is silent.
-fn connect__nobody_on_the_node_times_out() {
+fn connect__no_process_on_the_node_times_out() {
     let topology = Topology::pair();
     let mut client = puppet(&topology, 1);
     assert_eq!(client.fails("connect s 2:80 timeout=300"), "TimedOut");

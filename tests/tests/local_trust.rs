@@ -16,14 +16,14 @@ use prp_tests::wait::until;
 
 prp_tests::main! {
     heavy:
-        squat__nobody_trusts_a_name,
-        impersonate__nobody_believes_another_router,
+        squat__no_process_trusts_a_name,
+        impersonate__no_process_believes_another_router,
         flood__the_router_serves_others,
         hold__others_have_places,
-        descriptors__nobody_waits_for_a_stranger_s,
-        ledgers__made_up_ones_keep_nobody_waiting;
+        descriptors__no_process_waits_for_a_stranger_s,
+        ledgers__made_up_ones_keep_no_process_waiting;
     light:
-        claims__take_nothing_and_listen_to_nobody,
+        claims__take_nothing_and_listen_to_no_process,
         privileged__a_program_takes_nothing_from_its_caller;
 }
 
@@ -122,7 +122,7 @@ fn registered(topology: &Topology) -> u64 {
     status["processes"].as_u64().expect("a number")
 }
 
-fn squat__nobody_trusts_a_name() {
+fn squat__no_process_trusts_a_name() {
     let topology = Topology::pair();
     // Before any other process, and for long enough to see what comes after it.
     let attacker = Attacker::start(&topology, "squat", "8");
@@ -142,7 +142,7 @@ fn squat__nobody_trusts_a_name() {
 }
 
 /// Where other users may put sockets, a path does not tell which user listens at it.
-fn impersonate__nobody_believes_another_router() {
+fn impersonate__no_process_believes_another_router() {
     let topology = Topology::pair();
     if topology.is_rootless() {
         skip("root: a user namespace has one user, who is root there and believed");
@@ -182,7 +182,7 @@ fn hold__others_have_places() {
     is_served(&topology, 256);
 }
 
-fn descriptors__nobody_waits_for_a_stranger_s() {
+fn descriptors__no_process_waits_for_a_stranger_s() {
     let topology = Topology::pair();
     let _router = router(&topology);
     let attacker = Attacker::start(&topology, "descriptors", "3");
@@ -194,7 +194,7 @@ fn descriptors__nobody_waits_for_a_stranger_s() {
     }
 }
 
-fn ledgers__made_up_ones_keep_nobody_waiting() {
+fn ledgers__made_up_ones_keep_no_process_waiting() {
     let topology = Topology::pair();
     let _router = router(&topology);
     let _attacker = Attacker::start(&topology, "ledgers", SECONDS);
@@ -202,7 +202,7 @@ fn ledgers__made_up_ones_keep_nobody_waiting() {
 }
 
 /// What a process holds at its ports' names is names. The steward's is one of them.
-fn claims__take_nothing_and_listen_to_nobody() {
+fn claims__take_nothing_and_listen_to_no_process() {
     let topology = Topology::pair();
     let mut server = Puppet::start(&topology.node(2), PUPPET);
     server.ok("listen l 2:80");

@@ -26,7 +26,7 @@ prp_tests::main! {
         stream__of_many_in_both_directions,
         stream__in_intervals_and_reverse,
         stream__without_offloads,
-        stream__of_so_many_bytes,
+        stream__of_a_given_number_of_bytes,
         connect__has_its_keys,
         sweep__has_its_keys,
         serve__survives_what_is_no_client,
@@ -217,7 +217,7 @@ fn stream__without_offloads() {
     assert_eq!(features(&topology, 1), before);
 }
 
-fn stream__of_so_many_bytes() {
+fn stream__of_a_given_number_of_bytes() {
     let json = measure_once(&["stream", "2", "--bytes", "3000000"]);
     assert_eq!(json["results"]["prp"]["ends"]["server"]["received"], 3_000_000);
 }

@@ -12,7 +12,7 @@ prp_tests::main! {
         kill__several_at_once_while_streams_run,
         link__down_and_up_while_streams_run;
     light:
-        stop__the_steward_holds_nobody_up,
+        stop__the_steward_delays_no_process,
         ports__a_process_refuses_requests_to_those_it_holds_for_later;
 }
 
@@ -71,7 +71,7 @@ fn link__down_and_up_while_streams_run() {
 }
 
 /// What a stopped process cannot do is refuse. No thread waits for it otherwise.
-fn stop__the_steward_holds_nobody_up() {
+fn stop__the_steward_delays_no_process() {
     let topology = Topology::pair();
     let mut all = listeners(&topology, PUPPET, 2);
     signal(&all[0], Signal::SIGSTOP);

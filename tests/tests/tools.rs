@@ -29,7 +29,7 @@ prp_tests::main! {
         proxy__passes_tcp_over_prp_and_back,
         stat__shows_both_ends_and_filters,
         routed__is_found_whatever_is_wrong_with_prphosts,
-        trace__gives_up_where_nobody_answers;
+        trace__gives_up_without_answers;
 }
 
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
@@ -503,7 +503,7 @@ fn stat__shows_both_ends_and_filters() {
     server.wait().expect("a child");
 }
 
-fn trace__gives_up_where_nobody_answers() {
+fn trace__gives_up_without_answers() {
     let topology = Topology::pair();
     let node = topology.node(1);
     let (code, stdout, why) = run(&node, &["trace", "-q", "1", "-w", "0.05", "2"]);

@@ -21,7 +21,7 @@ use serde_json::Value;
 prp_tests::main! {
     light:
         ping__a_process_of_the_node_answers,
-        ping__answers_for_its_node_where_nobody_else_does,
+        ping__answers_for_its_node_where_no_router_does,
         ping__takes_the_node_s_own_port_when_its_holder_ends,
         trace__routers_of_both_carriers,
         doctor__what_is_wrong_with_the_route,
@@ -104,7 +104,7 @@ fn ping__a_process_of_the_node_answers() {
 }
 
 /// No other process of either node runs: each ping holds the own port of its node.
-fn ping__answers_for_its_node_where_nobody_else_does() {
+fn ping__answers_for_its_node_where_no_router_does() {
     let nodes = Loopback::new();
     let prp = |node: u8, words: &[&str]| {
         let mut command = unprivileged_prp();

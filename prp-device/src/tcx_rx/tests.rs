@@ -89,7 +89,7 @@ fn with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn program__takes_what_is_for_our_ports_while_somebody_polls() {
+fn program__takes_what_is_for_our_ports_while_a_thread_polls() {
     let Some(bench) = Bench::new() else { return };
     assert_eq!(bench.verdict(&frame(1)), NEXT, "nobody looks");
     bench.enable();

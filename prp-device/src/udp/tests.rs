@@ -159,7 +159,7 @@ fn receive__counts_strangers_and_hands_out_none() {
 }
 
 #[test]
-fn send__nobody_there_is_an_error_of_the_network_and_stops_nothing() {
+fn send__no_socket_there_is_an_error_of_the_network_and_stops_nothing() {
     let (mut one, mut two) = (open(ONE, 15_430), open(TWO, 15_430));
     let at = |port| LinkAddr::Udp { peer: UdpPeer(1), port };
     for _ in 0..3 {
@@ -273,7 +273,7 @@ fn hand_on__what_is_too_long_is_counted_and_dropped() {
 }
 
 #[test]
-fn hand_on__what_is_for_nobody_is_counted() {
+fn hand_on__what_has_no_addressee_is_counted() {
     let mut two = open(TWO, 16_530);
     let mut node_port = take_node_port(&mut two);
     let stranger = std::net::UdpSocket::bind((ONE, 0)).unwrap();

@@ -18,7 +18,7 @@ fn ours(patience: Duration) -> Vec<Page> {
 static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
-fn pages__are_written_when_somebody_asks() {
+fn pages__are_written_on_request() {
     let _guard = LOCK.lock();
     let mut page = page();
     assert!(!page.take_requests());

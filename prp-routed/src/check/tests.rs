@@ -68,7 +68,7 @@ fn cluster__names_file_line_and_mend_and_each_once() {
 }
 
 #[test]
-fn cluster__files_that_cannot_be_read_or_belong_to_nobody() {
+fn cluster__files_that_cannot_be_read_or_belong_to_no_node() {
     let folder = folder(&Plan::chain(2).expect("a possible size"), |_, text| text);
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("room");
     write("readme", "");

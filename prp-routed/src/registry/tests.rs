@@ -76,7 +76,7 @@ fn resets__what_a_dead_process_had_three_times_where_the_port_is_free() {
 
 /// Invented ledgers do not make a router send without end, nor others wait.
 #[test]
-fn resets__no_more_than_so_many_a_second_and_users_alternate() {
+fn resets__no_more_than_the_limit_a_second_and_users_alternate() {
     let mut registry = registry();
     let mut now = Instant::ZERO + 5000 * MS;
     let ports: Vec<u16> = (1..=16_000).collect();

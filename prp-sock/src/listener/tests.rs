@@ -97,7 +97,7 @@ fn open__port_zero_is_any_free_one() {
 }
 
 #[test]
-fn drop__resets_what_nobody_accepted_and_refuses_the_rest() {
+fn drop__resets_what_was_not_accepted_and_refuses_the_rest() {
     within_patience(|| {
         let pair = Pair::new();
         let listener = pair.beta.listen(80, &Builder::new()).unwrap();

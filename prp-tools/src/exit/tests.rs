@@ -47,7 +47,7 @@ fn network__says_what_why_and_the_mend() {
 }
 
 #[test]
-fn connecting__adds_likely_causes_where_nobody_has_answered() {
+fn connecting__adds_likely_causes_where_no_node_has_answered() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let hosts = folder.path().join("prphosts");
     let text_of = |text: &str, kind: ErrorKind| {
@@ -76,7 +76,7 @@ fn local__has_the_code_for_failures_of_any_kind() {
 }
 
 #[test]
-fn unwritten__nobody_reading_is_no_failure() {
+fn unwritten__a_closed_output_is_no_failure() {
     assert_eq!(unwritten(&ErrorKind::BrokenPipe.into()).code(), 0);
     assert_eq!(unwritten(&ErrorKind::StorageFull.into()).code(), 1);
 }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn run__ends_where_nobody_waits_for_the_daemon() {
+    fn run__ends_where_no_process_waits_for_the_daemon() {
         let gone = || Err(Failure::new(crate::exit::Code::Failed, "none runs"));
         assert_eq!(run(LEAST, false, gone).expect_err("it is gone").text(), "none runs");
     }

@@ -32,7 +32,7 @@ fn put__keeps_no_more_than_there_is_room_for() {
 }
 
 #[test]
-fn expire__frees_what_nobody_wanted_meanwhile() {
+fn expire__frees_what_was_not_wanted_meanwhile() {
     let mut pool = pool(3);
     pool.expire(START);
     assert_eq!(pool.held(), 3 * CHUNK, "not yet");

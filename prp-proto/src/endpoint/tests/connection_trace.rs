@@ -58,7 +58,7 @@ fn trace__has_the_error_that_ended_a_connection() {
 }
 
 #[test]
-fn trace__has_requests_that_fail_and_none_that_nobody_confirms() {
+fn trace__has_requests_that_fail_and_no_unconfirmed_ones() {
     let mut pair = traced();
     pair.server.endpoint.report_unowned_ports(true);
     pair.connect(81, ConnConfig::default());

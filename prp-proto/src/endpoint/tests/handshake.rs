@@ -69,7 +69,7 @@ fn connect__many_in_a_row_where_two_probes_of_each_are_lost() {
 }
 
 #[test]
-fn connect__refused_at_once_where_nobody_listens() {
+fn connect__refused_at_once_without_a_listener() {
     let mut pair = Pair::default();
     let c = pair.connect(80, ConnConfig::default());
     // Node 2 owns no port 80, but its caller finds that no other process does either.

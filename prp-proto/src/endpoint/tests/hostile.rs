@@ -326,7 +326,7 @@ proptest! {
     /// Whatever comes from the wire, nothing panics, nothing leaks, and another connection keeps
     /// working.
     #[test]
-    fn garbage__harms_nobody(
+    fn garbage__does_no_harm(
         frames in proptest::collection::vec(
             prop_oneof![arb_frame(), proptest::collection::vec(any::<u8>(), 0..80)], 0..60,
         ),

@@ -180,7 +180,7 @@ fn listen__twice_on_one_port_is_refused() {
 }
 
 #[test]
-fn unlisten__resets_what_nobody_accepted() {
+fn unlisten__resets_what_was_not_accepted() {
     let mut pair = Pair::default();
     let l = pair.listen(80, ConnConfig::default());
     let c = pair.connect(80, ConnConfig::default());

@@ -138,7 +138,7 @@ fn udp__datagrams_have_no_ethernet_header_and_a_trailer_that_routers_leave() {
 
 //= PRP-UDP-3, type=test
 #[test]
-fn udp__other_addresses_and_ports_are_nobody() {
+fn udp__other_addresses_and_ports_are_no_node() {
     let mut net = Net::new(HOSTS);
     let (client, _) = net.established();
     net.ends[0].write(net.time, client, b"data", Ending::Write).unwrap();

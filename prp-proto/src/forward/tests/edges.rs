@@ -20,7 +20,7 @@ fn handle_frame__one_byte_more_than_the_link_takes_is_too_many() {
 
 //= PRP-NODE-4, type=test
 #[test]
-fn answer__an_echo_dropped_for_another_reason_is_reported_to_nobody() {
+fn answer__an_echo_dropped_for_another_reason_is_not_reported() {
     let router = router(MIDDLE, 5);
     let bytes = echo(7, 0);
     let frame = Frame::parse(&bytes, ETHERTYPE).unwrap();

@@ -193,7 +193,7 @@ fn column__of_what_is_missing_is_just_behind_the_last_word() {
 }
 
 #[test]
-fn errors__characters_that_nobody_sees_are_named() {
+fn errors__characters_that_are_not_seen_are_named() {
     let bom = only("1 02:00:00:00:00:01 eth0\n\u{feff}2 02:00:00:00:00:02 eth0");
     assert_eq!(
         bom,

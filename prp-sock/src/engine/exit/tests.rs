@@ -80,7 +80,7 @@ fn exit__delivers_and_ends() {
 
 /// As the kernel does when a process ends.
 #[test]
-fn exit__resets_what_nobody_has_accepted() {
+fn exit__resets_what_was_not_accepted() {
     within_patience(|| {
         let pair = Pair::new();
         let _listener = pair.alpha.listen(80, &Builder::new()).unwrap();

@@ -35,7 +35,7 @@ fn sleep__a_late_wake_wakes_once() {
 
 /// A device that is gone ends every wait with its error, and no thread loops without sleeping.
 #[test]
-fn poll_once__a_dead_device_ends_all_waits_and_lets_everybody_sleep() {
+fn poll_once__a_dead_device_ends_all_waits_and_lets_threads_sleep() {
     within_patience(|| {
         let (pair, probe) = probed_pair();
         let (ours, theirs): (Vec<_>, Vec<_>) = (0..3).map(|_| pair.streams()).unzip();

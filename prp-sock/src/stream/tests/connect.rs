@@ -13,7 +13,7 @@ use crate::testing::{Pair, Verdict, wait_until, within_patience};
 use prp_device::LinkState;
 
 #[test]
-fn connect__is_refused_where_nobody_listens() {
+fn connect__is_refused_without_a_listener() {
     within_patience(|| {
         let pair = Pair::new();
         for _ in 0..10 {
@@ -24,7 +24,7 @@ fn connect__is_refused_where_nobody_listens() {
 }
 
 #[test]
-fn connect__times_out_where_nobody_answers() {
+fn connect__times_out_without_an_answer() {
     within_patience(|| {
         let pair = Pair::with_rules(None, Some(Box::new(|_| Verdict::Drop)));
         let quick = Builder::new().connect_timeout(Duration::from_millis(100));

@@ -96,7 +96,7 @@ fn would_block(error: std::io::Error) -> std::io::Result<usize> {
 }
 
 #[test]
-fn accept__says_would_block_until_somebody_asks() {
+fn accept__says_would_block_until_a_request_comes() {
     within_patience(|| {
         let pair = Pair::new();
         let listener = pair.beta.listen(0, &Builder::new()).unwrap();

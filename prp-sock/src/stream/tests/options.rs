@@ -140,7 +140,7 @@ fn keepalive__notices_a_silent_peer() {
 }
 
 #[test]
-fn user_timeout__ends_a_write_nobody_acknowledges() {
+fn user_timeout__ends_a_write_that_is_not_acknowledged() {
     within_patience(|| {
         let (cut, rule) = scissors();
         let pair = Pair::with_rules(None, Some(rule));

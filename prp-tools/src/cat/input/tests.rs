@@ -31,7 +31,7 @@ fn fill__gives_what_was_not_consumed_before_reading_on() {
 }
 
 #[test]
-fn fill__is_woken_when_nobody_wants_more() {
+fn fill__is_woken_when_no_more_is_wanted() {
     let (stop, keep) = io::pipe().expect("a pipe");
     let (mut input, writer) = piped();
     thread::scope(|scope| {

@@ -157,7 +157,7 @@ fn run__copies_much_in_both_directions_at_once() {
 
 /// The peer is gone, but all that says so is an end like any other, until something is sent to it.
 #[test]
-fn run__does_not_wait_for_input_that_nobody_will_get() {
+fn run__does_not_wait_for_input_without_a_receiver() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, mut theirs) = pair.streams();
@@ -174,7 +174,7 @@ fn run__does_not_wait_for_input_that_nobody_will_get() {
 }
 
 #[test]
-fn run__resets_when_nobody_reads_its_output() {
+fn run__resets_when_its_output_is_not_read() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, mut theirs) = pair.streams();

@@ -44,6 +44,6 @@ fn beside__ends_with_a_measurement_that_fails() {
 }
 
 #[test]
-fn beside__nobody_writes_to_no_connections() {
+fn beside__without_connections_writes_nothing() {
     assert_eq!(beside(&[], || Ok(7)).expect("nothing fails"), (7, None));
 }
