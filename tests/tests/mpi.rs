@@ -30,6 +30,7 @@ prp_tests::main! {
         objects__of_one_rank,
         rank__that_dies_ends_the_job_and_is_named,
         rank__that_is_killed_at_any_time_ends_the_job,
+        sessions__errors_are_their_own,
         sessions__one_after_the_other,
         sessions__one_that_is_left_open_is_named,
         sessions__two_nodes,
@@ -203,6 +204,10 @@ fn objects__of_one_rank() {
 }
 
 const SESSIONS: [&str; 4] = ["again", "alone", "around", "last_words"];
+
+fn sessions__errors_are_their_own() {
+    check(&run(&["-n", "2"], "sessions", "wrong"), "all well");
+}
 
 fn sessions__one_after_the_other() {
     for how in SESSIONS {

@@ -73,7 +73,7 @@ impl Of {
         if code == 0 {
             return Ok(());
         }
-        Err(Failure { code, comm, text: "a function of an attribute failed".into() })
+        Err(Failure::with_code(code, comm, "a function of an attribute failed"))
     }
 
     /// Tells the application that a value goes, which may refuse.

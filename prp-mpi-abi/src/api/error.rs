@@ -45,14 +45,20 @@ pub(crate) enum Class {
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) code: c_int,
-    /// The communicator whose error handler is called.
+    /// The communicator whose error handler is called, unless it is of a session.
     pub(crate) comm: Handle,
+    /// The error handler of the session that the failure is of.
+    pub(crate) of_session: Option<Handle>,
     pub(crate) text: String,
 }
 
 impl Failure {
     pub(crate) fn new(class: Class, comm: Handle, text: impl Into<String>) -> Self {
-        Self { code: class as c_int, comm, text: text.into() }
+        Self::with_code(class as c_int, comm, text)
+    }
+
+    pub(crate) fn with_code(code: c_int, comm: Handle, text: impl Into<String>) -> Self {
+        Self { code, comm, of_session: None, text: text.into() }
     }
 }
 
@@ -85,7 +91,8 @@ pub(crate) fn call(name: &'static str, does: impl FnOnce() -> Outcome) -> c_int 
 
 /// An error goes to the handler of its communicator.
 fn handle(name: &str, failure: &Failure) -> c_int {
-    let handler = comm(failure.comm).map_or(Handle::ERRORS_ARE_FATAL, |c| *c.errhandler.lock());
+    let of_comm = || comm(failure.comm).map(|c| *c.errhandler.lock());
+    let handler = failure.of_session.or_else(of_comm).unwrap_or(Handle::ERRORS_ARE_FATAL);
     handle_by(handler, name, failure)
 }
 
@@ -330,7 +337,7 @@ pub(crate) fn comm_get_errhandler(of: Handle, handler: Ptr<Handle>) -> Outcome {
 
 pub(crate) fn comm_call_errhandler(of: Handle, code: c_int) -> Outcome {
     comm_or_fail(of)?;
-    handle(current_call(), &Failure { code, comm: of, text: "called by the program".into() });
+    handle(current_call(), &Failure::with_code(code, of, "called by the program"));
     Ok(())
 }
 

@@ -184,12 +184,12 @@ pub(crate) fn group_from_session_pset(
     name: Ptr<std::ffi::c_char>,
     group: Ptr<Handle>,
 ) -> Outcome {
-    super::session::handler_of(session)?;
+    let handler = super::session::handler_of(session)?;
     let process = process()?;
     match name.text().as_str() {
         "mpi://WORLD" => put((0..process.size()).collect(), group),
         "mpi://SELF" => put(vec![process.rank()], group),
-        _ => return fail(Class::Arg, "no such process set"),
+        _ => return Err(super::session::no_such_set(session, handler)),
     }
     Ok(())
 }

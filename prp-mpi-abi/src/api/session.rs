@@ -41,9 +41,9 @@ pub(crate) fn session_get_nth_pset(
     length: Ptr<c_int>,
     name: Ptr<c_char>,
 ) -> Outcome {
-    handler_of(session)?;
+    let handler = handler_of(session)?;
     let Some(set) = usize::try_from(n).ok().and_then(|n| PROCESS_SETS.get(n)) else {
-        return fail(Class::Arg, "no such process set");
+        return Err(no_such_set(session, handler));
     };
     let room = length.get();
     length.put(set.len() as c_int + 1);
@@ -65,14 +65,20 @@ pub(crate) fn session_get_pset_info(
     name: Ptr<c_char>,
     info: Ptr<Handle>,
 ) -> Outcome {
-    handler_of(session)?;
+    let handler = handler_of(session)?;
     let size = match name.text().as_str() {
         "mpi://WORLD" => process()?.size(),
         "mpi://SELF" => 1,
-        _ => return fail(Class::Arg, "no such process set"),
+        _ => return Err(no_such_set(session, handler)),
     };
     info.put(INFOS.add(vec![("mpi_size".to_owned(), size.to_string())]));
     Ok(())
+}
+
+/// A failure of a session, which goes to its own error handler.
+pub(crate) fn no_such_set(session: Handle, handler: Handle) -> Failure {
+    let failure = Failure::new(Class::Arg, session, "no such process set");
+    Failure { of_session: Some(handler), ..failure }
 }
 
 /// The error handler of a session.
@@ -94,7 +100,7 @@ pub(crate) fn session_get_errhandler(session: Handle, handler: Ptr<Handle>) -> O
 
 pub(crate) fn session_call_errhandler(session: Handle, code: c_int) -> Outcome {
     let handler = handler_of(session)?;
-    let failure = Failure { code, comm: session, text: "called by the program".into() };
+    let failure = Failure::with_code(code, session, "called by the program");
     handle_by(handler, current_call(), &failure);
     Ok(())
 }

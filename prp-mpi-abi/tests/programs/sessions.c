@@ -91,6 +91,30 @@ static void last_words(int rank) {
     MPI_Session_finalize(&own);
 }
 
+static int errors;
+
+static void count(MPI_Session *session, int *code, ...) {
+    (void)session;
+    errors += *code == MPI_ERR_ARG;
+}
+
+/* Errors of a session go to its own error handler. */
+static void wrong(void) {
+    MPI_Session own;
+    MPI_Errhandler counting;
+    MPI_Group group;
+    MPI_Info info;
+    int length = 0;
+    MPI_Session_create_errhandler(count, &counting);
+    MPI_Session_init(MPI_INFO_NULL, counting, &own);
+    CHECK(MPI_Session_get_nth_pset(own, MPI_INFO_NULL, 99, &length, NULL) == MPI_ERR_ARG && errors == 1);
+    CHECK(MPI_Session_get_pset_info(own, "none", &info) == MPI_ERR_ARG && errors == 2);
+    CHECK(MPI_Group_from_session_pset(own, "none", &group) == MPI_ERR_ARG && errors == 3);
+    MPI_Session_set_errhandler(own, MPI_ERRORS_RETURN);
+    CHECK(MPI_Group_from_session_pset(own, "none", &group) == MPI_ERR_ARG && errors == 3);
+    MPI_Session_finalize(&own);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     int rank = 0;
@@ -104,6 +128,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(what, "around")) around();
     else if (!strcmp(what, "last_words")) last_words(rank);
     else if (!strcmp(what, "leave")) begin();
+    else if (!strcmp(what, "wrong")) wrong();
     else return 2;
     if (!rank) puts("all well");
     return 0;

@@ -14,7 +14,7 @@ pub(super) fn callback_outcome(code: c_int) -> Outcome {
     if code == 0 {
         return Ok(());
     }
-    Err(Failure { code, comm: Handle::SELF, text: "the program says so".into() })
+    Err(Failure::with_code(code, Handle::SELF, "the program says so"))
 }
 
 /// Notes that the application has completed the request, or freed it. After both, in either order,
