@@ -85,7 +85,7 @@ mod tests {
 
     const PORT: u16 = 17_330;
 
-    /// What is too short, carries no packet, or comes from nobody is counted in each form.
+    /// What is too short, carries no packet, or comes from no node is counted in each form.
     #[test]
     fn of_udp__every_counter_is_in_each_form() {
         let (mut router, own) = router();

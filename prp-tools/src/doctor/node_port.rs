@@ -23,7 +23,7 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
     own.into_iter().filter_map(|(own, _)| of_port(own)).collect()
 }
 
-/// What is to be said of the node's own port `own`: nothing where nobody holds it, or this machine
+/// A finding about the node's own port `own`: nothing where no process holds it, or this machine
 /// does not have its address.
 fn of_port(own: SocketAddr) -> Option<Finding> {
     let is_silent = is_silent(own).unwrap_or(false);
@@ -39,7 +39,7 @@ fn is_silent(own: SocketAddr) -> io::Result<bool> {
     for test in 0..PROBES {
         let mut probe = [0; TrainTest::SHORTEST_PROBE];
         TrainTest::write_probe(&mut probe, test, TrainTest::MOST as u8);
-        // That nobody is there may be said here, or by the next call.
+        // That no socket is there may be reported here, or by the next call.
         socket.send(&probe)?;
         match socket.recv(&mut [0; TrainTest::LEN]) {
             Ok(_) => return Ok(false),
