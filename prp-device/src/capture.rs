@@ -1,5 +1,6 @@
 //! A socket that sees what all devices of this machine send and receive. Feature `raw`.
 
+mod limit;
 mod mirrors;
 
 use std::io;
@@ -13,17 +14,21 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::fstat;
 use prp_node::mirror::MirrorListener;
-use prp_proto::time::Instant;
-use prp_proto::token_bucket::TokenBucket;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::sys::capture_ring::{CaptureRing, RETIRE};
 use crate::sys::packet;
+use limit::Limit;
 use mirrors::{Mirror, MirrorServer};
 
 /// How often to poll, in milliseconds, whether processes have copied frames: no process wakes the
 /// thread that waits for them. Their memory has room for those of 20 ms.
 const POLL_EVERY: u8 = 4;
+
+/// A program of the kernel's that lets no frame pass.
+const NOTHING: [SockFilter; 1] = [SockFilter::new(RETURN, 0, 0, 0)];
+
+const RETURN: u16 = 0x06;
 
 /// A frame that has passed a device.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -50,28 +55,6 @@ pub struct CaptureLengths {
     pub datagram: u32,
 }
 
-/// How many frames are taken.
-#[derive(Clone, Debug)]
-struct Limit {
-    /// What its buckets count from.
-    began: std::time::Instant,
-    /// Of those that the packet socket sees.
-    captured: TokenBucket,
-    /// Of those that all processes copy.
-    copied: TokenBucket,
-}
-
-impl Limit {
-    fn new(per_second: NonZeroU32) -> Self {
-        let bucket = TokenBucket::new(per_second.get());
-        Self { began: std::time::Instant::now(), captured: bucket, copied: bucket }
-    }
-
-    fn now(&self) -> Instant {
-        Instant::ZERO + self.began.elapsed()
-    }
-}
-
 /// A packet socket at all devices, with a ring that the kernel fills in blocks: what the socket
 /// costs a frame is a copy, and a call for each block.
 ///
@@ -83,6 +66,8 @@ pub struct CaptureSocket {
     /// Where those processes ask; none if that name is taken: they do without AF_XDP then.
     server: Option<MirrorServer>,
     mirrors: Vec<Mirror>,
+    /// What the kernel lets pass, but for pauses.
+    filter: Vec<SockFilter>,
     limit: Option<Limit>,
     /// Frames that were not copied in time, or not taken.
     lost: u64,
@@ -96,8 +81,10 @@ impl CaptureSocket {
     /// most as many as `lengths` says.
     ///
     /// It takes at most `limit` frames a second of those that the packet socket sees, and as many
-    /// of those that processes copy; in the second after a pause twice as many. What is not taken
-    /// counts as lost.
+    /// of those that processes copy; in the second after few frames twice as many. What is not
+    /// taken counts as lost. Where more come, the packet socket sees none for some milliseconds,
+    /// again and again, and nobody counts those ([`Self::take_paused`]): frames that it sees cost
+    /// those who send and receive them, whether they are taken or not.
     ///
     /// # Errors
     /// No CAP_NET_RAW; no memory for the ring.
@@ -109,7 +96,8 @@ impl CaptureSocket {
     ) -> io::Result<Self> {
         // Of no protocol: nothing comes before the filter and the ring are there.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
-        socket.attach_filter(&only(ethertype, &ports, lengths))?;
+        let filter = only(ethertype, &ports, lengths);
+        socket.attach_filter(&filter)?;
         let ring = CaptureRing::new(socket.as_fd())?;
         // Only sockets for all protocols see what is sent as well. No device: all of them.
         packet::bind(socket.as_fd(), 0, libc::ETH_P_ALL as u16)?;
@@ -117,7 +105,7 @@ impl CaptureSocket {
         let start = |listener| MirrorServer::start(listener, lengths.frame as usize, frames);
         let server = MirrorListener::bind(fstat(&socket)?.st_ino).and_then(start).ok();
         let limit = limit.map(Limit::new);
-        Ok(Self { socket, ring, server, mirrors: Vec::new(), limit, lost: 0 })
+        Ok(Self { socket, ring, server, mirrors: Vec::new(), filter, limit, lost: 0 })
     }
 
     /// Waits for frames, and hands some of them to `take`, those of the kernel and of a process in
@@ -128,13 +116,14 @@ impl CaptureSocket {
     /// What `poll` fails with.
     pub fn receive(&mut self, take: &mut dyn FnMut(&CapturedFrame<'_>)) -> io::Result<()> {
         self.take_new();
+        self.end_pause();
         if self.take_block(take) {
             return Ok(());
         }
+        let timeout = self.timeout();
         let socket = self.socket.as_fd();
         let server = self.server.as_ref().map_or(socket, AsFd::as_fd);
         let mut fds = [socket, server].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        let timeout = if self.mirrors.is_empty() { PollTimeout::NONE } else { POLL_EVERY.into() };
         match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
@@ -160,16 +149,48 @@ impl CaptureSocket {
     fn take_block(&mut self, take: &mut dyn FnMut(&CapturedFrame<'_>)) -> bool {
         let Self { ring, mirrors, limit, lost, .. } = self;
         let now = limit.as_ref().map(Limit::now).unwrap_or_default();
+        let lost_before = *lost;
         let was_there = ring.take_block(&mut |frame| {
             mirrors.iter_mut().for_each(|mirror| mirror.empty(frame.time, take));
-            if limit.as_mut().is_none_or(|limit| limit.captured.take(now)) {
+            if limit.as_mut().is_none_or(|limit| limit.take_captured(now)) {
                 take(frame);
             } else {
                 *lost += 1;
             }
         });
+        if *lost > lost_before {
+            self.begin_pause();
+        }
         self.give_back();
         was_there
+    }
+
+    /// How long to wait at most, so that copies are taken and a pause ends.
+    fn timeout(&self) -> PollTimeout {
+        let copies = (!self.mirrors.is_empty()).then(|| Duration::from_millis(POLL_EVERY.into()));
+        let pause = self.limit.as_ref().and_then(|limit| limit.pause_left(limit.now()));
+        // Not before the pause is over: `poll` counts milliseconds.
+        let pause = pause.map(|left| left + Duration::from_millis(1));
+        let first = copies.into_iter().chain(pause).min();
+        first.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX))
+    }
+
+    /// The kernel hands over no frames for a while. It copies a train before each packet socket's
+    /// filter for those that see what is sent, and after it for those that see what comes.
+    fn begin_pause(&mut self) {
+        if self.limit.as_mut().is_some_and(|limit| limit.begin_pause(limit.now())) {
+            // Without that the limit holds all the same, at a price.
+            let _ = packet::ignore_outgoing(self.socket.as_fd(), true);
+            let _ = self.socket.attach_filter(&NOTHING);
+        }
+    }
+
+    /// And again, once it is over.
+    fn end_pause(&mut self) {
+        if self.limit.as_mut().is_some_and(|limit| limit.end_pause(limit.now())) {
+            let _ = self.socket.attach_filter(&self.filter);
+            let _ = packet::ignore_outgoing(self.socket.as_fd(), false);
+        }
     }
 
     /// Lets processes copy as many frames more as the limit allows.
@@ -177,7 +198,7 @@ impl CaptureSocket {
         let Self { mirrors, limit, .. } = self;
         let now = limit.as_ref().map(Limit::now).unwrap_or_default();
         for mirror in mirrors {
-            mirror.give_back(|| limit.as_mut().is_none_or(|limit| limit.copied.take(now)));
+            mirror.give_back(|| limit.as_mut().is_none_or(|limit| limit.take_copied(now)));
         }
     }
 
@@ -195,6 +216,12 @@ impl CaptureSocket {
         let copied = self.mirrors.iter_mut().map(|mirror| mirror.take_lost()).sum::<u64>();
         let lost = mem::take(&mut self.lost) + copied;
         Ok(lost + u64::from(packet::dropped(self.socket.as_fd())?))
+    }
+
+    /// How long the packet socket saw no frame since this was last called, because the limit was
+    /// reached.
+    pub fn take_paused(&mut self) -> Duration {
+        self.limit.as_mut().map(|limit| limit.take_paused(limit.now())).unwrap_or_default()
     }
 }
 
@@ -214,7 +241,6 @@ fn only(ethertype: u16, ports: &RangeInclusive<u16>, lengths: CaptureLengths) ->
     const GREATER: u16 = 0x25;
     const AT_LEAST: u16 = 0x35;
     const ANY_BIT: u16 = 0x45;
-    const RETURN: u16 = 0x06;
     const IPV4: u32 = libc::ETH_P_IP as u32;
     const IPV6: u32 = libc::ETH_P_IPV6 as u32;
     const UDP: u32 = libc::IPPROTO_UDP as u32;

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use clap::Args;
 use nix::sys::signal::Signal;
@@ -37,8 +38,9 @@ use pcap::{Reader, Writer};
 ///
 /// Live it needs root. It sees what all processes of this node send and receive; those that send by
 /// AF_XDP copy their frames for it. Lines are of headers, and cost a busy stream little: this
-/// command misses packets beyond --rate a second, and where the processors are busy, and says how
-/// many. Whole frames (-w, --follow) cost a busy stream more: -s limits that.
+/// command misses packets where the processors are busy, and beyond --rate a second, where it looks
+/// away for 40 ms at a time. It says how many it missed, and for how long it looked away. Whole
+/// frames (-w, --follow) cost a busy stream more: -s limits that.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp dump                                  all packets, until Ctrl-C
@@ -162,16 +164,10 @@ fn live(
     let limit = limit(args, filter);
     let mut live = Live::open(numbers, &args.interface, lengths(args, filter), limit)
         .map_err(|e| Failure::network("listening to all devices", &e))?;
-    let (shown, dropped) = (sink.written.clone(), live.dropped());
+    let (shown, left_out, began) = (sink.written.clone(), live.left_out(), Instant::now());
     let summary = move || {
-        let (shown, dropped) = (shown.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed));
-        let why = match limit {
-            Some(limit) => format!(", or exceeded {limit} a second (--rate)"),
-            None => String::new(),
-        };
-        notice(format_args!(
-            "{shown} packets; {dropped} frames were lost before they could be read{why}"
-        ));
+        let left_out = left_out.summary(began.elapsed(), limit);
+        notice(format_args!("{} packets; {left_out}", shown.load(Ordering::Relaxed)));
     };
     let at_end = summary.clone();
     signals.set_listener(move |signal| {

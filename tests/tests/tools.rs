@@ -1,6 +1,7 @@
 //! The prp command on nodes where something is amiss: a device, prphosts, a privilege, a link.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -23,6 +24,7 @@ prp_tests::main! {
         check__an_alternative_name_and_a_device_that_is_down,
         connect__where_the_own_device_is_down_says_so,
         dump__captures_and_filters,
+        dump__of_more_than_the_rate_pauses,
         dump__takes_no_more_than_the_rate,
         ping__counts_and_ends_with_a_summary,
         ping__without_the_privilege_says_what_is_missing,
@@ -294,6 +296,42 @@ fn dump__takes_no_more_than_the_rate() {
     server.wait().expect("a child");
 }
 
+/// A packet socket costs those who send and receive while it sees their frames, whether they are
+/// taken or not. It sees all that come in.
+fn dump__of_more_than_the_rate_pauses() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let seen = TempFile::new("");
+    let mut dump = two.interruptible(prp());
+    dump.args(["dump", "-i", "eth0", "--rate", "50"]).stderr(Stdio::piped());
+    let dump = dump.stdout(File::create(seen.path()).expect("a file of ours"));
+    let dump = dump.spawn().expect("topo runs");
+    let mut server = two.command(prp());
+    let server = server.args(["cat", "-lk", "7000"]).stdout(Stdio::null());
+    let mut server = server.spawn().expect("topo runs");
+    wait::until("a server and a capture", || {
+        let is_open = run(&one, &["cat", "-z", "2", "7000"]).0 == Some(0);
+        let has_seen = std::fs::metadata(seen.path()).is_ok_and(|it| it.len() > 0);
+        (is_open && has_seen).then_some(())
+    });
+    // A thousand frames at least, in much less than a second; and again.
+    let script = "head -c 1500000 /dev/zero | \"$0\" cat -q 2 7000";
+    let send = || one.run("sh", &["-c", script, prp().to_str().expect("text")]);
+    send();
+    let lines = || std::fs::read_to_string(seen.path()).expect("a file of ours").lines().count();
+    let before = lines();
+    wait::until("frames after a pause", || {
+        send();
+        (lines() > before + 20).then_some(())
+    });
+    kill(Pid::from_raw(dump.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    let printed = dump.wait_with_output().expect("a child");
+    let summary = String::from_utf8_lossy(&printed.stderr).into_owned();
+    assert!(summary.contains(" s frames were left out and not counted"), "{summary}");
+    kill(Pid::from_raw(server.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    server.wait().expect("a child");
+}
+
 /// TCP over PRP, and PRP over TCP, to a server that asks each line back.
 fn proxy__passes_tcp_over_prp_and_back() {
     let topology = Topology::pair();
@@ -342,7 +380,7 @@ fn ping__counts_and_ends_with_a_summary() {
     // Ctrl-C, while it goes on.
     let output = TempFile::new("");
     let mut command = one.interruptible(prp());
-    let file = std::fs::File::create(output.path()).expect("a file of ours");
+    let file = File::create(output.path()).expect("a file of ours");
     let mut child = command
         .args(["ping", "-c", "100000", "-i", "0.02", "2"])
         .stdout(file)

@@ -5,12 +5,40 @@ use std::io::{self, ErrorKind};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use prp_device::device_states;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
 
 use super::carried::Numbers;
 use super::packet::Packet;
+
+/// What was not read.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    frames: AtomicU64,
+    /// How long none was looked at, in nanoseconds: nobody knows how many passed.
+    nanos: AtomicU64,
+}
+
+impl LeftOut {
+    /// What to say of it at the end of a capture that took the time `long`, with this limit of
+    /// frames a second.
+    pub(super) fn summary(&self, long: Duration, limit: Option<NonZeroU32>) -> String {
+        let frames = self.frames.load(Ordering::Relaxed);
+        let mut text = format!("{frames} frames were lost before they could be read");
+        let Some(limit) = limit else { return text };
+        text += &format!(", or exceeded {limit} a second (--rate)");
+        let nanos = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
+        if !nanos.is_zero() {
+            // It has all of a pause from its beginning on.
+            let (nanos, long) = (nanos.min(long).as_secs_f64(), long.as_secs_f64());
+            text +=
+                &format!("; for {nanos:.2} of {long:.2} s frames were left out and not counted");
+        }
+        text
+    }
+}
 
 /// A socket at all devices.
 #[derive(Debug)]
@@ -20,7 +48,7 @@ pub(super) struct Live {
     devices: HashMap<u32, (String, bool)>,
     /// The only ones that are wanted, if there are any.
     wanted: Vec<String>,
-    dropped: Arc<AtomicU64>,
+    left_out: Arc<LeftOut>,
     /// The frame that is shown: its memory serves for all of them.
     packet: Packet,
 }
@@ -50,14 +78,14 @@ impl Live {
             socket,
             devices: devices.collect(),
             wanted: wanted.to_owned(),
-            dropped: Arc::default(),
+            left_out: Arc::default(),
             packet: Packet::default(),
         })
     }
 
-    /// How many frames were lost since they were not read in time.
-    pub(super) fn dropped(&self) -> Arc<AtomicU64> {
-        self.dropped.clone()
+    /// What was not read so far.
+    pub(super) fn left_out(&self) -> Arc<LeftOut> {
+        self.left_out.clone()
     }
 
     /// Waits for frames, and hands those that are wanted to `take`.
@@ -65,7 +93,7 @@ impl Live {
     /// # Errors
     /// What receiving fails with.
     pub(super) fn receive(&mut self, take: &mut dyn FnMut(&Packet)) -> io::Result<()> {
-        let Self { socket, devices, wanted, dropped, packet } = self;
+        let Self { socket, devices, wanted, left_out, packet } = self;
         socket.receive(&mut |frame| {
             let unknown = (String::new(), false);
             let (name, loopback) = devices.get(&frame.device).unwrap_or(&unknown);
@@ -76,7 +104,29 @@ impl Live {
                 take(packet);
             }
         })?;
-        dropped.fetch_add(socket.take_dropped()?, Ordering::Relaxed);
+        left_out.frames.fetch_add(socket.take_dropped()?, Ordering::Relaxed);
+        left_out.nanos.fetch_add(socket.take_paused().as_nanos() as u64, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary__has_the_time_without_a_count() {
+        let left_out = LeftOut { frames: AtomicU64::new(7), ..LeftOut::default() };
+        let long = Duration::from_millis(3100);
+        let lost = "7 frames were lost before they could be read";
+        assert_eq!(left_out.summary(long, None), lost);
+        let limit = NonZeroU32::new(50);
+        let exceeded = format!("{lost}, or exceeded 50 a second (--rate)");
+        assert_eq!(left_out.summary(long, limit), exceeded);
+        left_out.nanos.store(2_340_000_000, Ordering::Relaxed);
+        assert_eq!(
+            left_out.summary(long, limit),
+            format!("{exceeded}; for 2.34 of 3.10 s frames were left out and not counted")
+        );
     }
 }
