@@ -199,6 +199,12 @@ fn doctor__what_is_wrong_with_the_route() {
     process.ok("listen l 2:80");
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, [""; 0], "{report:#}");
+    // Expect: what no process gets without the loopback device is blamed on no process.
+    two.run("ip", &["link", "set", "lo", "down"]);
+    let (_, report) = json(prp_on(&two, None).args(["doctor", "--json"]));
+    let text = report.to_string();
+    assert!(text.contains("device lo is down") && !text.contains("node_port"), "{report:#}");
+    two.run("ip", &["link", "set", "lo", "up"]);
     two.run("ip", &["link", "set", "eth0", "mtu", "1400"]);
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, ["mtu_hole"], "{report:#}");
