@@ -466,8 +466,12 @@ fn limited(limit: &str) -> Command {
 
 #[test]
 fn descriptors__an_agent_has_all_that_the_user_can_have_and_ranks_what_the_user_has() {
+    let folder = tempfile::tempdir().expect("a folder");
     let mut command = limited("-Sn 64");
-    let job = Job::spawn(command.args(["-n", "24", "sh", "-c", "ulimit -Sn; ulimit -Hn"]));
+    // No rank ends before the last one is started.
+    let script = "ulimit -Sn; ulimit -Hn; [ $PRP_MPI_RANK != 23 ] || echo >\"$0/last\"; \
+                  until [ -e \"$0/last\" ]; do sleep 0.01; done";
+    let job = Job::spawn(command.args(["-n", "24", "sh", "-c", script]).arg(folder.path()));
     let (status, output, errors) = job.end();
     assert_eq!(status, Some(0), "{errors}");
     assert_eq!(output.lines().filter(|line| *line == "64").count(), 24, "{output}");
