@@ -38,6 +38,8 @@ mod fast_path;
 mod fast_path_state;
 mod filter;
 mod interface;
+#[cfg(any(test, feature = "testing"))]
+mod limited_device;
 mod managed;
 #[cfg(feature = "fast-paths")]
 mod mirrors;
@@ -53,8 +55,6 @@ mod state;
 mod sys;
 #[cfg(feature = "fast-paths")]
 mod tcx_rx;
-#[cfg(any(test, feature = "testing"))]
-mod tight;
 mod tx_backlog;
 mod udp;
 #[cfg(feature = "fast-paths")]
@@ -72,6 +72,8 @@ pub use filter::{PortFilter, RouterFilter};
 pub use interface::{
     Interface, explain_open, interfaces, list_interfaces, local_node, number_and_mtu,
 };
+#[cfg(any(test, feature = "testing"))]
+pub use limited_device::LimitedDevice;
 pub use managed::Managed;
 #[cfg(not(feature = "fast-paths"))]
 pub use no_fast_paths::{TcxRx, XdpTx};
@@ -83,8 +85,6 @@ pub use sys::bpf::{FrameHook, FrameProgram, SharedWords};
 pub use sys::ring::RingPeek;
 #[cfg(feature = "fast-paths")]
 pub use tcx_rx::TcxRx;
-#[cfg(any(test, feature = "testing"))]
-pub use tight::TightDevice;
 pub use tx_backlog::TxBacklog;
 pub use udp::{NodePort, NodePortDrops, QueuePeek, UdpCounters, UdpDevice};
 #[cfg(feature = "fast-paths")]

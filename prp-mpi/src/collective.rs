@@ -2,8 +2,8 @@
 //! out.
 
 pub mod algorithms;
-pub mod between;
 pub mod choice;
+pub mod intercommunicator;
 pub mod schedule;
 
 /// Names of the collective calls, by the number they have in a signature.

@@ -15,12 +15,12 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use nix::sys::socket::{UnixAddr, bind as bind_to};
 use prp_proto::addr::{NodeId, Port};
 
-mod claimed;
+mod claimed_ports;
 mod probe;
 mod router_name;
 mod search_limit;
 
-use self::claimed::{ClaimedPorts, PortBlock};
+use self::claimed_ports::{ClaimedPorts, PortBlock};
 pub use self::probe::{Addressee, OwnerProbe, UdpOwners};
 pub use self::router_name::RouterUdpName;
 use crate::fork::CloseOnFork;

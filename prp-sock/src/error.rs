@@ -5,7 +5,7 @@
 //! socket. Where there is more to say, such as which address does not answer, an error is a
 //! sentence, and the code is its source.
 
-mod explained;
+mod explanation;
 mod stream_error;
 
 use std::io::{self, ErrorKind};
@@ -14,7 +14,7 @@ use prp_proto::addr::{NodeId, PrpAddr};
 use prp_proto::error::{ConnError, ConnectError, ListenError, ReadError, WriteError};
 
 use crate::engine::WaitError;
-use explained::explained;
+use explanation::explained;
 pub(crate) use stream_error::by_hosts;
 pub use stream_error::{StreamError, conn_error};
 

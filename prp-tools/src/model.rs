@@ -3,7 +3,7 @@
 //! The mathematics is `prp_model`'s; here are files, tables, plots and measuring.
 
 mod answer;
-mod blind;
+mod blind_spots;
 mod collective;
 mod compare;
 mod explain;

@@ -1,12 +1,12 @@
 //! Communicators.
 
-mod between;
+mod intercommunicator;
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub(crate) use self::between::*;
+pub(crate) use self::intercommunicator::*;
 use super::collective::{allgather_words, bcast_words, begin_bcast_word};
 use super::environment::{comm_of, process};
 use super::error::{Class, Failure, Outcome, fail};

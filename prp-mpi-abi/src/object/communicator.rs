@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use prp_mpi::collective::between::Sides;
 use prp_mpi::collective::choice::Choices;
+use prp_mpi::collective::intercommunicator::Sides;
 
 use super::{Attributes, Handle, Info};
 use crate::api::topology::Topology;

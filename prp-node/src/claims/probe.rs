@@ -8,7 +8,7 @@ use prp_proto::addr::{LinkAddr, NodeId, Port, UDP_PORTS, UdpPeer};
 use prp_proto::time::Instant;
 use prp_proto::wire::Frame;
 
-use super::claimed::{ClaimedPorts, PortBlock};
+use super::claimed_ports::{ClaimedPorts, PortBlock};
 use super::router_name::{router_name, router_udp_name};
 use super::search_limit::SearchLimit;
 use super::{explain, is_unbound};

@@ -8,7 +8,7 @@ use prp_proto::addr::UDP_PORTS;
 use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
 
-use super::claimed::ClaimedPorts;
+use super::claimed_ports::ClaimedPorts;
 
 /// Searches in vain for the owner of the same ports, a second. As many at once: a process that
 /// takes a port over from one that is not on UDP is found at once where no flood is.

@@ -1,4 +1,4 @@
-use prp_device::{FrameIo, TightDevice};
+use prp_device::{FrameIo, LimitedDevice};
 use prp_proto::addr::MacAddr;
 
 use super::*;
@@ -12,7 +12,7 @@ fn send(link: &mut Link, numbers: impl Iterator<Item = u16>, stats: &mut Forward
 
 #[test]
 fn send__keeps_in_order_as_much_as_there_is_room_for_and_counts_the_rest() {
-    let device = TightDevice::new(100).unwrap();
+    let device = LimitedDevice::new(100).unwrap();
     let mut link = Link::new("eth0", Box::new(device.clone()) as Box<dyn FrameIo>);
     let mut stats = ForwardStats { frames: 1200, bytes: 2400, ..ForwardStats::default() };
     let (first, second) = (0..600u16, 600..1200u16);
@@ -32,8 +32,8 @@ fn send__keeps_in_order_as_much_as_there_is_room_for_and_counts_the_rest() {
 
 #[test]
 fn send__a_frame_too_big_for_the_device_does_not_hold_up_others() {
-    const TOO_BIG: u16 = TightDevice::TOO_BIG;
-    let device = TightDevice::new(usize::MAX).unwrap();
+    const TOO_BIG: u16 = LimitedDevice::TOO_BIG;
+    let device = LimitedDevice::new(usize::MAX).unwrap();
     let mut link = Link::new("eth0", Box::new(device.clone()) as Box<dyn FrameIo>);
     let mut stats = ForwardStats::default();
     send(&mut link, [1, TOO_BIG, TOO_BIG, 2, TOO_BIG, 3].into_iter(), &mut stats);

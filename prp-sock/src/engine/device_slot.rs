@@ -118,14 +118,14 @@ impl DeviceCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prp_device::TightDevice;
+    use prp_device::LimitedDevice;
     use prp_proto::addr::MacAddr;
 
     #[test]
     fn send__keeps_in_order_what_the_device_does_not_take() {
-        const TOO_BIG: u16 = TightDevice::TOO_BIG;
-        const LOST: u16 = TightDevice::LOST;
-        let device = TightDevice::new(2).unwrap();
+        const TOO_BIG: u16 = LimitedDevice::TOO_BIG;
+        const LOST: u16 = LimitedDevice::LOST;
+        let device = LimitedDevice::new(2).unwrap();
         let mut slot = DeviceSlot::new(DeviceIo::Frames(Box::new(device.clone())));
         for round in 0..3 {
             let frames = [0, 1, TOO_BIG, 2, LOST, 3].map(u16::to_be_bytes);
@@ -145,6 +145,6 @@ mod tests {
         }
         let counters = slot.counters();
         assert_eq!((counters.too_big, counters.send_losses), (3, 3));
-        assert_eq!(counters.overruns, TightDevice::OVERRUNS);
+        assert_eq!(counters.overruns, LimitedDevice::OVERRUNS);
     }
 }

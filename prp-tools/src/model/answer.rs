@@ -4,7 +4,7 @@ use prp_model::fit::{Break, Estimate, Fit, Model};
 use prp_model::unit::with_prefix;
 use serde_json::{Map, Value, json};
 
-use super::blind;
+use super::blind_spots;
 
 /// Everything a fit tells, and `simpler`, the fit of the model it must be better than.
 pub(super) fn json(fit: &Fit, simpler: Option<&Fit>, breaks: &[Break]) -> Value {
@@ -24,7 +24,7 @@ pub(super) fn json(fit: &Fit, simpler: Option<&Fit>, breaks: &[Break]) -> Value 
         "breaks": breaks.iter().map(one_break).collect::<Vec<_>>(),
         "seed": fit.options.seed,
         "resamples": fit.options.resamples,
-        "does_not_see": blind::spots(fit.model),
+        "does_not_see": blind_spots::spots(fit.model),
     })
 }
 
@@ -74,7 +74,7 @@ pub(super) fn table(fit: &Fit, simpler: Option<&Fit>, breaks: &[Break]) -> Vec<S
         None => format!("  AIC {:.1}", fit.aic),
     });
     lines.extend(breaks.iter().map(break_row));
-    lines.push(blind::line(&blind::spots(fit.model)));
+    lines.push(blind_spots::line(&blind_spots::spots(fit.model)));
     lines
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::fitting::{Name, Resampling, fitted, ranked, setting};
 use super::input::Input;
-use super::{blind, output};
+use super::{blind_spots, output};
 use crate::exit::Failure;
 use terms::Term;
 
@@ -66,7 +66,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let dominant = terms.iter().max_by(|l, r| l.seconds.total_cmp(&r.seconds));
     lines.extend(dominant.map(|term| format!("dominant: {}", term.name)));
     lines.extend(advice.iter().map(|line| format!("  - {line}")));
-    lines.push(blind::line(&blind::spots(fit.model)));
+    lines.push(blind_spots::line(&blind_spots::spots(fit.model)));
     let json = json!({
         "model": fit.model.name(), "bytes": args.size, "hops": args.over, "seconds": total,
         "terms": terms.iter().map(|term| {
@@ -74,7 +74,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         }).collect::<Vec<_>>(),
         "dominant": dominant.map(|term| term.name),
         "would_help": advice,
-        "does_not_see": blind::spots(fit.model),
+        "does_not_see": blind_spots::spots(fit.model),
     });
     output::publish(args.json, &json, &lines)
 }

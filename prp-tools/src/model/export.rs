@@ -5,7 +5,7 @@ use prp_model::export::{latex, loggopsim, python, simgrid};
 
 use super::fitting::{Name, Resampling, fitted, ranked};
 use super::input::Input;
-use super::{blind, output};
+use super::{blind_spots, output};
 use crate::exit::{Failure, notice};
 
 /// Write a fitted model in the form of another program.
@@ -69,6 +69,6 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     };
     output::print(text.trim_end())?;
     // Beside what another program is to read.
-    notice(blind::line(&blind::spots(fit.model)));
+    notice(blind_spots::line(&blind_spots::spots(fit.model)));
     Ok(())
 }

@@ -10,7 +10,7 @@ use clap::Args;
 use prp_model::hiding::{Fraction, Machine, Program};
 use serde_json::json;
 
-use super::{blind, output};
+use super::{blind_spots, output};
 use crate::exit::{Code, Failure};
 use machines::Named;
 use numbers::{MessageCount, Range};
@@ -112,13 +112,13 @@ pub(super) fn run(args: &GainArgs) -> Result<(), Failure> {
     lines.extend(
         best_hardware.map(|g| format!("{:<34}{g:>10.4}", "... or at hardware granularity")),
     );
-    lines.push(blind::line(&blind::of_gain()));
+    lines.push(blind_spots::line(&blind_spots::of_gain()));
     let json = json!({
         "speedup": speedup, "speedup_hiding": hiding, "gain": overlap.gain(),
         "processors": processors, "ratio": overlap.ratio,
         "largest_gain": overlap.largest_gain(),
         "best_software": best_software, "best_hardware": best_hardware,
-        "does_not_see": blind::of_gain(),
+        "does_not_see": blind_spots::of_gain(),
     });
     output::publish(args.json, &json, &lines)
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::fitting::{Name, Resampling, fitted, ranked, setting};
 use super::input::Input;
-use super::{blind, output, reduce};
+use super::{blind_spots, output, reduce};
 use crate::exit::Failure;
 
 /// Predict how long messages take.
@@ -86,8 +86,8 @@ fn by_graph(args: &PredictArgs, path: &Path) -> Result<(), Failure> {
         lines.push(format!("{size:>10}  {:<14}{:>12}", "all", with_prefix(all, "s")));
         answers.push(json!({"bytes": size, "seconds": all, "messages": messages}));
     }
-    lines.push(blind::line(&blind::of_graph()));
-    let json = json!({"predictions": answers, "does_not_see": blind::of_graph()});
+    lines.push(blind_spots::line(&blind_spots::of_graph()));
+    let json = json!({"predictions": answers, "does_not_see": blind_spots::of_graph()});
     output::publish(args.json, &json, &lines)
 }
 
@@ -108,10 +108,10 @@ fn by_fit(args: &PredictArgs) -> Result<(), Failure> {
             lines.push(format!("{:>12} is outside of what was measured, {low} to {high}", ""));
         }
     }
-    lines.push(blind::line(&blind::spots(fit.model)));
+    lines.push(blind_spots::line(&blind_spots::spots(fit.model)));
     let json = json!({
         "model": fit.model.name(), "predictions": answers, "seed": fit.options.seed,
-        "measured_bytes": [low, high], "does_not_see": blind::spots(fit.model),
+        "measured_bytes": [low, high], "does_not_see": blind_spots::spots(fit.model),
     });
     output::publish(args.json, &json, &lines)
 }

@@ -7,7 +7,7 @@ use prp_model::graph::{Block, Graph, Reduced, Reduction};
 use prp_model::unit::with_prefix;
 use serde_json::{Map, Value, json};
 
-use super::{blind, output};
+use super::{blind_spots, output};
 use crate::exit::Failure;
 
 /// Reduce a communication graph to one block for each message.
@@ -79,7 +79,7 @@ pub(super) fn to_json(reduction: &Reduction) -> Value {
         "messages": reduction.messages.iter().map(message).collect::<Map<_, _>>(),
         "whole": whole,
         "units": {"a": "s", "b": "s/B"},
-        "does_not_see": blind::of_graph(),
+        "does_not_see": blind_spots::of_graph(),
     })
 }
 
@@ -104,6 +104,6 @@ fn table(reduction: &Reduction) -> Vec<String> {
         lines.extend(order.small.as_ref().map(|small| format!("a = {small}")));
         lines.extend(order.large.as_ref().map(|large| format!("b = {large}")));
     }
-    lines.push(blind::line(&blind::of_graph()));
+    lines.push(blind_spots::line(&blind_spots::of_graph()));
     lines
 }

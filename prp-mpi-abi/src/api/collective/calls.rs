@@ -1,6 +1,6 @@
 //! The calls: what each rank contributes, and where what comes of it goes.
 
-mod between;
+mod intercommunicator;
 mod neighbors;
 mod reduce;
 
@@ -54,7 +54,7 @@ pub(crate) fn plan_bcast(
 ) -> Result<Plan, Failure> {
     let of = comm_of(comm)?;
     if let Some(sides) = of.sides() {
-        return between::bcast((of, comm, sides), buffer, count, datatype, root);
+        return intercommunicator::bcast((of, comm, sides), buffer, count, datatype, root);
     }
     let root_rank = root_of(root, of.size(), comm)?;
     let buffer = region(buffer, count, datatype, comm)?;
@@ -142,7 +142,7 @@ pub(crate) fn plan_gather(
         let mine = || region(sendbuf, sendcount, sendtype, comm);
         let ranks = sides.other.len();
         let all = || Parts::equal(recvbuf, recvcount, recvtype, ranks, comm);
-        return between::gather((of, comm, sides), Call::Gather, root, mine, all);
+        return intercommunicator::gather((of, comm, sides), Call::Gather, root, mine, all);
     }
     let own = own_part(sendbuf, sendcount, sendtype, comm)?;
     let (all, kinds) = if of.rank as c_int == root {
@@ -170,7 +170,7 @@ pub(crate) fn plan_gatherv(
         let mine = || region(sendbuf, sendcount, sendtype, comm);
         let ranks = sides.other.len();
         let all = || Parts::listed(recvbuf, recvcounts, displs, recvtype, ranks, comm);
-        return between::gather((of, comm, sides), Call::Gatherv, root, mine, all);
+        return intercommunicator::gather((of, comm, sides), Call::Gatherv, root, mine, all);
     }
     let own = own_part(sendbuf, sendcount, sendtype, comm)?;
     let all = (of.rank as c_int == root)
@@ -229,7 +229,7 @@ pub(crate) fn plan_scatter(
         let mine = || region(recvbuf, recvcount, recvtype, comm);
         let ranks = sides.other.len();
         let all = || Parts::equal(sendbuf, sendcount, sendtype, ranks, comm);
-        return between::scatter((of, comm, sides), Call::Scatter, root, mine, all);
+        return intercommunicator::scatter((of, comm, sides), Call::Scatter, root, mine, all);
     }
     let own = own_part(recvbuf, recvcount, recvtype, comm)?;
     let (all, kinds) = if of.rank as c_int == root {
@@ -257,7 +257,7 @@ pub(crate) fn plan_scatterv(
         let mine = || region(recvbuf, recvcount, recvtype, comm);
         let ranks = sides.other.len();
         let all = || Parts::listed(sendbuf, sendcounts, displs, sendtype, ranks, comm);
-        return between::scatter((of, comm, sides), Call::Scatterv, root, mine, all);
+        return intercommunicator::scatter((of, comm, sides), Call::Scatterv, root, mine, all);
     }
     let own = own_part(recvbuf, recvcount, recvtype, comm)?;
     let all = (of.rank as c_int == root)
@@ -275,7 +275,7 @@ fn allgathered(
 ) -> Result<Plan, Failure> {
     let of = comm_of(comm)?;
     if let Some(sides) = of.sides() {
-        return between::allgather((of, comm, sides), call, own, all);
+        return intercommunicator::allgather((of, comm, sides), call, own, all);
     }
     let signature = full_signature(call, -1, kinds, &of);
     let algorithm = choose_by_size(&of, Call::Allgather, all.len());

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{CompareArgs, summary};
 use crate::exit::{Code, Failure};
 use crate::model::fitting::fitted;
-use crate::model::{blind, output};
+use crate::model::{blind_spots, output};
 
 /// What was measured of a pattern.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,12 +81,12 @@ pub(super) fn run(args: &CompareArgs, path: &Path) -> Result<(), Failure> {
         let (median, most) = (median * 100.0, most * 100.0);
         format!("{name}: median error {median:.1} %, largest {most:.1} %")
     }));
-    lines.push(blind::line(&blind::of_graph()));
+    lines.push(blind_spots::line(&blind_spots::of_graph()));
     let pattern = |(name, (median, most)): &(&str, (f64, f64))| json!({"pattern": name, "median_error": median, "largest_error": most});
     let json = json!({
         "points": points,
         "patterns": summaries.iter().map(pattern).collect::<Vec<Value>>(),
-        "does_not_see": blind::of_graph(),
+        "does_not_see": blind_spots::of_graph(),
     });
     output::publish(args.json, &json, &lines)
 }

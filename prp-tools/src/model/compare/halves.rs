@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{CompareArgs, summary};
 use crate::exit::{Code, Failure};
 use crate::model::fitting::suited;
-use crate::model::{blind, output};
+use crate::model::{blind_spots, output};
 
 /// What a model predicts of settings that it was not fitted to.
 struct Errors {
@@ -45,13 +45,13 @@ pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let mut table = vec![title, head];
     table.extend(all.iter().map(row));
     table.append(&mut lines);
-    table.extend(all.first().map(|one| blind::line(&blind::spots(one.fit.model))));
+    table.extend(all.first().map(|one| blind_spots::line(&blind_spots::spots(one.fit.model))));
     let model = |one: &Errors| {
         let (median, most) = summary(&one.errors).unwrap_or_default();
         json!({
             "model": one.fit.model.name(), "median_error": median, "largest_error": most,
             "predicted": one.errors.len(),
-            "does_not_see": blind::spots(one.fit.model),
+            "does_not_see": blind_spots::spots(one.fit.model),
         })
     };
     let json = json!({

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{CompareArgs, median, summary};
 use crate::exit::Failure;
-use crate::model::{blind, output, reduce};
+use crate::model::{blind_spots, output, reduce};
 
 pub(super) fn run(args: &CompareArgs, path: &Path) -> Result<(), Failure> {
     let block = reduce::load(path)?.reduce().whole;
@@ -33,10 +33,10 @@ pub(super) fn run(args: &CompareArgs, path: &Path) -> Result<(), Failure> {
     let (median, most) = summary(&errors).unwrap_or_default();
     let (m, l) = (median * 100.0, most * 100.0);
     lines.push(format!("median error {m:.1} %, largest {l:.1} %"));
-    lines.push(blind::line(&blind::of_graph()));
+    lines.push(blind_spots::line(&blind_spots::of_graph()));
     let json = json!({
         "points": points, "median_error": median, "largest_error": most,
-        "does_not_see": blind::of_graph(),
+        "does_not_see": blind_spots::of_graph(),
     });
     output::publish(args.json, &json, &lines)
 }

@@ -6,7 +6,7 @@ use prp_model::hiding::{Granularity, Machine, Program};
 use serde_json::{Value, json};
 
 use super::numbers::{Range, not_negative, positive};
-use super::{GainArgs, blind, output};
+use super::{GainArgs, blind_spots, output};
 use crate::exit::Failure;
 
 /// A machine with its name.
@@ -52,13 +52,13 @@ pub(super) fn run(args: &GainArgs, program: Program, software: Range) -> Result<
         format!("{name:<16}{least:>12.4}{largest:>12.4}{loss}")
     }));
     lines.extend(best.map(|name| format!("the largest least gain: {name}")));
-    lines.push(blind::line(&blind::of_gain()));
+    lines.push(blind_spots::line(&blind_spots::of_gain()));
     let machine = |(name, least, largest): &(&str, f64, f64)| json!({"name": name, "least_gain": least, "largest_gain": largest, "is_loss": *least < 1.0});
     let json = json!({
         "machines": rows.iter().map(machine).collect::<Vec<Value>>(),
         "best": best,
         "without_loss": rows.iter().filter(|row| row.1 >= 1.0).map(|row| row.0).collect::<Vec<_>>(),
-        "does_not_see": blind::of_gain(),
+        "does_not_see": blind_spots::of_gain(),
     });
     output::publish(args.json, &json, &lines)
 }

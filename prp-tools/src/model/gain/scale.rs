@@ -3,7 +3,7 @@
 use prp_model::hiding::{Overhead, Scaling};
 use serde_json::json;
 
-use super::{GainArgs, blind, output};
+use super::{GainArgs, blind_spots, output};
 use crate::exit::Failure;
 use crate::model::plot;
 
@@ -40,8 +40,8 @@ pub(super) fn run(args: &GainArgs, lambda: f64) -> Result<(), Failure> {
         format!("{name:<24}{value:>12.4} at {p} processors")
     };
     lines.extend(all.iter().map(row));
-    lines.push(blind::line(&blind::of_gain()));
-    let mut json = json!({"lambda": lambda, "up_to": most, "does_not_see": blind::of_gain()});
+    lines.push(blind_spots::line(&blind_spots::of_gain()));
+    let mut json = json!({"lambda": lambda, "up_to": most, "does_not_see": blind_spots::of_gain()});
     for (key, _, (p, value)) in all {
         json[format!("best_{key}")] = json!({"processors": p, "value": value});
     }

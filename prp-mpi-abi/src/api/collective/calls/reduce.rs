@@ -120,13 +120,13 @@ pub(crate) fn plan_reduce(
     let inter = comm_of(comm)?;
     if inter.remote.is_some() && root == PROC_NULL {
         // All other arguments have no meaning here.
-        return Ok(between::nothing(inter, comm, Call::Reduce));
+        return Ok(intercommunicator::nothing(inter, comm, Call::Reduce));
     }
     let of = Reduction::new(Call::Reduce, root, count, datatype, op, comm)?;
     if let Some(sides) = of.comm.sides() {
         let mine = || region(sendbuf, count, datatype, comm);
         let to = || region(recvbuf, count, datatype, comm);
-        return between::reduce(of, &sides, root, mine, to);
+        return intercommunicator::reduce(of, &sides, root, mine, to);
     }
     let root_rank = root_of(root, of.comm.size(), comm)?;
     let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
@@ -156,7 +156,7 @@ pub(crate) fn plan_allreduce(
     let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
     let to = region(recvbuf, count, datatype, comm)?;
     if let Some(sides) = of.comm.sides() {
-        return Ok(between::allreduce(of, sides, from, to));
+        return Ok(intercommunicator::allreduce(of, sides, from, to));
     }
     let element = of.element.max(1);
     let question = Question {
@@ -262,7 +262,7 @@ fn reduce_scattered(
         })
         .collect();
     if let Some(sides) = of.comm.sides() {
-        return Ok(between::reduce_scatter(of, sides, from, to, parts));
+        return Ok(intercommunicator::reduce_scatter(of, sides, from, to, parts));
     }
     Ok(of.plan(move |place| {
         let (all, own) = (from.len(), to.len());

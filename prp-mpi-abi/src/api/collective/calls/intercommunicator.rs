@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use prp_mpi::collective::Call;
 use prp_mpi::collective::algorithms::Place;
-use prp_mpi::collective::between::{Root, Sides};
+use prp_mpi::collective::intercommunicator::{Root, Sides};
 use prp_mpi::sys::memory::Region;
 
 use super::super::parts::Parts;

@@ -10,13 +10,13 @@ use crate::{FrameIo, Peek, Sent};
 
 /// A device with little room. Its frames are numbers: two bytes, most significant first.
 #[derive(Clone, Debug)]
-pub struct TightDevice {
+pub struct LimitedDevice {
     room: Arc<Mutex<usize>>,
     taken: Arc<Mutex<Vec<u16>>>,
     file: Arc<io::PipeReader>,
 }
 
-impl TightDevice {
+impl LimitedDevice {
     /// A frame it loses, though there is room.
     pub const LOST: u16 = u16::MAX - 1;
 
@@ -49,7 +49,7 @@ impl TightDevice {
     }
 }
 
-impl FrameIo for TightDevice {
+impl FrameIo for LimitedDevice {
     fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         Ok(0)
     }
