@@ -10,21 +10,23 @@ mod train;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::mem;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use nix::sys::signal::Signal;
+use parking_lot::Mutex;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
 use prp_node::environment::is_privileged;
 
 use crate::exit::{Code, Failure, help, notice, unwritten};
 use crate::hosts;
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::sys::priority::run_when_idle;
 use carried::{Carried, Numbers};
 use filter::Filter;
@@ -111,10 +113,10 @@ fn ethertype(text: &str) -> Result<u16, String> {
 pub(crate) fn run(args: &DumpArgs) -> Result<(), Failure> {
     let numbers = numbers(args);
     let filter = Filter { node: args.node, port: args.port, kinds: args.kind.clone() };
-    let mut sink = Sink::of(args)?;
+    let sink = Sink::of(args)?;
     match &args.read {
-        Some(path) => from_file(path, &numbers, &filter, &mut sink),
-        None => live(args, &numbers, &filter, &mut sink),
+        Some(path) => from_file(path, &numbers, &filter, sink),
+        None => live(args, &numbers, &filter, sink),
     }
 }
 
@@ -133,7 +135,7 @@ fn from_file(
     path: &Path,
     numbers: &Numbers,
     filter: &Filter,
-    sink: &mut Sink<'_>,
+    mut sink: Sink,
 ) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::local(path.display(), &e);
     let mut reader = Reader::open(path).map_err(failed)?;
@@ -145,17 +147,10 @@ fn from_file(
             sink.write()?;
         }
     }
-    sink.write()?;
-    sink.end();
-    Ok(())
+    sink.end()
 }
 
-fn live(
-    args: &DumpArgs,
-    numbers: &Numbers,
-    filter: &Filter,
-    sink: &mut Sink<'_>,
-) -> Result<(), Failure> {
+fn live(args: &DumpArgs, numbers: &Numbers, filter: &Filter, sink: Sink) -> Result<(), Failure> {
     if is_privileged() {
         let text = "only root reads what others send: `sudo prp dump` (-r reads a file)";
         return Err(Failure::new(Code::NotPermitted, text));
@@ -170,7 +165,17 @@ fn live(
         notice(format_args!("{} packets; {left_out}", shown.load(Ordering::Relaxed)));
     };
     let at_end = summary.clone();
+    let sink = Arc::new(Mutex::new(sink));
+    let ending = sink.clone();
     signals.set_listener(move |signal| {
+        // Another signal ends the process at once: nobody may read what is written here.
+        signals::let_pass();
+        // Not if the other thread waits for somebody who reads.
+        if let Some(mut sink) = ending.try_lock_for(PATIENCE) {
+            let _ = sink.end();
+            // The other thread writes nothing more.
+            mem::forget(sink);
+        }
         summary();
         if signal == Signal::SIGINT {
             process::exit(0);
@@ -183,15 +188,23 @@ fn live(
     }
     let mut wants_more = true;
     while wants_more {
-        live.receive(&mut |packet| wants_more = wants_more && sink.take(packet, numbers, filter))
-            .map_err(|e| Failure::network("listening", &e))?;
-        sink.write()?;
+        let mut take = |packet: &Packet| {
+            wants_more = wants_more && sink.lock().take(packet, numbers, filter);
+        };
+        live.receive(&mut take).map_err(|e| Failure::network("listening", &e))?;
+        sink.lock().write()?;
     }
     signals.clear_listener();
-    sink.end();
+    sink.lock().end()?;
     at_end();
     Ok(())
 }
+
+/// Gaps that are reported one by one.
+const MOST_GAPS: usize = 20;
+
+/// How long a signal waits for what is being written.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Bytes of text that are written at once, where frames come from a file.
 const MUCH: usize = 1 << 16;
@@ -226,8 +239,10 @@ fn limit(args: &DumpArgs, filter: &Filter) -> Option<NonZeroU32> {
 }
 
 /// Where frames go.
-struct Sink<'a> {
-    args: &'a DumpArgs,
+struct Sink {
+    json: bool,
+    /// So many packets or frames are wanted; all if none.
+    wanted: Option<u64>,
     count: u64,
     /// How many of those are written, for a signal's handler.
     written: Arc<AtomicU64>,
@@ -237,15 +252,23 @@ struct Sink<'a> {
     text: Vec<u8>,
 }
 
-impl<'a> Sink<'a> {
-    fn of(args: &'a DumpArgs) -> Result<Self, Failure> {
+impl Sink {
+    fn of(args: &DumpArgs) -> Result<Self, Failure> {
         let writer = args.write.as_ref().map(|path| {
             let file = File::create(path).and_then(Writer::new);
             file.map_err(|e| Failure::local(path.display(), &e))
         });
         let follower = args.follow.then(|| Follower::new(args.port));
         let writer = writer.transpose()?;
-        Ok(Self { args, count: 0, written: Arc::default(), writer, follower, text: Vec::new() })
+        Ok(Self {
+            json: args.json,
+            wanted: args.count,
+            count: 0,
+            written: Arc::default(),
+            writer,
+            follower,
+            text: Vec::new(),
+        })
     }
 
     /// Takes what `frame` carries and passes the filter; whether more are wanted.
@@ -274,7 +297,7 @@ impl<'a> Sink<'a> {
                 self.text.extend(follower.take(packet));
             }
         } else {
-            if self.args.json {
+            if self.json {
                 self.text.extend_from_slice(frame.json(carried).as_bytes());
             } else {
                 // Writing to memory does not fail.
@@ -288,7 +311,7 @@ impl<'a> Sink<'a> {
     /// One more was taken; whether more are wanted.
     fn count_one(&mut self) -> bool {
         self.count += 1;
-        self.args.count.is_none_or(|wanted| self.count < wanted)
+        self.wanted.is_none_or(|wanted| self.count < wanted)
     }
 
     /// Whether there is enough that it should be written.
@@ -308,12 +331,20 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// All frames have been taken.
-    fn end(&self) {
-        if let Some(missing) = self.follower.as_ref().map(Follower::missing).filter(|n| *n > 0) {
+    /// All frames have been taken: writes what was kept behind a gap, and says what is missing.
+    fn end(&mut self) -> Result<(), Failure> {
+        let kept = self.follower.as_mut().map(Follower::end).unwrap_or_default();
+        self.text.extend(kept);
+        self.write()?;
+        let Some(follower) = &mut self.follower else { return Ok(()) };
+        let gaps = follower.take_gaps();
+        gaps.iter().take(MOST_GAPS).for_each(notice);
+        if let Some(more) = gaps.len().checked_sub(MOST_GAPS).filter(|more| *more > 0) {
+            let missing = follower.missing();
             notice(format_args!(
-                "{missing} segments are not in the capture: their bytes are missing"
+                "{more} gaps more; bytes of {missing} segments are missing in all"
             ));
         }
+        Ok(())
     }
 }

@@ -61,6 +61,11 @@ impl Signals {
     }
 }
 
+/// From now on another signal ends the process at once. For the thread that a listener runs in.
+pub(crate) fn let_pass() {
+    let _ = not_ignored(&DEADLY).thread_unblock();
+}
+
 /// Ends the process by `signal`, as if it had not been caught: shells tell that from an exit code.
 pub(crate) fn die_of(signal: Signal) -> ! {
     let set: SigSet = [signal].into_iter().collect();

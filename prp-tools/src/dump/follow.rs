@@ -1,6 +1,7 @@
 //! The bytes of one connection, each once and in order.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{Frame, Part};
@@ -22,6 +23,39 @@ pub(super) struct Follower {
     ends: Option<Ends>,
     /// By direction: as the first segment, and back.
     directions: [Direction; 2],
+    /// Bytes that were passed on, of both.
+    passed_on: u64,
+    gaps: Vec<Gap>,
+}
+
+/// Bytes that the capture does not have.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) struct Gap {
+    /// So many bytes were passed on before.
+    pub(super) at: u64,
+    pub(super) lack: Lack,
+}
+
+/// What is missing.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) enum Lack {
+    /// So many bytes of a segment that came in parts.
+    Bytes(u64),
+    /// So many segments, whose lengths nobody knows.
+    Segments(u64),
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, one, more) = match self.lack {
+            Lack::Bytes(count) => (count, "byte is", "bytes are"),
+            Lack::Segments(count) => {
+                (count, "segment of unknown length is", "segments of unknown length are")
+            }
+        };
+        let what = if count == 1 { one } else { more };
+        write!(f, "{count} {what} missing behind the first {} bytes of the output", self.at)
+    }
 }
 
 /// What one end has sent.
@@ -31,7 +65,10 @@ struct Direction {
     next: Option<Seq>,
     /// By how far they are ahead of the next one.
     kept: BTreeMap<i32, Segment>,
+    /// Segments of which bytes are missing.
     missing: u64,
+    /// Those before or in what was just passed on, from its beginning on.
+    gaps: Vec<Gap>,
 }
 
 /// A segment that is not passed on yet.
@@ -54,7 +91,7 @@ struct Parts {
 impl Follower {
     /// Of a connection whose port may be named.
     pub(super) fn new(port: Option<u16>) -> Self {
-        Self { port, ends: None, directions: Default::default() }
+        Self { port, ends: None, directions: Default::default(), passed_on: 0, gaps: Vec::new() }
     }
 
     /// What can be told of the connection's bytes with this frame.
@@ -84,10 +121,35 @@ impl Follower {
         let direction = &mut self.directions[at];
         let near = direction.next.unwrap_or_else(|| t.first_seq(SeqWidth::Bits20));
         let seq = t.expand_seq(SeqWidth::Bits20, near);
-        match Part::of(frame) {
+        let bytes = match Part::of(frame) {
             Some((part, bytes)) => direction.take_part(seq, &part, bytes),
             None => direction.take(seq, frame.payload),
+        };
+        self.count(at, &bytes);
+        bytes
+    }
+
+    /// The capture has ended: what was kept behind what is missing.
+    pub(super) fn end(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        for at in 0..self.directions.len() {
+            let bytes = self.directions[at].end();
+            self.count(at, &bytes);
+            all.extend(bytes);
         }
+        all
+    }
+
+    /// Where bytes are missing so far, each gap once.
+    pub(super) fn take_gaps(&mut self) -> Vec<Gap> {
+        std::mem::take(&mut self.gaps)
+    }
+
+    /// A direction has passed on `bytes`.
+    fn count(&mut self, direction: usize, bytes: &[u8]) {
+        let gaps = self.directions[direction].gaps.drain(..);
+        self.gaps.extend(gaps.map(|gap| Gap { at: self.passed_on + gap.at, ..gap }));
+        self.passed_on += bytes.len() as u64;
     }
 
     /// Segments whose bytes are missing.
@@ -125,19 +187,53 @@ impl Direction {
         (ahead >= 0).then_some(ahead)
     }
 
-    /// The bytes that are next. Where too many segments are kept, those before the first whole one
-    /// are missing.
+    /// The bytes that are next. Where too many segments are kept, what is missing before one of
+    /// them does not come.
     fn passed_on(&mut self) -> Vec<u8> {
         let mut bytes = self.ready();
-        if self.kept.len() > MOST_KEPT {
-            let whole = self.kept.iter().find(|(_, segment)| matches!(segment, Segment::Whole(_)));
-            let last = self.kept.last_key_value().map_or(0, |(ahead, _)| *ahead);
-            let skipped = whole.map_or(last, |(ahead, _)| *ahead);
-            self.missing += skipped as u64;
-            self.advance(skipped);
-            bytes.extend(self.ready());
+        while self.kept.len() > MOST_KEPT {
+            self.pass_over_gap(&mut bytes);
         }
         bytes
+    }
+
+    /// Nothing comes any more: the bytes that are kept.
+    fn end(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while !self.kept.is_empty() {
+            self.pass_over_gap(&mut bytes);
+        }
+        bytes
+    }
+
+    /// Goes on behind what is missing before or in the first segment that is kept, and adds what
+    /// is there to `bytes`.
+    fn pass_over_gap(&mut self, bytes: &mut Vec<u8>) {
+        let Some((&ahead, _)) = self.kept.first_key_value() else { return };
+        if ahead > 0 {
+            self.add_gap(bytes, Lack::Segments(ahead as u64));
+            self.missing += ahead as u64;
+            self.advance(ahead);
+        } else if let Some((_, Segment::Partial(parts))) = self.kept.pop_first() {
+            let mut at = 0;
+            for (begin, end) in &parts.received {
+                if at < *begin {
+                    self.add_gap(bytes, Lack::Bytes((begin - at) as u64));
+                }
+                bytes.extend(&parts.bytes[*begin..*end]);
+                at = *end;
+            }
+            if at < parts.bytes.len() {
+                self.add_gap(bytes, Lack::Bytes((parts.bytes.len() - at) as u64));
+            }
+            self.missing += 1;
+            self.advance(1);
+        }
+        bytes.extend(self.ready());
+    }
+
+    fn add_gap(&mut self, before: &[u8], lack: Lack) {
+        self.gaps.push(Gap { at: before.len() as u64, lack });
     }
 
     /// Takes out the segments that are next, in a row.

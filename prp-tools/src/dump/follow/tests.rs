@@ -84,5 +84,8 @@ fn take__parts_without_the_others_are_missing() {
     for seq in 0..=MOST_KEPT as u32 {
         came += &packet(&mut follower, 2 + seq, Flags::NONE, &[b"x"]);
     }
-    assert_eq!((came.len(), follower.missing()), (MOST_KEPT + 1, 1));
+    // What has come of the first one, and all others.
+    assert_eq!((came.len(), follower.missing()), (2 + MOST_KEPT + 1, 1));
+    let gap = Gap { at: 0, lack: Lack::Bytes(2) };
+    assert_eq!((follower.take_gaps(), follower.end()), (vec![gap], Vec::new()));
 }
