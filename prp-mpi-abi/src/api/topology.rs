@@ -218,13 +218,18 @@ pub(crate) fn cart_shift(
     let Some(direction) = usize::try_from(direction).ok().filter(|&d| d < own.len()) else {
         return Err(Failure::new(Class::Arg, comm, "no such dimension"));
     };
-    let moved = |by: c_int| {
+    let moved = |by: i64| {
         let mut at = own.clone();
-        at[direction] += by;
+        let to = i64::from(own[direction]) + by;
+        at[direction] = if grid.periods[direction] {
+            to.rem_euclid(grid.dims[direction].into()) as i32
+        } else {
+            i32::try_from(to).unwrap_or(-1)
+        };
         grid.rank(&at).unwrap_or(PROC_NULL)
     };
-    source.put(moved(-by));
-    destination.put(moved(by));
+    source.put(moved(-i64::from(by)));
+    destination.put(moved(by.into()));
     Ok(())
 }
 

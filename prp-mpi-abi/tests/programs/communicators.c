@@ -1,5 +1,6 @@
 /* Two groups and what they exchange, neighbors in grids and graphs, shared-out arrays, duplicates
  * that nobody waits for: on two ranks or more. */
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +144,12 @@ static void neighbors(void) {
     memset(in, 255, sizeof in);
     MPI_Neighbor_allgather(&rank, 1, MPI_INT, in, 1, MPI_INT, line);
     CHECK(in[0] == rank - 1 && in[1] == (rank + 1 < size ? rank + 1 : -1));
+
+    int from, to;
+    MPI_Cart_shift(ring, 0, INT_MAX, &from, &to);
+    CHECK(to == (rank + INT_MAX % size) % size && from == (rank + size - INT_MAX % size) % size);
+    MPI_Cart_shift(line, 0, INT_MIN, &from, &to);
+    CHECK(to == MPI_PROC_NULL && from == MPI_PROC_NULL);
 
     int *ends = calloc(size, sizeof(int)), *edges = calloc(2 * size, sizeof(int));
     for (i = 0; i < size; i++) {
