@@ -27,13 +27,21 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_prp-mpirun");
 /// A launcher that has not ended then does not end.
 const BOUND: Duration = Duration::from_secs(20);
 
+/// A program as it is started from a terminal. A shell without job control starts what runs in the
+/// background with these signals ignored, and programs inherit that: also tests, from CI.
+fn from_terminal(program: &str) -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT,QUIT", program]);
+    command
+}
+
 /// A launcher under test, killed with its test.
 struct Job(Child);
 
 impl Job {
     /// Ranks that run a script, in a process group as a shell gives them.
     fn start(ranks: &str, script: &str) -> Self {
-        Self::spawn(Command::new(PROGRAM).args(["-n", ranks, "sh", "-c", script]))
+        Self::spawn(from_terminal(PROGRAM).args(["-n", ranks, "sh", "-c", script]))
     }
 
     fn spawn(command: &mut Command) -> Self {
@@ -256,7 +264,7 @@ fn signals__of_a_terminal_end_the_job_in_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = "trap 'echo interrupted' INT; trap 'echo asked; exit 3' TERM; echo ready
         while :; do sleep 0.01; done";
-    let mut launcher = Command::new(PROGRAM);
+    let mut launcher = from_terminal(PROGRAM);
     launcher.args(["-n", "2", "sh", "-c", script]).env("TMPDIR", folder.path());
     let mut job = Job::spawn(&mut launcher);
     let mut output = job.output();
@@ -282,7 +290,7 @@ fn signals__quit_of_a_terminal_calls_the_roll() {
 
 #[test]
 fn signals__that_are_ignored_do_not_end_the_job() {
-    let mut shell = Command::new("sh");
+    let mut shell = from_terminal("sh");
     let script = "trap '' HUP INT; exec \"$0\" -n 1 sh -c 'echo ready; read word'";
     let mut job = Job::spawn(shell.args(["-c", script, PROGRAM]));
     assert_eq!(next_line(&mut job.output()), "ready");
