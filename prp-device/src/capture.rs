@@ -25,10 +25,9 @@ use mirrors::{Mirror, MirrorServer};
 /// thread that waits for them. Their memory has room for those of 20 ms.
 const POLL_EVERY: u8 = 4;
 
-/// A program of the kernel's that lets no frame pass.
-const NOTHING: [SockFilter; 1] = [SockFilter::new(RETURN, 0, 0, 0)];
-
-const RETURN: u16 = 0x06;
+/// A packet socket for this gets no frames, and frames of others do not pass it: no frame has this
+/// EtherType, which is reserved (RFC 1701). The kernel takes 0 for the protocol that it had.
+const NO_PROTOCOL: u16 = 0xffff;
 
 /// A frame that has passed a device.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -66,8 +65,6 @@ pub struct CaptureSocket {
     /// Where those processes ask; none if that name is taken: they do without AF_XDP then.
     server: Option<MirrorServer>,
     mirrors: Vec<Mirror>,
-    /// What the kernel lets pass, but for pauses.
-    filter: Vec<SockFilter>,
     limit: Option<Limit>,
     /// Frames that were not copied in time, or not taken.
     lost: u64,
@@ -96,16 +93,14 @@ impl CaptureSocket {
     ) -> io::Result<Self> {
         // Of no protocol: nothing comes before the filter and the ring are there.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
-        let filter = only(ethertype, &ports, lengths);
-        socket.attach_filter(&filter)?;
+        socket.attach_filter(&only(ethertype, &ports, lengths))?;
         let ring = CaptureRing::new(socket.as_fd())?;
-        // Only sockets for all protocols see what is sent as well. No device: all of them.
-        packet::bind(socket.as_fd(), 0, libc::ETH_P_ALL as u16)?;
+        see_all(&socket)?;
         let frames = limit.map_or(u64::MAX, |limit| limit.get().into());
         let start = |listener| MirrorServer::start(listener, lengths.frame as usize, frames);
         let server = MirrorListener::bind(fstat(&socket)?.st_ino).and_then(start).ok();
         let limit = limit.map(Limit::new);
-        Ok(Self { socket, ring, server, mirrors: Vec::new(), filter, limit, lost: 0 })
+        Ok(Self { socket, ring, server, mirrors: Vec::new(), limit, lost: 0 })
     }
 
     /// Waits for frames, and hands some of them to `take`, those of the kernel and of a process in
@@ -113,10 +108,10 @@ impl CaptureSocket {
     /// its first frame. Waiting may end without a frame.
     ///
     /// # Errors
-    /// What `poll` fails with.
+    /// What `poll` fails with, or `bind` after a pause.
     pub fn receive(&mut self, take: &mut dyn FnMut(&CapturedFrame<'_>)) -> io::Result<()> {
         self.take_new();
-        self.end_pause();
+        self.end_pause()?;
         if self.take_block(take) {
             return Ok(());
         }
@@ -175,22 +170,21 @@ impl CaptureSocket {
         first.map_or(PollTimeout::NONE, |time| time.try_into().unwrap_or(PollTimeout::MAX))
     }
 
-    /// The kernel hands over no frames for a while. It copies a train before each packet socket's
-    /// filter for those that see what is sent, and after it for those that see what comes.
+    /// The kernel knows nothing of the socket for a while. A filter would not do: for each frame
+    /// that is sent the kernel makes a copy before the filter, and for each that comes it calls it.
     fn begin_pause(&mut self) {
         if self.limit.as_mut().is_some_and(|limit| limit.begin_pause(limit.now())) {
             // Without that the limit holds all the same, at a price.
-            let _ = packet::ignore_outgoing(self.socket.as_fd(), true);
-            let _ = self.socket.attach_filter(&NOTHING);
+            let _ = packet::bind(self.socket.as_fd(), 0, NO_PROTOCOL);
         }
     }
 
     /// And again, once it is over.
-    fn end_pause(&mut self) {
+    fn end_pause(&mut self) -> io::Result<()> {
         if self.limit.as_mut().is_some_and(|limit| limit.end_pause(limit.now())) {
-            let _ = self.socket.attach_filter(&self.filter);
-            let _ = packet::ignore_outgoing(self.socket.as_fd(), false);
+            see_all(&self.socket)?;
         }
+        Ok(())
     }
 
     /// Lets processes copy as many frames more as the limit allows.
@@ -225,6 +219,12 @@ impl CaptureSocket {
     }
 }
 
+/// From now on a socket sees what all devices send and receive.
+fn see_all(socket: &Socket) -> io::Result<()> {
+    // Only sockets for all protocols see what is sent as well. No device: all of them.
+    packet::bind(socket.as_fd(), 0, libc::ETH_P_ALL as u16)
+}
+
 /// A program of the kernel's that lets the first bytes pass of frames of `ethertype` and of UDP
 /// datagrams between `ports`, and no others. IPv6's extension headers, which no PRP node sends,
 /// hide a datagram.
@@ -241,6 +241,7 @@ fn only(ethertype: u16, ports: &RangeInclusive<u16>, lengths: CaptureLengths) ->
     const GREATER: u16 = 0x25;
     const AT_LEAST: u16 = 0x35;
     const ANY_BIT: u16 = 0x45;
+    const RETURN: u16 = 0x06;
     const IPV4: u32 = libc::ETH_P_IP as u32;
     const IPV6: u32 = libc::ETH_P_IPV6 as u32;
     const UDP: u32 = libc::IPPROTO_UDP as u32;

@@ -90,7 +90,7 @@ impl PacketDevice {
         let mtu = if is_present { packet::mtu(socket.as_fd(), name)? } else { USUAL_MTU };
         // Not set where the kernel is older than 4.20; the filter then drops frames that we sent as
         // not for us.
-        let _ = packet::ignore_outgoing(socket.as_fd(), true);
+        let _ = packet::ignore_outgoing(socket.as_fd());
         let frame = mtu as usize + ETHERNET_LEN;
         // Rounded up as the kernel does memory for frames: the counts that were measured.
         let share = (frame + BEFORE_FRAME).next_power_of_two();

@@ -40,8 +40,8 @@ use pcap::{Reader, Writer};
 ///
 /// Live it needs root. It sees what all processes of this node send and receive; those that send by
 /// AF_XDP copy their frames for it. Lines are of headers, and cost a busy stream little: this
-/// command misses packets where the processors are busy, and beyond --rate a second, where it looks
-/// away for 40 ms at a time. It says how many it missed, and for how long it looked away. Whole
+/// command misses packets where the processors are busy, and beyond --rate a second, where it sees
+/// none for 100 ms at a time. It says how many it missed, and for how long it saw none. Whole
 /// frames (-w, --follow) cost a busy stream more: -s limits that.
 #[derive(Debug, Args)]
 #[command(after_help = help("\

@@ -27,9 +27,9 @@ pub(crate) fn bind(fd: BorrowedFd<'_>, index: u32, ethertype: u16) -> io::Result
     cvt(result).map(drop)
 }
 
-/// Whether we are spared what this machine sends.
-pub(crate) fn ignore_outgoing(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
-    set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &i32::from(on))
+/// Spares us what this machine sends.
+pub(crate) fn ignore_outgoing(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)
 }
 
 /// Whether frames are sent with a `virtio_net_hdr` before them, and come with one. Not to be
