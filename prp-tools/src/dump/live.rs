@@ -68,7 +68,8 @@ impl Live {
         let states = device_states()?;
         for name in wanted {
             if !states.iter().any(|state| state.name == *name) {
-                let text = format!("{name}: no such device on this machine");
+                let names: Vec<_> = states.iter().map(|state| state.name.as_str()).collect();
+                let text = format!("{name}: no such device; there are {}", names.join(", "));
                 return Err(io::Error::new(ErrorKind::NotFound, text));
             }
         }

@@ -29,6 +29,10 @@ struct End {
 const STATES: [&str; 8] =
     ["LISTEN", "CONN-WAIT", "ESTAB", "CLOSE-WAIT", "FIN-WAIT", "LAST-ACK", "TIME-WAIT", "CLOSED"];
 
+/// What a filter begins with, and an example of what follows.
+const EXAMPLES: [(&str, &str); 5] =
+    [("state", "listen"), ("sport", "7000"), ("dport", "7000"), ("src", "2"), ("dst", "2:7000")];
+
 impl Filter {
     /// Of the words of a command line.
     pub(crate) fn parse(words: &[String], all: bool, listening: bool) -> Result<Self, Failure> {
@@ -40,20 +44,20 @@ impl Filter {
         let joined = words.join(" ");
         let mut words = joined.split_whitespace().filter(kept);
         while let Some(word) = words.next() {
-            let value =
-                words.next().ok_or_else(|| usage(format!("{word}: what comes after it?")))?;
+            let Some((_, example)) = EXAMPLES.iter().find(|(known, _)| *known == word) else {
+                let text =
+                    format!("{word}: expected state, sport, dport, src or dst, as in `dport 7000`");
+                return Err(usage(text));
+            };
+            let Some(value) = words.next() else {
+                return Err(usage(format!("{word} lacks a value, as in `{word} {example}`")));
+            };
             match word {
                 "state" => filter.states.push(state(value).map_err(usage)?),
                 "sport" => filter.source.port = Some(port(value).map_err(usage)?),
                 "dport" => filter.destination.port = Some(port(value).map_err(usage)?),
                 "src" => filter.source = End::parse(value)?,
-                "dst" => filter.destination = End::parse(value)?,
-                _ => {
-                    let text = format!(
-                        "{word}: expected state, sport, dport, src or dst, as in `dport 7000`"
-                    );
-                    return Err(usage(text));
-                }
+                _ => filter.destination = End::parse(value)?,
             }
         }
         if filter.states.iter().any(|state| state == "LISTEN") {
@@ -183,7 +187,8 @@ mod tests {
     fn parse__says_what_it_expects() {
         for (words, expected) in [
             ("port 80", "expected state, sport"),
-            ("dport", "what comes after it"),
+            ("nowhere", "expected state, sport"),
+            ("dport", "lacks a value, as in `dport 7000`"),
             ("dport http", "a port from 0"),
             ("state open", "there are listen, conn-wait"),
         ] {
