@@ -81,7 +81,7 @@ impl CaptureSocket {
     /// of those that processes copy; in the second after few frames twice as many. What is not
     /// taken counts as lost. Where more come, the packet socket sees none for some milliseconds,
     /// again and again, and nobody counts those ([`Self::take_paused`]): frames that it sees cost
-    /// those who send and receive them, whether they are taken or not.
+    /// the processes that send and receive them, whether they are taken or not.
     ///
     /// # Errors
     /// No CAP_NET_RAW; no memory for the ring.

@@ -2,6 +2,7 @@
 
 mod end;
 mod input;
+mod output;
 mod printer;
 
 use std::collections::BTreeMap;
@@ -38,9 +39,6 @@ const LEAVE: Duration = Duration::from_secs(2);
 /// Events that wait until they are handled. Output waits for room before it becomes an event, so
 /// handling it takes no time.
 const EVENTS: usize = 256;
-
-/// Longest piece of a line that is kept until the rest of the line comes.
-const LONGEST_LINE: usize = 64 << 10;
 
 /// Exit status of a job whose ranks wait for each other.
 const HUNG: u8 = 124;
@@ -450,55 +448,5 @@ impl Job<'_> {
         if ends && (all_wait || has_limit) {
             self.fail(HUNG, "the ranks wait for each other: the job ends");
         }
-    }
-
-    /// Prints what a rank has written, in whole lines unless they are very long.
-    fn print(&mut self, frame: &Frame) {
-        let rank = frame.rank as usize;
-        let is_error = frame.topic == Topic::ErrorOutput;
-        let state = &mut self.ranks[rank];
-        let kept = if is_error { &mut state.error_output } else { &mut state.output };
-        let before = kept.len();
-        kept.extend_from_slice(&frame.content);
-        let end = frame.content.iter().rposition(|&b| b == b'\n').map(|at| before + at + 1);
-        let end = end.or_else(|| (kept.len() >= LONGEST_LINE).then_some(kept.len()));
-        if let Some(end) = end {
-            let whole: Vec<u8> = kept.drain(..end).collect();
-            self.put(rank, is_error, whole);
-        }
-    }
-
-    /// Prints what is left of the last line of a rank.
-    fn print_rest(&mut self, rank: usize) {
-        for is_error in [false, true] {
-            let state = &mut self.ranks[rank];
-            let kept = if is_error { &mut state.error_output } else { &mut state.output };
-            let rest = std::mem::take(kept);
-            if !rest.is_empty() {
-                self.put(rank, is_error, rest);
-            }
-        }
-    }
-
-    /// Prints what is left of all last lines.
-    fn print_rests(&mut self) {
-        (0..self.ranks.len()).for_each(|rank| self.print_rest(rank));
-    }
-
-    fn put(&self, rank: usize, is_error: bool, bytes: Vec<u8>) {
-        if !self.arguments.label {
-            self.printer.put(is_error, bytes);
-            return;
-        }
-        let mut labelled = Vec::new();
-        for line in bytes.split_inclusive(|&b| b == b'\n') {
-            labelled.extend_from_slice(format!("[{rank}] ").as_bytes());
-            labelled.extend_from_slice(line);
-        }
-        // What another rank writes next has a label, which is at the begin of a line.
-        if !labelled.ends_with(b"\n") {
-            labelled.push(b'\n');
-        }
-        self.printer.put(is_error, labelled);
     }
 }

@@ -170,7 +170,7 @@ fn live(args: &DumpArgs, numbers: &Numbers, filter: &Filter, sink: Sink) -> Resu
     signals.set_listener(move |signal| {
         // Another signal ends the process at once: nobody may read what is written here.
         signals::let_pass();
-        // Not if the other thread waits for somebody who reads.
+        // Not if the other thread waits until its output is read.
         if let Some(mut sink) = ending.try_lock_for(PATIENCE) {
             let _ = sink.end();
             // The other thread writes nothing more.

@@ -296,7 +296,7 @@ fn dump__takes_no_more_than_the_rate() {
     server.wait().expect("a child");
 }
 
-/// A packet socket costs those who send and receive while it sees their frames, whether they are
+/// A packet socket costs senders and receivers while it sees their frames, whether they are
 /// taken or not. It sees all that come in.
 fn dump__of_more_than_the_rate_pauses() {
     let topology = Topology::pair();
