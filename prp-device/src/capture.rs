@@ -25,10 +25,6 @@ use mirrors::{Mirror, MirrorServer};
 /// thread that waits for them. Their memory has room for those of 20 ms.
 const POLL_EVERY: u8 = 4;
 
-/// A packet socket for this gets no frames, and frames of others do not pass it: no frame has this
-/// EtherType, which is reserved (RFC 1701). The kernel takes 0 for the protocol that it had.
-const NO_PROTOCOL: u16 = 0xffff;
-
 /// A frame that has passed a device.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub struct CapturedFrame<'a> {
@@ -175,7 +171,7 @@ impl CaptureSocket {
     fn begin_pause(&mut self) {
         if self.limit.as_mut().is_some_and(|limit| limit.begin_pause(limit.now())) {
             // Without that the limit holds all the same, at a price.
-            let _ = packet::bind(self.socket.as_fd(), 0, NO_PROTOCOL);
+            let _ = packet::bind(self.socket.as_fd(), 0, packet::NO_FRAMES);
         }
     }
 

@@ -13,13 +13,14 @@ use nix::sys::socket::{SockFlag, SockProtocol};
 use crate::netlink::{self, NETWORK, attribute, text, u32_at};
 use crate::number_and_mtu;
 use crate::sys::bpf::query::programs_at_egress;
+use crate::sys::packet::NO_FRAMES;
 
 // From linux/rtnetlink.h and linux/if_ether.h.
 const NEW_QDISC: u16 = 36;
 const GET_QDISC: u16 = 38;
 const TRAFFIC_CONTROL: usize = 20;
 const KIND: u16 = 1;
-const ALL_PROTOCOLS: &str = "0003";
+const ALL_PROTOCOLS: u16 = 3;
 
 /// The queueing discipline that is none: what virtual links have.
 const NO_QUEUE: &str = "noqueue";
@@ -151,9 +152,10 @@ fn listeners(sockets: &str, index: u32) -> Vec<u64> {
     // sk RefCnt Type Proto Iface R Rmem User Inode
     let inode = |line: &str| {
         let mut words = line.split_ascii_whitespace().skip(3);
-        let protocol = words.next();
+        let protocol = words.next().and_then(|word| u16::from_str_radix(word, 16).ok());
         let device = words.next().and_then(|word| word.parse::<u32>().ok());
-        let is_listener = protocol == Some(ALL_PROTOCOLS)
+        // Also a capture at its limit: it sees frames again soon.
+        let is_listener = matches!(protocol, Some(ALL_PROTOCOLS | NO_FRAMES))
             && device.is_none_or(|device| [0, index].contains(&device));
         is_listener.then(|| words.nth(3).and_then(|word| word.parse().ok()).unwrap_or(0))
     };
@@ -221,6 +223,7 @@ mod tests {
         assert_eq!(listeners(&list("0003", 8), 7), []);
         assert_eq!(listeners(&list("0003", 7), 7), [21]);
         assert_eq!(listeners(&list("0003", 0), 7), [21]);
+        assert_eq!(listeners(&list("ffff", 0), 7), [21], "a capture at its limit");
         let two = format!("{}{}", list("0003", 7), "0 3 3 0003 7 1 0 0 22\n0 3 3 0003 7\n");
         assert_eq!(listeners(&two, 7), [21, 22, 0]);
     }

@@ -8,6 +8,11 @@ use super::cvt;
 /// From linux/if_packet.h.
 const PACKET_VNET_HDR: libc::c_int = 15;
 
+/// A capture at its limit is bound to this EtherType for a while: it gets no frames, and frames of
+/// others do not pass it. No frame has it, as it is reserved (RFC 1701). The kernel takes 0 for the
+/// EtherType that the socket had.
+pub(crate) const NO_FRAMES: u16 = 0xffff;
+
 /// Receives frames of `ethertype` from device `index` from now on, and sends into it.
 pub(crate) fn bind(fd: BorrowedFd<'_>, index: u32, ethertype: u16) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sockaddr_ll`: it is made of integers only.
