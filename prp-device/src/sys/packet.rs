@@ -11,6 +11,7 @@ const PACKET_VNET_HDR: libc::c_int = 15;
 /// A capture at its limit is bound to this EtherType for a while: it gets no frames, and frames of
 /// others do not pass it. No frame has it, as it is reserved (RFC 1701). The kernel takes 0 for the
 /// EtherType that the socket had.
+#[cfg(any(feature = "raw", feature = "fast-paths"))]
 pub(crate) const NO_FRAMES: u16 = 0xffff;
 
 /// Receives frames of `ethertype` from device `index` from now on, and sends into it.
