@@ -16,7 +16,7 @@ mod seed;
 mod world;
 
 pub use scene::{Peers, Scene};
-pub use search::{Found, Search, Tally};
+pub use search::{Counterexample, Search, Tally};
 pub use world::{Action, World};
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::{io, iter, thread};
 
 use clap::{Parser, Subcommand};
 
-use prp_check::explore::{Found, Scene, Search, Tally};
+use prp_check::explore::{Counterexample, Scene, Search, Tally};
 use prp_check::mutants::{self, Tree};
 
 /// Checks of prp-proto from outside.
@@ -108,7 +108,7 @@ fn none_of(what: &str, chosen: &str, names: &[&str]) -> ExitCode {
 }
 
 /// What came of a scene, and how long that took.
-type Searched = (Scene, Duration, Result<Tally, Found>);
+type Searched = (Scene, Duration, Result<Tally, Counterexample>);
 
 /// Goes through `scenes` on `threads` threads, as far as there is a scene for each; each is given
 /// out when it has ended.

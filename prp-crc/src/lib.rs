@@ -1,10 +1,11 @@
 //! The CRC-32 (IEEE) of a PRP packet.
 //!
-//! A packet is 24 bytes and a payload, which mostly has some 1,400 bytes. Libraries for CRC-32 are
-//! made for long inputs: of one of this size they spend most of the time on its beginning and its
-//! end. Here nothing is left over at the end: zeros before the first byte change nothing, so there
-//! are as many as make the whole a multiple of 64 bytes. Processors with AVX-512 and VPCLMULQDQ
-//! take 64 bytes a step. Other processors, and payloads of less than 256 bytes, have `crc32fast`.
+//! A packet is a header of 24 bytes and a payload of about 1,400 bytes. CRC-32 libraries are made
+//! for long inputs. On an input of this size they spend most of the time on the first and the last
+//! bytes. This crate pads the packet with zeros in front of the first byte to a multiple of 64
+//! bytes, which does not change the result, so that no bytes remain at the end. Processors with
+//! AVX-512 and VPCLMULQDQ process 64 bytes per step. On other processors, and for payloads of less
+//! than 256 bytes, the crate calls `crc32fast`.
 //!
 //! ```
 //! assert_eq!(prp_crc::checksum(&[b'1'; 24], [b"23", b"4"]), 0x1ba9_d8c3);
@@ -19,12 +20,12 @@ mod tests;
 /// Bytes before the payload.
 pub const FRONT: usize = 24;
 
-/// Payloads from this size on take 64 bytes a step: shorter ones have too few steps to make up for
-/// the layout.
+/// Payloads of at least this size are processed 64 bytes per step. Shorter ones have too few steps
+/// to save the time that the padding takes.
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
-const LONG: usize = 256;
+const MIN_FOLDED_BYTES: usize = 256;
 
-/// CRC-32 over `front` and the payload, given in pieces.
+/// CRC-32 over `front` and the two pieces of the payload.
 #[inline]
 pub fn checksum(front: &[u8; FRONT], payload: [&[u8]; 2]) -> u32 {
     if let [payload, []] = payload
@@ -35,7 +36,7 @@ pub fn checksum(front: &[u8; FRONT], payload: [&[u8]; 2]) -> u32 {
     checksum_in_steps(front, payload)
 }
 
-/// As [`checksum`], for any processor.
+/// Computes [`checksum`] on any processor.
 fn checksum_in_steps(front: &[u8; FRONT], payload: [&[u8]; 2]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(front);

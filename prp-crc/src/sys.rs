@@ -7,12 +7,12 @@ mod avx512;
 
 use crate::FRONT;
 
-/// CRC-32 over `front` and `payload`; none where this processor has another way, or so short a
-/// payload takes less by it.
+/// CRC-32 over `front` and `payload`; `None` if this processor lacks the instructions, or if
+/// `crc32fast` is faster for a payload of this size.
 #[inline]
 pub(crate) fn fold(front: &[u8; FRONT], payload: &[u8]) -> Option<u32> {
     #[cfg(all(feature = "std", target_arch = "x86_64"))]
-    if payload.len() >= crate::LONG && avx512::is_supported() {
+    if payload.len() >= crate::MIN_FOLDED_BYTES && avx512::is_supported() {
         // SAFETY: the processor has all the features that the function is compiled for.
         return Some(unsafe { avx512::fold(front, payload) });
     }

@@ -7,7 +7,7 @@ use prp_proto::time::Instant;
 /// A thread that keeps the processor for this long computes, and will until the scheduler takes it
 /// away: after most of a millisecond at least. A frame that comes meanwhile waits for that, where a
 /// thread asleep would be woken, and go first. A peer on the same processor gives it back sooner.
-const LONG: Duration = Duration::from_micros(500);
+const CONTENDED_YIELD: Duration = Duration::from_micros(500);
 
 /// This number of long yields, one after another, is no accident: a hypervisor may take a processor
 /// away once.
@@ -30,7 +30,7 @@ impl CpuContention {
     /// Takes note of a yield that began at `begun` and is over `now`.
     pub fn note(&mut self, begun: Instant, now: Instant) {
         let took = now.since(begun);
-        self.long = if took >= LONG { self.long.saturating_add(1) } else { 0 };
+        self.long = if took >= CONTENDED_YIELD { self.long.saturating_add(1) } else { 0 };
         if self.is_contended() {
             self.rests_until = now + took * REST;
         }

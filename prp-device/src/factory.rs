@@ -4,7 +4,7 @@ use std::io;
 
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::endpoint::Device;
-use prp_proto::hosts::{Entry, Hosts, Reach, UDP_DEVICE};
+use prp_proto::hosts::{Entry, HopTarget, Hosts, UDP_DEVICE};
 
 use crate::{DeviceIo, Interface, PacketDevice, UdpDevice, explain_open, list_interfaces};
 
@@ -46,7 +46,7 @@ pub fn open(hosts: &Hosts, local: NodeId, only: Option<&str>) -> io::Result<Vec<
 pub fn is_on_ethernet(hosts: &Hosts, local: NodeId) -> bool {
     let is_udp = |entry: Entry<'_>| {
         let mut hops = entry.hops().peekable();
-        hops.peek().is_some() && hops.all(|hop| matches!(hop.reach, Reach::Udp(_)))
+        hops.peek().is_some() && hops.all(|hop| matches!(hop.target, HopTarget::Udp(_)))
     };
     !hosts.entry(local).is_some_and(is_udp)
 }

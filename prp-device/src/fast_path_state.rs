@@ -22,7 +22,7 @@ const SLOW: u64 = 16 * FLOW;
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// How soon to try again where the path was not free.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a fast path waits for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -98,7 +98,9 @@ impl FastPathState {
                     (Self::Idle { frames: frames + SLOW }, Action::Rest)
                 }
             }
-            Self::Active { .. } if broken => (Self::Backoff { until: now + RETRY }, Action::Close),
+            Self::Active { .. } if broken => {
+                (Self::Backoff { until: now + RETRY_INTERVAL }, Action::Close)
+            }
             Self::Active { frames: before, seen, checked_at }
                 if now >= checked_at + CHECK_EVERY =>
             {
@@ -134,7 +136,7 @@ impl FastPathState {
             {
                 Self::Unsupported
             }
-            _ => Self::Backoff { until: now + RETRY },
+            _ => Self::Backoff { until: now + RETRY_INTERVAL },
         }
     }
 
@@ -153,7 +155,7 @@ impl FastPathState {
 mod tests {
     use super::*;
 
-    const PAUSE: Duration = Duration::from_secs(5);
+    const MAX_FLOW_PAUSE: Duration = Duration::from_secs(5);
 
     /// A fast path, the time, and the frames so far.
     struct Case {
@@ -174,7 +176,7 @@ mod tests {
             if self.phase.is_flow(self.frames) {
                 self.phase = FastPathState::Requested;
             }
-            let (phase, action) = self.phase.advance(self.now, self.frames, false, PAUSE);
+            let (phase, action) = self.phase.advance(self.now, self.frames, false, MAX_FLOW_PAUSE);
             self.phase = phase;
             action
         }
@@ -211,7 +213,7 @@ mod tests {
         let mut case = Case::open();
         assert_eq!(case.advance(10_000, CHECK_EVERY / 2), Action::Rest);
         assert_eq!(case.advance(0, CHECK_EVERY / 2), Action::Check);
-        let checks = (PAUSE.as_nanos() / CHECK_EVERY.as_nanos()) as u64;
+        let checks = (MAX_FLOW_PAUSE.as_nanos() / CHECK_EVERY.as_nanos()) as u64;
         for n in 1..checks {
             assert_eq!(
                 case.advance(FLOW - 1, CHECK_EVERY),
@@ -231,15 +233,15 @@ mod tests {
     #[test]
     fn advance__broken_it_is_closed_and_tried_again_while_there_is_a_flow() {
         let mut case = Case::open();
-        let (phase, action) = case.phase.advance(case.now, case.frames, true, PAUSE);
+        let (phase, action) = case.phase.advance(case.now, case.frames, true, MAX_FLOW_PAUSE);
         assert_eq!(
             (phase, action),
-            (FastPathState::Backoff { until: case.now + RETRY }, Action::Close)
+            (FastPathState::Backoff { until: case.now + RETRY_INTERVAL }, Action::Close)
         );
         case.phase = phase;
-        assert_eq!(case.advance(1000, RETRY / 2), Action::Rest);
-        assert_eq!(case.phase.due(), Some(case.now + RETRY / 2));
-        assert_eq!(case.advance(1000, RETRY / 2), Action::Rest);
+        assert_eq!(case.advance(1000, RETRY_INTERVAL / 2), Action::Rest);
+        assert_eq!(case.phase.due(), Some(case.now + RETRY_INTERVAL / 2));
+        assert_eq!(case.advance(1000, RETRY_INTERVAL / 2), Action::Rest);
         assert_eq!(case.advance(FLOW, WITHIN), Action::Open);
     }
 
@@ -247,7 +249,7 @@ mod tests {
     fn after__what_may_change_is_tried_again() {
         let now = Instant::from_nanos(1);
         let after = |code| FastPathState::after(&io::Error::from_raw_os_error(code), now);
-        let blocked = FastPathState::Backoff { until: now + RETRY };
+        let blocked = FastPathState::Backoff { until: now + RETRY_INTERVAL };
         for code in [libc::EBUSY, libc::ENODEV, libc::ENETDOWN, libc::ENOMEM, libc::EMFILE] {
             assert_eq!(after(code), blocked, "{code}");
         }

@@ -8,7 +8,7 @@ use nix::sys::socket::SockFlag;
 use pnet::datalink::NetworkInterface;
 use prp_node::HostsFile;
 use prp_proto::addr::{MacAddr, NodeId};
-use prp_proto::hosts::Reach;
+use prp_proto::hosts::HopTarget;
 
 use crate::netlink::{self, NETWORK};
 use crate::sys::packet;
@@ -77,7 +77,7 @@ fn is_local_ip(ip: IpAddr, interfaces: &[NetworkInterface]) -> bool {
 }
 
 /// What the kernel says to opening a packet socket on the device `name`, with what is missing and
-/// the mend where the kernel only says no.
+/// the fix where the kernel only says no.
 pub fn explain_open(error: &io::Error, name: &str) -> io::Error {
     let message = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => format!(
@@ -103,11 +103,11 @@ pub fn local_node(file: &HostsFile, wanted: Option<NodeId>) -> io::Result<NodeId
         return hosts.entry(node).map(|_| node).ok_or_else(unknown);
     }
     let found = listed()?;
-    let is_local = |own: Reach<'_>| match own {
-        Reach::Direct { mac: own, .. } => found.iter().any(|i| mac(i) == own),
+    let is_local = |own: HopTarget<'_>| match own {
+        HopTarget::Direct { mac: own, .. } => found.iter().any(|i| mac(i) == own),
         // That it can be bound says nothing where net.ipv4.ip_nonlocal_bind is 1.
-        Reach::Udp(addr) => is_local_ip(addr.ip(), &found),
-        Reach::Via(_) => false,
+        HopTarget::Udp(addr) => is_local_ip(addr.ip(), &found),
+        HopTarget::Via(_) => false,
     };
     hosts.local_node(is_local).map_err(|e| file.error(e.to_string()))
 }

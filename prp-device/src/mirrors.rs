@@ -11,7 +11,7 @@ use crate::sys::mmsg::PIECES;
 
 /// How long to wait for a capture's memory: it is asked when nothing else keeps frames from AF_XDP,
 /// and they take the packet socket meanwhile, or not at all past it.
-const PATIENCE: Duration = Duration::from_millis(20);
+const MEMORY_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Those of one device. A thread that searches for captures changes them; the one that sends fills
 /// their memory.
@@ -39,7 +39,7 @@ impl Mirrors {
             return true;
         }
         let mirror = MirrorLink::connect(inode).and_then(|link| {
-            let ring = MirrorRing::open(&link.receive(PATIENCE)?, device)?;
+            let ring = MirrorRing::open(&link.receive(MEMORY_TIMEOUT)?, device)?;
             Ok(Mirror { inode, link, ring })
         });
         let Ok(mirror) = mirror else { return false };

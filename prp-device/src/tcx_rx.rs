@@ -26,23 +26,23 @@ use crate::sys::shared_ring::{Layout, SharedRing};
 
 /// A flow may not pause: every frame that the device receives, whichever process or node it is for,
 /// has to pass the program.
-const PAUSE: Duration = Duration::ZERO;
+const MAX_FLOW_PAUSE: Duration = Duration::ZERO;
 
 /// Bits of a word.
 const BITS: u16 = 64;
 
 /// A device that runs the program, as long as this lives.
 #[derive(Debug)]
-pub(super) struct Hooked {
-    _flag: Flag,
+pub(super) struct AttachedProgram {
+    _enabled: EnabledFlag,
     _hook: FrameHook,
 }
 
 /// Is down when this is dropped.
 #[derive(Debug)]
-struct Flag(Arc<AtomicBool>);
+struct EnabledFlag(Arc<AtomicBool>);
 
-impl Drop for Flag {
+impl Drop for EnabledFlag {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
@@ -51,7 +51,7 @@ impl Drop for Flag {
 /// The tcx receive path of one device.
 #[derive(Debug)]
 pub struct TcxRx {
-    fast_path: FastPath<Hooked>,
+    fast_path: FastPath<AttachedProgram>,
     /// A device runs the program, or is about to: that takes effect long before the kernel says so.
     hooked: Arc<AtomicBool>,
     ethertype: u16,
@@ -84,7 +84,7 @@ impl TcxRx {
         ports.try_reserve_exact(Layout::PORT_WORDS).map_err(|_| io::ErrorKind::OutOfMemory)?;
         ports.resize(Layout::PORT_WORDS, 0);
         Ok(Self {
-            fast_path: FastPath::new(name, index, mtu, PAUSE),
+            fast_path: FastPath::new(name, index, mtu, MAX_FLOW_PAUSE),
             hooked: Arc::default(),
             ethertype,
             layout: Layout::new(slots, mtu as usize + ETHERNET_LEN),
@@ -236,9 +236,9 @@ impl TcxRx {
 }
 
 impl FastPathKind for TcxRx {
-    type Resource = Hooked;
+    type Resource = AttachedProgram;
 
-    fn fast_path(&self) -> &FastPath<Hooked> {
+    fn fast_path(&self) -> &FastPath<AttachedProgram> {
         &self.fast_path
     }
 
@@ -247,11 +247,11 @@ impl FastPathKind for TcxRx {
     }
 
     /// Has the kernel put frames here.
-    fn open(&self, netdev: &Netdev) -> io::Result<Hooked> {
+    fn open(&self, netdev: &Netdev) -> io::Result<AttachedProgram> {
         let program = self.load()?;
         self.hooked.store(true, Ordering::Relaxed);
-        let flag = Flag(self.hooked.clone());
-        Ok(Hooked { _flag: flag, _hook: program.hook(netdev.index())? })
+        let flag = EnabledFlag(self.hooked.clone());
+        Ok(AttachedProgram { _enabled: flag, _hook: program.hook(netdev.index())? })
     }
 }
 

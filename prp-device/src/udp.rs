@@ -33,7 +33,7 @@ use node_port::read_handed_on;
 use offload::Offload;
 use peers::Peers;
 pub use queue_peek::QueuePeek;
-use sockets::{Place, Sockets};
+use sockets::{SocketIndex, Sockets};
 use tally::Tally;
 
 /// Datagrams of a train at most, as kernels before 6.2 have it.
@@ -275,7 +275,7 @@ impl UdpDevice {
                 pieces.iter().for_each(|piece| self.small.extend_from_slice(piece));
                 bytes = &self.small;
             }
-            let fd = self.sockets.socket(target.place).as_fd();
+            let fd = self.sockets.socket(target.index).as_fd();
             if send_one(fd, target.name.as_ref(), bytes).is_ok() {
                 return Sent { done: 1, ..Sent::default() };
             }
@@ -315,7 +315,7 @@ impl UdpDevice {
             }
             let end = sent.done + length;
             let name = target.name.as_ref();
-            match sockets.send(target.place, |fd| loaded.send(fd, name, sent.done..end)) {
+            match sockets.send(target.index, |fd| loaded.send(fd, name, sent.done..end)) {
                 Ok(()) => {
                     if refused.take_if(|refused| *refused == peer).is_some() {
                         counters.trains_refused += 1;
@@ -329,7 +329,7 @@ impl UdpDevice {
                 }
                 Err(e) => match e.raw_os_error() {
                     Some(libc::EAGAIN) => {
-                        sockets.note_full(target.place);
+                        sockets.note_full(target.index);
                         sent.full = true;
                         break;
                     }
@@ -366,7 +366,7 @@ impl UdpDevice {
         let (count, size) = (probes_of(size), size.max(TrainTest::SHORTEST_PROBE));
         let mut bytes = vec![0; 2 * count * size];
         // Those that leave alone have the numbers from 8 on, however many there are.
-        let numbers = (0..count).chain(TrainTest::MOST..TrainTest::MOST + count);
+        let numbers = (0..count).chain(TrainTest::MAX_PROBES..TrainTest::MAX_PROBES + count);
         for (number, bytes) in numbers.zip(bytes.chunks_exact_mut(size)) {
             TrainTest::write_probe(bytes, id, number as u8);
         }
@@ -374,7 +374,7 @@ impl UdpDevice {
         let mut loaded = probe_sender.load(probes);
         let name = target.name.as_ref();
         let mut send = |range: Range<usize>| {
-            sockets.send(target.place, |fd| loaded.send(fd, name, range.clone()))
+            sockets.send(target.index, |fd| loaded.send(fd, name, range.clone()))
         };
         let now = Instant::now();
         match send(0..count).map_err(|e| e.raw_os_error()) {
@@ -396,13 +396,13 @@ impl UdpDevice {
 
     /// What to poll for datagrams to receive, always the same descriptors.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.sockets.places().map(|(_, fd)| fd)
+        self.sockets.fds().map(|(_, fd)| fd)
     }
 
     /// Which of [`Self::fds`] to poll for room to send, when it has taken no more.
     pub fn full(&self) -> usize {
         let full = self.sockets.full();
-        self.sockets.places().position(|(place, _)| Some(place) == full).unwrap_or(0)
+        self.sockets.fds().position(|(index, _)| Some(index) == full).unwrap_or(0)
     }
 
     /// Takes the errors that the kernel keeps for the sockets, which would end every `poll` at
@@ -432,7 +432,7 @@ impl UdpDevice {
 
 /// By which socket a datagram leaves, and for whom.
 struct Target {
-    place: Place,
+    index: SocketIndex,
     /// The recipient, where the socket is not connected to it.
     name: Option<SockAddr>,
 }
@@ -441,15 +441,15 @@ impl Target {
     #[inline]
     fn of(sockets: &Sockets, peers: &Peers, to: LinkAddr) -> Option<Self> {
         let (address, own) = peers.address(to)?;
-        let place = sockets.toward(own, address);
-        let name = if place.is_connected() { None } else { Some(address.into()) };
-        Some(Self { place, name })
+        let index = sockets.toward(own, address);
+        let name = if index.is_connected() { None } else { Some(address.into()) };
+        Some(Self { index, name })
     }
 }
 
 /// How many probes of `size` bytes make a train, for a test.
 fn probes_of(size: usize) -> usize {
-    (MAX_BYTES / size.max(TrainTest::SHORTEST_PROBE)).clamp(1, TrainTest::MOST)
+    (MAX_BYTES / size.max(TrainTest::SHORTEST_PROBE)).clamp(1, TrainTest::MAX_PROBES)
 }
 
 /// Sends a report to where probes have come from. One that is lost makes a test say less.

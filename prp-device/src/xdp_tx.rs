@@ -18,7 +18,7 @@ use crate::sys::xsk::{SLOT, Xsk};
 use crate::{Sent, conflicts};
 
 /// How long a flow may pause. Another process that wants the path waits for that.
-const PAUSE: Duration = Duration::from_secs(5);
+const MAX_FLOW_PAUSE: Duration = Duration::from_secs(5);
 
 /// The AF_XDP send path of one device.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl XdpTx {
     pub(super) fn new(name: &str, index: u32, mtu: u32) -> Option<Self> {
         let fits = mtu as usize + ETHERNET_LEN <= SLOT;
         fits.then(|| Self {
-            fast_path: FastPath::new(name, index, mtu, PAUSE),
+            fast_path: FastPath::new(name, index, mtu, MAX_FLOW_PAUSE),
             mirrors: Mirrors::default(),
         })
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
-use prp_mpi::datatype::{Basic, Class, Datatype, Recipe};
+use prp_mpi::datatype::{Basic, Class, Constructor, Datatype};
 use prp_mpi::matching::MessageId;
 use prp_mpi::operation::Operation;
 use prp_mpi::request::{RequestId, Status};
@@ -282,9 +282,9 @@ const NAMED: i32 = 101;
 /// The predefined datatypes, by handle less 0x200.
 static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
     let mut all = vec![None; 0x100];
-    let recipe = || Recipe { combiner: NAMED, ..Recipe::default() };
+    let constructor = || Constructor { combiner: NAMED, ..Constructor::default() };
     let typed = |name: &str, datatype: Datatype| Typed {
-        datatype: Arc::new(datatype.with_recipe(recipe())),
+        datatype: Arc::new(datatype.with_constructor(constructor())),
         name: name.to_owned(),
         attributes: Attributes::default(),
     };

@@ -94,7 +94,7 @@ impl Run {
 
 /// How a datatype was made, for those who ask.
 #[derive(Clone, Debug, Default)]
-pub struct Recipe {
+pub struct Constructor {
     /// `MPI_COMBINER_*`.
     pub combiner: i32,
     /// The integers of the call.
@@ -118,7 +118,7 @@ pub struct Datatype {
     has_own_bounds: bool,
     contiguous: bool,
     /// How it was made.
-    pub recipe: Recipe,
+    pub constructor: Constructor,
 }
 
 impl Datatype {
@@ -141,8 +141,8 @@ impl Datatype {
         let before = merged.iter().map(|r| (size, size += r.bytes()).0).collect();
         let gapless = merged.windows(2).all(|w| w[0].at + w[0].bytes() as isize == w[1].at);
         let contiguous = gapless && (merged.is_empty() || ub - lb == size as isize);
-        let (has_own_bounds, recipe) = (bounds.is_some(), Recipe::default());
-        Self { runs: merged, before, size, lb, ub, has_own_bounds, contiguous, recipe }
+        let (has_own_bounds, constructor) = (bounds.is_some(), Constructor::default());
+        Self { runs: merged, before, size, lb, ub, has_own_bounds, contiguous, constructor }
     }
 
     /// One element of a kind.
@@ -300,8 +300,8 @@ impl Datatype {
 
     /// How it was made, added to it.
     #[must_use]
-    pub fn with_recipe(mut self, recipe: Recipe) -> Self {
-        self.recipe = recipe;
+    pub fn with_constructor(mut self, constructor: Constructor) -> Self {
+        self.constructor = constructor;
         self
     }
 

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use crate::collective::schedule::Schedule;
 pub use crate::link::Copies;
-use crate::link::{Found, Incoming, Link, Stream, Target};
+use crate::link::{Incoming, Link, LinkInput, Stream, Target};
 use crate::matching::{ByNumber, Matching, MessageId, Pattern, Posted, Unexpected};
 use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
 use crate::wire::{Header, Kind};
-use collective::Calls;
+use collective::CallHistory;
 pub use collective::Mismatch;
 use release::Released;
 pub use release::{Overrun, THRESHOLD};
@@ -39,7 +39,7 @@ pub struct Engine {
     requests: Requests,
     schedules: Vec<Schedule>,
     /// Collective calls that were begun here, by context.
-    calls: ByNumber<u64, Calls>,
+    calls: ByNumber<u64, CallHistory>,
     /// A disagreement that was found: world rank, its signature, ours, context.
     pub mismatch: Option<Mismatch>,
     /// What came on a link that is no header, and the rank that sent it.
@@ -312,10 +312,10 @@ impl Engine {
         while let Some(link) = self.links[from].as_mut().filter(|l| l.is_open()) {
             let matching = &mut self.matching;
             match link.next(|id, bytes| matching.append(id, bytes)) {
-                Ok(Found::Nothing) => break,
-                Ok(Found::Header(header)) => self.begin(from, header),
-                Ok(Found::Bytes) => {}
-                Ok(Found::Whole) => self.end(from),
+                Ok(LinkInput::Nothing) => break,
+                Ok(LinkInput::Header(header)) => self.begin(from, header),
+                Ok(LinkInput::Bytes) => {}
+                Ok(LinkInput::Whole) => self.end(from),
                 Err(byte) => {
                     link.is_over = true;
                     self.garbage.get_or_insert((from, byte));

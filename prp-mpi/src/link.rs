@@ -97,7 +97,7 @@ pub(crate) struct Incoming {
 
 /// What a poll of a link has found.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum LinkInput {
     /// Nothing more for now.
     Nothing,
     /// The header of a message.
@@ -311,17 +311,17 @@ impl Link {
     ///
     /// # Errors
     /// What the first byte of a header was, if that is none.
-    pub(crate) fn next(&mut self, held: impl FnMut(MessageId, &[u8])) -> Result<Found, u8> {
+    pub(crate) fn next(&mut self, held: impl FnMut(MessageId, &[u8])) -> Result<LinkInput, u8> {
         if self.incoming.is_some() {
             return Ok(self.take_body(held));
         }
         loop {
             if let Some((header, len)) = Header::read(&self.buffer[self.start..self.end])? {
                 self.start += len;
-                return Ok(Found::Header(header));
+                return Ok(LinkInput::Header(header));
             }
             if !self.fill() {
-                return Ok(Found::Nothing);
+                return Ok(LinkInput::Nothing);
             }
         }
     }
@@ -343,12 +343,12 @@ impl Link {
         read > 0
     }
 
-    fn take_body(&mut self, mut held: impl FnMut(MessageId, &[u8])) -> Found {
-        let Some(mut incoming) = self.incoming.take() else { return Found::Nothing };
+    fn take_body(&mut self, mut held: impl FnMut(MessageId, &[u8])) -> LinkInput {
+        let Some(mut incoming) = self.incoming.take() else { return LinkInput::Nothing };
         let left = incoming.header.len - incoming.got;
         if left == 0 {
             self.incoming = Some(incoming);
-            return Found::Whole;
+            return LinkInput::Whole;
         }
         let (at, left) = incoming.header.next_bytes(incoming.got);
         let at = usize::try_from(at).unwrap_or(usize::MAX);
@@ -387,9 +387,9 @@ impl Link {
         let whole = incoming.got == incoming.header.len;
         self.incoming = Some(incoming);
         match n {
-            _ if whole => Found::Whole,
-            0 => Found::Nothing,
-            _ => Found::Bytes,
+            _ if whole => LinkInput::Whole,
+            0 => LinkInput::Nothing,
+            _ => LinkInput::Bytes,
         }
     }
 }

@@ -20,7 +20,7 @@ use ranks::Ranks;
 
 /// What the agent of a node is to start. Words are bytes: names of files need not be text.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Order {
+pub(crate) struct LaunchRequest {
     /// Number of this node.
     pub(crate) node: usize,
     /// Number of the node of each rank, separated by commas.
@@ -33,7 +33,7 @@ pub(crate) struct Order {
     pub(crate) program: Vec<OsString>,
 }
 
-impl Order {
+impl LaunchRequest {
     /// As the content of a frame.
     pub(crate) fn to_content(&self) -> Vec<u8> {
         let (node, count) = (self.node.to_string(), self.variables.len().to_string());
@@ -89,8 +89,8 @@ pub(crate) fn run() -> io::Result<u8> {
     while let Ok(Some(frame)) = Frame::read(&mut stdin()) {
         match (frame.topic, &ranks) {
             (Topic::Start, None) => {
-                let order =
-                    Order::from_content(&frame.content).ok_or(io::ErrorKind::InvalidData)?;
+                let order = LaunchRequest::from_content(&frame.content)
+                    .ok_or(io::ErrorKind::InvalidData)?;
                 ranks = Some(Ranks::start(&order, &launcher)?);
             }
             (Topic::Cards | Topic::RollCall, Some(ranks)) => ranks.send_all(&frame),

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{SigSet, Signal, raise};
 use prp_mpi::control::{Frame, Topic, environment};
 
-use crate::agent::Order;
+use crate::agent::LaunchRequest;
 use crate::arguments::{Arguments, Node};
-use crate::roll_call::{self, Answers};
+use crate::rank_report::{self, Answers};
 use crate::{launch, signals};
 use end::Ending;
 use printer::{Printer, Queue};
@@ -197,7 +197,7 @@ impl Job<'_> {
     /// Does what a signal to the launcher asks for.
     fn heed(&mut self, signal: Signal) {
         match signal {
-            Signal::SIGQUIT => self.call_roll(false),
+            Signal::SIGQUIT => self.ask_ranks(false),
             Signal::SIGTSTP => self.stop(),
             _ => {
                 self.is_stopped = true;
@@ -303,7 +303,7 @@ impl Job<'_> {
             Topic::Stuck if self.has_reported => {}
             Topic::Stuck => {
                 self.has_reported = true;
-                self.call_roll(true);
+                self.ask_ranks(true);
             }
             Topic::Whereabouts => {
                 if let Some((_, _, answers)) = &mut self.roll {
@@ -321,13 +321,13 @@ impl Job<'_> {
         }
     }
 
-    fn order(&self, agent: usize) -> Order {
+    fn order(&self, agent: usize) -> LaunchRequest {
         let nodes: Vec<_> = self.ranks.iter().map(|r| r.node.to_string()).collect();
         let folder = std::env::current_dir().unwrap_or_default();
         // A node that was reached by ssh has none of our variables.
         let variables =
             std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"PRP_MPI_"));
-        Order {
+        LaunchRequest {
             node: agent,
             nodes: nodes.join(","),
             folder,
@@ -393,7 +393,7 @@ impl Job<'_> {
         let Agent { node, is_ready, .. } = &self.agents[agent];
         let name = node.name.as_deref().unwrap_or("here");
         let text = if *is_ready {
-            format!("the agent of node {name} is gone, with ranks {}", roll_call::spans(&lost))
+            format!("the agent of node {name} is gone, with ranks {}", rank_report::spans(&lost))
         } else {
             let launch = self.arguments.launch.replace("{node}", name);
             format!("node {name} was not reached: the command ended: {launch}")
@@ -414,7 +414,7 @@ impl Job<'_> {
     }
 
     /// Asks all ranks where they are.
-    fn call_roll(&mut self, ends: bool) {
+    fn ask_ranks(&mut self, ends: bool) {
         if self.roll.is_none() && !self.ending.has_begun() {
             self.roll = Some((Instant::now(), ends, BTreeMap::new()));
             self.send_all(&Frame::new(Topic::RollCall, 0, []));
@@ -442,7 +442,7 @@ impl Job<'_> {
             });
         }
         let all_wait = answers.values().all(|a| a.starts_with("MPI_"));
-        let report = roll_call::report(&answers);
+        let report = rank_report::report(&answers);
         self.printer.report(&format!("where the ranks are:\n{}", report.trim_end()));
         let has_limit = std::env::var_os(environment::HANG_SECONDS).is_some();
         if ends && (all_wait || has_limit) {

@@ -5,7 +5,7 @@ mod agent;
 mod arguments;
 mod job;
 mod launch;
-mod roll_call;
+mod rank_report;
 mod signals;
 mod sys;
 

@@ -20,13 +20,13 @@ pub const DEFAULT_PATH: &str = "/etc/prphosts";
 #[derive(Clone, Debug)]
 pub struct HostsFile {
     path: PathBuf,
-    stamp: Stamp,
+    version: FileVersion,
     hosts: Arc<Hosts>,
 }
 
 /// What changes when a file does.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-struct Stamp {
+struct FileVersion {
     inode: u64,
     size: u64,
     modified: (i64, i64),
@@ -47,20 +47,20 @@ impl HostsFile {
     /// `file:line:column: expected …, found …`.
     pub fn load(path: &Path) -> io::Result<Self> {
         let named = |e: &io::Error| {
-            let mend = if e.kind() == io::ErrorKind::NotFound {
+            let fix = if e.kind() == io::ErrorKind::NotFound {
                 "; write one (see etc/prphosts) or name another with PRP_HOSTS"
             } else {
                 ""
             };
-            io::Error::new(e.kind(), format!("{}: {e}{mend}", path.display()))
+            io::Error::new(e.kind(), format!("{}: {e}{fix}", path.display()))
         };
-        let stamp = Stamp::of(path).map_err(|e| named(&e))?;
+        let version = FileVersion::of(path).map_err(|e| named(&e))?;
         let bytes = std::fs::read(path).map_err(|e| named(&e))?;
         let hosts = Hosts::parse(&bytes).map_err(|errors| {
             let text = errors.in_file(&path.display().to_string()).to_string();
             io::Error::new(io::ErrorKind::InvalidData, text)
         })?;
-        Ok(Self { path: path.to_owned(), stamp, hosts: Arc::new(hosts) })
+        Ok(Self { path: path.to_owned(), version, hosts: Arc::new(hosts) })
     }
 
     /// The file at `path`, read again only if it has changed. A file that has become unreadable or
@@ -72,7 +72,7 @@ impl HostsFile {
         let mut files = FILES.get().lock().unwrap_or_else(PoisonError::into_inner);
         let known = files.get(path);
         if let Some(file) = known
-            && Stamp::of(path).is_ok_and(|stamp| stamp == file.stamp)
+            && FileVersion::of(path).is_ok_and(|version| version == file.version)
         {
             return Ok(file.clone());
         }
@@ -107,7 +107,7 @@ impl HostsFile {
     }
 }
 
-impl Stamp {
+impl FileVersion {
     fn of(path: &Path) -> io::Result<Self> {
         let meta = std::fs::metadata(path)?;
         Ok(Self {

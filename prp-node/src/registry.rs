@@ -49,7 +49,7 @@ pub struct Registration {
 
 /// What a router has sent.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct RouterUpdate {
     /// At first: the ledger to write connections to.
     pub ledger: Option<Ledger>,
     /// The last of what it has sent about next hops.
@@ -66,8 +66,8 @@ impl Registration {
     ///
     /// # Errors
     /// The router has ended, or what it sends makes no sense.
-    pub fn receive(&mut self) -> io::Result<News> {
-        let mut news = News::default();
+    pub fn receive(&mut self) -> io::Result<RouterUpdate> {
+        let mut news = RouterUpdate::default();
         let mut buffer = [0; READ_BYTES];
         let (received, file) = match self.receive_bytes(&mut buffer) {
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {

@@ -10,11 +10,11 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use crate::addr::{DeviceId, LinkAddr, MacAddr, NodeId};
-use crate::hosts::{Entry, Hosts, Reach};
+use crate::hosts::{Entry, HopTarget, Hosts};
 use crate::route::{NextHop, NoRoute, Route, RouteTable};
 use crate::wire::Flags;
 
-pub use fault::{Fault, FaultKind, Mend};
+pub use fault::{Fault, FaultKind, Fix};
 
 /// The files of a cluster.
 #[derive(Debug)]
@@ -200,10 +200,10 @@ impl Cluster {
 /// The addresses on a node's line that are its own: those of its best ways (SPEC PRP-ROUTE-0).
 fn own_addresses(entry: Entry<'_>) -> impl Iterator<Item = Address> + '_ {
     let best = entry.hops().map(|hop| hop.metric).min();
-    entry.hops().filter(move |hop| Some(hop.metric) == best).filter_map(|hop| match hop.reach {
-        Reach::Direct { mac, .. } => Some(Address::Ethernet(mac)),
-        Reach::Udp(addr) => Some(Address::Udp(addr)),
-        Reach::Via(_) => None,
+    entry.hops().filter(move |hop| Some(hop.metric) == best).filter_map(|hop| match hop.target {
+        HopTarget::Direct { mac, .. } => Some(Address::Ethernet(mac)),
+        HopTarget::Udp(addr) => Some(Address::Udp(addr)),
+        HopTarget::Via(_) => None,
     })
 }
 

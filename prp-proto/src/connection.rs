@@ -31,7 +31,7 @@ use alloc::boxed::Box;
 
 pub use inspect::ConnInfo;
 
-pub(crate) use handshake::{Asked, Request};
+pub(crate) use handshake::{Request, RequestKind};
 pub(crate) use receive::{Receiver, Share};
 pub(crate) use send_slot::SendSlot;
 pub(crate) use sender::Sender;
@@ -150,9 +150,9 @@ pub(crate) struct Connection {
     /// When the peer was last asked whether it had sent something we did not believe.
     challenged: Option<Instant>,
     /// Both directions have just closed and TIME-WAIT must start.
-    quiet_wanted: bool,
+    time_wait_wanted: bool,
     /// How long it stays, once it has come to its end.
-    stays_until: Instant,
+    time_wait_until: Instant,
     /// Its process is about to end.
     leaving: bool,
     /// It has come to its end, and the peer may stay because it does not know.
@@ -160,7 +160,7 @@ pub(crate) struct Connection {
     /// The peer's process ends: it has said all, and hears no more.
     peer_left: bool,
     pub(crate) stats: ConnStats,
-    /// What the endpoint counts for what it holds and has invited.
+    /// What the endpoint counts for what it holds and has advertised.
     pub(crate) charged: usize,
     /// Its place among the connections to the same node that wait to send new data.
     pub(crate) send_slot: SendSlot,
@@ -168,7 +168,7 @@ pub(crate) struct Connection {
     pub(crate) queued_transmit: bool,
     pub(crate) queued_event: bool,
     pub(crate) queued_owing: bool,
-    queued_staying: bool,
+    queued_time_wait: bool,
     pub(crate) queued_deadlines: QueuedDeadlines,
 }
 
@@ -187,7 +187,7 @@ pub(crate) struct Seed {
     pub(crate) device_mss: u16,
     /// Segments of this size are known to get through to the node.
     pub(crate) proven: u16,
-    /// What it may invite.
+    /// What it may advertise.
     pub(crate) share: Share,
     pub(crate) now: Instant,
 }
@@ -227,8 +227,8 @@ impl Connection {
             last_received: seed.now,
             probes_unanswered: 0,
             challenged: None,
-            quiet_wanted: false,
-            stays_until: seed.now,
+            time_wait_wanted: false,
+            time_wait_until: seed.now,
             leaving: false,
             owes_farewell: false,
             peer_left: false,
@@ -238,7 +238,7 @@ impl Connection {
             queued_transmit: false,
             queued_event: false,
             queued_owing: false,
-            queued_staying: false,
+            queued_time_wait: false,
             queued_deadlines: QueuedDeadlines::default(),
         })
     }

@@ -74,7 +74,7 @@ use unconfirmed::Unconfirmed;
 /// Connections we have asked for that stay after their end (SPEC PRP-CLOSE-5), each with a port of
 /// its own and some memory. This number stays for 40 ms in the process that makes the most a
 /// second.
-const MOST_STAYING: usize = 256;
+const MAX_TIME_WAIT: usize = 256;
 
 /// A device of this node, as far as the protocol cares.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -139,7 +139,7 @@ pub struct Endpoint {
     /// Connections of which something was sent that is not handled yet.
     sent: Vec<ConnHandle>,
     /// Connections we have asked for that have come to their end, in order; some are gone.
-    staying: VecDeque<ConnHandle>,
+    in_time_wait: VecDeque<ConnHandle>,
     /// Connections that are over, and whose peers may stay.
     farewells: Farewells,
     /// Connections that owe an acknowledgement they are holding back.
@@ -183,7 +183,7 @@ impl Endpoint {
             scheduler: PeerScheduler::new(hasher),
             event_queue: VecDeque::new(),
             sent: Vec::new(),
-            staying: VecDeque::new(),
+            in_time_wait: VecDeque::new(),
             farewells: Farewells::default(),
             owing: Vec::new(),
             reports_unowned: false,
@@ -265,7 +265,7 @@ impl Endpoint {
             + self.scheduler.memory()
             + self.transmit_queue.capacity() * size_of::<ConnHandle>()
             + self.event_queue.capacity() * size_of::<Event>()
-            + self.staying.capacity() * size_of::<ConnHandle>()
+            + self.in_time_wait.capacity() * size_of::<ConnHandle>()
             + (self.sent.capacity() + self.owing.capacity()) * size_of::<ConnHandle>()
             + self.proven.allocation_size()
             + self.unconfirmed.memory()
@@ -305,7 +305,7 @@ impl Endpoint {
     /// called after everything that touches a connection.
     fn settle(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
-        conn.arm_quiet(now);
+        conn.arm_time_wait(now);
         self.connection_log.note(conn);
         self.connection_traces.note(conn);
         let is_known = conn.accepted && !conn.orphan;
@@ -313,22 +313,22 @@ impl Endpoint {
             conn.queued_event = true;
             self.event_queue.push_back(Event::Conn(handle, crate::event::Readiness::default()));
         }
-        let (is_over, stays) = (conn.is_over(), conn.begins_to_stay());
+        let (is_over, stays) = (conn.is_over(), conn.enters_time_wait());
         self.settle_frames(handle, now);
         if is_over {
             self.on_over(handle, now);
         } else if stays {
-            self.staying.push_back(handle);
-            if self.staying.len() > MOST_STAYING {
-                self.end_stay(now);
+            self.in_time_wait.push_back(handle);
+            if self.in_time_wait.len() > MAX_TIME_WAIT {
+                self.end_oldest_time_wait(now);
             }
         }
     }
 
     /// Ends the TIME-WAIT of the connection that has been in it longest; whether there was one.
     #[cold]
-    fn end_stay(&mut self, now: Instant) -> bool {
-        while let Some(handle) = self.staying.pop_front() {
+    fn end_oldest_time_wait(&mut self, now: Instant) -> bool {
+        while let Some(handle) = self.in_time_wait.pop_front() {
             if let Some(conn) = self.table.get_mut(handle)
                 && conn.state.is_finished()
             {
@@ -382,7 +382,7 @@ impl Endpoint {
         let Some(conn) = self.table.remove(handle) else { return };
         self.pool.note_freed(conn.memory());
         self.scheduler.leave(&conn.send_slot);
-        self.connection_log.strike(&conn);
+        self.connection_log.remove(&conn);
         self.receive_memory.discharge(&conn);
         self.send_growth.take_back(&conn);
         if !conn.confirmed && conn.is_server() {

@@ -7,7 +7,7 @@ use crate::addr::NodeId;
 use crate::seq::Seq;
 
 /// Times under this are told in milliseconds, others in seconds with one digit after the point.
-const SHORT: Duration = Duration::from_millis(100);
+const MILLISECONDS_BELOW: Duration = Duration::from_millis(100);
 
 /// Why a connection ended other than by both sides closing it.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
@@ -79,7 +79,7 @@ impl ConnError {
 impl fmt::Display for ConnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused => f.write_str("connection refused: nobody listens on the port"),
+            Self::Refused => f.write_str("connection refused: no process listens on the port"),
             Self::Reset => f.write_str("connection reset by peer"),
             Self::PeerClosed => f.write_str("the peer has closed the connection"),
             Self::Gap { expected, received } => write!(
@@ -90,7 +90,7 @@ impl fmt::Display for ConnError {
             Self::PeerGap => f.write_str(
                 "the peer lost a segment; the policy is detect, which does not recover losses",
             ),
-            Self::TimedOut { waited } if *waited < SHORT => {
+            Self::TimedOut { waited } if *waited < MILLISECONDS_BELOW => {
                 write!(f, "no answer from the peer for {} ms", waited.as_millis())
             }
             Self::TimedOut { waited } => {

@@ -39,11 +39,11 @@ use core::net::{IpAddr, SocketAddr};
 use crate::addr::{LinkAddr, NodeId};
 use crate::wire;
 
-pub use entry::{Entry, Hop, Reach};
-pub use error::{HostsError, HostsErrors, Mistake};
+pub use entry::{Entry, Hop, HopTarget};
+pub use error::{HostsError, HostsErrorKind, HostsErrors};
 pub use local::{Candidate, LocalNodeError};
 
-pub(crate) use entry::{StoredEntry, StoredHop, StoredReach};
+pub(crate) use entry::{StoredEntry, StoredHop, StoredTarget};
 pub(crate) use graph::{Visit, walk};
 use names::Names;
 
@@ -160,7 +160,7 @@ impl Hosts {
     pub fn udp_addrs(&self, node: NodeId) -> Vec<(SocketAddr, LinkAddr)> {
         let hops = self.entry_index(node).map_or(&[][..], |entry| self.stored_hops(entry));
         let udp = |hop: &StoredHop| {
-            let addr = hop.reach.addr().filter(|addr| addr.is_udp())?;
+            let addr = hop.target.addr().filter(|addr| addr.is_udp())?;
             Some((hop.metric, (self.socket_addr(addr)?, addr)))
         };
         let mut found: Vec<_> = hops.iter().filter_map(udp).collect();

@@ -141,8 +141,9 @@ pub struct EndpointStats {
     pub resets: u64,
     /// RST frames sent in answer to frames without a connection.
     pub refusals_sent: u64,
-    /// Times a connection had to invite less than before, since all of them together had invited
-    /// much ([`EndpointConfig::receive_memory`](crate::config::EndpointConfig::receive_memory)).
+    /// Times a connection had to advertise less than before, since all of them together had
+    /// advertised much
+    /// ([`EndpointConfig::receive_memory`](crate::config::EndpointConfig::receive_memory)).
     pub windows_limited: u64,
     /// Frames dropped.
     pub drops: Drops,

@@ -12,7 +12,7 @@ use std::path::Path;
 use prp_node::HostsFile;
 use prp_node::hosts::node_from_environment;
 use prp_proto::addr::NodeId;
-use prp_proto::hosts::{Hosts, HostsError, Reach};
+use prp_proto::hosts::{HopTarget, Hosts, HostsError};
 use prp_proto::route::Route;
 use serde::Serialize;
 
@@ -51,8 +51,8 @@ pub struct Finding {
     /// What there is.
     pub what: String,
     /// What to do about it.
-    pub mend: Option<String>,
-    /// How many more pairs of nodes have the same trouble for the same reason.
+    pub fix: Option<String>,
+    /// How many more pairs of nodes have the same problem for the same reason.
     pub alike: usize,
 }
 
@@ -63,8 +63,8 @@ impl fmt::Display for Finding {
             write!(f, ":{number}")?;
         }
         write!(f, ": {}", self.what)?;
-        if let Some(mend) = &self.mend {
-            write!(f, "; {mend}")?;
+        if let Some(fix) = &self.fix {
+            write!(f, "; {fix}")?;
         }
         match self.alike {
             0 => Ok(()),
@@ -158,7 +158,7 @@ fn read(path: &Path) -> Result<Hosts, Vec<Finding>> {
 
 /// Where a prphosts is used.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub enum Place {
+pub enum HostsScope {
     /// On this machine: what it lacks of it is wrong.
     Here,
     /// Here or elsewhere: what this machine lacks of it, if it is in it, is worth a note.
@@ -166,14 +166,14 @@ pub enum Place {
 }
 
 /// Checks one prphosts by itself, and with what this machine has of it.
-pub fn hosts(path: &Path, place: Place) -> Report {
+pub fn hosts(path: &Path, scope: HostsScope) -> Report {
     let file = match load(path) {
         Ok(file) => file,
         Err(report) => return report,
     };
     let local = local_node(&file);
-    let mut report = of_file(&file, &local, place);
-    let Findings { faults, notes, present } = here(&file, &local, place);
+    let mut report = of_file(&file, &local, scope);
+    let Findings { faults, notes, present } = here(&file, &local, scope);
     if !present.is_empty() {
         report.summary.push_str(&format!(", by {}", present.join(", ")));
     }
@@ -185,30 +185,30 @@ pub fn hosts(path: &Path, place: Place) -> Report {
 /// nothing if that has a mistake.
 pub fn lacks(path: &Path) -> Vec<Finding> {
     let Ok(file) = load(path) else { return Vec::new() };
-    let found = here(&file, &local_node(&file), Place::Here);
+    let found = here(&file, &local_node(&file), HostsScope::Here);
     [found.faults, found.notes].concat()
 }
 
 /// What keeps the devices that `file` names from use by this machine, which is node `own`; nothing
 /// where the kernel does not tell.
-pub fn troubles(file: &HostsFile, own: NodeId) -> Vec<String> {
+pub fn device_problems(file: &HostsFile, own: NodeId) -> Vec<String> {
     let Ok(machine) = Machine::of_devices() else { return Vec::new() };
     let found = machine.findings(file.path(), file.hosts(), own);
     found.faults.iter().chain(&found.notes).map(ToString::to_string).collect()
 }
 
 /// What this machine lacks of `file`.
-fn here(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> Findings {
+fn here(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> Findings {
     let (path, hosts) = (file.path(), file.hosts());
     let fault = |e: &io::Error| Findings {
         faults: vec![Finding::of_message(path, &e.to_string())],
         ..Findings::default()
     };
     let machine = Machine::here();
-    match (machine, local, place) {
-        (Err(e), _, Place::Here) => fault(&e),
-        (_, Err(e), Place::Here) => fault(e),
-        (Ok(machine), Ok(node), Place::Here) => {
+    match (machine, local, scope) {
+        (Err(e), _, HostsScope::Here) => fault(&e),
+        (_, Err(e), HostsScope::Here) => fault(e),
+        (Ok(machine), Ok(node), HostsScope::Here) => {
             let mut found = machine.findings(path, hosts, *node);
             if hosts.entry(*node).is_none() {
                 let what = format!("PRP_NODE says this machine is node {node}, which has no line");
@@ -216,11 +216,11 @@ fn here(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> Findings 
             }
             found
         }
-        (Ok(machine), Ok(node), Place::Anywhere) if hosts.entry(*node).is_some() => {
+        (Ok(machine), Ok(node), HostsScope::Anywhere) if hosts.entry(*node).is_some() => {
             let notes = machine.findings(path, hosts, *node).into_notes();
             Findings { notes, ..Findings::default() }
         }
-        (_, _, Place::Anywhere) => Findings::default(),
+        (_, _, HostsScope::Anywhere) => Findings::default(),
     }
 }
 
@@ -231,7 +231,7 @@ fn shared_addresses(path: &Path, hosts: &Hosts) -> Vec<Finding> {
     let mut notes = Vec::new();
     for entry in hosts.entries() {
         for hop in entry.hops() {
-            let Reach::Direct { mac, device } = hop.reach else { continue };
+            let HopTarget::Direct { mac, device } = hop.target else { continue };
             let node = entry.node();
             let owner = *first.entry((device, mac.0)).or_insert(node);
             if owner == node {
@@ -239,7 +239,7 @@ fn shared_addresses(path: &Path, hosts: &Hosts) -> Vec<Finding> {
             }
             notes.push(Finding {
                 line: Some(entry.line()),
-                mend: Some(format!("right if node {node} is behind node {owner}")),
+                fix: Some(format!("right if node {node} is behind node {owner}")),
                 ..Finding::new(
                     path,
                     format!(
@@ -263,14 +263,14 @@ fn load(path: &Path) -> Result<HostsFile, Report> {
         if e.kind() != ErrorKind::InvalidData {
             return Report::failed("", Finding::of_message(path, &e.to_string()));
         }
-        // It may have been mended meanwhile; then the message is reported as it was.
+        // It may have been fixed meanwhile; then the message is reported as it was.
         let as_reported = || vec![Finding::of_message(path, &e.to_string())];
         Report::new("", read(path).err().unwrap_or_else(as_reported), Vec::new())
     })
 }
 
 /// What is in a prphosts without mistakes, on a machine that is node `local` of it.
-fn of_file(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> Report {
+fn of_file(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> Report {
     let hosts = file.hosts();
     let names: usize = hosts.entries().map(|entry| entry.names().len()).sum();
     let devices: Vec<_> = hosts.devices().collect();
@@ -280,22 +280,22 @@ fn of_file(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> Report
         _ => format!("devices {}", devices.join(" ")),
     };
     let (nodes, names) = (count(hosts.len(), "node"), count(names, "name"));
-    let (path, identity) = (file.path().display(), whoami(file, local, place));
+    let (path, identity) = (file.path().display(), whoami(file, local, scope));
     Report::new(format!("{path}: {nodes}, {names}, {devices}{identity}"), Vec::new(), Vec::new())
 }
 
 /// Which node this machine is, or why that cannot be told, unless that is a fault and told as one.
-fn whoami(file: &HostsFile, local: &io::Result<NodeId>, place: Place) -> String {
+fn whoami(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> String {
     let node = match local {
         Ok(node) => *node,
-        Err(_) if place == Place::Here => return String::new(),
+        Err(_) if scope == HostsScope::Here => return String::new(),
         Err(e) => {
             let why = Finding::of_message(file.path(), &e.to_string()).what;
             return format!("; which node this machine is cannot be told: {why}");
         }
     };
     match (file.hosts().entry(node), file.hosts().name(node)) {
-        (None, _) if place == Place::Here => String::new(),
+        (None, _) if scope == HostsScope::Here => String::new(),
         (None, _) => format!("; PRP_NODE says this machine is node {node}, which has no line"),
         (_, None) => format!("; this machine is node {node}"),
         (_, Some(name)) => format!("; this machine is node {node} ({name})"),
@@ -345,11 +345,11 @@ pub fn daemon(settings: &Settings) -> Report {
         Err(report) => return report,
     };
     let local = settings.node.map_or_else(|| local_node(&file), Ok);
-    let of_file = of_file(&file, &local, Place::Here);
+    let of_file = of_file(&file, &local, HostsScope::Here);
     let shared = shared_addresses(path, file.hosts());
     match Table::load(settings, &[]) {
         Ok(table) => {
-            let Findings { faults, mut notes, .. } = here(&file, &local, Place::Here);
+            let Findings { faults, mut notes, .. } = here(&file, &local, HostsScope::Here);
             notes.extend(lost(path, &table));
             notes.extend(shared);
             of_file.and(Report::new(own_summary(path, &table), faults, notes))
@@ -359,8 +359,8 @@ pub fn daemon(settings: &Settings) -> Report {
 }
 
 fn fault_of_table(path: &Path, error: &io::Error) -> Finding {
-    let mend = "say which node it is: `node` in the settings, `self` in prphosts, or its line";
-    Finding { mend: Some(mend.into()), ..Finding::of_message(path, &error.to_string()) }
+    let fix = "say which node it is: `node` in the settings, `self` in prphosts, or its line";
+    Finding { fix: Some(fix.into()), ..Finding::of_message(path, &error.to_string()) }
 }
 
 fn own_summary(path: &Path, table: &Table) -> String {

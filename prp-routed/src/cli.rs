@@ -56,7 +56,7 @@ enum Command {
 
 /// What daemon and check go by.
 #[derive(Debug, Args)]
-struct Sources {
+struct ConfigSources {
     /// Settings [default: /etc/prp-routed.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -69,7 +69,7 @@ struct Sources {
     node: Option<NodeId>,
 }
 
-impl Sources {
+impl ConfigSources {
     /// What the command line says counts more than `settings`.
     fn apply(&self, settings: &mut Settings) {
         if let Some(hosts) = &self.hosts {
@@ -82,7 +82,7 @@ impl Sources {
 #[derive(Debug, Args)]
 struct CheckArgs {
     #[command(flatten)]
-    sources: Sources,
+    sources: ConfigSources,
     /// In place of this node's prphosts check those of all nodes, prphosts.NODE or NODE/prphosts in
     /// this folder: loops, missing next hops, nodes that are not reached, other ways back than
     /// there
@@ -96,7 +96,7 @@ struct CheckArgs {
 #[derive(Debug, Args)]
 struct DaemonArgs {
     #[command(flatten)]
-    sources: Sources,
+    sources: ConfigSources,
     /// Microseconds to poll for frames after the last one, before sleeping
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin: Option<u64>,

@@ -27,9 +27,9 @@ const MAX_OF_USER: usize = 8;
 /// Clients of all users other than root together: the other places are always root's.
 const MAX_OF_USERS: usize = 24;
 
-/// How long an asker waits for the daemon: it may be reading a prphosts of 65,534 lines on a slow
+/// How long a client waits for the daemon: it may be reading a prphosts of 65,534 lines on a slow
 /// disk.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The clients of the control socket.
 #[derive(Debug, Default)]
@@ -44,10 +44,10 @@ pub struct ClientId(u64);
 
 /// A question of a client.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ClientRequest {
     /// Whom to answer.
-    pub asker: ClientId,
-    /// Whether the asker may change things.
+    pub client: ClientId,
+    /// Whether the client may change things.
     pub may_change: bool,
     /// The question, or what is wrong with it.
     pub question: Result<Question, String>,
@@ -77,14 +77,14 @@ impl Control {
     }
 
     /// Reads and writes what goes without waiting; the questions that have come.
-    pub fn poll(&mut self, now: Instant) -> Vec<Asked> {
+    pub fn poll(&mut self, now: Instant) -> Vec<ClientRequest> {
         let own = geteuid().as_raw();
         let mut asked = Vec::new();
         self.clients.retain_mut(|client| {
             let alive = client.read();
             if let Some(question) = client.take_question(now) {
                 let may_change = client.user == ROOT || client.user == own;
-                asked.push(Asked { asker: ClientId(client.id), may_change, question });
+                asked.push(ClientRequest { client: ClientId(client.id), may_change, question });
             }
             alive && client.write() && client.ends_at > now
         });
@@ -92,8 +92,8 @@ impl Control {
     }
 
     /// Answers. A client that has gone meanwhile gets nothing.
-    pub fn answer(&mut self, now: Instant, asker: ClientId, reply: &Reply) {
-        if let Some(client) = self.clients.iter_mut().find(|c| c.id == asker.0) {
+    pub fn answer(&mut self, now: Instant, client: ClientId, reply: &Reply) {
+        if let Some(client) = self.clients.iter_mut().find(|c| c.id == client.0) {
             client.answer(now, reply);
         }
     }
@@ -105,7 +105,7 @@ impl Control {
 /// `ConnectionRefused` or `NotFound` if none runs; `PermissionDenied` if what is there may not be
 /// believed; what the daemon says; `TimedOut` if it says nothing for 30 s.
 pub fn ask(dir: &RunDir, node: NodeId, question: &Question) -> io::Result<serde_json::Value> {
-    ask_within(dir, node, question, PATIENCE)
+    ask_within(dir, node, question, CLIENT_TIMEOUT)
 }
 
 /// As [`ask`], with the time to wait for the answer.

@@ -4,7 +4,7 @@
 use prp_device::UdpDevice;
 use prp_proto::forward::ForwardStats;
 
-use crate::kernel::Counted;
+use crate::kernel::DeviceCounts;
 use crate::router::{PresenceCounters, Router};
 
 /// A counter of the daemon as a whole.
@@ -24,7 +24,7 @@ pub struct Total {
 pub fn of_router(router: &Router) -> [Total; 8] {
     // Drops have a list of their own, and devices have what the kernel sends by each.
     let ForwardStats { frames, bytes, local, drops: _ } = router.forwarder.stats();
-    let Counted { frames: by_kernel, bytes: bytes_by_kernel, sent: _ } = router.kernel.total();
+    let DeviceCounts { frames: by_kernel, bytes: bytes_by_kernel, sent: _ } = router.kernel.total();
     let &PresenceCounters { echoes, refusals, resets, suppressed } = router.presence_counters();
     let counter = |name, help, value| Total { name, metric: name, help, value };
     [
@@ -36,7 +36,11 @@ pub fn of_router(router: &Router) -> [Total; 8] {
         },
         counter("local_frames", "Frames for this node's control port", *local),
         counter("echoes_answered", "Echoes answered", echoes),
-        counter("requests_refused", "Requests to ports nobody owns, or with no way on", refusals),
+        counter(
+            "requests_refused",
+            "Requests to ports without an owner, or without a route",
+            refusals,
+        ),
         counter("connections_reset", "Resets in the name of dead processes", resets),
         counter("answers_suppressed", "Answers beyond the limit", suppressed),
     ]

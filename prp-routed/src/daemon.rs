@@ -28,7 +28,7 @@ use crate::link::Link;
 use crate::local_service::{Event, ServiceHandle};
 use crate::neighbours::{Neighbour, Neighbours};
 use crate::node_port::RouterNodePort;
-use crate::notify::Manager;
+use crate::notify::ServiceManager;
 use crate::rate_meter::{NAP, RateMeter};
 use crate::router::Router;
 use crate::settings::Settings;
@@ -60,7 +60,7 @@ pub struct Daemon {
     announced: DownHops,
     signals: SignalFd,
     loader: Loader,
-    manager: Manager,
+    manager: ServiceManager,
     /// A device has found or lost its carrier.
     carrier_news: bool,
     /// What was last found to keep devices of prphosts from use.
@@ -202,9 +202,9 @@ impl Daemon {
         fds.extend(node_port.map(|fd| PollFd::new(fd, read)));
         let others = fds.len();
         fds.push(PollFd::new(self.signals.as_fd(), read));
-        fds.push(PollFd::new(self.loader.bell(), read));
+        fds.push(PollFd::new(self.loader.eventfd(), read));
         fds.push(PollFd::new(self.carrier.as_fd(), read));
-        fds.push(PollFd::new(self.service.bell(), read));
+        fds.push(PollFd::new(self.service.eventfd(), read));
         match ppoll(&mut fds, timeout.map(TimeSpec::from_duration), None) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
@@ -228,29 +228,29 @@ impl Daemon {
             if signal.ssi_signo != Signal::SIGHUP as u32 {
                 return Ok(true);
             }
-            self.wish(ReloadRequest { asker: None, dry_run: false });
+            self.request_reload(ReloadRequest { client: None, dry_run: false });
         }
         if self.carrier.read()? {
             self.carrier_news = true;
             self.devices_changed();
         }
-        while let Some((table, wishes)) = self.loader.take() {
-            self.loaded(table, &wishes);
-            self.loader.go_on(&self.settings, &self.table.devices);
+        while let Some((table, requests)) = self.loader.take() {
+            self.loaded(table, &requests);
+            self.loader.read_again(&self.settings, &self.table.devices);
         }
         for event in self.service.events() {
             match event {
-                Event::Asked(asked) => self.asked(now, asked),
+                Event::Request(asked) => self.asked(now, asked),
                 Event::Resets(connections) => self.router.reset(&connections),
             }
         }
         Ok(false)
     }
 
-    fn wish(&mut self, wish: ReloadRequest) {
-        if !wish.dry_run {
+    fn request_reload(&mut self, request: ReloadRequest) {
+        if !request.dry_run {
             self.manager.reloading();
         }
-        self.loader.wish(wish, &self.settings, &self.table.devices);
+        self.loader.request_reload(request, &self.settings, &self.table.devices);
     }
 }

@@ -51,10 +51,10 @@ const HEADERS: usize = 48;
 const FRESH: Duration = Duration::from_millis(250);
 
 /// How long the daemon may take over its answer: it makes one in microseconds.
-const PATIENCE: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long no connection is taken after one could not be: most likely there are no descriptors.
-const PAUSE: Duration = Duration::from_millis(500);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The socket, without a thread that answers yet.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
         let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::spawn(converse(stream, shared.clone(), place))),
-            Err(_) => sleep(PAUSE).await,
+            Err(_) => sleep(ACCEPT_RETRY_INTERVAL).await,
         }
     }
 }
@@ -171,7 +171,7 @@ impl Shared {
             return text.clone();
         }
         let (dir, node) = (self.dir.clone(), self.node);
-        let ask = move || ask_within(&dir, node, &Question::Metrics, PATIENCE);
+        let ask = move || ask_within(&dir, node, &Question::Metrics, ANSWER_TIMEOUT);
         let asked = tokio::task::spawn_blocking(ask);
         let text = match asked.await {
             Ok(Ok(value)) => Ok(Bytes::from(value.as_str().unwrap_or_default().to_owned())),

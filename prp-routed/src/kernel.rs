@@ -26,8 +26,8 @@ use tracing::{info, warn};
 use crate::link::Link;
 use crate::report::KernelStatus;
 use layout::{DEVICES, Layout};
-use program::{Place, program};
-pub use table::Counted;
+use program::{AttachPoint, program};
+pub use table::DeviceCounts;
 use table::{Exit, Table, half};
 
 /// Whether the kernel is to forward what it can.
@@ -61,7 +61,7 @@ pub struct FastPath {
     words: SharedWords,
     layout: Layout,
     /// By [`DeviceId`].
-    doors: Vec<Door>,
+    devices: Vec<ForwardingDevice>,
     /// What was published last.
     published: Option<u64>,
     /// Devices may have changed since.
@@ -70,7 +70,7 @@ pub struct FastPath {
 
 /// A device.
 #[derive(Debug)]
-struct Door {
+struct ForwardingDevice {
     name: String,
     /// While this lives the program runs for what the device receives.
     hook: Option<FrameHook>,
@@ -110,7 +110,11 @@ impl Kernel {
     /// forwarded in user space.
     pub fn add(&mut self, link: &Link) {
         if let Self::Works(path) = self {
-            path.doors.push(Door { name: link.name().to_owned(), hook: None, exit: None });
+            path.devices.push(ForwardingDevice {
+                name: link.name().to_owned(),
+                hook: None,
+                exit: None,
+            });
             path.stale = true;
             warn!(device = link.name(), "forwards in user space what it receives, until a restart");
         }
@@ -132,17 +136,17 @@ impl Kernel {
     }
 
     /// What it has forwarded, by device.
-    pub fn counted(&self, device: usize) -> Counted {
+    pub fn counted(&self, device: usize) -> DeviceCounts {
         match self {
             Self::Works(path) => path.table().counted(device),
-            Self::Off | Self::Denied(_) => Counted::default(),
+            Self::Off | Self::Denied(_) => DeviceCounts::default(),
         }
     }
 
     /// What it has forwarded altogether: frames and bytes.
-    pub fn total(&self) -> Counted {
-        (0..DEVICES).map(|device| self.counted(device)).fold(Counted::default(), |sum, one| {
-            Counted {
+    pub fn total(&self) -> DeviceCounts {
+        (0..DEVICES).map(|device| self.counted(device)).fold(DeviceCounts::default(), |sum, one| {
+            DeviceCounts {
                 frames: sum.frames + one.frames,
                 bytes: sum.bytes + one.bytes,
                 sent: sum.sent + one.sent,
@@ -158,8 +162,8 @@ impl Kernel {
             Self::Off => denied("kernel_forwarding is off"),
             Self::Denied(why) => denied(why),
             Self::Works(path) => {
-                let left = path.doors.iter().filter(|door| door.hook.is_none());
-                let not_from = left.map(|door| door.name.clone()).collect();
+                let left = path.devices.iter().filter(|device| device.hook.is_none());
+                let not_from = left.map(|device| device.name.clone()).collect();
                 KernelStatus { active: true, why_not: None, not_from }
             }
         }
@@ -171,23 +175,23 @@ impl FastPath {
         let routes = forwarder.routes();
         let layout = Layout::for_cluster(routes.highest(), routes.neighbours().len());
         let words = SharedWords::new("prp_routed", layout.words()).map_err(explain)?;
-        let mut doors = Vec::new();
+        let mut devices = Vec::new();
         for (index, (link, device)) in links.iter().zip(forwarder.devices()).enumerate() {
             let exit = link.io.fds().next().and_then(|fd| exit(fd, link.name()));
             // Only frames of an Ethernet device meet a program.
             let hook = match (exit.filter(|_| index < DEVICES), device.addr.mac()) {
                 (Some(exit), Some(mac)) => {
                     let (device, ethertype) = (DeviceId(index as u16), forwarder.ethertype());
-                    let place = Place { device, mac, ethertype };
-                    let text = program(forwarder.local(), &place, &layout, words.number());
+                    let point = AttachPoint { device, mac, ethertype };
+                    let text = program(forwarder.local(), &point, &layout, words.number());
                     let program = FrameProgram::load("prp_routed", &text).map_err(explain)?;
                     Some(program.hook(exit.index).map_err(explain_hook)?)
                 }
                 _ => None,
             };
-            doors.push(Door { name: link.name().to_owned(), hook, exit });
+            devices.push(ForwardingDevice { name: link.name().to_owned(), hook, exit });
         }
-        Ok(Self { words, layout, doors, published: None, stale: false })
+        Ok(Self { words, layout, devices, published: None, stale: false })
     }
 
     fn table(&self) -> Table<'_> {
@@ -197,23 +201,24 @@ impl FastPath {
     fn follow(&mut self, forwarder: &Forwarder, links: &[Link]) {
         let revision = Some(forwarder.revision());
         if std::mem::take(&mut self.stale) {
-            let before: Vec<_> = self.doors.iter().map(|door| door.exit).collect();
-            for (door, link) in self.doors.iter_mut().zip(links) {
-                door.refresh(link);
+            let before: Vec<_> = self.devices.iter().map(|device| device.exit).collect();
+            for (device, link) in self.devices.iter_mut().zip(links) {
+                device.refresh(link);
             }
-            if !self.doors.iter().map(|door| door.exit).eq(before) {
+            if !self.devices.iter().map(|device| device.exit).eq(before) {
                 self.published = None;
             }
         }
         if self.published != revision {
-            let exits: Vec<_> = self.doors.iter().take(DEVICES).map(|door| door.exit).collect();
+            let exits: Vec<_> =
+                self.devices.iter().take(DEVICES).map(|device| device.exit).collect();
             self.table().put_in_force(&half(&self.layout, forwarder, &exits));
             self.published = revision;
         }
     }
 }
 
-impl Door {
+impl ForwardingDevice {
     /// Updates what the device is now.
     fn refresh(&mut self, link: &Link) {
         let exit = link.io.fds().next().and_then(|fd| exit(fd, &self.name));

@@ -59,7 +59,7 @@ impl Link {
         let mut frames = frames.peekable();
         if self.unstall(stats) {
             while frames.peek().is_some() {
-                let mut pieces: Vec<Pieces<'_>> = Vec::with_capacity(BATCH);
+                let mut pieces: Vec<FrameParts<'_>> = Vec::with_capacity(BATCH);
                 let batch = frames.by_ref().take(BATCH);
                 pieces.extend(batch.map(|(to, [a, b])| (to, [a, b, &[], &[]])));
                 let done = self.send_some(&pieces, stats);
@@ -80,7 +80,7 @@ impl Link {
     }
 
     /// Sends until the device takes no more; how many frames are gone, one way or the other.
-    fn send_some(&mut self, pieces: &[Pieces<'_>], stats: &mut ForwardStats) -> usize {
+    fn send_some(&mut self, pieces: &[FrameParts<'_>], stats: &mut ForwardStats) -> usize {
         let mut at = 0;
         while at < pieces.len() {
             let sent = self.io.send(pieces[at..].iter().copied());
@@ -127,7 +127,7 @@ fn bytes(pieces: [&[u8]; 4]) -> usize {
 }
 
 /// A frame for a neighbour.
-type Pieces<'a> = (LinkAddr, [&'a [u8]; 4]);
+type FrameParts<'a> = (LinkAddr, [&'a [u8]; 4]);
 
 /// Frames per system call.
 const BATCH: usize = 64;

@@ -24,7 +24,7 @@ use prp_proto::time::Instant;
 
 use crate::acceptor::Acceptor;
 use crate::clock::Clock;
-use crate::control::{Asked, ClientId, Control};
+use crate::control::{ClientId, ClientRequest, Control};
 use crate::registry::ProcessRegistry;
 use crate::report::Reply;
 
@@ -33,7 +33,7 @@ use crate::report::Reply;
 const EVENTS: usize = 64;
 
 /// How long to rest when polling fails, or the loop has not taken what waits.
-const PAUSE: Duration = Duration::from_millis(1);
+const RETRY_PAUSE: Duration = Duration::from_millis(1);
 
 /// How long the daemon waits for the thread when it ends.
 const GOODBYE: Duration = Duration::from_millis(200);
@@ -42,14 +42,14 @@ const GOODBYE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub enum Event {
     /// A question of a client.
-    Asked(Asked),
+    Request(ClientRequest),
     /// Connections of dead processes, to be reset.
     Resets(Vec<EstablishedId>),
 }
 
 /// What the thread is told.
 #[derive(Debug)]
-enum Order {
+enum ThreadCommand {
     Answer(ClientId, Reply),
     Announce(DownHops),
 }
@@ -57,12 +57,12 @@ enum Order {
 /// The thread, as the loop sees it. It ends when this is dropped.
 #[derive(Debug)]
 pub struct ServiceHandle {
-    orders: Option<Sender<Order>>,
+    commands: Option<Sender<ThreadCommand>>,
     events: Receiver<Event>,
-    /// Rings at the thread.
-    orders_bell: Arc<EventFd>,
-    /// Rings at the loop.
-    events_bell: Arc<EventFd>,
+    /// Wakes the thread.
+    commands_eventfd: Arc<EventFd>,
+    /// Wakes the loop.
+    events_eventfd: Arc<EventFd>,
     processes: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
@@ -77,10 +77,10 @@ pub struct LocalService {
     registry: ProcessRegistry,
     registry_acceptor: Acceptor,
     owners: OwnerProbe,
-    orders: Receiver<Order>,
+    commands: Receiver<ThreadCommand>,
     events: SyncSender<Event>,
-    orders_bell: Arc<EventFd>,
-    events_bell: Arc<EventFd>,
+    commands_eventfd: Arc<EventFd>,
+    events_eventfd: Arc<EventFd>,
     processes: Arc<AtomicUsize>,
     /// What the loop has not had room for.
     waiting: Vec<Event>,
@@ -96,9 +96,9 @@ impl LocalService {
         dir.prepare()?;
         let control = ServiceListener::bind(dir, node, Service::Control)?;
         let registry = ServiceListener::bind(dir, node, Service::Registry)?;
-        let bell = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
-        let (orders_bell, events_bell) = (Arc::new(bell()?), Arc::new(bell()?));
-        let ((orders, ordered), (happens, events)) = (channel(), sync_channel(EVENTS));
+        let eventfd = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
+        let (commands_eventfd, events_eventfd) = (Arc::new(eventfd()?), Arc::new(eventfd()?));
+        let ((commands, ordered), (happens, events)) = (channel(), sync_channel(EVENTS));
         let processes = Arc::new(AtomicUsize::new(0));
         let service = Self {
             clock: Clock::start(),
@@ -107,18 +107,18 @@ impl LocalService {
             registry: ProcessRegistry::new()?,
             registry_acceptor: Acceptor::new(registry),
             owners: OwnerProbe::new(node)?,
-            orders: ordered,
+            commands: ordered,
             events: happens,
-            orders_bell: orders_bell.clone(),
-            events_bell: events_bell.clone(),
+            commands_eventfd: commands_eventfd.clone(),
+            events_eventfd: events_eventfd.clone(),
             processes: processes.clone(),
             waiting: Vec::new(),
         };
         let handle = ServiceHandle {
-            orders: Some(orders),
+            commands: Some(commands),
             events,
-            orders_bell,
-            events_bell,
+            commands_eventfd,
+            events_eventfd,
             processes,
             thread: None,
         };
@@ -138,14 +138,14 @@ impl ServiceHandle {
     }
 
     /// Readable when there are events.
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.events_bell.as_fd()
+    pub fn eventfd(&self) -> BorrowedFd<'_> {
+        self.events_eventfd.as_fd()
     }
 
     /// What has happened.
     pub fn events(&self) -> Vec<Event> {
-        // The bell first: what happens after that rings it again.
-        let _ = self.events_bell.read();
+        // The eventfd first: what happens after that rings it again.
+        let _ = self.events_eventfd.read();
         self.events.try_iter().take(EVENTS).collect()
     }
 
@@ -156,27 +156,27 @@ impl ServiceHandle {
 
     /// Answers a question.
     pub fn answer(&self, asker: ClientId, reply: Reply) {
-        self.order(Order::Answer(asker, reply));
+        self.command(ThreadCommand::Answer(asker, reply));
     }
 
     /// Announces to every process which next hops not to use.
     pub fn announce(&self, down: DownHops) {
-        self.order(Order::Announce(down));
+        self.command(ThreadCommand::Announce(down));
     }
 
-    fn order(&self, order: Order) {
-        if let Some(orders) = &self.orders {
+    fn command(&self, command: ThreadCommand) {
+        if let Some(commands) = &self.commands {
             // Both fail only if the thread is gone, which nothing but a drop of this ends.
-            let _ = orders.send(order);
-            let _ = self.orders_bell.write(1);
+            let _ = commands.send(command);
+            let _ = self.commands_eventfd.write(1);
         }
     }
 }
 
 impl Drop for ServiceHandle {
     fn drop(&mut self) {
-        self.orders = None;
-        let _ = self.orders_bell.write(1);
+        self.commands = None;
+        let _ = self.commands_eventfd.write(1);
         // So that it removes its sockets; but a stranger may have made it wait.
         for _ in 0..GOODBYE.as_millis() {
             if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
@@ -190,10 +190,10 @@ impl Drop for ServiceHandle {
 impl LocalService {
     fn run(mut self) {
         loop {
-            // The bell first: what is sent after that rings it again.
-            let _ = self.orders_bell.read();
+            // The eventfd first: what is sent after that rings it again.
+            let _ = self.commands_eventfd.read();
             let now = self.clock.now();
-            if !self.obey(now) {
+            if !self.run_commands(now) {
                 return;
             }
             self.work(now);
@@ -204,11 +204,11 @@ impl LocalService {
     }
 
     /// Does what the loop has ordered; `false` if the loop is gone.
-    fn obey(&mut self, now: Instant) -> bool {
+    fn run_commands(&mut self, now: Instant) -> bool {
         loop {
-            match self.orders.try_recv() {
-                Ok(Order::Answer(asker, reply)) => self.control.answer(now, asker, &reply),
-                Ok(Order::Announce(down)) => self.registry.announce(now, &down),
+            match self.commands.try_recv() {
+                Ok(ThreadCommand::Answer(asker, reply)) => self.control.answer(now, asker, &reply),
+                Ok(ThreadCommand::Announce(down)) => self.registry.announce(now, &down),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
@@ -219,7 +219,7 @@ impl LocalService {
         let (control, registry) = (&mut self.control, &mut self.registry);
         self.control_acceptor.poll(now, |stream, user| control.admit(now, stream, user));
         self.registry_acceptor.poll(now, |link, user| registry.admit(link, user));
-        self.waiting.extend(control.poll(now).into_iter().map(Event::Asked));
+        self.waiting.extend(control.poll(now).into_iter().map(Event::Request));
         registry.poll(now);
         // While the loop has not taken the last ones there are no more.
         if self.waiting.is_empty() && registry.next_timeout().is_some_and(|at| at <= now) {
@@ -239,7 +239,7 @@ impl LocalService {
                 self.waiting.push(event);
                 break;
             }
-            let _ = self.events_bell.write(1);
+            let _ = self.events_eventfd.write(1);
         }
         self.waiting.extend(waiting);
     }
@@ -251,11 +251,11 @@ impl LocalService {
             self.control_acceptor.next_timeout(),
             self.registry_acceptor.next_timeout(),
             self.registry.next_timeout(),
-            (!self.waiting.is_empty()).then(|| now + PAUSE),
+            (!self.waiting.is_empty()).then(|| now + RETRY_PAUSE),
         ];
         let due = due.into_iter().flatten().min();
         let read = PollFlags::POLLIN;
-        let mut fds = vec![PollFd::new(self.orders_bell.as_fd(), read)];
+        let mut fds = vec![PollFd::new(self.commands_eventfd.as_fd(), read)];
         fds.push(PollFd::new(self.registry.fd(), read));
         let acceptors = [&self.control_acceptor, &self.registry_acceptor];
         fds.extend(acceptors.into_iter().filter_map(Acceptor::fd).map(|fd| PollFd::new(fd, read)));
@@ -266,7 +266,7 @@ impl LocalService {
         let timeout = due.map(|due| TimeSpec::from_duration(due.since(now)));
         if ppoll(&mut fds, timeout, None).is_err() {
             // A signal, or no memory: not to be tried at full speed.
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(RETRY_PAUSE);
         }
     }
 }

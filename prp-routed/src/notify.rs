@@ -15,7 +15,7 @@ use sd_notify::NotifyState;
 
 /// The service manager that wants to know.
 #[derive(Debug, Default)]
-pub struct Manager {
+pub struct ServiceManager {
     /// None without a manager.
     socket: Option<UnixDatagram>,
     /// How often it wants to hear that the loop runs.
@@ -23,7 +23,7 @@ pub struct Manager {
     due: Instant,
 }
 
-impl Manager {
+impl ServiceManager {
     /// The manager that the environment tells of. Its socket is opened now, since it may be out of
     /// reach later.
     pub fn find() -> Self {
@@ -95,11 +95,11 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    fn pair(patience: Option<Duration>) -> (Manager, UnixDatagram) {
+    fn pair(patience: Option<Duration>) -> (ServiceManager, UnixDatagram) {
         let (ours, theirs) = UnixDatagram::pair().expect("two sockets");
         ours.set_nonblocking(true).expect("a socket");
         theirs.set_nonblocking(true).expect("a socket");
-        (Manager::new(Some(ours), patience), theirs)
+        (ServiceManager::new(Some(ours), patience), theirs)
     }
 
     /// What was sent last, and only that.
@@ -156,11 +156,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("notify");
         let by_path = UnixDatagram::bind(&path).expect("a free name");
-        Manager::new(open(path.as_os_str()).ok(), None).ready("1");
+        ServiceManager::new(open(path.as_os_str()).ok(), None).ready("1");
         let name = format!("prp-notify-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).expect("a name");
         let by_name = UnixDatagram::bind_addr(&address).expect("a free name");
-        Manager::new(open(OsStr::new(&format!("@{name}"))).ok(), None).ready("2");
+        ServiceManager::new(open(OsStr::new(&format!("@{name}"))).ok(), None).ready("2");
         for (socket, word) in [(by_path, "1"), (by_name, "2")] {
             socket.set_nonblocking(true).expect("a socket");
             assert_eq!(received(&socket), Some(format!("READY=1\nSTATUS={word}\n")));

@@ -44,8 +44,8 @@ impl Identity {
         let error = |kind, what: String| io::Error::new(kind, format!("user = \"{name}\": {what}"));
         let found = found.map_err(|e| error(ErrorKind::Other, e.to_string()))?;
         let user = found.ok_or_else(|| {
-            let mend = "no such user; make it (useradd --system), or name another";
-            error(ErrorKind::NotFound, mend.into())
+            let fix = "no such user; make it (useradd --system), or name another";
+            error(ErrorKind::NotFound, fix.into())
         })?;
         Ok(Self { name: user.name, uid: user.uid, gid: user.gid })
     }

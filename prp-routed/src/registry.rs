@@ -110,12 +110,12 @@ impl ProcessRegistry {
     pub fn poll(&mut self, now: Instant) {
         let mut events = [EpollEvent::empty(); EVENTS];
         let Ok(n) = self.epoll.wait(&mut events, EpollTimeout::ZERO) else { return };
-        events[..n].iter().for_each(|event| self.part(now, event.data()));
+        events[..n].iter().for_each(|event| self.remove_process(now, event.data()));
     }
 
     /// A process has ended, or does not read. Connections of one that lives on are not touched: it
     /// owns their ports.
-    fn part(&mut self, now: Instant, number: u64) {
+    fn remove_process(&mut self, now: Instant, number: u64) {
         let Some(process) = self.processes.remove(&number) else { return };
         let _ = self.epoll.delete(&process.link);
         self.dead.add(process.user, process.ledger, now);
@@ -129,10 +129,13 @@ impl ProcessRegistry {
         }
         self.announced = announced;
         let announced = &self.announced;
-        let deaf =
+        let unresponsive =
             self.processes.iter_mut().filter_map(|(n, p)| (!p.send(announced)).then_some(*n));
         // They register again when they run again.
-        deaf.collect::<Vec<_>>().into_iter().for_each(|number| self.part(now, number));
+        unresponsive
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|number| self.remove_process(now, number));
     }
 
     /// When [`Self::resets`] has something to do.

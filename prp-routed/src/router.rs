@@ -45,12 +45,12 @@ pub struct Router {
     /// Probes of neighbours that have come: from which device and address.
     pub probes: Vec<(DeviceId, LinkAddr, LivenessBlock)>,
     batch: Batch,
-    presence: Presence,
+    presence: OwnReplies,
 }
 
 /// What this node sends for itself.
 #[derive(Debug)]
-struct Presence {
+struct OwnReplies {
     owners: OwnerProbe,
     answers: TokenBucket,
     refusals: TokenBucket,
@@ -85,7 +85,7 @@ impl Router {
     /// # Errors
     /// No Unix socket can be had, by which the owners of ports are found out.
     pub fn new(forwarder: Forwarder, links: Vec<Link>) -> io::Result<Self> {
-        let presence = Presence {
+        let presence = OwnReplies {
             owners: OwnerProbe::new(forwarder.local())?,
             answers: TokenBucket::new(ANSWERS_PER_SECOND),
             refusals: TokenBucket::new(ANSWERS_PER_SECOND),
@@ -112,7 +112,7 @@ impl Router {
         for index in 0..self.links.len() {
             let n = match self.pass_on(now, index)? {
                 Some(n) => n,
-                None => self.take_in(now, index)?,
+                None => self.receive_batch(now, index)?,
             };
             self.links[index].counters.received += n as u64;
             frames += n;
@@ -154,7 +154,7 @@ impl Router {
     }
 
     /// Receives from link `index`, and puts what is to go on into the batch.
-    fn take_in(&mut self, now: Instant, index: usize) -> io::Result<usize> {
+    fn receive_batch(&mut self, now: Instant, index: usize) -> io::Result<usize> {
         let Self { forwarder, links, probes, batch, presence, .. } = self;
         let mut context =
             LinkContext { now, id: DeviceId(index as u16), forwarder, batch, presence, probes };
@@ -259,7 +259,7 @@ struct LinkContext<'a> {
     id: DeviceId,
     forwarder: &'a mut Forwarder,
     batch: &'a mut Batch,
-    presence: &'a mut Presence,
+    presence: &'a mut OwnReplies,
     probes: &'a mut Vec<(DeviceId, LinkAddr, LivenessBlock)>,
 }
 
@@ -301,7 +301,7 @@ impl LinkContext<'_> {
     }
 }
 
-impl Presence {
+impl OwnReplies {
     /// A frame for this node: an echo, or a request, grant or probe to a port without an owner. All
     /// else is for others.
     fn handle(

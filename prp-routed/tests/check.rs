@@ -66,7 +66,7 @@ fn check__of_a_whole_cluster() {
     let (code, out, _) = run(&[&all[..], &["--json"]].concat());
     let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!((code, &report["ok"]), (Some(1), &false.into()));
-    assert!(report["faults"][0]["mend"].is_string(), "{report}");
+    assert!(report["faults"][0]["fix"].is_string(), "{report}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use prp_proto::time::Instant;
 use prp_proto::wire::{Reliability, ReliabilitySet};
 
 use crate::hosts;
-use crate::link::{Harm, LinkConfig, QueueLimit};
+use crate::link::{Impairment, LinkConfig, QueueLimit};
 use crate::plan::{
     Carrier, Closing, FlowPlan, Item, ListenPlan, NodePlan, Plan, ReadCall, Reading, Script,
     Writing,
@@ -128,7 +128,7 @@ impl Experiment {
         let link = LinkConfig {
             bits_per_second: self.rate,
             delay: self.delay,
-            harm: Harm { loss: self.loss, ..Harm::default() },
+            impairment: Impairment { loss: self.loss, ..Impairment::default() },
             healed: NEVER,
             ..LinkConfig::default()
         };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::datagram;
 use crate::rng::SimRng;
-use crate::topology::{Neighbour, Place, Topology, mac, node_id};
+use crate::topology::{Neighbour, Topology, VertexIndex, mac, node_id};
 
 /// What a node's file says beside the ways.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -34,7 +34,7 @@ pub fn text(topology: &Topology, node: usize, style: Style, rng: &mut SimRng) ->
         let routes = if style.udp {
             vec![format!("udp:{}", datagram::ip(target))]
         } else if target == node {
-            let own = 0..topology.ports(Place::Node(node));
+            let own = 0..topology.ports(VertexIndex::Node(node));
             own.map(|device| format!("{} eth{device}", mac(node, device))).collect()
         } else {
             routes_to(&behind, target, rng)

@@ -1,4 +1,5 @@
-//! One direction of a cable: it takes time, has a queue in front of it, and may do harm.
+//! One direction of a cable: it takes time, has a queue in front of it, and may lose or damage
+//! frames.
 
 use core::mem;
 use core::time::Duration;
@@ -25,7 +26,7 @@ pub enum QueueLimit {
 
 /// What a link does to frames beside carrying them, in parts per million of frames.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
-pub struct Harm {
+pub struct Impairment {
     /// Frames that vanish.
     pub loss: u32,
     /// How many vanish in a row when one does; 0 and 1 mean the same.
@@ -40,7 +41,7 @@ pub struct Harm {
     pub late_by: Duration,
 }
 
-impl Harm {
+impl Impairment {
     /// Whether it does any.
     pub const fn is_none(&self) -> bool {
         self.loss == 0 && self.duplicate == 0 && self.reorder == 0 && self.corrupt == 0
@@ -75,10 +76,10 @@ pub struct LinkConfig {
     /// What it makes of trains of datagrams.
     pub trains: Trains,
     /// What it does to frames until it is healed.
-    pub harm: Harm,
+    pub impairment: Impairment,
     /// When it is down: from, until. Healing does not shorten these.
     pub outages: Vec<(Instant, Instant)>,
-    /// When its harm ends.
+    /// When its impairment ends.
     pub healed: Instant,
 }
 
@@ -92,7 +93,7 @@ impl Default for LinkConfig {
             mtu: 1500,
             shrinks: None,
             trains: Trains::Cut,
-            harm: Harm::default(),
+            impairment: Impairment::default(),
             outages: Vec::new(),
             healed: Instant::ZERO,
         }
@@ -244,7 +245,7 @@ impl Link {
         let mut bring = |at, pieces: &mut [Vec<u8>]| {
             pieces.iter_mut().for_each(|piece| arrive(at, mem::take(piece)));
         };
-        if now >= self.config.healed || self.config.harm.is_none() {
+        if now >= self.config.healed || self.config.impairment.is_none() {
             bring(at, pieces);
             return Fate::Sent;
         }
@@ -297,26 +298,26 @@ impl Link {
     }
 
     fn judge(&mut self, rng: &mut SimRng) -> Fate {
-        let harm = self.config.harm;
+        let impairment = self.config.impairment;
         if self.losing > 0 {
             self.losing -= 1;
             return Fate::Lost;
         }
-        if rng.chance(harm.loss) {
-            self.losing = harm.burst.saturating_sub(1);
+        if rng.chance(impairment.loss) {
+            self.losing = impairment.burst.saturating_sub(1);
             return Fate::Lost;
         }
-        if rng.chance(harm.corrupt) {
+        if rng.chance(impairment.corrupt) {
             return Fate::Corrupted;
         }
-        if rng.chance(harm.reorder) {
+        if rng.chance(impairment.reorder) {
             return Fate::Late;
         }
-        if rng.chance(harm.duplicate) { Fate::Duplicated } else { Fate::Sent }
+        if rng.chance(impairment.duplicate) { Fate::Duplicated } else { Fate::Sent }
     }
 
     fn lateness(&self, rng: &mut SimRng) -> Duration {
-        Duration::from_nanos(rng.below(self.config.harm.late_by.as_nanos() as u64 + 1))
+        Duration::from_nanos(rng.below(self.config.impairment.late_by.as_nanos() as u64 + 1))
     }
 }
 

@@ -18,7 +18,7 @@ use prp_proto::{TransmitBatch, wire};
 use crate::datagram;
 use crate::link::QueueLimit;
 use crate::plan::{Carrier, NodePlan, Plan};
-use crate::topology::{Place, PortRef, mac, node_id};
+use crate::topology::{PortRef, VertexIndex, mac, node_id};
 use crate::world::{SimEvent, World};
 use apps::Apps;
 
@@ -239,7 +239,7 @@ impl Node {
 
     /// Lets applications and endpoint go on until neither has anything to do.
     fn drain(&mut self, now: Instant, plan: &Plan, world: &mut World) -> Result<(), String> {
-        self.apps_go_on(now, plan, world)?;
+        self.run_apps(now, plan, world)?;
         for _ in 0..ROUNDS {
             let happened = self.take_events(now, plan, world)?;
             let sent = self.transmit(now, world);
@@ -297,7 +297,7 @@ impl Node {
             }
             // A port without a link is the way to the node itself.
             let port = usize::from(to.is_same_host(datagram::own_addr(self.index)));
-            world.send_train(now, PortRef { place: Place::Node(self.index), port }, train);
+            world.send_train(now, PortRef { vertex: VertexIndex::Node(self.index), port }, train);
         }
     }
 
@@ -335,7 +335,7 @@ impl Node {
     }
 
     fn port_ref(&self, device: DeviceId) -> PortRef {
-        PortRef { place: Place::Node(self.index), port: usize::from(device.0) }
+        PortRef { vertex: VertexIndex::Node(self.index), port: usize::from(device.0) }
     }
 
     /// The process is replaced by one that knows nothing.

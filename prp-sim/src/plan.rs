@@ -214,13 +214,18 @@ impl fmt::Display for Plan {
             if self.carrier == Carrier::Udp {
                 write!(f, ", UDP, {:?}", wire.trains)?;
             }
-            let (mbit, harm) = (wire.bits_per_second / 1_000_000, wire.harm);
+            let (mbit, impairment) = (wire.bits_per_second / 1_000_000, wire.impairment);
             write!(f, ", {mbit} Mbit/s, {:?}, MTU {}, {:?}", wire.delay, wire.mtu, wire.queue)?;
-            if !harm.is_none() {
+            if !impairment.is_none() {
                 write!(
                     f,
                     "; in a million lost {} (bursts of {}), twice {}, late {} by {:?}, flipped {}",
-                    harm.loss, harm.burst, harm.duplicate, harm.reorder, harm.late_by, harm.corrupt
+                    impairment.loss,
+                    impairment.burst,
+                    impairment.duplicate,
+                    impairment.reorder,
+                    impairment.late_by,
+                    impairment.corrupt
                 )?;
             }
         }

@@ -11,7 +11,7 @@ use prp_proto::wire::{ETHERTYPE, Pretty};
 
 use crate::link::Fate;
 use crate::pcap::PcapWriter;
-use crate::topology::Place;
+use crate::topology::VertexIndex;
 
 /// Listens in on a run.
 #[derive(Default)]
@@ -80,8 +80,8 @@ impl Recorder {
     pub(crate) fn frame(
         &mut self,
         now: Instant,
-        from: Place,
-        to: Place,
+        from: VertexIndex,
+        to: VertexIndex,
         seen: FrameSummary,
         fate: Fate,
     ) {
@@ -89,7 +89,7 @@ impl Recorder {
         self.mix(u64::from(seen.sum) << 8 | fate as u64);
         let Some(bytes) = seen.bytes else { return };
         // A switch repeats what a node has sent already.
-        let by_node = matches!(from, Place::Node(_));
+        let by_node = matches!(from, VertexIndex::Node(_));
         if by_node && let Some(pcap) = &mut self.pcap {
             let written = pcap.frame(now, &bytes);
             self.keep_error(written);

@@ -33,7 +33,7 @@ enum FaultProfile {
     Cut,
     /// A link passes small frames only, from some time on.
     Shrinking,
-    /// Peers know the paper's header only, on a network that does no harm.
+    /// Peers know the paper's header only, on a network without faults.
     Classic,
 }
 
@@ -81,7 +81,7 @@ fn shape(rng: &mut SimRng, profile: FaultProfile) -> Shape {
     }
 }
 
-/// When the network stops doing harm: most connections are over by then, some not begun.
+/// When the network has no more faults: most connections are over by then, some not begun.
 fn healed(rng: &mut SimRng, profile: FaultProfile) -> Instant {
     match profile {
         FaultProfile::Calm | FaultProfile::Classic => Instant::ZERO,

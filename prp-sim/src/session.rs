@@ -23,7 +23,7 @@ pub(crate) enum Role {
 
 /// How an application's part in a connection ended.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
-pub(crate) enum How {
+pub(crate) enum EndKind {
     /// It has not.
     Open,
     /// It let go.
@@ -51,7 +51,7 @@ pub(crate) struct EndRecord {
     pub(crate) eof: bool,
     /// The first error the application saw.
     pub(crate) error: Option<ConnError>,
-    pub(crate) how: How,
+    pub(crate) how: EndKind,
 }
 
 /// An application at one end of a connection.
@@ -99,7 +99,7 @@ impl Session {
                 flushed: 0,
                 eof: false,
                 error: None,
-                how: How::Open,
+                how: EndKind::Open,
             },
             conn,
             outgoing: Content::new(flow, client),
@@ -138,7 +138,7 @@ impl Session {
 
     /// Whether the application is through.
     pub(crate) fn is_over(&self) -> bool {
-        self.record.how != How::Open
+        self.record.how != EndKind::Open
     }
 
     /// When it wants to go on by itself.
@@ -187,7 +187,7 @@ impl Session {
 
     /// The process is gone.
     pub(crate) fn kill(&mut self) {
-        self.record.how = How::Killed;
+        self.record.how = EndKind::Killed;
     }
 
     /// Notes what has been delivered, if the connection is established: one that has ended is
@@ -243,7 +243,7 @@ impl Session {
 
     fn end(&mut self, now: Instant, endpoint: &mut Endpoint, abort: bool) {
         endpoint.release(now, self.conn, abort);
-        self.record.how = if abort { How::Aborted } else { How::Released };
+        self.record.how = if abort { EndKind::Aborted } else { EndKind::Released };
         self.moved = now;
         self.rests_until = None;
     }

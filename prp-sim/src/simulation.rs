@@ -11,7 +11,7 @@ use crate::oracle;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::tally::Tally;
-use crate::topology::Place;
+use crate::topology::VertexIndex;
 use crate::world::{SimEvent, World};
 
 /// Things that may happen in a run. The largest plans need 10 % of them; frames that answer each
@@ -145,12 +145,12 @@ impl<'a> Simulation<'a> {
     fn happen(&mut self, what: SimEvent) -> Result<(), String> {
         let (now, plan, world) = (self.now, self.plan, &mut self.world);
         match what {
-            SimEvent::Arrive { at, frame } => match at.place {
-                Place::Node(node) => {
+            SimEvent::Arrive { at, frame } => match at.vertex {
+                VertexIndex::Node(node) => {
                     self.nodes[node].receive(now, at.port, frame, world);
                     Ok(())
                 }
-                Place::Switch(switch) => {
+                VertexIndex::Switch(switch) => {
                     world.tally.in_flight -= 1;
                     world.switch(now, switch, at.port, frame);
                     Ok(())

@@ -76,7 +76,7 @@ impl Tally {
     }
 
     /// Frames that did not arrive, once, in time, as they were sent.
-    pub fn harmed(&self) -> u64 {
+    pub fn impaired(&self) -> u64 {
         let carried: u64 = self.fates.iter().sum();
         let routed: u64 = self.route_drops.values().sum();
         carried - self.fate(Fate::Sent) + self.ring_lost + routed

@@ -23,7 +23,7 @@ pub enum Shape {
 
 /// Something with ports.
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Debug)]
-pub enum Place {
+pub enum VertexIndex {
     /// A node, by index: node number less one.
     Node(usize),
     /// A switch.
@@ -34,7 +34,7 @@ pub enum Place {
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Debug)]
 pub struct PortRef {
     /// Whose.
-    pub place: Place,
+    pub vertex: VertexIndex,
     /// Which.
     pub port: usize,
 }
@@ -59,7 +59,7 @@ pub struct Neighbour {
     pub their_device: usize,
 }
 
-impl From<Vertex> for Place {
+impl From<Vertex> for VertexIndex {
     fn from(vertex: Vertex) -> Self {
         match vertex {
             Vertex::Node(number) => Self::Node(usize::from(number) - 1),
@@ -80,7 +80,7 @@ impl fmt::Display for Shape {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for VertexIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(index) => write!(f, "node{}", index + 1),
@@ -128,9 +128,9 @@ impl Topology {
         topology
     }
 
-    fn join(&mut self, a: Place, b: Place) {
-        let a = PortRef { place: a, port: self.ports(a) };
-        let b = PortRef { place: b, port: self.ports(b) };
+    fn join(&mut self, a: VertexIndex, b: VertexIndex) {
+        let a = PortRef { vertex: a, port: self.ports(a) };
+        let b = PortRef { vertex: b, port: self.ports(b) };
         self.cables.push((a, b));
     }
 
@@ -155,11 +155,11 @@ impl Topology {
     }
 
     /// How many cables end at `place`.
-    pub fn ports(&self, place: Place) -> usize {
+    pub fn ports(&self, vertex: VertexIndex) -> usize {
         self.cables
             .iter()
             .flat_map(|(a, b)| [a, b])
-            .filter(|port_ref| port_ref.place == place)
+            .filter(|port_ref| port_ref.vertex == vertex)
             .count()
     }
 
@@ -174,17 +174,17 @@ impl Topology {
     /// The nodes that `node` reaches without a router, by device.
     pub fn neighbours(&self, node: usize) -> Vec<Neighbour> {
         let mut found = Vec::new();
-        for device in 0..self.ports(Place::Node(node)) {
-            let near = PortRef { place: Place::Node(node), port: device };
+        for device in 0..self.ports(VertexIndex::Node(node)) {
+            let near = PortRef { vertex: VertexIndex::Node(node), port: device };
             let Some(far) = self.far_end(near) else { continue };
-            let there = match far.place {
-                Place::Node(_) => vec![far],
-                Place::Switch(_) => (0..self.ports(far.place))
-                    .filter_map(|port| self.far_end(PortRef { place: far.place, port }))
+            let there = match far.vertex {
+                VertexIndex::Node(_) => vec![far],
+                VertexIndex::Switch(_) => (0..self.ports(far.vertex))
+                    .filter_map(|port| self.far_end(PortRef { vertex: far.vertex, port }))
                     .collect(),
             };
-            found.extend(there.into_iter().filter_map(|port_ref| match port_ref.place {
-                Place::Node(other) if other != node => {
+            found.extend(there.into_iter().filter_map(|port_ref| match port_ref.vertex {
+                VertexIndex::Node(other) if other != node => {
                     Some(Neighbour { device, node: other, their_device: port_ref.port })
                 }
                 _ => None,

@@ -8,6 +8,7 @@
 //! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for
 //! them ([`keeper`]).
 
+mod carrier_watch;
 #[cfg(feature = "tracing")]
 mod connection_events;
 mod control;
@@ -19,7 +20,6 @@ mod guard;
 mod keeper;
 mod leader;
 mod link_monitor;
-mod links;
 mod netns;
 mod node_ports;
 mod poll_set;
@@ -54,7 +54,7 @@ pub(crate) use self::exit::exempt_this_thread;
 pub use self::exit::reset_all;
 pub(crate) use guard::CoreGuard;
 use guard::CoreLock;
-pub(crate) use ports::Claiming;
+pub(crate) use ports::PortClaimer;
 use prp_node::fork;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;

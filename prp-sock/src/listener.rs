@@ -15,7 +15,7 @@ use prp_proto::time::Instant;
 
 use crate::addr::ToPrpAddrs;
 use crate::builder::{Builder, StreamOptions};
-use crate::engine::{Claiming, Core, Engine, Interest, Wait, WaitError};
+use crate::engine::{Core, Engine, Interest, PortClaimer, Wait, WaitError};
 use crate::error;
 use crate::stream::PrpStream;
 
@@ -208,7 +208,7 @@ impl PrpListener {
             Some(port) => port,
             None => {
                 let Core { endpoint, node: share, .. } = &mut *core;
-                let mut claiming = Claiming::new(&mut share.claims);
+                let mut claiming = PortClaimer::new(&mut share.claims);
                 let picked = endpoint.pick_port(|port| claiming.claim(port));
                 picked.ok_or_else(|| claiming.failure().unwrap_or_else(|| error::no_port(node)))?
             }

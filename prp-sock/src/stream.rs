@@ -23,7 +23,7 @@ use prp_proto::time::Instant;
 
 use crate::addr::ToPrpAddrs;
 use crate::builder::{Builder, StreamOptions};
-use crate::engine::{Claiming, Core, Engine, Interest, Wait};
+use crate::engine::{Core, Engine, Interest, PortClaimer, Wait};
 use crate::error;
 pub use wait_any::{Awaited, wait_any};
 #[cfg(feature = "tokio")]
@@ -221,7 +221,7 @@ impl PrpStream {
             });
         }
         let Core { endpoint, node: share, .. } = &mut *core;
-        let mut claiming = Claiming::new(&mut share.claims);
+        let mut claiming = PortClaimer::new(&mut share.claims);
         let asked = endpoint.connect(now, peer, local, config, |port| claiming.claim(port));
         let failed = claiming.failure();
         let conn = match (asked, failed) {

@@ -30,7 +30,7 @@ pub use faulty::{Rule, Verdict};
 
 /// How long anything may take before it counts as stuck: far longer than the slowest, most loaded
 /// machine needs, and than every timeout of the protocol that a test does not mean to wait for.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// MTU of a link unless a test wants another.
 const MTU: u32 = 1500;
@@ -47,31 +47,31 @@ pub struct Numbers {
     beta: NodeId,
     _claim: Arc<UnixDatagram>,
     #[cfg(test)]
-    _place: Arc<Place>,
+    _permit: Arc<PairPermit>,
 }
 
-/// One of the places for pairs that unit tests of this crate have at the same time. A pair has some
+/// A permit to have a pair, for unit tests of this crate that run at the same time. A pair has some
 /// 30 descriptors until its engines have ended, 250 ms after the test, and a machine
-/// with 64 processors runs 64 tests at a time: without places they need more than the usual limit
+/// with 64 processors runs 64 tests at a time: without permits they need more than the usual limit
 /// of 1,024.
 #[cfg(test)]
 #[derive(Debug)]
-struct Place;
+struct PairPermit;
 
-/// Places that are taken, and where those wait who want one.
+/// Permits that are taken, and the condition that one has been given back.
 #[cfg(test)]
-static PLACES: (parking_lot::Mutex<usize>, parking_lot::Condvar) =
+static PERMITS: (parking_lot::Mutex<usize>, parking_lot::Condvar) =
     (parking_lot::Mutex::new(0), parking_lot::Condvar::new());
 
 #[cfg(test)]
-impl Place {
+impl PairPermit {
     /// More than there are tests that hold several pairs at once, so those cannot wait for each
     /// other for ever.
     const ALL: usize = 16;
 
     /// Waits for a place.
     fn take() -> Arc<Self> {
-        let (taken, left) = &PLACES;
+        let (taken, left) = &PERMITS;
         let mut taken = taken.lock();
         left.wait_while(&mut taken, |taken| *taken == Self::ALL);
         *taken += 1;
@@ -80,9 +80,9 @@ impl Place {
 }
 
 #[cfg(test)]
-impl Drop for Place {
+impl Drop for PairPermit {
     fn drop(&mut self) {
-        let (taken, left) = &PLACES;
+        let (taken, left) = &PERMITS;
         *taken.lock() -= 1;
         left.notify_one();
     }
@@ -119,7 +119,7 @@ impl Numbers {
             beta: NodeId::new(number + 1)?,
             _claim: Arc::new(claim),
             #[cfg(test)]
-            _place: Place::take(),
+            _permit: PairPermit::take(),
         })
     }
 }
@@ -274,8 +274,8 @@ impl Pair {
     }
 }
 
-/// Runs `test` and fails if it takes longer than [`PATIENCE`]: a blocking call that is never woken
-/// would otherwise hang the whole run.
+/// Runs `test` and fails if it takes longer than [`TEST_TIMEOUT`]: a blocking call that is never
+/// woken would otherwise hang the whole run.
 ///
 /// # Panics
 /// If `test` does, and if it is stuck.
@@ -285,8 +285,8 @@ pub fn within_patience<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'sta
         let _done = done;
         test()
     });
-    match over.recv_timeout(PATIENCE) {
-        Err(RecvTimeoutError::Timeout) => panic!("stuck for {PATIENCE:?}"),
+    match over.recv_timeout(TEST_TIMEOUT) {
+        Err(RecvTimeoutError::Timeout) => panic!("stuck for {TEST_TIMEOUT:?}"),
         // The body is over, one way or the other: it has dropped its end.
         Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
     }
@@ -299,14 +299,14 @@ pub fn within_patience<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'sta
 /// Waits until `condition` holds.
 ///
 /// # Panics
-/// If it does not within [`PATIENCE`].
+/// If it does not within [`TEST_TIMEOUT`].
 pub fn wait_until(what: impl fmt::Display, mut condition: impl FnMut() -> bool) {
     let pause = Duration::from_millis(1);
-    for _ in 0..PATIENCE.as_millis() {
+    for _ in 0..TEST_TIMEOUT.as_millis() {
         if condition() {
             return;
         }
         thread::sleep(pause);
     }
-    panic!("{what}: not within {PATIENCE:?}");
+    panic!("{what}: not within {TEST_TIMEOUT:?}");
 }

@@ -69,7 +69,7 @@ mod tests {
     fn start__blocks_signals_there_and_not_here() {
         let before = mask();
         let (sender, receiver) = channel();
-        start("test", move || sender.send(mask()).expect("somebody listens")).unwrap();
+        start("test", move || sender.send(mask()).expect("there is a listener")).unwrap();
         let there = receiver.recv().unwrap();
         for signal in Signal::iterator() {
             let stays =

@@ -147,7 +147,7 @@ fn each_has_it_once(lock_classes: &[LockClass], more: fn(&Baton)) {
     threads.into_iter().for_each(|t| t.join().unwrap());
     let (baton, count) = &*shared;
     assert_eq!(count.load(Ordering::Relaxed), 2 * (lock_classes.len() as u32 + 1));
-    assert!(!baton.is_locked() && baton.try_lock(), "nobody has it in the end");
+    assert!(!baton.is_locked() && baton.try_lock(), "it is free in the end");
 }
 
 #[test]
@@ -199,6 +199,6 @@ fn try_lock_soon__is_had_alone_or_not_at_all() {
         let had = try_it(&shared.0, &shared.1);
         others.into_iter().for_each(|t| t.join().unwrap());
         assert_eq!(shared.1.load(Ordering::Relaxed), 2 + had);
-        assert_eq!(try_it(&shared.0, &shared.1), 1, "nobody has it in the end");
+        assert_eq!(try_it(&shared.0, &shared.1), 1, "it is free in the end");
     });
 }

@@ -19,7 +19,7 @@ fn resident() -> usize {
 fn buffers__go_back_to_the_system() {
     const STREAMS: usize = 200;
     /// Much more than the two engines keep: what is less than 4 MiB is not worth giving back.
-    const LEAST: usize = 40 * 1024 * 1024;
+    const MIN_RETURNED: usize = 40 * 1024 * 1024;
     within_patience(|| {
         let pair = Pair::new();
         let before = resident();
@@ -31,8 +31,8 @@ fn buffers__go_back_to_the_system() {
             let full = ours.write_all(&vec![7; 2 << 20]).unwrap_err();
             assert_eq!(full.kind(), ErrorKind::WouldBlock);
         }
-        assert!(resident() > before + 2 * LEAST, "{} bytes", resident() - before);
+        assert!(resident() > before + 2 * MIN_RETURNED, "{} bytes", resident() - before);
         drop(streams);
-        wait_until("most of it is given back", || resident() < before + LEAST);
+        wait_until("most of it is given back", || resident() < before + MIN_RETURNED);
     });
 }

@@ -27,7 +27,7 @@ const BROKEN: [Errno; 9] = [
 
 /// What accepting says where the process or the machine has too many of something: it passes when
 /// other connections end.
-const SHORT: [Errno; 4] = [Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM];
+const EXHAUSTED: [Errno; 4] = [Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM];
 
 /// Whether accepting has failed with `error` for a connection that has broken: the next one may be
 /// accepted at once.
@@ -36,7 +36,7 @@ pub(crate) fn is_broken(error: &io::Error) -> bool {
 }
 
 fn is_short(error: &io::Error) -> bool {
-    error.raw_os_error().is_some_and(|code| SHORT.contains(&Errno::from_raw(code)))
+    error.raw_os_error().is_some_and(|code| EXHAUSTED.contains(&Errno::from_raw(code)))
 }
 
 /// Accepts for a listener that is to live for as long as its process.
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn next__goes_on_after_what_passes() {
-        let mut errors = BROKEN.iter().chain(&SHORT[..2]);
+        let mut errors = BROKEN.iter().chain(&EXHAUSTED[..2]);
         let mut accept = || errors.next().map_or(Ok(7), |errno| Err(io::Error::from(*errno)));
         let mut acceptor = Acceptor::default();
         assert_eq!(acceptor.next(&mut accept).expect("a connection"), 7);

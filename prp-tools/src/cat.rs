@@ -23,7 +23,7 @@ use crate::hosts;
 use crate::policy::Policy;
 use crate::signals::{Signals, die_of};
 use crate::sys::standard::Standard;
-use copy::Trouble;
+use copy::CopyError;
 use input::Input;
 use output::Output;
 
@@ -110,7 +110,7 @@ pub(crate) struct CatArgs {
     #[arg(long)]
     no_crc: bool,
 
-    /// Accept peers that know only the header of 1997; with them a loss is detected, not mended
+    /// Accept peers that know only the header of 1997; with them a loss is detected, not repaired
     #[arg(long)]
     classic: bool,
 
@@ -250,22 +250,22 @@ fn serve_sequentially(
         match session::run(stream, &mut side, again) {
             Ok(()) => {}
             // The next peer may fare better.
-            Err(Trouble::Stream(e)) => Failure::network(peer, &e).print(),
-            Err(trouble) => return settle(trouble, &peer),
+            Err(CopyError::Stream(e)) => Failure::network(peer, &e).print(),
+            Err(error) => return settle(error, &peer),
         }
     }
 }
 
 /// What broke, as the end of the program.
-fn settle(trouble: Trouble, peer: &str) -> Result<(), Failure> {
-    match trouble {
+fn settle(error: CopyError, peer: &str) -> Result<(), Failure> {
+    match error {
         // As filters do: the rest is not wanted.
-        Trouble::Output(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Trouble::Output(e) => Err(Failure::local("standard output", &e)),
-        Trouble::Input(e) => Err(Failure::local("standard input", &e)),
-        Trouble::Stream(e) => Err(Failure::network(peer, &e)),
-        Trouble::Idle(limit) => Err(idle(peer, limit)),
-        Trouble::Signal(signal) => die_of(signal),
+        CopyError::Output(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        CopyError::Output(e) => Err(Failure::local("standard output", &e)),
+        CopyError::Input(e) => Err(Failure::local("standard input", &e)),
+        CopyError::Stream(e) => Err(Failure::network(peer, &e)),
+        CopyError::Idle(limit) => Err(idle(peer, limit)),
+        CopyError::Signal(signal) => die_of(signal),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `prp doctor`: what is wrong here, or on the way to a node, with its cause and what mends it.
+//! `prp doctor`: what is wrong here, or on the way to a node, with its cause and what fixes it.
 
 mod devices;
 mod finding;
@@ -11,7 +11,7 @@ mod router;
 use std::path::PathBuf;
 
 use clap::Args;
-use prp_routed::check::{self, Place};
+use prp_routed::check::{self, HostsScope};
 use prp_sock::HostsFile;
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ use finding::{Finding, Severity};
 
 /// Search for what keeps PRP from working, or from working well, on this machine and to a node.
 ///
-/// Each finding names its cause and what mends it. A fault keeps PRP from working; a warning costs
+/// Each finding names its cause and what fixes it. A fault keeps PRP from working; a warning costs
 /// speed, or will be a fault; a note is what a user may wonder about. Ends with 0 if there is no
 /// fault and no warning, and else with 1.
 #[derive(Debug, Args)]
@@ -88,7 +88,7 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
     let is_udp = hosts::load(&path).is_ok_and(|file| is_all_udp(&file));
     let mut found = process::findings(is_udp);
     let may_send = found.iter().all(|finding| finding.kind != "privilege_raw");
-    let report = check::hosts(&path, Place::Here);
+    let report = check::hosts(&path, HostsScope::Here);
     found.extend(report.faults.iter().map(|f| Finding::of_check("prphosts", Severity::Fault, f)));
     found.extend(report.notes.iter().map(|n| Finding::of_check("prphosts", Severity::Warning, n)));
     found.extend(router::findings());

@@ -1,6 +1,6 @@
 //! `prp dump`: frames on the wire, or in a capture file, in words.
 
-mod carried;
+mod decode;
 mod filter;
 mod follow;
 mod live;
@@ -28,7 +28,7 @@ use crate::exit::{Code, Failure, help, notice, unwritten};
 use crate::hosts;
 use crate::signals::{self, Signals};
 use crate::sys::priority::run_when_idle;
-use carried::{Carried, Numbers};
+use decode::{DecodedPacket, ProtocolNumbers};
 use filter::Filter;
 use follow::Follower;
 use live::Live;
@@ -121,9 +121,9 @@ pub(crate) fn run(args: &DumpArgs) -> Result<(), Failure> {
 }
 
 /// Those of the command line, and else those of the prphosts in force, if there is one.
-fn numbers(args: &DumpArgs) -> Numbers {
+fn numbers(args: &DumpArgs) -> ProtocolNumbers {
     let file = hosts::load(&hosts::path_or_default(None)).ok();
-    let mut numbers = Numbers::of(file.as_ref().map(|file| file.hosts()));
+    let mut numbers = ProtocolNumbers::of(file.as_ref().map(|file| file.hosts()));
     numbers.ethertype = args.ethertype.unwrap_or(numbers.ethertype);
     if !args.udp_port.is_empty() {
         numbers.own_ports.clone_from(&args.udp_port);
@@ -133,7 +133,7 @@ fn numbers(args: &DumpArgs) -> Numbers {
 
 fn from_file(
     path: &Path,
-    numbers: &Numbers,
+    numbers: &ProtocolNumbers,
     filter: &Filter,
     mut sink: Sink,
 ) -> Result<(), Failure> {
@@ -150,7 +150,12 @@ fn from_file(
     sink.end()
 }
 
-fn live(args: &DumpArgs, numbers: &Numbers, filter: &Filter, sink: Sink) -> Result<(), Failure> {
+fn live(
+    args: &DumpArgs,
+    numbers: &ProtocolNumbers,
+    filter: &Filter,
+    sink: Sink,
+) -> Result<(), Failure> {
     if is_privileged() {
         let text = "only root reads what others send: `sudo prp dump` (-r reads a file)";
         return Err(Failure::new(Code::NotPermitted, text));
@@ -171,7 +176,7 @@ fn live(args: &DumpArgs, numbers: &Numbers, filter: &Filter, sink: Sink) -> Resu
         // Another signal ends the process at once: nobody may read what is written here.
         signals::let_pass();
         // Not if the other thread waits until its output is read.
-        if let Some(mut sink) = ending.try_lock_for(PATIENCE) {
+        if let Some(mut sink) = ending.try_lock_for(WRITE_TIMEOUT) {
             let _ = sink.end();
             // The other thread writes nothing more.
             mem::forget(sink);
@@ -204,10 +209,10 @@ fn live(args: &DumpArgs, numbers: &Numbers, filter: &Filter, sink: Sink) -> Resu
 const MOST_GAPS: usize = 20;
 
 /// How long a signal waits for what is being written.
-const PATIENCE: Duration = Duration::from_millis(200);
+const WRITE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Bytes of text that are written at once, where frames come from a file.
-const MUCH: usize = 1 << 16;
+const TEXT_BATCH_BYTES: usize = 1 << 16;
 
 /// Bytes of a frame that have all that is shown of it: the headers of Ethernet, IPv6 and UDP (62),
 /// an address that it came from (18), a packet's header (16) and an acknowledgement with the
@@ -272,36 +277,36 @@ impl Sink {
     }
 
     /// Takes what `frame` carries and passes the filter; whether more are wanted.
-    fn take(&mut self, frame: &Packet, numbers: &Numbers, filter: &Filter) -> bool {
+    fn take(&mut self, frame: &Packet, numbers: &ProtocolNumbers, filter: &Filter) -> bool {
         let Packet { bytes, captured, .. } = frame;
         if let Some(writer) = &mut self.writer {
             // All of it, and once, if one packet passes. A stream over Ethernet has a great many:
             // not to parse them costs the stream less.
-            if !(filter.takes_all() && carried::is_of_ethernet(bytes, numbers))
-                && carried::each(bytes, *captured, numbers, &mut |carried| !filter.takes(carried))
+            if !(filter.takes_all() && decode::is_of_ethernet(bytes, numbers))
+                && decode::each(bytes, *captured, numbers, &mut |packet| !filter.takes(packet))
             {
                 return true;
             }
             writer.put(frame);
             return self.count_one();
         }
-        carried::each(bytes, *captured, numbers, &mut |carried| {
-            !filter.takes(carried) || self.take_one(frame, carried)
+        decode::each(bytes, *captured, numbers, &mut |packet| {
+            !filter.takes(packet) || self.take_one(frame, packet)
         })
     }
 
     /// Takes what `frame` carries; whether more are wanted.
-    fn take_one(&mut self, frame: &Packet, carried: &Carried<'_>) -> bool {
+    fn take_one(&mut self, frame: &Packet, packet: &DecodedPacket<'_>) -> bool {
         if let Some(follower) = &mut self.follower {
-            if let Some(packet) = carried.packet() {
+            if let Some(packet) = packet.packet() {
                 self.text.extend(follower.take(packet));
             }
         } else {
             if self.json {
-                self.text.extend_from_slice(frame.json(carried).as_bytes());
+                self.text.extend_from_slice(frame.json(packet).as_bytes());
             } else {
                 // Writing to memory does not fail.
-                let _ = frame.add_line(carried, &mut self.text);
+                let _ = frame.add_line(packet, &mut self.text);
             }
             self.text.push(b'\n');
         }
@@ -316,7 +321,7 @@ impl Sink {
 
     /// Whether there is enough that it should be written.
     const fn has_much(&self) -> bool {
-        self.text.len() >= MUCH
+        self.text.len() >= TEXT_BATCH_BYTES
     }
 
     /// Writes what was taken.

@@ -15,7 +15,7 @@ Exit codes:
   0  done
   1  failed: connection reset, a mistake in prphosts, standard input or output broken, ...
   2  wrong usage
-  3  connection refused: nobody listens on the port
+  3  connection refused: no process listens on the port
   4  timed out: the other node does not answer, or no longer
   5  no such node in prphosts, or no way to it
   6  not permitted: packet sockets need CAP_NET_RAW";
@@ -69,7 +69,7 @@ impl Failure {
             ErrorKind::PermissionDenied => Code::NotPermitted,
             _ => Code::Failed,
         };
-        Self::new(code, format!("{what}: {}{}", words(error), mend(error)))
+        Self::new(code, format!("{what}: {}{}", words(error), fix(error)))
     }
 
     /// What the network said to connecting to `what` by the prphosts at `hosts`. Where no node has
@@ -190,7 +190,7 @@ pub(crate) fn words(error: &io::Error) -> String {
 }
 
 /// What to do about `error`, where its own words do not say so.
-fn mend(error: &io::Error) -> &'static str {
+fn fix(error: &io::Error) -> &'static str {
     match conn_error(error) {
         Some(ConnError::NoCommonPolicy) => "; give both ends the same --reliability",
         Some(ConnError::ClassicPeer) => " (--classic)",

@@ -21,11 +21,11 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 "))]
 pub(crate) struct GenerateArgs {
     #[command(subcommand)]
-    what: What,
+    what: Artifact,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Artifact {
     /// Manual pages, one for each command
     #[command(after_help = help("  prp generate man target/man\n"))]
     Man {
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &GenerateArgs, prp: Command) -> Result<(), Failure> {
     // The section of what only an administrator runs is 8.
     let programs = [(prp, "1"), (prp_routed::cli::command(), "8")];
     let (folder, done) = match &args.what {
-        What::Man { folder } => (folder, man(folder, programs)),
-        What::Completions { folder } => (folder, completions(folder, programs)),
+        Artifact::Man { folder } => (folder, man(folder, programs)),
+        Artifact::Completions { folder } => (folder, completions(folder, programs)),
     };
     done.map_err(|e| Failure::local(folder.display(), &e))
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use prp_proto::hosts::is_local_name;
-use prp_routed::check::{self, Place, Report};
+use prp_routed::check::{self, HostsScope, Report};
 use prp_sock::{HostsFile, NodeId, Resolver};
 
 use crate::exit::{Code, Failure, help, print_line};
@@ -77,7 +77,8 @@ pub(crate) fn run(args: &HostsArgs) -> Result<(), Failure> {
             print(&check::cluster(folder), *json)
         }
         HostsCommand::Check { file, here, all: None, json } => {
-            let place = if *here || file.is_none() { Place::Here } else { Place::Anywhere };
+            let place =
+                if *here || file.is_none() { HostsScope::Here } else { HostsScope::Anywhere };
             print(&check::hosts(&path_or_default(file.as_deref()), place), *json)
         }
         HostsCommand::Generate(args) => print_line(generate::run(args)?),

@@ -9,7 +9,6 @@ mod conn;
 mod connect;
 mod control;
 mod counters;
-mod crew;
 mod display;
 mod first_hop;
 mod flood;
@@ -18,6 +17,7 @@ mod latency;
 mod machine;
 mod meter;
 mod offload;
+mod parallel;
 mod pingpong;
 mod raw;
 mod report;
@@ -58,7 +58,7 @@ const DEFAULT_ROUNDS: u32 = 5;
 
 /// How long the end of the program waits for offloads to be turned on: ethtool takes some
 /// milliseconds, unless it waits for a lock of the kernel's.
-const PATIENCE: Duration = Duration::from_secs(2);
+const OFFLOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
   prp perf serve                         on node beta; the others on another node:
@@ -194,7 +194,7 @@ fn end_in_order() -> Result<Arc<AtomicBool>, Failure> {
             let _ = sender.send(());
         };
         if thread::Builder::new().name("prp-restore".into()).spawn(restore).is_ok() {
-            let _ = restored.recv_timeout(PATIENCE);
+            let _ = restored.recv_timeout(OFFLOAD_TIMEOUT);
         }
         die_of(signal);
     });

@@ -22,7 +22,7 @@ use tally::Tally;
 
 /// Without `--timeout` the last answer is waited for no less than this, however quickly echoes
 /// follow each other: a machine that is busy answers late.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MIN_ANSWER_WAIT: Duration = Duration::from_secs(1);
 
 /// The shortest interval of users other than root, as of iputils.
 const SHORTEST: Duration = Duration::from_millis(2);
@@ -241,7 +241,7 @@ impl PingArgs {
 
     /// How long the last answer is waited for.
     fn patience(&self) -> Duration {
-        self.timeout.unwrap_or_else(|| self.pace().max(PATIENCE))
+        self.timeout.unwrap_or_else(|| self.pace().max(MIN_ANSWER_WAIT))
     }
 
     /// Whether the user may ask so often: a flood can fill a link and the router behind it.

@@ -1,6 +1,6 @@
 //! Echoes to nodes and what comes back (SPEC PRP-NODE): what `ping` and `trace` are made of.
 
-mod presence;
+mod own_replies;
 mod udp;
 
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ use prp_sock::{HostsFile, Resolver};
 
 use crate::exit::{Code, Failure};
 use crate::hosts;
-use presence::Presence;
+use own_replies::OwnReplies;
 use udp::UdpProbe;
 
 /// Where ports for asking begin: above those that are given out automatically.
@@ -45,7 +45,7 @@ pub(crate) struct Prober {
     devices: Vec<PacketDevice>,
     /// The device after those.
     udp: Option<UdpProbe>,
-    presence: Presence,
+    presence: OwnReplies,
     /// Why there are no Ethernet devices, where the node has some.
     no_ethernet: Option<io::Error>,
     replies: VecDeque<ProbeReply>,
@@ -118,7 +118,7 @@ impl Prober {
             forwarder,
             devices,
             udp,
-            presence: Presence::new(local)?,
+            presence: OwnReplies::new(local)?,
             no_ethernet,
             replies,
             port,

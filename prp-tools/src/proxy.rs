@@ -16,7 +16,7 @@ use crate::accepting::Acceptor;
 use crate::argument::port;
 use crate::exit::{Code, Failure, help, notice};
 use crate::hosts;
-use crate::places::Places;
+use crate::semaphore::Semaphore;
 use crate::signals::{Signals, die_of};
 
 /// Connections at a time, each with two threads; others wait to be accepted.
@@ -145,11 +145,11 @@ pub(crate) fn run(args: &ProxyArgs) -> Result<(), Failure> {
 }
 
 fn serve(args: &ProxyArgs, listener: &Listener, target: &Target) -> io::Result<()> {
-    let places = Places::new(most_connections(descriptors::raise_limit()));
+    let permits = Semaphore::new(most_connections(descriptors::raise_limit()));
     let mut acceptor = Acceptor::default();
     thread::scope(|scope| {
         loop {
-            let place = places.take();
+            let permit = permits.take();
             let (stream, peer) = acceptor.next(|| listener.accept())?;
             if args.verbose {
                 notice(format_args!("connection from {peer}"));
@@ -161,7 +161,7 @@ fn serve(args: &ProxyArgs, listener: &Listener, target: &Target) -> io::Result<(
                 if let Err(e) = pass(&stream, target) {
                     notice(format_args!("{name}: {e}"));
                 }
-                drop(place);
+                drop(permit);
             };
             if let Err(e) = thread::Builder::new().spawn_scoped(scope, work) {
                 notice(format_args!("{failed}: a thread: {e}"));

@@ -30,7 +30,7 @@ use crate::exit::{Code, Failure, help, print_line, printable};
 "))]
 pub(crate) struct RoutedArgs {
     #[command(subcommand)]
-    what: What,
+    what: RoutedCommand,
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
@@ -48,7 +48,7 @@ pub(crate) struct RoutedArgs {
 }
 
 #[derive(Copy, Clone, Debug, Subcommand)]
-enum What {
+enum RoutedCommand {
     /// Which node, since when, by which prphosts, over which devices
     #[command(after_help = help("  prp routed status\n"))]
     Status,
@@ -94,7 +94,7 @@ pub(crate) fn arguments(words: impl Iterator<Item = OsString>) -> Vec<OsString> 
 /// Runs `prp routed`.
 pub(crate) fn run(args: &RoutedArgs) -> Result<(), Failure> {
     let Some(interval) = args.watch else { return print_line(answer(args)?) };
-    if let What::Reload { .. } = args.what {
+    if let RoutedCommand::Reload { .. } = args.what {
         return Err(Failure::new(Code::Usage, "reload reads prphosts once: no --watch here"));
     }
     watch::run(interval, args.json, || answer(args))
@@ -104,12 +104,12 @@ pub(crate) fn run(args: &RoutedArgs) -> Result<(), Failure> {
 fn answer(args: &RoutedArgs) -> Result<String, Failure> {
     let node = find::find_daemon(args.node, args.hosts.as_deref())?;
     let question = match args.what {
-        What::Status => Question::Status,
-        What::Routes => Question::Routes,
-        What::Neighbours => Question::Neighbours,
-        What::Counters => Question::Counters,
-        What::Metrics => Question::Metrics,
-        What::Reload { dry_run } => Question::Reload { dry_run },
+        RoutedCommand::Status => Question::Status,
+        RoutedCommand::Routes => Question::Routes,
+        RoutedCommand::Neighbours => Question::Neighbours,
+        RoutedCommand::Counters => Question::Counters,
+        RoutedCommand::Metrics => Question::Metrics,
+        RoutedCommand::Reload { dry_run } => Question::Reload { dry_run },
     };
     let value = ask(&RunDir::in_force(), node, &question).map_err(|e| failure(&e))?;
     if !args.json {

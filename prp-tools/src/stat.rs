@@ -71,19 +71,19 @@ pub(crate) struct StatArgs {
 
 /// How long a process may take to answer: one that is busy answers within milliseconds, one that is
 /// stopped never.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs `prp stat`.
 pub(crate) fn run(args: &StatArgs) -> Result<(), Failure> {
     let no_proc = |e: io::Error| Failure::local("/proc", &e);
     if args.openmetrics {
-        let (pages, _) = snapshot::pages(PATIENCE).map_err(no_proc)?;
+        let (pages, _) = snapshot::pages(ANSWER_TIMEOUT).map_err(no_proc)?;
         return print_line(status::openmetrics(&pages).trim_end());
     }
     // Sums are of listeners as well, unless a filter says otherwise.
     let filter = Filter::parse(&args.filter, args.all || args.summary, args.listening)?;
     loop {
-        let mut snapshot = Snapshot::take(PATIENCE).map_err(no_proc)?;
+        let mut snapshot = Snapshot::take(ANSWER_TIMEOUT).map_err(no_proc)?;
         snapshot.retain(&filter);
         print(args, &snapshot)?;
         for process in snapshot.processes.iter().filter(|process| process.is_stale) {

@@ -16,7 +16,7 @@ use crate::argument::seconds;
 use crate::exit::{Code, Failure, help, print_line};
 use crate::hosts::names::Names;
 use crate::signals::Signals;
-use crate::stat::{Filter, PATIENCE, Snapshot};
+use crate::stat::{ANSWER_TIMEOUT, Filter, Snapshot};
 use rates::{Rates, Sample};
 use screen::Screen;
 use view::{Sort, View};
@@ -104,7 +104,7 @@ fn failed(error: &io::Error) -> Failure {
 
 /// A sample of all processes.
 fn take_sample(rates: &mut Rates, filter: &Filter) -> Result<Sample, Failure> {
-    let snapshot = Snapshot::take(PATIENCE).map_err(|e| Failure::local("/proc", &e))?;
+    let snapshot = Snapshot::take(ANSWER_TIMEOUT).map_err(|e| Failure::local("/proc", &e))?;
     Ok(rates.sample(&snapshot, Instant::now(), |connection| filter.takes(connection)))
 }
 

@@ -392,8 +392,8 @@ fn ports(count: usize) -> Vec<u16> {
 /// measurement.
 #[test]
 fn collective__four_processes_over_tcp() {
-    let places: Vec<String> = ports(4).iter().map(|port| format!("127.0.0.1:{port}")).collect();
-    let places = places.join(",");
+    let list: Vec<String> = ports(4).iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let addresses = list.join(",");
     let process = |rank: usize| -> Child {
         let rank = rank.to_string();
         let patterns = "tree-broadcast,flat-broadcast,reduction,neighbours,pairs";
@@ -403,8 +403,8 @@ fn collective__four_processes_over_tcp() {
             "tcp",
             "--rank",
             &rank,
-            "--places",
-            &places,
+            "--addresses",
+            &addresses,
             "--pattern",
             patterns,
             "--processes",

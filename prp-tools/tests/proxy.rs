@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A proxy that ends with the test.
 struct Proxy {
@@ -33,7 +33,7 @@ impl Proxy {
     fn client(&mut self) -> TcpStream {
         loop {
             if let Ok(mut stream) = TcpStream::connect(self.addr) {
-                stream.set_read_timeout(Some(PATIENCE)).expect("a duration");
+                stream.set_read_timeout(Some(TIMEOUT)).expect("a duration");
                 stream.write_all(b"?").expect("the proxy is there");
                 return stream;
             }

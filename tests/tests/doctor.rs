@@ -1,4 +1,4 @@
-//! `prp doctor` finds what is planted, and nothing on a healthy pair.
+//! `prp doctor` finds every planted fault, and none on a healthy pair.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const SANDBOXED: &str = env!("CARGO_BIN_EXE_sandboxed");
 const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
-/// The prp command beside the programs of these tests.
+/// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
     let path = PathBuf::from(ROUTED).with_file_name("prp");
     if !path.exists() {
@@ -40,7 +40,7 @@ fn prp() -> PathBuf {
     path
 }
 
-/// What the doctor says when run by `command`: its report.
+/// Runs the doctor by `command`; returns its report.
 fn report(mut command: Command) -> Value {
     let Output { status, stdout, stderr } = command.output().expect("topo runs");
     let text = String::from_utf8_lossy(&stdout);
@@ -52,14 +52,14 @@ fn report(mut command: Command) -> Value {
     report
 }
 
-/// What the doctor says on `node` with these words.
+/// Runs the doctor on `node` with `words`; returns its report.
 fn examine(node: &Node<'_>, words: &[&str]) -> Value {
     let mut command = node.command(prp());
     command.args(["doctor", "--json"]).args(words);
     report(command)
 }
 
-/// As [`examine`], with another prphosts.
+/// As [`examine`], with a different prphosts.
 fn examine_with(node: &Node<'_>, hosts: &Path) -> Value {
     let mut command = node.command_with_hosts(hosts, prp());
     command.args(["doctor", "--json"]);
@@ -74,7 +74,7 @@ fn bad(report: &Value) -> Vec<(String, String)> {
     findings.iter().filter(is_bad).map(|f| (text(f, "kind"), text(f, "cause"))).collect()
 }
 
-/// Checks that there is a finding of this kind with these words in its cause, and a mend.
+/// Checks that there is a finding of this kind with these words in its cause, and a fix.
 #[track_caller]
 fn assert_finds(report: &Value, kind: &str, words: &str) {
     let found = bad(report);
@@ -89,7 +89,7 @@ fn ip(node: &Node<'_>, words: &str) {
 fn healthy__has_no_finding() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
-    // The router may be missing: that is a note.
+    // A missing router is only a note.
     assert_eq!(bad(&examine(&one, &[])), []);
     let _routers = [Router::start(&one, ROUTED), Router::start(&two, ROUTED)];
     let report = examine(&one, &["2"]);
@@ -107,8 +107,8 @@ fn healthy__has_no_finding_over_udp() {
     assert_eq!(bad(&report), [], "{report:#}");
 }
 
-/// A port of a bridge, a device that is down, one without a carrier, one that is absent, a queue
-/// that shapes.
+/// A bridge port, a device that is down, one without a carrier, one that does not exist, and a
+/// queueing discipline that shapes.
 fn machine__what_it_lacks_is_found() {
     let topology = Topology::pair();
     let two = topology.node(2);
@@ -137,8 +137,8 @@ fn machine__what_it_lacks_is_found() {
     assert_finds(&examine_with(&two, absent.path()), "prphosts", "eth7");
 }
 
-/// No file, a mistake, another name of a device, another address, no own line, an address twice, a
-/// number of bytes that the device does not take.
+/// No file, a mistake, a wrong device name, a wrong address, no line of its own, an address twice,
+/// and an MTU larger than the device's.
 fn prphosts__what_is_wrong_is_found() {
     let topology = Topology::pair();
     let two = topology.node(2);
@@ -179,7 +179,7 @@ fn process__one_that_is_stopped_is_found() {
     child.wait().expect("a child");
 }
 
-/// No CAP_NET_RAW, few descriptors, a filter of system calls without bpf, a folder for the router's
+/// No CAP_NET_RAW, few descriptors, a seccomp filter without bpf, and a folder for the router's
 /// sockets that all users may write to.
 fn rights__what_the_process_lacks_is_found() {
     let topology = Topology::pair();
@@ -190,7 +190,7 @@ fn rights__what_the_process_lacks_is_found() {
         report(command)
     };
     assert_finds(&by("prlimit", &["--nofile=100"]), "descriptors", "100 descriptors");
-    // This user's own: the owner of another one is unknown in a user namespace.
+    // A folder of this user: the owner of another folder is unknown in a user namespace.
     let folder = ForeignFolder::new(Uid::effective().as_raw(), 0o777);
     let mut command = one.command_with("PRP_RUN_DIR", folder.path(), prp());
     command.args(["doctor", "--json"]);
@@ -209,7 +209,7 @@ fn rights__what_the_process_lacks_is_found() {
     assert_finds(&report(command), "privilege_raw", "no CAP_NET_RAW");
 }
 
-/// No router there, no line for it, and no way behind a router.
+/// No router on that node, no line for the node, and no route behind a router.
 fn path__a_node_that_is_not_reached() {
     let topology = Topology::up("chain", ["3"]);
     let one = topology.node(1);
@@ -223,7 +223,7 @@ fn path__a_node_that_is_not_reached() {
     assert_finds(&examine(&one, &["3"]), "no_way", "2 (node2) has no way to 3 (node3)");
 }
 
-/// Frames of 1500 bytes leave, and those of more than 1200 are lost on the way.
+/// The device sends frames of 1500 bytes, and the path loses those of more than 1200.
 fn path__an_mtu_hole_has_its_size() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
@@ -231,7 +231,7 @@ fn path__an_mtu_hole_has_its_size() {
     ip(&two, "link set eth0 mtu 1200");
     let report = examine(&one, &["2"]);
     assert_finds(&report, "mtu_hole", "frames of 1500 bytes do not get to 2 (node2)");
-    // A virtual link takes four bytes more than its MTU, for a VLAN's tag.
+    // A virtual link accepts four bytes more than its MTU, for a VLAN tag.
     let found = bad(&report);
     let sizes = ["those of 1200 do", "those of 1204 do"];
     assert!(sizes.iter().any(|size| found[0].1.contains(size)), "{found:?}");
@@ -244,7 +244,7 @@ fn path__losses_are_found() {
     assert_finds(&examine(&topology.node(1), &["2"]), "loss", "of 20 echoes");
 }
 
-/// Each echo is answered twice, as by two machines that a switch does not tell apart.
+/// Each echo has two answers, as if two machines had the same address.
 fn path__two_machines_of_one_number() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));

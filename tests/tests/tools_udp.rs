@@ -1,5 +1,5 @@
-//! `prp ping`, `trace` and `doctor` where UDP leads to the node, as a user without a privilege, and
-//! `prp dump` of datagrams.
+//! `prp ping`, `trace` and `doctor` over UDP by a user without privileges, and `prp dump` of
+//! datagrams.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -33,7 +33,7 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 
-/// The prp command beside the programs of these tests.
+/// The prp command in the folder of these tests' programs.
 fn prp_path() -> PathBuf {
     let path = PathBuf::from(ROUTED).with_file_name("prp");
     if !path.exists() {
@@ -50,7 +50,7 @@ fn unprivileged_prp() -> Command {
     command
 }
 
-/// As [`unprivileged_prp`], on a node, by other prphosts if there are any.
+/// As [`unprivileged_prp`], on a node, with `hosts` as prphosts if it is set.
 fn prp_on(node: &Node<'_>, hosts: Option<&Path>) -> Command {
     let prp = unprivileged_prp();
     let mut command = match hosts {
@@ -61,7 +61,7 @@ fn prp_on(node: &Node<'_>, hosts: Option<&Path>) -> Command {
     command
 }
 
-/// Code, and what it prints as JSON.
+/// The exit code, and the JSON that it prints.
 fn json(command: &mut Command) -> (Option<i32>, Value) {
     let Output { status, stdout, stderr } = command.output().expect("it runs");
     let stdout = String::from_utf8_lossy(&stdout);
@@ -70,7 +70,8 @@ fn json(command: &mut Command) -> (Option<i32>, Value) {
     (status.code(), report)
 }
 
-/// No router runs. The process that holds the node's own port answers, and another one after it.
+/// No router runs. The process that holds the node's own port answers, and after its end another
+/// one.
 fn ping__a_process_of_the_node_answers() {
     let nodes = Loopback::new();
     let start = |node: u8, port: u16| {
@@ -91,7 +92,7 @@ fn ping__a_process_of_the_node_answers() {
         assert_eq!((code, &report["answered"]), (Some(0), &5.into()), "{size}: {report}");
         assert_eq!(report["answers"][0]["routers"], 0, "{report}");
     }
-    // A process of the asker's node holds the port that answers from other ports come to.
+    // A process of the asking node holds the port to which answers from other ports are sent.
     let neighbour = start(nodes.client, 80);
     let (code, report) = ping(&["-c", "3", "-i", "0.01", "beta"]);
     assert_eq!((code, &report["answered"]), (Some(0), &3.into()), "{report}");
@@ -103,7 +104,7 @@ fn ping__a_process_of_the_node_answers() {
     assert_eq!((code, &report["answered"]), (Some(4), &0.into()), "{report}");
 }
 
-/// No other process of either node runs: each ping holds the own port of its node.
+/// No other process runs on either node: each ping holds the own port of its node.
 fn ping__answers_for_its_node_where_no_router_does() {
     let nodes = Loopback::new();
     let prp = |node: u8, words: &[&str]| {
@@ -126,8 +127,8 @@ fn ping__answers_for_its_node_where_no_router_does() {
     assert!(report["answered"].as_u64().is_some_and(|n| n > 0), "{report}");
 }
 
-/// What comes to the node's own port, as all does that comes by a router, is handed on by the ping
-/// itself once the process has ended that held the port.
+/// A router sends all datagrams to the node's own port. Once the process that held the port has
+/// ended, the ping itself hands them on.
 fn ping__takes_the_node_s_own_port_when_its_holder_ends() {
     let nodes = Loopback::new();
     let prp = |node: u8, words: &[&str]| {
@@ -160,7 +161,7 @@ fn trace__routers_of_both_carriers() {
         let hosts = hosts[usize::from(node) - 1].path();
         Router::run(topology.node(node).command_with_hosts(hosts, ROUTED))
     });
-    // Ethernet takes a privilege, which the asker at the other end does without.
+    // Ethernet needs a privilege, but the asking process at the other end needs none.
     let prp = PathBuf::from(ROUTED).with_file_name("prp");
     let commands = [
         (topology.node(1).command_with_hosts(hosts[0].path(), prp), "3"),
@@ -175,7 +176,7 @@ fn trace__routers_of_both_carriers() {
     }
 }
 
-/// What the doctor on node 1 says of the way to node 2: kinds of faults and warnings.
+/// Runs the doctor on node 1 for the path to node 2; returns the kinds of faults and warnings.
 fn examine(topology: &Topology) -> (Vec<String>, Value) {
     let (_, report) = json(prp_on(&topology.node(1), None).args(["doctor", "--json", "2"]));
     let findings = report["findings"].as_array().expect("a list").iter();
@@ -184,7 +185,7 @@ fn examine(topology: &Topology) -> (Vec<String>, Value) {
     (kinds.collect(), report)
 }
 
-/// No node there, all well, a link of a smaller MTU, and a filter that drops whole trains.
+/// No such node, no fault, a link with a smaller MTU, and a filter that drops whole trains.
 fn doctor__what_is_wrong_with_the_route() {
     let topology = Topology::pair_with(["--carrier", "udp"]);
     let two = topology.node(2);
@@ -199,7 +200,7 @@ fn doctor__what_is_wrong_with_the_route() {
     process.ok("listen l 2:80");
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, [""; 0], "{report:#}");
-    // Expect: what no process gets without the loopback device is blamed on no process.
+    // Expect: datagrams that are lost since the loopback device is down are blamed on no process.
     two.run("ip", &["link", "set", "lo", "down"]);
     let (_, report) = json(prp_on(&two, None).args(["doctor", "--json"]));
     let text = report.to_string();
@@ -208,7 +209,7 @@ fn doctor__what_is_wrong_with_the_route() {
     two.run("ip", &["link", "set", "eth0", "mtu", "1400"]);
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, ["mtu_hole"], "{report:#}");
-    // As prphosts has it: with the headers of IP and UDP.
+    // As in prphosts: with the headers of IP and UDP.
     assert!(report.to_string().contains("mtu=1400 "), "{report:#}");
     two.run("ip", &["link", "set", "eth0", "mtu", "1500"]);
     if Command::new("nft").arg("--version").output().is_err() {
@@ -223,8 +224,8 @@ fn doctor__what_is_wrong_with_the_route() {
     assert_eq!(kinds, ["trains_lost"], "{report:#}");
 }
 
-/// A process without privileges is named to one of the same user; of another program that has the
-/// port the user is known.
+/// For a process of the same user the doctor names the process; for one of another user it names
+/// the user.
 fn doctor__the_holder_of_the_node_s_own_port_is_stopped() {
     let nodes = Loopback::new();
     let doctor = || {
@@ -252,7 +253,7 @@ fn doctor__the_holder_of_the_node_s_own_port_is_stopped() {
     for part in [&format!("puppet ({pid}) holds"), &port, "is stopped"] {
         assert!(words("cause").contains(part), "{found:?}");
     }
-    assert!(words("mend").contains(&format!("kill -CONT {pid}")), "{found:?}");
+    assert!(words("fix").contains(&format!("kill -CONT {pid}")), "{found:?}");
     signal(Signal::SIGCONT);
     assert_eq!(doctor(), [Value::Null; 0], "it goes on");
     process.kill();
@@ -263,7 +264,7 @@ fn doctor__the_holder_of_the_node_s_own_port_is_stopped() {
     assert!(found[0].to_string().contains("does not answer"), "{found:?}");
 }
 
-/// The kernel lets programs bind addresses of other machines: so do routers that replace each other
+/// The kernel allows programs to bind addresses of other machines, as on redundant routers
 /// (keepalived).
 fn check__finds_the_own_node_where_any_address_can_be_bound() {
     let topology = Topology::pair_with(["--carrier", "udp"]);
@@ -284,7 +285,7 @@ fn policy(pid: u32) -> libc::c_int {
     field.and_then(|field| field.parse().ok()).expect("a policy")
 }
 
-/// The capture is of the sender's device, which is given trains to cut.
+/// The capture is taken at the sender's device, which gets whole trains.
 fn dump__shows_trains_packet_by_packet() {
     let topology = Topology::pair_with(["--carrier", "udp"]);
     let (one, two) = (topology.node(1), topology.node(2));
@@ -293,7 +294,7 @@ fn dump__shows_trains_packet_by_packet() {
     let path = file.path().to_str().expect("text");
     let mut dump = one.interruptible(&prp);
     let mut dump = dump.args(["dump", "-i", "eth0", "-w", path]).spawn().expect("topo runs");
-    // Where nothing else is wanted, lines are of headers, and take nothing from other processes.
+    // By default the capture is of headers, and does not slow down other processes.
     let lines = TempFile::new("");
     let lines_path = lines.path().to_str().expect("text");
     let mut printing = one.interruptible(&prp);
@@ -306,7 +307,7 @@ fn dump__shows_trains_packet_by_packet() {
     short.args(["dump", "-i", "eth0", "-s", "128", "-w", headers_path]);
     let mut short = short.spawn().expect("topo runs");
     let read = |args: &[&str]| read_capture(&one, path, args);
-    // A file without a packet is one whose header is not written yet.
+    // Until the first packet the file may lack its header.
     wait::until("the first packets", || {
         let mut scan = one.command(&prp);
         scan.args(["cat", "-z", "-w", "0.2", "2", "9"]).output().expect("topo runs");
@@ -337,7 +338,7 @@ fn dump__shows_trains_packet_by_packet() {
     });
     drop(input);
     assert!(client.wait().expect("a child").success());
-    // What is captured is not in the file at once.
+    // Captured packets are written to the file later.
     wait::until("all bytes in the capture, once and in order", || {
         (read(&["--follow", "--port", "7000"]) == sent).then_some(())
     });
@@ -366,7 +367,7 @@ fn dump__shows_trains_packet_by_packet() {
     assert!(headers.path().metadata().expect("a file").len() < sent.len() as u64 / 4);
 }
 
-/// What `prp dump` prints of the capture at `path`.
+/// The output of `prp dump` for the capture at `path`.
 fn read_capture(node: &Node<'_>, path: &str, args: &[&str]) -> String {
     let output = node.command(prp_path()).args(["dump", "-r", path]).args(args).output();
     let Output { status, stdout, stderr } = output.expect("topo runs");
@@ -374,17 +375,17 @@ fn read_capture(node: &Node<'_>, path: &str, args: &[&str]) -> String {
     String::from_utf8_lossy(&stdout).into_owned()
 }
 
-/// The rows of JSON in `text`, of which the last one may not be whole yet.
+/// The lines of JSON in `text`. The last one may be incomplete.
 fn rows_of(text: &str) -> Vec<Value> {
     text.lines().filter_map(|row| serde_json::from_str(row).ok()).collect()
 }
 
-/// Whether the packet of `row` is the first of a train of which nothing else was captured.
+/// Whether the packet of `row` is the only captured one of its train.
 fn is_train(row: &Value) -> bool {
     row["kind"] == "data" && row["train"].is_null() && row["bytes"].as_u64() > Some(10_000)
 }
 
-/// In a capture of headers the first packet of each train is known, with the length of all.
+/// A capture of headers has the first packet of each train, and the length of the train.
 fn check_headers(node: &Node<'_>, path: &str) {
     let rows = rows_of(&read_capture(node, path, &["--json", "--kind", "data"]));
     assert!(rows.iter().all(|row| row["destination_port"] == 7000));

@@ -9,7 +9,7 @@ use super::world::{Action, World};
 
 /// Longest time after which nothing may be left, beyond what the slowest timer takes: an orphan
 /// waits 60 s for its peer, a user timeout is 60 s.
-const PATIENCE: Duration = Duration::from_secs(300);
+const END_LIMIT: Duration = Duration::from_secs(300);
 
 impl World {
     /// Lets everything come to its end and checks how it ended.
@@ -27,7 +27,7 @@ impl World {
                 None if self.next_deadline().is_none() => break,
                 None => self.pass()?,
             }
-            if self.now.since(start) > PATIENCE {
+            if self.now.since(start) > END_LIMIT {
                 break;
             }
         }
@@ -84,7 +84,7 @@ impl World {
             let received = (speaker.tag, self.scene().segments[node]);
             let all = listeners.apps.iter().any(|app| app.received == Some(received));
             if !all && listeners.incarnation == 0 {
-                return Err(self.outcomes("bytes were acknowledged and nobody read them"));
+                return Err(self.outcomes("bytes were acknowledged and not read"));
             }
         }
         Ok(())

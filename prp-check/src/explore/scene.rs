@@ -35,7 +35,7 @@ pub struct Scene {
     /// Frames that may be lost, doubled or kept back: in all, in any mixture.
     pub faults: u8,
     /// Times a deadline may pass while frames wait.
-    pub hurries: u8,
+    pub early_deadlines: u8,
     /// Restarts of either node: in all.
     pub restarts: u8,
     /// Deadlines that may pass before the network heals.
@@ -51,7 +51,7 @@ const fn extended(name: &'static str, reliability: Reliability) -> Scene {
         crossing: false,
         wrap: false,
         faults: 1,
-        hurries: 0,
+        early_deadlines: 0,
         restarts: 0,
         deadlines: 4,
     }
@@ -60,7 +60,7 @@ const fn extended(name: &'static str, reliability: Reliability) -> Scene {
 use Reliability::{Detect, GoBackN, SelectiveRepeat};
 
 /// Bytes of a segment that is not repeated before it is known to be lost.
-const LONG: u8 = 129;
+const LONG_SEGMENT: u8 = 129;
 
 const CLASSIC: Scene =
     Scene { peers: Peers::Classic, wrap: true, ..extended("classic-wrap", Detect) };
@@ -77,11 +77,15 @@ impl Scene {
         extended("detect", Detect),
         Self { wrap: true, ..extended("selective-repeat-wrap", SelectiveRepeat) },
         Self { wrap: true, ..extended("go-back-n-wrap", GoBackN) },
-        Self { length: LONG, ..extended("selective-repeat-long", SelectiveRepeat) },
-        Self { length: LONG, ..extended("go-back-n-long", GoBackN) },
+        Self { length: LONG_SEGMENT, ..extended("selective-repeat-long", SelectiveRepeat) },
+        Self { length: LONG_SEGMENT, ..extended("go-back-n-long", GoBackN) },
         Self { crossing: true, segments: [1, 1], ..extended("crossing", SelectiveRepeat) },
         CLASSIC,
-        Self { hurries: 1, faults: 0, ..extended("selective-repeat-late", SelectiveRepeat) },
+        Self {
+            early_deadlines: 1,
+            faults: 0,
+            ..extended("selective-repeat-late", SelectiveRepeat)
+        },
         restart("selective-repeat-restart", SelectiveRepeat),
         restart("go-back-n-restart", GoBackN),
         restart("detect-restart", Detect),
@@ -94,7 +98,7 @@ impl Scene {
             .map(|scene| Self {
                 segments: [scene.segments[0] + 1, scene.segments[1]],
                 faults: scene.faults + 1,
-                hurries: scene.hurries.min(1),
+                early_deadlines: scene.early_deadlines.min(1),
                 ..scene
             })
             .collect()

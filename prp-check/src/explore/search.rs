@@ -26,14 +26,14 @@ pub struct Tally {
 
 /// A broken promise and the way to it.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct Counterexample {
     /// What is wrong.
     pub what: String,
     /// What happened, one line each.
     pub trace: Vec<String>,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.trace {
             writeln!(f, "  {line}")?;
@@ -63,7 +63,7 @@ impl Search {
     ///
     /// # Errors
     /// The first broken promise it meets.
-    pub fn run(mut self) -> Result<Tally, Found> {
+    pub fn run(mut self) -> Result<Tally, Counterexample> {
         // A panic in the protocol is a finding like any other, and its way is worth knowing.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let world = World::new(self.scene)?;
@@ -104,7 +104,7 @@ impl Search {
     }
 
     /// Walks the way again to describe it.
-    fn found(&self, what: String) -> Found {
+    fn found(&self, what: String) -> Counterexample {
         let mut trace = Vec::new();
         if let Ok(mut world) = World::new(self.scene) {
             for action in &self.path {
@@ -114,6 +114,6 @@ impl Search {
                 }
             }
         }
-        Found { what, trace }
+        Counterexample { what, trace }
     }
 }

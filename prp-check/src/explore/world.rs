@@ -49,7 +49,7 @@ pub struct World {
     /// Frames that were kept back, and for which node.
     pub(super) kept: Vec<(usize, Rc<[u8]>)>,
     faults: u8,
-    hurries: u8,
+    early_deadlines: u8,
     restarts: u8,
     deadlines: u8,
     /// Something has gone wrong that the scene allows to.
@@ -71,7 +71,7 @@ impl World {
             wires: [VecDeque::new(), VecDeque::new()],
             kept: Vec::new(),
             faults: scene.faults,
-            hurries: scene.hurries,
+            early_deadlines: scene.early_deadlines,
             restarts: scene.restarts,
             deadlines: scene.deadlines,
             disturbed: false,
@@ -96,7 +96,8 @@ impl World {
         }
         self.wires.hash(&mut state);
         self.kept.hash(&mut state);
-        (self.faults, self.hurries, self.restarts, self.deadlines, self.disturbed).hash(&mut state);
+        (self.faults, self.early_deadlines, self.restarts, self.deadlines, self.disturbed)
+            .hash(&mut state);
         state.finish()
     }
 
@@ -135,7 +136,7 @@ impl World {
             }
         }
         let hurry = waiting(CLIENT) || waiting(SERVER);
-        let may_pass = self.deadlines > 0 && (!hurry || self.hurries > 0);
+        let may_pass = self.deadlines > 0 && (!hurry || self.early_deadlines > 0);
         if may_pass && self.next_deadline().is_some() {
             actions.push(Action::Pass);
         }
@@ -184,7 +185,7 @@ impl World {
             }
             Action::Pass => {
                 if self.wires.iter().any(|wire| !wire.is_empty()) {
-                    self.hurries = self.hurries.saturating_sub(1);
+                    self.early_deadlines = self.early_deadlines.saturating_sub(1);
                     self.disturbed = true;
                 }
                 self.deadlines = self.deadlines.saturating_sub(1);
@@ -260,7 +261,7 @@ impl World {
                 let by = server.received.map(|(tag, _)| tag);
                 if received && by.is_some_and(|tag| tag != client.tag) {
                     return Err(format!(
-                        "{:x} hears {:x}, which hears somebody else",
+                        "{:x} has {:x} as its peer, which has another peer",
                         client.tag, server.tag
                     ));
                 }

@@ -2,7 +2,7 @@
 //! application does with its connections, nothing panics, memory stays bounded, and the friend's
 //! connection delivers every byte.
 
-mod stage;
+mod harness;
 mod stranger;
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use prp_proto::event::ConnHandle;
 use prp_proto::state::State;
 use prp_proto::wire::{Reliability, ReliabilitySet};
 
-use stage::{BACKLOG, Fault, Friends, STRANGER, Stage, addr, mac};
+use harness::{BACKLOG, Fault, Friends, Harness, STRANGER, addr, mac};
 use stranger::Stranger;
 
 /// Operations of one input at most.
@@ -42,14 +42,14 @@ const CONNECTION_LIMIT: usize = 128 * 1024;
 const OVERHEAD_LIMIT: usize = 128 * 1024;
 
 /// Longest time after which nothing may be left: an orphan waits 60 s for its peer.
-const PATIENCE: Duration = Duration::from_secs(200);
+const END_LIMIT: Duration = Duration::from_secs(200);
 
 /// Bytes the friends exchange each way after all operations.
 const REST: usize = 4000;
 
 /// One run.
 struct Scene {
-    stage: Stage,
+    harness: Harness,
     friends: Friends,
     stranger: Stranger,
     held: Vec<ConnHandle>,
@@ -69,9 +69,9 @@ pub fn endpoint(data: &[u8]) {
     let mut u = Unstructured::new(data);
     let which = u.int_in_range(0..=2).unwrap_or(0);
     let reliability = Reliability::STRONGEST_FIRST[which];
-    let (stage, friends) = Stage::new(reliability);
+    let (harness, friends) = Harness::new(reliability);
     let mut scene = Scene {
-        stage,
+        harness,
         friends,
         stranger: Stranger::default(),
         held: Vec::new(),
@@ -84,7 +84,7 @@ pub fn endpoint(data: &[u8]) {
         if u.is_empty() || scene.operation(&mut u).is_err() {
             break;
         }
-        scene.stage.settle();
+        scene.harness.settle();
         scene.check();
     }
     scene.end();
@@ -103,10 +103,10 @@ impl Scene {
             5 => self.burst(u)?,
             6 => {
                 let forgery = Stranger::forgery(u, self.friends.ids)?;
-                self.stage.attack(&forgery, None);
+                self.harness.attack(&forgery, None);
             }
-            7 => self.stage.next_timer(),
-            8 => self.stage.pass(Duration::from_millis(u.int_in_range(0..=200)?)),
+            7 => self.harness.next_timer(),
+            8 => self.harness.pass(Duration::from_millis(u.int_in_range(0..=200)?)),
             9..=11 => self.application(u)?,
             12 => self.talk(u.int_in_range(0..=5000)?, u.int_in_range(0..=5000)?),
             13 => self.listen(u)?,
@@ -114,7 +114,7 @@ impl Scene {
             15 => self.write_borrowed(u.int_in_range(0..=20_000)?, u.int_in_range(1..=5)?),
             _ => self.connect(u)?,
         }
-        for frame in std::mem::take(&mut self.stage.caught) {
+        for frame in std::mem::take(&mut self.harness.caught) {
             self.stranger.learn(&frame);
         }
         Ok(())
@@ -125,8 +125,8 @@ impl Scene {
     fn noise(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         let len = u.int_in_range(0..=100)?.min(u.len());
         let bytes = u.bytes(len)?;
-        if bytes.get(6..12) != Some(&mac(stage::FRIEND).0) {
-            self.stage.attack(bytes, None);
+        if bytes.get(6..12) != Some(&mac(harness::FRIEND).0) {
+            self.harness.attack(bytes, None);
         }
         Ok(())
     }
@@ -140,9 +140,9 @@ impl Scene {
             Some(*u.choose(&self.held)?)
         };
         let mut sink = reader.map(|conn| Sink::new(conn, &mut buf));
-        self.stage.attack(&frame, sink.as_mut());
+        self.harness.attack(&frame, sink.as_mut());
         if let Some(conn) = reader {
-            self.stage.target.note_read(self.stage.now, conn);
+            self.harness.target.note_read(self.harness.now, conn);
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ impl Scene {
         const SEQ: std::ops::Range<usize> = 22..24;
         let step: u16 = if u.ratio(3, 4)? { 1 } else { u.arbitrary()? };
         for _ in 0..1u32 << u.int_in_range(0..=LONGEST_BURST)? {
-            self.stage.attack(&frame, None);
+            self.harness.attack(&frame, None);
             let seq = u16::from_be_bytes([frame[SEQ.start], frame[SEQ.start + 1]]);
             frame[SEQ].copy_from_slice(&seq.wrapping_add(step).to_be_bytes());
         }
@@ -163,9 +163,9 @@ impl Scene {
 
     /// What the target's application does with its connections to the stranger.
     fn application(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
-        let now = self.stage.now;
-        let target = &mut self.stage.target;
-        if let Some(listener) = self.stage.listener
+        let now = self.harness.now;
+        let target = &mut self.harness.target;
+        if let Some(listener) = self.harness.listener
             && self.held.len() < MOST_HELD
             && let Some(conn) = target.accept(now, listener)
         {
@@ -199,11 +199,11 @@ impl Scene {
 
     fn listen(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         if u.ratio(1, 4)? {
-            self.stage.unlisten();
+            self.harness.unlisten();
         } else {
-            self.stage.listen();
+            self.harness.listen();
         }
-        self.stage.target.report_unowned_ports(u.arbitrary()?);
+        self.harness.target.report_unowned_ports(u.arbitrary()?);
         Ok(())
     }
 
@@ -213,17 +213,18 @@ impl Scene {
         let allowed = self.reliable || fault == Fault::Duplicate;
         if allowed && self.faults < MOST_FAULTS {
             self.faults += 1;
-            self.stage.faults.push_back(fault);
+            self.harness.faults.push_back(fault);
         }
         Ok(())
     }
 
     fn connect(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         if self.held.len() < MOST_HELD {
-            let config = stage::config(ReliabilitySet::ALL);
+            let config = harness::config(ReliabilitySet::ALL);
             let remote = addr(STRANGER, u.int_in_range(1..=4)?);
             let port = u.ratio(1, 2)?.then_some(Port::new(83));
-            let asked = self.stage.target.connect(self.stage.now, remote, port, config, |_| true);
+            let asked =
+                self.harness.target.connect(self.harness.now, remote, port, config, |_| true);
             self.held.extend(asked);
         }
         Ok(())
@@ -231,15 +232,15 @@ impl Scene {
 
     /// The friends write and read a little.
     fn talk(&mut self, out: usize, back: usize) {
-        let now = self.stage.now;
+        let now = self.harness.now;
         let Friends { near, far, .. } = self.friends;
-        let ends = [(&mut self.stage.friend, near, out), (&mut self.stage.target, far, back)];
+        let ends = [(&mut self.harness.friend, near, out), (&mut self.harness.target, far, back)];
         for (side, (endpoint, conn, len)) in ends.into_iter().enumerate() {
             let from = self.written[side];
             let bytes: Vec<u8> = (from..from + len).map(content).collect();
             self.written[side] += endpoint.write(now, conn, &bytes, Ending::Write).unwrap_or(0);
         }
-        self.stage.settle();
+        self.harness.settle();
         self.listen_to_friends();
     }
 
@@ -247,17 +248,17 @@ impl Scene {
     fn write_borrowed(&mut self, len: usize, exchanges: usize) {
         let from = self.written[0];
         let bytes: Vec<u8> = (from..from + len).map(content).collect();
-        self.written[0] += self.stage.write_borrowed(self.friends.near, &bytes, exchanges);
-        self.stage.settle();
+        self.written[0] += self.harness.write_borrowed(self.friends.near, &bytes, exchanges);
+        self.harness.settle();
         self.listen_to_friends();
     }
 
     /// The friends read what has come, and it is what was written.
     fn listen_to_friends(&mut self) {
-        let now = self.stage.now;
+        let now = self.harness.now;
         let Friends { near, far, .. } = self.friends;
         let mut buf = [0; 4096];
-        let ends = [(&mut self.stage.target, far), (&mut self.stage.friend, near)];
+        let ends = [(&mut self.harness.target, far), (&mut self.harness.friend, near)];
         for (side, (endpoint, conn)) in ends.into_iter().enumerate() {
             while let Ok(n @ 1..) = endpoint.read(now, conn, &mut buf) {
                 let from = self.read[side];
@@ -272,9 +273,9 @@ impl Scene {
     /// What holds at any time.
     fn check(&self) {
         let Friends { near, far, .. } = self.friends;
-        assert_eq!(self.stage.friend.state(near), State::OPEN, "the friend's end was ended");
-        assert_eq!(self.stage.target.state(far), State::OPEN, "the target's end was ended");
-        let target = &self.stage.target;
+        assert_eq!(self.harness.friend.state(near), State::OPEN, "the friend's end was ended");
+        assert_eq!(self.harness.target.state(far), State::OPEN, "the target's end was ended");
+        let target = &self.harness.target;
         for conn in target.handles() {
             let (_, heap) = target.memory(conn).unwrap_or_default();
             assert!(heap <= CONNECTION_LIMIT, "a connection holds {heap} bytes");
@@ -288,10 +289,10 @@ impl Scene {
 
     /// The stranger falls silent; the friends finish what they have to say, and all close.
     fn end(&mut self) {
-        self.stage.unlisten();
-        let now = self.stage.now;
+        self.harness.unlisten();
+        let now = self.harness.now;
         for conn in self.held.drain(..) {
-            self.stage.target.release(now, conn, false);
+            self.harness.target.release(now, conn, false);
         }
         let goal = [self.written[0] + REST, self.written[1] + REST];
         for _ in 0..1000 {
@@ -300,19 +301,19 @@ impl Scene {
             if self.read == goal {
                 break;
             }
-            self.stage.pass(Duration::from_millis(5));
+            self.harness.pass(Duration::from_millis(5));
         }
         assert_eq!(self.read, goal, "the friends lack something");
         let Friends { near, far, .. } = self.friends;
-        self.stage.friend.shutdown_send(self.stage.now, near);
-        self.stage.pass(Duration::from_secs(1));
-        assert_eq!(self.stage.target.read(self.stage.now, far, &mut [0; 1]), Ok(0));
-        self.stage.target.release(self.stage.now, far, false);
-        self.stage.pass(Duration::from_secs(1));
-        assert_eq!(self.stage.friend.read(self.stage.now, near, &mut [0; 1]), Ok(0));
-        self.stage.friend.release(self.stage.now, near, false);
-        self.stage.pass(PATIENCE);
-        assert_eq!(self.stage.friend.connections(), 0, "the friend is left with a ghost");
-        assert_eq!(self.stage.target.connections(), 0, "the target is left with a ghost");
+        self.harness.friend.shutdown_send(self.harness.now, near);
+        self.harness.pass(Duration::from_secs(1));
+        assert_eq!(self.harness.target.read(self.harness.now, far, &mut [0; 1]), Ok(0));
+        self.harness.target.release(self.harness.now, far, false);
+        self.harness.pass(Duration::from_secs(1));
+        assert_eq!(self.harness.friend.read(self.harness.now, near, &mut [0; 1]), Ok(0));
+        self.harness.friend.release(self.harness.now, near, false);
+        self.harness.pass(END_LIMIT);
+        assert_eq!(self.harness.friend.connections(), 0, "the friend is left with a ghost");
+        assert_eq!(self.harness.target.connections(), 0, "the target is left with a ghost");
     }
 }

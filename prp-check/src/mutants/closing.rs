@@ -15,7 +15,7 @@ pub(super) const CLOSING: &[Mutation] = &[
         "there is no TIME-WAIT",
         "closing",
         CLOSE,
-        "            self.quiet_wanted = self.state.is_finished() || self.is_to_take_leave();",
+        "            self.time_wait_wanted = self.state.is_finished() || self.is_to_take_leave();",
         "            if self.state.is_finished() {\n                self.end_quietly();\n            }",
     ),
     mutation(
@@ -23,8 +23,8 @@ pub(super) const CLOSING: &[Mutation] = &[
         "TIME-WAIT never ends",
         "closing",
         CLOSE,
-        "            self.timers.set(Timer::TimeWait, self.stays_until);",
-        "            let _ = QUIET;",
+        "            self.timers.set(Timer::TimeWait, self.time_wait_until);",
+        "            let _ = TIME_WAIT;",
     ),
     mutation(
         Unit,

@@ -39,8 +39,8 @@ pub(super) const TRANSFER: &[Mutation] = &[
         "what was kept is handed out in the wrong place",
         "receiving",
         RECEIVE,
-        "        self.held[ahead] = Some(Held",
-        "        self.held[ahead - 1] = Some(Held",
+        "        self.held[ahead] = Some(OutOfOrderSegment",
+        "        self.held[ahead - 1] = Some(OutOfOrderSegment",
     ),
     mutation(
         Unit,
@@ -133,7 +133,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "nobody gives up on a silent peer",
+        "a connection never gives up on a silent peer",
         "recovery",
         CLOCK,
         "is_some_and(|limit| waited >= limit)",
@@ -214,7 +214,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a connection that nobody has accepted invites as much as others",
+        "a connection that is not accepted advertises as much as others",
         "memory",
         "prp-proto/src/endpoint/receive_memory.rs",
         " || !accepted {",

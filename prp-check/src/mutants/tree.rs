@@ -53,7 +53,7 @@ impl Tree {
         let found = text.matches(mutation.old).count();
         if found != 1 {
             return Err(io::Error::other(format!(
-                "{}: {} has the text {found} times instead of once; mend it in prp-check/src/mutants/",
+                "{}: {} has the text {found} times instead of once; fix it in prp-check/src/mutants/",
                 mutation.name, mutation.file
             )));
         }

@@ -9,7 +9,7 @@ use prp_proto::token_bucket::TokenBucket;
 /// So long no frame is seen once the limit is reached. Between pauses all frames are seen, for the
 /// 5 ms after which the kernel hands them over and some more. That costs a stream 20 % of its
 /// goodput, so that with pauses of 100 ms 2 % are left. A user still sees ten samples a second.
-const PAUSE: Duration = Duration::from_millis(100);
+const LIMIT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A limit.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Limit {
             began: std::time::Instant::now(),
             captured: bucket,
             copied: bucket,
-            pause_len: PAUSE.max(Duration::from_secs(1) / per_second.get()),
+            pause_len: LIMIT_PAUSE.max(Duration::from_secs(1) / per_second.get()),
             pause: None,
             paused: Duration::ZERO,
         }

@@ -17,7 +17,7 @@ use super::CapturedFrame;
 use crate::sys::mirror_ring::MirrorRing;
 
 /// Processes that are served: as many flows hardly go on at a time. Each has some megabytes.
-const MOST: usize = 64;
+const MAX_PROCESSES: usize = 64;
 
 /// A process that copies its frames.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl MirrorServer {
     /// The processes that have come since this was last called.
     pub(super) fn take_new(&self) -> impl Iterator<Item = Mirror> {
         // More bytes than there are processes.
-        let _ = (&self.wake).read(&mut [0; MOST]);
+        let _ = (&self.wake).read(&mut [0; MAX_PROCESSES]);
         self.new.try_iter()
     }
 
@@ -126,7 +126,7 @@ fn serve(
             return;
         }
         while let Some(link) = listener.accept() {
-            if served.load(Ordering::Relaxed) == MOST {
+            if served.load(Ordering::Relaxed) == MAX_PROCESSES {
                 continue;
             }
             // A process that cannot be served does without AF_XDP.

@@ -46,7 +46,7 @@ const LINE_BYTES: i32 = LINE as i32 * WORD as i32;
 pub(super) fn program(ethertype: u16, node: NodeId, layout: Layout, memory: i32) -> Vec<u64> {
     let mut asm = Assembler::default();
     let up = asm.label();
-    let mut text = Text { asm, layout, up };
+    let mut text = ProgramText { asm, layout, up };
     text.ours(ethertype, node, memory);
     text.port();
     text.slot();
@@ -58,13 +58,13 @@ pub(super) fn program(ethertype: u16, node: NodeId, layout: Layout, memory: i32)
     text.asm.finish()
 }
 
-struct Text {
+struct ProgramText {
     asm: Assembler,
     layout: Layout,
     up: Label,
 }
 
-impl Text {
+impl ProgramText {
     /// Goes on with frames of the right kind, for this node, that fit, while a thread polls.
     fn ours(&mut self, ethertype: u16, node: NodeId, memory: i32) {
         let Self { asm, layout, up } = self;

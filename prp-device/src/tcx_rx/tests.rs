@@ -91,7 +91,7 @@ fn with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 #[test]
 fn program__takes_what_is_for_our_ports_while_a_thread_polls() {
     let Some(bench) = Bench::new() else { return };
-    assert_eq!(bench.verdict(&frame(1)), NEXT, "nobody looks");
+    assert_eq!(bench.verdict(&frame(1)), NEXT, "no thread polls");
     bench.enable();
     let others = [
         ("EtherType", with(|f| f[13] ^= 1)),

@@ -138,7 +138,7 @@ impl Offload {
         }
         path.untested = path.untested.saturating_sub(price);
         self.next_id = self.next_id.wrapping_add(1);
-        let (id, count) = (self.next_id, count.min(TrainTest::MOST) as u32);
+        let (id, count) = (self.next_id, count.min(TrainTest::MAX_PROBES) as u32);
         path.test = Some(Test { id, started: now, count, came: 0, alone_at: None });
         Some(id)
     }

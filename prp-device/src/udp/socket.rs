@@ -82,12 +82,12 @@ pub(super) fn enlarge_buffers(socket: &Socket) {
 
 /// Names the address, and the remedy.
 fn explain(error: &io::Error, address: SocketAddr) -> io::Error {
-    let mend = if error.kind() == io::ErrorKind::AddrNotAvailable {
+    let fix = if error.kind() == io::ErrorKind::AddrNotAvailable {
         "; this machine has no such address: give it to a device, or correct prphosts"
     } else {
         ""
     };
-    io::Error::new(error.kind(), format!("udp:{address}: {error}{mend}"))
+    io::Error::new(error.kind(), format!("udp:{address}: {error}{fix}"))
 }
 
 /// Bytes of payload that the device with the address `ip` takes in a datagram.

@@ -27,7 +27,7 @@ const FAIR_CALLS: u32 = 8;
 
 /// A socket of a device: that of an address, or the connected one beside it.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(super) struct Place {
+pub(super) struct SocketIndex {
     /// The number of the own address.
     own: usize,
     is_connected: bool,
@@ -35,17 +35,17 @@ pub(super) struct Place {
 
 /// The sockets on one of the node's addresses.
 #[derive(Debug)]
-struct End {
+struct AddressSockets {
     /// The node's own address and port, whose holder hands on what comes there.
     own: SocketAddr,
     local: SocketAddr,
     node_port: Option<NodePort>,
-    socket: Inlet,
+    socket: ReceiveSocket,
     connected: Option<Connected>,
 }
 
 #[derive(Debug)]
-struct Inlet {
+struct ReceiveSocket {
     socket: CloseOnFork<Socket>,
     /// The kernel's count of datagrams without room when it was read last.
     overflow: u32,
@@ -54,7 +54,7 @@ struct Inlet {
 /// The socket beside another one.
 #[derive(Debug)]
 struct Connected {
-    socket: Inlet,
+    socket: ReceiveSocket,
     binding: Binding,
     to: Option<SocketAddr>,
     majority: Majority,
@@ -72,12 +72,12 @@ enum Binding {
 /// All of them.
 #[derive(Debug)]
 pub(super) struct Sockets {
-    ends: Vec<End>,
+    addresses: Vec<AddressSockets>,
     /// Which one had something last.
-    last: Place,
+    last: SocketIndex,
     calls: u32,
     /// Which one took no more when something was sent last.
-    full: Option<Place>,
+    full: Option<SocketIndex>,
     /// Errors of the network that were taken.
     pub(super) network_errors: u64,
     /// How often one was connected.
@@ -90,50 +90,50 @@ impl Sockets {
     /// of ports behind the node's own. With `connects` another one beside each.
     pub(super) fn open(own: &[SocketAddr], connects: bool) -> io::Result<Self> {
         let drops = Arc::new(NodePortDrops::default());
-        let ends: io::Result<Vec<_>> = socket::bind_all(own)?
+        let addresses: io::Result<Vec<_>> = socket::bind_all(own)?
             .into_iter()
-            .map(|(own, socket)| End::new(own, socket, connects))
+            .map(|(own, socket)| AddressSockets::new(own, socket, connects))
             .collect();
-        let mut ends = ends?;
+        let mut addresses = addresses?;
         // The process that has the first has the others: otherwise several would have some each,
         // and none would have them all.
-        for end in &mut ends {
+        for end in &mut addresses {
             // Another process has it, most likely. Why else it cannot be had is said elsewhere.
             let Ok(port) = NodePort::open(end.own, &drops) else { break };
             end.node_port = Some(port);
         }
-        let last = Place { own: 0, is_connected: false };
-        Ok(Self { ends, last, calls: 0, full: None, network_errors: 0, connects: 0, drops })
+        let last = SocketIndex { own: 0, is_connected: false };
+        Ok(Self { addresses, last, calls: 0, full: None, network_errors: 0, connects: 0, drops })
     }
 
     /// The first of the node's own addresses, with its port.
     pub(super) fn own_addr(&self) -> SocketAddr {
-        self.ends[0].own
+        self.addresses[0].own
     }
 
     /// The node's own addresses, with their ports.
     pub(super) fn own_addrs(&self) -> impl Iterator<Item = SocketAddr> {
-        self.ends.iter().map(|end| end.own)
+        self.addresses.iter().map(|end| end.own)
     }
 
     /// Where the first of them receives.
     pub(super) fn local_addr(&self) -> SocketAddr {
-        self.ends[0].local
+        self.addresses[0].local
     }
 
     /// Whether the node's own port was free at each address.
     pub(super) fn has_node_ports(&self) -> bool {
-        self.ends.iter().all(|end| end.node_port.is_some())
+        self.addresses.iter().all(|end| end.node_port.is_some())
     }
 
     /// The sockets at the node's own ports, where they were free.
     pub(super) fn node_ports(&mut self) -> impl Iterator<Item = &mut Option<NodePort>> {
-        self.ends.iter_mut().map(|end| &mut end.node_port)
+        self.addresses.iter_mut().map(|end| &mut end.node_port)
     }
 
     /// Opens sockets at those of the node's own ports that are free.
     pub(super) fn open_node_ports(&mut self) {
-        for end in self.ends.iter_mut().filter(|end| end.node_port.is_none()) {
+        for end in self.addresses.iter_mut().filter(|end| end.node_port.is_none()) {
             end.node_port = NodePort::open(end.own, &self.drops).ok();
         }
     }
@@ -145,51 +145,51 @@ impl Sockets {
 
     /// Bytes of payload that all addresses take in a datagram, also in one that is handed on.
     pub(super) fn largest_payload(&self) -> u32 {
-        let payload = |end: &End| {
+        let payload = |end: &AddressSockets| {
             let ip = end.own.ip();
             socket::largest_payload(end.socket.fd(), ip).min(longest_handed_on(ip) as u32)
         };
-        self.ends.iter().map(payload).min().unwrap_or(0)
+        self.addresses.iter().map(payload).min().unwrap_or(0)
     }
 
     /// Bytes of the smallest buffer for what is received.
     pub(super) fn room(&self) -> io::Result<usize> {
-        let rooms = self.ends.iter().map(|end| end.socket.socket.recv_buffer_size());
+        let rooms = self.addresses.iter().map(|end| end.socket.socket.recv_buffer_size());
         rooms.collect::<io::Result<Vec<_>>>().map(|rooms| rooms.into_iter().min().unwrap_or(0))
     }
 
     /// Every descriptor, and where it is. They stay the same.
-    pub(super) fn places(&self) -> impl Iterator<Item = (Place, BorrowedFd<'_>)> {
-        self.ends.iter().enumerate().flat_map(|(own, end)| {
+    pub(super) fn fds(&self) -> impl Iterator<Item = (SocketIndex, BorrowedFd<'_>)> {
+        self.addresses.iter().enumerate().flat_map(|(own, end)| {
             let beside = end.connected.as_ref().map(|connected| &connected.socket);
             let all = [(false, Some(&end.socket)), (true, beside)];
-            all.into_iter().filter_map(move |(is_connected, inlet)| {
-                Some((Place { own, is_connected }, inlet?.fd()))
+            all.into_iter().filter_map(move |(is_connected, receive_socket)| {
+                Some((SocketIndex { own, is_connected }, receive_socket?.fd()))
             })
         })
     }
 
     /// Which one is waited for to take more.
-    pub(super) fn full(&self) -> Option<Place> {
+    pub(super) fn full(&self) -> Option<SocketIndex> {
         self.full
     }
 
     /// The socket that sends from the own address `own` to `to`, and whether it is connected to
     /// that.
-    pub(super) fn toward(&self, own: usize, to: SocketAddr) -> Place {
-        let own = own.min(self.ends.len() - 1);
-        let connected = self.ends[own].connected.as_ref();
-        Place { own, is_connected: connected.is_some_and(|c| c.to == Some(to)) }
+    pub(super) fn toward(&self, own: usize, to: SocketAddr) -> SocketIndex {
+        let own = own.min(self.addresses.len() - 1);
+        let connected = self.addresses[own].connected.as_ref();
+        SocketIndex { own, is_connected: connected.is_some_and(|c| c.to == Some(to)) }
     }
 
-    /// The socket at `place`.
-    pub(super) fn socket(&self, place: Place) -> &Socket {
-        &self.inlet(place).socket
+    /// The socket at `index`.
+    pub(super) fn socket(&self, index: SocketIndex) -> &Socket {
+        &self.receive_socket(index).socket
     }
 
-    /// The socket at `place` takes no more.
-    pub(super) fn note_full(&mut self, place: Place) {
-        self.full = Some(place);
+    /// The socket at `index` takes no more.
+    pub(super) fn note_full(&mut self, index: SocketIndex) {
+        self.full = Some(index);
     }
 
     /// Receives up to `most` trains from one of the sockets without blocking; how many. Unless
@@ -208,26 +208,31 @@ impl Sockets {
                 return Ok(got);
             }
         }
-        let count = 2 * self.ends.len();
+        let count = 2 * self.addresses.len();
         let last = 2 * self.last.own + usize::from(self.last.is_connected);
         for step in 1..count + usize::from(is_last_one_last) {
             let at = (last + step) % count;
-            let place = Place { own: at / 2, is_connected: at % 2 == 1 };
-            if place.is_connected && !self.ends[place.own].has_second() {
+            let index = SocketIndex { own: at / 2, is_connected: at % 2 == 1 };
+            if index.is_connected && !self.addresses[index.own].has_second() {
                 continue;
             }
-            let got = self.receive_at(place, list, most)?;
+            let got = self.receive_at(index, list, most)?;
             if got > 0 {
-                self.last = place;
+                self.last = index;
                 return Ok(got);
             }
         }
         Ok(0)
     }
 
-    fn receive_at(&mut self, at: Place, list: &mut RecvList, most: usize) -> io::Result<usize> {
+    fn receive_at(
+        &mut self,
+        at: SocketIndex,
+        list: &mut RecvList,
+        most: usize,
+    ) -> io::Result<usize> {
         loop {
-            let fd = self.inlet(at).fd();
+            let fd = self.receive_socket(at).fd();
             match list.receive(fd, most) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => match socket::take_errors_after(fd, &e) {
@@ -241,25 +246,25 @@ impl Sockets {
 
     /// The node's own address and port where the trains came that were received last.
     pub(super) fn last_own(&self) -> SocketAddr {
-        self.ends[self.last.own].own
+        self.addresses[self.last.own].own
     }
 
     /// The unconnected socket of the address where trains were received last.
     pub(super) fn last_socket(&self) -> &Socket {
-        &self.ends[self.last.own].socket.socket
+        &self.addresses[self.last.own].socket.socket
     }
 
     /// How many more datagrams found no room where trains were received last, by the kernel's
     /// count, `overflow`.
     pub(super) fn overruns(&mut self, overflow: u32) -> u64 {
-        let inlet = self.inlet_mut(self.last);
-        u64::from(overflow.wrapping_sub(mem::replace(&mut inlet.overflow, overflow)))
+        let receive_socket = self.receive_socket_mut(self.last);
+        u64::from(overflow.wrapping_sub(mem::replace(&mut receive_socket.overflow, overflow)))
     }
 
     /// A neighbour has sent what was received last from `from`.
     #[inline]
     pub(super) fn note_sender(&mut self, from: SocketAddr) {
-        let end = &mut self.ends[self.last.own];
+        let end = &mut self.addresses[self.last.own];
         let Some(connected) = &mut end.connected else { return };
         if connected.to == Some(from) {
             connected.majority.note_other();
@@ -268,14 +273,14 @@ impl Sockets {
         }
     }
 
-    /// Sends at `place` by `send`, as [`socket::send`] does: an error is about what was to leave.
+    /// Sends at `index` by `send`, as [`socket::send`] does: an error is about what was to leave.
     #[inline]
     pub(super) fn send(
         &mut self,
-        place: Place,
+        index: SocketIndex,
         mut send: impl FnMut(BorrowedFd<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let fd = self.inlet(place).fd();
+        let fd = self.receive_socket(index).fd();
         let (sent, taken) = socket::send(fd, || send(fd));
         self.network_errors += taken;
         sent
@@ -283,36 +288,36 @@ impl Sockets {
 
     /// Takes the errors that the kernel keeps for the sockets.
     pub(super) fn take_errors(&mut self) {
-        let taken: u64 = self.places().map(|(_, fd)| socket::take_errors(fd)).sum();
+        let taken: u64 = self.fds().map(|(_, fd)| socket::take_errors(fd)).sum();
         self.network_errors += taken;
     }
 
-    fn inlet(&self, place: Place) -> &Inlet {
-        let end = &self.ends[place.own];
-        let beside = end.connected.as_ref().filter(|_| place.is_connected);
+    fn receive_socket(&self, index: SocketIndex) -> &ReceiveSocket {
+        let end = &self.addresses[index.own];
+        let beside = end.connected.as_ref().filter(|_| index.is_connected);
         beside.map_or(&end.socket, |connected| &connected.socket)
     }
 
-    fn inlet_mut(&mut self, place: Place) -> &mut Inlet {
-        let End { socket, connected, .. } = &mut self.ends[place.own];
-        let beside = connected.as_mut().filter(|_| place.is_connected);
+    fn receive_socket_mut(&mut self, index: SocketIndex) -> &mut ReceiveSocket {
+        let AddressSockets { socket, connected, .. } = &mut self.addresses[index.own];
+        let beside = connected.as_mut().filter(|_| index.is_connected);
         beside.map_or(socket, |connected| &mut connected.socket)
     }
 }
 
-impl Place {
+impl SocketIndex {
     /// Whether it is connected to whom it sends to.
     pub(super) const fn is_connected(self) -> bool {
         self.is_connected
     }
 }
 
-impl End {
+impl AddressSockets {
     fn new(own: SocketAddr, socket: Socket, connects: bool) -> io::Result<Self> {
         socket::enlarge_buffers(&socket);
         let local = socket.local_addr()?.as_socket().unwrap_or(own);
         let connected = if connects { Connected::new(own.ip()).ok() } else { None };
-        Ok(Self { own, local, node_port: None, socket: Inlet::new(socket), connected })
+        Ok(Self { own, local, node_port: None, socket: ReceiveSocket::new(socket), connected })
     }
 
     /// Whether its second socket may have something.
@@ -350,11 +355,11 @@ impl Connected {
         let socket = socket::new(ip)?;
         socket::enlarge_buffers(&socket);
         let (to, majority) = (None, Majority::default());
-        Ok(Self { socket: Inlet::new(socket), binding: Binding::NotYet, to, majority })
+        Ok(Self { socket: ReceiveSocket::new(socket), binding: Binding::NotYet, to, majority })
     }
 }
 
-impl Inlet {
+impl ReceiveSocket {
     fn new(socket: Socket) -> Self {
         Self { socket: CloseOnFork::new(socket), overflow: 0 }
     }

@@ -492,7 +492,7 @@ fn receive__datagrams_without_a_byte_count() {
     }
     stranger.send_to(&[], two.own_addr()).unwrap();
     wait_for(node_port.as_fd());
-    assert_eq!(node_port.hand_on(|_| panic!("it is for nobody")).unwrap(), 1);
+    assert_eq!(node_port.hand_on(|_| panic!("it has no owner")).unwrap(), 1);
     assert_eq!(two.counters().too_short, 21);
 }
 

@@ -17,7 +17,7 @@ const LINKS: f64 = 2.0;
 const ENDLESS: f64 = 1e15;
 
 /// A factor below this is one that SimGrid does not take.
-const LEAST: f64 = 1e-9;
+const MIN_FACTOR: f64 = 1e-9;
 
 /// A platform of `hosts` hosts on one switch, between any two of which a message takes the time
 /// that `fit` predicts. For SimGrid 3.32 and later; contention on the links is SimGrid's own.
@@ -33,7 +33,7 @@ pub fn simgrid(fit: &Fit, hosts: u32) -> String {
     let factors = |of: &dyn Fn(&Piece) -> f64| {
         let factor = |piece: &Piece| {
             let from = if piece.above > 0.0 { (piece.above + HEADER).round() } else { 0.0 };
-            format!("{from}:{:e}", of(piece).max(LEAST))
+            format!("{from}:{:e}", of(piece).max(MIN_FACTOR))
         };
         pieces.iter().map(factor).collect::<Vec<_>>().join(";")
     };

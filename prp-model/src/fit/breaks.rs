@@ -18,7 +18,7 @@ use super::sample::{Kind, Sample};
 use partition::{Curve, Pieces};
 
 /// Breaks that are searched for at most: frame, window and rendezvous.
-const MOST: usize = 3;
+const MAX_BREAKS: usize = 3;
 
 /// A normal deviation by the median of absolute ones.
 const NORMAL_BY_MAD: f64 = 1.482_602_218_505_602;
@@ -52,7 +52,7 @@ pub fn breaks(samples: &[Sample], options: Options) -> Vec<Break> {
     let medians: Vec<f64> =
         design.by_setting().into_iter().map(|mut times| median(&mut times)).collect();
     let curve = sums(&design, &times, &medians);
-    let Some(pieces) = curve.pieces(MOST, times.len()) else { return Vec::new() };
+    let Some(pieces) = curve.pieces(MAX_BREAKS, times.len()) else { return Vec::new() };
     let mut all: Vec<Break> = pieces.ends.iter().map(|at| found(&curve, &pieces, *at)).collect();
     let drawn = made(&design, &curve, &pieces, &medians, options);
     for (number, found) in all.iter_mut().enumerate() {

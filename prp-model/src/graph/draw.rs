@@ -157,9 +157,9 @@ fn walk(
 /// A list of names that fits over an arrow.
 fn shorten(names: &[String]) -> String {
     /// Names that fit.
-    const MOST: usize = 4;
+    const MAX_NAMES: usize = 4;
     match names {
-        few if few.len() <= MOST => few.join(", "),
+        few if few.len() <= MAX_NAMES => few.join(", "),
         many => format!("{} messages", many.len()),
     }
 }

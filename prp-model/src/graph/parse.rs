@@ -1,5 +1,5 @@
 //! Graphs as TOML (`docs/models.md` has the schema), and what is wrong with a file, where, and how
-//! to mend it.
+//! to fix it.
 
 mod check;
 mod schema;
@@ -17,13 +17,13 @@ pub struct GraphError {
     pub line: usize,
     /// What is wrong.
     pub what: String,
-    /// How to mend it.
-    pub mend: String,
+    /// How to fix it.
+    pub fix: String,
 }
 
 impl fmt::Display for GraphError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}; {}", self.line, self.what, self.mend)
+        write!(f, "line {}: {}; {}", self.line, self.what, self.fix)
     }
 }
 
@@ -34,7 +34,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Where the text is no graph: the first mistake, with its line and its mend.
+    /// Where the text is no graph: the first mistake, with its line and its fix.
     ///
     /// ```
     /// use prp_model::graph::Graph;
@@ -62,7 +62,7 @@ impl Graph {
         let file: File = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let what = error.message().lines().next().unwrap_or("no TOML").to_owned();
-            GraphError { line: line_of(text, at), what, mend: "see docs/models.md, graphs".into() }
+            GraphError { line: line_of(text, at), what, fix: "see docs/models.md, graphs".into() }
         })?;
         Checker { text }.graph(&file)
     }

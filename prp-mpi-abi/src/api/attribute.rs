@@ -42,12 +42,12 @@ fn create(copy: Callback, delete: Callback, key: Ptr<c_int>, extra: Address) -> 
 
 /// What an attribute belongs to.
 #[derive(Copy, Clone)]
-enum Of {
+enum AttributeOwner {
     Comm(Handle),
     Type(Handle),
 }
 
-impl Of {
+impl AttributeOwner {
     const fn handle(self) -> Handle {
         match self {
             Self::Comm(handle) | Self::Type(handle) => handle,
@@ -194,7 +194,7 @@ pub(crate) fn keyval_free(key: Ptr<c_int>) -> Outcome {
 }
 
 pub(crate) fn comm_set_attr(comm: Handle, key: c_int, value: Address) -> Outcome {
-    Of::Comm(comm).set(key, value)
+    AttributeOwner::Comm(comm).set(key, value)
 }
 
 pub(crate) fn comm_get_attr(comm: Handle, key: c_int, value: Address, flag: Ptr<c_int>) -> Outcome {
@@ -203,11 +203,11 @@ pub(crate) fn comm_get_attr(comm: Handle, key: c_int, value: Address, flag: Ptr<
         put_found(Some(found), value, flag);
         return Ok(());
     }
-    Of::Comm(comm).get(key, value, flag)
+    AttributeOwner::Comm(comm).get(key, value, flag)
 }
 
 pub(crate) fn comm_delete_attr(comm: Handle, key: c_int) -> Outcome {
-    Of::Comm(comm).delete(key)
+    AttributeOwner::Comm(comm).delete(key)
 }
 
 pub(crate) fn attr_put(comm: Handle, key: c_int, value: Address) -> Outcome {
@@ -224,26 +224,26 @@ pub(crate) fn attr_delete(comm: Handle, key: c_int) -> Outcome {
 
 /// The attributes that a duplicate of a communicator has.
 pub(crate) fn copy_all(comm: Handle) -> Result<Attributes, Failure> {
-    Of::Comm(comm).copies()
+    AttributeOwner::Comm(comm).copies()
 }
 
 /// The attributes that a duplicate of a datatype has.
 pub(crate) fn copy_all_of_type(datatype: Handle) -> Result<Attributes, Failure> {
-    Of::Type(datatype).copies()
+    AttributeOwner::Type(datatype).copies()
 }
 
 /// Deletes all attributes of a communicator.
 pub(crate) fn delete_all(comm: Handle) -> Outcome {
-    Of::Comm(comm).delete_all()
+    AttributeOwner::Comm(comm).delete_all()
 }
 
 /// Deletes all attributes of a datatype.
 pub(crate) fn delete_all_of_type(datatype: Handle) -> Outcome {
-    Of::Type(datatype).delete_all()
+    AttributeOwner::Type(datatype).delete_all()
 }
 
 pub(crate) fn type_set_attr(datatype: Handle, key: c_int, value: Address) -> Outcome {
-    Of::Type(datatype).set(key, value)
+    AttributeOwner::Type(datatype).set(key, value)
 }
 
 pub(crate) fn type_get_attr(
@@ -252,9 +252,9 @@ pub(crate) fn type_get_attr(
     value: Address,
     flag: Ptr<c_int>,
 ) -> Outcome {
-    Of::Type(datatype).get(key, value, flag)
+    AttributeOwner::Type(datatype).get(key, value, flag)
 }
 
 pub(crate) fn type_delete_attr(datatype: Handle, key: c_int) -> Outcome {
-    Of::Type(datatype).delete(key)
+    AttributeOwner::Type(datatype).delete(key)
 }

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use prp_mpi::collective::Call;
-use prp_mpi::collective::algorithms::Place;
+use prp_mpi::collective::algorithms::GroupRank;
 use prp_mpi::collective::schedule::{Schedule, Step};
 use prp_mpi::sys::memory::Region;
 use prp_mpi::wire::Signature;
@@ -27,18 +27,18 @@ pub(crate) struct Plan {
     pub(crate) handle: Handle,
     pub(crate) signature: Signature,
     /// Makes memory with what this rank contributes, the steps, and what becomes of the memory.
-    pub(crate) make: Box<dyn Fn(Place) -> Made + Send + Sync>,
+    pub(crate) make: Box<dyn Fn(GroupRank) -> PlannedRun + Send + Sync>,
 }
 
 /// One run of a plan.
-pub(crate) struct Made {
+pub(crate) struct PlannedRun {
     pub(crate) memory: Region,
     pub(crate) steps: Vec<Step>,
     pub(crate) combine: Option<prp_mpi::collective::schedule::Combine>,
     pub(crate) finish: Option<prp_mpi::collective::schedule::Finish>,
 }
 
-impl Made {
+impl PlannedRun {
     /// Steps on memory, and nothing else.
     pub(crate) fn new(memory: Region, steps: Vec<Step>) -> Self {
         Self { memory, steps, combine: None, finish: None }
@@ -59,7 +59,7 @@ impl Plan {
     fn schedule(&self) -> Schedule {
         let comm = &self.comm;
         let (everyone, rank) = comm.everyone();
-        let made = (self.make)(Place { rank, size: everyone.len() });
+        let made = (self.make)(GroupRank { rank, size: everyone.len() });
         let (context, number) = (comm.collectives(), comm.next_call());
         let mut schedule = Schedule::new(everyone, rank as i32, context, number, made.memory);
         schedule.signature = self.signature;
@@ -163,9 +163,9 @@ pub(crate) fn words(memory: &Region) -> Vec<u64> {
 }
 
 /// A schedule of all ranks of a communicator, for what makes another.
-fn agreement(comm: &Comm, memory: &Region, steps: impl FnOnce(Place) -> Vec<Step>) -> Schedule {
+fn agreement(comm: &Comm, memory: &Region, steps: impl FnOnce(GroupRank) -> Vec<Step>) -> Schedule {
     let (everyone, rank) = comm.everyone();
-    let steps = steps(Place { rank, size: everyone.len() });
+    let steps = steps(GroupRank { rank, size: everyone.len() });
     let (context, number) = (comm.collectives(), comm.next_call());
     let mut schedule = Schedule::new(everyone, rank as i32, context, number, memory.clone());
     schedule.signature = signature(Call::Communicator, -1);
@@ -180,7 +180,7 @@ fn run_steps(
     comm: &Comm,
     handle: Handle,
     memory: &Region,
-    steps: impl FnOnce(Place) -> Vec<Step>,
+    steps: impl FnOnce(GroupRank) -> Vec<Step>,
 ) -> Result<(), Failure> {
     let schedule = agreement(comm, memory, steps);
     let process = process()?;

@@ -7,7 +7,7 @@ mod pack;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use prp_mpi::datatype::{Datatype, Recipe};
+use prp_mpi::datatype::{Constructor, Datatype};
 
 pub(crate) use self::contents::*;
 pub(crate) use self::darray::*;
@@ -34,13 +34,18 @@ fn known(handle: Handle) -> Result<Arc<Datatype>, Failure> {
     type_of(handle, Handle::SELF)
 }
 
-fn add(datatype: Datatype, recipe: Recipe, to: Ptr<Handle>) {
-    let datatype = Arc::new(datatype.with_recipe(recipe));
+fn add(datatype: Datatype, constructor: Constructor, to: Ptr<Handle>) {
+    let datatype = Arc::new(datatype.with_constructor(constructor));
     to.put(TYPES.add(Typed { datatype, name: String::new(), attributes: Attributes::default() }));
 }
 
-fn recipe(combiner: i32, integers: &[i64], addresses: &[isize], handles: &[Handle]) -> Recipe {
-    Recipe {
+fn constructor(
+    combiner: i32,
+    integers: &[i64],
+    addresses: &[isize],
+    handles: &[Handle],
+) -> Constructor {
+    Constructor {
         combiner,
         integers: integers.to_vec(),
         addresses: addresses.to_vec(),
@@ -58,7 +63,7 @@ fn counts_of(counts: &[i64]) -> Result<Vec<usize>, Failure> {
 
 pub(crate) fn type_contiguous(count: i64, old: Handle, new: Ptr<Handle>) -> Outcome {
     let made = Datatype::blocks(&*known(old)?, [(0, count_of(count)?)]);
-    add(made, recipe(CONTIGUOUS, &[count], &[], &[old]), new);
+    add(made, constructor(CONTIGUOUS, &[count], &[], &[old]), new);
     Ok(())
 }
 
@@ -76,7 +81,7 @@ pub(crate) fn type_vector(
 ) -> Outcome {
     let of = known(old)?;
     let made = vector(count, length, stride as isize * of.extent(), &of)?;
-    add(made, recipe(VECTOR, &[count, length, stride], &[], &[old]), new);
+    add(made, constructor(VECTOR, &[count, length, stride], &[], &[old]), new);
     Ok(())
 }
 
@@ -88,7 +93,7 @@ pub(crate) fn type_create_hvector(
     new: Ptr<Handle>,
 ) -> Outcome {
     let made = vector(count, length, stride as isize, &*known(old)?)?;
-    add(made, recipe(HVECTOR, &[count, length], &[stride as isize], &[old]), new);
+    add(made, constructor(HVECTOR, &[count, length], &[stride as isize], &[old]), new);
     Ok(())
 }
 
@@ -105,7 +110,7 @@ pub(crate) fn type_indexed(
     let blocks = counts_of(&lengths)?.into_iter().zip(&places);
     let made = Datatype::blocks(&of, blocks.map(|(l, &at)| (at as isize * of.extent(), l)));
     let integers: Vec<i64> = [count].into_iter().chain(lengths).chain(places).collect();
-    add(made, recipe(INDEXED, &integers, &[], &[old]), new);
+    add(made, constructor(INDEXED, &integers, &[], &[old]), new);
     Ok(())
 }
 
@@ -123,7 +128,7 @@ pub(crate) fn type_create_hindexed(
     let blocks = counts_of(&lengths)?.into_iter().zip(&places);
     let made = Datatype::blocks(&of, blocks.map(|(l, &at)| (at, l)));
     let integers: Vec<i64> = [count].into_iter().chain(lengths).collect();
-    add(made, recipe(HINDEXED, &integers, &places, &[old]), new);
+    add(made, constructor(HINDEXED, &integers, &places, &[old]), new);
     Ok(())
 }
 
@@ -139,7 +144,7 @@ pub(crate) fn type_create_indexed_block(
     let blocks = places.iter().map(|&at| (at as isize * of.extent(), length_each));
     let made = Datatype::blocks(&of, blocks);
     let integers: Vec<i64> = [count, length].into_iter().chain(places).collect();
-    add(made, recipe(INDEXED_BLOCK, &integers, &[], &[old]), new);
+    add(made, constructor(INDEXED_BLOCK, &integers, &[], &[old]), new);
     Ok(())
 }
 
@@ -155,7 +160,7 @@ pub(crate) fn type_create_hindexed_block(
     let places: Vec<isize> = places.into_iter().map(|a| a as isize).collect();
     let length_each = count_of(length)?;
     let made = Datatype::blocks(&of, places.iter().map(|&at| (at, length_each)));
-    add(made, recipe(HINDEXED_BLOCK, &[count, length], &places, &[old]), new);
+    add(made, constructor(HINDEXED_BLOCK, &[count, length], &places, &[old]), new);
     Ok(())
 }
 
@@ -174,7 +179,7 @@ pub(crate) fn type_create_struct(
     let each = counts_of(&lengths)?;
     let made = Datatype::structure((0..n).map(|i| (places[i], each[i], &*of[i])));
     let integers: Vec<i64> = [count].into_iter().chain(lengths).collect();
-    add(made, recipe(STRUCT, &integers, &places, &handles), new);
+    add(made, constructor(STRUCT, &integers, &places, &handles), new);
     Ok(())
 }
 
@@ -213,20 +218,20 @@ pub(crate) fn type_create_subarray(
         .chain(starts)
         .chain([i64::from(order)])
         .collect();
-    add(made, recipe(SUBARRAY, &integers, &[], &[old]), new);
+    add(made, constructor(SUBARRAY, &integers, &[], &[old]), new);
     Ok(())
 }
 
 pub(crate) fn type_create_resized(old: Handle, lb: i64, extent: i64, new: Ptr<Handle>) -> Outcome {
     let made = known(old)?.resized(lb as isize, extent as isize);
-    add(made, recipe(RESIZED, &[], &[lb as isize, extent as isize], &[old]), new);
+    add(made, constructor(RESIZED, &[], &[lb as isize, extent as isize], &[old]), new);
     Ok(())
 }
 
 pub(crate) fn type_dup(old: Handle, new: Ptr<Handle>) -> Outcome {
     let made = (*known(old)?).clone();
     let attributes = super::attribute::copy_all_of_type(old)?;
-    add(made, recipe(DUP, &[], &[], &[old]), new);
+    add(made, constructor(DUP, &[], &[], &[old]), new);
     TYPES.with(new.get(), |t| t.attributes = attributes);
     Ok(())
 }

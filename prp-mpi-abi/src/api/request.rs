@@ -20,7 +20,7 @@ pub(crate) use generalized::{grequest_complete, grequest_start};
 pub(crate) use peek::*;
 
 /// What became of a request.
-struct Done {
+struct Completion {
     status: Status,
     failure: Option<Failure>,
     /// The handle stands for nothing now.
@@ -28,7 +28,7 @@ struct Done {
 }
 
 /// Whether a request is done: then it is no more, or inactive.
-fn take(handle: Handle) -> Result<Option<Done>, Failure> {
+fn take(handle: Handle) -> Result<Option<Completion>, Failure> {
     let Some(request) = REQUESTS.at(handle) else {
         return fail(Class::Request, "no such request");
     };
@@ -38,7 +38,7 @@ fn take(handle: Handle) -> Result<Option<Done>, Failure> {
             let Some((ending, failure)) = end_of(active)? else { return Ok(None) };
             let idle = Req::Persistent(start.clone(), None);
             REQUESTS.with(handle, |r| *r = idle);
-            return Ok(Some(Done { status: status_of(&ending), failure, is_gone: false }));
+            return Ok(Some(Completion { status: status_of(&ending), failure, is_gone: false }));
         }
         Req::Generalized(own) => {
             if !own.is_complete() {
@@ -47,19 +47,21 @@ fn take(handle: Handle) -> Result<Option<Done>, Failure> {
             let mut status = status_of(&Ending::EMPTY);
             let asked = callback_outcome(own.query.query(own.extra, &mut status));
             let freed = callback_outcome(own.free.free(own.extra));
-            Done { status, failure: asked.and(freed).err(), is_gone: true }
+            Completion { status, failure: asked.and(freed).err(), is_gone: true }
         }
         other => match end_of(other)? {
             None => return Ok(None),
-            Some((ending, failure)) => Done { status: status_of(&ending), failure, is_gone: true },
+            Some((ending, failure)) => {
+                Completion { status: status_of(&ending), failure, is_gone: true }
+            }
         },
     };
     REQUESTS.take(handle);
     Ok(Some(done))
 }
 
-fn empty() -> Done {
-    Done { status: status_of(&Ending::EMPTY), failure: None, is_gone: false }
+fn empty() -> Completion {
+    Completion { status: status_of(&Ending::EMPTY), failure: None, is_gone: false }
 }
 
 fn end_of(request: &Req) -> Result<Option<(Ending, Option<Failure>)>, Failure> {
@@ -197,7 +199,12 @@ fn complete(
 }
 
 /// Writes the status of a request that was taken.
-fn put(done: Done, handle: Ptr<Handle>, index: usize, status: Ptr<Status>) -> Option<Failure> {
+fn put(
+    done: Completion,
+    handle: Ptr<Handle>,
+    index: usize,
+    status: Ptr<Status>,
+) -> Option<Failure> {
     if done.is_gone {
         handle.set(index, Handle::REQUEST_NULL);
     }

@@ -14,12 +14,12 @@ use prp_mpi::process::early;
 use prp_mpi::sys::protection::is_idle;
 
 /// The function of this name in the libraries behind this one.
-struct Next {
+struct NextFunction {
     name: &'static CStr,
     address: AtomicUsize,
 }
 
-impl Next {
+impl NextFunction {
     fn address(&self) -> usize {
         let known = self.address.load(Ordering::Relaxed);
         if known != 0 {
@@ -84,7 +84,7 @@ macro_rules! wrap {
                 Ok(name) => name,
                 Err(_) => c"",
             };
-            static NEXT: Next = Next { name: NAME, address: AtomicUsize::new(0) };
+            static NEXT: NextFunction = NextFunction { name: NAME, address: AtomicUsize::new(0) };
             if !is_idle() {
                 $first;
             }

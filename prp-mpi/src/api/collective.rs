@@ -7,7 +7,7 @@ use super::communicator::Communicator;
 use super::element::Element;
 use super::message::ProcessAt;
 use super::{Error, Result};
-use crate::collective::algorithms::Place;
+use crate::collective::algorithms::GroupRank;
 use crate::collective::schedule::{Combine, Schedule, Step};
 use crate::collective::{CALLS, Call};
 use crate::operation::Operation;
@@ -54,8 +54,8 @@ impl<'a> Run<'a> {
         Ok(self)
     }
 
-    fn place(&self) -> Place {
-        Place { rank: self.comm.rank() as usize, size: self.comm.size() as usize }
+    fn place(&self) -> GroupRank {
+        GroupRank { rank: self.comm.rank() as usize, size: self.comm.size() as usize }
     }
 
     /// Does it, on `memory`.

@@ -22,14 +22,14 @@ pub type Parts<'a> = &'a [Range<usize>];
 
 /// Which rank waits for which in a group of `size` ranks, seen by `rank`.
 #[derive(Copy, Clone, Debug)]
-pub struct Place {
+pub struct GroupRank {
     /// Own rank.
     pub rank: usize,
     /// Ranks.
     pub size: usize,
 }
 
-impl Place {
+impl GroupRank {
     /// The rank `by` places further, around the group.
     const fn after(self, by: usize) -> usize {
         (self.rank + by) % self.size

@@ -48,7 +48,7 @@ const SPREAD: usize = 128 << 10;
 
 /// Vectors from this many bytes on are reduced around the ranks: each byte is sent twice then,
 /// instead of once for each doubling.
-const LONG: usize = 32 << 10;
+const RING_BYTES: usize = 32 << 10;
 
 /// Parts of all ranks together from this many bytes on go around the ranks: then the bytes cost
 /// more than the number of messages.
@@ -60,7 +60,7 @@ const SMALL: usize = 4 << 10;
 
 /// What is asked about a call.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub struct Question {
+pub struct CallProperties {
     /// The call, of which those with counts for each rank are asked about as those without.
     pub call: Call,
     /// Bytes: of the message (bcast), of a vector (allreduce), of all parts (allgather), of one
@@ -72,7 +72,7 @@ pub struct Question {
     pub commutes: bool,
 }
 
-impl Question {
+impl CallProperties {
     /// Whether an algorithm can do it.
     const fn can(self, algorithm: Algorithm) -> bool {
         match (self.call, algorithm) {
@@ -86,7 +86,7 @@ impl Question {
     const fn by_size(self) -> Algorithm {
         let Self { bytes, ranks, .. } = self;
         match self.call {
-            Call::Allreduce if bytes >= LONG && ranks > 2 && self.commutes => Algorithm::Ring,
+            Call::Allreduce if bytes >= RING_BYTES && ranks > 2 && self.commutes => Algorithm::Ring,
             Call::Allreduce => Algorithm::Doubling,
             Call::Allgather if bytes < GATHERED && ranks.is_power_of_two() => Algorithm::Doubling,
             Call::Allgather => Algorithm::Ring,
@@ -135,7 +135,7 @@ impl Choices {
 
     /// What was set for a call, in `self` or else in `general`, if it can do it; or what fits size
     /// and ranks.
-    pub fn choose(&self, general: &Self, question: Question) -> Algorithm {
+    pub fn choose(&self, general: &Self, question: CallProperties) -> Algorithm {
         let set = self.0.iter().chain(&general.0).find(|(call, _)| *call == question.call);
         let set = set.map(|(_, algorithm)| *algorithm).filter(|a| question.can(*a));
         set.unwrap_or_else(|| question.by_size())

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::algorithms::{Parts, Place};
+use super::algorithms::{GroupRank, Parts};
 use super::schedule::Step;
 
 /// Two groups in one list of ranks, seen by `rank`, which is of one of them.
@@ -37,7 +37,7 @@ impl Sides {
     }
 
     /// What the own group does by itself.
-    fn among_own(&self, steps: impl FnOnce(Place) -> Vec<Step>) -> Vec<Step> {
+    fn among_own(&self, steps: impl FnOnce(GroupRank) -> Vec<Step>) -> Vec<Step> {
         among(&self.own.clone().collect::<Vec<_>>(), self.rank, steps)
     }
 
@@ -47,7 +47,7 @@ impl Sides {
 
     /// No rank leaves before all of both groups have come.
     pub fn barrier(&self) -> Vec<Step> {
-        Place { rank: self.rank, size: self.size() }.barrier()
+        GroupRank { rank: self.rank, size: self.size() }.barrier()
     }
 
     /// `all` goes from the root to all of the other group.
@@ -161,9 +161,9 @@ impl Sides {
 }
 
 /// The steps of `rank` in a group of some ranks of a list.
-fn among(list: &[usize], rank: usize, steps: impl FnOnce(Place) -> Vec<Step>) -> Vec<Step> {
+fn among(list: &[usize], rank: usize, steps: impl FnOnce(GroupRank) -> Vec<Step>) -> Vec<Step> {
     let Some(own) = list.iter().position(|&r| r == rank) else { return Vec::new() };
-    let steps = steps(Place { rank: own, size: list.len() });
+    let steps = steps(GroupRank { rank: own, size: list.len() });
     let listed = |step| match step {
         Step::Send(to, range) => Step::Send(list[to], range),
         Step::Receive(from, range) => Step::Receive(list[from], range),

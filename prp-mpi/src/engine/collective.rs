@@ -11,9 +11,9 @@ const REMEMBERED: usize = 16;
 /// The last collective calls on a communicator that were begun here, each at the place of its
 /// number.
 #[derive(Debug, Default)]
-pub(super) struct Calls([Option<(i32, Signature)>; REMEMBERED]);
+pub(super) struct CallHistory([Option<(i32, Signature)>; REMEMBERED]);
 
-impl Calls {
+impl CallHistory {
     const fn place(number: i32) -> usize {
         number.cast_unsigned() as usize % REMEMBERED
     }

@@ -16,7 +16,7 @@ const SAVED: i64 = 2_000;
 const AT_FIRST: i64 = -8 * SAVED;
 
 /// Largest balance: a program that begins to compute between its messages loses no more than that.
-const MOST: i64 = 50 * SAVED;
+const MAX_BALANCE: i64 = 50 * SAVED;
 
 /// The bursts of a link.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl Bursts {
     fn pay(&mut self, now: Instant) {
         let waited = self.left.take().map_or(Duration::ZERO, |left| now.duration_since(left));
         let waited = i64::try_from(waited.as_nanos()).unwrap_or(i64::MAX);
-        self.balance = self.balance.saturating_sub(waited).min(MOST);
+        self.balance = self.balance.saturating_sub(waited).min(MAX_BALANCE);
     }
 }
 

@@ -17,7 +17,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, mkdtemp};
 use parking_lot::Mutex;
 
-use self::place::Place;
+use self::place::JobPosition;
 use self::pmi::Pmi;
 use super::{FIRST_NUMBER, HANG_SECONDS, Launcher, Process};
 use crate::control::{Frame, Topic, environment};
@@ -42,7 +42,7 @@ impl Process {
     /// # Errors
     /// `Unsupported` under a launcher of another kind; those of the sockets.
     pub fn start() -> io::Result<Arc<Self>> {
-        if let Some(place) = Place::from_environment()? {
+        if let Some(place) = JobPosition::from_environment()? {
             return Self::start_by_agent(place);
         }
         if let Some(manager) = Pmi::from_environment()? {
@@ -52,7 +52,7 @@ impl Process {
         Ok(Arc::new(Self::with(0, vec![0], vec![None], Bell::new()?, Launcher::None)?))
     }
 
-    fn start_by_agent(place: Place) -> io::Result<Arc<Self>> {
+    fn start_by_agent(place: JobPosition) -> io::Result<Arc<Self>> {
         let mut control = UnixStream::connect(place.folder.join("agent"))?;
         Frame::new(Topic::Hello, place.rank, []).write(&mut control)?;
         let bell = Bell::new()?;
@@ -84,7 +84,7 @@ impl Process {
         let nodes: Vec<usize> = machines.iter().map(first).collect();
         let folder = mkdtemp(&env::temp_dir().join("prp-mpi-XXXXXX"))?;
         let rank = manager.rank();
-        let place = Place { rank, nodes, folder: folder.clone() };
+        let place = JobPosition { rank, nodes, folder: folder.clone() };
         let bell = Bell::new()?;
         let streams = place.connect_all(|card| manager.exchange(card), &bell);
         let _ = std::fs::remove_dir_all(&folder);

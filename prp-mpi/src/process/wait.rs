@@ -31,10 +31,10 @@ const SLEEP: Duration = Duration::from_millis(100);
 
 /// How long a rank waits before it notes that it does, for reports: long compared to what a message
 /// takes.
-const SOON: Duration = Duration::from_millis(2);
+const REPORT_AFTER: Duration = Duration::from_millis(2);
 
 /// How long a rank keeps the engine while it waits: a thread that asks where it is waits for that.
-const LONG: Duration = Duration::from_millis(50);
+const MAX_ENGINE_HOLD: Duration = Duration::from_millis(50);
 
 impl Process {
     /// Waits until `ready` has something. `what` says for what, for reports.
@@ -54,7 +54,7 @@ impl Process {
         let out = loop {
             if let Some(from) = engine.only_remote().filter(|_| self.is_alone()) {
                 // Reads what is there, too: another poll before would cost as much as the message.
-                let patience = if noted.is_none() { SOON } else { LONG };
+                let patience = if noted.is_none() { REPORT_AFTER } else { MAX_ENGINE_HOLD };
                 if !engine.progress_patiently(from, patience) && noted.is_none() {
                     noted = Some(self.note(what()));
                 }
@@ -76,7 +76,7 @@ impl Process {
             // The streams' own waiting spins for a while, too.
             if noted.is_none() && !engine.has_local() && !engine.is_stalled() {
                 let found;
-                (engine, found) = self.sleep(engine, SOON);
+                (engine, found) = self.sleep(engine, REPORT_AFTER);
                 if !found {
                     noted = Some(self.note(what()));
                 }

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
 /// Most descriptors that are handed over at a time: the memory of a pair, and a bell.
-pub const MOST: usize = 2;
+pub const MAX_DESCRIPTORS: usize = 2;
 
 /// Sends a number with some descriptors.
 ///
@@ -28,7 +28,7 @@ pub fn send(stream: &UnixStream, number: u32, fds: &[BorrowedFd<'_>]) -> io::Res
 /// Those of `recvmsg`; `UnexpectedEof` if the other side has gone.
 pub fn receive(stream: &UnixStream) -> io::Result<(u32, Vec<OwnedFd>)> {
     let mut bytes = [0; 4];
-    let mut space = nix::cmsg_space!([RawFd; MOST]);
+    let mut space = nix::cmsg_space!([RawFd; MAX_DESCRIPTORS]);
     let mut pieces = [IoSliceMut::new(&mut bytes)];
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
     let message = recvmsg::<()>(stream.as_raw_fd(), &mut pieces, Some(&mut space), flags)?;

@@ -22,7 +22,7 @@ use prp_mpi::control::{Frame, Topic, environment};
 use tempfile::TempDir;
 
 use super::pipes::{feed, pump};
-use super::{Launcher, Limit, Order};
+use super::{LaunchRequest, Launcher, Limit};
 use crate::{signals, sys};
 
 /// The library that programs of any ABI implementation are linked to.
@@ -41,7 +41,7 @@ pub(crate) struct Ranks {
 
 impl Ranks {
     /// Starts all of them.
-    pub(crate) fn start(order: &Order, launcher: &Launcher) -> io::Result<Self> {
+    pub(crate) fn start(order: &LaunchRequest, launcher: &Launcher) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("prp-mpi-").tempdir()?;
         let limit = Limit::raise()?;
         let ranks = Self {
@@ -98,7 +98,12 @@ impl Ranks {
         folders
     }
 
-    fn command(&self, order: &Order, rank: usize, libraries: &OsStr) -> io::Result<Command> {
+    fn command(
+        &self,
+        order: &LaunchRequest,
+        rank: usize,
+        libraries: &OsStr,
+    ) -> io::Result<Command> {
         let (program, arguments) =
             order.program.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
@@ -200,10 +205,10 @@ type Readers = Arc<Mutex<HashMap<u32, JoinHandle<()>>>>;
 
 /// How long no rank can be admitted until the launcher is told: what is missing may be there again
 /// before.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How soon it is tried again.
-const AGAIN: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Lets ranks connect, whatever goes wrong: those that wait come in when there is room for them.
 fn admit_all(
@@ -223,10 +228,12 @@ fn admit_all(
             }
             Err(e) => {
                 let since = *failing.get_or_insert_with(Instant::now);
-                if since.elapsed() >= PATIENCE && !std::mem::replace(&mut is_reported, true) {
+                if since.elapsed() >= ADMISSION_TIMEOUT
+                    && !std::mem::replace(&mut is_reported, true)
+                {
                     launcher.send(&Frame::new(Topic::Failed, 0, limit.explain(&e)));
                 }
-                thread::sleep(AGAIN);
+                thread::sleep(RETRY_INTERVAL);
             }
         }
     }

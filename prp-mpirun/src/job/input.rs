@@ -21,7 +21,7 @@ const PIECE: usize = 16 << 10;
 const IN_FLIGHT: usize = 2;
 
 /// When a job in the background tries again to read its terminal.
-const AGAIN: Duration = Duration::from_millis(200);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Reads standard input; each piece is an event. A piece more is read for each message to the
 /// channel that is returned.
@@ -59,7 +59,7 @@ fn next(piece: &mut [u8]) -> usize {
                 let mut readable = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
                 let _ = poll(&mut readable, PollTimeout::NONE);
             }
-            Err(Errno::EIO) if input.is_terminal() => thread::sleep(AGAIN),
+            Err(Errno::EIO) if input.is_terminal() => thread::sleep(RETRY_INTERVAL),
             Err(_) => return 0,
         }
     }

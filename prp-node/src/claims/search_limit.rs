@@ -12,33 +12,33 @@ use super::claimed_ports::ClaimedPorts;
 
 /// Searches in vain for the owner of the same ports, a second. As many at once: a process that
 /// takes a port over from one that is not on UDP is found at once where no flood is.
-const SEARCHES_IN_VAIN: u32 = 10;
+const FAILED_SEARCHES: u32 = 10;
 
 /// System calls of all searches together, a second. They take 2 % of a processor.
 const CALLS: u32 = 20_000;
 
 /// Owners that are remembered to be not on UDP: those that are searched for in a second at most,
 /// several times over.
-const MOST: usize = 1024;
+const MAX_OWNERS: usize = 1024;
 
 /// What is left of all that.
 #[derive(Debug)]
 pub(super) struct SearchLimit {
     calls: TokenBucket,
     /// Of ports whose owner was not found when it was searched for last.
-    in_vain: HashMap<ClaimedPorts, TokenBucket>,
+    failed: HashMap<ClaimedPorts, TokenBucket>,
 }
 
 impl Default for SearchLimit {
     fn default() -> Self {
-        Self { calls: TokenBucket::new(CALLS), in_vain: HashMap::new() }
+        Self { calls: TokenBucket::new(CALLS), failed: HashMap::new() }
     }
 }
 
 impl SearchLimit {
     /// Whether the owner of `ports` may be searched for `now`.
     pub(super) fn allows(&mut self, ports: ClaimedPorts, now: Instant) -> bool {
-        self.in_vain.get_mut(&ports).is_none_or(|left| left.take(now)) && self.calls.take(now)
+        self.failed.get_mut(&ports).is_none_or(|left| left.take(now)) && self.calls.take(now)
     }
 
     /// The owner of `ports` was searched for, and `found` at the node's own UDP port plus this
@@ -47,12 +47,12 @@ impl SearchLimit {
         // The first one is paid for.
         self.calls.spend(usize::from(found.unwrap_or(UDP_PORTS - 1)) - 1);
         if found.is_some() {
-            self.in_vain.remove(&ports);
+            self.failed.remove(&ports);
             return;
         }
-        if self.in_vain.len() >= MOST {
-            self.in_vain.clear();
+        if self.failed.len() >= MAX_OWNERS {
+            self.failed.clear();
         }
-        self.in_vain.entry(ports).or_insert(TokenBucket::new(SEARCHES_IN_VAIN));
+        self.failed.entry(ports).or_insert(TokenBucket::new(FAILED_SEARCHES));
     }
 }

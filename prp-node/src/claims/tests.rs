@@ -57,10 +57,10 @@ fn is_free__never_keeps_a_process_from_its_port() {
 #[test]
 fn is_free__sees_a_socket_that_speaks_with_another_one() {
     let port = Port::new(std::process::id() as u16);
-    let socket = bind(&single(node(3), port)).unwrap().expect("nobody has it");
+    let socket = bind(&single(node(3), port)).unwrap().expect("the name is free");
     let (_other, end) = UnixDatagram::pair().unwrap();
     // Expect: the kernel refuses to connect to it, and that is no free port.
-    let busy = bind(&single(node(3), Port::new(1))).unwrap().expect("nobody has it");
+    let busy = bind(&single(node(3), Port::new(1))).unwrap().expect("the name is free");
     socket.connect_addr(&busy.local_addr().unwrap()).unwrap();
     assert!(!OwnerProbe::new(node(3)).unwrap().is_free(port));
     drop(end);
@@ -128,7 +128,7 @@ fn udp_offset__an_owner_that_is_not_on_udp_is_not_searched_for_each_time() {
     }
     // Expect: that it is on UDP now would be seen by a search, and there is none.
     let name = ClaimedPorts::Single(port).udp_name(own, UDP_PORTS - 1);
-    let _name = bind(&name).unwrap().expect("nobody has it");
+    let _name = bind(&name).unwrap().expect("the name is free");
     assert_eq!(owners.offset_at(port, || now), None);
     let later = now + Duration::from_millis(100);
     assert_eq!(owners.offset_at(port, || later), Some(UDP_PORTS - 1));

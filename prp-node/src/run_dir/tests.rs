@@ -4,7 +4,7 @@ use nix::unistd::geteuid;
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 fn node(number: u16) -> NodeId {
     NodeId::new(number).expect("it is one")
@@ -23,13 +23,13 @@ fn connect__reaches_the_service_of_its_node() {
     let (_temporary, dir) = dir();
     let control = ServiceListener::bind(&dir, node(1), Service::Control).unwrap();
     let _registry = ServiceListener::bind(&dir, node(1), Service::Registry).unwrap();
-    let mut link = dir.connect(node(1), Service::Control, PATIENCE).unwrap();
+    let mut link = dir.connect(node(1), Service::Control, TIMEOUT).unwrap();
     link.write_all(b"?").unwrap();
     let (_, user) = control.accept().unwrap();
     assert_eq!(user, geteuid().as_raw());
     assert_eq!(control.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     for (other, service) in [(2, Service::Control), (3, Service::Registry)] {
-        let none = dir.connect(node(other), service, PATIENCE).unwrap_err();
+        let none = dir.connect(node(other), service, TIMEOUT).unwrap_err();
         assert_eq!(none.kind(), ErrorKind::NotFound);
     }
 }
@@ -54,7 +54,7 @@ fn bind__one_daemon_a_node_and_what_one_left_is_no_obstacle() {
 fn check__says_what_is_wrong_with_a_directory() {
     let (temporary, dir) = dir();
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
-    let error = dir.connect(node(1), Service::Control, PATIENCE).unwrap_err();
+    let error = dir.connect(node(1), Service::Control, TIMEOUT).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(error.to_string().contains("other users may write to it"), "{error}");
     let link = temporary.path().join("link");
@@ -77,7 +77,7 @@ fn check__a_directory_of_another_user_is_not_believed() {
     if std::os::unix::fs::chown(dir.path(), Some(12_345), None).is_err() {
         return; // a user namespace with one user
     }
-    let error = dir.connect(node(1), Service::Registry, PATIENCE).unwrap_err();
+    let error = dir.connect(node(1), Service::Registry, TIMEOUT).unwrap_err();
     assert!(error.to_string().contains("user 12345 owns it"), "{error}");
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody came");
 }
@@ -110,7 +110,7 @@ fn accept__no_descriptors_of_strangers() {
     if !listener.refuses_descriptors() {
         return;
     }
-    let link = dir.connect(node(1), Service::Registry, PATIENCE).unwrap();
+    let link = dir.connect(node(1), Service::Registry, TIMEOUT).unwrap();
     let fds = [link.as_raw_fd()];
     let send = || {
         let rights = [ControlMessage::ScmRights(&fds)];

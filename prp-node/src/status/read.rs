@@ -49,7 +49,7 @@ fn program(pid: u32) -> String {
 
 /// A page that was found.
 #[derive(Debug)]
-struct Found {
+struct OfferedPage {
     pid: u32,
     node: u16,
     file: File,
@@ -83,7 +83,7 @@ pub fn pages(patience: Duration) -> io::Result<(Vec<Page>, usize)> {
 }
 
 /// The pages among the descriptors in `folder`, whose process is asked to write them.
-fn find(pid: u32, folder: &Path) -> io::Result<Vec<Found>> {
+fn find(pid: u32, folder: &Path) -> io::Result<Vec<OfferedPage>> {
     let page = |fd: fs::DirEntry| {
         let target = fs::read_link(fd.path()).ok()?;
         let (node, requests) = names(target.to_str()?)?;
@@ -93,7 +93,7 @@ fn find(pid: u32, folder: &Path) -> io::Result<Vec<Found>> {
         let file = File::open(fd.path()).ok()?;
         let before = head(&file).map(|head| head.sequence);
         ask(&folder.join(requests));
-        Some(Found { pid, node, file, before })
+        Some(OfferedPage { pid, node, file, before })
     };
     Ok(fs::read_dir(folder)?.flatten().filter_map(page).collect())
 }
@@ -124,30 +124,34 @@ fn ask(path: &PathBuf) {
 
 /// The first line of a page.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(super) struct Head {
+pub(super) struct PageHeader {
     pub(super) sequence: u64,
     len: u64,
     crc: u32,
 }
 
-pub(super) fn head(file: &File) -> Option<Head> {
+pub(super) fn head(file: &File) -> Option<PageHeader> {
     let mut bytes = [0; HEAD];
     file.read_exact_at(&mut bytes, 0).ok()?;
     let mut words = std::str::from_utf8(&bytes).ok()?.split_whitespace();
     let is_ours = words.next()? == NAME && words.next()?.parse() == Ok(VERSION);
     let mut number = || words.next()?.parse().ok();
     let (sequence, len, crc) = (number()?, number()?, number()?);
-    (is_ours && len <= MAX_LEN).then_some(Head { sequence, len, crc: u32::try_from(crc).ok()? })
+    (is_ours && len <= MAX_LEN).then_some(PageHeader {
+        sequence,
+        len,
+        crc: u32::try_from(crc).ok()?,
+    })
 }
 
 /// The records under `head`, if they are those.
-pub(super) fn body(file: &File, head: Head) -> Option<String> {
+pub(super) fn body(file: &File, head: PageHeader) -> Option<String> {
     let mut bytes = vec![0; head.len as usize];
     file.read_exact_at(&mut bytes, HEAD as u64).ok()?;
     (crc32fast::hash(&bytes) == head.crc).then(|| String::from_utf8(bytes).ok())?
 }
 
-impl Found {
+impl OfferedPage {
     /// Reads it once it is new, or at `until` as it is.
     fn read(self, until: Instant) -> Page {
         let Self { pid, node, file, before } = self;

@@ -15,11 +15,11 @@ use crate::time::Instant;
 pub(super) const CHUNK: usize = 64 * 1024;
 
 /// Most bytes kept: what 256 streams with buffers of the default size leave.
-const MOST: usize = 128 * 1024 * 1024;
+const MAX_POOL_BYTES: usize = 128 * 1024 * 1024;
 
 /// Memory that was not wanted for this time is freed: longer than the pause between two rounds of
 /// the same work, shorter than an operator waits to see what an idle process holds.
-const KEPT: Duration = Duration::from_secs(1);
+const KEEP_FREE: Duration = Duration::from_secs(1);
 
 /// From this number of bytes on a fresh chunk costs time: connections that exchange short messages
 /// have less.
@@ -70,14 +70,14 @@ impl BufferPool {
     /// Keeps `chunk` for the next one, or frees it.
     pub(super) fn put(&mut self, now: Instant, chunk: Vec<u8>) {
         // Without memory for the list, freeing is what helps.
-        if self.held() + CHUNK > MOST || self.chunks.try_reserve(1).is_err() {
+        if self.held() + CHUNK > MAX_POOL_BYTES || self.chunks.try_reserve(1).is_err() {
             self.freed += chunk.len();
             return;
         }
         self.chunks.push(chunk);
         if self.due.is_none() {
             self.surplus = 0;
-            self.due = Some(now + KEPT);
+            self.due = Some(now + KEEP_FREE);
         }
     }
 
@@ -110,7 +110,7 @@ impl BufferPool {
         self.freed += self.surplus * CHUNK;
         self.chunks.drain(..self.surplus);
         self.surplus = self.chunks.len();
-        self.due = (self.surplus > 0).then(|| now + KEPT);
+        self.due = (self.surplus > 0).then(|| now + KEEP_FREE);
     }
 }
 

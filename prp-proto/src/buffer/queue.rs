@@ -18,7 +18,7 @@ use crate::time::Instant;
 const FIRST: usize = 2048;
 
 /// Bytes for which it is worth while to take a whole chunk: those of a segment.
-const MANY: usize = 1024;
+const MIN_CHUNK_DATA: usize = 1024;
 
 /// A queue of bytes. Offsets count from the oldest byte held.
 #[derive(Clone, Debug, Default)]
@@ -180,7 +180,7 @@ impl ByteQueue {
     pub(super) fn acquire(&mut self, more: usize, limit: usize, pool: &mut BufferPool) {
         let fits = self.head + self.len + more <= self.front.len();
         // A chunk is more than some need, and more than some may have.
-        if !fits && self.len + more > MANY && limit >= CHUNK {
+        if !fits && self.len + more > MIN_CHUNK_DATA && limit >= CHUNK {
             self.acquire_chunks(more, pool);
         }
     }

@@ -65,8 +65,8 @@ pub struct MessagePart {
 pub(crate) struct RecvBuffer {
     bytes: ByteQueue,
     limit: usize,
-    /// Bytes the peer is invited to send of that.
-    invited: usize,
+    /// Bytes of that which the peer may send.
+    advertised: usize,
     consumed: u64,
     ends: VecDeque<u64>,
 }
@@ -74,13 +74,13 @@ pub(crate) struct RecvBuffer {
 impl RecvBuffer {
     pub(crate) fn new(limit: usize) -> Self {
         let (bytes, ends) = (ByteQueue::default(), VecDeque::new());
-        Self { bytes, limit, invited: limit, consumed: 0, ends }
+        Self { bytes, limit, advertised: limit, consumed: 0, ends }
     }
 
-    /// Invites `bytes` bytes from now on, and no more than the limit. What was invited before may
-    /// still come.
-    pub(crate) fn invite(&mut self, bytes: usize) {
-        self.invited = bytes.min(self.limit);
+    /// Advertises `bytes` bytes from now on, and no more than the limit. What was advertised before
+    /// may still come.
+    pub(crate) fn set_advertised(&mut self, bytes: usize) {
+        self.advertised = bytes.min(self.limit);
     }
 
     /// Bytes waiting.
@@ -99,10 +99,10 @@ impl RecvBuffer {
         self.limit.saturating_sub(self.bytes.len())
     }
 
-    /// Bytes to invite: what is held beside the bytes counts too, or a peer could send any number
-    /// of messages without bytes.
+    /// Bytes to advertise: what is held beside the bytes counts too, or a peer could send any
+    /// number of messages without bytes.
     pub(crate) fn spare(&self) -> usize {
-        self.invited.saturating_sub(self.held())
+        self.advertised.saturating_sub(self.held())
     }
 
     /// Bytes that wait, with what the ends of messages among them take.

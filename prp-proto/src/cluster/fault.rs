@@ -11,7 +11,7 @@ pub struct Fault {
     pub from: NodeId,
     /// The node it sends to.
     pub to: NodeId,
-    /// The node whose file is to be mended.
+    /// The node whose file is to be fixed.
     pub at: NodeId,
     /// The line of that file, from 1, if there is one.
     pub line: Option<u32>,
@@ -64,8 +64,8 @@ impl Fault {
     }
 
     /// What to do about it.
-    pub fn mend(&self) -> Mend<'_> {
-        Mend(self)
+    pub fn fix(&self) -> Fix<'_> {
+        Fix(self)
     }
 }
 
@@ -101,9 +101,9 @@ impl fmt::Display for Fault {
 
 /// What to do about a [`Fault`], printed.
 #[derive(Copy, Clone, Debug)]
-pub struct Mend<'a>(&'a Fault);
+pub struct Fix<'a>(&'a Fault);
 
-impl fmt::Display for Mend<'_> {
+impl fmt::Display for Fix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { from, to, at, line, what } = self.0;
         match what {

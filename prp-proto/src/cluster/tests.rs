@@ -81,22 +81,22 @@ fn asymmetric__paths_that_differ_there_and_back() {
     assert_eq!(paths, expected.map(|(there, back)| (there.to_vec(), back.to_vec())));
 }
 
-/// Lines and mends, for those who print them.
-fn located_mends(cluster: &Cluster) -> Vec<String> {
+/// Lines and fixes, for those who print them.
+fn located_fixes(cluster: &Cluster) -> Vec<String> {
     let line = |fault: &Fault| fault.line.map_or_else(|| "-".into(), |line| line.to_string());
-    let describe = |fault: &Fault| alloc::format!("{}:{} {}", fault.at, line(fault), fault.mend());
+    let describe = |fault: &Fault| alloc::format!("{}:{} {}", fault.at, line(fault), fault.fix());
     cluster.faults().iter().map(describe).collect()
 }
 
 #[test]
-fn faults__name_the_line_and_the_mend() {
+fn faults__name_the_line_and_the_fix() {
     let short = "2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0\n";
-    let mends = located_mends(&cluster(&[(1, ONE), (2, TWO), (3, short)]));
-    assert_eq!(mends, ["3:- add a line, `1 via 2`", "3:- add a line, `1 via NODE`"]);
+    let fixes = located_fixes(&cluster(&[(1, ONE), (2, TWO), (3, short)]));
+    assert_eq!(fixes, ["3:- add a line, `1 via 2`", "3:- add a line, `1 via NODE`"]);
     // Node 3 knows the way to 1, and it is another one than that by which 1's frames come.
     let three = "1 02:00:00:00:00:09 eth1\n2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0\n";
-    let mends = located_mends(&cluster(&[(1, ONE), (2, TWO), (3, three)]));
-    assert!(mends.contains(&"3:1 list the way back among its ways: `, via 2 metric 100`".into()));
+    let fixes = located_fixes(&cluster(&[(1, ONE), (2, TWO), (3, three)]));
+    assert!(fixes.contains(&"3:1 list the way back among its ways: `, via 2 metric 100`".into()));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn faults__next_hops_that_are_not_there() {
         ]
     );
     assert_eq!(
-        located_mends(&cluster)[0],
+        located_fixes(&cluster)[0],
         "1:3 put node 2's file beside the others, or name another next hop"
     );
 }
@@ -126,12 +126,12 @@ fn faults__next_hops_that_are_not_there() {
 fn faults__hardware_addresses_of_others() {
     let swapped = ONE.replace("00:02 eth0", "00:03 eth0");
     let cluster = cluster(&[(1, &swapped), (2, TWO), (3, THREE)]);
-    let (faults, mends) = (descriptions(&cluster), located_mends(&cluster));
+    let (faults, fixes) = (descriptions(&cluster), located_fixes(&cluster));
     assert_eq!(
         faults[0],
         "from 1 to 2: node 1 sends to node 2 at a hardware address that is node 3's own"
     );
-    assert_eq!(mends[0], "1:2 take the hardware address of the line for 2 from node 2");
+    assert_eq!(fixes[0], "1:2 take the hardware address of the line for 2 from node 2");
     // Two nodes with one address, on segments of their own, are no mistake.
     let same = THREE.replace("00:03 eth0", "00:01 eth0");
     let two = TWO.replace("00:03 eth1", "00:01 eth1");
@@ -141,8 +141,8 @@ fn faults__hardware_addresses_of_others() {
 #[test]
 fn faults__nodes_of_another_ethertype_and_without_a_line_of_their_own() {
     let other = alloc::format!("ethertype 0x88b6\n{TWO}");
-    let mends = located_mends(&cluster(&[(1, ONE), (2, &other)]));
-    assert_eq!(mends[0], "1:2 give node 2 and node 1 the same `ethertype`", "{mends:?}");
+    let fixes = located_fixes(&cluster(&[(1, ONE), (2, &other)]));
+    assert_eq!(fixes[0], "1:2 give node 2 and node 1 the same `ethertype`", "{fixes:?}");
     let one = "2 02:00:00:00:00:02 eth0\n";
     let faults = descriptions(&cluster(&[(1, one)]));
     assert_eq!(faults, ["from 1 to 1: node 1 has no line for 1"]);

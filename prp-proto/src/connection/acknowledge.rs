@@ -57,8 +57,8 @@ impl Connection {
     fn owes_window(&self) -> bool {
         let known = self.recv.peer_known_edge.since(self.recv.next);
         let quarter = (self.recv.max_advertised / 4).max(1) as i32;
-        // Mostly that is all it takes to see that nothing is owed. Where more may be invited than
-        // was promised ever, the peer hears of it with the next acknowledgement in a frame.
+        // Mostly that is all it takes to see that nothing is owed. Where more may be advertised
+        // than was promised ever, the peer hears of it with the next acknowledgement in a frame.
         let may_gain = self.recv.max_advertised.cast_signed() - known;
         if may_gain < quarter && known >= 2 {
             return false;
@@ -218,7 +218,7 @@ impl Connection {
             self.on_half_closed();
         }
         if let Some(block) = block {
-            self.on_last_words(block);
+            self.on_peer_end(block);
         }
         self.note_flushed();
         Ok(())

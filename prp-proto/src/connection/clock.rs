@@ -36,10 +36,10 @@ impl Connection {
                 Timer::Keepalive => self.on_keepalive_timer(now),
                 Timer::SizeProbe => self.on_size_probe_timer(now),
                 Timer::Pace => {}
-                Timer::TimeWait => self.on_quiet_timer(now),
+                Timer::TimeWait => self.on_time_wait_timer(now),
             }
         }
-        self.arm_quiet(now);
+        self.arm_time_wait(now);
     }
 
     fn on_loss_timer(&mut self, now: Instant) {

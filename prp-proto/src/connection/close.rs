@@ -14,12 +14,12 @@ use crate::wire::{AckBlock, ResetBlock, ResetReason};
 
 /// How long the end that acknowledged the last EOC stays to acknowledge it again. A repeat comes
 /// after a tail-loss probe or a timeout of at least 20 ms; three of them, doubling, fit.
-const QUIET: Duration = Duration::from_millis(150);
+const TIME_WAIT: Duration = Duration::from_millis(150);
 
 /// How long it stays, and asks, where its process is about to end: no longer than it takes a peer
 /// that has not received the last acknowledgement to ask for it at the largest retransmission
 /// timeout.
-const LEAVING_QUIET: Duration = MAX_RTO;
+const LEAVING_TIME_WAIT: Duration = MAX_RTO;
 
 /// How long a connection whose application is gone waits for the peer to close its side, once the
 /// peer has everything: as long as Linux leaves an orphan in FIN-WAIT-2.
@@ -38,7 +38,7 @@ impl Connection {
         if matches!(self.state, State::Established { .. }) {
             self.send.buf.finish_write();
             if self.step(StateEvent::Shutdown) && self.peer_left {
-                self.end_unheard();
+                self.end_without_ack();
             }
         }
         self.ready.writable = true;
@@ -104,23 +104,23 @@ impl Connection {
         if self.state.is_finished() && self.send.eoc_closed_both {
             self.end_quietly();
         } else {
-            self.quiet_wanted = self.state.is_finished() || self.is_to_take_leave();
+            self.time_wait_wanted = self.state.is_finished() || self.is_to_take_leave();
         }
     }
 
     /// Starts TIME-WAIT if the connection has just come to its end, or to what is the end for a
     /// process that ends.
-    pub(crate) fn arm_quiet(&mut self, now: Instant) {
-        if !core::mem::take(&mut self.quiet_wanted) {
+    pub(crate) fn arm_time_wait(&mut self, now: Instant) {
+        if !core::mem::take(&mut self.time_wait_wanted) {
             return;
         }
         self.timers.stop_all();
         if self.is_to_take_leave() {
-            self.stays_until = now + LEAVING_QUIET;
+            self.time_wait_until = now + LEAVING_TIME_WAIT;
             self.take_leave(now);
         } else {
-            self.stays_until = now + QUIET;
-            self.timers.set(Timer::TimeWait, self.stays_until);
+            self.time_wait_until = now + TIME_WAIT;
+            self.timers.set(Timer::TimeWait, self.time_wait_until);
         }
     }
 
@@ -128,7 +128,7 @@ impl Connection {
     /// written and knows of the end (SPEC PRP-CLOSE-10).
     pub(crate) fn leave(&mut self) {
         self.leaving = true;
-        self.quiet_wanted |= self.state.is_finished() || self.is_to_take_leave();
+        self.time_wait_wanted |= self.state.is_finished() || self.is_to_take_leave();
     }
 
     /// Whether the peer is known to have all that was written, our EOC included.
@@ -153,11 +153,11 @@ impl Connection {
         self.pending.probe = true;
         let wait = self.send.rtt.probe_timeout(ACK_DELAY, self.send.tail_probes);
         self.send.tail_probes = self.send.tail_probes.saturating_add(1);
-        self.timers.set(Timer::TimeWait, self.stays_until.min(now + wait));
+        self.timers.set(Timer::TimeWait, self.time_wait_until.min(now + wait));
     }
 
     /// What the peer says of its own end, and of ours.
-    pub(super) fn on_last_words(&mut self, block: &AckBlock) {
+    pub(super) fn on_peer_end(&mut self, block: &AckBlock) {
         if block.finished && self.state.is_finished() {
             self.end_quietly();
         } else if block.finished && self.is_to_take_leave() {
@@ -181,12 +181,12 @@ impl Connection {
         // It has room for nothing.
         self.send.right_edge = self.send.flight.next();
         if matches!(self.state, State::Established { send: SendSide::Closing, .. }) {
-            self.end_unheard();
+            self.end_without_ack();
         }
     }
 
     /// Ends it without an acknowledgement of our EOC.
-    fn end_unheard(&mut self) {
+    fn end_without_ack(&mut self) {
         self.send.eoc_sent = true;
         self.send.flight.clear();
         self.step(StateEvent::EocAcked);
@@ -202,14 +202,14 @@ impl Connection {
 
     /// Whether it stays from now on though it has come to its end, and we had asked for it.
     #[inline]
-    pub(crate) fn begins_to_stay(&mut self) -> bool {
-        let begins = self.state.is_finished() && !self.server && !self.queued_staying;
-        self.queued_staying |= begins;
+    pub(crate) fn enters_time_wait(&mut self) -> bool {
+        let begins = self.state.is_finished() && !self.server && !self.queued_time_wait;
+        self.queued_time_wait |= begins;
         begins
     }
 
-    pub(super) fn on_quiet_timer(&mut self, now: Instant) {
-        if self.is_to_take_leave() && now < self.stays_until {
+    pub(super) fn on_time_wait_timer(&mut self, now: Instant) {
+        if self.is_to_take_leave() && now < self.time_wait_until {
             return self.take_leave(now);
         }
         if self.state.is_finished() {
@@ -259,7 +259,7 @@ impl Connection {
         }
         if block.reason == ResetReason::NoConnection && self.lacks_last_acknowledgement() {
             // The peer has finished, and is gone.
-            self.end_unheard();
+            self.end_without_ack();
             return Ok(());
         }
         if self.state.is_finished() {

@@ -37,7 +37,7 @@ pub(crate) struct Request {
 
 /// What a server-side connection is made from.
 #[derive(Copy, Clone, Debug)]
-pub(crate) enum Asked {
+pub(crate) enum RequestKind {
     /// A request with options.
     Offer(Offer),
     /// The paper's.
@@ -65,19 +65,23 @@ impl Connection {
     ///
     /// # Errors
     /// Why it is not granted.
-    pub(crate) fn accept(seed: &Seed, asked: Asked, first: Seq) -> Result<Box<Self>, ResetReason> {
+    pub(crate) fn accept(
+        seed: &Seed,
+        asked: RequestKind,
+        first: Seq,
+    ) -> Result<Box<Self>, ResetReason> {
         let mut conn = Self::new(seed);
         match asked {
-            Asked::Offer(offer) => {
+            RequestKind::Offer(offer) => {
                 let common = conn.config.reliability.strongest_common(offer.reliability);
                 let reliability = common.ok_or(ResetReason::NoCommonPolicy)?;
                 let crc = conn.config.crc && offer.crc;
                 conn.adopt(reliability, crc, &offer);
             }
-            Asked::Classic if conn.config.classic == Classic::Refuse => {
+            RequestKind::Classic if conn.config.classic == Classic::Refuse => {
                 return Err(ResetReason::NoCommonPolicy);
             }
-            Asked::Classic => conn.adopt_classic(),
+            RequestKind::Classic => conn.adopt_classic(),
         }
         conn.server = true;
         conn.accepted = false;

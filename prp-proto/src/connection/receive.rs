@@ -16,12 +16,12 @@ use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::wire::{Bitmap, CLASSIC_MSS, Flags, Frame, ResetReason};
 
-/// Bytes that a connection invites at first, before an application has accepted it, or where many
-/// have invited much: a flow over a local network loses little by it, and thousands of such
+/// Bytes that a connection advertises at first, before an application has accepted it, or where
+/// many have advertised much: a flow over a local network loses little by it, and thousands of such
 /// connections are a few hundred megabytes.
 const SMALL: usize = 64 * 1024;
 
-/// How much a connection may invite.
+/// How much a connection may advertise.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub(crate) enum Share {
     /// What its receive buffer takes.
@@ -34,7 +34,7 @@ pub(crate) enum Share {
 
 /// A segment kept beyond a gap.
 #[derive(Clone, Debug, Hash)]
-struct Held {
+struct OutOfOrderSegment {
     bytes: Vec<u8>,
     eom: bool,
     eoc: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Receiver {
     pub(super) peer_known_edge: Seq,
     mss: u16,
     /// Slot `i` is for number `next + i`; empty while nothing is missing.
-    held: VecDeque<Option<Held>>,
+    held: VecDeque<Option<OutOfOrderSegment>>,
     /// Of the segment that comes in parts, if one does.
     pub(super) parts: Option<Box<PartsReceived>>,
     /// The application reads no more; what comes is acknowledged and thrown away.
@@ -72,7 +72,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     pub(super) fn new(seed: &Seed) -> Self {
         let mut buf = RecvBuffer::new(seed.config.recv_limit());
-        buf.invite(seed.share.bytes(seed.device_mss));
+        buf.set_advertised(seed.share.bytes(seed.device_mss));
         Self {
             buf,
             share: seed.share,
@@ -140,7 +140,7 @@ impl Receiver {
 
     pub(super) fn memory(&self) -> usize {
         let held: usize = self.held.iter().flatten().map(|h| h.bytes.capacity()).sum();
-        self.buf.allocated() + held + self.held.capacity() * size_of::<Option<Held>>()
+        self.buf.allocated() + held + self.held.capacity() * size_of::<Option<OutOfOrderSegment>>()
     }
 
     /// Keeps a segment for later. `false` if there is no memory for it.
@@ -155,7 +155,7 @@ impl Receiver {
             self.held.push_back(None);
         }
         let (eom, eoc) = (flags.contains(Flags::EOM), flags.contains(Flags::EOC));
-        self.held[ahead] = Some(Held { bytes, eom, eoc });
+        self.held[ahead] = Some(OutOfOrderSegment { bytes, eom, eoc });
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl Connection {
         self.recv.buf.held() + may_come as usize * usize::from(self.recv.mss)
     }
 
-    /// How much it may invite.
+    /// How much it may advertise.
     pub(crate) const fn share(&self) -> Share {
         self.recv.share
     }
@@ -207,7 +207,7 @@ impl Connection {
         }
         let (before, now) = [self.recv.share, share].map(|share| share.bytes(self.recv.mss)).into();
         self.recv.share = share;
-        self.recv.buf.invite(now);
+        self.recv.buf.set_advertised(now);
         now < before
     }
 

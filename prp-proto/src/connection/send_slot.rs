@@ -4,10 +4,10 @@ use super::Connection;
 
 /// Bytes, frame cost included, that a connection sends before the next one may (its quantum):
 /// enough for its reader to be worth waking, and for what was just written to be in a cache still.
-const BULK: usize = 64 * 1024;
+const QUANTUM_BYTES: usize = 64 * 1024;
 
 /// Bytes, frame cost included, of a connection with so little to say that it passes the others.
-const BRIEF: usize = 16 * 1024;
+const SHORT_BYTES: usize = 16 * 1024;
 
 /// A connection's place in the line of those to the same node, and its quantum.
 #[derive(Clone, Debug, Default, Hash)]
@@ -32,10 +32,10 @@ impl SendSlot {
 
     /// Waits in line from now on, with `unsent` bytes to send; whether in the line of short sends.
     pub(crate) fn enqueue(&mut self, unsent: u64) -> bool {
-        let brief = unsent <= BRIEF as u64;
+        let short = unsent <= SHORT_BYTES as u64;
         self.waits = true;
-        self.left = if brief { BRIEF } else { BULK };
-        brief
+        self.left = if short { SHORT_BYTES } else { QUANTUM_BYTES };
+        short
     }
 
     /// Begins or goes on.

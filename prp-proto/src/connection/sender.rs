@@ -21,7 +21,7 @@ const MADE_UP_FOR: Duration = Duration::from_millis(1);
 
 /// Bytes of a segment that costs hardly more than a probe, which is a frame of the least size: it
 /// is repeated itself, and is there a round trip sooner if it was lost.
-const BRIEF: u16 = 128;
+const SMALL_SEGMENT: u16 = 128;
 
 /// Answers to probes, without any news between them, that tell an MTU on the way from losses: where
 /// 90 % of frames are lost, and those of all sizes alike, a segment gets through before.
@@ -227,7 +227,7 @@ impl Sender {
     /// to be lost and waits for the window, or else the newest one if it is brief. Whether there is
     /// such a one.
     pub(super) fn repeats_as_question(&mut self) -> bool {
-        let repeats = self.flight.has_lost() || self.flight.probe_tail(BRIEF);
+        let repeats = self.flight.has_lost() || self.flight.probe_tail(SMALL_SEGMENT);
         self.allow_one |= repeats;
         repeats
     }
@@ -303,7 +303,7 @@ impl Sender {
     /// Bytes of the oldest segment, if probes do get through to the peer, and it does not.
     pub(super) fn stuck_segment(&self) -> Option<u16> {
         let oldest = self.flight.get(self.flight.base())?;
-        (self.vain_answers >= VAIN_ANSWERS && oldest.len > BRIEF).then_some(oldest.len)
+        (self.vain_answers >= VAIN_ANSWERS && oldest.len > SMALL_SEGMENT).then_some(oldest.len)
     }
 
     /// Gives back memory an idle connection does not need.

@@ -58,7 +58,7 @@ impl Connection {
     }
 
     /// Whether it could send and has nothing in flight.
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub(crate) fn has_nothing_in_flight(&self) -> bool {
         matches!(self.state, State::Established { .. }) && self.send.flight.is_empty()
     }
 

@@ -72,7 +72,7 @@ impl Connection {
 
     /// Whether a writer that has waited should go on: there is room worth it, or writing would
     /// fail.
-    pub(crate) fn invites_writing(&self) -> bool {
+    pub(crate) fn should_wake_writer(&self) -> bool {
         !self.state.can_send() || self.send.buf.has_worthwhile_room()
     }
 

@@ -191,7 +191,7 @@ impl Endpoint {
         let Some(c) = self.table.get_mut(conn) else { return Err(WriteError::Closed) };
         c.acquire_to_write(bytes.len(), &mut self.pool);
         let written = c.write(bytes, ending);
-        if c.is_quiet() && !c.queued_transmit {
+        if c.has_nothing_in_flight() && !c.queued_transmit {
             // A message may well go at once, and the rest is handled when it has.
             c.queued_transmit = true;
             self.transmit_queue.push_back(conn);
@@ -315,7 +315,7 @@ impl Endpoint {
     pub fn is_writable(&self, conn: ConnHandle) -> bool {
         match self.table.get(conn) {
             Some(c) if c.state == State::ConnWait => false,
-            Some(c) => c.invites_writing(),
+            Some(c) => c.should_wake_writer(),
             None => true,
         }
     }

@@ -53,7 +53,7 @@ impl ConnectionLog {
     }
 
     /// `conn` is gone.
-    pub(super) fn strike(&mut self, conn: &Connection) {
+    pub(super) fn remove(&mut self, conn: &Connection) {
         if self.wanted && conn.is_logged {
             self.news.push_back((conn.handle, false));
         }

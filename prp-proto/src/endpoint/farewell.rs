@@ -15,7 +15,7 @@ use crate::wire::{ResetBlock, ResetReason};
 
 /// Connections remembered. Peers of a process that ends 2,000 a second repeat their ends, and are
 /// answered, before those are forgotten.
-const MOST: usize = 2048;
+const MAX_ENDED: usize = 2048;
 
 /// How often a peer is told: it cannot ask again, and a frame may be lost.
 const TIMES: usize = 2;
@@ -82,7 +82,7 @@ impl Farewells {
 
     fn note(&mut self, now: Instant, ended: Ended) {
         self.forget_old(now);
-        if self.recent.len() >= MOST {
+        if self.recent.len() >= MAX_ENDED {
             self.recent.pop_front();
         }
         // Without memory for it the peer stays as long as it would anyway.

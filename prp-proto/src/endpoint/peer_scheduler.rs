@@ -32,11 +32,11 @@ struct PeerQueue {
     conns: u32,
     in_flight: usize,
     /// Those with little to say.
-    brief: VecDeque<ConnHandle>,
+    short: VecDeque<ConnHandle>,
     /// The others.
-    bulk: VecDeque<ConnHandle>,
+    long: VecDeque<ConnHandle>,
     /// A short send came last.
-    brief_was_last: bool,
+    short_was_last: bool,
     /// It is on the list of those to check.
     active: bool,
 }
@@ -47,25 +47,25 @@ impl PeerQueue {
             node,
             conns: 0,
             in_flight: 0,
-            brief: VecDeque::new(),
-            bulk: VecDeque::new(),
-            brief_was_last: false,
+            short: VecDeque::new(),
+            long: VecDeque::new(),
+            short_was_last: false,
             active: false,
         }
     }
 
     /// Whether a short send is next.
-    fn is_brief_next(&self) -> bool {
-        !self.brief.is_empty() && (self.bulk.is_empty() || !self.brief_was_last)
+    fn is_short_next(&self) -> bool {
+        !self.short.is_empty() && (self.long.is_empty() || !self.short_was_last)
     }
 
     /// The line of those with little to say, or of the others.
-    fn line(&mut self, brief: bool) -> &mut VecDeque<ConnHandle> {
-        if brief { &mut self.brief } else { &mut self.bulk }
+    fn line(&mut self, short: bool) -> &mut VecDeque<ConnHandle> {
+        if short { &mut self.short } else { &mut self.long }
     }
 
     fn has_waiting(&self) -> bool {
-        !self.brief.is_empty() || !self.bulk.is_empty()
+        !self.short.is_empty() || !self.long.is_empty()
     }
 }
 
@@ -107,8 +107,8 @@ impl PeerScheduler {
         queue.conns -= 1;
         if queue.conns == 0 {
             // Connections that still wait in line do not exist.
-            queue.brief = VecDeque::new();
-            queue.bulk = VecDeque::new();
+            queue.short = VecDeque::new();
+            queue.long = VecDeque::new();
             self.by_node.remove(&queue.node);
             self.free.push(send_slot.queue);
             let active = core::mem::take(&mut queue.active);
@@ -136,15 +136,15 @@ impl PeerScheduler {
             conn.send_slot.in_flight = in_flight;
         }
         if conn.comes() {
-            let brief = conn.enqueue();
-            self.enqueue(conn.handle, &conn.send_slot, brief);
+            let short = conn.enqueue();
+            self.enqueue(conn.handle, &conn.send_slot, short);
         }
     }
 
     /// Puts `conn`, whose quantum is used up or which is new, at the end of its line: of short
-    /// sends if it is `brief`.
-    fn enqueue(&mut self, conn: ConnHandle, send_slot: &SendSlot, brief: bool) {
-        self.queues[send_slot.queue as usize].line(brief).push_back(conn);
+    /// sends if it is `short`.
+    fn enqueue(&mut self, conn: ConnHandle, send_slot: &SendSlot, short: bool) {
+        self.queues[send_slot.queue as usize].line(short).push_back(conn);
         self.list(send_slot.queue);
     }
 
@@ -167,8 +167,8 @@ impl PeerScheduler {
             let index = self.active.pop_front()?;
             let queue = &mut self.queues[index as usize];
             queue.active = false;
-            let brief = queue.is_brief_next();
-            if let Some(conn) = queue.line(brief).front().copied() {
+            let short = queue.is_short_next();
+            if let Some(conn) = queue.line(short).front().copied() {
                 return Some((index, conn));
             }
         }
@@ -182,9 +182,9 @@ impl PeerScheduler {
     /// The first in line has had its quantum.
     pub(super) fn dequeue(&mut self, index: u32) {
         let queue = &mut self.queues[index as usize];
-        let brief = queue.is_brief_next();
-        queue.line(brief).pop_front();
-        queue.brief_was_last = brief;
+        let short = queue.is_short_next();
+        queue.line(short).pop_front();
+        queue.short_was_last = short;
     }
 
     /// There is more to be done on a queue, if a connection waits there.
@@ -196,7 +196,7 @@ impl PeerScheduler {
 
     /// Bytes of heap.
     pub(super) fn memory(&self) -> usize {
-        let lines = self.queues.iter().map(|queue| queue.brief.capacity() + queue.bulk.capacity());
+        let lines = self.queues.iter().map(|queue| queue.short.capacity() + queue.long.capacity());
         lines.sum::<usize>() * size_of::<ConnHandle>()
             + self.queues.capacity() * size_of::<PeerQueue>()
             + (self.free.capacity() + self.active.capacity()) * size_of::<u32>()
@@ -212,8 +212,8 @@ impl core::hash::Hash for PeerScheduler {
         scheduler.sort_unstable();
         for (node, index) in scheduler {
             let queue = &self.queues[*index as usize];
-            (node, queue.in_flight, &queue.brief, &queue.bulk).hash(state);
-            (queue.brief_was_last, queue.active).hash(state);
+            (node, queue.in_flight, &queue.short, &queue.long).hash(state);
+            (queue.short_was_last, queue.active).hash(state);
         }
     }
 }

@@ -41,7 +41,7 @@ impl Range {
 }
 
 #[derive(Copy, Clone, Debug, Default, Hash)]
-struct Use {
+struct PortUse {
     conns: u32,
     /// The application asked for this very port: it is not for outgoing connections to share.
     named: bool,
@@ -51,7 +51,7 @@ struct Use {
 /// The ports of a process.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Ports {
-    owned: BTreeMap<u16, Use>,
+    owned: BTreeMap<u16, PortUse>,
     /// The peer for which the last search found no shared port that was left, if nothing has
     /// changed that since: a process that connects again and again should not search all of them
     /// each time.
@@ -175,10 +175,10 @@ impl Ports {
     }
 
     /// What is known of `port`, which is ours from now on if it was not.
-    fn own(&mut self, port: Port) -> &mut Use {
+    fn own(&mut self, port: Port) -> &mut PortUse {
         self.owned.entry(port.number()).or_insert_with(|| {
             self.full_for = None;
-            Use::default()
+            PortUse::default()
         })
     }
 

@@ -1,9 +1,9 @@
-//! How much memory what peers send may take in all: which connections may invite how much (SPEC
+//! How much memory what peers send may take in all: which connections may advertise how much (SPEC
 //! PRP-WIN-6).
 //!
-//! What was invited cannot be taken back, so every connection is charged with that as well as with
-//! what it holds. Windows do not grow where the sum is large, and shrink as data comes in; nothing
-//! that was invited is dropped.
+//! What was advertised cannot be taken back, so every connection is charged with that as well as
+//! with what it holds. Windows do not grow where the sum is large, and shrink as data comes in;
+//! nothing that was advertised is dropped.
 
 use super::Endpoint;
 use crate::connection::{Connection, Share};
@@ -20,7 +20,7 @@ impl ReceiveMemory {
         Self { limit, charged: 0 }
     }
 
-    /// What a connection may invite.
+    /// What a connection may advertise.
     pub(super) const fn share(&self, accepted: bool) -> Share {
         if self.charged >= self.limit {
             Share::Least
@@ -31,8 +31,8 @@ impl ReceiveMemory {
         }
     }
 
-    /// Charges `conn` with what it holds and has invited, and has it invite its share from now on;
-    /// whether it may invite less than before for the sake of the limit.
+    /// Charges `conn` with what it holds and has advertised, and has it advertise its share from
+    /// now on; whether it may advertise less than before for the sake of the limit.
     #[inline]
     pub(super) fn charge(&mut self, conn: &mut Connection) -> bool {
         let charge = conn.receive_charge();

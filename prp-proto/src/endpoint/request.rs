@@ -6,7 +6,7 @@ use super::Endpoint;
 use super::refusal::{Refusal, UnownedPort};
 use crate::addr::{Port, PrpAddr};
 use crate::config::ConnConfig;
-use crate::connection::{Asked, Connection, Seed};
+use crate::connection::{Connection, RequestKind, Seed};
 use crate::event::{ConnHandle, Event, ListenHandle};
 use crate::seq::SeqWidth;
 use crate::stats::DropReason;
@@ -84,8 +84,8 @@ impl Endpoint {
         let path = self.path_back(frame).ok_or(DropReason::BadSource)?;
         let device_mss = self.largest_segment(peer.node).ok_or(DropReason::BadSource)?;
         let (asked, width) = match offer {
-            Some(offer) => (Asked::Offer(offer), SeqWidth::Bits20),
-            None => (Asked::Classic, SeqWidth::Bits16),
+            Some(offer) => (RequestKind::Offer(offer), SeqWidth::Bits20),
+            None => (RequestKind::Classic, SeqWidth::Bits16),
         };
         let config = self.listeners.get(&port).map(|l| l.config).unwrap_or_default();
         let config = self.config_for(peer, config);
@@ -180,7 +180,7 @@ impl Endpoint {
         let handle = self.listeners.get_mut(&listener.port)?.queue.pop_front()?;
         if let Some(conn) = self.table.get_mut(handle) {
             conn.accepted = true;
-            // The connection may invite more now, and its peer may wait for that.
+            // The connection may advertise more now, and its peer may wait for that.
             self.receive_memory.charge(conn);
             conn.note_read();
         }

@@ -22,19 +22,19 @@ pub(crate) struct StoredEntry {
 /// A hop as stored: the device is a number.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(crate) struct StoredHop {
-    pub(crate) reach: StoredReach,
+    pub(crate) target: StoredTarget,
     pub(crate) metric: u16,
 }
 
-/// See [`Reach`].
+/// See [`HopTarget`].
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(crate) enum StoredReach {
+pub(crate) enum StoredTarget {
     Direct { mac: MacAddr, device: u32 },
     Udp { peer: UdpPeer, port: u16 },
     Via(NodeId),
 }
 
-impl StoredReach {
+impl StoredTarget {
     /// The address of the neighbour; none by way of another node.
     pub(crate) fn addr(self) -> Option<LinkAddr> {
         match self {
@@ -56,14 +56,14 @@ pub struct Entry<'a> {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Hop<'a> {
     /// Where frames go.
-    pub reach: Reach<'a>,
+    pub target: HopTarget<'a>,
     /// Lower is better.
     pub metric: u16,
 }
 
 /// Where the frames of a [`Hop`] go.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Reach<'a> {
+pub enum HopTarget<'a> {
     /// To a hardware address.
     Direct {
         /// The address.
@@ -106,14 +106,14 @@ impl<'a> Entry<'a> {
     pub fn hops(self) -> impl ExactSizeIterator<Item = Hop<'a>> + 'a {
         let Self { hosts, entry } = self;
         hosts.stored_hops(entry).iter().map(|hop| Hop {
-            reach: match hop.reach {
-                StoredReach::Direct { mac, device } => {
-                    Reach::Direct { mac, device: &hosts.devices[device as usize] }
+            target: match hop.target {
+                StoredTarget::Direct { mac, device } => {
+                    HopTarget::Direct { mac, device: &hosts.devices[device as usize] }
                 }
-                StoredReach::Udp { peer, port } => {
-                    Reach::Udp(SocketAddr::new(hosts.udp_peers[usize::from(peer.0)], port))
+                StoredTarget::Udp { peer, port } => {
+                    HopTarget::Udp(SocketAddr::new(hosts.udp_peers[usize::from(peer.0)], port))
                 }
-                StoredReach::Via(node) => Reach::Via(node),
+                StoredTarget::Via(node) => HopTarget::Via(node),
             },
             metric: hop.metric,
         })

@@ -24,10 +24,10 @@ const UNSEEN: [(char, &str); 4] = [
 ];
 
 /// A kind of mistake in a prphosts file. To add one, also write what was expected
-/// (its `Display`), the mend if there is one, and a line for the test that shows all of them.
+/// (its `Display`), the fix if there is one, and a line for the test that shows all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Mistake {
+pub enum HostsErrorKind {
     /// The file is larger than [`MAX_FILE`].
     FileSize,
     /// A line is not UTF-8.
@@ -122,7 +122,7 @@ pub enum Mistake {
 }
 
 /// What the parser expected to find.
-impl fmt::Display for Mistake {
+impl fmt::Display for HostsErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::FileSize => return write!(f, "at most {} MiB of text", MAX_FILE >> 20),
@@ -171,9 +171,9 @@ impl fmt::Display for Mistake {
     }
 }
 
-impl Mistake {
-    /// Writes how to mend it, where that is not plain from what was expected.
-    fn write_mend(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl HostsErrorKind {
+    /// Writes how to fix it, where that is not plain from what was expected.
+    fn write_fix(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotUtf8 => "; save the file as UTF-8",
             Self::NodeAgain { first } => return write!(f, "; it has line {first}"),
@@ -210,13 +210,13 @@ impl Mistake {
 pub struct HostsError {
     line: u32,
     column: u32,
-    mistake: Mistake,
+    kind: HostsErrorKind,
     found: String,
 }
 
 impl HostsError {
-    pub(super) fn new(line: u32, column: u32, mistake: Mistake, found: Found<'_>) -> Self {
-        Self { line, column, mistake, found: found.to_string() }
+    pub(super) fn new(line: u32, column: u32, kind: HostsErrorKind, found: FoundText<'_>) -> Self {
+        Self { line, column, kind, found: found.to_string() }
     }
 
     /// The line, from 1.
@@ -230,8 +230,8 @@ impl HostsError {
     }
 
     /// What kind of mistake it is.
-    pub fn mistake(&self) -> &Mistake {
-        &self.mistake
+    pub fn kind(&self) -> &HostsErrorKind {
+        &self.kind
     }
 
     /// What was found: quoted, escaped and cut to a length fit for a terminal.
@@ -242,9 +242,9 @@ impl HostsError {
 
 impl fmt::Display for HostsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, column, mistake, found } = self;
-        write!(f, "{line}:{column}: expected {mistake}, found {found}")?;
-        mistake.write_mend(f)
+        let Self { line, column, kind, found } = self;
+        write!(f, "{line}:{column}: expected {kind}, found {found}")?;
+        kind.write_fix(f)
     }
 }
 
@@ -252,7 +252,7 @@ impl core::error::Error for HostsError {}
 
 /// What is in the place of something expected.
 #[derive(Copy, Clone)]
-pub(super) enum Found<'a> {
+pub(super) enum FoundText<'a> {
     /// This word, or the end of the line if it is empty.
     Word(&'a str),
     /// This node's number.
@@ -267,7 +267,7 @@ pub(super) enum Found<'a> {
     Chain(&'a [NodeId]),
 }
 
-impl fmt::Display for Found<'_> {
+impl fmt::Display for FoundText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Word("") => f.write_str("the end of the line"),

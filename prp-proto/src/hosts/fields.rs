@@ -3,7 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::num::NonZeroU16;
 
-use super::error::Mistake;
+use super::error::HostsErrorKind;
 use super::{MAX_NAME, MIN_MTU, UDP_DEVICE, is_local_name};
 use crate::addr::{MacAddr, NodeId, UDP_PORTS};
 use crate::wire::UDP_PORT;
@@ -25,17 +25,17 @@ const USED_ETHERTYPES: [(u16, &str); 10] = [
     (0x88fb, "that of IEC 62439-3's PRP, another protocol of the same name"),
 ];
 
-pub(super) fn node(word: &str) -> Result<NodeId, Mistake> {
-    word.parse().map_err(|_| Mistake::NodeNumber)
+pub(super) fn node(word: &str) -> Result<NodeId, HostsErrorKind> {
+    word.parse().map_err(|_| HostsErrorKind::NodeNumber)
 }
 
 /// One station's address; several nodes may share it (SPEC PRP-HOSTS-4).
-pub(super) fn mac(word: &str) -> Result<MacAddr, Mistake> {
-    let mac: MacAddr = word.parse().map_err(|_| Mistake::HopStart)?;
+pub(super) fn mac(word: &str) -> Result<MacAddr, HostsErrorKind> {
+    let mac: MacAddr = word.parse().map_err(|_| HostsErrorKind::HopStart)?;
     match mac {
-        MacAddr::ZERO => Err(Mistake::ZeroAddress),
+        MacAddr::ZERO => Err(HostsErrorKind::ZeroAddress),
         mac if mac.is_station() => Ok(mac),
-        _ => Err(Mistake::GroupAddress),
+        _ => Err(HostsErrorKind::GroupAddress),
     }
 }
 
@@ -45,26 +45,26 @@ pub(super) fn is_udp(word: &str) -> bool {
 }
 
 /// An IP address of one machine, with a port or without (SPEC PRP-HOSTS-15).
-pub(super) fn udp(word: &str) -> Result<SocketAddr, Mistake> {
+pub(super) fn udp(word: &str) -> Result<SocketAddr, HostsErrorKind> {
     let text = word.strip_prefix("udp:").unwrap_or(word);
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let addr = match (bare.parse::<IpAddr>(), text.parse::<SocketAddr>()) {
         (Ok(ip), _) => SocketAddr::new(ip, UDP_PORT),
         (_, Ok(addr)) => addr,
-        _ => return Err(Mistake::UdpAddress),
+        _ => return Err(HostsErrorKind::UdpAddress),
     };
     let ip = addr.ip().to_canonical();
     let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     let is_broadcast = ip == Ipv4Addr::BROADCAST;
     if is_link_local || matches!(addr, SocketAddr::V6(v6) if v6.scope_id() != 0) {
-        return Err(Mistake::UdpLinkLocal);
+        return Err(HostsErrorKind::UdpLinkLocal);
     }
     if ip.is_unspecified() || ip.is_multicast() || is_broadcast {
-        return Err(Mistake::UdpHost);
+        return Err(HostsErrorKind::UdpHost);
     }
     // The ports of all its processes follow the node's own.
     if addr.port() == 0 || addr.port() > u16::MAX - (UDP_PORTS - 1) {
-        return Err(Mistake::UdpPort);
+        return Err(HostsErrorKind::UdpPort);
     }
     Ok(SocketAddr::new(ip, addr.port()))
 }
@@ -72,51 +72,51 @@ pub(super) fn udp(word: &str) -> Result<SocketAddr, Mistake> {
 /// Linux's own rules, and two of ours: no control characters, which would reach the terminals of
 /// those who read errors and statistics, and nothing that could be the rest of a line whose device
 /// was forgotten (SPEC PRP-HOSTS-5).
-pub(super) fn device(word: &str) -> Result<&str, Mistake> {
+pub(super) fn device(word: &str) -> Result<&str, HostsErrorKind> {
     let forbidden = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '=');
     let usable = (1..=MAX_DEVICE).contains(&word.len())
         && !matches!(word, "." | ".." | "," | "metric" | UDP_DEVICE)
         && !word.contains(forbidden);
-    if usable { Ok(word) } else { Err(Mistake::DeviceName) }
+    if usable { Ok(word) } else { Err(HostsErrorKind::DeviceName) }
 }
 
-pub(super) fn metric(word: &str) -> Result<u16, Mistake> {
-    decimal(word).ok_or(Mistake::Metric)
+pub(super) fn metric(word: &str) -> Result<u16, HostsErrorKind> {
+    decimal(word).ok_or(HostsErrorKind::Metric)
 }
 
 /// The value of the `mtu` option (SPEC PRP-HOSTS-8).
-pub(super) fn mtu(word: &str) -> Result<NonZeroU16, Mistake> {
-    decimal(word).filter(|&mtu| mtu >= MIN_MTU).and_then(NonZeroU16::new).ok_or(Mistake::Mtu)
+pub(super) fn mtu(word: &str) -> Result<NonZeroU16, HostsErrorKind> {
+    decimal(word).filter(|&mtu| mtu >= MIN_MTU).and_then(NonZeroU16::new).ok_or(HostsErrorKind::Mtu)
 }
 
 /// SPEC PRP-HOSTS-10.
-pub(super) fn ethertype(word: &str) -> Result<u16, Mistake> {
+pub(super) fn ethertype(word: &str) -> Result<u16, HostsErrorKind> {
     let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
     let digits = digits.filter(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_hexdigit()));
-    let digits = digits.ok_or(Mistake::Ethertype)?;
-    let value = u16::from_str_radix(digits, 16).map_err(|_| Mistake::EthertypeRange)?;
+    let digits = digits.ok_or(HostsErrorKind::Ethertype)?;
+    let value = u16::from_str_radix(digits, 16).map_err(|_| HostsErrorKind::EthertypeRange)?;
     if value < 0x0600 {
-        return Err(Mistake::EthertypeRange);
+        return Err(HostsErrorKind::EthertypeRange);
     }
     match USED_ETHERTYPES.iter().find(|(used, _)| *used == value) {
-        Some((_, whose)) => Err(Mistake::EthertypeUsed { whose }),
+        Some((_, whose)) => Err(HostsErrorKind::EthertypeUsed { whose }),
         None => Ok(value),
     }
 }
 
 /// SPEC PRP-HOSTS-7. The first four refusals are how a mistake elsewhere in the line shows.
-pub(super) fn name(word: &str) -> Result<&str, Mistake> {
+pub(super) fn name(word: &str) -> Result<&str, HostsErrorKind> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     match word {
-        "," => Err(Mistake::Comma),
-        "via" => Err(Mistake::MissingComma),
-        "metric" => Err(Mistake::LateMetric),
-        _ if word.parse::<MacAddr>().is_ok() || is_udp(word) => Err(Mistake::MissingComma),
-        _ if !word.bytes().all(allowed) => Err(Mistake::NameCharacters),
-        _ if word.bytes().all(|b| b.is_ascii_digit()) => Err(Mistake::NameNumber),
-        _ if word.starts_with('-') => Err(Mistake::NameHyphen),
-        _ if word.len() > MAX_NAME => Err(Mistake::NameLength),
-        _ if is_local_name(word) => Err(Mistake::NameReserved),
+        "," => Err(HostsErrorKind::Comma),
+        "via" => Err(HostsErrorKind::MissingComma),
+        "metric" => Err(HostsErrorKind::LateMetric),
+        _ if word.parse::<MacAddr>().is_ok() || is_udp(word) => Err(HostsErrorKind::MissingComma),
+        _ if !word.bytes().all(allowed) => Err(HostsErrorKind::NameCharacters),
+        _ if word.bytes().all(|b| b.is_ascii_digit()) => Err(HostsErrorKind::NameNumber),
+        _ if word.starts_with('-') => Err(HostsErrorKind::NameHyphen),
+        _ if word.len() > MAX_NAME => Err(HostsErrorKind::NameLength),
+        _ if is_local_name(word) => Err(HostsErrorKind::NameReserved),
         _ => Ok(word),
     }
 }

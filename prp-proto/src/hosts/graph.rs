@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Hosts, StoredReach};
+use super::{Hosts, StoredTarget};
 
 /// An entry on the path from a root, and how many of its hops have been followed.
 pub(crate) struct Step {
@@ -52,7 +52,7 @@ pub(crate) fn walk(hosts: &Hosts, mut visit: impl FnMut(Visit<'_>)) {
                 continue;
             };
             step.followed += 1;
-            let StoredReach::Via(gateway) = hop.reach else { continue };
+            let StoredTarget::Via(gateway) = hop.target else { continue };
             // Unknown gateways and an entry via itself are mistakes of their own.
             let Some(next) = hosts.entry_index(gateway).filter(|&next| next != entry) else {
                 continue;

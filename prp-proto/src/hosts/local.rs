@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::{Hosts, Reach};
+use super::{HopTarget, Hosts};
 use crate::addr::NodeId;
 
 /// How many candidates an error lists.
@@ -42,7 +42,7 @@ impl Hosts {
     /// `is_local` is also told the line's device; whether that must match is for the caller to say.
     pub fn local_node(
         &self,
-        mut is_local: impl FnMut(Reach<'_>) -> bool,
+        mut is_local: impl FnMut(HopTarget<'_>) -> bool,
     ) -> Result<NodeId, LocalNodeError> {
         if let Some(node) = self.self_node {
             return Ok(node);
@@ -50,8 +50,8 @@ impl Hosts {
         let mut candidates = Vec::new();
         let mut total = 0;
         for entry in self.entries() {
-            let is_own = |reach| !matches!(reach, Reach::Via(_)) && is_local(reach);
-            let local = entry.hops().map(|hop| hop.reach).any(is_own);
+            let is_own = |target| !matches!(target, HopTarget::Via(_)) && is_local(target);
+            let local = entry.hops().map(|hop| hop.target).any(is_own);
             if local {
                 total += 1;
                 if candidates.len() < MAX_LISTED {

@@ -8,14 +8,14 @@ use core::net::IpAddr;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-use super::error::{Found, HostsError, HostsErrors, Mistake};
+use super::error::{FoundText, HostsError, HostsErrorKind, HostsErrors};
 use super::graph::{Step, Visit, walk};
 use super::lexer::{Word, Words, column, lines};
-use super::{Hosts, MAX_FILE, MAX_HOPS, StoredHop, StoredReach, fields};
+use super::{Hosts, MAX_FILE, MAX_HOPS, StoredHop, StoredTarget, fields};
 use crate::addr::{NodeId, UDP_PORTS, UdpPeer};
 
 /// A line given up: what was wrong with it has been noted.
-struct Stop;
+struct LineRejected;
 
 /// The place of a directive, and what it said.
 struct Directive {
@@ -45,8 +45,8 @@ struct Parser {
 pub(super) fn parse(bytes: &[u8]) -> Result<Hosts, HostsErrors> {
     let mut parser = Parser::default();
     if bytes.len() > MAX_FILE {
-        let size = Found::Size(bytes.len());
-        parser.errors.add(|| HostsError::new(1, 1, Mistake::FileSize, size));
+        let size = FoundText::Size(bytes.len());
+        parser.errors.add(|| HostsError::new(1, 1, HostsErrorKind::FileSize, size));
         return Err(parser.errors);
     }
     for (number, line) in lines(bytes) {
@@ -68,7 +68,7 @@ impl Parser {
         let mut words = Words::new(text);
         let first = words.next();
         // A line given up has been noted; the next one is read all the same.
-        let _: Result<(), Stop> = match first.text {
+        let _: Result<(), LineRejected> = match first.text {
             "" => Ok(()),
             "self" => self.self_directive(first, &mut words),
             "ethertype" => self.ethertype_directive(first, &mut words),
@@ -76,7 +76,11 @@ impl Parser {
         };
     }
 
-    fn self_directive(&mut self, keyword: Word<'_>, words: &mut Words<'_>) -> Result<(), Stop> {
+    fn self_directive(
+        &mut self,
+        keyword: Word<'_>,
+        words: &mut Words<'_>,
+    ) -> Result<(), LineRejected> {
         let first = self.self_line.as_ref().map(|seen| seen.line);
         self.once(first, words, keyword)?;
         let word = words.next();
@@ -90,7 +94,7 @@ impl Parser {
         &mut self,
         keyword: Word<'_>,
         words: &mut Words<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LineRejected> {
         let first = self.ethertype_line.as_ref().map(|seen| seen.line);
         self.once(first, words, keyword)?;
         let word = words.next();
@@ -104,17 +108,17 @@ impl Parser {
         first: Option<u32>,
         words: &Words<'_>,
         keyword: Word<'_>,
-    ) -> Result<(), Stop> {
-        let once = first.map_or(Ok(()), |first| Err(Mistake::DirectiveAgain { first }));
+    ) -> Result<(), LineRejected> {
+        let once = first.map_or(Ok(()), |first| Err(HostsErrorKind::DirectiveAgain { first }));
         self.check(words, keyword, once)
     }
 
-    fn line_end(&mut self, words: &mut Words<'_>) -> Result<(), Stop> {
+    fn line_end(&mut self, words: &mut Words<'_>) -> Result<(), LineRejected> {
         let word = words.next();
-        self.check(words, word, if word.is_end() { Ok(()) } else { Err(Mistake::LineEnd) })
+        self.check(words, word, if word.is_end() { Ok(()) } else { Err(HostsErrorKind::LineEnd) })
     }
 
-    fn node_line(&mut self, first: Word<'_>, words: &mut Words<'_>) -> Result<(), Stop> {
+    fn node_line(&mut self, first: Word<'_>, words: &mut Words<'_>) -> Result<(), LineRejected> {
         let hops = self.hosts.hops.len();
         let entry = self.entry(first, words)?;
         let read = self.hops(words).and_then(|()| self.labels(entry, words));
@@ -128,31 +132,31 @@ impl Parser {
 
     /// The new entry of the node a line begins with; none if the number is wrong, but the rest of
     /// the line is worth reading.
-    fn entry(&mut self, first: Word<'_>, words: &Words<'_>) -> Result<Option<usize>, Stop> {
+    fn entry(&mut self, first: Word<'_>, words: &Words<'_>) -> Result<Option<usize>, LineRejected> {
         let Ok(node) = fields::node(first.text) else {
             self.lost = true;
             let number = first.text.starts_with(|c: char| c.is_ascii_digit());
-            let mistake = if number { Mistake::NodeNumber } else { Mistake::LineStart };
-            let stop = self.wrong(words, first, mistake);
+            let kind = if number { HostsErrorKind::NodeNumber } else { HostsErrorKind::LineStart };
+            let stop = self.wrong(words, first, kind);
             return if number { Ok(None) } else { Err(stop) };
         };
         if let Some(entry) = self.hosts.entry_index(node) {
             let first_line = self.hosts.stored_entries[entry].line;
-            return Err(self.wrong(words, first, Mistake::NodeAgain { first: first_line }));
+            return Err(self.wrong(words, first, HostsErrorKind::NodeAgain { first: first_line }));
         }
         Ok(Some(self.hosts.add_entry(node, self.line)))
     }
 
     /// `hop {, hop}` (SPEC PRP-HOSTS-3)
-    fn hops(&mut self, words: &mut Words<'_>) -> Result<(), Stop> {
+    fn hops(&mut self, words: &mut Words<'_>) -> Result<(), LineRejected> {
         let first = self.hosts.hops.len();
         loop {
             let (hop, word) = self.hop(words)?;
             let listed = &self.hosts.hops[first..];
-            let place = if listed.iter().any(|other| other.reach == hop.reach) {
-                Err(Mistake::HopAgain)
+            let place = if listed.iter().any(|other| other.target == hop.target) {
+                Err(HostsErrorKind::HopAgain)
             } else if listed.len() == MAX_HOPS {
-                Err(Mistake::TooManyHops)
+                Err(HostsErrorKind::TooManyHops)
             } else {
                 Ok(())
             };
@@ -168,20 +172,20 @@ impl Parser {
 
     /// `via NODE [metric N]`, `ADDRESS DEVICE [metric N]` or `UDP-ADDRESS [metric N]`, and the word
     /// that is node or address.
-    fn hop<'a>(&mut self, words: &mut Words<'a>) -> Result<(StoredHop, Word<'a>), Stop> {
+    fn hop<'a>(&mut self, words: &mut Words<'a>) -> Result<(StoredHop, Word<'a>), LineRejected> {
         let mut word = words.next();
-        let reach = if word.text == "via" {
+        let target = if word.text == "via" {
             word = words.next();
-            StoredReach::Via(self.check(words, word, fields::node(word.text))?)
+            StoredTarget::Via(self.check(words, word, fields::node(word.text))?)
         } else if fields::is_udp(word.text) {
             let addr = self.check(words, word, fields::udp(word.text))?;
             let peer = self.udp_peer(addr.ip());
-            StoredReach::Udp { peer: self.check(words, word, peer)?, port: addr.port() }
+            StoredTarget::Udp { peer: self.check(words, word, peer)?, port: addr.port() }
         } else {
             let mac = self.check(words, word, fields::mac(word.text))?;
             let name = words.next();
             let device = self.check(words, name, fields::device(name.text))?;
-            StoredReach::Direct { mac, device: self.device(device) }
+            StoredTarget::Direct { mac, device: self.device(device) }
         };
         let mut metric = 0;
         if words.peek().text == "metric" {
@@ -189,7 +193,7 @@ impl Parser {
             let number = words.next();
             metric = self.check(words, number, fields::metric(number.text))?;
         }
-        Ok((StoredHop { reach, metric }, word))
+        Ok((StoredHop { target, metric }, word))
     }
 
     /// The number of `device`, which is new or known.
@@ -206,14 +210,14 @@ impl Parser {
     }
 
     /// The number of an IP address, which is new or known.
-    fn udp_peer(&mut self, ip: IpAddr) -> Result<UdpPeer, Mistake> {
+    fn udp_peer(&mut self, ip: IpAddr) -> Result<UdpPeer, HostsErrorKind> {
         let hash = |ip: IpAddr| FixedState::default().hash_one(ip);
         let peers = &mut self.hosts.udp_peers;
         if let Some(&known) = self.udp_peers.find(hash(ip), |&i| peers[usize::from(i)] == ip) {
             return Ok(UdpPeer(known));
         }
         if peers.len() >= usize::from(u16::MAX) {
-            return Err(Mistake::TooManyUdp);
+            return Err(HostsErrorKind::TooManyUdp);
         }
         let number = peers.len() as u16;
         peers.push(ip);
@@ -222,7 +226,7 @@ impl Parser {
     }
 
     /// `{NAME | OPTION}` to the end of the line; a wrong one does not hide the next.
-    fn labels(&mut self, entry: Option<usize>, words: &mut Words<'_>) -> Result<(), Stop> {
+    fn labels(&mut self, entry: Option<usize>, words: &mut Words<'_>) -> Result<(), LineRejected> {
         let mut mtu = None;
         loop {
             let word = words.next();
@@ -230,15 +234,16 @@ impl Parser {
                 break;
             }
             let read = match word.text.split_once('=') {
-                Some(("mtu", _)) if mtu.is_some() => Err(Mistake::OptionAgain),
+                Some(("mtu", _)) if mtu.is_some() => Err(HostsErrorKind::OptionAgain),
                 Some(("mtu", value)) => fields::mtu(value).map(|value| mtu = Some(value)),
-                Some(_) => Err(Mistake::OptionName),
+                Some(_) => Err(HostsErrorKind::OptionName),
                 None => fields::name(word.text).and_then(|name| self.name(entry, name)),
             };
-            if let Err(mistake) = read {
+            if let Err(kind) = read {
                 // Names that follow a hop without a comma, or a late metric, are none.
-                let misplaced = matches!(mistake, Mistake::MissingComma | Mistake::LateMetric);
-                let stop = self.wrong(words, word, mistake);
+                let misplaced =
+                    matches!(kind, HostsErrorKind::MissingComma | HostsErrorKind::LateMetric);
+                let stop = self.wrong(words, word, kind);
                 if misplaced {
                     return Err(stop);
                 }
@@ -250,10 +255,10 @@ impl Parser {
         Ok(())
     }
 
-    fn name(&mut self, entry: Option<usize>, name: &str) -> Result<(), Mistake> {
+    fn name(&mut self, entry: Option<usize>, name: &str) -> Result<(), HostsErrorKind> {
         let Some(entry) = entry else { return Ok(()) };
         let stored_entries = &self.hosts.stored_entries;
-        let taken = |owner: usize| Mistake::NameAgain { first: stored_entries[owner].line };
+        let taken = |owner: usize| HostsErrorKind::NameAgain { first: stored_entries[owner].line };
         self.hosts.names.add(name, entry).map_err(taken)
     }
 
@@ -262,15 +267,15 @@ impl Parser {
         &mut self,
         words: &Words<'_>,
         word: Word<'_>,
-        value: Result<T, Mistake>,
-    ) -> Result<T, Stop> {
-        value.map_err(|mistake| self.wrong(words, word, mistake))
+        value: Result<T, HostsErrorKind>,
+    ) -> Result<T, LineRejected> {
+        value.map_err(|kind| self.wrong(words, word, kind))
     }
 
-    fn wrong(&mut self, words: &Words<'_>, word: Word<'_>, mistake: Mistake) -> Stop {
-        let (line, found) = (self.line, Found::Word(word.text));
-        self.errors.add(|| HostsError::new(line, words.column(word), mistake, found));
-        Stop
+    fn wrong(&mut self, words: &Words<'_>, word: Word<'_>, kind: HostsErrorKind) -> LineRejected {
+        let (line, found) = (self.line, FoundText::Word(word.text));
+        self.errors.add(|| HostsError::new(line, words.column(word), kind, found));
+        LineRejected
     }
 
     fn not_utf8(&mut self, line: &[u8], valid: usize) {
@@ -278,7 +283,12 @@ impl Parser {
         self.errors.add(|| {
             let (before, after) = line.split_at(valid);
             let before = core::str::from_utf8(before).unwrap_or_default();
-            HostsError::new(number, column(before), Mistake::NotUtf8, Found::Bytes(after))
+            HostsError::new(
+                number,
+                column(before),
+                HostsErrorKind::NotUtf8,
+                FoundText::Bytes(after),
+            )
         });
     }
 
@@ -302,21 +312,21 @@ impl Parser {
     fn references(&self, errors: &mut HostsErrors) {
         let hosts = &self.hosts;
         let missing = |node| !self.lost && hosts.entry_index(node).is_none();
-        let mut note = |line, column, mistake, node: NodeId| {
-            errors.add(|| HostsError::new(line, column, mistake, Found::Node(node)));
+        let mut note = |line, column, kind, node: NodeId| {
+            errors.add(|| HostsError::new(line, column, kind, FoundText::Node(node)));
         };
         let directive = self.self_line.as_ref().zip(hosts.self_node);
         if let Some((at, node)) = directive.filter(|(_, node)| missing(*node)) {
-            note(at.line, at.column, Mistake::NodeUnknown, node);
+            note(at.line, at.column, HostsErrorKind::NodeUnknown, node);
         }
         for (index, entry) in hosts.stored_entries.iter().enumerate() {
             for (hop, column) in hosts.stored_hops(index).iter().zip(self.columns_of(index)) {
-                match hop.reach {
-                    StoredReach::Via(node) if node == entry.node => {
-                        note(entry.line, *column, Mistake::ViaItself, node);
+                match hop.target {
+                    StoredTarget::Via(node) if node == entry.node => {
+                        note(entry.line, *column, HostsErrorKind::ViaItself, node);
                     }
-                    StoredReach::Via(node) if missing(node) => {
-                        note(entry.line, *column, Mistake::NodeUnknown, node);
+                    StoredTarget::Via(node) if missing(node) => {
+                        note(entry.line, *column, HostsErrorKind::NodeUnknown, node);
                     }
                     _ => {}
                 }
@@ -331,7 +341,7 @@ impl Parser {
         let mut ports = Vec::new();
         for (index, entry) in hosts.stored_entries.iter().enumerate() {
             for (hop, column) in hosts.stored_hops(index).iter().zip(self.columns_of(index)) {
-                if let StoredReach::Udp { peer, port } = hop.reach {
+                if let StoredTarget::Udp { peer, port } = hop.target {
                     ports.push((peer, port, entry.line, *column));
                 }
             }
@@ -349,8 +359,8 @@ impl Parser {
                 } else {
                     (next_line, line, column, port)
                 };
-                let mistake = Mistake::UdpOverlap { first };
-                errors.add(|| HostsError::new(line, column, mistake, Found::UdpPort(found)));
+                let kind = HostsErrorKind::UdpOverlap { first };
+                errors.add(|| HostsError::new(line, column, kind, FoundText::UdpPort(found)));
             }
         }
     }
@@ -376,7 +386,12 @@ impl Parser {
         let nodes: Vec<_> =
             after.iter().chain(before).map(|step| stored_entries[step.entry].node).collect();
         let column = self.columns_of(entry).get(hop).copied().unwrap_or(1);
-        HostsError::new(stored_entries[entry].line, column, Mistake::ViaLoop, Found::Chain(&nodes))
+        HostsError::new(
+            stored_entries[entry].line,
+            column,
+            HostsErrorKind::ViaLoop,
+            FoundText::Chain(&nodes),
+        )
     }
 
     fn columns_of(&self, entry: usize) -> &[u32] {

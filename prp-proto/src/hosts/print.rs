@@ -3,7 +3,7 @@
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 
-use super::{Entry, Hosts, Reach};
+use super::{Entry, HopTarget, Hosts};
 use crate::wire;
 
 /// The whole file: parsing it again gives an equal `Hosts`.
@@ -34,10 +34,10 @@ impl fmt::Display for Entry<'_> {
         write!(f, "{}", self.node())?;
         for (i, hop) in self.hops().enumerate() {
             f.write_str(if i == 0 { "  " } else { ", " })?;
-            match hop.reach {
-                Reach::Direct { mac, device } => write!(f, "{mac} {device}")?,
-                Reach::Udp(addr) => write_udp(f, addr)?,
-                Reach::Via(node) => write!(f, "via {node}")?,
+            match hop.target {
+                HopTarget::Direct { mac, device } => write!(f, "{mac} {device}")?,
+                HopTarget::Udp(addr) => write_udp(f, addr)?,
+                HopTarget::Via(node) => write!(f, "via {node}")?,
             }
             if hop.metric != 0 {
                 write!(f, " metric {}", hop.metric)?;

@@ -2,7 +2,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use super::{Entry, Hosts, LocalNodeError, Reach, is_local_name};
+use super::{Entry, HopTarget, Hosts, LocalNodeError, is_local_name};
 use crate::addr::{MacAddr, NodeId};
 
 mod mistakes;
@@ -52,12 +52,12 @@ fn parse__example() {
     assert_eq!(beta.line(), 3);
     assert_eq!(beta.mtu(), Some(9000));
     assert_eq!(beta.names().collect::<Vec<_>>(), ["beta", "b.cluster"]);
-    let hops: Vec<_> = beta.hops().map(|hop| (hop.reach, hop.metric)).collect();
-    assert_eq!(hops, [(Reach::Direct { mac: mac(2), device: "eth0" }, 0)]);
+    let hops: Vec<_> = beta.hops().map(|hop| (hop.target, hop.metric)).collect();
+    assert_eq!(hops, [(HopTarget::Direct { mac: mac(2), device: "eth0" }, 0)]);
 
     let epsilon = hosts.entry(node(9)).unwrap();
-    let hops: Vec<_> = epsilon.hops().map(|hop| (hop.reach, hop.metric)).collect();
-    assert_eq!(hops, [(Reach::Via(node(2)), 10), (Reach::Via(node(3)), 20)]);
+    let hops: Vec<_> = epsilon.hops().map(|hop| (hop.target, hop.metric)).collect();
+    assert_eq!(hops, [(HopTarget::Via(node(2)), 10), (HopTarget::Via(node(3)), 20)]);
     assert_eq!(hosts.name(node(9)), Some("epsilon"));
     assert_eq!(hosts.name(node(3)), None);
     assert!(hosts.entry(node(4)).is_none());
@@ -111,8 +111,8 @@ fn parse__hops_of_both_kinds_mix() {
         "1 02:00:00:00:00:01 eth0, 02:00:00:00:00:01 eth1 metric 5,via 2 metric 9 a\n2 via 3\n3 02:00:00:00:00:03 eth1",
     );
     let hops: Vec<_> = hosts.entry(node(1)).unwrap().hops().collect();
-    assert_eq!(hops[1].reach, Reach::Direct { mac: mac(1), device: "eth1" });
-    assert_eq!(hops[2].reach, Reach::Via(node(2)));
+    assert_eq!(hops[1].target, HopTarget::Direct { mac: mac(1), device: "eth1" });
+    assert_eq!(hops[2].target, HopTarget::Via(node(2)));
     assert_eq!(hops.iter().map(|hop| hop.metric).collect::<Vec<_>>(), [0, 5, 9]);
     assert_eq!(hosts.devices().collect::<Vec<_>>(), ["eth0", "eth1"]);
 }
@@ -167,13 +167,13 @@ fn resolve__names_of_the_greatest_length_stay_apart() {
 fn local_node__is_the_one_line_with_a_local_address() {
     let hosts = parse(EXAMPLE);
     assert_eq!(
-        hosts.local_node(|own| own == Reach::Direct { mac: mac(1), device: "eth0" }),
+        hosts.local_node(|own| own == HopTarget::Direct { mac: mac(1), device: "eth0" }),
         Ok(node(1))
     );
     let text = std::format!("self 3\n{EXAMPLE}");
     assert_eq!(
         parse(&text)
-            .local_node(|own| matches!(own, Reach::Direct { mac: addr, .. } if addr == mac(1))),
+            .local_node(|own| matches!(own, HopTarget::Direct { mac: addr, .. } if addr == mac(1))),
         Ok(node(3))
     );
 }
@@ -181,7 +181,7 @@ fn local_node__is_the_one_line_with_a_local_address() {
 #[test]
 fn local_node__says_how_to_decide_between_several() {
     let error = parse(EXAMPLE)
-        .local_node(|own| matches!(own, Reach::Direct { mac: addr, .. } if addr == mac(2)))
+        .local_node(|own| matches!(own, HopTarget::Direct { mac: addr, .. } if addr == mac(2)))
         .unwrap_err();
     insta::assert_snapshot!(error, @"several lines have an address of this machine: node 2 (line 3), node 7 (line 5); set PRP_NODE or write `self N` to say which it is");
 

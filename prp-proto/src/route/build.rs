@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashTable};
 
 use super::{MAX_NEXT_HOPS, NextHop, NoRoute, RouteTable, Slot};
 use crate::addr::{DeviceId, LinkAddr, NodeId};
-use crate::hosts::{Hosts, MIN_MTU, StoredEntry, StoredReach, UDP_DEVICE, Visit, walk};
+use crate::hosts::{Hosts, MIN_MTU, StoredEntry, StoredTarget, UDP_DEVICE, Visit, walk};
 
 /// Bytes of the IPv4 and the UDP header.
 const UDP_IPV4_LEN: u16 = 20 + 8;
@@ -75,11 +75,11 @@ impl Builder<'_> {
     fn survey(&mut self) {
         for (index, entry) in self.hosts.stored_entries().iter().enumerate() {
             for hop in self.hosts.stored_hops(index) {
-                let Some(addr) = hop.reach.addr() else { continue };
+                let Some(addr) = hop.target.addr() else { continue };
                 if entry.node == self.local {
                     self.own.push(addr);
                 }
-                if let Some(device) = self.device(hop.reach) {
+                if let Some(device) = self.device(hop.target) {
                     let known = self.neighbours.entry((device, addr));
                     let owner = known.or_insert((hop.metric, entry.node));
                     if hop.metric < owner.0 {
@@ -91,13 +91,13 @@ impl Builder<'_> {
     }
 
     /// This machine's device that reaches a neighbour.
-    fn device(&self, reach: StoredReach) -> Option<DeviceId> {
-        match reach {
-            StoredReach::Direct { device, .. } => {
+    fn device(&self, target: StoredTarget) -> Option<DeviceId> {
+        match target {
+            StoredTarget::Direct { device, .. } => {
                 self.devices.get(device as usize).copied().flatten()
             }
-            StoredReach::Udp { .. } => self.udp,
-            StoredReach::Via(_) => None,
+            StoredTarget::Udp { .. } => self.udp,
+            StoredTarget::Via(_) => None,
         }
     }
 
@@ -112,14 +112,14 @@ impl Builder<'_> {
         found.clear();
         let mut missing = false;
         for hop in self.hosts.stored_hops(index) {
-            match (hop.reach, hop.reach.addr()) {
+            match (hop.target, hop.target.addr()) {
                 // A frame to its own sender's address reaches no host (SPEC PRP-ROUTE-3).
                 (_, Some(addr)) if self.own.contains(&addr) => {}
-                (reach, Some(addr)) => match self.device(reach) {
+                (target, Some(addr)) => match self.device(target) {
                     Some(device) => found.push(self.next_hop(entry, addr, device, hop.metric)),
                     None => missing = true,
                 },
-                (StoredReach::Via(gateway), None) => {
+                (StoredTarget::Via(gateway), None) => {
                     missing |= self.inherit(entry, gateway, hop.metric, found);
                 }
                 (_, None) => {}

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{MAX_NEXT_HOPS, NextHop, NoRoute, Route, RouteTable};
 use crate::addr::{DeviceId, LinkAddr, MacAddr, NodeId, UdpPeer};
 use crate::hosts::tests::{arb_file, full_cluster};
-use crate::hosts::{Hosts, MIN_MTU, Reach, UDP_DEVICE};
+use crate::hosts::{HopTarget, Hosts, MIN_MTU, UDP_DEVICE};
 
 const EXAMPLE: &str = "
 1  02:00:00:00:00:01  eth0  alpha
@@ -224,11 +224,11 @@ fn expected_hops(
     local: NodeId,
     to: NodeId,
 ) -> Vec<(u32, LinkAddr, u16, Option<u32>)> {
-    let own = |reach| {
+    let own = |target| {
         let mut hops = hosts.entry(local).into_iter().flat_map(|entry| entry.hops());
-        hops.any(|hop| match (hop.reach, reach) {
-            (Reach::Direct { mac: own, .. }, Reach::Direct { mac, .. }) => own == mac,
-            (own, reach) => own == reach,
+        hops.any(|hop| match (hop.target, target) {
+            (HopTarget::Direct { mac: own, .. }, HopTarget::Direct { mac, .. }) => own == mac,
+            (own, target) => own == target,
         })
     };
     let room = |mtu: Option<u32>, addr: LinkAddr| match addr {
@@ -242,19 +242,19 @@ fn expected_hops(
         return expected_hops;
     }
     for hop in entry.hops() {
-        match hop.reach {
-            reach @ (Reach::Direct { .. } | Reach::Udp(_)) if own(reach) => {}
-            Reach::Direct { mac, device } => {
+        match hop.target {
+            target @ (HopTarget::Direct { .. } | HopTarget::Udp(_)) if own(target) => {}
+            HopTarget::Direct { mac, device } => {
                 let at = hosts.devices().position(|name| name == device).unwrap();
                 expected_hops.push((u32::from(hop.metric), mac.into(), at as u16, entry.mtu()));
             }
-            Reach::Udp(addr) => {
+            HopTarget::Udp(addr) => {
                 let at = hosts.udp_peers().iter().position(|ip| *ip == addr.ip()).unwrap();
                 let addr = LinkAddr::Udp { peer: UdpPeer(at as u16), port: addr.port() };
                 let mtu = room(entry.mtu(), addr);
                 expected_hops.push((u32::from(hop.metric), addr, UDP.0, mtu));
             }
-            Reach::Via(gateway) => {
+            HopTarget::Via(gateway) => {
                 for (metric, addr, device, mtu) in self::expected_hops(hosts, local, gateway) {
                     let mtu = match (mtu, room(entry.mtu(), addr)) {
                         (Some(a), Some(b)) => Some(a.min(b)),

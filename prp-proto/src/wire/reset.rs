@@ -57,7 +57,7 @@ impl ResetReason {
 impl fmt::Display for ResetReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused => f.write_str("nobody listens on the port"),
+            Self::Refused => f.write_str("no process listens on the port"),
             Self::Aborted => f.write_str("the other end gave the connection up"),
             Self::NoConnection => f.write_str("the other end knows no such connection"),
             Self::Gap => f.write_str("the other end lost a segment and does not recover losses"),

@@ -14,7 +14,8 @@ const REPORT: u8 = 2;
 /// A datagram of a test, as it has come.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum TrainTest {
-    /// A probe: of a train with an index below [`Self::MOST`], alone with that or a higher one.
+    /// A probe: of a train with an index below [`Self::MAX_PROBES`], alone with that or a higher
+    /// one.
     Probe {
         /// The number of the test.
         test: u32,
@@ -34,7 +35,7 @@ pub enum TrainTest {
 
 impl TrainTest {
     /// Probes that leave as a train, and probes that leave alone, at most.
-    pub const MOST: usize = 8;
+    pub const MAX_PROBES: usize = 8;
     /// Bytes of a report, and those of a probe before its pattern: mark, kind, index, a field of 16
     /// bits, and the number of the test.
     pub const LEN: usize = 12;
@@ -50,7 +51,9 @@ impl TrainTest {
         };
         let test = u32::from_be_bytes([a, b, c, d]);
         Some(match (kind, [high, low]) {
-            (PROBE, [0, 0]) if usize::from(index) < 2 * Self::MOST => Self::Probe { test, index },
+            (PROBE, [0, 0]) if usize::from(index) < 2 * Self::MAX_PROBES => {
+                Self::Probe { test, index }
+            }
             (REPORT, came) => Self::Report { test, came: u16::from_be_bytes(came) },
             _ => Self::Malformed,
         })
@@ -105,13 +108,13 @@ fn pattern(test: u32, index: u8) -> impl Iterator<Item = u8> {
 impl fmt::Display for TrainTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Probe { test, index } if usize::from(*index) < Self::MOST => {
+            Self::Probe { test, index } if usize::from(*index) < Self::MAX_PROBES => {
                 write!(f, "train test {test}: probe {index}, of a train")
             }
             Self::Probe { test, index } => write!(f, "train test {test}: probe {index}, alone"),
             Self::Report { test, came } => {
                 write!(f, "train test {test}: came {:08b} of a train, ", came & 0xff)?;
-                write!(f, "{:08b} alone", came >> Self::MOST)
+                write!(f, "{:08b} alone", came >> Self::MAX_PROBES)
             }
             Self::Malformed => f.write_str("train test: malformed"),
         }

@@ -62,9 +62,9 @@ fn fault_findings(cluster: &Cluster, paths: &Paths) -> Vec<Finding> {
             continue;
         }
         seen.insert(key, findings.len());
-        let mend = Some(fault.mend().to_string());
+        let fix = Some(fault.fix().to_string());
         let what = fault.to_string();
-        findings.push(Finding { line, mend, ..Finding::new(path_of(paths, at), what) });
+        findings.push(Finding { line, fix, ..Finding::new(path_of(paths, at), what) });
     }
     findings
 }
@@ -129,8 +129,8 @@ fn read_all(folder: &Path) -> Result<(Paths, BTreeMap<NodeId, Hosts>), Vec<Findi
 /// Whose file it is.
 fn owner(path: &Path, hosts: &Hosts) -> Result<NodeId, Vec<Finding>> {
     hosts.self_node().or_else(|| by_name(path)).ok_or_else(|| {
-        let mend = Some("call it prphosts.NODE or NODE/prphosts, or write `self NODE`".into());
-        vec![Finding { mend, ..Finding::new(path, "whose is it?") }]
+        let fix = Some("call it prphosts.NODE or NODE/prphosts, or write `self NODE`".into());
+        vec![Finding { fix, ..Finding::new(path, "whose is it?") }]
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use prp_device::{DeviceState, device_states, list_interfaces};
 use prp_proto::addr::NodeId;
-use prp_proto::hosts::{Entry, Hosts, Reach};
+use prp_proto::hosts::{Entry, HopTarget, Hosts};
 
 use super::{Finding, MAX_NOTES};
 
@@ -21,15 +21,15 @@ pub(super) struct Machine {
 
 /// What is wrong with a device that prphosts names.
 #[derive(Debug)]
-struct Trouble {
+struct DeviceProblem {
     what: String,
-    mend: String,
-    degree: Degree,
+    fix: String,
+    severity: Severity,
 }
 
 /// How bad that is.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-enum Degree {
+enum Severity {
     /// It may change by itself.
     Passing,
     /// Nothing goes by this device, and other devices may do.
@@ -83,20 +83,23 @@ impl Machine {
     /// What this machine, which is node `own`, lacks of `hosts`, which is at `path`.
     pub(super) fn findings(&self, path: &Path, hosts: &Hosts, own: NodeId) -> Findings {
         let mut found = Findings::default();
-        let troubles: Vec<_> = hosts.devices().map(|name| self.trouble(name)).collect();
-        let is_lost = |trouble: &Option<Trouble>| {
-            trouble.as_ref().is_some_and(|trouble| trouble.degree != Degree::Passing)
+        let device_problems: Vec<_> = hosts.devices().map(|name| self.problem(name)).collect();
+        let is_lost = |problem: &Option<DeviceProblem>| {
+            problem.as_ref().is_some_and(|problem| problem.severity != Severity::Passing)
         };
-        let all_lost = troubles.iter().all(is_lost);
-        for Trouble { what, mend, degree } in troubles.into_iter().flatten().take(MAX_NOTES) {
-            let finding = Finding { mend: Some(mend), ..Finding::new(path, what) };
-            let is_fault = degree == Degree::Mistaken || degree == Degree::Unusable && all_lost;
+        let all_lost = device_problems.iter().all(is_lost);
+        for DeviceProblem { what, fix, severity } in
+            device_problems.into_iter().flatten().take(MAX_NOTES)
+        {
+            let finding = Finding { fix: Some(fix), ..Finding::new(path, what) };
+            let is_fault =
+                severity == Severity::Mistaken || severity == Severity::Unusable && all_lost;
             if is_fault { &mut found.faults } else { &mut found.notes }.push(finding);
         }
-        if let Some(trouble) = self.loopback_trouble(hosts.entry(own)) {
-            let Trouble { what, mend, degree } = trouble;
-            let finding = Finding { mend: Some(mend), ..Finding::new(path, what) };
-            let is_fault = degree == Degree::Unusable;
+        if let Some(problem) = self.loopback_trouble(hosts.entry(own)) {
+            let DeviceProblem { what, fix, severity } = problem;
+            let finding = Finding { fix: Some(fix), ..Finding::new(path, what) };
+            let is_fault = severity == Severity::Unusable;
             if is_fault { &mut found.faults } else { &mut found.notes }.push(finding);
         }
         let own = hosts.entry(own).into_iter().flat_map(|entry| self.wrong_addresses(path, entry));
@@ -111,7 +114,7 @@ impl Machine {
     }
 
     /// What keeps frames from going by the device called `name`.
-    fn trouble(&self, name: &str) -> Option<Trouble> {
+    fn problem(&self, name: &str) -> Option<DeviceProblem> {
         let Some(device) = self.device(name) else { return Some(self.absence(name)) };
         if device.loopback {
             return None;
@@ -122,59 +125,59 @@ impl Machine {
             && TAKE_FRAMES_OF_PORTS.contains(&kind)
         {
             let (other, mac) = (&master.name, master.mac);
-            return Some(Trouble {
+            return Some(DeviceProblem {
                 what: format!(
                     "device {name} is a port of the {kind} {other}, which takes its frames"
                 ),
-                mend: format!(
+                fix: format!(
                     "name {other} here, and {mac} as this node's hardware address everywhere"
                 ),
-                degree: Degree::Mistaken,
+                severity: Severity::Mistaken,
             });
         }
         if !device.up {
-            return Some(Trouble {
+            return Some(DeviceProblem {
                 what: format!("device {name} is down"),
-                mend: format!("`ip link set {name} up`"),
-                degree: Degree::Unusable,
+                fix: format!("`ip link set {name} up`"),
+                severity: Severity::Unusable,
             });
         }
-        (!device.carrier).then(|| Trouble {
+        (!device.carrier).then(|| DeviceProblem {
             what: format!("device {name} has no carrier"),
-            mend: "plug the cable in, or set the other end up".into(),
-            degree: Degree::Passing,
+            fix: "plug the cable in, or set the other end up".into(),
+            severity: Severity::Passing,
         })
     }
 
     /// What keeps requests over UDP from the processes of this node, whose line is `own`. In a
     /// fresh network namespace the loopback device is down.
-    fn loopback_trouble(&self, own: Option<Entry<'_>>) -> Option<Trouble> {
+    fn loopback_trouble(&self, own: Option<Entry<'_>>) -> Option<DeviceProblem> {
         let loopback = self.devices.iter().find(|device| device.loopback && !device.up)?;
         let own = own?;
-        let by_udp = own.hops().filter(|hop| matches!(hop.reach, Reach::Udp(_))).count();
+        let by_udp = own.hops().filter(|hop| matches!(hop.target, HopTarget::Udp(_))).count();
         let name = &loopback.name;
-        (by_udp > 0).then(|| Trouble {
+        (by_udp > 0).then(|| DeviceProblem {
             what: format!(
                 "device {name} is down, by which requests over UDP get to the processes of this node"
             ),
-            mend: format!("`ip link set {name} up`"),
-            degree: if by_udp == own.hops().len() { Degree::Unusable } else { Degree::Passing },
+            fix: format!("`ip link set {name} up`"),
+            severity: if by_udp == own.hops().len() { Severity::Unusable } else { Severity::Passing },
         })
     }
 
     /// There is no device of this name.
-    fn absence(&self, name: &str) -> Trouble {
+    fn absence(&self, name: &str) -> DeviceProblem {
         let other = self.devices.iter().find(|d| d.alternatives.iter().any(|other| other == name));
         match other {
-            Some(device) => Trouble {
+            Some(device) => DeviceProblem {
                 what: format!("{name} is an alternative name of device {}", device.name),
-                mend: format!("write {}", device.name),
-                degree: Degree::Mistaken,
+                fix: format!("write {}", device.name),
+                severity: Severity::Mistaken,
             },
-            None => Trouble {
+            None => DeviceProblem {
                 what: format!("this machine has no device {name}"),
-                mend: "ways by it hold once it is there".into(),
-                degree: Degree::Unusable,
+                fix: "ways by it hold once it is there".into(),
+                severity: Severity::Unusable,
             },
         }
     }
@@ -185,7 +188,7 @@ impl Machine {
         let best = own.hops().map(|hop| hop.metric).min();
         let best_hops = own.hops().filter(|hop| Some(hop.metric) == best);
         let wrong = best_hops.filter_map(|hop| {
-            let Reach::Direct { mac, device } = hop.reach else { return None };
+            let HopTarget::Direct { mac, device } = hop.target else { return None };
             let device = self.device(device).filter(|d| !d.loopback && d.mac != mac)?;
             let has_it = self.devices.iter().find(|d| d.mac == mac);
             let owner =
@@ -195,9 +198,9 @@ impl Machine {
                 "device {name} has the hardware address {}, and not {mac}{owner}",
                 device.mac
             );
-            let mend =
+            let fix =
                 Some(format!("write the address that {name} has, here and in the files of others"));
-            Some(Finding { line: Some(own.line()), mend, ..Finding::new(path, what) })
+            Some(Finding { line: Some(own.line()), fix, ..Finding::new(path, what) })
         });
         wrong.collect()
     }

@@ -45,7 +45,7 @@ fn cluster__paths_that_differ_are_noted_and_no_fault() {
 }
 
 #[test]
-fn cluster__names_file_line_and_mend_and_each_once() {
+fn cluster__names_file_line_and_fix_and_each_once() {
     let chain = Plan::chain(4).expect("a possible size");
     // Node 4 does not know 1, and 3 sends back what is for 4.
     let folder = folder(&chain, |node, text| match node {
@@ -131,7 +131,7 @@ fn hosts__counts_and_names_this_node() {
     let file = folder.path().join("prphosts");
     let checked = |text: &str| {
         fs::write(&file, text).expect("room");
-        hosts(&file, Place::Anywhere)
+        hosts(&file, HostsScope::Anywhere)
     };
     let cluster = "self 2\n1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 eth0 beta b\n\
         9 via 2 metric 10, via 1 metric 20 epsilon\n";
@@ -150,7 +150,7 @@ fn hosts__tells_of_devices_that_are_not_here() {
     let file = folder.path().join("prphosts");
     let checked = |text: &str| {
         fs::write(&file, text).expect("room");
-        let report = hosts(&file, Place::Anywhere);
+        let report = hosts(&file, HostsScope::Anywhere);
         assert!(report.ok, "{report:?}");
         words(&report.notes, &folder)
     };
@@ -167,9 +167,9 @@ fn hosts__in_force_here_is_wrong_where_no_program_can_work() {
     let file = folder.path().join("prphosts");
     let faults = |text: &str| {
         fs::write(&file, text).expect("room");
-        let report = hosts(&file, Place::Here);
+        let report = hosts(&file, HostsScope::Here);
         assert_eq!(report.ok, report.faults.is_empty());
-        assert!(hosts(&file, Place::Anywhere).ok, "elsewhere it may be right");
+        assert!(hosts(&file, HostsScope::Anywhere).ok, "elsewhere it may be right");
         words(&report.faults, &folder)
     };
     let stranger = "1 02:00:00:00:01:01 test0\n";
@@ -191,7 +191,7 @@ fn hosts__one_hardware_address_of_several_nodes_is_noted() {
     let text = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0, 02:00:00:00:00:02 eth1 metric 1\n\
                 3 02:00:00:00:00:02 eth0\n4 02:00:00:00:00:01 eth1\n5 via 2\n";
     fs::write(&file, text).expect("room");
-    let report = hosts(&file, Place::Anywhere);
+    let report = hosts(&file, HostsScope::Anywhere);
     assert!(report.ok, "{report:?}");
     assert_eq!(
         words(&report.notes, &folder),

@@ -42,7 +42,7 @@ impl Daemon {
             for asked in self.control.poll(now) {
                 times += 1;
                 let wrong = asked.question.err().map(Reply::Error);
-                self.control.answer(now, asked.asker, wrong.as_ref().unwrap_or(reply));
+                self.control.answer(now, asked.client, wrong.as_ref().unwrap_or(reply));
             }
             thread::yield_now();
         }
@@ -86,7 +86,7 @@ fn poll__survives_clients_that_ask_nonsense_or_too_much() {
     let dir = daemon.dir.clone();
     let client = thread::spawn(move || {
         let connect = || {
-            let stream = dir.connect(node(), Service::Control, PATIENCE).unwrap();
+            let stream = dir.connect(node(), Service::Control, CLIENT_TIMEOUT).unwrap();
             stream.set_nonblocking(false).unwrap();
             stream
         };

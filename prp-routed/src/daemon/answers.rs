@@ -4,18 +4,18 @@ use prp_proto::time::Instant;
 
 use super::Daemon;
 use super::loader::ReloadRequest;
-use crate::control::Asked;
+use crate::control::ClientRequest;
 use crate::metrics;
 use crate::neighbours::Neighbour;
 use crate::report::{self, Question, Reply};
 
 impl Daemon {
     /// A client asks.
-    pub(super) fn asked(&mut self, now: Instant, asked: Asked) {
-        let Asked { asker, may_change, question } = asked;
+    pub(super) fn asked(&mut self, now: Instant, asked: ClientRequest) {
+        let ClientRequest { client, may_change, question } = asked;
         let question = match question {
             Ok(question) => question,
-            Err(why) => return self.service.answer(asker, Reply::Error(why)),
+            Err(why) => return self.service.answer(client, Reply::Error(why)),
         };
         let value = match question {
             Question::Status => serde_json::to_value(self.status(now)),
@@ -30,13 +30,13 @@ impl Daemon {
             Question::Reload { dry_run } => {
                 if !dry_run && !may_change {
                     let why = "only root and the daemon's own user may reload".into();
-                    return self.service.answer(asker, Reply::Error(why));
+                    return self.service.answer(client, Reply::Error(why));
                 }
-                return self.wish(ReloadRequest { asker: Some(asker), dry_run });
+                return self.request_reload(ReloadRequest { client: Some(client), dry_run });
             }
         };
         let reply = value.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok);
-        self.service.answer(asker, reply);
+        self.service.answer(client, reply);
     }
 
     fn neighbour_lines(&self) -> Vec<report::NeighbourLine> {

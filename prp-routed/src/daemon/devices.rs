@@ -22,14 +22,14 @@ impl Daemon {
         };
         if let Some(device) = come {
             info!(device, "has come");
-            self.wish(ReloadRequest { asker: None, dry_run: false });
+            self.request_reload(ReloadRequest { client: None, dry_run: false });
         }
         self.warn_of_troubles();
     }
 
     /// Logs what keeps devices that prphosts names from use, once each time.
     pub(super) fn warn_of_troubles(&mut self) {
-        let troubles = check::troubles(&self.table.file, self.table.routes.local());
+        let troubles = check::device_problems(&self.table.file, self.table.routes.local());
         let is_new = |trouble: &&String| !self.troubles.contains(trouble);
         troubles.iter().filter(is_new).for_each(|trouble| warn!("{trouble}"));
         self.troubles = troubles;

@@ -16,19 +16,19 @@ use crate::table::Table;
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(super) struct ReloadRequest {
     /// To be answered; none for a signal.
-    pub(super) asker: Option<ClientId>,
+    pub(super) client: Option<ClientId>,
     /// Only to be told what would change.
     pub(super) dry_run: bool,
 }
 
-/// A reading and those who wished for it.
+/// A reading and the clients that asked for it.
 pub(super) type Loaded = (io::Result<Table>, Vec<ReloadRequest>);
 
 /// The thread that reads, when there is one, and the clients that wait for it.
 #[derive(Debug)]
 pub(super) struct Loader {
     /// Rings when there is a result.
-    bell: Arc<EventFd>,
+    eventfd: Arc<EventFd>,
     results: Receiver<io::Result<Table>>,
     sender: Sender<io::Result<Table>>,
     reading: Vec<ReloadRequest>,
@@ -40,18 +40,29 @@ pub(super) struct Loader {
 impl Loader {
     pub(super) fn new() -> io::Result<Self> {
         let (sender, results) = channel();
-        let bell = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
-        Ok(Self { bell: Arc::new(bell), results, sender, reading: Vec::new(), next: Vec::new() })
+        let eventfd = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
+        Ok(Self {
+            eventfd: Arc::new(eventfd),
+            results,
+            sender,
+            reading: Vec::new(),
+            next: Vec::new(),
+        })
     }
 
     /// Readable when there is a result.
-    pub(super) fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub(super) fn eventfd(&self) -> BorrowedFd<'_> {
+        self.eventfd.as_fd()
     }
 
     /// Has it read, now or after the present reading.
-    pub(super) fn wish(&mut self, wish: ReloadRequest, settings: &Settings, devices: &[Interface]) {
-        self.next.push(wish);
+    pub(super) fn request_reload(
+        &mut self,
+        request: ReloadRequest,
+        settings: &Settings,
+        devices: &[Interface],
+    ) {
+        self.next.push(request);
         if self.reading.is_empty() {
             self.begin(settings, devices);
         }
@@ -60,28 +71,28 @@ impl Loader {
     fn begin(&mut self, settings: &Settings, devices: &[Interface]) {
         self.reading = std::mem::take(&mut self.next);
         let (settings, devices) = (settings.clone(), devices.to_vec());
-        let (sender, bell) = (self.sender.clone(), self.bell.clone());
+        let (sender, eventfd) = (self.sender.clone(), self.eventfd.clone());
         let read = move || {
             // Both fail only when the daemon is gone.
             let _ = sender.send(Table::load(&settings, &devices));
-            let _ = bell.write(1);
+            let _ = eventfd.write(1);
         };
         let thread = std::thread::Builder::new().name("prp-routed-load".into()).spawn(read);
         if let Err(e) = thread {
             let _ = self.sender.send(Err(e));
-            let _ = self.bell.write(1);
+            let _ = self.eventfd.write(1);
         }
     }
 
-    /// What has been read. After dealing with it, [`Self::go_on`].
+    /// What has been read. After dealing with it, [`Self::read_again`].
     pub(super) fn take(&mut self) -> Option<Loaded> {
-        let _ = self.bell.read();
+        let _ = self.eventfd.read();
         let table = self.results.try_recv().ok()?;
         Some((table, std::mem::take(&mut self.reading)))
     }
 
     /// Reads again for those who have come meanwhile.
-    pub(super) fn go_on(&mut self, settings: &Settings, devices: &[Interface]) {
+    pub(super) fn read_again(&mut self, settings: &Settings, devices: &[Interface]) {
         if self.reading.is_empty() && !self.next.is_empty() {
             self.begin(settings, devices);
         }

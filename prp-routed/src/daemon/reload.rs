@@ -21,10 +21,10 @@ use crate::table::Table;
 
 impl Daemon {
     /// prphosts has been read again: puts it in force unless something is wrong with it or all
-    /// clients only wished to know.
-    pub(super) fn loaded(&mut self, table: io::Result<Table>, wishes: &[ReloadRequest]) {
+    /// clients only asked.
+    pub(super) fn loaded(&mut self, table: io::Result<Table>, requests: &[ReloadRequest]) {
         let table = table.map_err(explain_reading).and_then(|table| self.compatible(table));
-        let apply = wishes.iter().any(|wish| !wish.dry_run);
+        let apply = requests.iter().any(|request| !request.dry_run);
         let outcome = table.and_then(|table| {
             let changes = self.table.changes(&table);
             if apply {
@@ -41,16 +41,16 @@ impl Daemon {
             self.last_error = outcome.as_ref().err().map(ToString::to_string);
             self.manager.ready(&self.summary());
         }
-        for wish in wishes {
-            let Some(asker) = wish.asker else { continue };
+        for request in requests {
+            let Some(client) = request.client else { continue };
             let reply = match &outcome {
                 Ok(changes) => {
-                    let report = serde_json::to_value(Reloaded::new(!wish.dry_run, changes));
+                    let report = serde_json::to_value(Reloaded::new(!request.dry_run, changes));
                     report.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok)
                 }
                 Err(e) => Reply::Error(format!("{e}\nthe routes so far stay in force")),
             };
-            self.service.answer(asker, reply);
+            self.service.answer(client, reply);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::exporter::Exporter;
 use crate::kernel::Kernel;
 use crate::local_service::LocalService;
 use crate::neighbours::Neighbours;
-use crate::notify::Manager;
+use crate::notify::ServiceManager;
 use crate::privilege::{self, Identity};
 use crate::rate_meter::RateMeter;
 use crate::router::Router;
@@ -32,11 +32,11 @@ impl Daemon {
     /// any more.
     ///
     /// # Errors
-    /// A mistake in prphosts, a missing privilege, another daemon that runs: each with its mend.
+    /// A mistake in prphosts, a missing privilege, another daemon that runs: each with its fix.
     pub fn start(settings: Settings) -> io::Result<Self> {
         // 1. What must be found before anything is opened.
         let identity = settings.user.as_deref().map(Identity::find).transpose()?;
-        let manager = Manager::find();
+        let manager = ServiceManager::find();
         // 2. Sockets, and programs for the kernel: files are read and names taken with the rights
         //    it was started with.
         let dir = RunDir::in_force();
@@ -64,7 +64,7 @@ impl Daemon {
     /// A daemon with all its sockets, and the kernel's part.
     fn open(
         settings: Settings,
-        manager: Manager,
+        manager: ServiceManager,
         dir: &RunDir,
     ) -> io::Result<(Self, LocalService)> {
         // Before any thread is started, since each takes over which signals it leaves to others.

@@ -7,7 +7,7 @@ use crate::local_service::{Event, LocalService};
 use crate::report::Reply;
 
 /// Exporters of different tests search for their daemon in different folders.
-struct Place {
+struct TestRunDir {
     _folder: tempfile::TempDir,
     dir: RunDir,
 }
@@ -16,12 +16,12 @@ fn node() -> NodeId {
     NodeId::new(65_110).expect("a node")
 }
 
-fn serve() -> (Place, SocketAddr) {
+fn serve() -> (TestRunDir, SocketAddr) {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = RunDir::at(folder.path().join("run"));
     let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
     let address = exporter.serve(dir.clone(), node()).expect("a thread");
-    (Place { _folder: folder, dir }, address)
+    (TestRunDir { _folder: folder, dir }, address)
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -44,19 +44,19 @@ fn request(address: SocketAddr, line: &str) -> String {
 
 /// Answers like a daemon, for as long as `asking` runs; how often it was asked.
 fn answering<T: Send + 'static>(
-    place: &Place,
+    run_dir: &TestRunDir,
     asking: impl FnOnce() -> T + Send + 'static,
 ) -> (T, usize) {
-    let (service, mut daemon) = LocalService::bind(&place.dir, node()).expect("a free name");
+    let (service, mut daemon) = LocalService::bind(&run_dir.dir, node()).expect("a free name");
     daemon.start(service).expect("a thread");
     let asking = std::thread::spawn(asking);
     let mut times = 0;
     while !asking.is_finished() {
         for event in daemon.events() {
-            let Event::Asked(asked) = event else { panic!("{event:?}") };
+            let Event::Request(asked) = event else { panic!("{event:?}") };
             assert!(matches!(asked.question, Ok(Question::Metrics)));
             times += 1;
-            daemon.answer(asked.asker, Reply::Ok(format!("frames {times}\n").into()));
+            daemon.answer(asked.client, Reply::Ok(format!("frames {times}\n").into()));
         }
         yield_now();
     }
@@ -65,7 +65,7 @@ fn answering<T: Send + 'static>(
 
 #[test]
 fn serve__gives_what_the_daemon_says_and_nothing_else() {
-    let (place, address) = serve();
+    let (run_dir, address) = serve();
     for (other, code) in [
         ("GET /", "404"),
         ("GET /metrics/../x", "404"),
@@ -75,7 +75,7 @@ fn serve__gives_what_the_daemon_says_and_nothing_else() {
     ] {
         assert!(request(address, other).starts_with(&format!("HTTP/1.1 {code}")), "{other}");
     }
-    let ([got, head], _) = answering(&place, move || {
+    let ([got, head], _) = answering(&run_dir, move || {
         ["GET /metrics", "HEAD /metrics"].map(|line| request(address, line))
     });
     assert!(got.starts_with("HTTP/1.1 200") && got.ends_with("\r\n\r\nframes 1\n"), "{got}");
@@ -96,8 +96,8 @@ fn serve__without_a_daemon_says_so() {
 
 #[test]
 fn serve__many_requests_are_one_question() {
-    let (place, address) = serve();
-    let ((first, again), times) = answering(&place, move || {
+    let (run_dir, address) = serve();
+    let ((first, again), times) = answering(&run_dir, move || {
         // All within the time in which an answer is fresh, unless this machine is held up for that
         // long.
         let start = std::time::Instant::now();

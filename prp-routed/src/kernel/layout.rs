@@ -9,11 +9,11 @@
 //! | the other half | as the first |
 //!
 //! A *neighbour* is a hardware address on a device. They are in a hash table; a neighbour's number
-//! is its place there, from 1. A *row* is a node.
+//! is its slot there, from 1. A *row* is a node.
 //!
 //! | neighbour, bytes | what |
 //! | --- | --- |
-//! | 0 | its device, and its hardware address: the key. 0 in an empty place |
+//! | 0 | its device, and its hardware address: the key. 0 in an empty slot |
 //! | 8 | lower half: the kernel's number of the device; upper half: the device |
 //! | 16 | the first twelve bytes of frames to it: its hardware address and ours; then nothing |
 //!
@@ -28,7 +28,7 @@ use prp_proto::route::MAX_NEXT_HOPS;
 /// Devices that can take part. A machine with more has the others served in user space.
 pub(super) const DEVICES: usize = 64;
 
-/// Place of the generation.
+/// Slot of the generation.
 pub(super) const GENERATION: usize = 0;
 
 /// Where counters begin: a cache line for each device.
@@ -39,26 +39,26 @@ pub(super) const COUNTER: usize = 64;
 pub(super) const COUNTER_BYTES: usize = 8;
 pub(super) const COUNTER_SENT: usize = 16;
 
-/// Place of the halves.
+/// Slot of the halves.
 pub(super) const HALVES: usize = COUNTERS + DEVICES * COUNTER;
 
-/// Bytes of a neighbour, and the places of its parts.
+/// Bytes of a neighbour, and the slots of its parts.
 pub(super) const NEIGHBOUR: usize = 32;
 pub(super) const NEIGHBOUR_EXIT: usize = 8;
 pub(super) const NEIGHBOUR_HEAD: usize = 16;
 
-/// Bytes of a row, and the place of its list.
+/// Bytes of a row, and the slot of its list.
 pub(super) const ROW: usize = ROW_LIST + 2 * MAX_NEXT_HOPS;
 pub(super) const ROW_LIST: usize = 8;
 
-/// Places to search for a neighbour. The table is four times as large as need be, so a few are
-/// enough for nearly all; frames to a neighbour without a place are forwarded in user space.
+/// Slots to search for a neighbour. The table is four times as large as need be, so a few are
+/// enough for nearly all; frames to a neighbour without a slot are forwarded in user space.
 pub(super) const PROBES: usize = 8;
 
 /// Spreads keys over the table (Fibonacci hashing: 2^64 divided by the golden ratio, made odd).
 pub(super) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Bits of a place among the neighbours, at least and at most: numbers must fit in 16 bits.
+/// Bits of a slot among the neighbours, at least and at most: numbers must fit in 16 bits.
 const BITS: (u32, u32) = (8, 15);
 
 /// Rows at least, so that a small cluster may grow a good deal.
@@ -72,7 +72,7 @@ const MOST_ROWS: usize = 1 << 16;
 pub struct Layout {
     /// Rows: nodes with numbers below that.
     pub rows: usize,
-    /// The neighbours have 2 to the power of this many places.
+    /// The neighbours have 2 to the power of this many slots.
     pub bits: u32,
 }
 
@@ -80,21 +80,21 @@ impl Layout {
     /// Room for nodes up to number `highest` and for `neighbours` neighbours, and as many again.
     pub fn for_cluster(highest: u16, neighbours: usize) -> Self {
         let rows = (2 * (usize::from(highest) + 1)).next_power_of_two();
-        let places = (4 * neighbours).next_power_of_two();
+        let slots = (4 * neighbours).next_power_of_two();
         Self {
             rows: rows.clamp(LEAST_ROWS, MOST_ROWS),
-            bits: places.trailing_zeros().clamp(BITS.0, BITS.1),
+            bits: slots.trailing_zeros().clamp(BITS.0, BITS.1),
         }
     }
 
-    /// Places for neighbours.
-    pub(super) const fn places(&self) -> usize {
+    /// Slots for neighbours.
+    pub(super) const fn slots(&self) -> usize {
         1 << self.bits
     }
 
-    /// Place of the rows in a half.
+    /// Slot of the rows in a half.
     pub(super) const fn rows_at(&self) -> usize {
-        self.places() * NEIGHBOUR
+        self.slots() * NEIGHBOUR
     }
 
     /// Bytes of a half.
@@ -107,7 +107,7 @@ impl Layout {
         (HALVES + 2 * self.half()) / 8
     }
 
-    /// The first place to search for `key`.
+    /// The first slot to search for `key`.
     pub(super) const fn home(&self, key: u64) -> usize {
         (key.wrapping_mul(SPREAD) >> (64 - self.bits)) as usize
     }

@@ -24,7 +24,7 @@ use super::layout::{
 
 /// A device the program runs at.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct AttachPoint {
     /// Which of the router's devices.
     pub(super) device: DeviceId,
     /// Its hardware address.
@@ -51,19 +51,24 @@ const HOPS: i16 = HEAD + 28;
 const HOPS_ONE: i32 = 0x10;
 const HOPS_MOST: i32 = (Flags::MAX_HOPS as i32) << 4;
 
-/// The program for `place` of node `router`, over the table of `layout` in map `table`.
-pub(super) fn program(router: NodeId, place: &Place, layout: &Layout, table: i32) -> Vec<u64> {
+/// The program for `device` of node `router`, over the table of `layout` in map `table`.
+pub(super) fn program(
+    router: NodeId,
+    device: &AttachPoint,
+    layout: &Layout,
+    table: i32,
+) -> Vec<u64> {
     let mut asm = Assembler::default();
     let up = asm.label();
-    let mut text = Text { asm, layout: *layout, up };
-    text.well_formed(place);
+    let mut text = ProgramText { asm, layout: *layout, up };
+    text.well_formed(device);
     text.half_in_force(table);
-    text.neighbour(place);
+    text.neighbour(device);
     text.source();
     text.destination(router);
     text.new_head();
     text.same_generation();
-    text.go(place);
+    text.go(device);
     // Up: the frame is as it came. Other programs at the device, and then packet sockets, see it.
     text.asm.bind(up);
     text.asm.set(R0, skb::NEXT);
@@ -72,22 +77,22 @@ pub(super) fn program(router: NodeId, place: &Place, layout: &Layout, table: i32
 }
 
 /// The program, as far as it is written.
-struct Text {
+struct ProgramText {
     asm: Assembler,
     layout: Layout,
     /// Where frames go that need a thought.
     up: Label,
 }
 
-impl Text {
+impl ProgramText {
     /// Our EtherType without a tag, whole headers, our hardware address, hops left, a length that
     /// is there.
-    fn well_formed(&mut self, place: &Place) {
+    fn well_formed(&mut self, device: &AttachPoint) {
         let (up, asm) = (self.up, &mut self.asm);
         asm.set(R6, R1);
         // First, since it is all that other protocols' frames cost.
         asm.load(Word, R1, R6, skb::PROTOCOL);
-        asm.jump_if(Ne, R1, i32::from(place.ethertype.to_be()), up);
+        asm.jump_if(Ne, R1, i32::from(device.ethertype.to_be()), up);
         asm.load(Word, R1, R6, skb::VLAN_PRESENT);
         asm.jump_if(Ne, R1, 0, up);
         self.both_heads();
@@ -95,7 +100,7 @@ impl Text {
         asm.call(skb::LOAD_BYTES);
         asm.jump_if(Ne, R0, 0, up);
         // Loads are at multiples of their size: a hardware address takes two.
-        let [a, b, c, d, e, f] = place.mac.0;
+        let [a, b, c, d, e, f] = device.mac.0;
         asm.load(Word, R1, R10, DST_MAC);
         asm.set_double(R2, u32::from_ne_bytes([a, b, c, d]).into());
         asm.jump_if(Ne, R1, R2, up);
@@ -124,13 +129,13 @@ impl Text {
     }
 
     /// R8 = the number of the neighbour that brought it.
-    fn neighbour(&mut self, place: &Place) {
+    fn neighbour(&mut self, device: &AttachPoint) {
         let (up, asm) = (self.up, &mut self.asm);
         asm.load(Half, R1, R10, SRC_MAC);
         asm.load(Word, R2, R10, SRC_MAC + 2);
         asm.alu(Lsh, R2, 16);
         asm.alu(Or, R1, R2);
-        asm.set_double(R2, key(place.device, MacAddr::ZERO));
+        asm.set_double(R2, key(device.device, MacAddr::ZERO));
         asm.alu(Or, R1, R2);
         asm.set_double(R2, SPREAD);
         asm.alu(Mul, R2, R1);
@@ -139,7 +144,7 @@ impl Text {
         for probe in 0..PROBES {
             asm.set(R8, R2);
             asm.alu(Add, R8, probe as i32);
-            asm.alu(And, R8, self.layout.places() as i32 - 1);
+            asm.alu(And, R8, self.layout.slots() as i32 - 1);
             asm.set(R3, R8);
             asm.alu(Mul, R3, NEIGHBOUR as i32);
             asm.alu(Add, R3, R7);
@@ -185,7 +190,7 @@ impl Text {
         let asm = &mut self.asm;
         asm.bind(onward);
         asm.alu(Sub, R5, 1);
-        asm.alu(And, R5, self.layout.places() as i32 - 1);
+        asm.alu(And, R5, self.layout.slots() as i32 - 1);
         asm.alu(Mul, R5, NEIGHBOUR as i32);
         asm.set(R8, R7);
         asm.alu(Add, R8, R5);
@@ -255,13 +260,13 @@ impl Text {
     }
 
     /// Writes the new head, counts, and sends.
-    fn go(&mut self, place: &Place) {
+    fn go(&mut self, device: &AttachPoint) {
         self.both_heads();
         let (up, asm) = (self.up, &mut self.asm);
         asm.set(R5, 0);
         asm.call(skb::STORE_BYTES);
         asm.jump_if(Ne, R0, 0, up);
-        let here = (COUNTERS + usize::from(place.device.0) * COUNTER) as i16;
+        let here = (COUNTERS + usize::from(device.device.0) * COUNTER) as i16;
         asm.set(R1, 1);
         asm.add_atomically(R9, here, R1);
         asm.load(Word, R2, R6, skb::LEN);

@@ -23,7 +23,7 @@ pub(super) struct Exit {
 
 /// What the kernel has counted of a device.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub struct Counted {
+pub struct DeviceCounts {
     /// Frames it received that went on.
     pub frames: u64,
     /// Bytes of those.
@@ -54,13 +54,13 @@ impl Table<'_> {
     }
 
     /// What was counted of `device`.
-    pub(super) fn counted(&self, device: usize) -> Counted {
+    pub(super) fn counted(&self, device: usize) -> DeviceCounts {
         if device >= DEVICES {
-            return Counted::default();
+            return DeviceCounts::default();
         }
         let at = COUNTERS + device * COUNTER;
         let load = |offset: usize| self.words[(at + offset) / 8].load(Ordering::Relaxed);
-        Counted { frames: load(0), bytes: load(COUNTER_BYTES), sent: load(COUNTER_SENT) }
+        DeviceCounts { frames: load(0), bytes: load(COUNTER_BYTES), sent: load(COUNTER_SENT) }
     }
 }
 
@@ -79,10 +79,10 @@ pub(super) fn half(layout: &Layout, forwarder: &Forwarder, exits: &[Option<Exit>
     half
 }
 
-/// Puts the neighbours into their places; their numbers.
+/// Puts the neighbours into their slots; their numbers.
 fn write_neighbours(
     layout: &Layout,
-    places: &mut [u64],
+    slots: &mut [u64],
     forwarder: &Forwarder,
     exits: &[Option<Exit>],
 ) -> HashMap<(DeviceId, LinkAddr), u16> {
@@ -95,16 +95,16 @@ fn write_neighbours(
         };
         let (Some(theirs), Some(ours)) = (hop.addr.mac(), ours.addr.mac()) else { continue };
         let key = key(hop.device, theirs);
-        let mut near = (0..PROBES).map(|probe| (layout.home(key) + probe) % layout.places());
-        let Some(place) = near.find(|place| places[place * NEIGHBOUR / 8] == 0) else { continue };
+        let mut near = (0..PROBES).map(|probe| (layout.home(key) + probe) % layout.slots());
+        let Some(slot) = near.find(|slot| slots[slot * NEIGHBOUR / 8] == 0) else { continue };
         let mut head = [0; 16];
         head[..6].copy_from_slice(&theirs.0);
         head[6..12].copy_from_slice(&ours.0);
-        let entry = &mut places[place * NEIGHBOUR / 8..][..NEIGHBOUR / 8];
+        let entry = &mut slots[slot * NEIGHBOUR / 8..][..NEIGHBOUR / 8];
         entry[0] = key;
         entry[NEIGHBOUR_EXIT / 8] = u64::from(exit.index) | (device as u64) << 32;
         write_bytes(&mut entry[NEIGHBOUR_HEAD / 8..], &head);
-        numbers.insert((hop.device, hop.addr), place as u16 + 1);
+        numbers.insert((hop.device, hop.addr), slot as u16 + 1);
     }
     numbers
 }

@@ -65,8 +65,9 @@ impl Bench {
             other => other.expect("memory shared with the kernel"),
         };
         let load = |device: u16, last| {
-            let place = Place { device: DeviceId(device), mac: mac(last), ethertype: ETHERTYPE };
-            let text = program(node(5), &place, &layout, words.number());
+            let point =
+                AttachPoint { device: DeviceId(device), mac: mac(last), ethertype: ETHERTYPE };
+            let text = program(node(5), &point, &layout, words.number());
             FrameProgram::load("test", &text).expect("a program the kernel takes")
         };
         let programs = vec![load(0, 0xa0), load(1, 0xa1)];
@@ -85,7 +86,7 @@ impl Bench {
         half(&self.layout, forwarder, &[exit(0), exit(1)])
     }
 
-    fn counted(&self) -> [Counted; 2] {
+    fn counted(&self) -> [DeviceCounts; 2] {
         [0, 1].map(|device| self.table().counted(device))
     }
 }
@@ -216,7 +217,7 @@ fn put_in_force__is_all_at_once() {
     // Small, so that it is written often.
     let layout = Layout { rows: 16, bits: 4 };
     // In one frames for 9 go to the address that ends in 3. In the other they go to another one,
-    // and its former place among the neighbours is another's.
+    // and its former point among the neighbours is another's.
     let home = |last| layout.home(layout::key(DeviceId(1), mac(last)));
     let place_of_3 = home(3);
     let same = (0x10..=0xff).find(|last| home(*last) == place_of_3).unwrap();
@@ -241,7 +242,7 @@ fn put_in_force__is_all_at_once() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                // Each twice, so that it also replaces the other one in its place.
+                // Each twice, so that it also replaces the other one in its point.
                 for half in [&halves[0], &halves[0], &halves[1], &halves[1]] {
                     bench.table().put_in_force(half);
                 }

@@ -54,8 +54,8 @@ fn transmit__what_is_too_long_or_leaves_during_an_outage_is_gone() {
 }
 
 #[test]
-fn transmit__harm_comes_in_its_share_and_ends_with_healing() {
-    let harm = Harm {
+fn transmit__faults_come_in_their_share_and_ends_with_healing() {
+    let impairment = Impairment {
         loss: 50_000,
         burst: 3,
         duplicate: 100_000,
@@ -63,7 +63,7 @@ fn transmit__harm_comes_in_its_share_and_ends_with_healing() {
         corrupt: 100_000,
         late_by: Duration::from_millis(1),
     };
-    let config = LinkConfig { harm, healed: at(1 << 40), ..LinkConfig::default() };
+    let config = LinkConfig { impairment, healed: at(1 << 40), ..LinkConfig::default() };
     let mut link = Link::new(config);
     let mut rng = SimRng::new(1, Purpose::Links);
     let mut count = [0; Fate::ALL.len()];
@@ -116,8 +116,8 @@ fn transmit_train__arrives_at_once_in_one_piece_or_joined() {
 
 #[test]
 fn transmit_train__one_fate_in_one_piece_and_one_each_cut() {
-    let harm = Harm { loss: 500_000, ..Harm::default() };
-    let config = LinkConfig { harm, healed: at(1 << 40), ..LinkConfig::default() };
+    let impairment = Impairment { loss: 500_000, ..Impairment::default() };
+    let config = LinkConfig { impairment, healed: at(1 << 40), ..LinkConfig::default() };
     let lost = |trains, seed| {
         let (fates, came) = train(trains, config.clone(), seed);
         let lost = fates.iter().filter(|fate| **fate == Fate::Lost).count();

@@ -149,7 +149,7 @@ impl Node {
     }
 
     /// Every application does what it can.
-    pub(super) fn apps_go_on(
+    pub(super) fn run_apps(
         &mut self,
         now: Instant,
         plan: &Plan,
@@ -183,7 +183,7 @@ impl Node {
                     let after = plan.listeners[listener].accepts_after;
                     if after.is_zero() {
                         self.accept(now, listener, world)?;
-                        self.apps_go_on(now, plan, world)?;
+                        self.run_apps(now, plan, world)?;
                     } else {
                         world.queue.push(now + after, SimEvent::Accept { listener });
                     }

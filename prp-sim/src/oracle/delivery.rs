@@ -5,7 +5,7 @@ use prp_proto::wire::Reliability;
 use super::nodes_stay;
 use crate::flow_log::FlowRecord;
 use crate::plan::{Closing, FlowPlan, Plan};
-use crate::session::{EndRecord, How, Role};
+use crate::session::{EndKind, EndRecord, Role};
 use crate::tally::Tally;
 
 /// The other end's.
@@ -20,7 +20,7 @@ const fn other(role: Role) -> Role {
 /// and ended its direction.
 pub(super) fn check_ends(record: &FlowRecord) -> Result<(), String> {
     for end in record.ends.iter().filter(|end| end.eof) {
-        let matches = |peer: &EndRecord| peer.wrote == end.read && peer.how != How::Aborted;
+        let matches = |peer: &EndRecord| peer.wrote == end.read && peer.how != EndKind::Aborted;
         if !record.ends(other(end.role)).any(matches) {
             let peers: Vec<_> = record.ends(other(end.role)).map(|p| (p.wrote, p.how)).collect();
             let role = end.role;
@@ -54,17 +54,17 @@ pub(super) fn check_flushed(
         if end.terms.is_none_or(|terms| !terms.extended) {
             continue;
         }
-        if end.how == How::Aborted || deaf(other(end.role)) {
+        if end.how == EndKind::Aborted || deaf(other(end.role)) {
             continue;
         }
         let has = |peer: &EndRecord| peer.read >= end.flushed;
-        let careless = |peer: &EndRecord| peer.how == How::Aborted;
+        let careless = |peer: &EndRecord| peer.how == EndKind::Aborted;
         let left_early = |peer: &EndRecord| !peer.eof && peer.error.is_none();
         let any = |check: &dyn Fn(&EndRecord) -> bool| record.ends(other(end.role)).any(check);
         // It died before it was accepted, and this end was told, or had left. Policy `detect` lets
         // connections die of a lost EOC.
         let detect = end.terms.is_some_and(|t| t.reliability == Reliability::Detect);
-        let stillborn = (end.error.is_some() || (detect && tally.harmed() > 0))
+        let stillborn = (end.error.is_some() || (detect && tally.impaired() > 0))
             && record.ends(other(end.role)).next().is_none();
         if !any(&has) && !stillborn && !any(&careless) && !any(&left_early) {
             let peers: Vec<_> = record.ends(other(end.role)).map(|p| (p.read, p.error)).collect();

@@ -9,7 +9,7 @@ use super::delivery::breaks_off;
 use super::{listening_ends, nodes_stay};
 use crate::flow_log::FlowRecord;
 use crate::plan::{FlowPlan, Plan};
-use crate::session::{EndRecord, How, Role};
+use crate::session::{EndKind, EndRecord, Role};
 use crate::tally::Tally;
 
 /// Least silence that a peer with the default settings may take for death: the timeout of a request
@@ -51,7 +51,7 @@ impl Case<'_> {
             }
             ConnError::Gap { .. } | ConnError::PeerGap => self.gap(),
             ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => {
-                self.gives_up() || self.forsaken()
+                self.gives_up() || self.peer_port_closed()
             }
             ConnError::NoCommonPolicy => self.no_common_policy(),
             ConnError::ClassicPeer
@@ -93,15 +93,15 @@ impl Case<'_> {
     }
 
     /// The peer had all it wanted and was gone before it could say so again: TIME-WAIT of 150 ms
-    /// (SPEC PRP-CLOSE-5) was not enough for the harm done.
+    /// (SPEC PRP-CLOSE-5) was not enough for the faults.
     fn outlived(&self) -> bool {
         let content = |peer: &EndRecord| {
             peer.role != self.end.role
-                && peer.how == How::Released
+                && peer.how == EndKind::Released
                 && peer.eof
                 && peer.read == self.end.wrote
         };
-        self.tally.harmed() > 0 && self.record.ends.iter().any(content)
+        self.tally.impaired() > 0 && self.record.ends.iter().any(content)
     }
 
     /// It is not what the client asked for, but what became of a late or repeated request: one of
@@ -123,7 +123,7 @@ impl Case<'_> {
                 common == Some(Reliability::Detect)
             }
         };
-        detect && self.tally.harmed() > 0
+        detect && self.tally.impaired() > 0
     }
 
     /// Nodes and links were away for long, together or one after another, or for ever.
@@ -138,15 +138,15 @@ impl Case<'_> {
 
     /// The peer broke off, or its listener closed, its reset was lost, and it has since given up
     /// its port: no process answers for that any more but to requests (SPEC PRP-RST-2).
-    fn forsaken(&self) -> bool {
+    fn peer_port_closed(&self) -> bool {
         let closes = listening_ends(self.plan, self.flow);
         let broke_off = |peer: &EndRecord| {
             peer.role != self.end.role && (peer.error.is_some() || breaks_off(self.flow, peer.role))
         };
-        self.tally.harmed() > 0 && (closes || self.record.ends.iter().any(broke_off))
+        self.tally.impaired() > 0 && (closes || self.record.ends.iter().any(broke_off))
     }
 
-    /// The application asked for timeouts that harm can outlast.
+    /// The application asked for timeouts that faults can outlast.
     fn impatient(&self) -> bool {
         let short = |config: &prp_proto::config::ConnConfig| {
             let keepalive = config.keepalive.is_some_and(|k| {
@@ -156,7 +156,7 @@ impl Case<'_> {
         };
         let listens = self.flow.listener.is_some_and(|l| short(&self.plan.listeners[l].config));
         let stops = self.plan.nodes.iter().any(|n| !n.absences.is_empty());
-        (short(&self.flow.config) || listens) && (self.tally.harmed() > 0 || stops)
+        (short(&self.flow.config) || listens) && (self.tally.impaired() > 0 || stops)
     }
 
     fn no_common_policy(&self) -> bool {

@@ -32,7 +32,7 @@ pub(crate) fn watch(
             continue;
         }
         let since = record.moved.max(plan.healed);
-        if now.since(since) > limit(plan, flow, record, tally.harmed() > 0) {
+        if now.since(since) > limit(plan, flow, record, tally.impaired() > 0) {
             let ends: Vec<_> = record.ends.iter().map(|e| (e.role, e.how)).collect();
             let live = record.live;
             return Err(format!(
@@ -43,10 +43,10 @@ pub(crate) fn watch(
     Ok(())
 }
 
-fn limit(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, harmed: bool) -> Duration {
+fn limit(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, impaired: bool) -> Duration {
     // A reset is sent once. If it is lost, and the other end has nothing to send, nothing tells it.
     let gone = !record.ends.is_empty()
-        && (harmed || record.ends.iter().any(|end| breaks_off(flow, end.role)));
+        && (impaired || record.ends.iter().any(|end| breaks_off(flow, end.role)));
     let closes = listening_ends(plan, flow);
     let cut_off = plan.links.iter().flatten().flat_map(|w| &w.outages).any(|o| o.1 > plan.healed);
     if gone || closes || cut_off || !nodes_stay(plan, flow) {

@@ -19,7 +19,7 @@ const PER_SEGMENT: u64 = 12;
 const PER_END: u64 = 40;
 
 /// A frame that was lost, doubled, late or changed: it, what was sent behind it, and news of both.
-const PER_HARM: u64 = 8;
+const PER_IMPAIRED: u64 = 8;
 
 /// A second: probes of a closed window and of the way there, and their answers.
 const PER_SECOND: u64 = 2;
@@ -30,7 +30,7 @@ const PER_PROBE: u64 = 4;
 /// Checks the number of frames of a run.
 pub(super) fn check(plan: &Plan, flow_log: &FlowLog, tally: &Tally) -> Result<(), String> {
     let most =
-        most_frames(plan, flow_log.flows(), tally.harmed(), Duration::from_nanos(tally.nanos));
+        most_frames(plan, flow_log.flows(), tally.impaired(), Duration::from_nanos(tally.nanos));
     if tally.frames > most {
         return Err(format!("{} frames were sent where {most} are plenty", tally.frames));
     }
@@ -38,14 +38,14 @@ pub(super) fn check(plan: &Plan, flow_log: &FlowLog, tally: &Tally) -> Result<()
 }
 
 /// Most frames for what the flows have moved.
-fn most_frames(plan: &Plan, flows: &[FlowRecord], harmed: u64, time: Duration) -> u64 {
+fn most_frames(plan: &Plan, flows: &[FlowRecord], impaired: u64, time: Duration) -> u64 {
     let flow = |(flow, record): (&FlowPlan, &FlowRecord)| {
         let segments: u64 = record.ends.iter().map(|end| segments(flow, end)).sum();
         let ends = record.ends.len() as u64 + 1;
         PER_SEGMENT * segments + PER_END * ends + PER_PROBE * probes(plan, flow, time)
     };
     let flows: u64 = plan.flows.iter().zip(flows).map(flow).sum();
-    flows + PER_HARM * harmed + PER_SECOND * time.as_secs()
+    flows + PER_IMPAIRED * impaired + PER_SECOND * time.as_secs()
 }
 
 /// Segments that what an end wrote fills if every call of the application makes one.

@@ -5,9 +5,9 @@ use core::time::Duration;
 use prp_proto::time::Instant;
 
 use super::FaultProfile;
-use crate::link::{Harm, LinkConfig, QueueLimit, Trains};
+use crate::link::{Impairment, LinkConfig, QueueLimit, Trains};
 use crate::rng::SimRng;
-use crate::topology::{Place, PortRef, Topology};
+use crate::topology::{PortRef, Topology, VertexIndex};
 
 /// Most frames, in a million, that get lost on a whole path: beyond that, requests time out and
 /// user timeouts strike with a probability that is worth naming.
@@ -28,7 +28,7 @@ pub(super) fn plan_links(
     let uneven = rng.one_in(3) && profile != FaultProfile::Classic;
     let mtu = if profile == FaultProfile::Classic { Mtu::All(1500) } else { pick_mtu(rng) };
     let on_path = topology.diameter() + 1 + topology.switches();
-    let harm = harm(rng, profile, on_path as u64);
+    let impairment = impairment(rng, profile, on_path as u64);
     let mut cables = Vec::new();
     for (a, b) in topology.cables() {
         let mtu = match mtu {
@@ -42,7 +42,7 @@ pub(super) fn plan_links(
             mtu,
             shrinks: None,
             trains: Trains::Cut,
-            harm: harm_toward(harm, to, mtu),
+            impairment: impairment_toward(impairment, to, mtu),
             outages: Vec::new(),
             healed,
         };
@@ -78,10 +78,10 @@ fn queue(rng: &mut SimRng, profile: FaultProfile, from: &PortRef, mtu: u32) -> Q
         // Nothing makes a classic sender wait, and nothing repeats what is dropped.
         return QueueLimit::Frames(100_000);
     }
-    match from.place {
+    match from.vertex {
         // A transmit queue takes a batch of 32 and some more.
-        Place::Node(_) => QueueLimit::Frames(rng.spread(64, 1000) as usize),
-        Place::Switch(_) => {
+        VertexIndex::Node(_) => QueueLimit::Frames(rng.spread(64, 1000) as usize),
+        VertexIndex::Switch(_) => {
             let least = 4 * u64::from(mtu);
             QueueLimit::Bytes(rng.spread(least, least.max(512 * 1024)) as usize)
         }
@@ -89,7 +89,7 @@ fn queue(rng: &mut SimRng, profile: FaultProfile, from: &PortRef, mtu: u32) -> Q
 }
 
 /// What is done to the frames of a path, shared out among its `on_path` links.
-fn harm(rng: &mut SimRng, profile: FaultProfile, on_path: u64) -> Harm {
+fn impairment(rng: &mut SimRng, profile: FaultProfile, on_path: u64) -> Impairment {
     let mut some = |most: u64, one_in: u64| {
         if rng.one_in(one_in) { 0 } else { (rng.spread(100, most) / on_path) as u32 }
     };
@@ -99,27 +99,27 @@ fn harm(rng: &mut SimRng, profile: FaultProfile, on_path: u64) -> Harm {
                 (some(MOST_LOSS, 4), some(50_000, 2), some(100_000, 2));
             let burst = rng.weighted(&[(5, 1), (1, 3), (1, 10)]);
             let late_by = rng.span(Duration::from_micros(5), Duration::from_millis(5));
-            Harm { loss: loss / burst, burst, duplicate, reorder, corrupt: 0, late_by }
+            Impairment { loss: loss / burst, burst, duplicate, reorder, corrupt: 0, late_by }
         }
         FaultProfile::Corrupting => {
             let (corrupt, loss) = (some(MOST_LOSS / 2, 100), some(MOST_LOSS / 2, 2));
-            Harm { loss, corrupt, ..Harm::default() }
+            Impairment { loss, corrupt, ..Impairment::default() }
         }
         FaultProfile::Rough | FaultProfile::Restarting => {
-            Harm { loss: some(20_000, 2), ..Harm::default() }
+            Impairment { loss: some(20_000, 2), ..Impairment::default() }
         }
         FaultProfile::Calm
         | FaultProfile::Cut
         | FaultProfile::Shrinking
-        | FaultProfile::Classic => Harm::default(),
+        | FaultProfile::Classic => Impairment::default(),
     }
 }
 
 /// Bits flip in the memory of hosts, where no FCS protects them. A switch drops what the link
 /// before it has spoilt, and must: one bit can turn one station's address into another's, and would
 /// teach it a lie.
-fn harm_toward(harm: Harm, to: &PortRef, mtu: u32) -> Harm {
+fn impairment_toward(impairment: Impairment, to: &PortRef, mtu: u32) -> Impairment {
     // A CRC-32 is sure to find three flipped bits in 11 KB, not in more.
-    let protected = matches!(to.place, Place::Node(_)) && mtu <= 9000;
-    Harm { corrupt: if protected { harm.corrupt } else { 0 }, ..harm }
+    let protected = matches!(to.vertex, VertexIndex::Node(_)) && mtu <= 9000;
+    Impairment { corrupt: if protected { impairment.corrupt } else { 0 }, ..impairment }
 }

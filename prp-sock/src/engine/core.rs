@@ -20,7 +20,7 @@ use prp_proto::time::Instant;
 use self::devices::{MISDIRECTED, is_misdirected};
 pub(super) use self::groups::{Lifetime, NodeShare, Timing, Waiting};
 use super::device_slot::DeviceSlot;
-use super::readiness::Shown;
+use super::readiness::ShownReadiness;
 use super::rx_coalescing::RxCoalescing;
 use super::rx_handles::RxHandles;
 use super::spin::SpinHistory;
@@ -115,7 +115,7 @@ impl Core {
     /// Receives what is there, up to a batch per device, and does everything that follows from it;
     /// how many frames there were.
     pub(crate) fn poll_once(&mut self, now: Instant, sink: Option<&mut Sink<'_>>) -> usize {
-        let frames = self.take_in(now, sink);
+        let frames = self.receive_batch(now, sink);
         self.pump(now);
         frames
     }
@@ -131,7 +131,7 @@ impl Core {
     }
 
     /// Receives what is there, up to a batch per device; how many frames there were.
-    fn take_in(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
+    fn receive_batch(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
         self.timing.last_io = self.timing.last_io.max(now);
         let (mut frames, mut target_frames) = (0, u32::MAX);
         let mut failure = None;
@@ -196,17 +196,17 @@ impl Core {
         if !self.endpoint.is_idle() {
             self.lifetime.retire_at = None;
         } else if self.lifetime.retire_at.is_none() {
-            self.stay(now);
+            self.retire_later(now);
         }
     }
 
     /// Nothing uses the engine: it stays for a while.
-    pub(super) fn stay(&mut self, now: Instant) {
+    pub(super) fn retire_later(&mut self, now: Instant) {
         self.lifetime.retire_at = Some(now + RETIRE_AFTER);
     }
 
     /// Whether nothing has used the engine for long.
-    pub(super) fn is_to_retire(&self, now: Instant) -> bool {
+    pub(super) fn should_retire(&self, now: Instant) -> bool {
         self.lifetime.retire_at.is_some_and(|at| at <= now)
     }
 
@@ -353,7 +353,7 @@ impl Core {
     /// meanwhile, above all what the peer has already.
     pub(crate) fn exchange(&mut self, now: Instant, lent: &BorrowedWrite<'_>) {
         self.transmit(now, Some(lent));
-        self.take_in(now, None);
+        self.receive_batch(now, None);
         // A thread that polls for frames is not away: the keeper need not.
         self.timing.left = now;
     }
@@ -369,7 +369,7 @@ impl Core {
         for slot in self.waiting.slots.iter_mut().chain(self.waiting.listeners.values_mut()) {
             slot.wake(everything, &mut self.waiting.calls);
             if let Some(fd) = &mut slot.fd {
-                fd.show(Shown {
+                fd.show(ShownReadiness {
                     readable: true,
                     writable: true,
                     ended: true,

@@ -22,7 +22,7 @@ use crate::sys::process;
 
 /// How long an exiting process waits for peers to acknowledge what was written: README's promise. A
 /// shorter outage is survived, as it is everywhere else.
-const PATIENCE: Duration = Duration::from_secs(30);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long it sleeps between two checks whether all is done. Some of that, such as the end of
 /// TIME-WAIT, wakes no thread.
@@ -48,7 +48,7 @@ fn deliver_all() {
     exempt_this_thread();
     let engines = registry::all();
     let clock = Clock::start();
-    let give_up = clock.now() + PATIENCE;
+    let give_up = clock.now() + EXIT_TIMEOUT;
     // All at first: what one of them has to wait for must not keep the others from going ahead.
     for engine in &engines {
         engine.end_all();
@@ -76,7 +76,7 @@ pub(super) fn hold_back(core: &mut CoreGuard<'_>) {
         return;
     }
     core.lifetime.held_back += 1;
-    core.let_go();
+    core.yield_lock();
     loop {
         thread::park();
     }

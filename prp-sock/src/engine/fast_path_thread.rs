@@ -15,7 +15,7 @@ use super::Engine;
 use crate::threads;
 
 /// How soon to try again where no thread could be had.
-const RETRY: Duration = Duration::from_secs(1);
+const THREAD_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The name that `PRP_FAST_PATHS` had, which environments still set.
 const OLD_NAME: &str = "PRP_DIRECT";
@@ -55,7 +55,7 @@ impl FastPathThreads {
         let now = engine.now();
         let (engine, is_out) = (Arc::downgrade(engine), self.out.clone());
         *out = threads::start("prp-fastpath", move || run_fast_paths(&engine, &is_out)).is_ok();
-        (!*out).then_some(now + RETRY)
+        (!*out).then_some(now + THREAD_RETRY_INTERVAL)
     }
 }
 

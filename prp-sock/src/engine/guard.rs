@@ -109,7 +109,7 @@ impl<'a> CoreGuard<'a> {
         match &mut self.held {
             Some(core) if core.waiting.calls.is_empty() => MutexGuard::bump(core),
             _ => {
-                self.let_go();
+                self.yield_lock();
                 self.held = Some(self.lock.lock());
             }
         }
@@ -128,7 +128,7 @@ impl<'a> CoreGuard<'a> {
     }
 
     /// Makes the calls that have come up, and gives the lock to others.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn yield_lock(&mut self) {
         let Some(mut core) = self.held.take() else { return };
         if core.waiting.calls.is_empty() {
             return;
@@ -158,7 +158,7 @@ impl DerefMut for CoreGuard<'_> {
 
 impl Drop for CoreGuard<'_> {
     fn drop(&mut self) {
-        self.let_go();
+        self.yield_lock();
     }
 }
 

@@ -73,7 +73,7 @@ impl Keeper {
     }
 
     /// An application thread leads from now on.
-    pub(super) fn step_aside(&self, core: &mut Core) {
+    pub(super) fn stop_leading(&self, core: &mut Core) {
         if core.timing.keeper_polls {
             core.waiting.calls.wake(self.waker());
         }
@@ -142,13 +142,13 @@ impl Engine {
                 core = self.watch(core, now, quiet > QUIET_TICKS, latest);
                 continue;
             }
-            if core.is_to_retire(now) {
+            if core.should_retire(now) {
                 drop(core);
                 if registry::retire(&self) {
                     return;
                 }
                 core = self.lock();
-                core.stay(now);
+                core.retire_later(now);
                 continue;
             }
             core = self.cover(core, now);

@@ -23,13 +23,13 @@ use crate::threads;
 
 /// A port of the node, and the thread that serves it.
 #[derive(Debug)]
-struct Place {
+struct ServedPort {
     own: SocketAddr,
     /// At how many ports behind it this process receives.
     offset: u16,
     drops: Arc<NodePortDrops>,
     /// Ends the thread that serves it.
-    stop: Option<Stop>,
+    stop: Option<StopOnDrop>,
     served: Weak<()>,
 }
 
@@ -37,7 +37,7 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct NodePorts {
     node: NodeId,
-    places: Vec<Place>,
+    served: Vec<ServedPort>,
     seek_at: Instant,
 }
 
@@ -46,27 +46,27 @@ impl NodePorts {
     /// namespace.
     pub(super) fn serve(engine: &Engine) -> Self {
         let mut core = engine.lock();
-        let found = core.udp_places();
+        let found = core.udp_node_ports();
         let node = core.endpoint.local_node();
         drop(core);
-        let mut places = Vec::new();
-        for (mut place, port) in found {
+        let mut served = Vec::new();
+        for (mut served_port, port) in found {
             if let Some(port) = port {
-                place.serve(node, port);
+                served_port.serve(node, port);
             }
-            places.push(place);
+            served.push(served_port);
         }
-        let mut ports = Self { node, places, seek_at: engine.now() + NodePort::SEEK_AGAIN };
+        let mut ports = Self { node, served, seek_at: engine.now() + NodePort::SEEK_AGAIN };
         // Where a router has the first, the others may be free.
-        if ports.places.len() > 1 {
-            ports.seek();
+        if ports.served.len() > 1 {
+            ports.find_free();
         }
         ports
     }
 
     /// Whether this process holds all of them.
     pub(super) fn are_held(&self) -> bool {
-        self.places.iter().all(Place::is_held)
+        self.served.iter().all(ServedPort::is_held)
     }
 
     /// Takes those that have become free; when to be called again. To be called in the network
@@ -78,23 +78,23 @@ impl NodePorts {
         let now = engine.now();
         if self.seek_at <= now {
             self.seek_at = now + NodePort::SEEK_AGAIN;
-            self.seek();
+            self.find_free();
         }
         (!self.are_held()).then_some(self.seek_at)
     }
 
     /// Takes those that are free, in order, and leaves to others what is behind one that is not.
-    fn seek(&mut self) {
+    fn find_free(&mut self) {
         let mut may_hold = true;
-        for at in 0..self.places.len() {
-            may_hold &= at == 0 || self.places[at - 1].is_held() || self.has_router();
-            let place = &mut self.places[at];
+        for at in 0..self.served.len() {
+            may_hold &= at == 0 || self.served[at - 1].is_held() || self.has_router();
+            let served_port = &mut self.served[at];
             if !may_hold {
-                place.stop = None;
-            } else if !place.is_held()
-                && let Ok(port) = NodePort::open(place.own, &place.drops)
+                served_port.stop = None;
+            } else if !served_port.is_held()
+                && let Ok(port) = NodePort::open(served_port.own, &served_port.drops)
             {
-                place.serve(self.node, port);
+                served_port.serve(self.node, port);
             }
         }
     }
@@ -105,34 +105,34 @@ impl NodePorts {
     }
 }
 
-impl Place {
+impl ServedPort {
     fn is_held(&self) -> bool {
         self.served.strong_count() > 0
     }
 
-    /// Serves the place on a thread. Without one it is left to others, and tried again.
+    /// Serves the served_port on a thread. Without one it is left to others, and tried again.
     fn serve(&mut self, node: NodeId, port: NodePort) {
         let (Ok(owners), Ok(stop)) = (UdpOwners::new(node), WakeFd::new()) else { return };
         let (alive, offset, stopped) = (Arc::new(()), self.offset, stop.clone());
         self.served = Arc::downgrade(&alive);
-        self.stop = Some(Stop(stop));
+        self.stop = Some(StopOnDrop(stop));
         let work = Work { port, owners, offset, stop: stopped, _alive: alive };
-        // What is dropped with the closure makes the place free.
+        // What is dropped with the closure makes the served_port free.
         let _ = threads::start("prp-node-port", move || work.run());
     }
 }
 
 /// Ends a thread when it is dropped. The thread holds the only strong reference but this one.
 #[derive(Debug)]
-struct Stop(Arc<WakeFd>);
+struct StopOnDrop(Arc<WakeFd>);
 
-impl Drop for Stop {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.wake();
     }
 }
 
-/// What the thread of a place has.
+/// What the thread of a served_port has.
 struct Work {
     port: NodePort,
     owners: UdpOwners,
@@ -169,18 +169,19 @@ impl Work {
 
 impl Core {
     /// The node's own UDP addresses and ports, and the sockets there that its devices have opened.
-    fn udp_places(&mut self) -> Vec<(Place, Option<NodePort>)> {
-        let mut places = Vec::new();
+    fn udp_node_ports(&mut self) -> Vec<(ServedPort, Option<NodePort>)> {
+        let mut served = Vec::new();
         for udp in self.device_ios().filter_map(DeviceIo::udp_mut) {
             let (offset, drops) = (udp.offset(), udp.node_port_drops().clone());
             let own: Vec<_> = udp.own_addrs().collect();
             for (own, port) in own.into_iter().zip(udp.take_node_ports()) {
                 let drops = drops.clone();
-                let place = Place { own, offset, drops, stop: None, served: Weak::new() };
-                places.push((place, port));
+                let served_port =
+                    ServedPort { own, offset, drops, stop: None, served: Weak::new() };
+                served.push((served_port, port));
             }
         }
-        places
+        served
     }
 }
 

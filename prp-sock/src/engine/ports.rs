@@ -14,12 +14,12 @@ use crate::error;
 
 /// Claims for an endpoint that picks a port by itself.
 #[derive(Debug)]
-pub(crate) struct Claiming<'a> {
+pub(crate) struct PortClaimer<'a> {
     claims: &'a mut PortClaims,
     failed: Option<io::Error>,
 }
 
-impl<'a> Claiming<'a> {
+impl<'a> PortClaimer<'a> {
     pub(crate) const fn new(claims: &'a mut PortClaims) -> Self {
         Self { claims, failed: None }
     }

@@ -38,12 +38,12 @@ pub(super) struct ReadinessFd {
     theirs: Arc<UnixStream>,
     /// None while an error is shown, and from then on.
     ours: Option<UnixStream>,
-    shown: Shown,
+    shown: ShownReadiness,
 }
 
 /// What a stream or listener is ready for.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Shown {
+pub(super) struct ShownReadiness {
     /// A read would not wait.
     pub(super) readable: bool,
     /// A write would not wait.
@@ -63,7 +63,7 @@ impl ReadinessFd {
         theirs.set_nonblocking(true)?;
         ours.set_nonblocking(true)?;
         SockRef::from(&theirs).set_send_buffer_size(SMALLEST)?;
-        let shown = Shown { writable: true, ..Shown::default() };
+        let shown = ShownReadiness { writable: true, ..ShownReadiness::default() };
         Ok(Self { theirs: Arc::new(theirs), ours: Some(ours), shown })
     }
 
@@ -73,7 +73,7 @@ impl ReadinessFd {
     }
 
     /// Shows this from now on.
-    pub(super) fn show(&mut self, now: Shown) {
+    pub(super) fn show(&mut self, now: ShownReadiness) {
         let before = std::mem::replace(&mut self.shown, now);
         if now.failed && !before.failed {
             // The write is refused where something unread is there already: stuffing, or what is
@@ -138,7 +138,7 @@ impl ReadinessFd {
 
     /// A write has found no room. Makes sure that this is what is shown: an application may have
     /// made the descriptor's send buffer larger, as one would a socket's.
-    pub(super) fn insist(&self) {
+    pub(super) fn show_not_writable(&self) {
         let socket = SockRef::from(&*self.theirs);
         // The kernel says twice as much as it was asked for, and no less than it has to.
         if !self.shown.writable

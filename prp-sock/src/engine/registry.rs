@@ -13,11 +13,11 @@ use prp_proto::endpoint::{Device, Endpoint};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 
+use super::carrier_watch::CarrierWatch;
 use super::control::ControlThread;
 use super::core::Core;
 use super::guard::CoreLock;
 use super::keeper::Keeper;
-use super::links::Links;
 use super::netns::NetworkNamespace;
 use super::wake_fd::WakeFd;
 use super::{Engine, exit, reopen};
@@ -91,7 +91,7 @@ pub(super) fn all() -> Vec<Arc<Engine>> {
 
 fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let file = HostsFile::load(&key.hosts)?;
-    let links = Links::watch();
+    let links = CarrierWatch::watch();
     let local = prp_device::local_node(&file, key.node)?;
     let ethertype = file.hosts().ethertype();
     let mut names = Vec::new();

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use prp_node::fork::CloseOnFork;
-use prp_node::registry::{News, Registration};
+use prp_node::registry::{Registration, RouterUpdate};
 use prp_node::{DownHops, Ledger, RunDir, Service};
 use prp_proto::time::Instant;
 
@@ -26,7 +26,7 @@ const BELIEVED_FOR: Duration = Duration::from_secs(10);
 
 /// How long to wait for a place in the router's queue: it accepts within milliseconds, and this
 /// thread watches links too.
-const PATIENCE: Duration = Duration::from_millis(200);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Our side of it.
 #[derive(Debug)]
@@ -73,11 +73,11 @@ impl RouterClient {
         if let Some(link) = &mut self.link {
             match link.receive() {
                 Ok(news) => self.take(engine, news),
-                Err(_) => self.lose(engine, now),
+                Err(_) => self.disconnect(engine, now),
             }
         }
         if self.link.is_none() && self.seek_at <= now {
-            self.seek(engine, now);
+            self.connect(engine, now);
         }
         if self.forget_at.take_if(|at| *at <= now).is_some() {
             self.down = DownHops::default();
@@ -85,7 +85,7 @@ impl RouterClient {
         earliest(self.forget_at, self.link.is_none().then_some(self.seek_at))
     }
 
-    fn take(&mut self, engine: &Engine, news: News) {
+    fn take(&mut self, engine: &Engine, news: RouterUpdate) {
         if let Some(ledger) = news.ledger {
             engine.lock().keep_ledger(Some(ledger));
         }
@@ -95,16 +95,16 @@ impl RouterClient {
     }
 
     /// Connects to a router if there is one. It says the rest.
-    fn seek(&mut self, engine: &Engine, now: Instant) {
+    fn connect(&mut self, engine: &Engine, now: Instant) {
         self.since = now;
-        match self.dir.connect(engine.local_node(), Service::Registry, PATIENCE) {
+        match self.dir.connect(engine.local_node(), Service::Registry, CONNECT_TIMEOUT) {
             Ok(link) => self.link = Some(CloseOnFork::new(Registration::new(link))),
             Err(_) => self.postpone(now),
         }
     }
 
     /// The router is gone.
-    fn lose(&mut self, engine: &Engine, now: Instant) {
+    fn disconnect(&mut self, engine: &Engine, now: Instant) {
         engine.lock().keep_ledger(None);
         self.link = None;
         self.forget_at = Some(now + BELIEVED_FOR);

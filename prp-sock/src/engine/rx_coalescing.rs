@@ -93,7 +93,7 @@ impl RxCoalescing {
 
     /// Frames that must have gathered at the end of a nap: 75 % of what was meant to, since neither
     /// naps nor senders are exact.
-    pub(super) const fn enough(&self) -> u32 {
+    pub(super) const fn sufficient_frames(&self) -> u32 {
         self.expected_frames - self.expected_frames / 4
     }
 

@@ -45,13 +45,13 @@ fn many(pair: &Pair, n: usize) -> (Vec<PrpStream>, Vec<PrpStream>) {
 }
 
 /// A thread that leads in alpha while it waits for what never comes, until this is dropped.
-struct Bystander {
+struct IdleLeader {
     ours: PrpStream,
     _theirs: PrpStream,
     reading: Option<JoinHandle<io::Result<usize>>>,
 }
 
-impl Bystander {
+impl IdleLeader {
     fn new(pair: &Pair) -> Self {
         let (mut ours, mut theirs) = pair.streams();
         // Beta knows now that its answer arrived, and has no reason to ask.
@@ -63,12 +63,12 @@ impl Bystander {
     }
 }
 
-impl Drop for Bystander {
+impl Drop for IdleLeader {
     fn drop(&mut self) {
         let _ = self.ours.shutdown(Shutdown::Read);
         let read = self.reading.take().map(JoinHandle::join);
         if !thread::panicking() {
-            assert!(matches!(read, Some(Ok(Ok(0)))), "the bystander saw {read:?}");
+            assert!(matches!(read, Some(Ok(Ok(0)))), "the idle leader saw {read:?}");
         }
     }
 }

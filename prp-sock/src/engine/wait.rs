@@ -181,7 +181,7 @@ impl Engine {
         let outcome = loop {
             if core.waiting.leader.is_none() {
                 core.waiting.leader = Some(Leader::new(&mut parker));
-                self.keeper.step_aside(&mut core);
+                self.keeper.stop_leading(&mut core);
                 break self.drive(&mut parker, core, now, waiting, wait);
             }
             let (woken, slept) = self.follow(&parker, core, now, waiting, wait.lock_class());
@@ -361,7 +361,10 @@ impl Engine {
         let polled = ppoll(fds, Some(timeout), None);
         me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
         let mut core = self.lock();
-        if is_whole && polled == Ok(0) && !core.rx_handles.hold(core.rx_coalescing.enough()) {
+        if is_whole
+            && polled == Ok(0)
+            && !core.rx_handles.hold(core.rx_coalescing.sufficient_frames())
+        {
             core.rx_coalescing.note_shortfall();
         }
         (core, polled.map(drop).map_err(io::Error::from))
@@ -377,7 +380,7 @@ impl Engine {
     ) -> Option<Instant> {
         let by_syscall = rx_handles.needs_syscall();
         let is_there = || {
-            me.is_called() || rx_handles.has_frame() || (by_syscall && self.lock().poll_sockets())
+            me.is_notified() || rx_handles.has_frame() || (by_syscall && self.lock().poll_sockets())
         };
         let mut acknowledged = false;
         let mut now = start;

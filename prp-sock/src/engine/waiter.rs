@@ -12,10 +12,10 @@ use std::time::Duration;
 use super::wake_fd::WakeFd;
 use crate::sys::futex::{self, Word};
 
-/// Awake, and not called.
+/// Awake, and not notified.
 const AWAKE: u32 = 0;
 /// Called, and has not noticed yet.
-const CALLED: u32 = 1;
+const NOTIFIED: u32 = 1;
 /// Asleep on the futex.
 const PARKED: u32 = 2;
 /// Asleep in `poll`, to be woken by `wake_fd`.
@@ -38,18 +38,18 @@ impl Waiter {
         Waker::from(self.clone())
     }
 
-    /// Whether it was called since the last time; forgets it.
+    /// Whether it was notified since the last time; forgets it.
     pub(super) fn take_call(&self) -> bool {
         // A load is cheaper than an exchange, and most of the time all there is to do.
-        self.is_called() && self.state.swap(AWAKE, Ordering::AcqRel) == CALLED
+        self.is_notified() && self.state.swap(AWAKE, Ordering::AcqRel) == NOTIFIED
     }
 
-    /// Whether it was called.
-    pub(super) fn is_called(&self) -> bool {
-        self.state.load(Ordering::Acquire) == CALLED
+    /// Whether it was notified.
+    pub(super) fn is_notified(&self) -> bool {
+        self.state.load(Ordering::Acquire) == NOTIFIED
     }
 
-    /// Sleeps until called, for at most `timeout`, or for no reason; whether it was called.
+    /// Sleeps until notified, for at most `timeout`, or for no reason; whether it was notified.
     ///
     /// # Errors
     /// `Interrupted`.
@@ -58,8 +58,8 @@ impl Waiter {
             return Ok(true);
         }
         let slept = futex::wait(&self.state, PARKED, timeout);
-        let called = self.state.swap(AWAKE, Ordering::AcqRel) == CALLED;
-        slept.map(|()| called)
+        let notified = self.state.swap(AWAKE, Ordering::AcqRel) == NOTIFIED;
+        slept.map(|()| notified)
     }
 
     /// What this thread must have among its descriptors when it polls.
@@ -67,14 +67,14 @@ impl Waiter {
         self.wake_fd.as_fd()
     }
 
-    /// Notes that this thread goes into `poll` now; whether it should not, because it was called.
+    /// Notes that this thread goes into `poll` now; whether it should not, because it was notified.
     pub(super) fn begin_poll(&self) -> bool {
         self.sleep_as(POLLING)
     }
 
     /// Says that it is back, and whether `wake_fd` was readable. That does not mean that it was
-    /// called: it may become readable late, when its addressee is awake again, or another thread is
-    /// in its place.
+    /// notified: it may become readable late, when its addressee is awake again, or another thread
+    /// is in its place.
     pub(super) fn end_poll(&self, woken: bool) {
         self.state.swap(AWAKE, Ordering::AcqRel);
         if woken {
@@ -82,7 +82,7 @@ impl Waiter {
         }
     }
 
-    /// Goes to sleep as `how` says, unless called already; whether it was called.
+    /// Goes to sleep as `how` says, unless notified already; whether it was notified.
     fn sleep_as(&self, how: u32) -> bool {
         let begun = self.state.compare_exchange(AWAKE, how, Ordering::AcqRel, Ordering::Acquire);
         if begun.is_err() {
@@ -128,7 +128,7 @@ impl Wake for Waiter {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        match self.state.swap(CALLED, Ordering::AcqRel) {
+        match self.state.swap(NOTIFIED, Ordering::AcqRel) {
             PARKED => {
                 futex::wake(&self.state);
             }

@@ -12,7 +12,7 @@ use super::progress::{Counts, Progress};
 
 /// What broke, and how.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum CopyError {
     /// Standard input.
     Input(io::Error),
     /// Standard output.
@@ -31,13 +31,13 @@ pub(super) fn send_bytes(
     input: &mut Input,
     stop: &PipeReader,
     counts: &Counts,
-) -> Result<(), Trouble> {
+) -> Result<(), CopyError> {
     loop {
-        let chunk = input.fill(stop).map_err(Trouble::Input)?;
+        let chunk = input.fill(stop).map_err(CopyError::Input)?;
         if chunk.is_empty() {
             return Ok(());
         }
-        stream.write_all(chunk).map_err(Trouble::Stream)?;
+        stream.write_all(chunk).map_err(CopyError::Stream)?;
         let len = chunk.len();
         counts.add_sent(len);
         input.consume(len);
@@ -50,15 +50,15 @@ pub(super) fn send_lines(
     input: &mut Input,
     stop: &PipeReader,
     counts: &Counts,
-) -> Result<(), Trouble> {
+) -> Result<(), CopyError> {
     let send = |message: &[u8]| {
         counts.add_sent(message.len());
-        stream.send_message(message).map_err(Trouble::Stream)
+        stream.send_message(message).map_err(CopyError::Stream)
     };
     // The beginning of a line that is not here whole.
     let mut begun = Vec::new();
     loop {
-        let chunk = input.fill(stop).map_err(Trouble::Input)?;
+        let chunk = input.fill(stop).map_err(CopyError::Input)?;
         let break_at = chunk.iter().position(|b| *b == b'\n');
         let used = match break_at {
             Some(at) if begun.is_empty() => {
@@ -90,7 +90,7 @@ pub(super) fn receive_bytes(
     mut output: Output,
     counts: &Counts,
     progress: &Progress,
-) -> Result<(), Trouble> {
+) -> Result<(), CopyError> {
     let mut buf = vec![0; CHUNK];
     loop {
         match stream.read(&mut buf) {
@@ -98,10 +98,10 @@ pub(super) fn receive_bytes(
             Ok(n) => {
                 counts.add_received(n);
                 progress.yield_terminal();
-                output.put(&buf[..n]).map_err(Trouble::Output)?;
+                output.put(&buf[..n]).map_err(CopyError::Output)?;
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(Trouble::Stream(e)),
+            Err(e) => return Err(CopyError::Stream(e)),
         }
     }
 }
@@ -112,7 +112,7 @@ pub(super) fn receive_lines(
     mut output: Output,
     counts: &Counts,
     progress: &Progress,
-) -> Result<(), Trouble> {
+) -> Result<(), CopyError> {
     // With room for the line break, so that a message and its break are one write.
     let mut buf = vec![0; CHUNK + 1];
     loop {
@@ -123,10 +123,10 @@ pub(super) fn receive_lines(
                 progress.yield_terminal();
                 buf[part.len] = b'\n';
                 let len = part.len + usize::from(part.end);
-                output.put(&buf[..len]).map_err(Trouble::Output)?;
+                output.put(&buf[..len]).map_err(CopyError::Output)?;
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(Trouble::Stream(e)),
+            Err(e) => return Err(CopyError::Stream(e)),
         }
     }
 }

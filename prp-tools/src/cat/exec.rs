@@ -8,12 +8,12 @@ use std::thread;
 
 use prp_sock::{PrpStream, reset_all};
 
-use super::copy::Trouble;
+use super::copy::CopyError;
 use super::input::Input;
 use super::output::Output;
 use super::{CatArgs, Side, session};
 use crate::exit::{Failure, notice};
-use crate::places::Places;
+use crate::semaphore::Semaphore;
 use crate::signals::{Signals, die_of};
 
 /// Commands that run at a time, as many as ncat allows; later clients wait for one to end.
@@ -21,23 +21,23 @@ const MAX_COMMANDS: usize = 100;
 
 /// Why a connection with a command has failed.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum CommandError {
     /// The command could not be started.
     Start(io::Error),
     /// Its pipes, or the connection.
-    Session(Trouble),
+    Session(CopyError),
 }
 
-impl Broken {
+impl CommandError {
     /// As the end of the program, or of one connection with `peer`.
     pub(super) fn failure(self, peer: &str) -> Failure {
         match self {
             Self::Start(e) => Failure::local("/bin/sh", &e),
-            Self::Session(Trouble::Input(e)) => Failure::local("the command's output", &e),
-            Self::Session(Trouble::Output(e)) => Failure::local("the command's input", &e),
-            Self::Session(Trouble::Stream(e)) => Failure::network(peer, &e),
-            Self::Session(Trouble::Idle(limit)) => super::idle(peer, limit),
-            Self::Session(Trouble::Signal(signal)) => die_of(signal),
+            Self::Session(CopyError::Input(e)) => Failure::local("the command's output", &e),
+            Self::Session(CopyError::Output(e)) => Failure::local("the command's input", &e),
+            Self::Session(CopyError::Stream(e)) => Failure::network(peer, &e),
+            Self::Session(CopyError::Idle(limit)) => super::idle(peer, limit),
+            Self::Session(CopyError::Signal(signal)) => die_of(signal),
         }
     }
 }
@@ -48,8 +48,8 @@ pub(super) fn run(
     args: &CatArgs,
     signals: Signals,
     command: &str,
-) -> Result<(), Broken> {
-    let mut child = start(&stream, command).map_err(Broken::Start)?;
+) -> Result<(), CommandError> {
+    let mut child = start(&stream, command).map_err(CommandError::Start)?;
     let ended = converse(stream, args, signals, &mut child);
     // It has lost its standard input and output by now.
     let _ = child.wait();
@@ -61,13 +61,13 @@ fn converse(
     args: &CatArgs,
     signals: Signals,
     child: &mut Child,
-) -> Result<(), Broken> {
+) -> Result<(), CommandError> {
     let file = |fd: Option<OwnedFd>| fd.map(File::from).ok_or_else(|| io::Error::other("no pipe"));
     let (input, output) = (child.stdout.take(), child.stdin.take());
-    let input = file(input.map(OwnedFd::from)).and_then(Input::new).map_err(Broken::Start)?;
-    let output = file(output.map(OwnedFd::from)).map_err(Broken::Start)?;
+    let input = file(input.map(OwnedFd::from)).and_then(Input::new).map_err(CommandError::Start)?;
+    let output = file(output.map(OwnedFd::from)).map_err(CommandError::Start)?;
     let mut side = Side { args, signals, input, ends_with_input: true };
-    session::run(stream, &mut side, Output::of_command(output)).map_err(Broken::Session)
+    session::run(stream, &mut side, Output::of_command(output)).map_err(CommandError::Session)
 }
 
 fn start(stream: &PrpStream, command: &str) -> io::Result<Child> {
@@ -89,7 +89,7 @@ pub(super) fn serve(
         reset_all();
         die_of(signal);
     });
-    let places = Places::new(MAX_COMMANDS);
+    let permits = Semaphore::new(MAX_COMMANDS);
     let one = |stream: PrpStream, peer: &str| {
         if let Err(broken) = run(stream, args, Signals::default(), command) {
             // The next peer may fare better.
@@ -100,11 +100,11 @@ pub(super) fn serve(
     thread::scope(|scope| {
         loop {
             let (stream, peer) = accept()?;
-            let place = places.take();
+            let permit = permits.take();
             let name = peer.clone();
             let work = move || {
                 one(stream, &name);
-                drop(place);
+                drop(permit);
             };
             if let Err(e) = thread::Builder::new().spawn_scoped(scope, work) {
                 notice(format_args!("{peer}: a thread: {e}"));

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use prp_sock::PrpStream;
 
 use super::Side;
-use super::copy::{self, Trouble};
+use super::copy::{self, CopyError};
 use super::idle::IdleLimit;
 use super::input::Input;
 use super::output::Output;
@@ -28,7 +28,7 @@ const TICKS_TO_END: u32 = 20;
 
 /// Copies both ways until both have ended. The peer has everything then; or else it gets a reset,
 /// so that it does not take what it has for all there was.
-pub(super) fn run(stream: PrpStream, side: &mut Side<'_>, output: Output) -> Result<(), Trouble> {
+pub(super) fn run(stream: PrpStream, side: &mut Side<'_>, output: Output) -> Result<(), CopyError> {
     let Side { args, input, .. } = side;
     let terminals = Terminals::detect(input, &output);
     let shown = !args.quiet && args.exec.is_none() && terminals.want_progress();
@@ -90,9 +90,9 @@ enum Direction {
 
 /// What happens while a connection lasts.
 #[derive(Debug)]
-enum News {
+enum SessionEvent {
     /// A direction has ended.
-    Ended(Direction, Result<(), Trouble>),
+    Ended(Direction, Result<(), CopyError>),
     /// The program is to end.
     Signal(Signal),
 }
@@ -103,24 +103,24 @@ fn converse(
     output: Output,
     counts: &Counts,
     progress: &Progress,
-) -> Result<(), Trouble> {
+) -> Result<(), CopyError> {
     let Side { args, signals, input, ends_with_input } = side;
     let ends_with_input = *ends_with_input;
-    let (stop_reader, stop) = io::pipe().map_err(Trouble::Input)?;
-    let (sender, news) = mpsc::channel();
-    let mut watch = Watch {
+    let (stop_reader, stop) = io::pipe().map_err(CopyError::Input)?;
+    let (sender, events) = mpsc::channel();
+    let mut watch = SessionState {
         stream,
-        news,
+        events,
         sending: !args.recv_only,
         receiving: true,
         stop: Some(stop),
         // A user who only took in a file at a terminal should not have to end their side by hand.
         ends_with_peer: args.listen && input.is_terminal(),
-        trouble: None,
+        error: None,
     };
     signals.set_listener({
         let sender = sender.clone();
-        move |signal| drop(sender.send(News::Signal(signal)))
+        move |signal| drop(sender.send(SessionEvent::Signal(signal)))
     });
     thread::scope(move |scope| {
         if watch.sending {
@@ -129,7 +129,7 @@ fn converse(
             scope.spawn(move || {
                 let sent = send(stream, input, &stop_reader, counts);
                 // The thread that receives it outlives this one.
-                let _ = sender.send(News::Ended(Direction::Sending, sent));
+                let _ = sender.send(SessionEvent::Ended(Direction::Sending, sent));
             });
         } else {
             watch.shut(Shutdown::Write);
@@ -137,16 +137,16 @@ fn converse(
         let receive = if args.message { copy::receive_lines } else { copy::receive_bytes };
         scope.spawn(move || {
             let received = receive(stream, output, counts, progress);
-            let _ = sender.send(News::Ended(Direction::Receiving, received));
+            let _ = sender.send(SessionEvent::Ended(Direction::Receiving, received));
         });
         let mut idle = IdleLimit::new(args.timeout, Instant::now());
         while watch.sending || (watch.receiving && !ends_with_input) {
             watch.wait();
             progress.show(counts);
-            if watch.trouble.is_none()
+            if watch.error.is_none()
                 && let Some(limit) = idle.reached(counts.sent() + counts.received(), Instant::now())
             {
-                watch.give_up(Trouble::Idle(limit));
+                watch.give_up(CopyError::Idle(limit));
             }
         }
         let ended = watch.wait_delivered();
@@ -156,9 +156,9 @@ fn converse(
 }
 
 /// Follows both directions and ends one where the other calls for it.
-struct Watch<'a> {
+struct SessionState<'a> {
     stream: &'a PrpStream,
-    news: Receiver<News>,
+    events: Receiver<SessionEvent>,
     sending: bool,
     receiving: bool,
     /// Closing this ends the reading of standard input.
@@ -166,16 +166,16 @@ struct Watch<'a> {
     /// When the peer has ended its direction, end ours.
     ends_with_peer: bool,
     /// What broke first; the rest follows from it.
-    trouble: Option<Trouble>,
+    error: Option<CopyError>,
 }
 
-impl Watch<'_> {
-    /// Waits for news, for a tick at most, and does what they call for.
+impl SessionState<'_> {
+    /// Waits for events, for a tick at most, and does what they call for.
     fn wait(&mut self) {
-        match self.news.recv_timeout(TICK) {
-            Ok(News::Ended(direction, ended)) => self.note(direction, ended),
-            Ok(News::Signal(signal)) => self.give_up(Trouble::Signal(signal)),
-            Err(_) if self.trouble.is_some() && self.sending => {
+        match self.events.recv_timeout(TICK) {
+            Ok(SessionEvent::Ended(direction, ended)) => self.note(direction, ended),
+            Ok(SessionEvent::Signal(signal)) => self.give_up(CopyError::Signal(signal)),
+            Err(_) if self.error.is_some() && self.sending => {
                 // It has not come back to its input: it waits in a write, and this ends that.
                 // Sooner, the peer might have taken what was cut short for the whole.
                 self.shut(Shutdown::Write);
@@ -185,14 +185,14 @@ impl Watch<'_> {
     }
 
     /// A direction has ended.
-    fn note(&mut self, direction: Direction, ended: Result<(), Trouble>) {
+    fn note(&mut self, direction: Direction, ended: Result<(), CopyError>) {
         match direction {
             Direction::Sending => self.sending = false,
             Direction::Receiving => self.receiving = false,
         }
         match ended {
-            Err(trouble) => self.give_up(trouble),
-            Ok(()) if self.trouble.is_some() => {}
+            Err(error) => self.give_up(error),
+            Ok(()) if self.error.is_some() => {}
             Ok(()) if direction == Direction::Sending => self.shut(Shutdown::Write),
             Ok(()) if self.ends_with_peer => self.stop = None,
             Ok(()) => {}
@@ -201,30 +201,30 @@ impl Watch<'_> {
 
     /// Waits until the peer has everything, unless something breaks first; then nothing is received
     /// any more.
-    fn wait_delivered(mut self) -> Result<(), Trouble> {
+    fn wait_delivered(mut self) -> Result<(), CopyError> {
         // In slices, between which a signal can be heard. It cannot fail: a tick is not nothing.
         let _ = self.stream.set_write_timeout(Some(TICK));
-        if matches!(self.trouble, Some(Trouble::Idle(_))) {
+        if matches!(self.error, Some(CopyError::Idle(_))) {
             // Most likely the peer has it all, and says so with the end.
             self.shut(Shutdown::Write);
             if (0..TICKS_TO_END).any(|_| self.stream.wait_delivered().is_ok()) {
-                self.trouble = None;
+                self.error = None;
             }
         }
-        while self.trouble.is_none() {
+        while self.error.is_none() {
             match self.stream.wait_delivered() {
                 Ok(()) => break,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                Err(e) => self.give_up(Trouble::Stream(e)),
+                Err(e) => self.give_up(CopyError::Stream(e)),
             }
-            match self.news.try_recv() {
-                Ok(News::Ended(direction, ended)) => self.note(direction, ended),
-                Ok(News::Signal(signal)) => self.give_up(Trouble::Signal(signal)),
+            match self.events.try_recv() {
+                Ok(SessionEvent::Ended(direction, ended)) => self.note(direction, ended),
+                Ok(SessionEvent::Signal(signal)) => self.give_up(CopyError::Signal(signal)),
                 Err(_) => {}
             }
         }
         self.shut(Shutdown::Read);
-        self.trouble.map_or(Ok(()), Err)
+        self.error.map_or(Ok(()), Err)
     }
 
     /// A peer that has closed both directions says so only when it gets something it will not read:
@@ -233,18 +233,18 @@ impl Watch<'_> {
         if !self.receiving
             && let Ok(Some(error)) = self.stream.take_error()
         {
-            self.give_up(Trouble::Stream(error));
+            self.give_up(CopyError::Stream(error));
         }
     }
 
     /// Something broke: ends what still goes on.
-    fn give_up(&mut self, trouble: Trouble) {
+    fn give_up(&mut self, error: CopyError) {
         // An error is told once: a thread that writes later hears no more than that the stream is
         // closed.
         let vague =
-            |t: &Trouble| matches!(t, Trouble::Stream(e) if e.kind() == ErrorKind::BrokenPipe);
-        if self.trouble.as_ref().is_none_or(vague) {
-            self.trouble = Some(trouble);
+            |t: &CopyError| matches!(t, CopyError::Stream(e) if e.kind() == ErrorKind::BrokenPipe);
+        if self.error.as_ref().is_none_or(vague) {
+            self.error = Some(error);
         }
         self.stop = None;
         if self.receiving {

@@ -86,8 +86,8 @@ fn arguments__policies_have_the_names_of_the_protocol() {
 #[test]
 fn settle__a_reader_that_is_gone_is_no_failure() {
     let gone = || io::Error::from(ErrorKind::BrokenPipe);
-    assert_eq!(settle(Trouble::Output(gone()), "3:80"), Ok(()));
-    assert!(settle(Trouble::Output(ErrorKind::StorageFull.into()), "3:80").is_err());
-    assert!(settle(Trouble::Stream(gone()), "3:80").is_err());
-    assert!(settle(Trouble::Input(gone()), "3:80").is_err());
+    assert_eq!(settle(CopyError::Output(gone()), "3:80"), Ok(()));
+    assert!(settle(CopyError::Output(ErrorKind::StorageFull.into()), "3:80").is_err());
+    assert!(settle(CopyError::Stream(gone()), "3:80").is_err());
+    assert!(settle(CopyError::Input(gone()), "3:80").is_err());
 }

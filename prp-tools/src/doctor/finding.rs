@@ -26,33 +26,33 @@ pub(super) struct Finding {
     /// What there is, and what comes of it.
     pub(super) cause: String,
     /// What to do about it.
-    pub(super) mend: Option<String>,
+    pub(super) fix: Option<String>,
 }
 
 impl Finding {
-    fn new(kind: &'static str, severity: Severity, cause: String, mend: &str) -> Self {
-        Self { kind, severity, cause, mend: Some(mend.to_owned()).filter(|mend| !mend.is_empty()) }
+    fn new(kind: &'static str, severity: Severity, cause: String, fix: &str) -> Self {
+        Self { kind, severity, cause, fix: Some(fix.to_owned()).filter(|fix| !fix.is_empty()) }
     }
 
     /// What keeps PRP from working.
-    pub(super) fn fault(kind: &'static str, cause: impl Into<String>, mend: &str) -> Self {
-        Self::new(kind, Severity::Fault, cause.into(), mend)
+    pub(super) fn fault(kind: &'static str, cause: impl Into<String>, fix: &str) -> Self {
+        Self::new(kind, Severity::Fault, cause.into(), fix)
     }
 
     /// What costs speed.
-    pub(super) fn warning(kind: &'static str, cause: impl Into<String>, mend: &str) -> Self {
-        Self::new(kind, Severity::Warning, cause.into(), mend)
+    pub(super) fn warning(kind: &'static str, cause: impl Into<String>, fix: &str) -> Self {
+        Self::new(kind, Severity::Warning, cause.into(), fix)
     }
 
     /// What a user may wonder about.
-    pub(super) fn note(kind: &'static str, cause: impl Into<String>, mend: &str) -> Self {
-        Self::new(kind, Severity::Note, cause.into(), mend)
+    pub(super) fn note(kind: &'static str, cause: impl Into<String>, fix: &str) -> Self {
+        Self::new(kind, Severity::Note, cause.into(), fix)
     }
 
     /// What a check of prphosts has found.
     pub(super) fn of_check(kind: &'static str, severity: Severity, found: &check::Finding) -> Self {
-        let cause = check::Finding { mend: None, ..found.clone() }.to_string();
-        Self::new(kind, severity, cause, found.mend.as_deref().unwrap_or_default())
+        let cause = check::Finding { fix: None, ..found.clone() }.to_string();
+        Self::new(kind, severity, cause, found.fix.as_deref().unwrap_or_default())
     }
 }
 
@@ -64,6 +64,6 @@ impl fmt::Display for Finding {
             Severity::Note => "note",
         };
         write!(f, "{severity}: {}", self.cause)?;
-        self.mend.iter().try_for_each(|mend| write!(f, "\n    mend: {mend}"))
+        self.fix.iter().try_for_each(|fix| write!(f, "\n    fix: {fix}"))
     }
 }

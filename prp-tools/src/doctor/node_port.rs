@@ -15,7 +15,7 @@ use super::finding::Finding;
 /// Probes that are sent, and how long the answer to each is waited for: a process on a busy machine
 /// answers to one of them.
 const PROBES: u32 = 4;
-const PATIENCE: Duration = Duration::from_millis(500);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What is to be said of those of this machine by `file`.
 pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
@@ -32,7 +32,7 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
 /// does not have its address.
 fn of_port(own: SocketAddr) -> Option<Finding> {
     let is_silent = is_silent(own).unwrap_or(false);
-    is_silent.then(|| of_silence(own, Holder::of(own)))
+    is_silent.then(|| of_silence(own, PortOwner::of(own)))
 }
 
 /// Whether a process holds the port `own` and does not answer. One that does answers probes of
@@ -40,10 +40,10 @@ fn of_port(own: SocketAddr) -> Option<Finding> {
 fn is_silent(own: SocketAddr) -> io::Result<bool> {
     let socket = UdpSocket::bind((own.ip(), 0))?;
     socket.connect(own)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     for test in 0..PROBES {
         let mut probe = [0; TrainTest::SHORTEST_PROBE];
-        TrainTest::write_probe(&mut probe, test, TrainTest::MOST as u8);
+        TrainTest::write_probe(&mut probe, test, TrainTest::MAX_PROBES as u8);
         // That no socket is there may be reported here, or by the next call.
         socket.send(&probe)?;
         match socket.recv(&mut [0; TrainTest::LEN]) {
@@ -57,7 +57,7 @@ fn is_silent(own: SocketAddr) -> io::Result<bool> {
 
 /// A process that holds a port.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-struct Holder {
+struct PortOwner {
     user: Option<u32>,
     /// Its number and program, where the kernel shows its descriptors to this process.
     process: Option<(u32, String)>,
@@ -65,7 +65,7 @@ struct Holder {
     is_stopped: bool,
 }
 
-impl Holder {
+impl PortOwner {
     /// The one that has bound `own`.
     fn of(own: SocketAddr) -> Self {
         let table = if own.is_ipv4() { "udp" } else { "udp6" };
@@ -130,9 +130,9 @@ fn is_stopped(stat: &str) -> bool {
 }
 
 /// `holder` has the port `own`, and does not answer there.
-fn of_silence(own: SocketAddr, holder: Holder) -> Finding {
+fn of_silence(own: SocketAddr, holder: PortOwner) -> Finding {
     let port = own.port();
-    let Holder { user, process, is_stopped } = holder;
+    let PortOwner { user, process, is_stopped } = holder;
     let owner = match (&process, user) {
         (Some((pid, program)), _) => format!("{program} ({pid})"),
         (None, Some(user)) => format!("a process of user {user}"),
@@ -147,14 +147,14 @@ fn of_silence(own: SocketAddr, holder: Holder) -> Finding {
         "{owner} holds the node's own UDP port, udp:{own}, and {what}: no new connection gets to any \
          process of the node, and nothing by a router"
     );
-    let mend = match process {
+    let fix = match process {
         Some((pid, _)) if is_stopped => {
             format!("`kill -CONT {pid}`, or `fg` in its shell, or end it: another process follows")
         }
         Some((pid, _)) => format!("`kill {pid}`: another process of the node takes the port"),
         None => format!("as root `ss -ulpn 'sport = :{port}'` names it: continue it or end it"),
     };
-    Finding::fault("node_port", cause, &mend)
+    Finding::fault("node_port", cause, &fix)
 }
 
 #[cfg(test)]
@@ -193,12 +193,12 @@ mod tests {
     fn of_silence__names_the_process_to_continue() {
         let own = "10.0.0.1:5230".parse().expect("an address");
         let process = Some((7, "server".to_owned()));
-        let holder = Holder { user: Some(1000), process, is_stopped: true };
+        let holder = PortOwner { user: Some(1000), process, is_stopped: true };
         let text = of_silence(own, holder.clone()).to_string();
         assert!(text.contains("server (7) holds") && text.contains("`kill -CONT 7`"), "{text}");
-        let text = of_silence(own, Holder { is_stopped: false, ..holder.clone() }).to_string();
+        let text = of_silence(own, PortOwner { is_stopped: false, ..holder.clone() }).to_string();
         assert!(text.contains("does not answer") && text.contains("`kill 7`"), "{text}");
-        let text = of_silence(own, Holder { process: None, ..holder }).to_string();
+        let text = of_silence(own, PortOwner { process: None, ..holder }).to_string();
         assert!(text.contains("user 1000 holds") && text.contains(":5230'` names it"), "{text}");
     }
 }

@@ -80,7 +80,7 @@ fn of_capabilities(status: &str) -> Vec<Finding> {
 
 /// What a filter of system calls does to bpf(2), by a process that may find its end so.
 fn of_filter(may_bpf: bool) -> Option<Finding> {
-    let mend = "let bpf(2) pass: `SystemCallFilter=... bpf` in the systemd unit";
+    let fix = "let bpf(2) pass: `SystemCallFilter=... bpf` in the systemd unit";
     let ended = Command::new(env::current_exe().ok()?)
         .args(["doctor", "--call-bpf"])
         .stdin(Stdio::null())
@@ -90,12 +90,12 @@ fn of_filter(may_bpf: bool) -> Option<Finding> {
         .ok()?;
     if ended.signal().is_some() {
         let cause = "a filter of system calls ends processes that call bpf(2), as a flow does";
-        return Some(Finding::fault("seccomp", cause, &format!("{mend}; or PRP_FAST_PATHS=off")));
+        return Some(Finding::fault("seccomp", cause, &format!("{fix}; or PRP_FAST_PATHS=off")));
     }
     let is_refused = ended.code() == Some(REFUSED.into());
     (is_refused && may_bpf).then(|| {
         let cause = "a filter of system calls refuses bpf(2): frames take no fast path";
-        Finding::warning("seccomp", cause, mend)
+        Finding::warning("seccomp", cause, fix)
     })
 }
 

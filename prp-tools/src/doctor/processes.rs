@@ -1,7 +1,7 @@
 //! What the processes of this node have counted.
 
 use super::finding::Finding;
-use crate::stat::{PATIENCE, Process, Snapshot};
+use crate::stat::{ANSWER_TIMEOUT, Process, Snapshot};
 
 /// Segments sent again that are many: 5 % of them, and at least this number, since a few are lost
 /// now and then.
@@ -12,7 +12,7 @@ const MANY_DROPS: u64 = 10;
 
 /// What is to be said of them.
 pub(super) fn findings() -> Vec<Finding> {
-    let snapshot = Snapshot::take(PATIENCE).unwrap_or_default();
+    let snapshot = Snapshot::take(ANSWER_TIMEOUT).unwrap_or_default();
     snapshot.processes.iter().flat_map(of_process).collect()
 }
 
@@ -44,7 +44,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
         }
     }
     let drops = |reason: &str| process.drops.get(reason).copied().unwrap_or(0);
-    for (reason, what, mend) in [
+    for (reason, what, fix) in [
         (
             "bad_crc",
             "frames came changed",
@@ -58,7 +58,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
     ] {
         if drops(reason) >= MANY_DROPS {
             let cause = format!("{owner}: {} {what}", drops(reason));
-            found.push(Finding::warning(reason, cause, mend));
+            found.push(Finding::warning(reason, cause, fix));
         }
     }
     for c in &process.connections {

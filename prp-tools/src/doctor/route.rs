@@ -20,7 +20,7 @@ const ECHOES: u16 = 20;
 const PACE: Duration = Duration::from_millis(10);
 
 /// How long the last answers are waited for: a router may answer late on a busy machine.
-const PATIENCE: Duration = Duration::from_millis(500);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Echoes of one size before frames of that size count as lost.
 const TRIES: u16 = 3;
@@ -65,13 +65,13 @@ fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
     let lost = small.replies.len() - answered;
     if lost > 0 {
         let cause = format!("{lost} of {ECHOES} echoes to {title} were lost, or their answers");
-        let mend = "counters of the devices and switches on the way; `prp trace` has its routers";
-        found.push(Finding::warning("loss", cause, mend));
+        let fix = "counters of the devices and switches on the way; `prp trace` has its routers";
+        found.push(Finding::warning("loss", cause, fix));
     }
     if small.replies.iter().any(|n| *n > 1) {
         let cause = format!("{title} has answered echoes twice: two machines have its number");
-        let mend = "give each its own number and hardware address; a cloned machine has both";
-        found.push(Finding::fault("duplicate_node", cause, mend));
+        let fix = "give each its own number and hardware address; a cloned machine has both";
+        found.push(Finding::fault("duplicate_node", cause, fix));
     }
     found.extend(of_size(&mut prober, node, &mut number)?);
     if prober.is_udp(node) {
@@ -89,7 +89,7 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
             "{title} does not answer: it is off, no prp-routed runs there, or frames are lost on \
              the way by {first}"
         );
-        let mend = "`prp doctor` on that node; `prp trace` says how far frames get. Are both \
+        let fix = "`prp doctor` on that node; `prp trace` says how far frames get. Are both \
                     devices in one VLAN, and is the hardware address in prphosts right?";
         if let Some(addr) = prober.udp_addr(node) {
             let cause = format!(
@@ -97,13 +97,13 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
                  prp-routed runs, or datagrams are lost on the way by {first}"
             );
             let (own, last) = (addr.port(), addr.port().saturating_add(UDP_PORTS - 1));
-            let mend = format!(
+            let fix = format!(
                 "`prp doctor` on that node; does a firewall accept the UDP ports of {first}, {own} \
                  to {last}, and does prphosts have its IP address?"
             );
-            return Finding::fault("no_answer", cause, &mend);
+            return Finding::fault("no_answer", cause, &fix);
         }
-        return Finding::fault("no_answer", cause, mend);
+        return Finding::fault("no_answer", cause, fix);
     };
     let from = prober.name(reply.from);
     match reply.kind {
@@ -151,8 +151,8 @@ fn of_size(
         "{unit} of {full} bytes do not get to {title} and back, those of {mtu} do: a link on the \
          way has a smaller MTU"
     );
-    let mend = format!("mtu={mtu} for {title} in the prphosts of both ends, or a larger MTU there");
-    Ok(Some(Finding::fault("mtu_hole", cause, &mend)))
+    let fix = format!("mtu={mtu} for {title} in the prphosts of both ends, or a larger MTU there");
+    Ok(Some(Finding::fault("mtu_hole", cause, &fix)))
 }
 
 /// Whether trains get to `node` whole: the device tests that while it sends some (SPEC PRP-UDP-7).
@@ -175,17 +175,17 @@ fn of_trains(
         let cause = format!(
             "the kernel refuses trains to {title} (UDP_SEGMENT): each datagram costs a system call"
         );
-        let mend =
+        let fix =
             "a checksum offload that is off (`ethtool -k DEVICE`), or a tunnel on the way out";
-        Some(Finding::warning("trains_refused", cause, mend))
+        Some(Finding::warning("trains_refused", cause, fix))
     } else if counters.train_tests_failed > 0 {
         let cause = format!(
             "datagrams to {title} come when they leave alone, and not in trains: an offload on the \
              way loses or garbles them, and PRP sends them one by one"
         );
-        let mend = "`ethtool -K DEVICE tx-udp-segmentation off` here, `rx-udp-gro-forwarding off` \
+        let fix = "`ethtool -K DEVICE tx-udp-segmentation off` here, `rx-udp-gro-forwarding off` \
                     and `rx-gro-list off` there, or a kernel other than 7.0 to 7.1.4";
-        Some(Finding::warning("trains_lost", cause, mend))
+        Some(Finding::warning("trains_lost", cause, fix))
     } else {
         None
     })
@@ -224,7 +224,7 @@ fn ask(
         *number = number.wrapping_add(1);
         prober.send(node, *number, Flags::MAX_HOPS, padding)?;
         let is_last = at + 1 == count;
-        let until = Instant::now() + if is_last { PATIENCE } else { PACE };
+        let until = Instant::now() + if is_last { ANSWER_TIMEOUT } else { PACE };
         // After the last answer an answer once more may come, which takes no longer than it did.
         while !is_last || answers.replies.contains(&0) {
             let Some(reply) = prober.receive(until)? else { break };

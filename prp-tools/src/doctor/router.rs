@@ -14,9 +14,9 @@ pub(super) fn findings() -> Vec<Finding> {
     let dir = RunDir::in_force();
     match dir.check() {
         Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-            let mend = "make it again as root, or set PRP_RUN_DIR to a directory of this user";
+            let fix = "make it again as root, or set PRP_RUN_DIR to a directory of this user";
             let cause = format!("{e}: no program believes a prp-routed there");
-            return vec![Finding::warning("run_dir", cause, mend)];
+            return vec![Finding::warning("run_dir", cause, fix)];
         }
         _ => {}
     }
@@ -42,7 +42,7 @@ fn of_status(status: &Value) -> Vec<Finding> {
     let warning = |cause: &str| Finding::warning("router", format!("prp-routed says: {cause}"), "");
     let error = status["last_error"].as_str().map(|error| {
         let cause = format!("prp-routed goes by an earlier prphosts: {error}");
-        Finding::warning("router_hosts", cause, "mend the file, then `prp routed reload`")
+        Finding::warning("router_hosts", cause, "fix the file, then `prp routed reload`")
     });
     let troubles = status["troubles"].as_array().into_iter().flatten();
     error.into_iter().chain(troubles.filter_map(Value::as_str).map(warning)).collect()

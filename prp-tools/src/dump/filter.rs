@@ -1,6 +1,6 @@
 //! Which frames are shown.
 
-use super::carried::Carried;
+use super::decode::DecodedPacket;
 use super::packet::Kind;
 
 /// What a frame must be to be shown: every condition holds.
@@ -19,8 +19,8 @@ impl Filter {
     }
 
     /// Whether it is shown; what is no packet has neither nodes nor ports.
-    pub(super) fn takes(&self, carried: &Carried<'_>) -> bool {
-        let (frame, kind) = (carried.packet(), Kind::of(&carried.content));
+    pub(super) fn takes(&self, packet: &DecodedPacket<'_>) -> bool {
+        let (frame, kind) = (packet.packet(), Kind::of(&packet.content));
         let has = |wanted: Option<u16>, ends: Option<[u16; 2]>| {
             wanted.is_none_or(|wanted| ends.is_some_and(|ends| ends.contains(&wanted)))
         };

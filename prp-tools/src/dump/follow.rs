@@ -33,12 +33,12 @@ pub(super) struct Follower {
 pub(super) struct Gap {
     /// So many bytes were passed on before.
     pub(super) at: u64,
-    pub(super) lack: Lack,
+    pub(super) missing: Missing,
 }
 
 /// What is missing.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(super) enum Lack {
+pub(super) enum Missing {
     /// So many bytes of a segment that came in parts.
     Bytes(u64),
     /// So many segments, whose lengths nobody knows.
@@ -47,9 +47,9 @@ pub(super) enum Lack {
 
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (count, one, more) = match self.lack {
-            Lack::Bytes(count) => (count, "byte is", "bytes are"),
-            Lack::Segments(count) => {
+        let (count, one, more) = match self.missing {
+            Missing::Bytes(count) => (count, "byte is", "bytes are"),
+            Missing::Segments(count) => {
                 (count, "segment of unknown length is", "segments of unknown length are")
             }
         };
@@ -211,20 +211,20 @@ impl Direction {
     fn pass_over_gap(&mut self, bytes: &mut Vec<u8>) {
         let Some((&ahead, _)) = self.kept.first_key_value() else { return };
         if ahead > 0 {
-            self.add_gap(bytes, Lack::Segments(ahead as u64));
+            self.add_gap(bytes, Missing::Segments(ahead as u64));
             self.missing += ahead as u64;
             self.advance(ahead);
         } else if let Some((_, Segment::Partial(parts))) = self.kept.pop_first() {
             let mut at = 0;
             for (begin, end) in &parts.received {
                 if at < *begin {
-                    self.add_gap(bytes, Lack::Bytes((begin - at) as u64));
+                    self.add_gap(bytes, Missing::Bytes((begin - at) as u64));
                 }
                 bytes.extend(&parts.bytes[*begin..*end]);
                 at = *end;
             }
             if at < parts.bytes.len() {
-                self.add_gap(bytes, Lack::Bytes((parts.bytes.len() - at) as u64));
+                self.add_gap(bytes, Missing::Bytes((parts.bytes.len() - at) as u64));
             }
             self.missing += 1;
             self.advance(1);
@@ -232,8 +232,8 @@ impl Direction {
         bytes.extend(self.ready());
     }
 
-    fn add_gap(&mut self, before: &[u8], lack: Lack) {
-        self.gaps.push(Gap { at: before.len() as u64, lack });
+    fn add_gap(&mut self, before: &[u8], missing: Missing) {
+        self.gaps.push(Gap { at: before.len() as u64, missing });
     }
 
     /// Takes out the segments that are next, in a row.

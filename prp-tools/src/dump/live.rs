@@ -10,18 +10,18 @@ use std::time::Duration;
 use prp_device::device_states;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
 
-use super::carried::Numbers;
+use super::decode::ProtocolNumbers;
 use super::packet::Packet;
 
 /// What was not read.
 #[derive(Debug, Default)]
-pub(super) struct LeftOut {
+pub(super) struct SkippedPackets {
     frames: AtomicU64,
     /// How long none was looked at, in nanoseconds: nobody knows how many passed.
     nanos: AtomicU64,
 }
 
-impl LeftOut {
+impl SkippedPackets {
     /// What to say of it at the end of a capture that took the time `long`, with this limit of
     /// frames a second.
     pub(super) fn summary(&self, long: Duration, limit: Option<NonZeroU32>) -> String {
@@ -48,7 +48,7 @@ pub(super) struct Live {
     devices: HashMap<u32, (String, bool)>,
     /// The only ones that are wanted, if there are any.
     wanted: Vec<String>,
-    left_out: Arc<LeftOut>,
+    left_out: Arc<SkippedPackets>,
     /// The frame that is shown: its memory serves for all of them.
     packet: Packet,
 }
@@ -60,7 +60,7 @@ impl Live {
     /// # Errors
     /// No CAP_NET_RAW; a device is not there.
     pub(super) fn open(
-        numbers: &Numbers,
+        numbers: &ProtocolNumbers,
         wanted: &[String],
         lengths: CaptureLengths,
         limit: Option<NonZeroU32>,
@@ -85,7 +85,7 @@ impl Live {
     }
 
     /// What was not read so far.
-    pub(super) fn left_out(&self) -> Arc<LeftOut> {
+    pub(super) fn left_out(&self) -> Arc<SkippedPackets> {
         self.left_out.clone()
     }
 
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn summary__has_the_time_without_a_count() {
-        let left_out = LeftOut { frames: AtomicU64::new(7), ..LeftOut::default() };
+        let left_out = SkippedPackets { frames: AtomicU64::new(7), ..SkippedPackets::default() };
         let long = Duration::from_millis(3100);
         let lost = "7 frames were lost before they could be read";
         assert_eq!(left_out.summary(long, None), lost);

@@ -11,7 +11,7 @@ use prp_proto::wire::{
 };
 use serde::Serialize;
 
-use super::carried::{Carried, Content, Ends};
+use super::decode::{Content, DecodedPacket, Ends};
 use crate::exit::printable;
 
 /// What a tagged frame has before its EtherType, and how long the tag is.
@@ -170,7 +170,11 @@ impl Packet {
 
     /// Adds what is carried in it to `text`, for people: a line without its end. Nothing but the
     /// device's name can have control characters, so that a line is not searched for them.
-    pub(super) fn add_line(&self, carried: &Carried<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+    pub(super) fn add_line(
+        &self,
+        packet: &DecodedPacket<'_>,
+        text: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let seconds = self.time.as_secs() % 86_400;
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
         let (seconds, micros) = (seconds % 60, self.time.subsec_micros());
@@ -178,13 +182,13 @@ impl Packet {
         if !self.device.is_empty() {
             write!(text, "{} ", printable(&self.device))?;
         }
-        let (ends, bytes) = (&carried.ends, carried.bytes);
-        match (&carried.content, ends) {
+        let (ends, bytes) = (&packet.ends, packet.bytes);
+        match (&packet.content, ends) {
             // A frame has its addresses itself.
             (Content::Packet(Ok(frame)), Ends::Ethernet(..)) => write!(text, "{frame}"),
             (Content::Packet(Ok(frame)), _) => {
                 write!(text, "{ends} {frame}")?;
-                match carried.train {
+                match packet.train {
                     Some(_) => Ok(()),
                     None => write!(text, " | the first of {bytes} bytes"),
                 }
@@ -195,26 +199,26 @@ impl Packet {
     }
 
     /// What is carried in it, for programs, in a line.
-    pub(super) fn json(&self, carried: &Carried<'_>) -> String {
-        let frame = carried.packet();
+    pub(super) fn json(&self, packet: &DecodedPacket<'_>) -> String {
+        let frame = packet.packet();
         let (network, transport) = frame.map(|f| (f.head.network, f.head.transport)).unzip();
         let is_control =
             transport.is_some_and(|t| [t.src_port, t.dst_port].contains(&Port::CONTROL));
         let echo = frame.filter(|_| is_control).and_then(|f| NodeBlock::parse(f.payload));
-        let [source_address, destination_address] = carried.ends.addresses();
+        let [source_address, destination_address] = packet.ends.addresses();
         let row = Row {
             time: self.time.as_secs_f64(),
             device: &self.device,
-            carrier: carried.ends.carrier(),
+            carrier: packet.ends.carrier(),
             source_address,
             destination_address,
-            bytes: carried.bytes,
-            train: carried.train,
+            bytes: packet.bytes,
+            train: packet.train,
             source_node: network.map(|n| n.src.number()),
             source_port: transport.map(|t| t.src_port.number()),
             destination_node: network.map(|n| n.dst.number()),
             destination_port: transport.map(|t| t.dst_port.number()),
-            kind: Kind::of(&carried.content),
+            kind: Kind::of(&packet.content),
             sequence: transport.map(|t| t.seq),
             length: transport.map(|t| t.len),
             hops: transport.map(|t| t.flags.hops()),

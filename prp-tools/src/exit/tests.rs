@@ -33,15 +33,15 @@ fn network__codes_distinguish_causes() {
 }
 
 #[test]
-fn network__says_what_why_and_the_mend() {
+fn network__says_what_why_and_the_fix() {
     let waited = Duration::from_nanos(60_584_693_361);
     let error = conn(ConnError::TimedOut { waited });
     // Expect: nothing of what keeps a first frame from being answered, which others were.
     assert_eq!(Failure::network("3:80", &error).text, "3:80: no answer from the peer for 60.6 s");
     let error = conn(ConnError::NoCommonPolicy);
     assert!(Failure::network("3:80", &error).text.ends_with("the same --reliability"));
-    let error = io::Error::other("connect to 3:80: no node 3 in FILE: mend it");
-    assert_eq!(Failure::network("gamma:80", &error).text, "gamma:80: no node 3 in FILE: mend it");
+    let error = io::Error::other("connect to 3:80: no node 3 in FILE: fix it");
+    assert_eq!(Failure::network("gamma:80", &error).text, "gamma:80: no node 3 in FILE: fix it");
     let error = io::Error::from_raw_os_error(EAFNOSUPPORT);
     assert!(Failure::network("3:80", &error).text.contains("AF_UNIX"));
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use prp_proto::hosts::{Entry, Reach};
+use prp_proto::hosts::{Entry, HopTarget};
 use serde::Serialize;
 
 use super::{find, load, path_or_default};
@@ -66,17 +66,17 @@ pub(super) fn run(args: &ResolveArgs) -> Result<String, Failure> {
 }
 
 fn line(entry: Entry<'_>, file: String) -> Line<'_> {
-    let hop_line = |reach, metric| match reach {
-        Reach::Direct { mac, device } => {
+    let hop_line = |target, metric| match target {
+        HopTarget::Direct { mac, device } => {
             Hop { mac: Some(mac.to_string()), device: Some(device), metric, ..Hop::default() }
         }
-        Reach::Udp(addr) => Hop { udp: Some(addr.to_string()), metric, ..Hop::default() },
-        Reach::Via(node) => Hop { via: Some(node.number()), metric, ..Hop::default() },
+        HopTarget::Udp(addr) => Hop { udp: Some(addr.to_string()), metric, ..Hop::default() },
+        HopTarget::Via(node) => Hop { via: Some(node.number()), metric, ..Hop::default() },
     };
     Line {
         node: entry.node().number(),
         names: entry.names().collect(),
-        hops: entry.hops().map(|hop| hop_line(hop.reach, hop.metric)).collect(),
+        hops: entry.hops().map(|hop| hop_line(hop.target, hop.metric)).collect(),
         mtu: entry.mtu(),
         file,
         line: entry.line(),

@@ -12,7 +12,7 @@ use nix::time::{ClockId, clock_gettime};
 use super::output::print;
 use crate::exit::{Code, Failure};
 use crate::hosts;
-use mesh::{Mesh, Place};
+use mesh::{Mesh, ProcessAddress};
 use pattern::Pattern;
 
 /// How long before a measurement begins all processes are told when: they have to be awake by then.
@@ -24,26 +24,26 @@ const MOST_BYTES: u64 = 16 * 1024;
 
 /// Take part in broadcasts, reductions and exchanges, and measure them.
 ///
-/// One process for each place, with the same arguments but for --rank. Process 0 prints a line for
-/// every measurement: pattern, processes, bytes, seconds from the common start until the last
+/// One process for each address, with the same arguments but for --rank. Process 0 prints a line
+/// for every measurement: pattern, processes, bytes, seconds from the common start until the last
 /// process is through. All processes are on one machine, in network namespaces: the time is that of
 /// its one clock.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
-  prp model collective --rank 0 --places 1:7000,2:7000 --pattern pairs --processes 2 --bytes 64
+  prp model collective --rank 0 --addresses 1:7000,2:7000 --pattern pairs --processes 2 --bytes 64
 "))]
 pub(crate) struct CollectiveArgs {
     /// What carries the messages
     #[arg(long, value_enum, value_name = "NAME", default_value_t)]
     transport: Transport,
 
-    /// This process: its number among the places
+    /// This process: its number among the addresses
     #[arg(long, value_name = "N")]
     rank: usize,
 
     /// Where each process listens: NODE:PORT for PRP, ADDRESS:PORT for TCP
-    #[arg(long, value_name = "PLACES", value_delimiter = ',', required = true)]
-    places: Vec<Place>,
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', required = true)]
+    addresses: Vec<ProcessAddress>,
 
     /// The patterns
     #[arg(long, value_enum, value_name = "PATTERNS", value_delimiter = ',', required = true)]
@@ -78,16 +78,18 @@ enum Transport {
 
 /// Runs `prp model collective`.
 pub(super) fn run(args: &CollectiveArgs) -> Result<(), Failure> {
-    let count = args.places.len();
+    let count = args.addresses.len();
     let usage = |text: String| Err(Failure::new(Code::Usage, text));
     if args.rank >= count {
-        return usage(format!("--rank {}: there are {count} places, from 0 on", args.rank));
+        return usage(format!("--rank {}: there are {count} addresses, from 0 on", args.rank));
     }
     if let Some(number) = args.processes.iter().find(|number| !(2..=count).contains(*number)) {
-        return usage(format!("--processes {number}: 2 to {count}, as many as there are places"));
+        return usage(format!(
+            "--processes {number}: 2 to {count}, as many as there are addresses"
+        ));
     }
     let path = hosts::path_or_default(args.hosts.as_deref());
-    let mesh = Mesh::join(args.transport, args.rank, &args.places, &path)?;
+    let mesh = Mesh::join(args.transport, args.rank, &args.addresses, &path)?;
     let measured = play(args, &mesh).map_err(|e| Failure::network("a collective", &e))?;
     if args.rank == 0 {
         print("pattern,processes,bytes,seconds")?;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{blind_spots, output};
 use crate::exit::{Code, Failure};
-use machines::Named;
+use machines::NamedMachine;
 use numbers::{MessageCount, Range};
 
 /// The two processors of the papers' examples.
@@ -55,7 +55,7 @@ pub(crate) struct GainArgs {
 
     /// A machine, as NAME=HARDWARE,OVERHEAD; may be given several times
     #[arg(long = "machine", value_name = "MACHINE", conflicts_with_all = ["hardware", "lambda"])]
-    machines: Vec<Named>,
+    machines: Vec<NamedMachine>,
 
     /// All instructions by all bytes of a task, by the hardware's granularity: find the best number
     /// of processors, up to --processors

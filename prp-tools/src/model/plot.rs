@@ -30,7 +30,7 @@ type Points = Vec<(f64, f64)>;
 const SIZES: &str = "bytes in a message (none: at 0.5)";
 
 /// Whatever plotters may say.
-type Drawn = Result<(), Box<dyn std::error::Error>>;
+type PlotResult = Result<(), Box<dyn std::error::Error>>;
 
 /// Draws a fit: measurements and curve, and below them the residuals.
 pub(super) fn fit(fit: &Fit, path: &Path) -> Result<(), Failure> {
@@ -41,7 +41,7 @@ fn failed(path: &Path, error: &dyn std::error::Error) -> Failure {
     Failure::new(Code::Failed, format!("{}: {error}", path.display()))
 }
 
-fn draw(fit: &Fit, path: &Path) -> Drawn {
+fn draw(fit: &Fit, path: &Path) -> PlotResult {
     let sheet = SVGBackend::new(path, SIZE).into_drawing_area();
     sheet.fill(&WHITE)?;
     let (upper, lower) = sheet.split_vertically(UPPER);
@@ -174,7 +174,7 @@ pub(super) fn gains(path: &Path, speedups: &[Line], gain: &[(f64, f64)]) -> Resu
     draw_gains(path, speedups, gain).map_err(|e| failed(path, &*e))
 }
 
-fn draw_gains(path: &Path, speedups: &[Line], gain: &[(f64, f64)]) -> Drawn {
+fn draw_gains(path: &Path, speedups: &[Line], gain: &[(f64, f64)]) -> PlotResult {
     let sheet = SVGBackend::new(path, SIZE).into_drawing_area();
     sheet.fill(&WHITE)?;
     let (upper, lower) = sheet.split_vertically(UPPER);

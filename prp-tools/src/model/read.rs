@@ -30,13 +30,13 @@ pub(super) enum Format {
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Mistake {
+pub(super) struct ReadError {
     /// The line, from 1 on, if one of them.
     line: Option<usize>,
     what: String,
 }
 
-impl Mistake {
+impl ReadError {
     fn at(line: usize, what: impl Into<String>) -> Self {
         Self { line: Some(line), what: what.into() }
     }
@@ -46,7 +46,7 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "line {line}: {}", self.what),
@@ -56,7 +56,7 @@ impl fmt::Display for Mistake {
 }
 
 /// The measurements of a text: those of `transport`, where it has several.
-pub(super) fn parse(text: &str, format: Format, transport: &str) -> Result<Vec<Sample>, Mistake> {
+pub(super) fn parse(text: &str, format: Format, transport: &str) -> Result<Vec<Sample>, ReadError> {
     let format = if format == Format::Auto { guess(text) } else { format };
     let samples = match format {
         Format::Perf => perf::samples(text, transport)?,
@@ -66,7 +66,7 @@ pub(super) fn parse(text: &str, format: Format, transport: &str) -> Result<Vec<S
         Format::Csv | Format::Auto => csv::samples(text)?,
     };
     if samples.is_empty() {
-        return Err(Mistake::new("no measurements in it"));
+        return Err(ReadError::new("no measurements in it"));
     }
     Ok(samples)
 }

@@ -81,25 +81,25 @@ impl Write for &Conn {
 
 /// Where a server takes the connections of a leg.
 #[derive(Debug)]
-pub(super) struct Door<'a> {
-    pub(super) place: Place<'a>,
-    /// The client, which says nothing while it comes through the door.
+pub(super) struct LegListener<'a> {
+    pub(super) socket: ServerSocket<'a>,
+    /// The client. It sends nothing here until it has connected.
     pub(super) control: &'a PrpStream,
 }
 
 /// What a server listens on.
 #[derive(Debug)]
-pub(super) enum Place<'a> {
+pub(super) enum ServerSocket<'a> {
     Prp(PrpListener),
     Tcp { listener: &'a TcpListener, spin: bool },
 }
 
-impl Door<'_> {
+impl LegListener<'_> {
     /// Its port.
     pub(super) fn port(&self) -> io::Result<u16> {
-        Ok(match &self.place {
-            Place::Prp(listener) => listener.local_addr()?.port.number(),
-            Place::Tcp { listener, .. } => listener.local_addr()?.port(),
+        Ok(match &self.socket {
+            ServerSocket::Prp(listener) => listener.local_addr()?.port.number(),
+            ServerSocket::Tcp { listener, .. } => listener.local_addr()?.port(),
         })
     }
 
@@ -110,7 +110,7 @@ impl Door<'_> {
     pub(super) fn accept(&self) -> io::Result<Conn> {
         let begun = Instant::now();
         loop {
-            match self.place.accept_within(GLANCE) {
+            match self.socket.accept_within(GLANCE) {
                 Err(e) if e.kind() == ErrorKind::TimedOut => {
                     if has_gone(self.control)? {
                         return Err(io::Error::other("the client has gone"));
@@ -127,14 +127,14 @@ impl Door<'_> {
 
     /// Forgets connections that a client asked for and left.
     pub(super) fn clear(&self) -> io::Result<()> {
-        let Place::Tcp { listener, .. } = &self.place else { return Ok(()) };
+        let ServerSocket::Tcp { listener, .. } = &self.socket else { return Ok(()) };
         listener.set_nonblocking(true)?;
         while listener.accept().is_ok() {}
         listener.set_nonblocking(false)
     }
 }
 
-impl Place<'_> {
+impl ServerSocket<'_> {
     fn accept_within(&self, patience: Duration) -> io::Result<Conn> {
         match self {
             Self::Prp(listener) => Ok(Conn::Prp(listener.accept_timeout(patience)?.0)),

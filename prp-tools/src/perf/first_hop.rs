@@ -3,7 +3,7 @@
 use std::io;
 
 use prp_proto::addr::{MacAddr, NodeId};
-use prp_proto::hosts::Reach;
+use prp_proto::hosts::HopTarget;
 use prp_sock::HostsFile;
 
 /// Nodes a way may lead over: as many as a frame can cross.
@@ -30,18 +30,18 @@ impl FirstHop {
         for _ in 0..=MAX_VIA {
             let entry = hosts.hosts().entry(at);
             let best = entry.and_then(|entry| entry.hops().min_by_key(|hop| hop.metric));
-            match best.map(|hop| hop.reach) {
-                Some(Reach::Direct { mac, device }) => {
+            match best.map(|hop| hop.target) {
+                Some(HopTarget::Direct { mac, device }) => {
                     return Ok(Self { device: device.to_owned(), mac, direct: at == node });
                 }
-                Some(Reach::Udp(_)) => {
+                Some(HopTarget::Udp(_)) => {
                     let message = format!(
                         "{}: node {at} is reached over UDP, and raw frames are for Ethernet",
                         hosts.path().display()
                     );
                     return Err(io::Error::new(io::ErrorKind::Unsupported, message));
                 }
-                Some(Reach::Via(next)) => at = next,
+                Some(HopTarget::Via(next)) => at = next,
                 None => break,
             }
         }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::conn::Conn;
-use super::{crew, flow};
+use super::{flow, parallel};
 
 /// Measures while threads of their own write to `conns`; what the measurement came to, and how many
 /// Gbit/s of theirs got through, by the time until the other end had the last byte. `None` without
@@ -38,7 +38,8 @@ pub(super) fn beside<T>(
         let threads: Vec<_> = conns.iter().map(|conn| scope.spawn(one(conn))).collect();
         let came = measure();
         drop(measuring);
-        let sent = threads.into_iter().map(|t| crew::joined(t.join())).sum::<io::Result<u64>>()?;
+        let sent =
+            threads.into_iter().map(|t| parallel::joined(t.join())).sum::<io::Result<u64>>()?;
         Ok((came?, Some(sent as f64 * 8e-9 / begun.elapsed().as_secs_f64())))
     })
 }

@@ -29,11 +29,11 @@ const CHECKSUMS: [Feature; 3] =
 
 /// What this process has turned off; it has one leg at a time. Here, since nothing is dropped when
 /// a signal ends it.
-static OFF: Mutex<Option<Off>> = Mutex::new(None);
+static DISABLED: Mutex<Option<DisabledOffloads>> = Mutex::new(None);
 
 /// Offloads of a device, which were on.
 #[derive(Debug)]
-struct Off {
+struct DisabledOffloads {
     device: String,
     features: Vec<&'static str>,
 }
@@ -68,7 +68,7 @@ impl OffloadsOff {
         switch_on(&mut off)?;
         let features = features_on(&ethtool(&["-k", &device])?, unwanted);
         // From here on dropping it turns on what was turned off, even if that was not all.
-        let done = off.insert(Off { device, features }).set("off");
+        let done = off.insert(DisabledOffloads { device, features }).set("off");
         drop(off);
         let guard = Self(());
         done.map(|()| guard)
@@ -81,7 +81,7 @@ impl Drop for OffloadsOff {
     }
 }
 
-impl Off {
+impl DisabledOffloads {
     fn set(&self, to: &str) -> io::Result<()> {
         let mut words = vec!["-K", &self.device];
         words.extend(self.features.iter().flat_map(|feature| [feature, to]));
@@ -97,11 +97,11 @@ pub(super) fn restore() {
     mem::forget(off);
 }
 
-fn lock() -> MutexGuard<'static, Option<Off>> {
-    OFF.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> MutexGuard<'static, Option<DisabledOffloads>> {
+    DISABLED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn switch_on(off: &mut Option<Off>) -> io::Result<()> {
+fn switch_on(off: &mut Option<DisabledOffloads>) -> io::Result<()> {
     if let Some(these) = off {
         these.set("on")?;
     }

@@ -11,14 +11,14 @@ use clap::Args;
 use prp_sock::{Builder, HostsFile, Port, PrpStream};
 use socket2::SockRef;
 
-use super::conn::{self, Conn, Door, Place};
+use super::conn::{self, Conn, LegListener, ServerSocket};
 use super::control::{self, Amount, Job, MAX_STREAMS, Outcome, Reply, Request, VERSION, Work};
 use super::counters::Counters;
 use super::machine::Machine;
 use super::offload::OffloadsOff;
 use super::raw::RawLink;
 use super::transport::{Transport, WaitMode};
-use super::{DEFAULT_PORT, crew, flow};
+use super::{DEFAULT_PORT, flow, parallel};
 use crate::argument::port;
 use crate::exit::{Failure, notice, report_missing};
 use crate::hosts;
@@ -124,21 +124,23 @@ impl Server {
             raw_work(&mut link, &job.work)?;
             return Ok(counters.raw_outcome(&mut link));
         }
-        let door = self.door(control, job)?;
-        door.clear()?;
+        let listener = self.listener(control, job)?;
+        listener.clear()?;
         let counters = Counters::read(job.transport, control);
-        control::send(control, &Reply::Ready { port: door.port()? })?;
-        let (received, conns) = work(&door, job)?;
+        control::send(control, &Reply::Ready { port: listener.port()? })?;
+        let (received, conns) = work(&listener, job)?;
         let outcome = counters.outcome(control, &conns);
         Ok(Outcome { received, ..outcome })
     }
 
-    fn door<'a>(&'a self, control: &'a PrpStream, job: &Job) -> io::Result<Door<'a>> {
-        let place = match job.transport {
-            Transport::Prp => Place::Prp(builder(&self.hosts, job.wait).bind(Port::CONTROL)?),
-            _ => Place::Tcp { listener: &self.tcp, spin: job.wait == WaitMode::Spin },
+    fn listener<'a>(&'a self, control: &'a PrpStream, job: &Job) -> io::Result<LegListener<'a>> {
+        let socket = match job.transport {
+            Transport::Prp => {
+                ServerSocket::Prp(builder(&self.hosts, job.wait).bind(Port::CONTROL)?)
+            }
+            _ => ServerSocket::Tcp { listener: &self.tcp, spin: job.wait == WaitMode::Spin },
         };
-        Ok(Door { place, control })
+        Ok(LegListener { socket, control })
     }
 }
 
@@ -154,21 +156,21 @@ pub(super) fn builder(hosts: &Path, wait: WaitMode) -> Builder {
 }
 
 /// Does the server's part; how much it received, and over which connections.
-fn work(door: &Door<'_>, job: &Job) -> io::Result<(u64, Vec<Conn>)> {
+fn work(listener: &LegListener<'_>, job: &Job) -> io::Result<(u64, Vec<Conn>)> {
     match job.work {
         Work::Echo { size, beside } => {
             let received = AtomicU64::new(0);
-            let conns = echo(door, size as usize, beside, &received)?;
+            let conns = echo(listener, size as usize, beside, &received)?;
             Ok((received.into_inner(), conns))
         }
         Work::Stream { streams, send } => {
             let received = AtomicU64::new(0);
-            let conns = transfer(door, streams, send, &received)?;
+            let conns = transfer(listener, streams, send, &received)?;
             Ok((received.into_inner(), conns))
         }
         Work::Accept { count } => {
             for _ in 0..count {
-                flow::answer(&door.accept()?)?;
+                flow::answer(&listener.accept()?)?;
             }
             Ok((count, Vec::new()))
         }
@@ -188,7 +190,12 @@ fn raw_work(link: &mut RawLink, work: &Work) -> io::Result<()> {
 
 /// Sends back what comes over the first connection, and receives on `beside` more until their ends;
 /// the connections.
-fn echo(door: &Door<'_>, size: usize, beside: u32, received: &AtomicU64) -> io::Result<Vec<Conn>> {
+fn echo(
+    listener: &LegListener<'_>,
+    size: usize,
+    beside: u32,
+    received: &AtomicU64,
+) -> io::Result<Vec<Conn>> {
     let part = |number: u32, conn: Conn| {
         move || {
             if number == 0 {
@@ -199,7 +206,7 @@ fn echo(door: &Door<'_>, size: usize, beside: u32, received: &AtomicU64) -> io::
             Ok(conn)
         }
     };
-    crew::each((0..=beside).map(|number| door.accept().map(|conn| part(number, conn))))
+    parallel::each((0..=beside).map(|number| listener.accept().map(|conn| part(number, conn))))
 }
 
 /// Accepts the given number of connections, receives on all until their ends, sends if asked to,
@@ -207,7 +214,7 @@ fn echo(door: &Door<'_>, size: usize, beside: u32, received: &AtomicU64) -> io::
 /// accepted, and all have their memory before the first: when the client begins to send there is
 /// nothing left to set up.
 fn transfer(
-    door: &Door<'_>,
+    listener: &LegListener<'_>,
     streams: u32,
     send: Option<Amount>,
     received: &AtomicU64,
@@ -218,13 +225,13 @@ fn transfer(
         None => flow::sink(conn, received, chunk).and_then(|()| conn.end()),
         Some(amount) => thread::scope(|both| {
             let sender = both.spawn(|| flow::source(conn, amount, &sent));
-            flow::sink(conn, received, chunk).and_then(|()| crew::joined(sender.join()))
+            flow::sink(conn, received, chunk).and_then(|()| parallel::joined(sender.join()))
         }),
     };
     let one = &one;
     // Its memory is given back when all are through, too.
     let part =
         |conn: Conn, mut chunk: Vec<u8>| move || one(&conn, &mut chunk).map(|()| (conn, chunk));
-    let parts = chunks.into_iter().map(|chunk| door.accept().map(|conn| part(conn, chunk)));
-    Ok(crew::each(parts)?.into_iter().map(|(conn, _)| conn).collect())
+    let parts = chunks.into_iter().map(|chunk| listener.accept().map(|conn| part(conn, chunk)));
+    Ok(parallel::each(parts)?.into_iter().map(|(conn, _)| conn).collect())
 }

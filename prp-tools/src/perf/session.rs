@@ -23,7 +23,7 @@ use crate::hosts;
 use crate::policy::Policy;
 
 /// How long a server may take to answer: it answers at once unless it serves another client.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is likely where no program answers: a node without any program that speaks PRP refuses
 /// nothing.
@@ -128,7 +128,7 @@ impl Session {
     }
 
     fn ask(&self, request: &Request) -> io::Result<Reply> {
-        self.control.set_read_timeout(Some(PATIENCE))?;
+        self.control.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         control::send(&self.control, request)?;
         self.answer()
     }
@@ -210,7 +210,9 @@ impl Leg<'_> {
                 Failure::network(what, error)
             }
             Transport::Raw if error.kind() == ErrorKind::TimedOut => {
-                let text = format!("raw frames to {name}: one was lost, and nobody sends it again");
+                let text = format!(
+                    "raw frames to {name}: one was lost, and raw frames are not sent again"
+                );
                 Failure::new(Code::TimedOut, text)
             }
             Transport::Raw => Failure::network(format_args!("raw frames to {name}"), error),

@@ -4,7 +4,7 @@
 use std::fs;
 
 /// A share of which a reader of figures should know: what two rounds may differ by anyway.
-const MUCH: f64 = 0.05;
+const NOTABLE_SHARE: f64 = 0.05;
 
 /// Ticks since the machine started.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Steal {
 /// What to say of a share that was stolen, if it is worth saying.
 pub(super) fn warning(share: f64) -> Option<String> {
     let percent = share * 100.0;
-    (share > MUCH).then(|| {
+    (share > NOTABLE_SHARE).then(|| {
         format!(
             "{percent:.0} % of the processor time this machine wanted went to others on its host: \
              figures are low and scatter"

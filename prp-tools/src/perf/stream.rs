@@ -19,7 +19,7 @@ use super::report::{Ends, Figure, Report, losses};
 use super::rotation::Rotation;
 use super::session::{Leg, Session};
 use super::transport::{Transport, WaitMode};
-use super::{Common, DEFAULT_ROUNDS, crew, flow, seconds};
+use super::{Common, DEFAULT_ROUNDS, flow, parallel, seconds};
 use crate::exit::{Code, Failure};
 
 /// Measure goodput: bytes that have arrived, by the time until the server had the last one.
@@ -230,13 +230,13 @@ fn transfer(
             thread::scope(|both| {
                 let reader = both.spawn(|| flow::sink(conn, received, &mut chunk));
                 flow::source(conn, each, sent)?;
-                crew::joined(reader.join())
+                parallel::joined(reader.join())
             })?;
         }
         Ok((begun, Instant::now()))
     };
     let one = &one;
-    let times = crew::each(conns.iter().map(|conn| Ok(move || one(conn))))?;
+    let times = parallel::each(conns.iter().map(|conn| Ok(move || one(conn))))?;
     let begun = times.iter().map(|(begun, _)| *begun).min();
     let ended = times.iter().map(|(_, ended)| *ended).max();
     Ok(begun.zip(ended).map_or(Duration::ZERO, |(begun, ended)| ended - begun))

@@ -13,14 +13,15 @@ pub(super) const DEFAULT: &str = "1";
 
 /// The least time between two questions, as watch(1) has it: the daemon forwards frames with the
 /// same thread.
-const LEAST: Duration = Duration::from_millis(100);
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The longest.
-const MOST: Duration = Duration::from_secs(86_400);
+const MAX_INTERVAL: Duration = Duration::from_secs(86_400);
 
 /// A time between two questions, as an argument in seconds.
 pub(super) fn interval(text: &str) -> Result<Duration, &'static str> {
-    let interval = argument::seconds(text).ok().filter(|it| (LEAST..=MOST).contains(it));
+    let interval =
+        argument::seconds(text).ok().filter(|it| (MIN_INTERVAL..=MAX_INTERVAL).contains(it));
     interval.ok_or("expected a number of seconds from 0.1 to 86400")
 }
 
@@ -114,6 +115,6 @@ mod tests {
     #[test]
     fn run__ends_where_no_process_waits_for_the_daemon() {
         let gone = || Err(Failure::new(crate::exit::Code::Failed, "none runs"));
-        assert_eq!(run(LEAST, false, gone).expect_err("it is gone").text(), "none runs");
+        assert_eq!(run(MIN_INTERVAL, false, gone).expect_err("it is gone").text(), "none runs");
     }
 }

@@ -10,13 +10,13 @@ use prp_proto::wire::{
     ResetReason, TransportHeader, checksum, packet_header,
 };
 
-use super::stage::{
+use super::harness::{
     FRIEND, FRIEND_PORT, FRIEND_SERVICE, OPEN_SERVICE, STRANGER, TARGET, mac, node,
 };
 
 /// What the stranger has learnt of a connection of its own from the target's frames.
 #[derive(Copy, Clone, Default, Debug)]
-struct Lead {
+struct Observed {
     /// Our port and the target's.
     ports: (u16, u16),
     ours: u32,
@@ -30,11 +30,11 @@ struct Lead {
 /// The third node.
 #[derive(Default)]
 pub(super) struct Stranger {
-    leads: Vec<Lead>,
+    observed: Vec<Observed>,
 }
 
 /// Connections the stranger keeps in mind.
-const LEADS: usize = 8;
+const MAX_OBSERVED: usize = 8;
 
 /// The id in the requests it makes: it needs no secret one.
 const OWN_ID: u32 = 0x5555;
@@ -49,39 +49,45 @@ impl Stranger {
             && frame.flags().intersects(Flags::CREQ | Flags::CACK)
         {
             let expected = transport.first_seq(SeqWidth::Bits20);
-            self.leads.retain(|lead| lead.ports != ports);
-            if self.leads.len() == LEADS {
-                self.leads.remove(0);
+            self.observed.retain(|observed| observed.ports != ports);
+            if self.observed.len() == MAX_OBSERVED {
+                self.observed.remove(0);
             }
             let theirs = offer.id;
             let crc = offer.crc;
             let next = Seq::new(0);
-            self.leads.push(Lead { ports, ours: OWN_ID, theirs, next, expected, crc });
-        } else if let Some(lead) = self.leads.iter_mut().find(|lead| lead.ports == ports) {
+            self.observed.push(Observed { ports, ours: OWN_ID, theirs, next, expected, crc });
+        } else if let Some(observed) =
+            self.observed.iter_mut().find(|observed| observed.ports == ports)
+        {
             let data = !frame.flags().intersects(Flags::CTL | Flags::RST);
             if data {
-                let seq = transport.expand_seq(SeqWidth::Bits20, lead.expected);
-                lead.expected = lead.expected.max(seq + 1);
+                let seq = transport.expand_seq(SeqWidth::Bits20, observed.expected);
+                observed.expected = observed.expected.max(seq + 1);
             }
         }
     }
 
     /// A frame of the stranger's own, more or less like a peer's.
     pub(super) fn frame(&mut self, u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
-        let lead = if self.leads.is_empty() || u.ratio(1, 4)? {
+        let observed = if self.observed.is_empty() || u.ratio(1, 4)? {
             let target = *u.choose(&[OPEN_SERVICE, OPEN_SERVICE, FRIEND_SERVICE, 82, 0])?;
             let ours = u.int_in_range(1..=4)?;
-            let fresh = Lead { ports: (ours, target), ours: OWN_ID, ..Lead::default() };
-            self.leads.iter().find(|lead| lead.ports == fresh.ports).copied().unwrap_or(fresh)
+            let fresh = Observed { ports: (ours, target), ours: OWN_ID, ..Observed::default() };
+            self.observed
+                .iter()
+                .find(|observed| observed.ports == fresh.ports)
+                .copied()
+                .unwrap_or(fresh)
         } else {
-            *u.choose(&self.leads)?
+            *u.choose(&self.observed)?
         };
         let offset: i8 = if u.ratio(1, 3)? { u.arbitrary()? } else { 0 };
-        let seq = lead.next + i32::from(offset).cast_unsigned();
-        let (flags, payload) = body(u, &lead)?;
+        let seq = observed.next + i32::from(offset).cast_unsigned();
+        let (flags, payload) = body(u, &observed)?;
         let mut header = TransportHeader::new(
-            Port::new(lead.ports.0),
-            Port::new(lead.ports.1),
+            Port::new(observed.ports.0),
+            Port::new(observed.ports.1),
             seq,
             SeqWidth::Bits20,
             payload.len() as u16,
@@ -90,13 +96,14 @@ impl Stranger {
         let numbered = !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST);
         if numbered && u.ratio(7, 8)? {
             let late: u8 = if u.ratio(1, 4)? { u.arbitrary()? } else { 0 };
-            header.flags = header.flags.with_ack(lead.expected + u32::from(late).wrapping_neg());
+            header.flags =
+                header.flags.with_ack(observed.expected + u32::from(late).wrapping_neg());
         }
         if u.ratio(1, 32)? {
             header.flags = Flags::from_bits(header.flags.bits() ^ u.arbitrary::<u32>()?);
         }
         if numbered && offset == 0 {
-            let known = self.leads.iter_mut().find(|l| l.ports == lead.ports);
+            let known = self.observed.iter_mut().find(|l| l.ports == observed.ports);
             if let Some(known) = known {
                 known.next += 1;
             }
@@ -104,7 +111,7 @@ impl Stranger {
         let key = if flags.intersects(Flags::CREQ | Flags::CACK | Flags::RST) {
             Some(CrcKey::NONE)
         } else {
-            lead.crc.then_some(CrcKey { sender: lead.ours, receiver: lead.theirs })
+            observed.crc.then_some(CrcKey { sender: observed.ours, receiver: observed.theirs })
         };
         Ok(seal(STRANGER, header, &payload, key))
     }
@@ -114,37 +121,37 @@ impl Stranger {
     pub(super) fn forgery(u: &mut Unstructured<'_>, ids: [u32; 2]) -> Result<Vec<u8>> {
         let id = u.arbitrary::<u32>()?;
         let id = if ids.contains(&id) { 0 } else { id };
-        let lead = Lead {
+        let observed = Observed {
             ports: (FRIEND_PORT, FRIEND_SERVICE),
             ours: id,
             theirs: id,
             next: Seq::new(u.arbitrary()?),
-            ..Lead::default()
+            ..Observed::default()
         };
         let (flags, payload) = match u.int_in_range(0..=3)? {
             0 => (Flags::CREQ, offer(u, id, 0)?),
             1 => (Flags::CACK, offer(u, id, id)?),
             2 => (Flags::RST, reset(u, id)?),
-            _ => (Flags::CTL, control(u, &lead)?),
+            _ => (Flags::CTL, control(u, &observed)?),
         };
-        let (ours, target) = (Port::new(lead.ports.0), Port::new(lead.ports.1));
+        let (ours, target) = (Port::new(observed.ports.0), Port::new(observed.ports.1));
         let len = payload.len() as u16;
-        let mut header = TransportHeader::new(ours, target, lead.next, SeqWidth::Bits20, len);
+        let mut header = TransportHeader::new(ours, target, observed.next, SeqWidth::Bits20, len);
         header.flags |= flags;
         Ok(seal(FRIEND, header, &payload, Some(CrcKey::NONE)))
     }
 }
 
 /// Flags and payload of some kind of frame.
-fn body(u: &mut Unstructured<'_>, lead: &Lead) -> Result<(Flags, Vec<u8>)> {
+fn body(u: &mut Unstructured<'_>, observed: &Observed) -> Result<(Flags, Vec<u8>)> {
     Ok(match u.int_in_range(0..=9)? {
         0 => (Flags::CREQ, if u.ratio(1, 8)? { Vec::new() } else { offer(u, OWN_ID, 0)? }),
         1 => {
-            let echo = if u.ratio(1, 2)? { lead.theirs } else { u.arbitrary()? };
+            let echo = if u.ratio(1, 2)? { observed.theirs } else { u.arbitrary()? };
             (Flags::CACK, offer(u, OWN_ID, echo)?)
         }
-        2 => (Flags::RST, reset(u, lead.theirs)?),
-        3 | 4 => (Flags::CTL, control(u, lead)?),
+        2 => (Flags::RST, reset(u, observed.theirs)?),
+        3 | 4 => (Flags::CTL, control(u, observed)?),
         5 => (Flags::EOC, Vec::new()),
         6 => (Flags::EOM, Vec::new()),
         7 => {
@@ -175,14 +182,14 @@ fn reset(u: &mut Unstructured<'_>, receiver: u32) -> Result<Vec<u8>> {
     Ok(ResetBlock { reason, receiver, sender: OWN_ID }.emit().to_vec())
 }
 
-fn control(u: &mut Unstructured<'_>, lead: &Lead) -> Result<Vec<u8>> {
-    let to = lead.theirs;
+fn control(u: &mut Unstructured<'_>, observed: &Observed) -> Result<Vec<u8>> {
+    let to = observed.theirs;
     let control = match u.int_in_range(0..=6)? {
-        0 => Control::Probe { to, from: lead.ours, number: u.arbitrary()? },
+        0 => Control::Probe { to, from: observed.ours, number: u.arbitrary()? },
         1 => Control::SizeProbe { to, size: u.arbitrary()? },
         2 => Control::SizeProbeAck { to, size: u.arbitrary()? },
-        3 => return part(u, lead),
-        _ => Control::Ack { to, ack: acknowledgement(u, lead)? },
+        3 => return part(u, observed),
+        _ => Control::Ack { to, ack: acknowledgement(u, observed)? },
     };
     let mut block = [0; MAX_CONTROL_LEN];
     let len = control.emit(&mut block);
@@ -190,28 +197,28 @@ fn control(u: &mut Unstructured<'_>, lead: &Lead) -> Result<Vec<u8>> {
 }
 
 /// A part of a segment about to come, or of one long past.
-fn part(u: &mut Unstructured<'_>, lead: &Lead) -> Result<Vec<u8>> {
-    let seq = lead.next + i32::from(u.int_in_range(-2i8..=2)?).cast_unsigned();
+fn part(u: &mut Unstructured<'_>, observed: &Observed) -> Result<Vec<u8>> {
+    let seq = observed.next + i32::from(u.int_in_range(-2i8..=2)?).cast_unsigned();
     let (at, len) = (u.int_in_range(0..=2)? * 8, u.int_in_range(0..=16)?);
     let total = if u.ratio(1, 4)? { u.arbitrary()? } else { at + len };
     let flags = *u.choose(&[Flags::NONE, Flags::EOM, Flags::EOC])?;
-    let head = Part { to: lead.theirs, seq, at, total, flags }.emit();
+    let head = Part { to: observed.theirs, seq, at, total, flags }.emit();
     Ok([&head[..], &vec![u.arbitrary()?; usize::from(len)]].concat())
 }
 
-fn acknowledgement(u: &mut Unstructured<'_>, lead: &Lead) -> Result<AckBlock> {
+fn acknowledgement(u: &mut Unstructured<'_>, observed: &Observed) -> Result<AckBlock> {
     let late: i8 = if u.ratio(1, 3)? { u.arbitrary()? } else { 0 };
     let mut received = Bitmap::EMPTY;
     for _ in 0..u.int_in_range(0..=4)? {
         received.set(u.int_in_range(0..=Bitmap::SPAN)?);
     }
     let echo = Echo {
-        seq: lead.expected + i32::from(u.arbitrary::<i8>()?).cast_unsigned(),
+        seq: observed.expected + i32::from(u.arbitrary::<i8>()?).cast_unsigned(),
         retransmitted: u.arbitrary()?,
         held_ns: u.arbitrary()?,
     };
     Ok(AckBlock {
-        next: lead.expected + i32::from(late).cast_unsigned(),
+        next: observed.expected + i32::from(late).cast_unsigned(),
         window: if u.ratio(1, 3)? { u.arbitrary()? } else { 8 },
         gap: u.arbitrary()?,
         echo: u.arbitrary::<bool>()?.then_some(echo),

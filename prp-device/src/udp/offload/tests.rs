@@ -2,9 +2,9 @@ use super::*;
 
 const PEER: UdpPeer = UdpPeer(3);
 const SIZE: usize = 1472;
-const PROBES: (usize, usize) = (TrainTest::MOST, SIZE);
+const PROBES: (usize, usize) = (TrainTest::MAX_PROBES, SIZE);
 /// What pays for a test.
-const PRICE: usize = 2 * TrainTest::MOST * SIZE * BYTES_FOR_EACH_TESTED as usize;
+const PRICE: usize = 2 * TrainTest::MAX_PROBES * SIZE * BYTES_FOR_EACH_TESTED as usize;
 const ALL: u16 = 0xffff;
 /// All that left alone, and the first of the train.
 const FIRST_ONLY: u16 = 0xff01;
@@ -89,7 +89,7 @@ fn start_test__takes_a_small_part_of_what_is_sent() {
     offload.note_sent(PEER, 100 * PRICE);
     // Expect: few tests, however much was sent before. Those of short datagrams cost little.
     for size in [SIZE, 64, SIZE] {
-        let probes = (TrainTest::MOST, size);
+        let probes = (TrainTest::MAX_PROBES, size);
         let id = offload.start_test(PEER, probes, now).expect("it is paid for");
         offload.note_report(PEER, id, ALL, now);
         now += TEST_EVERY;

@@ -21,8 +21,8 @@ impl Checker<'_> {
     pub(super) fn graph(&self, file: &File) -> Result<Graph, GraphError> {
         if let Some(pattern) = &file.pattern {
             if let Some(message) = file.message.first() {
-                let mend = "remove the messages or the pattern";
-                return self.wrong(message, "a pattern has its messages already", mend);
+                let fix = "remove the messages or the pattern";
+                return self.wrong(message, "a pattern has its messages already", fix);
             }
             return self.pattern(file, pattern);
         }
@@ -33,8 +33,8 @@ impl Checker<'_> {
         let blocks = self.blocks(&file.block)?;
         if file.message.is_empty() {
             let line = self.text.lines().count().max(1);
-            let (what, mend) = ("no messages".into(), "add a [[message]] or a [pattern]".into());
-            return Err(GraphError { line, what, mend });
+            let (what, fix) = ("no messages".into(), "add a [[message]] or a [pattern]".into());
+            return Err(GraphError { line, what, fix });
         }
         let mut messages = Vec::new();
         for message in &file.message {
@@ -48,10 +48,10 @@ impl Checker<'_> {
         &self,
         at: &Spanned<T>,
         what: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Result<U, GraphError> {
         let line = line_of(self.text, at.span().start);
-        Err(GraphError { line, what: what.into(), mend: mend.into() })
+        Err(GraphError { line, what: what.into(), fix: fix.into() })
     }
 
     fn blocks(&self, blocks: &[Spanned<Block>]) -> Result<Vec<Node>, GraphError> {
@@ -67,8 +67,8 @@ impl Checker<'_> {
                     }
                     if block.processor.is_some() {
                         let what = format!("copies of {symbol} on one processor");
-                        let mend = "leave `processor` out: each copy has its own";
-                        return self.wrong(copies, what, mend);
+                        let fix = "leave `processor` out: each copy has its own";
+                        return self.wrong(copies, what, fix);
                     }
                     (0..*copies.get_ref()).map(|n| format!("{symbol}{n}")).collect()
                 }
@@ -158,11 +158,11 @@ impl Checker<'_> {
             PathPart::Block(name) => {
                 let Some(at) = blocks.iter().position(|node| node.name == *name) else {
                     let known: Vec<&str> = blocks.iter().map(|node| node.name.as_str()).collect();
-                    let mend = match &known[..] {
+                    let fix = match &known[..] {
                         [] => "add a [[block]]".into(),
                         names => format!("there are {}", names.join(", ")),
                     };
-                    return self.wrong(place, format!("no block {name:?}"), mend);
+                    return self.wrong(place, format!("no block {name:?}"), fix);
                 };
                 Ok(Path::Block(at))
             }
@@ -225,8 +225,8 @@ impl Checker<'_> {
                 Kind::Neighbours(*number.get_ref())
             }
             other => {
-                let mend = "tree-broadcast, flat-broadcast, synchronisation, reduction, neighbours or pairs";
-                return self.wrong(kind, format!("no pattern {other:?}"), mend);
+                let fix = "tree-broadcast, flat-broadcast, synchronisation, reduction, neighbours or pairs";
+                return self.wrong(kind, format!("no pattern {other:?}"), fix);
             }
         };
         let is_shared = matches!(network, Network::Shared);

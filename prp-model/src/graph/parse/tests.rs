@@ -52,9 +52,9 @@ fn parse__messages_with_an_order_are_the_pattern() {
     assert_ne!(written.whole, NOTHING);
 }
 
-/// Each mistake: its line, and words of what is wrong and of the mend.
+/// Each mistake: its line, and words of what is wrong and of the fix.
 #[test]
-fn parse__mistakes_have_their_line_and_mend() {
+fn parse__mistakes_have_their_line_and_fix() {
     let path = "via = [\"W0\", \"C\", \"W1\"]";
     let with = |rest: &str| format!("{BLOCKS}{rest}");
     let pattern = |rest: &str| format!("{BLOCKS}[pattern]\n{rest}");
@@ -111,9 +111,9 @@ fn parse__mistakes_have_their_line_and_mend() {
         ),
         (pattern(&format!("kind = \"pairs\"\nprocesses = 4\n{one}")), 13, "already", "remove"),
     ];
-    for (text, line, what, mend) in mistakes {
+    for (text, line, what, fix) in mistakes {
         let error = Graph::parse(&text).map(|_| ()).expect_err(&text);
-        let is_right = error.line == line && error.what.contains(what) && error.mend.contains(mend);
-        assert!(is_right, "{error:?} for line {line}, {what}, {mend}:\n{text}");
+        let is_right = error.line == line && error.what.contains(what) && error.fix.contains(fix);
+        assert!(is_right, "{error:?} for line {line}, {what}, {fix}:\n{text}");
     }
 }

@@ -7,7 +7,7 @@ mod reduce;
 use std::ffi::c_int;
 
 use prp_mpi::collective::Call;
-use prp_mpi::collective::algorithms::Place;
+use prp_mpi::collective::algorithms::GroupRank;
 use prp_mpi::collective::choice::Algorithm;
 use prp_mpi::sys::memory::Region;
 use prp_mpi::wire::Signature;
@@ -16,7 +16,7 @@ pub(crate) use self::neighbors::*;
 pub(crate) use self::reduce::*;
 use super::choice::choose_by_size;
 use super::parts::{Parts, kind, root_of};
-use super::{Made, Plan, signature};
+use super::{Plan, PlannedRun, signature};
 use crate::api::environment::comm_of;
 use crate::api::error::Failure;
 use crate::api::message::{region, type_of};
@@ -26,7 +26,7 @@ use crate::sys::pointer::{Address, Counts, Ptr};
 /// No rank leaves before all have come.
 pub(crate) fn plan_barrier(comm: Handle) -> Result<Plan, Failure> {
     let of = comm_of(comm)?;
-    let make = |place: Place| Made::new(Region::owned(0), place.barrier());
+    let make = |place: GroupRank| PlannedRun::new(Region::owned(0), place.barrier());
     Ok(Plan {
         comm: of,
         handle: comm,
@@ -61,21 +61,21 @@ pub(crate) fn plan_bcast(
     let kinds = kind(&type_of(datatype, comm)?, count);
     let signature = full_signature(Call::Bcast, root, kinds, &of);
     let algorithm = choose_by_size(&of, Call::Bcast, buffer.len());
-    let make = move |place: Place| {
+    let make = move |place: GroupRank| {
         let all = 0..buffer.len();
         let steps = match algorithm {
             Algorithm::Spread => place.bcast_spread(root_rank, &all),
             _ => place.bcast(root_rank, &all),
         };
         if buffer.bytes().is_some() {
-            return Made::new(buffer.clone(), steps);
+            return PlannedRun::new(buffer.clone(), steps);
         }
         let mut memory = Region::owned(buffer.len());
         if place.rank == root_rank {
             memory.copy_from(&buffer);
-            return Made::new(memory, steps);
+            return PlannedRun::new(memory, steps);
         }
-        Made::new(memory, steps).then_copy(0, buffer.clone())
+        PlannedRun::new(memory, steps).then_copy(0, buffer.clone())
     };
     Ok(Plan { comm: of, handle: comm, signature, make: Box::new(make) })
 }
@@ -92,7 +92,7 @@ fn gathered(
     let of = comm_of(comm)?;
     let root_rank = root_of(root, of.size(), comm)?;
     let signature = full_signature(call, root, kinds, &of);
-    let make = move |place: Place| match &all {
+    let make = move |place: GroupRank| match &all {
         Some(parts) => {
             let memory = Region::owned(parts.len());
             let ranges = parts.ranges(0);
@@ -100,7 +100,7 @@ fn gathered(
                 Some(own) => memory.part(ranges[place.rank].clone()).copy_from(own),
                 None => parts.pack(&memory, 0),
             }
-            let mut made = Made::new(memory, place.gather(root_rank, &ranges));
+            let mut made = PlannedRun::new(memory, place.gather(root_rank, &ranges));
             let parts = parts.clone();
             made.finish = Some(Box::new(move |memory| parts.unpack(memory, 0)));
             made
@@ -111,7 +111,7 @@ fn gathered(
                 memory.copy_from(own);
             }
             let ranges = vec![0..memory.len(); place.size];
-            Made::new(memory, place.gather(root_rank, &ranges))
+            PlannedRun::new(memory, place.gather(root_rank, &ranges))
         }
     };
     Ok(Plan { comm: of, handle: comm, signature, make: Box::new(make) })
@@ -190,12 +190,12 @@ fn scattered(
     let of = comm_of(comm)?;
     let root_rank = root_of(root, of.size(), comm)?;
     let signature = full_signature(call, root, kinds, &of);
-    let make = move |place: Place| match &all {
+    let make = move |place: GroupRank| match &all {
         Some(parts) => {
             let memory = Region::owned(parts.len());
             parts.pack(&memory, 0);
             let ranges = parts.ranges(0);
-            let made = Made::new(memory, place.scatter(root_rank, &ranges));
+            let made = PlannedRun::new(memory, place.scatter(root_rank, &ranges));
             match &own {
                 Some(own) => made.then_copy(ranges[place.rank].start, own.clone()),
                 None => made,
@@ -203,8 +203,10 @@ fn scattered(
         }
         None => {
             let len = own.as_ref().map_or(0, Region::len);
-            let made =
-                Made::new(Region::owned(len), place.scatter(root_rank, &vec![0..len; place.size]));
+            let made = PlannedRun::new(
+                Region::owned(len),
+                place.scatter(root_rank, &vec![0..len; place.size]),
+            );
             match &own {
                 Some(own) => made.then_copy(0, own.clone()),
                 None => made,
@@ -279,7 +281,7 @@ fn allgathered(
     }
     let signature = full_signature(call, -1, kinds, &of);
     let algorithm = choose_by_size(&of, Call::Allgather, all.len());
-    let make = move |place: Place| {
+    let make = move |place: GroupRank| {
         let memory = Region::owned(all.len());
         let ranges = all.ranges(0);
         memory
@@ -289,7 +291,7 @@ fn allgathered(
             Algorithm::Doubling => place.allgather_doubling(&ranges),
             _ => place.allgather(&ranges),
         };
-        let mut made = Made::new(memory, steps);
+        let mut made = PlannedRun::new(memory, steps);
         let all = all.clone();
         made.finish = Some(Box::new(move |memory| all.unpack(memory, 0)));
         made
@@ -342,7 +344,7 @@ fn exchanged(
     let is_equal = call == Call::Alltoall;
     let each = if is_equal { into.regions.first().map_or(0, Region::len) } else { usize::MAX };
     let algorithm = choose_by_size(&of, Call::Alltoall, each);
-    let make = move |place: Place| {
+    let make = move |place: GroupRank| {
         let out = out.as_ref().unwrap_or(&into);
         let memory = Region::owned(out.len() + into.len());
         out.pack(&memory, 0);
@@ -353,7 +355,7 @@ fn exchanged(
             None if algorithm == Algorithm::AtOnce => place.alltoall_at_once(&sent, &received),
             None => place.alltoall(&sent, &received),
         };
-        let mut made = Made::new(memory, steps);
+        let mut made = PlannedRun::new(memory, steps);
         let into = into.clone();
         made.finish = Some(Box::new(move |memory| into.unpack(memory, start)));
         made

@@ -8,7 +8,7 @@ use std::{env, process};
 use parking_lot::Mutex;
 use prp_mpi::collective::CALLS;
 use prp_mpi::collective::Call;
-use prp_mpi::collective::choice::{Algorithm, Choices, Question};
+use prp_mpi::collective::choice::{Algorithm, CallProperties, Choices};
 use prp_mpi::control::environment::COLLECTIVES;
 
 use crate::object::{Comm, Info};
@@ -51,7 +51,7 @@ pub(crate) fn take_hints(comm: &Comm, info: &Info) {
 }
 
 /// The algorithm of a call.
-pub(crate) fn choose(comm: &Comm, question: Question) -> Algorithm {
+pub(crate) fn choose(comm: &Comm, question: CallProperties) -> Algorithm {
     let (general, reports) = &*GENERAL;
     let taken = comm.choices.lock().choose(general, question);
     if *reports {
@@ -65,7 +65,7 @@ pub(crate) fn choose(comm: &Comm, question: Question) -> Algorithm {
 
 /// As [`choose`], for a call that combines nothing.
 pub(crate) fn choose_by_size(comm: &Comm, call: Call, bytes: usize) -> Algorithm {
-    choose(comm, Question { call, bytes, ranks: comm.size(), commutes: true })
+    choose(comm, CallProperties { call, bytes, ranks: comm.size(), commutes: true })
 }
 
 /// Says what this rank has taken, if the environment asks.

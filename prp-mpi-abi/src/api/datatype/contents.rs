@@ -2,9 +2,9 @@
 
 use std::ffi::c_int;
 
-use prp_mpi::datatype::Recipe;
+use prp_mpi::datatype::Constructor;
 
-use super::{SUBARRAY, add, known, recipe};
+use super::{SUBARRAY, add, constructor, known};
 use crate::api::datatype::darray::DARRAY;
 use crate::api::error::{Class, Failure, Outcome, fail};
 use crate::object::{self, Attributes, Handle, TYPES, Typed};
@@ -24,8 +24,8 @@ struct Values {
 
 /// Counts are told as integers where all fit. Otherwise all are told as counts, and addresses with
 /// them.
-fn values(recipe: Recipe) -> Values {
-    let Recipe { combiner, integers, addresses, .. } = recipe;
+fn values(constructor: Constructor) -> Values {
+    let Constructor { combiner, integers, addresses, .. } = constructor;
     if integers.iter().all(|&i| c_int::try_from(i).is_ok()) {
         return Values { integers, addresses, counts: Vec::new() };
     }
@@ -45,8 +45,8 @@ fn values(recipe: Recipe) -> Values {
     }
 }
 
-fn recipe_of(datatype: Handle) -> Result<Recipe, Failure> {
-    Ok(known(datatype)?.recipe.clone())
+fn recipe_of(datatype: Handle) -> Result<Constructor, Failure> {
+    Ok(known(datatype)?.constructor.clone())
 }
 
 pub(crate) fn type_get_envelope(
@@ -56,11 +56,11 @@ pub(crate) fn type_get_envelope(
     datatypes: Ptr<c_int>,
     combiner: Ptr<c_int>,
 ) -> Outcome {
-    let recipe = recipe_of(datatype)?;
-    integers.put(recipe.integers.len() as c_int);
-    addresses.put(recipe.addresses.len() as c_int);
-    datatypes.put(recipe.datatypes.len() as c_int);
-    combiner.put(recipe.combiner);
+    let constructor = recipe_of(datatype)?;
+    integers.put(constructor.integers.len() as c_int);
+    addresses.put(constructor.addresses.len() as c_int);
+    datatypes.put(constructor.datatypes.len() as c_int);
+    combiner.put(constructor.combiner);
     Ok(())
 }
 
@@ -72,10 +72,10 @@ pub(crate) fn type_get_envelope_c(
     datatypes: Ptr<i64>,
     combiner: Ptr<c_int>,
 ) -> Outcome {
-    let recipe = recipe_of(datatype)?;
-    datatypes.put(recipe.datatypes.len() as i64);
-    combiner.put(recipe.combiner);
-    let values = values(recipe);
+    let constructor = recipe_of(datatype)?;
+    datatypes.put(constructor.datatypes.len() as i64);
+    combiner.put(constructor.combiner);
+    let values = values(constructor);
     integers.put(values.integers.len() as i64);
     addresses.put(values.addresses.len() as i64);
     counts.put(values.counts.len() as i64);
@@ -83,11 +83,11 @@ pub(crate) fn type_get_envelope_c(
 }
 
 /// Each is a handle of its own, which the application frees.
-fn put_datatypes(recipe: &Recipe, to: Ptr<Handle>) -> Outcome {
-    if recipe.combiner == NAMED {
+fn put_datatypes(constructor: &Constructor, to: Ptr<Handle>) -> Outcome {
+    if constructor.combiner == NAMED {
         return fail(Class::Type, "a predefined datatype has no contents");
     }
-    for (i, (handle, datatype)) in recipe.datatypes.iter().enumerate() {
+    for (i, (handle, datatype)) in constructor.datatypes.iter().enumerate() {
         let is_predefined = *handle < Handle::FIRST;
         let typed = || Typed {
             datatype: datatype.clone(),
@@ -114,13 +114,13 @@ pub(crate) fn type_get_contents(
     addresses: Ptr<isize>,
     datatypes: Ptr<Handle>,
 ) -> Outcome {
-    let recipe = recipe_of(datatype)?;
-    put_datatypes(&recipe, datatypes)?;
-    if recipe.integers.iter().any(|&i| c_int::try_from(i).is_err()) {
+    let constructor = recipe_of(datatype)?;
+    put_datatypes(&constructor, datatypes)?;
+    if constructor.integers.iter().any(|&i| c_int::try_from(i).is_err()) {
         return fail(Class::Type, "made with counts that only MPI_Type_get_contents_c can tell");
     }
-    put_all(&recipe.integers, integers, |i| i as c_int);
-    put_all(&recipe.addresses, addresses, |a| a);
+    put_all(&constructor.integers, integers, |i| i as c_int);
+    put_all(&constructor.addresses, addresses, |a| a);
     Ok(())
 }
 
@@ -135,9 +135,9 @@ pub(crate) fn type_get_contents_c(
     counts: Ptr<i64>,
     datatypes: Ptr<Handle>,
 ) -> Outcome {
-    let recipe = recipe_of(datatype)?;
-    put_datatypes(&recipe, datatypes)?;
-    let values = values(recipe);
+    let constructor = recipe_of(datatype)?;
+    put_datatypes(&constructor, datatypes)?;
+    let values = values(constructor);
     put_all(&values.integers, integers, |i| i as c_int);
     put_all(&values.addresses, addresses, |a| a);
     put_all(&values.counts, counts, |c| c);
@@ -167,7 +167,7 @@ pub(crate) fn type_match_size(class: c_int, size: c_int, datatype: Ptr<Handle>) 
 fn of_fortran(like: usize, combiner: i32, asked: &[c_int], new: Ptr<Handle>) -> Outcome {
     let integers: Vec<i64> = asked.iter().copied().map(i64::from).collect();
     let datatype = known(Handle(like))?;
-    add((*datatype).clone(), recipe(combiner, &integers, &[], &[]), new);
+    add((*datatype).clone(), constructor(combiner, &integers, &[], &[]), new);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use prp_mpi::datatype::Datatype;
 
-use super::{ORDER_C, add, count_of, known, recipe};
+use super::{ORDER_C, add, constructor, count_of, known};
 use crate::api::error::{Class, Failure, Outcome, fail};
 use crate::object::Handle;
 use crate::sys::pointer::{Counts, Ptr};
@@ -103,6 +103,6 @@ pub(crate) fn type_create_darray(
         .chain(processes)
         .chain([i64::from(order)])
         .collect();
-    add(made.resized(0, stride), recipe(DARRAY, &integers, &[], &[old]), new);
+    add(made.resized(0, stride), constructor(DARRAY, &integers, &[], &[old]), new);
     Ok(())
 }

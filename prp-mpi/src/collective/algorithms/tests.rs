@@ -14,10 +14,10 @@ pub(in crate::collective) struct Group {
 impl Group {
     pub(in crate::collective) fn new(
         memory: Vec<Vec<u8>>,
-        steps: impl Fn(Place) -> Vec<Step>,
+        steps: impl Fn(GroupRank) -> Vec<Step>,
     ) -> Self {
         let size = memory.len();
-        let steps = (0..size).map(|rank| steps(Place { rank, size }).into()).collect();
+        let steps = (0..size).map(|rank| steps(GroupRank { rank, size }).into()).collect();
         let awaited = vec![Vec::new(); size];
         Self { memory, steps, awaited, messages: HashMap::new() }
     }
@@ -161,13 +161,13 @@ fn movements__each_part_is_where_it_belongs() {
             sent.chain(std::iter::repeat_n(0, size)).collect()
         });
         let memory: Vec<Vec<u8>> = memory.collect();
-        for steps in [Place::alltoall, Place::alltoall_at_once] {
+        for steps in [GroupRank::alltoall, GroupRank::alltoall_at_once] {
             let all = Group::new(memory.clone(), |p| steps(p, &out, &into)).run(first);
             for (rank, memory) in all.iter().enumerate() {
                 let came = (0..size).map(|from| (16 * from + rank) as u8);
                 assert!(memory[size..].iter().copied().eq(came), "alltoall of {size}");
             }
         }
-        Group::new(vec![Vec::new(); size], Place::barrier).run(first);
+        Group::new(vec![Vec::new(); size], GroupRank::barrier).run(first);
     }
 }

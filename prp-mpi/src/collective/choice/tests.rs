@@ -1,7 +1,7 @@
 use super::*;
 
-fn ask(call: Call, bytes: usize, ranks: usize) -> Question {
-    Question { call, bytes, ranks, commutes: true }
+fn ask(call: Call, bytes: usize, ranks: usize) -> CallProperties {
+    CallProperties { call, bytes, ranks, commutes: true }
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn choose__what_is_set_unless_it_cannot_do_it() {
     let general = Choices::parse("allreduce=ring, allgather=doubling").expect("both are known");
     let mut own = Choices::default();
     assert_eq!(own.choose(&general, ask(Call::Allreduce, 8, 2)), Algorithm::Ring);
-    let in_order = Question { commutes: false, ..ask(Call::Allreduce, 1 << 20, 4) };
+    let in_order = CallProperties { commutes: false, ..ask(Call::Allreduce, 1 << 20, 4) };
     assert_eq!(own.choose(&general, in_order), Algorithm::Doubling);
     assert_eq!(own.choose(&general, ask(Call::Allgather, 1 << 20, 4)), Algorithm::Doubling);
     assert_eq!(own.choose(&general, ask(Call::Allgather, 1 << 20, 3)), Algorithm::Ring);

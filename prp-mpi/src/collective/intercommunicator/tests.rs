@@ -2,7 +2,7 @@ use super::super::algorithms::tests::{Group, first};
 use super::*;
 
 /// How the two groups of `left` and the rest of the ranks lie for one of them.
-fn sides(left: usize, place: Place) -> Sides {
+fn sides(left: usize, place: GroupRank) -> Sides {
     let (a, b) = (0..left, left..place.size);
     let (own, other) = if place.rank < left { (a, b) } else { (b, a) };
     Sides { rank: place.rank, own, other }
@@ -76,7 +76,7 @@ fn alltoall__each_part_goes_to_its_rank_of_the_other_group() {
             sides.alltoall(&out, &into)
         });
         for (rank, memory) in all.run(first).iter().enumerate() {
-            let place = Place { rank, size };
+            let place = GroupRank { rank, size };
             for other in sides(left, place).other {
                 assert_eq!(memory[size + other], (16 * other + rank) as u8, "{left} of {size}");
             }
@@ -120,7 +120,7 @@ fn reduce_scatter__each_rank_has_its_part_of_the_other_groups_sum() {
             sides.reduce_scatter(&mine, &scratch, &result, &parts(&sides))
         });
         for (rank, memory) in all.run(|a, b| a + b).iter().enumerate() {
-            let sides = sides(left, Place { rank, size });
+            let sides = sides(left, GroupRank { rank, size });
             for at in parts(&sides)[rank - sides.own.start].clone() {
                 let sum: usize = sides.other.clone().map(|r| r + at - 2 * LEN).sum();
                 assert_eq!(usize::from(memory[at]), sum, "{left} of {size}, element {at}");

@@ -1,7 +1,7 @@
 use super::*;
 
 const QUICK: Duration = Duration::from_nanos(200);
-const LONG: Duration = Duration::from_millis(1);
+const LONG_PAUSE: Duration = Duration::from_millis(1);
 
 /// A program whose time passes as the test says.
 struct Program {
@@ -81,7 +81,7 @@ fn begin__lets_no_message_wait_where_the_program_computes_after_shorter_bursts()
     let mut waited = 0;
     for _ in 0..1000 {
         program.burst(2, QUICK);
-        waited += usize::from(program.burst(1, LONG)[0]);
+        waited += usize::from(program.burst(1, LONG_PAUSE)[0]);
     }
     assert_eq!(waited, 0);
 }
@@ -104,7 +104,7 @@ fn begin__lets_messages_wait_in_vain_no_longer_than_they_have_saved() {
     }
     let begun = program.now;
     while program.burst(2, Duration::from_micros(10))[0] {}
-    assert!(program.now - begun < Duration::from_nanos(3 * MOST as u64));
+    assert!(program.now - begun < Duration::from_nanos(3 * MAX_BALANCE as u64));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn sent__leaves_the_time_out_that_sending_took() {
     let mut program = Program::new();
     let mut waits = false;
     for _ in 0..20 {
-        waits |= program.begin(1, LONG)[0];
+        waits |= program.begin(1, LONG_PAUSE)[0];
         if !waits {
             program.bursts.sent(|| program.now);
         }
@@ -135,7 +135,7 @@ fn sent__leaves_the_time_out_that_sending_took() {
 fn is_overdue__is_true_at_the_second_check() {
     let mut program = Program::new();
     program.bursts_until_one_waits();
-    assert_eq!(program.begin(1, LONG), [true]);
+    assert_eq!(program.begin(1, LONG_PAUSE), [true]);
     assert!(!program.bursts.is_overdue(|| program.now));
     assert!(program.bursts.is_overdue(|| program.now));
     assert!(!program.bursts.is_overdue(|| program.now), "it was sent");
@@ -158,7 +158,7 @@ fn is_overdue__counts_checks_of_one_burst_only() {
 fn is_overdue__takes_the_time_from_the_account() {
     let mut program = Program::new();
     program.bursts_until_one_waits();
-    program.begin(1, LONG);
+    program.begin(1, LONG_PAUSE);
     program.bursts.is_overdue(|| program.now);
     program.bursts.is_overdue(|| program.now);
     program.burst(1, QUICK);

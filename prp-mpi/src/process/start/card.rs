@@ -36,13 +36,13 @@ impl Secret {
 /// `2:40000 0123456789abcdef0123456789abcdef /tmp/prp-mpi-x/rank-0`. Bytes of the socket's path
 /// that need not be text, or that end a line, are two digits behind a `%`.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Card {
+pub(super) struct BusinessCard {
     address: String,
     secret: Secret,
     socket: PathBuf,
 }
 
-impl Card {
+impl BusinessCard {
     /// A card; without an address where all ranks are on one node.
     pub(super) fn new(address: Option<PrpAddr>, secret: Secret, socket: &Path) -> Self {
         let address = address.map_or_else(|| "-".to_owned(), |address| address.to_string());
@@ -68,13 +68,13 @@ impl Card {
     }
 }
 
-impl fmt::Display for Card {
+impl fmt::Display for BusinessCard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:032x} {}", self.address, self.secret.0, escaped(&self.socket))
     }
 }
 
-impl FromStr for Card {
+impl FromStr for BusinessCard {
     type Err = io::Error;
 
     fn from_str(text: &str) -> io::Result<Self> {
@@ -123,8 +123,8 @@ mod tests {
     #[test]
     fn card__paths_need_not_be_text() {
         let path = Path::new(OsStr::from_bytes(b"/tmp/100% \xff\n\xc3\xa9/rank-0"));
-        let card = Card::new(None, Secret::random(), path);
-        assert_eq!(card.to_string().parse::<Card>().unwrap(), card);
+        let card = BusinessCard::new(None, Secret::random(), path);
+        assert_eq!(card.to_string().parse::<BusinessCard>().unwrap(), card);
         assert!(!card.to_string().contains('\n'));
         assert_eq!(unescaped("/a%"), None);
         assert_eq!(unescaped("/a%é"), None);
@@ -134,16 +134,16 @@ mod tests {
     fn card__is_read_as_it_was_written() {
         let address = Some("2:40000".parse().unwrap());
         for address in [address, None] {
-            let card = Card::new(address, Secret::random(), Path::new("/a folder/rank-0"));
-            assert_eq!(card.to_string().parse::<Card>().unwrap(), card);
+            let card = BusinessCard::new(address, Secret::random(), Path::new("/a folder/rank-0"));
+            assert_eq!(card.to_string().parse::<BusinessCard>().unwrap(), card);
         }
-        assert!("-".parse::<Card>().is_err());
+        assert!("-".parse::<BusinessCard>().is_err());
     }
 
     #[test]
     fn read_introduction__believes_a_rank_that_knows_the_secret_and_no_stranger() {
         let secret = Secret::random();
-        let card = |secret| Card::new(None, secret, Path::new("/rank-0"));
+        let card = |secret| BusinessCard::new(None, secret, Path::new("/rank-0"));
         let known = card(secret).introduction(3);
         assert_eq!(secret.read_introduction(&mut known.as_slice()), Some(3));
         let guessed = card(Secret::random()).introduction(3);

@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use prp_sock::{PrpListener, PrpStream};
 
-use super::card::{Card, Secret};
+use super::card::{BusinessCard, Secret};
 use super::local;
 use crate::control::environment;
 use crate::link::Stream;
 use crate::sys::shared::Bell;
 
 /// How long the other ranks may take to connect once all are known to be there.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a connection may take to say which rank it is from: one that does not is a stranger's.
 const INTRODUCTION: Duration = Duration::from_secs(2);
 
 /// Where a rank is in its job.
-pub(super) struct Place {
+pub(super) struct JobPosition {
     pub(super) rank: usize,
     /// Number of the node of each rank.
     pub(super) nodes: Vec<usize>,
@@ -29,7 +29,7 @@ pub(super) struct Place {
     pub(super) folder: PathBuf,
 }
 
-impl Place {
+impl JobPosition {
     /// What the agent has told this rank by its environment.
     pub(super) fn from_environment() -> io::Result<Option<Self>> {
         let Ok(rank) = env::var(environment::RANK) else { return Ok(None) };
@@ -64,10 +64,10 @@ impl Place {
             Some(listener) => Some(listener.local_addr()?),
             None => None,
         };
-        let cards = exchange(&Card::new(address, secret, &socket).to_string())?;
+        let cards = exchange(&BusinessCard::new(address, secret, &socket).to_string())?;
         let mut streams: Vec<Option<Stream>> = self.nodes.iter().map(|_| None).collect();
         for (rank, slot) in streams.iter_mut().enumerate().take(self.rank) {
-            let card: Card = cards.get(rank).map_or("", String::as_str).parse()?;
+            let card: BusinessCard = cards.get(rank).map_or("", String::as_str).parse()?;
             *slot = Some(if self.is_here(rank) {
                 let stream = UnixStream::connect(card.socket())?;
                 Stream::Local(local::introduce(&stream, self.rank, here, bell)?)
@@ -84,7 +84,7 @@ impl Place {
             place(&mut streams, rank, Stream::Local(end))?;
         }
         let mut missing = later.filter(|&r| !self.is_here(r)).count();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
         while let Some(listener) = remote.as_ref().filter(|_| missing > 0) {
             let left = deadline.saturating_duration_since(Instant::now());
             let mut stream = listener.accept_timeout(left)?.0;

@@ -25,10 +25,10 @@ fn take__gives_what_came_last() {
 fn put__keeps_no_more_than_there_is_room_for() {
     let mut pool = pool(0);
     assert_eq!((pool.held(), pool.due()), (0, None));
-    for _ in 0..MOST / CHUNK + 1 {
+    for _ in 0..MAX_POOL_BYTES / CHUNK + 1 {
         pool.put(START, vec![0; CHUNK]);
     }
-    assert_eq!(pool.held(), MOST);
+    assert_eq!(pool.held(), MAX_POOL_BYTES);
 }
 
 #[test]
@@ -63,6 +63,6 @@ fn take_freed__counts_all_that_is_freed() {
     pool.note_freed(1);
     assert!(pool.take_freed(3 * CHUNK + 1));
     assert!(!pool.take_freed(1));
-    (0..=MOST / CHUNK).for_each(|_| pool.put(START, vec![0; CHUNK]));
+    (0..=MAX_POOL_BYTES / CHUNK).for_each(|_| pool.put(START, vec![0; CHUNK]));
     assert!(pool.take_freed(CHUNK));
 }

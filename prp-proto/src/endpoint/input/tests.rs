@@ -290,7 +290,7 @@ fn expected__nothing_that_breaks_the_terms() {
         }
     };
     assert_eq!(beyond, Disposition::Dropped(DropReason::OutOfWindow));
-    // What a connection invites that was not accepted when it was established (PRP-WIN-6).
+    // What a connection advertises that was not accepted when it was established (PRP-WIN-6).
     assert_eq!(taken, 64 * 1024 / mss);
     assert_eq!(sink.filled(), taken);
 }
@@ -361,6 +361,8 @@ fn expected__leaves_a_closed_window_watched() {
     assert_eq!(sink.filled(), 1);
     let conn = client_side.table.get(client).unwrap();
     assert!(
-        client_side.unsent(client) > 0 && conn.is_quiet() && conn.timers.is_set(Timer::Persist)
+        client_side.unsent(client) > 0
+            && conn.has_nothing_in_flight()
+            && conn.timers.is_set(Timer::Persist)
     );
 }

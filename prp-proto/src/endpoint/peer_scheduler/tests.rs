@@ -15,8 +15,8 @@ fn conn(index: u32) -> ConnHandle {
 /// Has connection `index` wait in line, with `unsent` bytes to send.
 fn enqueue(scheduler: &mut PeerScheduler, index: u32, to: u16, unsent: u64) -> SendSlot {
     let mut send_slot = scheduler.enter(node(to));
-    let brief = send_slot.enqueue(unsent);
-    scheduler.enqueue(conn(index), &send_slot, brief);
+    let short = send_slot.enqueue(unsent);
+    scheduler.enqueue(conn(index), &send_slot, short);
     send_slot
 }
 

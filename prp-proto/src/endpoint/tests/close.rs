@@ -53,7 +53,7 @@ fn close__leaves_nothing_behind() {
 /// A server that closes after its client has closed is done at once: its EOC acknowledged the
 /// client's.
 #[test]
-fn close__passive_end_keeps_no_quiet_time() {
+fn close__passive_end_has_no_time_wait() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     pair.client.endpoint.release(pair.time, c, false);
@@ -201,7 +201,7 @@ fn abort__peer_reads_what_came_and_then_the_reset() {
 
 /// PRP-CLOSE-6: the ends of a connection in its TIME-WAIT can be used again at once.
 #[test]
-fn quiet__a_new_request_with_the_same_ends_goes_through() {
+fn time_wait__a_new_request_with_the_same_ends_goes_through() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     let listener = pair.listen(80, ConnConfig::default());
@@ -223,7 +223,7 @@ fn quiet__a_new_request_with_the_same_ends_goes_through() {
 
 /// PRP-CLOSE-6: ... and what the old connection brought can still be read.
 #[test]
-fn quiet__a_new_request_with_the_same_ends_loses_no_data_of_the_old_connection() {
+fn time_wait__a_new_request_with_the_same_ends_loses_no_data_of_the_old_connection() {
     let mut pair = Pair::default();
     let (c, s) = pair.established();
     let listener = pair.listen(80, ConnConfig::default());

@@ -47,9 +47,9 @@ fn fill(pair: &mut Pair, clients: &[ConnHandle], bytes: usize) {
     }
 }
 
-/// A connection that no application has accepted invites little, and grows when one does.
+/// A connection that no application has accepted advertises little, and grows when one does.
 #[test]
-fn unaccepted__invites_little_until_it_is_accepted() {
+fn unaccepted__advertises_little_until_it_is_accepted() {
     for mtu in [1500, 9000, 65536] {
         let mut pair = Pair::new(mtu);
         let listener = pair.listen(80, ConnConfig::default());
@@ -124,7 +124,7 @@ fn limit__bounds_what_many_connections_hold() {
             }));
             assert_eq!(got, pattern(EACH));
         }
-        assert_eq!(pair.drops, [], "nothing that was invited is dropped");
+        assert_eq!(pair.drops, [], "nothing that was advertised is dropped");
         for (c, s) in &ends {
             pair.client.endpoint.release(pair.time, *c, false);
             pair.server.endpoint.release(pair.time, *s, false);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::endpoint::MOST_STAYING;
+use crate::endpoint::MAX_TIME_WAIT;
 use crate::event::ListenHandle;
 
 fn connect_to(pair: &mut Pair, remote: PrpAddr) -> ConnHandle {
@@ -235,7 +235,7 @@ fn stay__connections_in_a_row_take_few_ports() {
         most = most.max(pair.client.endpoint.ports().count());
     }
     assert_eq!(pair.time.since(begun), Duration::ZERO, "nobody's time of quiet has passed");
-    assert!((MOST_STAYING..MOST_STAYING + 64 + 2).contains(&most), "{most} ports");
+    assert!((MAX_TIME_WAIT..MAX_TIME_WAIT + 64 + 2).contains(&most), "{most} ports");
     assert_eq!(pair.server.endpoint.stats().resets, 0);
 }
 
@@ -252,8 +252,8 @@ fn time_wait__an_end_that_goes_early_leaves_the_peer_no_ghost() {
     pair.server.endpoint.release(pair.time, s, false);
     pair.drive();
     pair.rule = Box::new(|_, _| Verdict::Pass);
-    assert!(pair.client.endpoint.end_stay(pair.time));
-    assert!(!pair.client.endpoint.end_stay(pair.time));
+    assert!(pair.client.endpoint.end_oldest_time_wait(pair.time));
+    assert!(!pair.client.endpoint.end_oldest_time_wait(pair.time));
     let (now, remote) = (pair.time, Pair::server_addr(80));
     pair.listen(80, ConnConfig::default());
     let again =

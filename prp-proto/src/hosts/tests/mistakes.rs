@@ -7,7 +7,7 @@ use core::fmt::Write;
 use core::mem::{Discriminant, discriminant};
 
 use super::{EXAMPLE, parse};
-use crate::hosts::{Hosts, HostsErrors, MAX_FILE, Mistake};
+use crate::hosts::{Hosts, HostsErrorKind, HostsErrors, MAX_FILE};
 
 fn errors(text: &[u8]) -> HostsErrors {
     match Hosts::parse(text) {
@@ -23,20 +23,37 @@ fn only(text: &str) -> String {
 }
 
 /// How many kinds there are. The match is here so that a new kind stops this from compiling.
-fn kinds(mistake: &Mistake) -> usize {
+fn kinds(mistake: &HostsErrorKind) -> usize {
     match mistake {
-        Mistake::FileSize | Mistake::NotUtf8 | Mistake::LineStart | Mistake::NodeNumber => {}
-        Mistake::NodeAgain { .. } | Mistake::HopStart | Mistake::ZeroAddress => {}
-        Mistake::GroupAddress | Mistake::DeviceName | Mistake::Metric | Mistake::HopAgain => {}
-        Mistake::TooManyHops | Mistake::MissingComma | Mistake::Comma => {}
-        Mistake::LateMetric | Mistake::NameCharacters | Mistake::NameNumber => {}
-        Mistake::NameHyphen | Mistake::NameLength | Mistake::NameReserved => {}
-        Mistake::NameAgain { .. } | Mistake::OptionName | Mistake::OptionAgain => {}
-        Mistake::Mtu | Mistake::DirectiveAgain { .. } | Mistake::LineEnd => {}
-        Mistake::Ethertype | Mistake::EthertypeRange | Mistake::EthertypeUsed { .. } => {}
-        Mistake::NodeUnknown | Mistake::ViaItself | Mistake::ViaLoop => {}
-        Mistake::UdpAddress | Mistake::UdpHost | Mistake::UdpLinkLocal | Mistake::UdpPort => {}
-        Mistake::UdpOverlap { .. } | Mistake::TooManyUdp => {}
+        HostsErrorKind::FileSize
+        | HostsErrorKind::NotUtf8
+        | HostsErrorKind::LineStart
+        | HostsErrorKind::NodeNumber => {}
+        HostsErrorKind::NodeAgain { .. }
+        | HostsErrorKind::HopStart
+        | HostsErrorKind::ZeroAddress => {}
+        HostsErrorKind::GroupAddress
+        | HostsErrorKind::DeviceName
+        | HostsErrorKind::Metric
+        | HostsErrorKind::HopAgain => {}
+        HostsErrorKind::TooManyHops | HostsErrorKind::MissingComma | HostsErrorKind::Comma => {}
+        HostsErrorKind::LateMetric
+        | HostsErrorKind::NameCharacters
+        | HostsErrorKind::NameNumber => {}
+        HostsErrorKind::NameHyphen | HostsErrorKind::NameLength | HostsErrorKind::NameReserved => {}
+        HostsErrorKind::NameAgain { .. }
+        | HostsErrorKind::OptionName
+        | HostsErrorKind::OptionAgain => {}
+        HostsErrorKind::Mtu | HostsErrorKind::DirectiveAgain { .. } | HostsErrorKind::LineEnd => {}
+        HostsErrorKind::Ethertype
+        | HostsErrorKind::EthertypeRange
+        | HostsErrorKind::EthertypeUsed { .. } => {}
+        HostsErrorKind::NodeUnknown | HostsErrorKind::ViaItself | HostsErrorKind::ViaLoop => {}
+        HostsErrorKind::UdpAddress
+        | HostsErrorKind::UdpHost
+        | HostsErrorKind::UdpLinkLocal
+        | HostsErrorKind::UdpPort => {}
+        HostsErrorKind::UdpOverlap { .. } | HostsErrorKind::TooManyUdp => {}
     }
     38
 }
@@ -132,14 +149,14 @@ const BAD_LINES: &[&str] = &[
 //= PRP-HOSTS-11, type=test
 #[test]
 fn display__every_mistake() {
-    let mut seen: Vec<Discriminant<Mistake>> = Vec::new();
+    let mut seen: Vec<Discriminant<HostsErrorKind>> = Vec::new();
     let mut out = String::new();
     let mut show = |bad: &[u8], shown: &str| {
         // Expect: the example's seven lines come before the bad one.
         let text = [EXAMPLE.as_bytes(), bad, b"\n"].concat();
         let found = errors(&text);
-        assert_eq!(kinds(found.iter().next().unwrap().mistake()), 38);
-        seen.extend(found.iter().map(|error| discriminant(error.mistake())));
+        assert_eq!(kinds(found.iter().next().unwrap().kind()), 38);
+        seen.extend(found.iter().map(|error| discriminant(error.kind())));
         writeln!(out, "{}\n{found}\n", shown.escape_debug()).unwrap();
     };
     for bad in BAD_LINES {
@@ -159,9 +176,9 @@ fn display__every_mistake() {
 
     let size = errors(&alloc::vec![b'#'; MAX_FILE + 1]);
     assert_eq!(size.to_string(), "1:1: expected at most 64 MiB of text, found 67108865 bytes");
-    seen.extend(size.iter().map(|error| discriminant(error.mistake())));
+    seen.extend(size.iter().map(|error| discriminant(error.kind())));
 
-    let mut distinct: Vec<Discriminant<Mistake>> = Vec::new();
+    let mut distinct: Vec<Discriminant<HostsErrorKind>> = Vec::new();
     for kind in seen {
         if !distinct.contains(&kind) {
             distinct.push(kind);

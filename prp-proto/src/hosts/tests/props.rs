@@ -28,11 +28,12 @@ fn arb_hop(nodes: Vec<u16>, index: usize) -> impl Strategy<Value = String> {
     });
     let direct = prop_oneof![3 => direct, 1 => udp];
     let via = (0..index.max(1)).prop_map(move |i| format!("via {}", nodes[i]));
-    let reach = if index == 0 { direct.boxed() } else { prop_oneof![direct, via].boxed() };
-    (reach, option::of(prop_oneof![0..3u16, any::<u16>()])).prop_map(|(reach, metric)| match metric
-    {
-        Some(metric) => format!("{reach} metric {metric}"),
-        None => reach,
+    let target = if index == 0 { direct.boxed() } else { prop_oneof![direct, via].boxed() };
+    (target, option::of(prop_oneof![0..3u16, any::<u16>()])).prop_map(|(target, metric)| {
+        match metric {
+            Some(metric) => format!("{target} metric {metric}"),
+            None => target,
+        }
     })
 }
 
@@ -45,8 +46,8 @@ pub(crate) fn arb_file() -> impl Strategy<Value = String> {
             .map(|i| {
                 let node = nodes[i];
                 let hops = vec(arb_hop(nodes.clone(), i), 1..4).prop_map(|mut hops| {
-                    hops.sort_by(|a, b| reach(a).cmp(reach(b)));
-                    hops.dedup_by(|a, b| reach(a) == reach(b));
+                    hops.sort_by(|a, b| target(a).cmp(target(b)));
+                    hops.dedup_by(|a, b| target(a) == target(b));
                     hops.join(",\t")
                 });
                 let names = vec("[A-Za-z_.][a-zA-Z0-9._-]{0,8}", 0..3);
@@ -76,7 +77,7 @@ pub(crate) fn arb_file() -> impl Strategy<Value = String> {
 }
 
 /// A hop without its metric.
-fn reach(hop: &str) -> &str {
+fn target(hop: &str) -> &str {
     hop.split(" metric").next().unwrap_or_default()
 }
 

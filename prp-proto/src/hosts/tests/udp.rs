@@ -7,16 +7,16 @@ use core::net::SocketAddr;
 
 use super::{mac, node, parse};
 use crate::addr::{LinkAddr, UdpPeer};
-use crate::hosts::{Hosts, Mistake, Reach};
+use crate::hosts::{HopTarget, Hosts, HostsErrorKind};
 
 fn reaches(text: &str) -> Vec<SocketAddr> {
     let hosts = parse(text);
     let hops = hosts.entries().flat_map(|entry| entry.hops());
-    let udp = |reach| match reach {
-        Reach::Udp(addr) => Some(addr),
-        Reach::Direct { .. } | Reach::Via(_) => None,
+    let udp = |target| match target {
+        HopTarget::Udp(addr) => Some(addr),
+        HopTarget::Direct { .. } | HopTarget::Via(_) => None,
     };
-    hops.filter_map(|hop| udp(hop.reach)).collect()
+    hops.filter_map(|hop| udp(hop.target)).collect()
 }
 
 //= PRP-HOSTS-15, type=test
@@ -47,9 +47,9 @@ fn parse__every_spelling_of_a_udp_address() {
 fn parse__ethernet_first_and_udp_as_the_backup() {
     let hosts = parse("1 02:00:00:00:00:01 eth0, udp:10.0.0.1 metric 10  alpha\n");
     let hops: Vec<_> =
-        hosts.entry(node(1)).unwrap().hops().map(|hop| (hop.reach, hop.metric)).collect();
-    let udp = Reach::Udp("10.0.0.1:5230".parse().unwrap());
-    assert_eq!(hops, [(Reach::Direct { mac: mac(1), device: "eth0" }, 0), (udp, 10)]);
+        hosts.entry(node(1)).unwrap().hops().map(|hop| (hop.target, hop.metric)).collect();
+    let udp = HopTarget::Udp("10.0.0.1:5230".parse().unwrap());
+    assert_eq!(hops, [(HopTarget::Direct { mac: mac(1), device: "eth0" }, 0), (udp, 10)]);
     assert_eq!(hosts.devices().collect::<Vec<_>>(), ["eth0"], "UDP is none of the file's devices");
 }
 
@@ -86,7 +86,7 @@ fn parse__nodes_of_one_address_have_ports_of_their_own_or_the_same_one() {
 #[test]
 fn local_node__the_line_with_an_ip_address_of_this_machine() {
     let hosts = parse("1 udp:10.0.0.1\n2 udp:10.0.0.2\n3 via 2\n");
-    let is_ours = |own: Reach<'_>| own == Reach::Udp("10.0.0.2:5230".parse().unwrap());
+    let is_ours = |own: HopTarget<'_>| own == HopTarget::Udp("10.0.0.2:5230".parse().unwrap());
     assert_eq!(hosts.local_node(is_ours), Ok(node(2)));
     assert!(hosts.local_node(|_| true).is_err(), "two of them");
 }
@@ -104,7 +104,7 @@ fn parse__more_addresses_than_can_be_distinguished() {
         write!(text, "{separator}10.{a}.{b}.{c}").unwrap();
     }
     let errors = Hosts::parse(text.as_bytes()).unwrap_err();
-    let kinds: Vec<_> = errors.iter().map(|error| error.mistake().clone()).collect();
-    assert_eq!(kinds, [Mistake::TooManyUdp]);
+    let kinds: Vec<_> = errors.iter().map(|error| error.kind().clone()).collect();
+    assert_eq!(kinds, [HostsErrorKind::TooManyUdp]);
     assert!(errors.to_string().contains("found \"10.0.255.255\""), "{errors}");
 }

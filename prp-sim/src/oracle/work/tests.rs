@@ -16,8 +16,8 @@ fn check__frames_without_data_are_too_many() {
 }
 
 #[test]
-fn check__harm_excuses_some() {
+fn check__faults_excuse_some() {
     let plan = scenario::plan(0);
-    let most = |harmed| most_frames(&plan, &[], harmed, Duration::ZERO);
-    assert_eq!(most(100) - most(0), 100 * PER_HARM);
+    let most = |impaired| most_frames(&plan, &[], impaired, Duration::ZERO);
+    assert_eq!(most(100) - most(0), 100 * PER_IMPAIRED);
 }

@@ -12,7 +12,7 @@ use prp_proto::state::State;
 use super::Core;
 #[cfg(test)]
 use crate::engine::leader::Leader;
-use crate::engine::readiness::{ReadinessFd, Shown};
+use crate::engine::readiness::{ReadinessFd, ShownReadiness};
 use crate::engine::waiters::{Interest, Waiters};
 
 impl Core {
@@ -127,7 +127,7 @@ impl Core {
         let state = self.endpoint.state(conn);
         let ended = self.endpoint.has_ended(conn);
         let sends = state == State::ConnWait || state.can_send();
-        fd.show(Shown {
+        fd.show(ShownReadiness {
             readable: failed || self.endpoint.is_readable(conn),
             writable: failed || self.endpoint.is_writable(conn),
             ended: failed || ended,
@@ -163,14 +163,14 @@ impl Core {
     pub(crate) fn show_blocked(&mut self, conn: ConnHandle) {
         self.show(conn);
         if let Some(fd) = self.waiting.slots.get(conn.slot()).and_then(|s| s.fd.as_ref()) {
-            fd.insist();
+            fd.show_not_writable();
         }
     }
 
     pub(crate) fn show_listener(&mut self, listener: ListenHandle) {
         let pending = self.failed.is_some() || self.endpoint.pending(listener) > 0;
         if let Some(fd) = self.waiting.listeners.get_mut(&listener).and_then(|s| s.fd.as_mut()) {
-            fd.show(Shown { readable: pending, ..Shown::default() });
+            fd.show(ShownReadiness { readable: pending, ..ShownReadiness::default() });
         }
     }
 

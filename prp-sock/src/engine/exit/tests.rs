@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::{PATIENCE, exempt_this_thread};
+use super::{EXIT_TIMEOUT, exempt_this_thread};
 use crate::builder::Builder;
 use crate::engine::Engine;
 use crate::testing::{Pair, wait_until, within_patience};
@@ -15,7 +15,7 @@ use crate::testing::{Pair, wait_until, within_patience};
 fn exit(engine: &Engine) {
     exempt_this_thread();
     engine.end_all();
-    engine.wait_delivered(PATIENCE);
+    engine.wait_delivered(EXIT_TIMEOUT);
 }
 
 #[test]

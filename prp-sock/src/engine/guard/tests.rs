@@ -12,13 +12,13 @@ use crate::testing::{Pair, wait_until, within_patience};
 
 /// A task that asks for its stream's address when it is woken, and owns another stream until the
 /// last waker is gone, as executors do that keep a task in its wakers.
-struct Busybody {
+struct ReentrantTask {
     asks: PrpStream,
     _owns: Option<PrpStream>,
     woken: Arc<AtomicUsize>,
 }
 
-impl Wake for Busybody {
+impl Wake for ReentrantTask {
     fn wake(self: Arc<Self>) {
         self.asks.peer_addr().unwrap();
         self.woken.fetch_add(1, Ordering::Relaxed);
@@ -37,7 +37,7 @@ fn wake__may_use_the_engine() {
         let (ours, mut theirs) = pair.streams();
         let woken = Arc::new(AtomicUsize::new(0));
         let asks = ours.try_clone().unwrap();
-        let task = Busybody { asks, _owns: None, woken: woken.clone() };
+        let task = ReentrantTask { asks, _owns: None, woken: woken.clone() };
         register(&ours, &Waker::from(Arc::new(task)));
         theirs.write_all(b"x").unwrap();
         wait_until("the task is woken", || woken.load(Ordering::Relaxed) == 1);
@@ -53,7 +53,7 @@ fn discard__may_drop_a_stream() {
         let owner = || {
             let (only, _its_peer) = pair.streams();
             let asks = ours.try_clone().unwrap();
-            let task = Busybody { asks, _owns: Some(only), woken: Arc::default() };
+            let task = ReentrantTask { asks, _owns: Some(only), woken: Arc::default() };
             Waker::from(Arc::new(task))
         };
         // The slot holds the last waker each time: replaced by another task's, and with its stream.
@@ -66,15 +66,15 @@ fn discard__may_drop_a_stream() {
 }
 
 /// A task that panics when it is woken, and when its last waker is dropped.
-struct Clumsy;
+struct PanickingTask;
 
-impl Wake for Clumsy {
+impl Wake for PanickingTask {
     fn wake(self: Arc<Self>) {
         panic!("woken: this panic belongs to the test");
     }
 }
 
-impl Drop for Clumsy {
+impl Drop for PanickingTask {
     fn drop(&mut self) {
         assert!(std::thread::panicking(), "dropped: this panic belongs to the test");
     }
@@ -94,9 +94,10 @@ fn wake__a_panic_ends_nothing() {
         let (ours, mut theirs) = pair.streams();
         let woken = Arc::new(AtomicUsize::new(0));
         let asks = ours.try_clone().unwrap();
-        let behind = Waker::from(Arc::new(Busybody { asks, _owns: None, woken: woken.clone() }));
+        let behind =
+            Waker::from(Arc::new(ReentrantTask { asks, _owns: None, woken: woken.clone() }));
         for round in 1..=3 {
-            wait_for(&ours, &mut None, &Waker::from(Arc::new(Clumsy)));
+            wait_for(&ours, &mut None, &Waker::from(Arc::new(PanickingTask)));
             wait_for(&ours, &mut None, &behind);
             theirs.write_all(b"x").unwrap();
             wait_until("who stood behind it is woken", || woken.load(Ordering::Relaxed) == round);
@@ -110,7 +111,7 @@ fn discard__a_panic_ends_nothing() {
     within_patience(|| {
         let pair = Pair::new();
         let (ours, mut theirs) = pair.streams();
-        register(&ours, &Waker::from(Arc::new(Clumsy)));
+        register(&ours, &Waker::from(Arc::new(PanickingTask)));
         register(&ours, Waker::noop());
         theirs.write_all(b"x").unwrap();
         assert_eq!((&ours).read(&mut [0]).unwrap(), 1);

@@ -5,24 +5,24 @@ use crate::testing::wait_until;
 
 /// A process of `node` that has two addresses, and holds none of the node's own ports.
 fn process(node: NodeId, port: u16) -> NodePorts {
-    let place = |host| Place {
+    let served_port = |host| ServedPort {
         own: SocketAddr::new([127, 0, 0, host].into(), port),
         offset: 1,
         drops: Arc::default(),
         stop: None,
         served: Weak::new(),
     };
-    NodePorts { node, places: vec![place(1), place(2)], seek_at: Instant::ZERO }
+    NodePorts { node, served: vec![served_port(1), served_port(2)], seek_at: Instant::ZERO }
 }
 
 fn held(ports: &NodePorts) -> Vec<bool> {
-    ports.places.iter().map(Place::is_held).collect()
+    ports.served.iter().map(ServedPort::is_held).collect()
 }
 
 /// Takes the node's own port at an address as if the one before belonged to a router.
 fn take(ports: &mut NodePorts, at: usize) {
-    let place = &mut ports.places[at];
-    place.serve(ports.node, NodePort::open(place.own, &place.drops).unwrap());
+    let served_port = &mut ports.served[at];
+    served_port.serve(ports.node, NodePort::open(served_port.own, &served_port.drops).unwrap());
 }
 
 #[test]
@@ -30,19 +30,19 @@ fn seek__one_process_has_them_all() {
     let node = NodeId::new(65_030).unwrap();
     let [mut first, mut second] = [(); 2].map(|()| process(node, 17_130));
     take(&mut first, 0);
-    second.seek();
+    second.find_free();
     assert_eq!(held(&second), [false, false], "it gets no first one, and takes no other one");
     take(&mut second, 1);
-    first.seek();
+    first.find_free();
     assert!(!first.are_held());
     // Expect: the process with the first gets all, so that there is a steward.
-    second.seek();
+    second.find_free();
     wait_until("the second one is free", || held(&second) == [false, false]);
-    first.seek();
+    first.find_free();
     assert!(first.are_held());
     drop(first);
     wait_until("both are free", || {
-        second.seek();
+        second.find_free();
         second.are_held()
     });
 }
@@ -54,13 +54,13 @@ fn seek__takes_what_a_router_leaves() {
     let (mut router, mut ports) = (process(node, 17_230), process(node, 17_230));
     let name = RouterUdpName::bind(node, 3).unwrap().unwrap();
     take(&mut router, 0);
-    ports.seek();
+    ports.find_free();
     assert_eq!(held(&ports), [false, true]);
-    ports.seek();
+    ports.find_free();
     assert_eq!(held(&ports), [false, true]);
     drop((name, router));
     wait_until("all are free", || {
-        ports.seek();
+        ports.find_free();
         ports.are_held()
     });
 }

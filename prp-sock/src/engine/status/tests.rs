@@ -6,7 +6,7 @@ use prp_node::status::{Page, pages};
 
 use super::*;
 use crate::engine::enlist;
-use crate::testing::{PATIENCE, Pair};
+use crate::testing::{Pair, TEST_TIMEOUT};
 
 /// What both engines of `pair` answer to a request.
 fn ask(pair: &Pair) -> Vec<Page> {
@@ -15,7 +15,7 @@ fn ask(pair: &Pair) -> Vec<Page> {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let asker = scope.spawn(|| {
-            let (found, _) = pages(PATIENCE).expect("/proc");
+            let (found, _) = pages(TEST_TIMEOUT).expect("/proc");
             is_over.store(true, Ordering::Relaxed);
             found
         });

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::probe::{Probe, probed_pair};
-use super::{Bystander, read_byte, wait_for_crew};
+use super::{IdleLeader, read_byte, wait_for_crew};
 use crate::builder::Builder;
 use crate::testing::{wait_until, within_patience};
 
@@ -24,12 +24,12 @@ fn assert_asleep(probe: &Probe) {
 fn sleep__a_late_wake_wakes_once() {
     within_patience(|| {
         let (pair, probe) = probed_pair();
-        let bystander = Bystander::new(&pair);
+        let idle_leader = IdleLeader::new(&pair);
         let engine = pair.alpha.engine();
         wait_until("the keeper is parked", || engine.lock().timing.keeper_parked);
         engine.leader_wake_fd.wake();
         assert_asleep(&probe);
-        drop(bystander);
+        drop(idle_leader);
     });
 }
 
@@ -79,13 +79,13 @@ fn sleep__an_error_on_a_socket_ends_one_sleep_and_not_all() {
     within_patience(|| {
         let (pair, probe) = probed_pair();
         let (ours, mut theirs) = pair.streams();
-        let bystander = Bystander::new(&pair);
+        let idle_leader = IdleLeader::new(&pair);
         wait_until("the keeper is parked", || pair.alpha.engine().lock().timing.keeper_parked);
         probe.upset_socket();
         assert_asleep(&probe);
         // Expect: it was no more than that, the device works.
         theirs.write_all(&[1]).unwrap();
         assert_eq!((&ours).read(&mut [0]).unwrap(), 1);
-        drop(bystander);
+        drop(idle_leader);
     });
 }

@@ -41,7 +41,7 @@ fn ping_pong(threads: u8, rounds: u32, builder: &Builder) {
         for node in [&pair.alpha, &pair.beta] {
             let core = node.engine().lock();
             assert!(core.waiting.leader.is_none() && core.waiting.followers.is_empty());
-            assert_eq!(core.registered(), 0, "nobody waits any more");
+            assert_eq!(core.registered(), 0, "no thread waits");
         }
     });
 }

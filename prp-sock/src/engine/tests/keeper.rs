@@ -10,7 +10,7 @@ use prp_proto::time::Instant;
 
 use super::super::guard::CoreGuard;
 use super::super::keeper::TimerLoad;
-use super::{Bystander, read_byte, wait_for_crew};
+use super::{IdleLeader, read_byte, wait_for_crew};
 use crate::builder::Builder;
 use crate::stream::PrpStream;
 use crate::testing::{Pair, Verdict, wait_until, within_patience};
@@ -103,7 +103,7 @@ fn keep__repeats_what_was_lost_while_a_leader_sleeps() {
         let (mut ours, mut theirs) = pair.streams();
         ours.write_all(&[1]).unwrap();
         theirs.read_exact(&mut [0]).unwrap();
-        let _bystander = Bystander::new(&pair);
+        let _bystander = IdleLeader::new(&pair);
         let engine = pair.alpha.engine();
         for _ in 0..5 {
             // The keeper polls no more: the leader sleeps for as long as it needs to.
@@ -157,7 +157,7 @@ fn timer_load__timers_that_are_soon_due_make_the_keeper_wake_often() {
 fn keep__wakes_often_for_a_leader_that_sleeps_on() {
     within_patience(|| {
         let pair = Pair::new();
-        let _bystander = Bystander::new(&pair);
+        let _bystander = IdleLeader::new(&pair);
         let engine = pair.alpha.engine();
         wait_until("the leader sleeps", || engine.lock().timing.leader_sleeps);
         let mut core = engine.lock();
@@ -192,7 +192,7 @@ fn keep__does_not_wait_for_the_lock() {
     within_patience(|| {
         let pair = Pair::new();
         let (_ours, mut theirs) = pair.streams();
-        let _bystander = Bystander::new(&pair);
+        let _bystander = IdleLeader::new(&pair);
         let engine = pair.alpha.engine();
         for _ in 0..5 {
             let (mut core, wakeup) = watched(&pair, &mut theirs);
@@ -212,7 +212,7 @@ fn keep__waits_for_the_lock_when_it_is_called() {
     within_patience(|| {
         let pair = Pair::new();
         let (_ours, mut theirs) = pair.streams();
-        let _bystander = Bystander::new(&pair);
+        let _bystander = IdleLeader::new(&pair);
         let (mut core, wakeup) = watched(&pair, &mut theirs);
         pair.alpha.engine().keeper.call();
         wait_until("the keeper has had it", || {

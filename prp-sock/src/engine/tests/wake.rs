@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Bystander, many, read_byte, wait_for_crew};
+use super::{IdleLeader, many, read_byte, wait_for_crew};
 use crate::builder::Builder;
 use crate::stream::PrpStream;
 use crate::testing::{Pair, wait_until, within_patience};
@@ -17,11 +17,11 @@ fn as_leader_and_as_follower(test: impl Fn(&Pair, usize) + Clone + Send + 'stati
         let test = test.clone();
         within_patience(move || {
             let pair = Pair::new();
-            let bystander = (followers == 1).then(|| Bystander::new(&pair));
+            let idle_leader = (followers == 1).then(|| IdleLeader::new(&pair));
             test(&pair, followers);
-            drop(bystander);
+            drop(idle_leader);
             let core = pair.alpha.engine().lock();
-            assert_eq!(core.registered(), 0, "nobody waits any more");
+            assert_eq!(core.registered(), 0, "no thread waits");
         });
     }
 }
@@ -30,7 +30,7 @@ fn as_leader_and_as_follower(test: impl Fn(&Pair, usize) + Clone + Send + 'stati
 fn follow__wakes_on_its_own_data_while_another_thread_drives() {
     within_patience(|| {
         let pair = Pair::new();
-        let bystander = Bystander::new(&pair);
+        let idle_leader = IdleLeader::new(&pair);
         let (ours, mut theirs) = pair.streams();
         for _ in 0..200 {
             let follower = read_byte(&ours);
@@ -39,7 +39,7 @@ fn follow__wakes_on_its_own_data_while_another_thread_drives() {
             assert_eq!(follower.join().unwrap().unwrap(), 1);
         }
         // Expect: the leader has led all along.
-        drop(bystander);
+        drop(idle_leader);
     });
 }
 
@@ -96,7 +96,7 @@ fn wait__a_timeout_leaves_nothing_behind() {
             assert_eq!(
                 core.waiting.leader.iter().count(),
                 followers,
-                "the bystander, if there is one"
+                "the idle leader, if there is one"
             );
             assert!(core.waiting.followers.is_empty());
         }

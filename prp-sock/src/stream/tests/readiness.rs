@@ -14,7 +14,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use super::pattern;
 use crate::builder::Builder;
 use crate::stream::PrpStream;
-use crate::testing::{PATIENCE, Pair, wait_until, within_patience};
+use crate::testing::{Pair, TEST_TIMEOUT, wait_until, within_patience};
 
 /// What `fd` shows of readable and writable.
 fn shown(fd: BorrowedFd<'_>) -> (bool, bool) {
@@ -38,7 +38,7 @@ fn edges(fd: BorrowedFd<'_>, flags: EpollFlags) -> Epoll {
 /// Waits for an edge.
 fn wait_edge(epoll: &Epoll) -> EpollFlags {
     let mut events = [EpollEvent::empty()];
-    let timeout = EpollTimeout::try_from(PATIENCE / 2).unwrap();
+    let timeout = EpollTimeout::try_from(TEST_TIMEOUT / 2).unwrap();
     assert_eq!(epoll.wait(&mut events, timeout).unwrap(), 1, "no edge");
     events[0].events()
 }
@@ -180,12 +180,12 @@ fn readiness__of_a_listener() {
 
 /// A thread that checks, until this is dropped, that a stream's descriptor shows the truth whenever
 /// the lock is free. An edge is lost where it does not: what happens then is no change any more.
-struct Truth {
+struct ReadinessChecker {
     enough: Arc<AtomicBool>,
     checking: Option<JoinHandle<()>>,
 }
 
-impl Truth {
+impl ReadinessChecker {
     fn of(stream: &PrpStream) -> Self {
         let enough = Arc::new(AtomicBool::new(false));
         let (over, stream) = (enough.clone(), stream.try_clone().unwrap());
@@ -202,7 +202,7 @@ impl Truth {
     }
 }
 
-impl Drop for Truth {
+impl Drop for ReadinessChecker {
     fn drop(&mut self) {
         self.enough.store(true, Ordering::Relaxed);
         let checked = self.checking.take().map(JoinHandle::join);
@@ -221,7 +221,7 @@ fn edge__none_is_lost_to_a_reader_that_stops_at_a_short_read() {
         ours.set_nonblocking(true).unwrap();
         let clone = ours.try_clone().unwrap();
         let epoll = edges(clone.as_fd(), EpollFlags::EPOLLIN);
-        let _truth = Truth::of(&clone);
+        let _truth = ReadinessChecker::of(&clone);
         let writing = thread::spawn(move || {
             for i in 0..ROUNDS {
                 theirs.write_all(&[1; 10]).unwrap();
@@ -264,7 +264,7 @@ fn edge__none_is_lost_to_a_writer_that_stops_when_it_would_block() {
         ours.set_nonblocking(true).unwrap();
         let clone = ours.try_clone().unwrap();
         let epoll = edges(clone.as_fd(), EpollFlags::EPOLLOUT);
-        let _truth = Truth::of(&clone);
+        let _truth = ReadinessChecker::of(&clone);
         let reading = thread::spawn(move || {
             let mut bytes = vec![0; BYTES];
             theirs.read_exact(&mut bytes).unwrap();

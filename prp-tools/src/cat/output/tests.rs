@@ -14,7 +14,7 @@ fn put__writes_more_than_a_pipe_holds() {
             let mut all = Vec::new();
             reader.read_to_end(&mut all).map(|_| all)
         });
-        output.put(&sent).expect("somebody reads");
+        output.put(&sent).expect("there is a reader");
         // Expect: dropping it is the end for the reader.
         drop(output);
         reads.join().expect("no panic")

@@ -14,7 +14,7 @@ struct Running {
     input: Option<PipeWriter>,
     output: PipeReader,
     signals: Signals,
-    session: JoinHandle<Result<(), Trouble>>,
+    session: JoinHandle<Result<(), CopyError>>,
 }
 
 impl Running {
@@ -53,14 +53,14 @@ impl Running {
         text
     }
 
-    fn end(self) -> Result<(), Trouble> {
+    fn end(self) -> Result<(), CopyError> {
         self.session.join().expect("no panic")
     }
 
     /// How the connection broke.
     fn broken(self) -> ErrorKind {
         match self.end() {
-            Err(Trouble::Stream(e)) => e.kind(),
+            Err(CopyError::Stream(e)) => e.kind(),
             other => panic!("expected a broken connection, got {other:?}"),
         }
     }
@@ -126,7 +126,7 @@ fn run__says_that_it_was_idle_when_not_all_has_arrived() {
         file.write_all(&vec![b'x'; 64 << 20]).expect("room for 64 MiB");
         file.rewind().expect("a regular file");
         let cat = Running::with_input("cat -qw 0.1 beta 80", ours, file);
-        assert!(matches!(cat.end(), Err(Trouble::Idle(_))));
+        assert!(matches!(cat.end(), Err(CopyError::Idle(_))));
         let reset = read_all(&theirs).expect_err("it was cut short");
         assert_eq!(reset.kind(), ErrorKind::ConnectionReset);
     });
@@ -184,7 +184,7 @@ fn run__resets_when_its_output_is_not_read() {
         drop(output);
         theirs.write_all(b"for nobody").expect("there is room");
         match session.join().expect("no panic") {
-            Err(Trouble::Output(e)) => assert_eq!(e.kind(), ErrorKind::BrokenPipe),
+            Err(CopyError::Output(e)) => assert_eq!(e.kind(), ErrorKind::BrokenPipe),
             other => panic!("expected a broken pipe, got {other:?}"),
         }
         let error = theirs.read(&mut [0]).expect_err("a reset");
@@ -199,7 +199,7 @@ fn run__resets_when_its_input_breaks() {
         let (ours, theirs) = pair.streams();
         let folder = File::open("/").expect("there is a root");
         let cat = Running::with_input("cat -q beta 80", ours, folder);
-        assert!(matches!(cat.end(), Err(Trouble::Input(_))));
+        assert!(matches!(cat.end(), Err(CopyError::Input(_))));
         // Expect: not an end, which would read as if all had been sent.
         let error = read_all(&theirs).expect_err("a reset");
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
@@ -217,7 +217,7 @@ fn run__resets_when_a_signal_ends_it() {
         assert!(cat.signals.deliver(Signal::SIGINT));
         let error = theirs.read(&mut [0]).expect_err("a reset");
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-        assert!(matches!(cat.end(), Err(Trouble::Signal(Signal::SIGINT))));
+        assert!(matches!(cat.end(), Err(CopyError::Signal(Signal::SIGINT))));
     });
 }
 
@@ -234,7 +234,7 @@ fn run__resets_when_a_signal_ends_it_in_a_write() {
             theirs.stats().is_ok_and(|stats| stats.bytes_received > 500_000)
         });
         assert!(cat.signals.deliver(Signal::SIGTERM));
-        assert!(matches!(cat.end(), Err(Trouble::Signal(Signal::SIGTERM))));
+        assert!(matches!(cat.end(), Err(CopyError::Signal(Signal::SIGTERM))));
         let error = read_all(&theirs).expect_err("a reset");
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     });

@@ -86,6 +86,6 @@ fn take__parts_without_the_others_are_missing() {
     }
     // What has come of the first one, and all others.
     assert_eq!((came.len(), follower.missing()), (2 + MOST_KEPT + 1, 1));
-    let gap = Gap { at: 0, lack: Lack::Bytes(2) };
+    let gap = Gap { at: 0, missing: Missing::Bytes(2) };
     assert_eq!((follower.take_gaps(), follower.end()), (vec![gap], Vec::new()));
 }

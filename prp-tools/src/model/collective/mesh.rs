@@ -18,19 +18,19 @@ use crate::exit::{Code, Failure};
 const ARRIVAL: Duration = Duration::from_secs(30);
 
 /// Between two attempts to reach a process that does not listen yet.
-const AGAIN: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a measurement may take: longer means that a process is gone.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MEASUREMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a process listens.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Place {
+pub(super) struct ProcessAddress {
     host: String,
     port: u16,
 }
 
-impl FromStr for Place {
+impl FromStr for ProcessAddress {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -41,7 +41,7 @@ impl FromStr for Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ProcessAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }
@@ -61,7 +61,7 @@ enum Link {
     Tcp(TcpStream),
 }
 
-enum Door {
+enum Listener {
     Prp(PrpListener),
     Tcp(TcpListener),
 }
@@ -71,22 +71,22 @@ impl Mesh {
     pub(super) fn join(
         transport: Transport,
         rank: usize,
-        places: &[Place],
+        addresses: &[ProcessAddress],
         hosts: &Path,
     ) -> Result<Self, Failure> {
-        let own = &places[rank];
+        let own = &addresses[rank];
         let here = |e: io::Error| Failure::network(format_args!("listening at {own}"), &e);
-        let prp = prp(hosts, places.len());
-        let door = Door::open(transport, own, &prp).map_err(here)?;
-        let mut links: Vec<Option<Link>> = places.iter().map(|_| None).collect();
-        for (at, place) in places.iter().enumerate().take(rank) {
-            let there = |e: io::Error| Failure::network(place, &e);
-            let link = connect(transport, place, &prp).map_err(there)?;
+        let prp = prp(hosts, addresses.len());
+        let listener = Listener::open(transport, own, &prp).map_err(here)?;
+        let mut links: Vec<Option<Link>> = addresses.iter().map(|_| None).collect();
+        for (at, address) in addresses.iter().enumerate().take(rank) {
+            let there = |e: io::Error| Failure::network(address, &e);
+            let link = connect(transport, address, &prp).map_err(there)?;
             link.patient().and_then(|()| link.put(&(rank as u32).to_be_bytes())).map_err(there)?;
             links[at] = Some(link);
         }
-        for _ in rank + 1..places.len() {
-            let link = door.accept().map_err(here)?;
+        for _ in rank + 1..addresses.len() {
+            let link = listener.accept().map_err(here)?;
             let mut name = [0; 4];
             link.patient().and_then(|()| link.take(&mut name)).map_err(here)?;
             let from = u32::from_be_bytes(name) as usize;
@@ -147,15 +147,15 @@ impl Mesh {
 
     fn link(&self, to: usize) -> io::Result<&Link> {
         let link = self.links.get(to).and_then(Option::as_ref);
-        link.ok_or_else(|| io::Error::other("a message to nobody"))
+        link.ok_or_else(|| io::Error::other("a message to an unknown process"))
     }
 }
 
-impl Door {
-    fn open(transport: Transport, place: &Place, prp: &Builder) -> io::Result<Self> {
+impl Listener {
+    fn open(transport: Transport, address: &ProcessAddress, prp: &Builder) -> io::Result<Self> {
         match transport {
-            Transport::Prp => prp.bind(Port::new(place.port)).map(Self::Prp),
-            Transport::Tcp => TcpListener::bind(address(place)?).map(Self::Tcp),
+            Transport::Prp => prp.bind(Port::new(address.port)).map(Self::Prp),
+            Transport::Tcp => TcpListener::bind(resolve(address)?).map(Self::Tcp),
         }
     }
 
@@ -171,7 +171,7 @@ impl Door {
                             if Instant::now() >= deadline {
                                 return Err(ErrorKind::TimedOut.into());
                             }
-                            thread::sleep(AGAIN);
+                            thread::sleep(RETRY_INTERVAL);
                         }
                         Err(e) if is_broken(&e) => {}
                         Err(e) => return Err(e),
@@ -195,19 +195,19 @@ fn prp(hosts: &Path, processes: usize) -> Builder {
     if processes > processors { builder.spin(Duration::ZERO) } else { builder }
 }
 
-fn address(place: &Place) -> io::Result<SocketAddr> {
-    let host: Result<IpAddr, _> = place.host.parse();
+fn resolve(address: &ProcessAddress) -> io::Result<SocketAddr> {
+    let host: Result<IpAddr, _> = address.host.parse();
     let host = host.map_err(|_| io::Error::other("TCP needs an address: ADDRESS:PORT"))?;
-    Ok(SocketAddr::new(host, place.port))
+    Ok(SocketAddr::new(host, address.port))
 }
 
 /// A connection to a process that may not listen yet.
-fn connect(transport: Transport, place: &Place, prp: &Builder) -> io::Result<Link> {
+fn connect(transport: Transport, address: &ProcessAddress, prp: &Builder) -> io::Result<Link> {
     let deadline = Instant::now() + ARRIVAL;
     let once = || match transport {
-        Transport::Prp => prp.connect(place.to_string()).map(Link::Prp),
+        Transport::Prp => prp.connect(address.to_string()).map(Link::Prp),
         Transport::Tcp => {
-            let stream = TcpStream::connect(address(place)?)?;
+            let stream = TcpStream::connect(resolve(address)?)?;
             stream.set_nodelay(true)?;
             Ok(Link::Tcp(stream))
         }
@@ -215,7 +215,7 @@ fn connect(transport: Transport, place: &Place, prp: &Builder) -> io::Result<Lin
     loop {
         match once() {
             Err(e) if e.kind() == ErrorKind::ConnectionRefused && Instant::now() < deadline => {
-                thread::sleep(AGAIN);
+                thread::sleep(RETRY_INTERVAL);
             }
             done => return done,
         }
@@ -226,8 +226,8 @@ impl Link {
     /// Reads end with an error when nothing has come for long.
     fn patient(&self) -> io::Result<()> {
         match self {
-            Self::Prp(stream) => stream.set_read_timeout(Some(PATIENCE)),
-            Self::Tcp(stream) => stream.set_read_timeout(Some(PATIENCE)),
+            Self::Prp(stream) => stream.set_read_timeout(Some(MEASUREMENT_TIMEOUT)),
+            Self::Tcp(stream) => stream.set_read_timeout(Some(MEASUREMENT_TIMEOUT)),
         }
     }
 
@@ -252,12 +252,12 @@ mod tests {
 
     #[test]
     fn place__is_a_node_or_an_address_with_a_port() {
-        let place: Place = "node2:7001".parse().expect("a place");
-        assert_eq!((place.to_string().as_str(), place.port), ("node2:7001", 7001));
-        let place: Place = "10.99.0.2:7001".parse().expect("a place");
-        assert!(address(&place).is_ok());
+        let address: ProcessAddress = "node2:7001".parse().expect("an address");
+        assert_eq!((address.to_string().as_str(), address.port), ("node2:7001", 7001));
+        let address: ProcessAddress = "10.99.0.2:7001".parse().expect("an address");
+        assert!(resolve(&address).is_ok());
         for wrong in ["node2", "node2:", "node2:0", "node2:x"] {
-            assert!(wrong.parse::<Place>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ProcessAddress>().is_err(), "{wrong}");
         }
     }
 }

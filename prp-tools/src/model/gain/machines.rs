@@ -11,12 +11,12 @@ use crate::exit::Failure;
 
 /// A machine with its name.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Named {
+pub(super) struct NamedMachine {
     name: String,
     machine: Machine,
 }
 
-impl FromStr for Named {
+impl FromStr for NamedMachine {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -34,7 +34,7 @@ pub(super) fn run(args: &GainArgs, program: Program, software: Range) -> Result<
     let rows: Vec<(&str, f64, f64)> = args
         .machines
         .iter()
-        .map(|Named { name, machine }| {
+        .map(|NamedMachine { name, machine }| {
             let least = program.least_gain(*machine, software.from, software.to);
             let gain = |granularity| program.on(*machine, granularity).gain();
             // Of a range, the best there is in it: its largest value, or the larger of both ends.

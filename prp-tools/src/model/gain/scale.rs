@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use crate::model::plot;
 
 /// How far to search if the user does not say.
-const MOST: u32 = 1000;
+const DEFAULT_MAX_SCALE: u32 = 1000;
 
 /// Points of a plot.
 const POINTS: u32 = 400;
@@ -18,7 +18,7 @@ pub(super) fn run(args: &GainArgs, lambda: f64) -> Result<(), Failure> {
     let overhead = args.overhead_each.map_or(Overhead::Fixed(args.overhead), Overhead::Each);
     let program =
         Scaling { lambda, messages: args.messages.into(), fraction: args.fraction, overhead };
-    let most = args.processors.unwrap_or(MOST);
+    let most = args.processors.unwrap_or(DEFAULT_MAX_SCALE);
     if let Some(path) = &args.svg {
         let step = most.div_ceil(POINTS).max(1);
         let points = |of: &dyn Fn(u32) -> f64| {

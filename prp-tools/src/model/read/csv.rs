@@ -3,7 +3,7 @@
 use prp_model::fit::{Kind, Sample};
 use prp_model::unit::{Bytes, Hops, Seconds};
 
-use super::Mistake;
+use super::ReadError;
 
 /// A column.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -19,15 +19,15 @@ enum Column {
 
 const COLUMNS: &str = "bytes, seconds, hops, messages, pairs, kind, round";
 
-pub(super) fn samples(text: &str) -> Result<Vec<Sample>, Mistake> {
+pub(super) fn samples(text: &str) -> Result<Vec<Sample>, ReadError> {
     let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let (at, header) = lines.next().ok_or_else(|| Mistake::new("no header"))?;
+    let (at, header) = lines.next().ok_or_else(|| ReadError::new("no header"))?;
     let columns = columns(at, header)?;
     lines.map(|(at, line)| sample(at, line, &columns)).collect()
 }
 
-fn columns(at: usize, header: &str) -> Result<Vec<Column>, Mistake> {
+fn columns(at: usize, header: &str) -> Result<Vec<Column>, ReadError> {
     let column = |name: &str| match name.trim() {
         "bytes" => Ok(Column::Bytes),
         "seconds" => Ok(Column::Seconds),
@@ -36,24 +36,24 @@ fn columns(at: usize, header: &str) -> Result<Vec<Column>, Mistake> {
         "pairs" => Ok(Column::Pairs),
         "kind" => Ok(Column::Kind),
         "round" => Ok(Column::Round),
-        other => Err(Mistake::at(at, format!("no column {other:?}: there are {COLUMNS}"))),
+        other => Err(ReadError::at(at, format!("no column {other:?}: there are {COLUMNS}"))),
     };
     let columns: Vec<Column> = header.split(',').map(column).collect::<Result<_, _>>()?;
     for needed in [Column::Bytes, Column::Seconds] {
         if !columns.contains(&needed) {
-            return Err(Mistake::at(at, "the header needs bytes and seconds"));
+            return Err(ReadError::at(at, "the header needs bytes and seconds"));
         }
     }
     Ok(columns)
 }
 
-fn sample(at: usize, line: &str, columns: &[Column]) -> Result<Sample, Mistake> {
+fn sample(at: usize, line: &str, columns: &[Column]) -> Result<Sample, ReadError> {
     let cells: Vec<&str> = line.split(',').map(str::trim).collect();
     if cells.len() != columns.len() {
         let what = format!("{} cells under {} columns", cells.len(), columns.len());
-        return Err(Mistake::at(at, what));
+        return Err(ReadError::at(at, what));
     }
-    let no = |cell: &str, what: &str| Mistake::at(at, format!("{cell:?} is no {what}"));
+    let no = |cell: &str, what: &str| ReadError::at(at, format!("{cell:?} is no {what}"));
     let number = |cell: &str, what: &str| {
         let parsed = cell.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
         parsed.ok_or_else(|| no(cell, what))
@@ -78,7 +78,7 @@ fn sample(at: usize, line: &str, columns: &[Column]) -> Result<Sample, Mistake> 
         }
     }
     if sample.time.number() <= 0.0 {
-        return Err(Mistake::at(at, "a time of 0 s"));
+        return Err(ReadError::at(at, "a time of 0 s"));
     }
     Ok(sample)
 }

@@ -5,14 +5,14 @@ use prp_model::fit::Sample;
 use prp_model::unit::{Bytes, Seconds};
 use serde_json::Value;
 
-use super::Mistake;
+use super::ReadError;
 
-pub(super) fn samples(text: &str, transport: &str) -> Result<Vec<Sample>, Mistake> {
+pub(super) fn samples(text: &str, transport: &str) -> Result<Vec<Sample>, ReadError> {
     let report = report(text)?;
     let results = &report["results"][transport];
     if results.is_null() {
         let known = names(&report).join(", ");
-        return Err(Mistake::new(format!("nothing of {transport} in it: there is {known}")));
+        return Err(ReadError::new(format!("nothing of {transport} in it: there is {known}")));
     }
     match report["command"].as_str() {
         Some("sweep") => {
@@ -24,7 +24,7 @@ pub(super) fn samples(text: &str, transport: &str) -> Result<Vec<Sample>, Mistak
         Some(other) => {
             let what =
                 format!("prp perf {other} measures no times of messages: take sweep or latency");
-            Err(Mistake::new(what))
+            Err(ReadError::new(what))
         }
         None => Err(no("what was measured (`command`)")),
     }
@@ -35,8 +35,8 @@ pub(super) fn transports(text: &str) -> Vec<String> {
     report(text).map(|report| names(&report)).unwrap_or_default()
 }
 
-fn report(text: &str) -> Result<Value, Mistake> {
-    serde_json::from_str(text).map_err(|e| Mistake::at(e.line(), format!("no JSON: {e}")))
+fn report(text: &str) -> Result<Value, ReadError> {
+    serde_json::from_str(text).map_err(|e| ReadError::at(e.line(), format!("no JSON: {e}")))
 }
 
 fn names(report: &Value) -> Vec<String> {
@@ -44,12 +44,12 @@ fn names(report: &Value) -> Vec<String> {
     names.unwrap_or_default()
 }
 
-fn no(what: &str) -> Mistake {
-    Mistake::new(format!("it does not say {what}"))
+fn no(what: &str) -> ReadError {
+    ReadError::new(format!("it does not say {what}"))
 }
 
 /// Each round's median is a measurement.
-fn rounds(latency: &Value, size: &Value) -> Result<Vec<Sample>, Mistake> {
+fn rounds(latency: &Value, size: &Value) -> Result<Vec<Sample>, ReadError> {
     let size = size.as_f64().ok_or_else(|| no("the size of messages"))?;
     let rounds = latency["p50_us"]["rounds"].as_array();
     let rounds = rounds.ok_or_else(|| no("the rounds' medians (`p50_us`)"))?;

@@ -15,10 +15,10 @@ use super::runs::Runs;
 use crate::exit::{Code, Failure};
 
 /// Whatever plotters may say.
-type Drawn<T = ()> = Result<T, Box<dyn std::error::Error>>;
+type PlotResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// A plot: the name of its file, and what draws it. Nothing is drawn of runs that are not there.
-type Plot = (&'static str, fn(&Runs, &Path) -> Drawn);
+type Plot = (&'static str, fn(&Runs, &Path) -> PlotResult);
 
 const PLOTS: [Plot; 4] = [
     ("latency-by-size.svg", size::draw),

@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use prp_mpi::collective::Call;
-use prp_mpi::collective::algorithms::Place;
+use prp_mpi::collective::algorithms::GroupRank;
 use prp_mpi::collective::intercommunicator::{Root, Sides};
 use prp_mpi::sys::memory::Region;
 
 use super::super::parts::Parts;
-use super::super::{Made, Plan, signature};
+use super::super::{Plan, PlannedRun, signature};
 use super::reduce::Reduction;
 use crate::api::error::{Class, Failure};
 use crate::api::message::region;
@@ -30,15 +30,19 @@ fn root_of(root: c_int, sides: &Sides, comm: Handle) -> Result<Root, Failure> {
     }
 }
 
-fn plan(inter: Inter, call: Call, make: impl Fn(&Sides) -> Made + Send + Sync + 'static) -> Plan {
+fn plan(
+    inter: Inter,
+    call: Call,
+    make: impl Fn(&Sides) -> PlannedRun + Send + Sync + 'static,
+) -> Plan {
     let (comm, handle, sides) = inter;
-    let make = Box::new(move |_: Place| make(&sides));
+    let make = Box::new(move |_: GroupRank| make(&sides));
     Plan { comm, handle, signature: signature(call, -1), make }
 }
 
 /// What a rank does that is beside the root.
 pub(super) fn nothing(comm: Arc<Comm>, handle: Handle, call: Call) -> Plan {
-    let make = Box::new(|_: Place| Made::new(Region::owned(0), Vec::new()));
+    let make = Box::new(|_: GroupRank| PlannedRun::new(Region::owned(0), Vec::new()));
     Plan { comm, handle, signature: signature(call, -1), make }
 }
 
@@ -59,7 +63,7 @@ pub(super) fn bcast(
         if root == Root::Here {
             memory.copy_from(&buffer);
         }
-        let made = Made::new(memory, sides.bcast(root, &(0..buffer.len())));
+        let made = PlannedRun::new(memory, sides.bcast(root, &(0..buffer.len())));
         if root == Root::Here { made } else { made.then_copy(0, buffer.clone()) }
     }))
 }
@@ -105,7 +109,7 @@ pub(super) fn gather(
         let mut memory = Region::owned(mine.len() + all.len());
         memory.copy_from(&mine);
         let parts = ranges(root, &mine, &all);
-        let mut made = Made::new(memory, sides.gather(root, &parts));
+        let mut made = PlannedRun::new(memory, sides.gather(root, &parts));
         let all = all.clone();
         made.finish = Some(Box::new(move |memory| all.unpack(memory, 0)));
         made
@@ -125,7 +129,7 @@ pub(super) fn scatter(
         let memory = Region::owned(mine.len() + all.len());
         all.pack(&memory, 0);
         let parts = ranges(root, &mine, &all);
-        Made::new(memory, sides.scatter(root, &parts)).then_copy(0, mine.clone())
+        PlannedRun::new(memory, sides.scatter(root, &parts)).then_copy(0, mine.clone())
     }))
 }
 
@@ -143,7 +147,7 @@ pub(super) fn allgather(
         memory.copy_from(&own);
         let sent = vec![0..own.len(); sides.other.len()];
         let start = own.len();
-        let mut made = Made::new(memory, sides.alltoall(&sent, &all.ranges(start)));
+        let mut made = PlannedRun::new(memory, sides.alltoall(&sent, &all.ranges(start)));
         let all = all.clone();
         made.finish = Some(Box::new(move |memory| all.unpack(memory, start)));
         made
@@ -167,7 +171,7 @@ pub(super) fn reduce(
         memory.copy_from(&mine);
         let result = end..end + to.len();
         let steps = sides.reduce(root, &(0..len), &(len..end), &result);
-        Made::new(memory, steps).then_copy(end, to.clone())
+        PlannedRun::new(memory, steps).then_copy(end, to.clone())
     }))
 }
 
@@ -177,7 +181,7 @@ pub(super) fn allreduce(of: Reduction, sides: Sides, from: Region, to: Region) -
         let mut memory = Region::owned(3 * len);
         memory.copy_from(&from);
         let steps = sides.allreduce(&(0..len), &(len..2 * len), &(2 * len..3 * len));
-        Made::new(memory, steps).then_copy(2 * len, to.clone())
+        PlannedRun::new(memory, steps).then_copy(2 * len, to.clone())
     })
 }
 
@@ -199,6 +203,6 @@ pub(super) fn reduce_scatter(
         let own = parts[sides.rank - sides.own.start].start;
         let result = start..start + len;
         let steps = sides.reduce_scatter(&(0..len), &(len..2 * len), &result, &parts);
-        Made::new(memory, steps).then_copy(own, to.clone())
+        PlannedRun::new(memory, steps).then_copy(own, to.clone())
     })
 }

@@ -5,7 +5,7 @@ use prp_mpi::collective::schedule::Step;
 use prp_mpi::sys::memory::Region;
 
 use super::super::parts::Parts;
-use super::super::{Made, Plan, intra, signature};
+use super::super::{Plan, PlannedRun, intra, signature};
 use crate::api::error::{Class, Failure};
 use crate::api::topology::Neighbors;
 use crate::object::Handle;
@@ -42,7 +42,7 @@ fn exchanged(
             let to = usize::try_from(neighbors.destinations[place]);
             steps.extend(to.map(|to| Step::Send(to, part)));
         }
-        let mut made = Made::new(memory, steps);
+        let mut made = PlannedRun::new(memory, steps);
         let (into, sources) = (into.clone(), neighbors.sources.clone());
         made.finish = Some(Box::new(move |memory| {
             for ((region, range), from) in into.regions.iter().zip(received).zip(sources) {

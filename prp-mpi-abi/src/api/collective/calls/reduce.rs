@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use prp_mpi::collective::Call;
-use prp_mpi::collective::algorithms::Place;
-use prp_mpi::collective::choice::{Algorithm, Question};
+use prp_mpi::collective::algorithms::GroupRank;
+use prp_mpi::collective::choice::{Algorithm, CallProperties};
 use prp_mpi::collective::schedule::Combine;
 use prp_mpi::datatype::Datatype;
 use prp_mpi::sys::memory::Region;
@@ -13,7 +13,7 @@ use prp_mpi::wire::Signature;
 
 use super::super::choice::choose;
 use super::super::parts::root_of;
-use super::super::{Made, Plan, intra};
+use super::super::{Plan, PlannedRun, intra};
 use super::*;
 use crate::api::PROC_NULL;
 use crate::api::error::{Class, Failure, Outcome};
@@ -70,9 +70,13 @@ impl Reduction {
         Ok(Self { comm: of, handle: comm, combine, commutes, element, signature })
     }
 
-    pub(super) fn plan(self, make: impl Fn(Place) -> Made + Send + Sync + 'static) -> Plan {
+    pub(super) fn plan(
+        self,
+        make: impl Fn(GroupRank) -> PlannedRun + Send + Sync + 'static,
+    ) -> Plan {
         let Self { comm, handle, combine, signature, .. } = self;
-        let make = move |place: Place| Made { combine: Some(combine.clone()), ..make(place) };
+        let make =
+            move |place: GroupRank| PlannedRun { combine: Some(combine.clone()), ..make(place) };
         Plan { comm, handle, signature, make: Box::new(make) }
     }
 }
@@ -136,7 +140,7 @@ pub(crate) fn plan_reduce(
         let len = from.len();
         let mut memory = Region::owned(2 * len);
         memory.copy_from(&from);
-        let made = Made::new(memory, place.reduce(root_rank, &(0..len), &(len..2 * len)));
+        let made = PlannedRun::new(memory, place.reduce(root_rank, &(0..len), &(len..2 * len)));
         match &to {
             Some(to) => made.then_copy(0, to.clone()),
             None => made,
@@ -159,7 +163,7 @@ pub(crate) fn plan_allreduce(
         return Ok(intercommunicator::allreduce(of, sides, from, to));
     }
     let element = of.element.max(1);
-    let question = Question {
+    let question = CallProperties {
         call: Call::Allreduce,
         bytes: from.len(),
         ranks: of.comm.size(),
@@ -178,7 +182,7 @@ pub(crate) fn plan_allreduce(
         } else {
             place.allreduce(&(0..len), &(len..2 * len))
         };
-        Made::new(memory, steps).then_copy(0, to.clone())
+        PlannedRun::new(memory, steps).then_copy(0, to.clone())
     }))
 }
 
@@ -202,7 +206,7 @@ fn plan_prefix(
         let mut memory = Region::owned(3 * len);
         memory.copy_from(&from);
         let steps = place.scan(&(0..len), &(len..2 * len), &(2 * len..3 * len));
-        let made = Made::new(memory, steps);
+        let made = PlannedRun::new(memory, steps);
         match call {
             Call::Scan => made.then_copy(0, to.clone()),
             // What the first rank gets is undefined: its buffer is left alone.
@@ -270,7 +274,8 @@ fn reduce_scattered(
         memory.copy_from(&from);
         let scratch: Vec<_> = (0..place.size).map(|r| all + r * own..all + (r + 1) * own).collect();
         let result = scratch[place.size - 1].start;
-        Made::new(memory, place.reduce_scatter(&parts, &scratch)).then_copy(result, to.clone())
+        PlannedRun::new(memory, place.reduce_scatter(&parts, &scratch))
+            .then_copy(result, to.clone())
     }))
 }
 

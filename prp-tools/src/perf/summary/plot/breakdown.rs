@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{Drawn, Runs, canvas};
+use super::{PlotResult, Runs, canvas};
 
 /// What a message of 64 bytes spends, in microseconds.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub(super) fn parts(runs: &Runs) -> Vec<Parts> {
 }
 
 /// Draws it.
-pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
+pub(super) fn draw(runs: &Runs, path: &Path) -> PlotResult {
     let parts = parts(runs);
     let top = parts.iter().map(|p| p.device + p.protocol + p.waking).fold(0.0, f64::max);
     if top <= 0.0 {

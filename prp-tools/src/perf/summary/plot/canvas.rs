@@ -6,7 +6,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::coord::{CoordTranslate, Shift};
 use plotters::prelude::*;
 
-use super::Drawn;
+use super::PlotResult;
 
 /// Width and height, in pixels of a screen.
 const SIZE: (u32, u32) = (800, 500);
@@ -27,7 +27,7 @@ type Chart<'a, C> = ChartContext<'a, SVGBackend<'a>, C>;
 type Bars<'a> = Chart<'a, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// An empty sheet, to be written to `path` when it is presented.
-pub(super) fn sheet(path: &Path) -> Drawn<Sheet<'_>> {
+pub(super) fn sheet(path: &Path) -> PlotResult<Sheet<'_>> {
     let sheet = SVGBackend::new(path, SIZE).into_drawing_area();
     sheet.fill(&WHITE)?;
     Ok(sheet)
@@ -40,7 +40,7 @@ pub(super) fn bars<'a>(
     groups: usize,
     top: f64,
     unit: &str,
-) -> Drawn<Bars<'a>> {
+) -> PlotResult<Bars<'a>> {
     let mut chart = ChartBuilder::on(sheet)
         .caption(caption, CAPTION)
         .margin(MARGIN)
@@ -66,7 +66,7 @@ pub(super) fn name<'a, T: std::borrow::Borrow<str> + 'a>(
 }
 
 /// Draws the legend, the last thing of a chart.
-pub(super) fn legend<'a, C: CoordTranslate>(chart: &mut Chart<'a, C>) -> Drawn<()> {
+pub(super) fn legend<'a, C: CoordTranslate>(chart: &mut Chart<'a, C>) -> PlotResult<()> {
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperLeft)

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::lines::Lines;
-use super::{Drawn, Runs};
+use super::{PlotResult, Runs};
 
 /// Beyond this part of all messages nothing is drawn: a run has too few of them.
 const LAST: f64 = 0.9999;
 
 /// Draws it.
-pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
+pub(super) fn draw(runs: &Runs, path: &Path) -> PlotResult {
     let lines = Lines {
         caption: "64 bytes one way, default waits: how long at most",
         margin_right: 30,

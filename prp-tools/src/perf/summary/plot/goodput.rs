@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{Drawn, Runs, canvas, colour, title};
+use super::{PlotResult, Runs, canvas, colour, title};
 use crate::perf::summary::keys;
 
 const MTUS: [u32; 3] = [1500, 9000, 65535];
@@ -14,7 +14,7 @@ const TRANSPORTS: [&str; 5] = ["prp", "raw", "tcp_no_offload", "tcp_no_segmentat
 const FILLED: f64 = 0.8;
 
 /// Draws it.
-pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
+pub(super) fn draw(runs: &Runs, path: &Path) -> PlotResult {
     let value = |mtu: u32, transport: &str| {
         runs.number(&format!("stream.mtu{mtu}"), &keys::gbps(transport)).unwrap_or(0.0)
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 use plotters::prelude::*;
 
 use super::canvas::{self, CAPTION, MARGIN, X_LABELS, Y_LABELS};
-use super::{Drawn, colour, title};
+use super::{PlotResult, colour, title};
 
 /// How the horizontal axis and the lines are drawn; the vertical axis is of microseconds.
 pub(super) struct Lines<'a> {
@@ -21,7 +21,7 @@ pub(super) struct Lines<'a> {
 
 impl Lines<'_> {
     /// Draws the points of each transport.
-    pub(super) fn draw(self, path: &Path, points: impl Fn(&str) -> Vec<(f64, f64)>) -> Drawn {
+    pub(super) fn draw(self, path: &Path, points: impl Fn(&str) -> Vec<(f64, f64)>) -> PlotResult {
         let lines = ["prp", "tcp", "raw"].map(|transport| (transport, points(transport)));
         let all = || lines.iter().flat_map(|(_, points)| points);
         let top = all().map(|p| p.1).fold(0.0, f64::max);

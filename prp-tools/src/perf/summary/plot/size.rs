@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::canvas::MARGIN;
 use super::lines::Lines;
-use super::{Drawn, Runs};
+use super::{PlotResult, Runs};
 
 /// Draws it.
-pub(super) fn draw(runs: &Runs, path: &Path) -> Drawn {
+pub(super) fn draw(runs: &Runs, path: &Path) -> PlotResult {
     let lines = Lines {
         caption: "Time of a message one way, MTU 1500, default waits",
         margin_right: MARGIN,

@@ -89,7 +89,7 @@ pub(super) enum Fault {
 }
 
 /// Nodes, wire and clock.
-pub(super) struct Stage {
+pub(super) struct Harness {
     pub(super) now: Instant,
     pub(super) friend: Endpoint,
     pub(super) target: Endpoint,
@@ -100,9 +100,9 @@ pub(super) struct Stage {
     ids: [u32; 2],
 }
 
-impl Stage {
+impl Harness {
     pub(super) fn new(reliability: Reliability) -> (Self, Friends) {
-        let mut stage = Self {
+        let mut harness = Self {
             now: Instant::ZERO,
             friend: endpoint(FRIEND),
             target: endpoint(TARGET),
@@ -112,25 +112,25 @@ impl Stage {
             ids: [0; 2],
         };
         let config = config(ReliabilitySet::only(reliability));
-        let service = stage
+        let service = harness
             .target
             .listen(Port::new(FRIEND_SERVICE), BACKLOG, config)
-            .expect("nobody listens yet");
-        let near = stage
+            .expect("the port is free");
+        let near = harness
             .friend
             .connect(
-                stage.now,
+                harness.now,
                 addr(TARGET, FRIEND_SERVICE),
                 Some(Port::new(FRIEND_PORT)),
                 config,
                 |_| true,
             )
             .expect("the way is there");
-        stage.settle();
-        let far = stage.target.accept(stage.now, service).expect("nothing was lost");
-        stage.listen();
-        let friends = Friends { near, far, ids: stage.ids };
-        (stage, friends)
+        harness.settle();
+        let far = harness.target.accept(harness.now, service).expect("nothing was lost");
+        harness.listen();
+        let friends = Friends { near, far, ids: harness.ids };
+        (harness, friends)
     }
 
     /// Opens the port for strangers.

@@ -41,8 +41,8 @@ fn frame(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn numbers() -> Numbers {
-    Numbers { ethertype: ETHERTYPE, own_ports: vec![5230, 6000] }
+fn numbers() -> ProtocolNumbers {
+    ProtocolNumbers { ethertype: ETHERTYPE, own_ports: vec![5230, 6000] }
 }
 
 /// What `frame` carries, as it is printed.
@@ -53,13 +53,13 @@ fn lines(frame: &[u8]) -> Vec<String> {
 /// The same, of a frame of which the first `captured` bytes were captured.
 fn lines_of_cut(frame: &[u8], captured: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    each(frame, captured, &numbers(), &mut |carried| {
-        let content = match &carried.content {
+    each(frame, captured, &numbers(), &mut |packet| {
+        let content = match &packet.content {
             Content::Packet(Ok(frame)) => frame.to_string(),
             Content::Packet(Err(why)) => why.to_string(),
             Content::TrainTest(message) => message.to_string(),
         };
-        let Carried { ends, bytes, train, .. } = carried;
+        let DecodedPacket { ends, bytes, train, .. } = packet;
         let train = train.map_or("unknown length".into(), |count: usize| format!("{count}"));
         lines.push(format!("{ends} [{bytes} bytes, train of {train}] {content}"));
         true
@@ -186,8 +186,8 @@ fn each__any_part_of_a_frame() {
 fn of__all_ports_of_a_prphosts() {
     let text = b"1 udp:10.0.0.1\n2 udp:[fd00::2]:7000\n3 udp:10.0.0.3:40000\n";
     let hosts = Hosts::parse(text).expect("a prphosts");
-    let numbers = Numbers::of(Some(&hosts));
+    let numbers = ProtocolNumbers::of(Some(&hosts));
     assert_eq!(numbers.own_ports, [5230, 7000, 40000]);
     assert_eq!(numbers.udp_ports(), 5230..=40127);
-    assert_eq!(Numbers::of(None).udp_ports(), 5230..=5357);
+    assert_eq!(ProtocolNumbers::of(None).udp_ports(), 5230..=5357);
 }

@@ -1,30 +1,30 @@
-//! A limited number of places: a bound on connections that are served at a time.
+//! A counting semaphore. It bounds the connections that are served at a time.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Places, some of them taken.
+/// A counting semaphore.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct Semaphore {
     taken: Mutex<usize>,
     freed: Condvar,
     count: usize,
 }
 
-/// A place that is taken until this is dropped.
+/// A permit, which is given back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place<'a>(&'a Places);
+pub(crate) struct Permit<'a>(&'a Semaphore);
 
-impl Places {
-    /// `count` places, all free.
+impl Semaphore {
+    /// `count` permits, all free.
     pub(crate) const fn new(count: usize) -> Self {
         Self { taken: Mutex::new(0), freed: Condvar::new(), count }
     }
 
-    /// Takes a place, once one is free.
-    pub(crate) fn take(&self) -> Place<'_> {
+    /// Waits for a permit and takes it.
+    pub(crate) fn take(&self) -> Permit<'_> {
         let taken = self.freed.wait_while(self.lock(), |taken| *taken >= self.count);
         *taken.unwrap_or_else(PoisonError::into_inner) += 1;
-        Place(self)
+        Permit(self)
     }
 
     fn lock(&self) -> MutexGuard<'_, usize> {
@@ -32,7 +32,7 @@ impl Places {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self.0.lock() -= 1;
         self.0.freed.notify_one();
@@ -47,20 +47,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn take__waits_for_a_free_place() {
-        let places = Places::new(2);
-        let (first, _second) = (places.take(), places.take());
+    fn take__waits_for_a_free_permit() {
+        let semaphore = Semaphore::new(2);
+        let (first, _second) = (semaphore.take(), semaphore.take());
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let place = places.take();
-                sender.send(()).expect("somebody listens");
-                drop(place);
+                let permit = semaphore.take();
+                sender.send(()).expect("there is a listener");
+                drop(permit);
             });
             assert!(receiver.try_recv().is_err(), "both are taken");
             drop(first);
-            receiver.recv().expect("a place is free");
+            receiver.recv().expect("a permit is free");
         });
-        assert_eq!(*places.lock(), 1);
+        assert_eq!(*semaphore.lock(), 1);
     }
 }

@@ -16,13 +16,13 @@ const PER_SECOND: u32 = 1000;
 
 /// The limits of that.
 #[derive(Debug)]
-pub(super) struct Presence {
+pub(super) struct OwnReplies {
     owners: OwnerProbe,
     answers: TokenBucket,
     refusals: TokenBucket,
 }
 
-impl Presence {
+impl OwnReplies {
     /// For node `local`, in the network namespace of the calling thread.
     ///
     /// # Errors

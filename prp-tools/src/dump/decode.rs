@@ -18,13 +18,13 @@ const HANDED_ON_LEN: usize = 18;
 
 /// By which numbers PRP is known on the wire.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Numbers {
+pub(super) struct ProtocolNumbers {
     pub(super) ethertype: u16,
     /// The nodes' own UDP ports, of which each has the following ones as well. One at least.
     pub(super) own_ports: Vec<u16>,
 }
 
-impl Numbers {
+impl ProtocolNumbers {
     /// Those of `hosts`.
     pub(super) fn of(hosts: Option<&Hosts>) -> Self {
         let ethertype = hosts.map_or(ETHERTYPE, Hosts::ethertype);
@@ -100,7 +100,7 @@ pub(super) enum Content<'a> {
 
 /// A packet of a captured frame.
 #[derive(Clone, Debug)]
-pub(super) struct Carried<'a> {
+pub(super) struct DecodedPacket<'a> {
     pub(super) ends: Ends,
     /// Bytes of the frame that it has, or would have by itself.
     pub(super) bytes: usize,
@@ -110,7 +110,7 @@ pub(super) struct Carried<'a> {
     pub(super) content: Content<'a>,
 }
 
-impl Carried<'_> {
+impl DecodedPacket<'_> {
     /// The packet, if it is one.
     pub(super) fn packet(&self) -> Option<&Frame<'_>> {
         match &self.content {
@@ -121,7 +121,7 @@ impl Carried<'_> {
 }
 
 /// Whether `frame` is one of Ethernet's that carries a packet, or should.
-pub(super) fn is_of_ethernet(frame: &[u8], numbers: &Numbers) -> bool {
+pub(super) fn is_of_ethernet(frame: &[u8], numbers: &ProtocolNumbers) -> bool {
     frame.get(ETHERNET_LEN - 2..ETHERNET_LEN) == Some(&numbers.ethertype.to_be_bytes())
 }
 
@@ -130,15 +130,15 @@ pub(super) fn is_of_ethernet(frame: &[u8], numbers: &Numbers) -> bool {
 pub(super) fn each(
     frame: &[u8],
     captured: usize,
-    numbers: &Numbers,
-    take: &mut dyn FnMut(&Carried<'_>) -> bool,
+    numbers: &ProtocolNumbers,
+    take: &mut dyn FnMut(&DecodedPacket<'_>) -> bool,
 ) -> bool {
     let Some((&header, _)) = frame.split_first_chunk::<ETHERNET_LEN>() else { return true };
     let [a, b, c, d, e, f, g, h, i, j, k, l, high, low] = header;
     if u16::from_be_bytes([high, low]) == numbers.ethertype {
         let ends = Ends::Ethernet(MacAddr([g, h, i, j, k, l]), MacAddr([a, b, c, d, e, f]));
         let content = Content::Packet(Frame::parse(frame, numbers.ethertype));
-        return take(&Carried { ends, bytes: frame.len(), train: Some(1), content });
+        return take(&DecodedPacket { ends, bytes: frame.len(), train: Some(1), content });
     }
     let Some((from, to, payload)) = datagram(frame) else { return true };
     if !numbers.has(from.port()) || !numbers.has(to.port()) {
@@ -163,7 +163,7 @@ pub(super) fn each(
             )),
         };
         let before = headers + if came_from.is_some() { HANDED_ON_LEN } else { 0 };
-        take(&Carried { ends, bytes: before + datagram.len(), train: count, content })
+        take(&DecodedPacket { ends, bytes: before + datagram.len(), train: count, content })
     })
 }
 
@@ -191,7 +191,7 @@ fn handed_on<'a>(
     from: SocketAddr,
     to: SocketAddr,
     payload: &'a [u8],
-    numbers: &Numbers,
+    numbers: &ProtocolNumbers,
 ) -> Option<(SocketAddr, &'a [u8])> {
     let is_own = |port: u16| numbers.own_ports.contains(&port);
     if !is_own(from.port()) || is_own(to.port()) || from.ip() != to.ip() {

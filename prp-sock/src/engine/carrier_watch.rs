@@ -7,11 +7,11 @@ use prp_device::Carrier;
 
 /// The kernel's word on devices, for as long as it can be had.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(super) struct CarrierWatch {
     carrier: Option<Carrier>,
 }
 
-impl Links {
+impl CarrierWatch {
     /// Those of the calling thread's network namespace. Without netlink nothing is known of them.
     pub(super) fn watch() -> Self {
         Self { carrier: Carrier::watch().ok() }
